@@ -14,19 +14,19 @@ class ExitCode(IntEnum):
     """How a command ended, for scripts. The numbers are part of the interface."""
 
     OK = 0
-    """Done; what was measured is valid or suspect."""
+    """Measured; the verdict is valid or suspect."""
     THRESHOLD = 1
-    """Measured, and a limit that the user set (``--fail-on``) was passed."""
+    """Measured, and a threshold that the user set (``--fail-on``) was crossed."""
     USAGE = 2
-    """The command line, a file or a manifest is wrong: nothing was started."""
+    """The command line, a file or a manifest is wrong: nothing was sent."""
     NOTHING_MEASURED = 3
-    """No request succeeded (the server is down, for example), so there is nothing to judge."""
+    """Nothing could be measured: no connection became usable."""
     INVALID = 4
-    """Measured, and the result cannot be vouched for; the failed checks say why."""
+    """Measured, but the verdict is invalid; the failed checks say why."""
     INTERNAL = 70
-    """A mistake in trueload itself; the traceback was written to a file, which is named."""
+    """A mistake in trueload itself (EX_SOFTWARE of sysexits.h); the traceback is in a file."""
     INTERRUPTED = 130
-    """Stopped by Ctrl-C; what had been measured is kept."""
+    """Interrupted; what was measured until then is saved and marked partial."""
 
 
 class UserError(Exception):
