@@ -1,0 +1,429 @@
+"""What processes cost: CPU time, saturation and memory of a tree, and who listens where.
+
+How: /proc is read twice, before and after a window, and the difference is the usage.
+Nothing runs in between, so that watching costs the watched nothing. A tree is given by
+its root process, by a function that names its processes, or by a cgroup, which also
+accounts for processes that came and went between the two samples.
+
+Must not know: subjects, trials, records. Linux only. Nothing here raises because a
+process has gone: it had its time, and what is known of it is counted.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import os
+import sys
+import time
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+PROC = Path("/proc")
+NS_PER_S = 1_000_000_000
+TICK_NS = NS_PER_S // os.sysconf("SC_CLK_TCK")
+LISTEN_STATE = "0A"  # include/net/tcp_states.h, TCP_LISTEN
+
+# The clock id of another process's CPU time: ~pid << 3 | CPUCLOCK_SCHED
+# (include/linux/posix-timers.h). Exact, and it keeps the time of threads that have ended.
+_CPUCLOCK_SCHED = 2
+
+
+@dataclass(frozen=True)
+class ThreadSample:
+    """One thread: time on a CPU and time waiting for one, both since it began."""
+
+    run_ns: int
+    wait_ns: int
+
+
+@dataclass(frozen=True)
+class ProcessSample:
+    """One process. `waited_*` is the time of children that ended and were waited for."""
+
+    pid: int
+    parent_pid: int
+    start_ticks: int
+    cpu_ns: int
+    user_ns: int
+    system_ns: int
+    waited_user_ns: int
+    waited_system_ns: int
+    peak_rss_bytes: int
+    threads: Mapping[int, ThreadSample]
+    cpus: frozenset[int]
+
+    @property
+    def identity(self) -> tuple[int, int]:
+        """A pid alone can be given to another process; with its start time it cannot."""
+        return (self.pid, self.start_ticks)
+
+    @property
+    def waited_ns(self) -> int:
+        """CPU time of ended children."""
+        return self.waited_user_ns + self.waited_system_ns
+
+
+@dataclass(frozen=True)
+class GroupCpu:
+    """CPU time that a cgroup has used since it was made, ended processes included."""
+
+    user_ns: int
+    system_ns: int
+
+
+@dataclass(frozen=True)
+class TreeSample:
+    """A process tree at one time of the monotonic clock."""
+
+    at_ns: int
+    processes: Mapping[tuple[int, int], ProcessSample]
+    group: GroupCpu | None
+
+    @property
+    def pids(self) -> frozenset[int]:
+        """The processes that were alive."""
+        return frozenset(process.pid for process in self.processes.values())
+
+
+@dataclass(frozen=True)
+class ServerUsage:
+    """What a tree cost between two samples; the record's `server` fields.
+
+    `saturation` (0 to 1): (on CPU + waiting in the run queue) / wall of the busiest thread,
+    or, if that is more, the tree's CPU time / (wall x CPUs it may use): a program whose
+    runtime hops between threads is as full as one that stays on one. Null without
+    scheduler statistics in the kernel.
+    `peak_rss_bytes`: the sum of VmHWM over the processes alive at the second sample
+    (pages shared between them are counted in each); null when none was alive.
+    `lifetime_*`: since the tree's processes began.
+    """
+
+    wall_s: float
+    cpu_s: float
+    user_s: float
+    system_s: float
+    saturation: float | None
+    peak_rss_bytes: int | None
+    threads: int
+    lifetime_user_s: float
+    lifetime_system_s: float
+
+
+class Membership(Protocol):
+    """Something that knows which processes belong together: a cgroup."""
+
+    def pids(self) -> set[int]:
+        """The processes that are alive."""
+        ...
+
+    def cpu(self) -> GroupCpu | None:
+        """CPU time of the group since it was made; None if it does not count that."""
+        ...
+
+
+class ProcessTree:
+    """A set of processes to sample: a root pid with its descendants, a function, or a cgroup."""
+
+    def __init__(self, members: int | Callable[[], Iterable[int]] | Membership) -> None:
+        self._members = members
+
+    def pids(self) -> set[int]:
+        """The processes of the tree that are alive now."""
+        if isinstance(self._members, int):
+            return descendants(self._members) | {self._members}
+        if callable(self._members):
+            return set(self._members())
+        return self._members.pids()
+
+    def sample(self) -> TreeSample:
+        """Reads the whole tree; processes that vanish meanwhile are left out."""
+        members = self._members
+        group = None if isinstance(members, int) or callable(members) else members.cpu()
+        found = (read_process(pid) for pid in self.pids())
+        processes = {process.identity: process for process in found if process is not None}
+        return TreeSample(at_ns=time.monotonic_ns(), processes=processes, group=group)
+
+
+def usage(before: TreeSample, after: TreeSample) -> ServerUsage:
+    """What the tree cost between the samples. Pure."""
+    wall_ns = max(after.at_ns - before.at_ns, 1)
+    cpu_ns, user_ns, system_ns = _cpu_between(before, after)
+    peaks = [process.peak_rss_bytes for process in after.processes.values()]
+    lifetime = after.group or GroupCpu(
+        user_ns=sum(p.user_ns + p.waited_user_ns for p in after.processes.values()),
+        system_ns=sum(p.system_ns + p.waited_system_ns for p in after.processes.values()),
+    )
+    return ServerUsage(
+        wall_s=wall_ns / NS_PER_S,
+        cpu_s=cpu_ns / NS_PER_S,
+        user_s=user_ns / NS_PER_S,
+        system_s=system_ns / NS_PER_S,
+        saturation=_saturation(before, after, cpu_ns, wall_ns),
+        peak_rss_bytes=sum(peaks) if peaks else None,
+        threads=sum(len(process.threads) for process in after.processes.values()),
+        lifetime_user_s=lifetime.user_ns / NS_PER_S,
+        lifetime_system_s=lifetime.system_ns / NS_PER_S,
+    )
+
+
+def _cpu_between(before: TreeSample, after: TreeSample) -> tuple[int, int, int]:
+    """(total, user, system) in ns; total is exact, its split is the kernel's by tick."""
+    if before.group is not None and after.group is not None:
+        user = after.group.user_ns - before.group.user_ns
+        system = after.group.system_ns - before.group.system_ns
+        return (user + system, user, system)
+    own = user = system = waited = 0
+    for identity, process in after.processes.items():
+        earlier = before.processes.get(identity)
+        own += process.cpu_ns - (earlier.cpu_ns if earlier else 0)
+        user += process.user_ns - (earlier.user_ns if earlier else 0)
+        user += process.waited_user_ns - (earlier.waited_user_ns if earlier else 0)
+        system += process.system_ns - (earlier.system_ns if earlier else 0)
+        system += process.waited_system_ns - (earlier.waited_system_ns if earlier else 0)
+        waited += process.waited_ns - (earlier.waited_ns if earlier else 0)
+    # A child that ended in the window hands its whole life's time to its parent; what it
+    # had used before the window is not ours.
+    ended = [p for identity, p in before.processes.items() if identity not in after.processes]
+    waited = max(0, waited - sum(p.cpu_ns + p.waited_ns for p in ended))
+    total = max(0, own) + waited
+    ticks = user + system
+    user_ns = total * user // ticks if ticks > 0 else 0
+    return (total, user_ns, total - user_ns)
+
+
+def _saturation(before: TreeSample, after: TreeSample, cpu_ns: int, wall_ns: int) -> float | None:
+    busiest: float | None = None
+    cpus: set[int] = set()
+    for identity, process in after.processes.items():
+        cpus |= process.cpus
+        earlier = before.processes.get(identity)
+        for tid, thread in process.threads.items():
+            was = earlier.threads.get(tid) if earlier else None
+            busy_ns = thread.run_ns + thread.wait_ns - (was.run_ns + was.wait_ns if was else 0)
+            busiest = max(busiest or 0.0, busy_ns / wall_ns)
+    if busiest is None:
+        return None
+    share = cpu_ns / (wall_ns * len(cpus)) if cpus else 0.0
+    return min(1.0, max(busiest, share))
+
+
+def read_process(pid: int) -> ProcessSample | None:
+    """One process from /proc, or None if it has gone."""
+    try:
+        fields = _stat_fields(pid)
+        cpus = frozenset(os.sched_getaffinity(pid))
+    except OSError:
+        return None
+    user_ns, system_ns, waited_user_ns, waited_system_ns = (
+        int(field) * TICK_NS for field in fields[11:15]
+    )
+    return ProcessSample(
+        pid=pid,
+        parent_pid=int(fields[1]),
+        start_ticks=int(fields[19]),
+        cpu_ns=_cpu_clock_ns(pid, user_ns + system_ns),
+        user_ns=user_ns,
+        system_ns=system_ns,
+        waited_user_ns=waited_user_ns,
+        waited_system_ns=waited_system_ns,
+        peak_rss_bytes=_peak_rss_bytes(pid),
+        threads=_threads(pid),
+        cpus=cpus,
+    )
+
+
+def _stat_fields(pid: int) -> list[str]:
+    """/proc/PID/stat from the third field (state) on; the name may hold blanks and brackets."""
+    return (PROC / str(pid) / "stat").read_text(errors="replace").rpartition(")")[2].split()
+
+
+def _cpu_clock_ns(pid: int, otherwise_ns: int) -> int:
+    try:
+        return time.clock_gettime_ns((~pid << 3) | _CPUCLOCK_SCHED)
+    except OSError:
+        return otherwise_ns
+
+
+def _peak_rss_bytes(pid: int) -> int:
+    # Not ru_maxrss, which inherits the launcher's memory across fork.
+    try:
+        for line in (PROC / str(pid) / "status").read_text(errors="replace").splitlines():
+            if line.startswith("VmHWM:"):
+                return int(line.split()[1]) * 1024
+    except OSError:
+        pass
+    return 0
+
+
+def _threads(pid: int) -> dict[int, ThreadSample]:
+    """Threads by tid; empty if the kernel keeps no scheduler statistics."""
+    samples = {}
+    try:
+        tids = os.listdir(PROC / str(pid) / "task")
+    except OSError:
+        return {}
+    for tid in tids:
+        try:
+            run, wait, *_ = (PROC / str(pid) / "task" / tid / "schedstat").read_text().split()
+        except (OSError, ValueError):
+            continue
+        samples[int(tid)] = ThreadSample(run_ns=int(run), wait_ns=int(wait))
+    return samples
+
+
+def all_pids() -> list[int]:
+    """Every process that can be seen."""
+    return [int(name) for name in os.listdir(PROC) if name.isdigit()]
+
+
+def descendants(root: int) -> set[int]:
+    """Children of `root`, their children, and so on; without `root` itself.
+
+    Descendants that were orphaned count only if `root` is their sub-reaper.
+    """
+    children: dict[int, list[int]] = {}
+    for pid in all_pids():
+        try:
+            parent = int(_stat_fields(pid)[1])
+        except (OSError, IndexError, ValueError):
+            continue
+        children.setdefault(parent, []).append(pid)
+    found: set[int] = set()
+    pending = list(children.get(root, ()))
+    while pending:
+        pid = pending.pop()
+        if pid not in found:
+            found.add(pid)
+            pending.extend(children.get(pid, ()))
+    return found
+
+
+def listening_inodes(host: str, port: int) -> set[int]:
+    """Sockets that would accept a TCP connection to host:port (addresses, not names).
+
+    A socket bound to every address of the family counts, and one bound to `::` counts
+    for IPv4 too: whether it takes IPv4 cannot be seen from outside.
+    """
+    wanted = _hex_addresses(host)
+    inodes = set()
+    for table in ("tcp", "tcp6"):
+        try:
+            lines = (PROC / "net" / table).read_text().splitlines()[1:]
+        except OSError:
+            continue
+        for line in lines:
+            fields = line.split()
+            address, _, hex_port = fields[1].partition(":")
+            if fields[3] == LISTEN_STATE and int(hex_port, 16) == port and address in wanted:
+                inodes.add(int(fields[9]))
+    return inodes
+
+
+def _hex_addresses(host: str) -> set[str]:
+    """The spellings in /proc/net/tcp{,6} of sockets that accept connections to `host`."""
+    any_v4, any_v6 = "0" * 8, "0" * 32
+    address = ipaddress.ip_address(host)
+    if isinstance(address, ipaddress.IPv4Address):
+        exact = _kernel_hex(address.packed)
+        return {exact, any_v4, any_v6, _kernel_hex(bytes(10) + b"\xff\xff" + address.packed)}
+    return {_kernel_hex(address.packed), any_v6}
+
+
+def _kernel_hex(packed: bytes) -> str:
+    """32-bit words, each in the byte order of the machine, as the kernel prints them."""
+    words = (packed[i : i + 4] for i in range(0, len(packed), 4))
+    return "".join(f"{int.from_bytes(word, sys.byteorder):08X}" for word in words)
+
+
+def socket_owners(inodes: set[int], pids: Iterable[int] | None = None) -> set[int]:
+    """Processes (among `pids`, else all) that hold one of the sockets."""
+    wanted = {f"socket:[{inode}]" for inode in inodes}
+    if not wanted:
+        return set()
+    return {pid for pid in (all_pids() if pids is None else pids) if _holds(pid, wanted)}
+
+
+def _holds(pid: int, wanted: set[str]) -> bool:
+    folder = f"/proc/{pid}/fd"
+    try:
+        names = os.listdir(folder)
+    except OSError:
+        return False
+    for name in names:
+        try:
+            if os.readlink(f"{folder}/{name}") in wanted:
+                return True
+        except OSError:
+            continue
+    return False
+
+
+def listeners(host: str, port: int) -> set[int]:
+    """Processes that listen on host:port; empty if nobody does or they cannot be seen."""
+    return socket_owners(listening_inodes(host, port))
+
+
+@dataclass(frozen=True)
+class CpuTimes:
+    """Times of one CPU since boot, in ns."""
+
+    idle_ns: int
+    stolen_ns: int
+    total_ns: int
+
+
+@dataclass(frozen=True)
+class MachineSample:
+    """Every CPU of the machine at one time of the monotonic clock."""
+
+    at_ns: int
+    cpus: Mapping[int, CpuTimes]
+
+
+@dataclass(frozen=True)
+class MachineUsage:
+    """The machine between two samples: shares of all its CPU time, 0 to 1."""
+
+    wall_s: float
+    cpus: int
+    idle_share: float
+    stolen_share: float
+
+
+def machine_sample() -> MachineSample:
+    """Reads /proc/stat."""
+    cpus = {}
+    for line in (PROC / "stat").read_text().splitlines():
+        name, *fields = line.split()
+        if name.startswith("cpu") and name[3:].isdigit():
+            # user nice system idle iowait irq softirq steal; guest times are within user.
+            ticks = [int(field) * TICK_NS for field in fields[:8]]
+            cpus[int(name[3:])] = CpuTimes(
+                idle_ns=ticks[3] + ticks[4], stolen_ns=ticks[7], total_ns=sum(ticks)
+            )
+    return MachineSample(at_ns=time.monotonic_ns(), cpus=cpus)
+
+
+def machine_usage(
+    before: MachineSample, after: MachineSample, cpus: Iterable[int] | None = None
+) -> MachineUsage:
+    """Shares over the window, of the CPUs named or of all. Pure.
+
+    Idle and stolen are against the wall clock: a CPU that stops its tick when idle counts
+    no time at all in /proc/stat on some kernels.
+    """
+    wall_ns = max(after.at_ns - before.at_ns, 1)
+    named = set(after.cpus) & set(before.cpus)
+    if cpus is not None:
+        named &= set(cpus)
+    idle = sum(after.cpus[cpu].idle_ns - before.cpus[cpu].idle_ns for cpu in named)
+    stolen = sum(after.cpus[cpu].stolen_ns - before.cpus[cpu].stolen_ns for cpu in named)
+    total = wall_ns * max(len(named), 1)
+    return MachineUsage(
+        wall_s=wall_ns / NS_PER_S,
+        cpus=len(named),
+        idle_share=min(1.0, max(0.0, idle / total)),
+        stolen_share=min(1.0, max(0.0, stolen / total)),
+    )
