@@ -1,0 +1,418 @@
+//! What the front and the engine say to each other: a plan, then lines both ways.
+//!
+//! Every line is one JSON object with a `type`. Unknown fields are refused by name,
+//! so that a front and an engine of different versions never half-understand each
+//! other. All times are nanoseconds; all clocks are the engine's monotonic one.
+
+use std::collections::BTreeMap;
+use std::net::{IpAddr, SocketAddr};
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Version of this protocol; `hello` carries it, a plan must name it.
+pub const PROTOCOL: u32 = 1;
+
+/// A line from the front to the engine. The first one must be `generate` or `serve`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "type", rename_all = "snake_case", deny_unknown_fields)]
+pub enum ToEngine {
+    /// Be a load generator.
+    Generate(GeneratePlan),
+    /// Be a reference server.
+    Serve(ServePlan),
+    /// A large body, sent once before the first phase and named by its SHA-256.
+    Blob(Blob),
+    /// One more phase; phases run in the order in which they come.
+    Phase(PhasePlan),
+    /// The front is alive. Without one for 2 s the engine ends.
+    Lease,
+    /// End now: what is open is cancelled, what was measured is reported.
+    Stop,
+}
+
+/// What one generator is to do.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct GeneratePlan {
+    /// Must equal [`PROTOCOL`].
+    pub protocol: u32,
+    /// Where to connect: resolved by the front, tried in this order at the start.
+    pub addresses: Vec<SocketAddr>,
+    /// Addresses to connect from, used in turn; empty for the kernel's choice.
+    pub local_addresses: Vec<IpAddr>,
+    /// The one request that is sent, as written on the wire.
+    pub request: RequestPlan,
+    /// What counts as a good answer.
+    pub expect: ExpectPlan,
+    /// Connections to open before `ready`.
+    pub connections: u32,
+    /// Requests in flight per connection.
+    pub pipeline: u32,
+    /// A connection per request.
+    pub close: bool,
+    /// Threads; connections are divided among them.
+    pub threads: u32,
+    /// CPUs to pin the threads to, in turn; empty for no pinning.
+    pub cpus: Vec<u32>,
+    /// From the actual send of a request to its last byte.
+    pub timeout_ns: u64,
+    /// From the connection attempt to the established connection.
+    pub connect_timeout_ns: u64,
+    /// Connection attempts per second, over all threads.
+    pub connect_rate_per_s: u32,
+}
+
+/// A request: its head is exactly `method`, `path`, `headers`, in this order.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RequestPlan {
+    /// The method, as sent.
+    pub method: String,
+    /// The request target, as sent.
+    pub path: String,
+    /// Name and value, as sent. The front adds Host, Content-Length and Connection.
+    pub headers: Vec<(String, String)>,
+    /// The body's SHA-256 in hex (see `blob`), or null for none.
+    pub body_sha256: Option<String>,
+}
+
+/// What counts as a good answer.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ExpectPlan {
+    /// Accepted status codes; null for any 2xx.
+    pub statuses: Option<Vec<u16>>,
+    /// SHA-256 in hex of the exact body (see `blob`); null for any.
+    pub body_sha256: Option<String>,
+}
+
+/// Bytes named by their SHA-256.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Blob {
+    /// Hex, lower case.
+    pub sha256: String,
+    /// The bytes, base64 with padding.
+    pub base64: String,
+}
+
+/// One phase over the connections that are there.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PhasePlan {
+    /// Named by the front; comes back in every line about the phase.
+    pub id: String,
+    /// When to send.
+    pub load: LoadPlan,
+    /// Connections to have for this phase; null for as many as there are.
+    pub connections: Option<u32>,
+    /// When to stop sending.
+    pub stop: StopPlan,
+    /// Not before this time on the engine's clock; null for at once.
+    pub at_ns: Option<u64>,
+}
+
+/// When to send.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
+pub enum LoadPlan {
+    /// Each free slot sends at once.
+    Closed,
+}
+
+/// When to stop sending.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
+pub enum StopPlan {
+    /// After this time.
+    Duration {
+        /// Length of the phase.
+        ns: u64,
+    },
+    /// After this many requests, divided among the connections.
+    Requests {
+        /// Requests in all.
+        count: u64,
+    },
+}
+
+/// What one reference server is to do.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ServePlan {
+    /// Must equal [`PROTOCOL`].
+    pub protocol: u32,
+    /// Port 0 for a free one; `ready` names it.
+    pub listen: SocketAddr,
+    /// Threads, each with its own listening socket on the same port.
+    pub threads: u32,
+    /// CPUs to pin the threads to, in turn; empty for no pinning.
+    pub cpus: Vec<u32>,
+}
+
+/// A line from the engine to the front.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "type", rename_all = "snake_case", deny_unknown_fields)]
+pub enum FromEngine {
+    /// The first line.
+    Hello {
+        /// Version of this protocol.
+        protocol: u32,
+        /// Version of the engine.
+        version: String,
+        /// Process id, so that the front can account for it.
+        pid: u32,
+    },
+    /// Connected (generator) or listening (server).
+    Ready(Ready),
+    /// A phase begins to send.
+    PhaseStarted {
+        /// The phase.
+        id: String,
+        /// Engine's clock.
+        at_ns: u64,
+    },
+    /// A phase has sent its last request; what is open drains.
+    PhaseStopped {
+        /// The phase.
+        id: String,
+        /// Engine's clock.
+        at_ns: u64,
+    },
+    /// At least every 250 ms while a phase is in progress.
+    Tick(Tick),
+    /// The last request of a phase is settled.
+    PhaseDone {
+        /// The phase.
+        id: String,
+        /// What it left.
+        measurement: Box<Measurement>,
+    },
+    /// At least every 250 ms while a server runs, and once before `done`.
+    Served(Served),
+    /// What went wrong in the engine itself or in the plan. Ends with `done` unless the plan was refused.
+    Error {
+        /// `plan` (refused; nothing was sent), `listen`, `engine`, or a failure class.
+        class: String,
+        /// One line.
+        message: String,
+    },
+    /// The last line.
+    Done {
+        /// `finished`, `stopped` (told to), `orphaned` (no lease, end of input) or `signalled`.
+        why: String,
+    },
+}
+
+/// Connected or listening.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Ready {
+    /// Engine's clock.
+    pub at_ns: u64,
+    /// Server: the address it listens on.
+    pub listen: Option<SocketAddr>,
+    /// Generator: connections asked for.
+    pub requested: u32,
+    /// Generator: connections established.
+    pub established: u32,
+    /// Generator: what the attempts that failed met, by class.
+    pub failed: BTreeMap<String, u64>,
+    /// Generator: the address that answered first.
+    pub address: Option<SocketAddr>,
+}
+
+/// Requests of one phase, up to now.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Counts {
+    /// Requests that the load asked for.
+    pub scheduled: u64,
+    /// Scheduled but never sent.
+    pub unsent: u64,
+    /// Sent, or charged with the failure of the connection they needed. `issued = ok + failed + cancelled` in the end.
+    pub issued: u64,
+    /// Answered as expected.
+    pub ok: u64,
+    /// Sent again after a stale connection.
+    pub stale: u64,
+    /// Open at the very end.
+    pub cancelled: u64,
+    /// Failures by class.
+    pub failed: BTreeMap<String, u64>,
+    /// Complete answers by status code, expected or not.
+    pub statuses: BTreeMap<String, u64>,
+}
+
+/// A sparse histogram: index to count. The index of a value v (ns) is v itself below 128; above, with
+/// e = floor(log2 v) - 6, it is 64 * e + (v >> e): 2 significant digits.
+pub type Sparse = BTreeMap<u32, u64>;
+
+/// What a phase in progress has seen since the tick before.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Tick {
+    /// Engine's clock.
+    pub at_ns: u64,
+    /// The phase, or null between phases.
+    pub id: Option<String>,
+    /// Totals of the phase up to now.
+    pub counts: Counts,
+    /// Latencies of the requests that ended well since the last tick.
+    pub latency: Sparse,
+    /// Connections that are open now.
+    pub open: u32,
+    /// Bytes received in the phase up to now.
+    pub bytes_in: u64,
+    /// Bytes sent in the phase up to now.
+    pub bytes_out: u64,
+}
+
+/// What a phase leaves. Histograms are HdrHistogram V2 compressed, base64; null when empty.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Measurement {
+    /// Engine's clock at the first send.
+    pub started_ns: u64,
+    /// From the start to the end of sending: the window.
+    pub window_ns: u64,
+    /// From the end of sending to the last settled request.
+    pub drain_ns: u64,
+    /// The engine was told to stop, or died, before the phase was over.
+    pub partial: bool,
+    /// Requests.
+    pub counts: Counts,
+    /// Bytes received.
+    pub bytes_in: u64,
+    /// Bytes sent.
+    pub bytes_out: u64,
+    /// Histograms.
+    pub histograms: Histograms,
+    /// Connections.
+    pub connections: Connections,
+    /// Slots: connections by identity, which survives reconnects.
+    pub slots: Slots,
+    /// One entry per second of the phase.
+    pub series: Vec<Second>,
+    /// The engine's own load.
+    pub generator: Generator,
+}
+
+/// Of ok requests only, except `connect` (every established connection).
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Histograms {
+    /// Response time: from the scheduled send to the last byte.
+    pub latency: Option<String>,
+    /// Service time: from the actual send to the last byte.
+    pub service: Option<String>,
+    /// TCP set-up, of the connections opened during the phase (the first phase: and before it).
+    pub connect: Option<String>,
+    /// From the actual send to the first byte of the answer.
+    pub first_byte: Option<String>,
+    /// With a connection per request: from the connection attempt to the last byte.
+    pub total: Option<String>,
+}
+
+/// Connections of a phase.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Connections {
+    /// Slots.
+    pub requested: u32,
+    /// Slots that were established at least once since the engine began.
+    pub established: u32,
+    /// Connections opened again during the phase.
+    pub reconnects: u64,
+    /// Slots down for more than 1 s at a stretch without a polite close.
+    pub down: u32,
+    /// The longest time that an established slot could not be opened again after a loss, 0 when none.
+    pub outage_ns: u64,
+    /// Slots that lost their connection and were then refused a new one.
+    pub outages: u32,
+    /// `ipv4` or `ipv6`.
+    pub family: String,
+}
+
+/// How the work was spread over the slots.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Slots {
+    /// Slots that asked at least once.
+    pub asked: u32,
+    /// Slots that asked and never got a complete answer.
+    pub never_answered: u32,
+    /// Answers (of any status) per slot: the sum over slots that asked.
+    pub answers_sum: u64,
+    /// The sum of the squares of the answers per slot.
+    pub answers_sum_squares: u64,
+    /// The fewest answers of a slot that asked.
+    pub answers_min: u64,
+    /// The most.
+    pub answers_max: u64,
+    /// For each slot that ever had a request outstanding for at least 1 s while 100 others settled: its longest such wait. At most 10,000.
+    pub long_waits_ns: Vec<u64>,
+    /// Time-integral over the window of requests that the load permitted to be outstanding: connected x depth, less refill and connect gaps.
+    pub permitted_ns: u64,
+}
+
+/// One second of a phase, by the time of settling.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Second {
+    /// Seconds since the start of the phase.
+    pub t_s: u32,
+    /// Ended well.
+    pub ok: u64,
+    /// Ended badly.
+    pub failed: u64,
+    /// Latencies of those that ended well.
+    pub latency: Sparse,
+}
+
+/// The engine's own load over the window.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Generator {
+    /// `epoll`.
+    pub driver: String,
+    /// Threads.
+    pub threads: u32,
+    /// CPUs the threads are pinned to; empty for none.
+    pub cpus: Vec<u32>,
+    /// CPU time of all threads.
+    pub cpu_ns: u64,
+    /// (on CPU + waiting in the run queue) / wall of the busiest thread, 0 to 1.
+    pub saturation: f64,
+    /// Peak resident memory of the process (VmHWM).
+    pub peak_rss_bytes: u64,
+}
+
+/// What a reference server saw since it began.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Served {
+    /// Engine's clock.
+    pub at_ns: u64,
+    /// Connections accepted.
+    pub accepted: u64,
+    /// Connections open now.
+    pub open: u32,
+    /// The most connections open at once.
+    pub open_peak: u32,
+    /// Requests read to their end.
+    pub requests: u64,
+    /// Responses handed whole to the kernel.
+    pub responses: u64,
+    /// Requests that were not HTTP as RFC 9112 has it.
+    pub malformed: u64,
+    /// Requests whose connection was gone before their response could be sent.
+    pub aborted: u64,
+    /// Responses that wait for their time (`/wait/MS`).
+    pub waiting: u32,
+    /// Bytes received.
+    pub bytes_in: u64,
+    /// Bytes sent.
+    pub bytes_out: u64,
+}

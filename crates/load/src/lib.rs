@@ -1,0 +1,104 @@
+//! When to send and when to stop, as pure values.
+//!
+//! A load says how many requests may be sent by now; a stop rule says when the last
+//! one has been sent; shares divide work over threads and slots without losing any
+//! to rounding. No clock: elapsed time is an argument.
+
+/// When to send.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Load {
+    /// Each free slot sends at once.
+    Closed,
+}
+
+/// When to stop sending.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stop {
+    /// After this time, in ns.
+    After(u64),
+    /// After this many requests.
+    Requests(u64),
+}
+
+/// The part of `total` that falls to number `index` of `parts`: the remainder goes to the first ones.
+#[must_use]
+pub fn share(total: u64, parts: u64, index: u64) -> u64 {
+    if parts == 0 {
+        return 0;
+    }
+    total / parts + u64::from(index < total % parts)
+}
+
+/// How many of the slots 0, 1, … `total` - 1, dealt out in turn, fall to thread `index` of `threads`.
+#[must_use]
+pub fn dealt(total: u32, threads: u32, index: u32) -> u32 {
+    share(u64::from(total), u64::from(threads), u64::from(index)) as u32
+}
+
+/// How many slots must be free before a connection is filled again: half the depth,
+/// so that a server that answers one by one does not cost one small write per answer.
+#[must_use]
+pub fn refill(depth: usize) -> usize {
+    depth.div_ceil(2)
+}
+
+/// A back-off that doubles from `first_ns` to `most_ns`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Backoff {
+    failures: u32,
+}
+
+/// First pause after a violation or a failed connection attempt (design §7).
+pub const BACKOFF_FIRST_NS: u64 = 10_000_000;
+/// The longest pause (design §7).
+pub const BACKOFF_MOST_NS: u64 = 1_000_000_000;
+
+impl Backoff {
+    /// The pause before the next attempt, in ns.
+    pub fn pause(&mut self) -> u64 {
+        let doubled = BACKOFF_FIRST_NS << self.failures.min(10);
+        self.failures += 1;
+        doubled.min(BACKOFF_MOST_NS)
+    }
+
+    /// Something ended well: the next pause is the first again.
+    pub fn reset(&mut self) {
+        self.failures = 0;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn shares_add_up_and_differ_by_at_most_one(total in 0u64..1_000_000, parts in 1u64..300) {
+            let shares: Vec<u64> = (0..parts).map(|index| share(total, parts, index)).collect();
+            prop_assert_eq!(shares.iter().sum::<u64>(), total);
+            prop_assert!(shares.iter().max().unwrap() - shares.iter().min().unwrap() <= 1);
+            prop_assert!(shares.is_sorted_by(|one, next| one >= next));
+        }
+    }
+
+    #[test]
+    fn a_hundred_connections_on_eight_threads_are_a_hundred() {
+        let dealt: Vec<u32> = (0..8).map(|index| dealt(100, 8, index)).collect();
+        assert_eq!(dealt, [13, 13, 13, 13, 12, 12, 12, 12]);
+    }
+
+    #[test]
+    fn the_back_off_doubles_from_ten_milliseconds_to_a_second_and_starts_anew() {
+        let mut backoff = Backoff::default();
+        let pauses: Vec<u64> = (0..9).map(|_| backoff.pause() / 1_000_000).collect();
+        assert_eq!(pauses, [10, 20, 40, 80, 160, 320, 640, 1000, 1000]);
+        backoff.reset();
+        assert_eq!(backoff.pause(), BACKOFF_FIRST_NS);
+    }
+
+    #[test]
+    fn a_connection_is_refilled_at_half_its_depth() {
+        assert_eq!([1, 2, 3, 16].map(refill), [1, 1, 2, 8]);
+    }
+}

@@ -1,0 +1,69 @@
+//! Failure classes: the closed list of ways in which a request can end badly.
+//!
+//! A class says what was seen on the wire or in the kernel; whether the run is
+//! still worth anything is for the verdict to decide, not for the engine.
+
+use std::fmt;
+
+macro_rules! classes {
+    ($($(#[$doc:meta])* $variant:ident = $name:literal,)*) => {
+        /// How one request failed. The name is what records and tables show.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        #[repr(u8)]
+        pub enum Class { $($(#[$doc])* $variant,)* }
+
+        impl Class {
+            /// Every class, in the order of the design.
+            pub const ALL: &'static [Class] = &[$(Class::$variant,)*];
+
+            /// The fixed name, as in `counts.failed`.
+            #[must_use]
+            pub fn name(self) -> &'static str {
+                match self { $(Class::$variant => $name,)* }
+            }
+        }
+    };
+}
+
+classes! {
+    /// The name did not resolve.
+    Dns = "dns",
+    /// The peer refused the connection.
+    ConnectRefused = "connect.refused",
+    /// No answer to the connection attempt in time.
+    ConnectTimeout = "connect.timeout",
+    /// No route to the peer.
+    ConnectUnreachable = "connect.unreachable",
+    /// No local port was left.
+    LocalPorts = "local.ports",
+    /// No file descriptor was left.
+    LocalFds = "local.fds",
+    /// The connection was reset.
+    Reset = "reset",
+    /// The peer closed before any byte of the answer.
+    Empty = "empty",
+    /// The peer closed in the middle of the answer.
+    Truncated = "truncated",
+    /// The answer is not what RFC 9112 allows.
+    Framing = "framing",
+    /// The answer passed a cap (head, chunk line, trailers).
+    Limit = "limit",
+    /// Bytes that settle no outstanding request.
+    Unsolicited = "unsolicited",
+    /// The answer's content is not the expected one.
+    Mismatch = "mismatch",
+    /// The answer's status is not an expected one.
+    Status = "status",
+    /// Pipelined behind a connection that the peer closed.
+    ClosedPipelined = "closed_pipelined",
+    /// No byte of the answer in time.
+    TimeoutFirstByte = "timeout.first_byte",
+    /// The answer began but was not complete in time.
+    TimeoutTotal = "timeout.total",
+}
+
+impl fmt::Display for Class {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}

@@ -1,0 +1,16 @@
+//! What a phase counts: requests by outcome, latencies, and the series over time.
+//!
+//! Everything here is pure: values in, counts out, merged without loss over threads
+//! and hosts. Nothing knows a socket, a protocol or the clock.
+
+mod class;
+mod meter;
+mod slots;
+mod sparse;
+mod times;
+
+pub use class::Class;
+pub use meter::{Answered, Meter, Second};
+pub use slots::SlotSums;
+pub use sparse::{Recent, Sparse, index};
+pub use times::Times;

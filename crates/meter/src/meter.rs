@@ -1,0 +1,272 @@
+//! The meter of one phase on one thread. The laws it keeps: every issued request ends
+//! exactly once (ok, failed by class, or cancelled), and a failed one never leaves a
+//! latency behind.
+
+use crate::{Class, Recent, SlotSums, Sparse, Times};
+
+/// Status codes are 100 to 599; the parser lets no other through.
+const STATUSES: usize = 600;
+
+/// A request that ended well, kept until it can no longer be taken back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Answered {
+    /// From the scheduled send to the last byte.
+    pub latency_ns: u64,
+    /// From the actual send to the last byte.
+    pub service_ns: u64,
+    /// From the actual send to the first byte.
+    pub first_byte_ns: u64,
+    /// With its own connection: from the connection attempt to the last byte.
+    pub total_ns: Option<u64>,
+}
+
+/// One second of a phase.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Second {
+    /// Ended well.
+    pub ok: u64,
+    /// Ended badly.
+    pub failed: u64,
+    /// Latencies of those that ended well.
+    pub latency: Sparse,
+}
+
+/// Counts and times of one phase.
+#[derive(Debug)]
+pub struct Meter {
+    /// Requests that the load asked for.
+    pub scheduled: u64,
+    /// Sent, or charged with the failure of the connection they needed.
+    pub issued: u64,
+    /// Ended well.
+    pub ok: u64,
+    /// Sent again after a stale connection.
+    pub stale: u64,
+    /// Open at the very end.
+    pub cancelled: u64,
+    /// Connections opened again.
+    pub reconnects: u64,
+    /// Bytes received.
+    pub bytes_in: u64,
+    /// Bytes sent.
+    pub bytes_out: u64,
+    /// Time-integral of permitted requests.
+    pub permitted_ns: u64,
+    /// Latencies and connection times.
+    pub times: Times,
+    /// Slots.
+    pub slots: SlotSums,
+    failed: [u64; Class::ALL.len()],
+    statuses: Box<[u64]>,
+    recent: Recent,
+    series: Vec<Second>,
+    in_series: (u64, u64),
+}
+
+impl Default for Meter {
+    fn default() -> Self {
+        Meter {
+            scheduled: 0,
+            issued: 0,
+            ok: 0,
+            stale: 0,
+            cancelled: 0,
+            reconnects: 0,
+            bytes_in: 0,
+            bytes_out: 0,
+            permitted_ns: 0,
+            times: Times::default(),
+            slots: SlotSums::default(),
+            failed: [0; Class::ALL.len()],
+            statuses: vec![0; STATUSES].into_boxed_slice(),
+            recent: Recent::default(),
+            series: Vec::new(),
+            in_series: (0, 0),
+        }
+    }
+}
+
+impl Meter {
+    /// A request ended well.
+    #[inline]
+    pub fn record_ok(&mut self, answered: &Answered) {
+        self.ok += 1;
+        self.times.record(answered.latency_ns, answered.service_ns, answered.first_byte_ns);
+        if let Some(total_ns) = answered.total_ns {
+            self.times.record_total(total_ns);
+        }
+        self.recent.record(answered.latency_ns);
+    }
+
+    /// A request that had ended well turns out to have failed.
+    pub fn retract_ok(&mut self, answered: &Answered, class: Class) {
+        self.ok -= 1;
+        self.times.retract(answered.latency_ns, answered.service_ns, answered.first_byte_ns);
+        if let Some(total_ns) = answered.total_ns {
+            self.times.retract_total(total_ns);
+        }
+        if !self.recent.retract(answered.latency_ns) {
+            self.retract_from_series(crate::index(answered.latency_ns));
+        }
+        self.record_failed(class);
+    }
+
+    fn retract_from_series(&mut self, index: u32) {
+        for second in self.series.iter_mut().rev() {
+            if let Some(count) = second.latency.get_mut(&index).filter(|count| **count > 0) {
+                *count -= 1;
+                second.ok -= 1;
+                self.in_series.0 -= 1;
+                return;
+            }
+        }
+    }
+
+    /// A request ended badly.
+    pub fn record_failed(&mut self, class: Class) {
+        self.failed[class as usize] += 1;
+    }
+
+    /// A request that had failed as one class is found to have failed as another.
+    pub fn reclass_failed(&mut self, from: Class, to: Class) {
+        self.failed[from as usize] -= 1;
+        self.failed[to as usize] += 1;
+    }
+
+    /// A complete answer with this status came, expected or not.
+    #[inline]
+    pub fn record_status(&mut self, status: u16) {
+        self.statuses[usize::from(status)] += 1;
+    }
+
+    /// All failures.
+    #[must_use]
+    pub fn failed_sum(&self) -> u64 {
+        self.failed.iter().sum()
+    }
+
+    /// The classes met, with their counts.
+    pub fn failed(&self) -> impl Iterator<Item = (Class, u64)> + '_ {
+        let counts = Class::ALL.iter().map(|class| (*class, self.failed[*class as usize]));
+        counts.filter(|(_, count)| *count > 0)
+    }
+
+    /// The status codes met, with their counts.
+    pub fn statuses(&self) -> impl Iterator<Item = (u16, u64)> + '_ {
+        let counts = self.statuses.iter().enumerate().map(|(code, count)| (code as u16, *count));
+        counts.filter(|(_, count)| *count > 0)
+    }
+
+    /// Scheduled but never sent.
+    #[must_use]
+    pub fn unsent(&self) -> u64 {
+        self.scheduled.saturating_sub(self.issued)
+    }
+
+    /// Moves what came since the last tick into the series; returns its latencies.
+    pub fn tick(&mut self, second: usize) -> Sparse {
+        let recent = self.recent.take();
+        let failed = self.failed_sum();
+        if self.series.len() <= second {
+            self.series.resize_with(second + 1, Second::default);
+        }
+        let entry = &mut self.series[second];
+        entry.ok += self.ok - self.in_series.0;
+        entry.failed += failed - self.in_series.1;
+        add(&mut entry.latency, &recent);
+        self.in_series = (self.ok, failed);
+        recent
+    }
+
+    /// The seconds of the phase.
+    #[must_use]
+    pub fn series(&self) -> &[Second] {
+        &self.series
+    }
+
+    /// Adds another thread's phase, second by second.
+    pub fn merge(&mut self, other: &Meter) {
+        self.scheduled += other.scheduled;
+        self.issued += other.issued;
+        self.ok += other.ok;
+        self.stale += other.stale;
+        self.cancelled += other.cancelled;
+        self.reconnects += other.reconnects;
+        self.bytes_in += other.bytes_in;
+        self.bytes_out += other.bytes_out;
+        self.permitted_ns += other.permitted_ns;
+        self.times.merge(&other.times);
+        self.slots.merge(&other.slots);
+        self.failed.iter_mut().zip(other.failed).for_each(|(mine, theirs)| *mine += theirs);
+        let statuses = self.statuses.iter_mut().zip(&other.statuses);
+        statuses.for_each(|(mine, theirs)| *mine += theirs);
+        if self.series.len() < other.series.len() {
+            self.series.resize_with(other.series.len(), Second::default);
+        }
+        for (mine, theirs) in self.series.iter_mut().zip(&other.series) {
+            mine.ok += theirs.ok;
+            mine.failed += theirs.failed;
+            add(&mut mine.latency, &theirs.latency);
+        }
+    }
+}
+
+fn add(into: &mut Sparse, from: &Sparse) {
+    for (index, count) in from {
+        *into.entry(*index).or_default() += count;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn answered(ns: u64) -> Answered {
+        Answered { latency_ns: ns, service_ns: ns, first_byte_ns: ns, total_ns: None }
+    }
+
+    #[test]
+    fn an_ok_that_is_retracted_becomes_a_failure_without_a_latency() {
+        for ticked in [false, true] {
+            let mut meter = Meter::default();
+            meter.record_ok(&answered(500));
+            if ticked {
+                meter.tick(0);
+            }
+            meter.retract_ok(&answered(500), Class::Unsolicited);
+            meter.tick(0);
+            assert_eq!((meter.ok, meter.failed_sum()), (0, 1), "ticked before: {ticked}");
+            assert_eq!(meter.times.latency(), None);
+            assert_eq!((meter.series()[0].ok, meter.series()[0].failed), (0, 1));
+            assert_eq!(meter.series()[0].latency.values().sum::<u64>(), 0);
+        }
+    }
+
+    #[test]
+    fn the_series_adds_up_to_the_counts() {
+        let mut meter = Meter::default();
+        meter.record_ok(&answered(500));
+        meter.tick(0);
+        meter.record_ok(&answered(700));
+        meter.record_failed(Class::Reset);
+        meter.tick(2);
+        let ok: Vec<u64> = meter.series().iter().map(|second| second.ok).collect();
+        assert_eq!(ok, [1, 0, 1]);
+        assert_eq!(meter.series()[2].failed, 1);
+    }
+
+    #[test]
+    fn merging_adds_every_count() {
+        let (mut one, mut two) = (Meter::default(), Meter::default());
+        one.record_failed(Class::Reset);
+        two.record_failed(Class::Reset);
+        two.record_failed(Class::Empty);
+        two.record_status(200);
+        two.tick(1);
+        one.merge(&two);
+        let failed: Vec<_> = one.failed().collect();
+        assert_eq!(failed, [(Class::Reset, 2), (Class::Empty, 1)]);
+        assert_eq!(one.statuses().collect::<Vec<_>>(), [(200, 1)]);
+        assert_eq!(one.series().len(), 2);
+    }
+}

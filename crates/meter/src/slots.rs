@@ -1,0 +1,103 @@
+//! How the work was spread over the slots of a phase, as sums that add up.
+
+/// At most this many long waits are kept: the worst slots of a run with as many as 100,000.
+const LONG_WAITS_MAX: usize = 10_000;
+
+/// Sums over slots that asked at least once.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SlotSums {
+    /// Slots that asked.
+    pub asked: u32,
+    /// Slots that asked and never got a complete answer.
+    pub never_answered: u32,
+    /// Complete answers.
+    pub answers_sum: u64,
+    /// Squares of the answers per slot.
+    pub answers_sum_squares: u64,
+    /// The fewest answers of a slot; 0 when none asked.
+    pub answers_min: u64,
+    /// The most answers of a slot.
+    pub answers_max: u64,
+    /// The longest wait of each slot that waited long, in ns.
+    pub long_waits_ns: Vec<u64>,
+    /// Slots down for long without a polite close.
+    pub down: u32,
+    /// Slots that lost their connection and were refused a new one.
+    pub outages: u32,
+    /// The longest outage, in ns.
+    pub outage_ns: u64,
+}
+
+impl SlotSums {
+    /// Enters one slot that asked, with its complete answers.
+    pub fn enter(&mut self, answers: u64) {
+        self.answers_min = if self.asked == 0 { answers } else { self.answers_min.min(answers) };
+        self.answers_max = self.answers_max.max(answers);
+        self.asked += 1;
+        self.never_answered += u32::from(answers == 0);
+        self.answers_sum += answers;
+        let square = answers.saturating_mul(answers);
+        self.answers_sum_squares = self.answers_sum_squares.saturating_add(square);
+    }
+
+    /// Enters the longest wait of one slot.
+    pub fn enter_wait(&mut self, wait_ns: u64) {
+        if self.long_waits_ns.len() < LONG_WAITS_MAX {
+            self.long_waits_ns.push(wait_ns);
+        }
+    }
+
+    /// Adds another thread's or host's slots.
+    pub fn merge(&mut self, other: &SlotSums) {
+        if other.asked > 0 {
+            let least = other.answers_min;
+            self.answers_min = if self.asked == 0 { least } else { self.answers_min.min(least) };
+        }
+        self.answers_max = self.answers_max.max(other.answers_max);
+        self.asked += other.asked;
+        self.never_answered += other.never_answered;
+        self.answers_sum += other.answers_sum;
+        self.answers_sum_squares =
+            self.answers_sum_squares.saturating_add(other.answers_sum_squares);
+        for wait_ns in &other.long_waits_ns {
+            self.enter_wait(*wait_ns);
+        }
+        self.down += other.down;
+        self.outages += other.outages;
+        self.outage_ns = self.outage_ns.max(other.outage_ns);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sums(answers: &[u64]) -> SlotSums {
+        let mut sums = SlotSums::default();
+        answers.iter().for_each(|&n| sums.enter(n));
+        sums
+    }
+
+    #[test]
+    fn merged_sums_equal_the_sums_over_all_slots() {
+        for cut in 0..=4 {
+            let all = [3, 0, 7, 7];
+            let mut merged = sums(&all[..cut]);
+            merged.merge(&sums(&all[cut..]));
+            assert_eq!(merged, sums(&all), "cut at {cut}");
+        }
+    }
+
+    #[test]
+    fn a_slot_without_an_answer_is_named() {
+        let sums = sums(&[3, 0]);
+        assert_eq!((sums.never_answered, sums.answers_min, sums.answers_max), (1, 0, 3));
+    }
+
+    #[test]
+    fn long_waits_are_bounded() {
+        let mut sums = SlotSums::default();
+        (0..20_000).for_each(|wait| sums.enter_wait(wait));
+        assert_eq!(sums.long_waits_ns.len(), LONG_WAITS_MAX);
+    }
+}

@@ -1,0 +1,99 @@
+//! A two-digit histogram that is small enough to send with every tick.
+//!
+//! Recording is one shift and one increment into a dense table; what is sent is the
+//! sparse form, index to count, which adds up over threads, seconds and hosts.
+
+use std::collections::BTreeMap;
+
+/// Index to count.
+pub type Sparse = BTreeMap<u32, u64>;
+
+/// 64 steps per power of two: at most 1.6 % wide.
+const STEPS_LOG2: u32 = 6;
+const SIZE: usize = ((64 - STEPS_LOG2 as usize) << STEPS_LOG2) + (1 << STEPS_LOG2);
+
+/// The index of `value_ns`: the value itself below 128, logarithmic above.
+#[must_use]
+pub fn index(value_ns: u64) -> u32 {
+    let bits = 63 - (value_ns | 1).leading_zeros();
+    let shift = bits.saturating_sub(STEPS_LOG2);
+    (shift << STEPS_LOG2) + (value_ns >> shift) as u32
+}
+
+/// What has been recorded since it was last taken.
+#[derive(Debug)]
+pub struct Recent {
+    counts: Box<[u32]>,
+    lowest: usize,
+    highest: usize,
+}
+
+impl Default for Recent {
+    fn default() -> Self {
+        Recent { counts: vec![0; SIZE].into_boxed_slice(), lowest: SIZE, highest: 0 }
+    }
+}
+
+impl Recent {
+    /// Records one value.
+    #[inline]
+    pub fn record(&mut self, value_ns: u64) {
+        let at = index(value_ns) as usize;
+        self.counts[at] += 1;
+        self.lowest = self.lowest.min(at);
+        self.highest = self.highest.max(at);
+    }
+
+    /// Takes back one value; false when it is no longer here.
+    pub fn retract(&mut self, value_ns: u64) -> bool {
+        let count = &mut self.counts[index(value_ns) as usize];
+        let there = *count > 0;
+        *count -= u32::from(there);
+        there
+    }
+
+    /// Hands over what was recorded and begins anew.
+    pub fn take(&mut self) -> Sparse {
+        let mut sparse = Sparse::new();
+        if self.lowest <= self.highest {
+            for at in self.lowest..=self.highest {
+                let count = std::mem::take(&mut self.counts[at]);
+                if count > 0 {
+                    sparse.insert(at as u32, u64::from(count));
+                }
+            }
+        }
+        self.lowest = SIZE;
+        self.highest = 0;
+        sparse
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn indices_grow_without_gaps_and_fit_the_table() {
+        assert_eq!([index(0), index(1), index(127), index(128)], [0, 1, 127, 128]);
+        assert_eq!([index(129), index(255), index(256)], [128, 191, 192]);
+        assert_eq!(index(u64::MAX) as usize, SIZE - 1);
+        for value in 1..100_000u64 {
+            let step = index(value) - index(value - 1);
+            assert!(step <= 1, "a gap below {value}");
+        }
+    }
+
+    #[test]
+    fn what_is_taken_is_what_was_recorded_and_the_next_take_is_empty() {
+        let mut recent = Recent::default();
+        for value in [5, 5, 1_000_000] {
+            recent.record(value);
+        }
+        assert!(recent.retract(5));
+        assert!(!recent.retract(77));
+        let expected = Sparse::from([(5, 1), (index(1_000_000), 1)]);
+        assert_eq!(recent.take(), expected);
+        assert_eq!(recent.take(), Sparse::new());
+    }
+}

@@ -1,0 +1,195 @@
+//! Latencies in HdrHistograms: three digits, any range, merged without loss.
+//!
+//! Under a closed loop nearly every request has response time = service time = time
+//! to first byte (the whole answer came in one read). Such a request is recorded
+//! once, in `same`; the others in one histogram each. Put together at the end.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use hdrhistogram::Histogram;
+use hdrhistogram::serialization::{Serializer, V2DeflateSerializer};
+
+/// Significant decimal digits of every histogram.
+const DIGITS: u8 = 3;
+
+type Hdr = Histogram<u64>;
+
+/// The times of the requests that ended well, and of connections.
+#[derive(Debug, Default)]
+pub struct Times {
+    same: Lazy,
+    latency: Lazy,
+    service: Lazy,
+    first_byte: Lazy,
+    total: Lazy,
+    connect: Lazy,
+}
+
+/// A histogram that takes no memory before its first value.
+#[derive(Debug, Default)]
+struct Lazy(Option<Hdr>);
+
+impl Lazy {
+    fn get(&mut self) -> &mut Hdr {
+        self.0.get_or_insert_with(|| {
+            Hdr::new(DIGITS).expect("three digits are within what the histogram allows")
+        })
+    }
+
+    #[inline]
+    fn record(&mut self, value_ns: u64) {
+        // An auto-resizing histogram takes every u64, so this cannot fail.
+        let _ = self.get().record(value_ns.max(1));
+    }
+
+    fn retract(&mut self, value_ns: u64) {
+        let mut one = Hdr::new(DIGITS).expect("three digits are within what is allowed");
+        let _ = one.record(value_ns.max(1));
+        let _ = self.get().subtract(&one);
+    }
+
+    fn add(&mut self, other: &Lazy) {
+        if let Some(theirs) = &other.0 {
+            let _ = self.get().add(theirs);
+        }
+    }
+
+    fn encoded(&self) -> Option<String> {
+        let hdr = self.0.as_ref().filter(|hdr| !hdr.is_empty())?;
+        let mut bytes = Vec::new();
+        V2DeflateSerializer::new().serialize(hdr, &mut bytes).ok()?;
+        Some(STANDARD.encode(bytes))
+    }
+}
+
+impl Times {
+    /// Records one request: response time, service time, time to first byte, all in ns.
+    #[inline]
+    pub fn record(&mut self, latency_ns: u64, service_ns: u64, first_byte_ns: u64) {
+        if latency_ns == service_ns && service_ns == first_byte_ns {
+            self.same.record(latency_ns);
+        } else {
+            self.latency.record(latency_ns);
+            self.service.record(service_ns);
+            self.first_byte.record(first_byte_ns);
+        }
+    }
+
+    /// Takes back what [`Times::record`] recorded with the same values.
+    pub fn retract(&mut self, latency_ns: u64, service_ns: u64, first_byte_ns: u64) {
+        if latency_ns == service_ns && service_ns == first_byte_ns {
+            self.same.retract(latency_ns);
+        } else {
+            self.latency.retract(latency_ns);
+            self.service.retract(service_ns);
+            self.first_byte.retract(first_byte_ns);
+        }
+    }
+
+    /// Records the set-up of one connection.
+    pub fn record_connect(&mut self, value_ns: u64) {
+        self.connect.record(value_ns);
+    }
+
+    /// Records one request with its own connection: from the attempt to the last byte.
+    pub fn record_total(&mut self, value_ns: u64) {
+        self.total.record(value_ns);
+    }
+
+    /// Takes back one [`Times::record_total`].
+    pub fn retract_total(&mut self, value_ns: u64) {
+        self.total.retract(value_ns);
+    }
+
+    /// Adds another thread's or host's times.
+    pub fn merge(&mut self, other: &Times) {
+        self.same.add(&other.same);
+        self.latency.add(&other.latency);
+        self.service.add(&other.service);
+        self.first_byte.add(&other.first_byte);
+        self.total.add(&other.total);
+        self.connect.add(&other.connect);
+    }
+
+    fn with_same(&self, own: &Lazy) -> Option<String> {
+        let mut sum = Lazy::default();
+        sum.add(own);
+        sum.add(&self.same);
+        sum.encoded()
+    }
+
+    /// Response times: HdrHistogram V2 compressed, base64; none when empty.
+    #[must_use]
+    pub fn latency(&self) -> Option<String> {
+        self.with_same(&self.latency)
+    }
+
+    /// Service times, in the same form.
+    #[must_use]
+    pub fn service(&self) -> Option<String> {
+        self.with_same(&self.service)
+    }
+
+    /// Times to first byte, in the same form.
+    #[must_use]
+    pub fn first_byte(&self) -> Option<String> {
+        self.with_same(&self.first_byte)
+    }
+
+    /// Connection attempt to last byte, in the same form.
+    #[must_use]
+    pub fn total(&self) -> Option<String> {
+        self.total.encoded()
+    }
+
+    /// Connection set-up, in the same form.
+    #[must_use]
+    pub fn connect(&self) -> Option<String> {
+        self.connect.encoded()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use hdrhistogram::serialization::Deserializer;
+
+    fn decoded(encoded: &str) -> Hdr {
+        let bytes = STANDARD.decode(encoded).expect("base64");
+        Deserializer::new().deserialize(&mut bytes.as_slice()).expect("an HdrHistogram")
+    }
+
+    #[test]
+    fn requests_with_equal_times_enter_all_three_histograms_once() {
+        let mut times = Times::default();
+        times.record(500, 500, 500);
+        times.record(900, 700, 600);
+        let counts = [times.latency(), times.service(), times.first_byte()]
+            .map(|encoded| decoded(&encoded.expect("not empty")));
+        assert_eq!(counts.each_ref().map(Hdr::len), [2, 2, 2]);
+        assert_eq!(counts.each_ref().map(Hdr::max), [900, 700, 600]);
+        assert_eq!(counts.each_ref().map(Hdr::min), [500, 500, 500]);
+        assert_eq!(times.connect(), None, "nothing connected, so no histogram");
+    }
+
+    #[test]
+    fn a_retracted_request_leaves_no_trace() {
+        let mut times = Times::default();
+        times.record(500, 500, 500);
+        times.record(900, 700, 600);
+        times.retract(500, 500, 500);
+        times.retract(900, 700, 600);
+        assert_eq!([times.latency(), times.service(), times.first_byte()], [None, None, None]);
+    }
+
+    #[test]
+    fn merging_loses_nothing() {
+        let (mut one, mut two) = (Times::default(), Times::default());
+        one.record(1_000, 1_000, 1_000);
+        two.record(3_000_000_000_000, 2_000, 1_500);
+        two.record_connect(10);
+        one.merge(&two);
+        assert_eq!(decoded(&one.latency().expect("not empty")).len(), 2);
+        assert_eq!(decoded(&one.connect().expect("not empty")).max(), 10);
+    }
+}
