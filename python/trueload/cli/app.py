@@ -1,0 +1,239 @@
+"""The ``trueload`` command: puts the commands together, and ends every one of them properly.
+
+Strategy: typer parses and calls; ``main`` turns whatever comes out, a return value or an exception,
+into an exit code and at most two lines on stderr: ``error:`` names the mistake, ``hint:`` the next
+step. Only the module of the command that was asked for is imported, so that ``trueload serve`` does
+not wait for the statistics. This module must not know what any command does.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import re
+import sys
+import tempfile
+import time
+import traceback
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any, NoReturn, Protocol, cast
+
+import typer
+import typer.main
+
+# typer carries its own copy of click and gives these two no public name; pyproject.toml pins it.
+from typer._click.exceptions import NoArgsIsHelpError, NoSuchOption, UsageError
+
+from trueload import __version__
+from trueload.cli.foreign_flags import find_foreign_flag
+from trueload.errors import ExitCode, UserError
+
+# The modules in the order of `trueload --help`, each with the commands that it registers.
+COMMANDS_BY_MODULE: dict[str, tuple[str, ...]] = {
+    "http": ("http",),
+    "serve": ("serve",),
+    "subjects": ("subjects",),
+    "suite": ("suite",),
+    "runs": ("runs",),
+    "doctor": ("doctor",),
+}
+
+# What a shell reports for a program that SIGPIPE ended (128 + 13). Not 0: the output is cut short,
+# and a script that asks for it (pipefail) must not read a verdict into it.
+EXIT_CODE_BROKEN_PIPE = 141
+
+ABOUT = """Measure how much load a network program can carry, and refuse to vouch for a number
+that cannot be trusted.
+
+Example: trueload http http://127.0.0.1:8080/ -c 64 -d 10s
+
+Exit codes: 0 measured, valid or suspect; 1 a --fail-on threshold crossed; 2 wrong command or file,
+nothing sent; 3 nothing could be measured; 4 measured but invalid; 70 a bug in trueload;
+130 interrupted.
+"""
+
+
+class CommandModule(Protocol):
+    """What every module of commands offers."""
+
+    def register(self, app: typer.Typer) -> None: ...
+
+
+def main(argv: Sequence[str] | None = None) -> NoReturn:
+    """The entry point of the ``trueload`` script. Never returns, never shows a traceback."""
+    code = run(sys.argv[1:] if argv is None else argv)
+    try:
+        sys.stdout.flush()
+        sys.stderr.flush()
+    except BrokenPipeError:
+        code = _close_broken_pipe()
+    except OSError as error:  # the disk behind `> FILE` is full
+        _say(f"the output could not be written: {error.strerror}", "free some space and repeat")
+        _discard(sys.stdout)
+        code = ExitCode.INTERNAL
+    sys.exit(code)
+
+
+def run(argv: Sequence[str]) -> int:
+    """Run one command line and return its exit code; errors have been printed."""
+    try:
+        return _invoke(argv)
+    except UserError as error:
+        _say(error.message, error.hint)
+        return error.exit_code
+    except NoArgsIsHelpError as error:
+        sys.stderr.write(error.format_message().rstrip() + "\n")
+        return ExitCode.USAGE
+    except typer.TyperException as error:
+        _say(*explain_usage_error(error))
+        return ExitCode.USAGE
+    except (KeyboardInterrupt, typer.Abort):
+        _say("interrupted", "what had been saved is kept: `trueload runs list` shows it")
+        return ExitCode.INTERRUPTED
+    except BrokenPipeError:
+        return _close_broken_pipe()
+    except Exception as error:
+        return _report_bug(error)
+
+
+def build_app(first_word: str | None = None) -> typer.Typer:
+    """The typer application; with the name of a command, only that command's module is imported."""
+    app = typer.Typer(
+        name="trueload",
+        help=ABOUT,
+        no_args_is_help=True,
+        add_completion=False,
+        pretty_exceptions_enable=False,
+        rich_markup_mode=None,
+        context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    )
+    app.callback()(_root)
+    for module_name, commands in COMMANDS_BY_MODULE.items():
+        if first_word in commands or not _is_command(first_word):
+            try:
+                module = importlib.import_module(f"trueload.cli.{module_name}")
+            except ModuleNotFoundError as missing:
+                if missing.name != f"trueload.cli.{module_name}":
+                    raise
+                continue
+            cast(CommandModule, module).register(app)
+    return app
+
+
+def explain_usage_error(error: typer.TyperException) -> tuple[str, str]:
+    """A parser's complaint as (message, hint), each one line."""
+    message = _one_line(error.format_message()).rstrip(".")
+    if not isinstance(error, UsageError):
+        return message, "see `trueload --help`"
+    command_path = error.ctx.command_path if error.ctx else "trueload"
+    see_help = f"see `{command_path} --help`"
+    if isinstance(error, NoSuchOption):
+        foreign = find_foreign_flag(error.option_name)
+        if foreign is not None:
+            return f"{command_path} has no flag {error.option_name}", foreign.hint()
+        near = " or ".join(sorted(error.possibilities or ()))
+        hint = f"did you mean {near}? {see_help}" if near else see_help
+        return f"{command_path} has no flag {error.option_name}", hint
+    unknown = re.fullmatch(r"No such command '(.*?)'\.?(?: Did you mean (.*)\?)?", message)
+    if unknown is not None:
+        name, near = unknown[1], unknown[2]
+        hint = f"did you mean {near}? {see_help}" if near else f"{see_help} for the commands"
+        return f"{command_path} has no command '{name}'", hint
+    return message[:1].lower() + message[1:], see_help
+
+
+def _invoke(argv: Sequence[str]) -> int:
+    first_word = argv[0] if argv else None
+    command = typer.main.get_command(build_app(first_word))
+    _use_plain_help(command)
+    # Not command.main(): it would end the process for a broken pipe before we can see it.
+    try:
+        with command.make_context("trueload", list(argv)) as context:
+            result = command.invoke(context)
+    except typer.Exit as done:
+        return done.exit_code
+    return int(result) if isinstance(result, int) else ExitCode.OK
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        sys.stdout.write(f"trueload {__version__}\n")
+        raise typer.Exit
+
+
+def _root(
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version",
+            "-V",
+            help="Print the version and end.",
+            is_eager=True,
+            callback=_print_version,
+        ),
+    ] = False,
+) -> None:
+    """Options of trueload itself; each of them ends the command."""
+
+
+def _is_command(word: str | None) -> bool:
+    return any(word in commands for commands in COMMANDS_BY_MODULE.values())
+
+
+def _use_plain_help(command: Any) -> None:
+    # rich's help draws boxes and colours; plain text reads the same on a terminal and in a pipe.
+    command.rich_markup_mode = None
+    for child in getattr(command, "commands", {}).values():
+        _use_plain_help(child)
+
+
+def _say(message: str, hint: str) -> None:
+    try:
+        sys.stderr.write(f"error: {_one_line(message)}\nhint: {_one_line(hint)}\n")
+    except BrokenPipeError:
+        _discard(sys.stderr)
+
+
+def _one_line(text: str) -> str:
+    # Also keeps a peer's control codes, quoted in some message, from the terminal.
+    return " ".join("".join(c if c.isprintable() else " " for c in text).split())
+
+
+def _close_broken_pipe() -> int:
+    # Whoever read our output has gone; the interpreter must not complain of it at its own end.
+    _discard(sys.stdout)
+    return EXIT_CODE_BROKEN_PIPE
+
+
+def _discard(stream: Any) -> None:
+    os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+
+
+def _report_bug(error: Exception) -> int:
+    kind = type(error).__name__
+    path = _write_traceback(error)
+    where = f"the details are in {path}" if path else "the details could not be written"
+    _say(
+        f"trueload failed ({kind}: {error}); {where}",
+        "this is a bug of trueload: please report it with that file",
+    )
+    return ExitCode.INTERNAL
+
+
+def _write_traceback(error: Exception) -> Path | None:
+    import platformdirs
+
+    name = f"crash-{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}.txt"
+    text = f"trueload {__version__}, Python {sys.version.split()[0]}\n" + "".join(
+        traceback.format_exception(error)
+    )
+    for folder in (platformdirs.user_state_path("trueload"), Path(tempfile.gettempdir())):
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            path = folder / name
+            path.write_text(text, encoding="utf-8", errors="backslashreplace")
+        except OSError:
+            continue
+        return path
+    return None

@@ -1,0 +1,137 @@
+"""Flags that fingers know from other load generators, and what they are called here.
+
+One table. It is looked at only after our own parser has refused a flag, so a flag that we have
+never gets here. A row names our options; a test holds that each of them exists.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class ForeignFlag:
+    """A flag of another tool: who has it, what it means there, and what to type here."""
+
+    flag: str
+    tools: str
+    meaning: str
+    ours: tuple[str, ...]
+    """Our options that do it; empty where we have none, and then ``advice`` says why."""
+    advice: str
+
+    def hint(self) -> str:
+        return f"{self.flag} of {self.tools} ({self.meaning}): {self.advice}"
+
+
+FOREIGN_FLAGS: tuple[ForeignFlag, ...] = (
+    ForeignFlag(
+        "-n", "hey, ab, oha and h2load", "number of requests", ("--requests",), "use --requests N"
+    ),
+    ForeignFlag(
+        "-t",
+        "wrk and h2load, or of ab and hey",
+        "threads, or a time",
+        ("--threads", "--duration", "--timeout"),
+        "use --threads N, --duration 10s or --timeout 5s",
+    ),
+    ForeignFlag("-z", "hey and oha", "duration", ("--duration",), "use -d 10s (--duration)"),
+    ForeignFlag(
+        "-D",
+        "h2load, or of hey",
+        "duration, or a body file",
+        ("--duration", "--body-file"),
+        "use --duration 10s or --body-file FILE",
+    ),
+    ForeignFlag(
+        "-q",
+        "hey and oha",
+        "rate",
+        (),
+        "there is no rate yet: the load is a closed loop over -c connections",
+    ),
+    ForeignFlag(
+        "-R",
+        "wrk2",
+        "rate",
+        (),
+        "there is no rate yet: the load is a closed loop over -c connections",
+    ),
+    ForeignFlag(
+        "-k",
+        "ab",
+        "keep-alive",
+        ("--close",),
+        "leave it out, connections are kept alive; --close opens one per request",
+    ),
+    ForeignFlag(
+        "-s",
+        "wrk, or of ab",
+        "a Lua script, or a timeout",
+        ("--timeout", "--method", "--header", "--body"),
+        "there are no scripts, use --method, --header, --body; for a timeout --timeout 5s",
+    ),
+    ForeignFlag(
+        "-T",
+        "ab, hey and oha",
+        "content type",
+        ("--header",),
+        "use -H 'Content-Type: text/plain' (--header)",
+    ),
+    ForeignFlag(
+        "--latency", "wrk", "print percentiles", (), "leave it out, percentiles are always printed"
+    ),
+    ForeignFlag(
+        "-L", "wrk2", "print percentiles", (), "leave it out, percentiles are always printed"
+    ),
+    ForeignFlag("-m", "hey, ab and oha", "method", ("--method",), "use -X METHOD (--method)"),
+    ForeignFlag("-i", "ab", "HEAD requests", ("--method",), "use -X HEAD (--method)"),
+    ForeignFlag(
+        "-p",
+        "ab, or of oha",
+        "a body file, or depth",
+        ("--body-file", "--pipeline"),
+        "use --body-file FILE or --pipeline N",
+    ),
+    ForeignFlag(
+        "-u", "ab", "a body file to PUT", ("--body-file", "--method"), "use -X PUT --body-file FILE"
+    ),
+    ForeignFlag(
+        "-a", "hey and oha", "basic authentication", ("--user",), "use --user NAME:PASSWORD"
+    ),
+    ForeignFlag(
+        "-A",
+        "ab, or of hey",
+        "basic authentication, or Accept",
+        ("--user", "--header"),
+        "use --user NAME:PASSWORD or -H 'Accept: …' (--header)",
+    ),
+    ForeignFlag("-C", "ab", "a cookie", ("--header",), "use -H 'Cookie: name=value' (--header)"),
+    ForeignFlag("-B", "ab", "local address", ("--local-address",), "use --local-address ADDRESS"),
+    ForeignFlag(
+        "-o", "hey", "output format", ("--json",), "use --json FILE, or --json - for stdout"
+    ),
+    ForeignFlag(
+        "--disable-keepalive",
+        "hey and oha",
+        "a connection per request",
+        ("--close",),
+        "use --close",
+    ),
+    ForeignFlag("--concurrency", "k6 and others", "connections", ("--connections",), "use -c N"),
+    ForeignFlag("--vus", "k6", "virtual users", ("--connections",), "use -c N (--connections)"),
+    ForeignFlag(
+        "--insecure",
+        "curl and oha",
+        "no certificate check",
+        (),
+        "https is not measured yet, use an http:// URL",
+    ),
+)
+
+_BY_FLAG = {row.flag: row for row in FOREIGN_FLAGS}
+
+
+def find_foreign_flag(flag: str) -> ForeignFlag | None:
+    """The row for a flag that our parser has refused, or None."""
+    return _BY_FLAG.get(flag)
