@@ -36,9 +36,7 @@ class UserError(Exception):
     full stop; ``exit_code`` is what the command ends with.
     """
 
-    def __init__(
-        self, message: str, hint: str, exit_code: ExitCode | int = ExitCode.USAGE
-    ) -> None:
+    def __init__(self, message: str, hint: str, exit_code: ExitCode | int = ExitCode.USAGE) -> None:
         super().__init__(message)
         self.message = message
         self.hint = hint

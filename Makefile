@@ -1,0 +1,96 @@
+# Every target sets up what it needs, once: a virtual environment with the locked packages, and the
+# engine, built in release mode. Stamp files in .venv say what is done; a changed lock file or
+# source makes it be done again. `make help` lists the targets.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/pip --disable-pip-version-check --quiet
+
+RUN_LOCKED := $(VENV)/.run-locked
+DEV_LOCKED := $(VENV)/.dev-locked
+INSTALLED := $(VENV)/.installed
+ENGINE_SOURCES := Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -o -name Cargo.toml)
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+
+.PHONY: help
+help: ## list the targets
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' Makefile | awk -F'|' '{printf "%-22s%s\n", $$1, $$2}'
+
+# --- set-up ---------------------------------------------------------------------------------------
+
+$(RUN_LOCKED): requirements.lock
+	@tools/preflight.sh $(PYTHON)
+	$(PYTHON) -m venv $(VENV)
+	$(PIP) install --require-hashes -r requirements.lock
+	@touch $@
+
+$(DEV_LOCKED): requirements-dev.lock $(RUN_LOCKED)
+	$(PIP) install --require-hashes -r requirements-dev.lock
+	@touch $@
+
+# Without build isolation: the build tools are in the lock file, too.
+$(INSTALLED): pyproject.toml setup.py python/trueload/__init__.py $(ENGINE_SOURCES) $(RUN_LOCKED)
+	@tools/preflight.sh $(PYTHON)
+	$(PIP) install --no-deps --no-build-isolation --editable .
+	@touch $@
+
+.PHONY: setup
+setup: $(INSTALLED) $(DEV_LOCKED) ## virtual environment, locked packages, engine, trueload itself
+
+# --- what users run -------------------------------------------------------------------------------
+
+.PHONY: demo
+demo: $(INSTALLED) ## compare real HTTP servers on this machine, in a few minutes
+	$(BIN)/trueload suite run quick
+
+# --- what developers run --------------------------------------------------------------------------
+
+.PHONY: test
+test: setup lint ## every check and every test
+	cargo test --workspace --locked --quiet
+	$(BIN)/pytest
+
+.PHONY: check
+check: setup lint ## the fast inner loop: style, types, unit tests
+	cargo test --workspace --locked --quiet
+	$(BIN)/pytest tests/unit
+
+.PHONY: lint
+lint: setup
+	cargo fmt --all --check
+	cargo clippy --workspace --all-targets --locked --quiet -- -D warnings
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+	$(BIN)/python tools/tidy.py
+
+.PHONY: format
+format: setup ## rewrite the sources in the one style
+	cargo fmt --all
+	$(BIN)/ruff check --fix
+	$(BIN)/ruff format
+
+.PHONY: test-subjects
+test-subjects: setup ## build every subject and check it against its contracts
+	$(BIN)/trueload subjects check
+
+.PHONY: bench
+bench: setup ## our speed against wrk, ab and h2load, side by side
+	$(BIN)/python bench/run.py
+
+.PHONY: fuzz
+fuzz: ## fuzz the parsers for a minute each (needs a nightly Rust and cargo-fuzz)
+	tools/fuzz.sh
+
+.PHONY: lock
+lock: $(DEV_LOCKED) ## write the Python lock files anew from pyproject.toml
+	$(PIP) install uv
+	PATH="$(abspath $(BIN)):$$PATH" tools/lock.sh
+
+.PHONY: clean
+clean: ## remove what the targets have made
+	rm -rf $(VENV) target build .mypy_cache .ruff_cache .pytest_cache .hypothesis python/*.egg-info
+	find python tests tools bench -name __pycache__ -type d -prune -exec rm -rf {} +
