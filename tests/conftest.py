@@ -1,0 +1,41 @@
+"""Fixtures for every test. What they do is in ``harness.py``."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from harness import ROOT, Server, Trueload, find_free_port, start_server
+
+
+@pytest.fixture(scope="session")
+def engine_path() -> Path:
+    """The engine's binary; a missing one is a failure, never a skipped test."""
+    named = os.environ.get("TRUELOAD_ENGINE")
+    path = Path(named) if named else ROOT / "target" / "release" / "trueload-engine"
+    assert path.is_file(), f"no engine at {path}: run `make setup`"
+    return path
+
+
+@pytest.fixture
+def trueload(tmp_path: Path) -> Iterator[Trueload]:
+    """Runs ``trueload`` with a store and folders of its own."""
+    command = Trueload(tmp_path / "trueload")
+    yield command
+    command.close()
+
+
+@pytest.fixture(scope="session")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """A reference server on 127.0.0.1, shared by the tests of one worker process."""
+    command = Trueload(tmp_path_factory.mktemp("server"))
+    yield start_server(command, "--threads", "1")
+    command.close()
+
+
+@pytest.fixture
+def free_port() -> int:
+    """A TCP port that was free on 127.0.0.1 a moment ago."""
+    return find_free_port()

@@ -1,0 +1,169 @@
+"""What end-to-end tests use to run trueload as a user does: the real command, in its own process.
+
+Every process starts in its own session with a store, a home and caches of its own, so that tests
+can run side by side and leave nothing on the machine. Every wait is bounded. Tests reach these
+through the fixtures in ``conftest.py``.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import select
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent
+# A bound for a command that hangs, not a measure of how quick it should be.
+COMMAND_TIMEOUT_S = 90.0
+
+
+@dataclass(frozen=True)
+class Finished:
+    """A command that has ended: its exit code and what it wrote."""
+
+    code: int
+    out: str
+    err: str
+
+    def json(self) -> Any:
+        """Stdout as exactly one JSON value; an AssertionError shows everything otherwise."""
+        try:
+            return json.loads(self.out)
+        except ValueError as error:
+            raise AssertionError(f"stdout is not one JSON value ({error}): {self}") from error
+
+
+class Trueload:
+    """Runs ``trueload`` in a world of its own."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.store = folder / "store.sqlite"
+        self._started: list[subprocess.Popen[str]] = []
+
+    def env(self, extra: Mapping[str, str] | None = None) -> dict[str, str]:
+        """The environment of every command: the caller's, but its own store, home and caches."""
+        kept = {k: v for k, v in os.environ.items() if not k.startswith(("TRUELOAD_", "PYTEST_"))}
+        for name in ("TRUELOAD_ENGINE", "TRUELOAD_HOME"):
+            if name in os.environ:
+                kept[name] = os.environ[name]
+        own = {
+            "TRUELOAD_STORE": str(self.store),
+            "XDG_DATA_HOME": str(self.folder / "data"),
+            "XDG_STATE_HOME": str(self.folder / "state"),
+            "XDG_CONFIG_HOME": str(self.folder / "config"),
+            "PYTHONPATH": str(ROOT / "python"),
+            "NO_COLOR": "1",
+            "COLUMNS": "100",
+        }
+        return {**kept, **own, **(extra or {})}
+
+    def run(
+        self,
+        *args: str | Path,
+        env: Mapping[str, str] | None = None,
+        stdin: str = "",
+        cwd: Path | None = None,
+        timeout_s: float = COMMAND_TIMEOUT_S,
+    ) -> Finished:
+        """Run a command to its end. One that hangs is killed and fails the test."""
+        process = self.start(*args, env=env, cwd=cwd, stdin=subprocess.PIPE)
+        try:
+            out, err = process.communicate(stdin, timeout=timeout_s)
+        except subprocess.TimeoutExpired as expired:
+            kill_group(process)
+            out, err = process.communicate()
+            words = " ".join(map(str, args))
+            raise AssertionError(
+                f"`trueload {words}` still ran after {timeout_s} s\n{out}\n{err}"
+            ) from expired
+        return Finished(process.returncode, out, err)
+
+    def start(
+        self,
+        *args: str | Path,
+        env: Mapping[str, str] | None = None,
+        cwd: Path | None = None,
+        stdin: int = subprocess.DEVNULL,
+        stdout: int = subprocess.PIPE,
+        stderr: int = subprocess.PIPE,
+    ) -> subprocess.Popen[str]:
+        """Start a command and leave it running; it is killed when the test ends."""
+        process = subprocess.Popen(
+            [sys.executable, "-m", "trueload", *map(str, args)],
+            env=self.env(env),
+            cwd=cwd or ROOT,
+            stdin=stdin,
+            stdout=stdout,
+            stderr=stderr,
+            text=True,
+            start_new_session=True,
+        )
+        self._started.append(process)
+        return process
+
+    def close(self) -> None:
+        """Kill what the test has left running."""
+        for process in self._started:
+            kill_group(process)
+            for stream in (process.stdin, process.stdout, process.stderr):
+                if stream is not None:
+                    stream.close()
+
+
+@dataclass(frozen=True)
+class Server:
+    """A reference server that is running."""
+
+    host: str
+    port: int
+    process: subprocess.Popen[str]
+
+    @property
+    def url(self) -> str:
+        return f"http://{self.host}:{self.port}"
+
+
+def start_server(trueload: Trueload, *args: str) -> Server:
+    """Start ``trueload serve http`` on a free port and wait until it says where it listens."""
+    process = trueload.start(
+        "serve", "http", "--listen", "127.0.0.1:0", *args, stderr=subprocess.STDOUT
+    )
+    said = ""
+    deadline_s = time.monotonic() + 30
+    assert process.stdout is not None
+    while time.monotonic() < deadline_s:
+        readable, _, _ = select.select([process.stdout], [], [], deadline_s - time.monotonic())
+        line = process.stdout.readline() if readable else ""
+        if not line:
+            break
+        said += line
+        found = re.search(r"127\.0\.0\.1:(\d+)", line)
+        if found:
+            return Server("127.0.0.1", int(found[1]), process)
+    kill_group(process)
+    raise AssertionError(f"the reference server did not say where it listens: {said!r}")
+
+
+def kill_group(process: subprocess.Popen[str]) -> None:
+    """Kill a process started by us, with its group, and reap it."""
+    if process.poll() is None:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+
+
+def find_free_port() -> int:
+    """A TCP port that was free on 127.0.0.1 a moment ago."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
