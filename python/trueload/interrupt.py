@@ -1,0 +1,55 @@
+"""Ctrl-C, SIGTERM and SIGHUP as a flag, so that what was measured is saved before the end.
+
+The first signal only sets the flag: whoever measures looks at it (at least every 100 ms), ends
+politely and saves. The second raises ``KeyboardInterrupt`` at once, wherever the main thread is;
+``finally`` blocks then kill what was started. Must not know what is interrupted.
+"""
+
+from __future__ import annotations
+
+import signal
+import threading
+from types import FrameType, TracebackType
+
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+class Interrupt:
+    """A context in which the three signals set ``requested``; handlers are put back at its end."""
+
+    def __init__(self) -> None:
+        # A plain flag: an Event's lock could be held by the very thread that is interrupted.
+        self._requested = False
+        self._previous: dict[signal.Signals, signal.Handlers] = {}
+
+    @property
+    def requested(self) -> bool:
+        """True from the first signal on."""
+        return self._requested
+
+    def request(self) -> None:
+        """What the first signal does."""
+        self._requested = True
+
+    def __enter__(self) -> Interrupt:
+        if threading.current_thread() is threading.main_thread():
+            for number in SIGNALS:
+                # A signal that the parent had us ignore (nohup) stays ignored.
+                if signal.getsignal(number) is not signal.SIG_IGN:
+                    self._previous[number] = signal.signal(number, self._handle)  # type: ignore[assignment]
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        for number, handler in self._previous.items():
+            signal.signal(number, handler)
+        self._previous.clear()
+
+    def _handle(self, number: int, frame: FrameType | None) -> None:
+        if self._requested:
+            raise KeyboardInterrupt
+        self._requested = True

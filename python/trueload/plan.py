@@ -1,0 +1,344 @@
+"""What the front and the engine say to each other, mirrored from crates/engine/src/protocol.rs.
+
+Every line is one JSON object with a ``type``; unknown fields are refused, so that a front and an
+engine of different versions never half-understand each other. All times are nanoseconds, all
+clocks the engine's monotonic one. ``schema/examples`` holds lines that both languages read and
+write back unchanged. This module must not know processes, records or the command line.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
+
+PROTOCOL = 1
+"""Version of the protocol; ``hello`` carries it and a plan must name it."""
+
+Sparse = dict[int, int]
+"""A sparse histogram: index to count; ``stats.sparse_value_ns`` gives the value of an index."""
+
+
+class Model(BaseModel):
+    """A frozen value that refuses what it does not know."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class RequestPlan(Model):
+    """A request: its head is exactly method, path and headers, in this order."""
+
+    method: str
+    path: str
+    headers: tuple[tuple[str, str], ...]
+    body_sha256: str | None
+
+
+class ExpectPlan(Model):
+    """What counts as a good answer: null for any 2xx, and for any body."""
+
+    statuses: tuple[int, ...] | None
+    body_sha256: str | None
+
+
+class Closed(Model):
+    """A closed loop: each free slot sends at once."""
+
+    kind: Literal["closed"] = "closed"
+
+
+LoadPlan = Closed
+"""When to send. The open loops of later versions join here, told apart by ``kind``."""
+
+
+class Duration(Model):
+    """Stop sending after this time."""
+
+    kind: Literal["duration"] = "duration"
+    ns: int
+
+
+class Requests(Model):
+    """Stop after this many requests, divided among the connections, the remainder to the first."""
+
+    kind: Literal["requests"] = "requests"
+    count: int
+
+
+StopPlan = Annotated[Duration | Requests, Field(discriminator="kind")]
+"""When to stop sending."""
+
+
+class Generate(Model):
+    """What one generator is to do. Addresses are ``IP:PORT`` or ``[IPv6]:PORT``."""
+
+    type: Literal["generate"] = "generate"
+    protocol: int = PROTOCOL
+    addresses: tuple[str, ...]
+    local_addresses: tuple[str, ...]
+    request: RequestPlan
+    expect: ExpectPlan
+    connections: int
+    pipeline: int
+    close: bool
+    threads: int
+    cpus: tuple[int, ...]
+    timeout_ns: int
+    connect_timeout_ns: int
+    connect_rate_per_s: int
+
+
+class Serve(Model):
+    """What one reference server is to do. Port 0 for a free one; ``ready`` names it."""
+
+    type: Literal["serve"] = "serve"
+    protocol: int = PROTOCOL
+    listen: str
+    threads: int
+    cpus: tuple[int, ...]
+
+
+class Blob(Model):
+    """Bytes named by their SHA-256 (hex, lower case), base64 with padding."""
+
+    type: Literal["blob"] = "blob"
+    sha256: str
+    base64: str
+
+
+class Phase(Model):
+    """One phase over the connections that are there."""
+
+    type: Literal["phase"] = "phase"
+    id: str
+    load: LoadPlan
+    connections: int | None
+    stop: StopPlan
+    at_ns: int | None
+
+
+class Lease(Model):
+    """The front is alive. Without one for 2 s the engine ends."""
+
+    type: Literal["lease"] = "lease"
+
+
+class Stop(Model):
+    """End now: what is open is cancelled, what was measured is reported."""
+
+    type: Literal["stop"] = "stop"
+
+
+ToEngine = Generate | Serve | Blob | Phase | Lease | Stop
+
+
+class Counts(Model):
+    """Requests of one phase up to now; in the end issued = ok + sum(failed) + cancelled.
+
+    ``failed`` is by class, ``statuses`` (complete answers, expected or not) by code.
+    """
+
+    scheduled: int
+    unsent: int
+    issued: int
+    ok: int
+    stale: int
+    cancelled: int
+    failed: dict[str, int]
+    statuses: dict[str, int]
+
+
+class Histograms(Model):
+    """HdrHistogram V2 compressed, base64, values in ns; null when empty.
+
+    Of ok requests only, except ``connect`` (every connection established).
+    """
+
+    latency: str | None
+    service: str | None
+    connect: str | None
+    first_byte: str | None
+    total: str | None
+
+
+class Connections(Model):
+    """Connections of a phase; see protocol.rs for each."""
+
+    requested: int
+    established: int
+    reconnects: int
+    down: int
+    outage_ns: int
+    outages: int
+    family: str
+
+
+class Slots(Model):
+    """How the work was spread over the slots; see protocol.rs for each."""
+
+    asked: int
+    never_answered: int
+    answers_sum: int
+    answers_sum_squares: int
+    answers_min: int
+    answers_max: int
+    long_waits_ns: tuple[int, ...]
+    permitted_ns: int
+
+
+class Second(Model):
+    """One second of a phase, by the time of settling."""
+
+    t_s: int
+    ok: int
+    failed: int
+    latency: Sparse
+
+
+class Generator(Model):
+    """The engine's own load over the window; ``saturation`` from 0 to 1."""
+
+    driver: str
+    threads: int
+    cpus: tuple[int, ...]
+    cpu_ns: int
+    saturation: float
+    peak_rss_bytes: int
+
+
+class Measurement(Model):
+    """What a phase leaves."""
+
+    started_ns: int
+    window_ns: int
+    drain_ns: int
+    partial: bool
+    counts: Counts
+    bytes_in: int
+    bytes_out: int
+    histograms: Histograms
+    connections: Connections
+    slots: Slots
+    series: tuple[Second, ...]
+    generator: Generator
+
+
+class Hello(Model):
+    """The engine's first line."""
+
+    type: Literal["hello"]
+    protocol: int
+    version: str
+    pid: int
+
+
+class Ready(Model):
+    """Connected (generator) or listening (server)."""
+
+    type: Literal["ready"]
+    at_ns: int
+    listen: str | None
+    requested: int
+    established: int
+    failed: dict[str, int]
+    address: str | None
+
+
+class PhaseStarted(Model):
+    """A phase begins to send."""
+
+    type: Literal["phase_started"]
+    id: str
+    at_ns: int
+
+
+class PhaseStopped(Model):
+    """A phase has sent its last request; what is open drains."""
+
+    type: Literal["phase_stopped"]
+    id: str
+    at_ns: int
+
+
+class Tick(Model):
+    """At least every 250 ms while a phase is in progress; ``counts`` and bytes are totals of the
+    phase, ``latency`` what ended well since the tick before."""
+
+    type: Literal["tick"]
+    at_ns: int
+    id: str | None
+    counts: Counts
+    latency: Sparse
+    open: int
+    bytes_in: int
+    bytes_out: int
+
+
+class PhaseDone(Model):
+    """The last request of a phase is settled."""
+
+    type: Literal["phase_done"]
+    id: str
+    measurement: Measurement
+
+
+class Served(Model):
+    """What a reference server saw since it began; see protocol.rs for each."""
+
+    type: Literal["served"]
+    at_ns: int
+    accepted: int
+    open: int
+    open_peak: int
+    requests: int
+    responses: int
+    malformed: int
+    aborted: int
+    waiting: int
+    bytes_in: int
+    bytes_out: int
+
+
+class Error(Model):
+    """What went wrong in the engine itself or in the plan; ``class`` is ``class_`` here."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", validate_by_name=True)
+
+    type: Literal["error"]
+    class_: str = Field(alias="class")
+    message: str
+
+
+class Done(Model):
+    """The last line: finished, stopped, orphaned or signalled."""
+
+    type: Literal["done"]
+    why: str
+
+
+FromEngine = Hello | Ready | PhaseStarted | PhaseStopped | Tick | PhaseDone | Served | Error | Done
+
+_FROM_ENGINE: TypeAdapter[FromEngine] = TypeAdapter(
+    Annotated[FromEngine, Field(discriminator="type")]
+)
+_TO_ENGINE: TypeAdapter[ToEngine] = TypeAdapter(Annotated[ToEngine, Field(discriminator="type")])
+
+
+def parse_from_engine(line: str | bytes) -> FromEngine:
+    """One line of the engine. Raises ``ValueError`` (pydantic's) for anything else."""
+    return _FROM_ENGINE.validate_json(line)
+
+
+def parse_to_engine(line: str | bytes) -> ToEngine:
+    """One line to the engine; the inverse of ``to_line``. Raises ``ValueError``."""
+    return _TO_ENGINE.validate_json(line)
+
+
+def to_line(message: ToEngine | FromEngine) -> bytes:
+    """A message as one line of JSON, with its newline."""
+    return message.model_dump_json(by_alias=True).encode() + b"\n"
+
+
+def to_json(message: Model) -> dict[str, Any]:
+    """A message as plain JSON values, for comparing with an example."""
+    return message.model_dump(mode="json", by_alias=True)

@@ -1,0 +1,203 @@
+"""What a trial leaves: one record, the same for a single command and for a cell of a suite.
+
+All fields are always present; what does not apply is null, never -1 or 0. Names carry their unit
+and are part of the interface (scripts read them): add to them, never rename. The record is made
+once, from the engine's measurement, and everything after (verdict, tables, reports, exports) is a
+function of it. This module must not know how a trial is run, stored or shown.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import ConfigDict, Field
+
+from trueload.plan import Counts, Generate, Histograms, Model, Phase, Second, Slots
+
+SCHEMA = 1
+"""Version of the record; a reader refuses a newer one."""
+
+Verdict = Literal["valid", "suspect", "invalid"]
+Status = Literal["pass", "warn", "fail", "n/a"]
+
+
+class Check(Model):
+    """One validity test: what was computed, against what, and why it matters here."""
+
+    name: str
+    status: Status
+    value: float | None
+    limit: float | None
+    why: str
+
+
+class RecordPlan(Model):
+    """The plan as sent: bodies by their SHA-256, secrets redacted."""
+
+    url: str
+    generate: Generate
+    warmup: Phase | None
+    window: Phase
+
+
+class Warmup(Model):
+    """What was sent before the window; ``wall_s`` is 0 without a warm-up."""
+
+    counts: Counts
+    wall_s: float
+
+
+class Throughput(Model):
+    """Over the window: requests that ended well, and bytes, per second; null without a window."""
+
+    ok_per_s: float | None
+    bytes_in_per_s: float | None
+    bytes_out_per_s: float | None
+
+
+class Distribution(Model):
+    """A summary of one histogram, in ns; all null when it is empty."""
+
+    min: int | None = None
+    mean: float | None = None
+    p25: int | None = None
+    p50: int | None = None
+    p75: int | None = None
+    p90: int | None = None
+    p95: int | None = None
+    p99: int | None = None
+    p999: int | None = None
+    max: int | None = None
+    stdev: float | None = None
+
+
+class Connections(Model):
+    """``starved`` slots waited too long or for ever; ``jain`` is Jain's index of replies per slot;
+    ``least_ok`` and ``most_ok`` the replies of the slot with the fewest and the most.
+    ``down``, ``outages`` and ``outage_ns`` are the engine's (protocol.rs); ``family`` is ``ipv4``
+    or ``ipv6`` of the address that answered."""
+
+    requested: int
+    established: int
+    reconnects: int
+    starved: int | None
+    jain: float | None
+    least_ok: int | None
+    most_ok: int | None
+    down: int | None
+    outages: int | None
+    outage_ns: int | None
+    family: str | None
+    address: str | None
+
+
+class Generator(Model):
+    """The engine's own load over the window. ``cpu_share`` = ``cpu_s`` / window;
+    ``allowed_cpus`` are those that the kernel let it run on."""
+
+    driver: str
+    threads: int
+    cpus: tuple[int, ...]
+    allowed_cpus: tuple[int, ...]
+    cpu_s: float | None
+    cpu_share: float | None
+    saturation: float | None
+    peak_rss_bytes: int | None
+    send_lag_p99_ns: int | None
+
+
+class Lifetime(Model):
+    """CPU time since the process tree began."""
+
+    user_s: float
+    system_s: float
+
+
+class Server(Model):
+    """The server's whole process tree over the window."""
+
+    source: Literal["started", "found"]
+    cpu_s: float
+    user_s: float
+    system_s: float
+    saturation: float | None
+    peak_rss_bytes: int | None
+    threads: int
+    lifetime: Lifetime
+    pids: tuple[int, ...]
+    allowed_cpus: tuple[int, ...]
+
+
+class Environment(Model):
+    """The machine and the versions that made a record."""
+
+    kernel: str
+    cpu_model: str | None
+    cpu_count: int
+    governor: str | None
+    limits: dict[str, int]
+    versions: dict[str, str]
+
+
+class Host(Model):
+    """One place where an engine ran; clock fields are null where there is one clock."""
+
+    place: str
+    generator: Generator
+    environment: Environment
+    clock_offset_ns: int | None
+    clock_bound_ns: int | None
+
+
+class Window(Model):
+    """Times of the measured phase on the engine's clock, and of the whole trial."""
+
+    window_ns: int
+    drain_ns: int
+    connect_wall_s: float
+    wall_s: float
+    host_idle_share: float | None
+
+
+class Trouble(Model):
+    """Why a trial ended other than by its plan: the engine died, hung, or said what it should not.
+
+    ``what`` is one line for people.
+    """
+
+    kind: Literal["plan", "died", "silent", "junk", "late", "start", "local"]
+    what: str
+
+
+class Record(Model):
+    """What a trial leaves. ``schema_`` is ``schema`` in JSON."""
+
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", validate_by_name=True, serialize_by_alias=True
+    )
+
+    schema_: int = Field(alias="schema")
+    id: str
+    started_at: str
+    plan: RecordPlan
+    partial: bool
+    verdict: Verdict
+    checks: tuple[Check, ...]
+    counts: Counts
+    warmup: Warmup
+    throughput: Throughput
+    latency_ns: Distribution
+    service_ns: Distribution
+    connect_ns: Distribution
+    first_byte_ns: Distribution
+    total_ns: Distribution
+    histograms: Histograms
+    connections: Connections
+    slots: Slots | None
+    series: tuple[Second, ...]
+    generator: Generator
+    server: Server | None
+    hosts: tuple[Host, ...]
+    environment: Environment
+    window: Window
+    trouble: Trouble | None

@@ -1,0 +1,585 @@
+"""The store: every run and its rows in one SQLite file, kept whole.
+
+How: WAL with ``synchronous=FULL``, one transaction per row, so that a row whose ``add_…`` has
+returned survives ``kill -9`` and a power cut. Every row carries a SHA-256 of its content and every
+run the number of its rows, so that a flipped bit is found out: what cannot be read is reported as
+``Damaged``, never left out silently and never given as if it were right. Order is by sequence
+number, not by the clock. Several processes may use one store at once.
+
+``Store.open`` raises ``UserError`` for a path that cannot be one; every later failure of the disk
+is a ``StoreError``. Must not know how rows are made or shown.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import sqlite3
+import time
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Literal
+
+from trueload.errors import UserError
+from trueload.ids import now_iso, run_id
+from trueload.record import Record
+
+SCHEMA = 1
+"""Version of the tables, in ``PRAGMA user_version``. A newer one is refused, an older migrated."""
+
+APPLICATION_ID = 0x54_4C_4F_41  # "TLOA", in the file's header: tells our stores from other files
+BUSY_TIMEOUT_S = 30.0  # how long one process waits for another's write
+
+Outcome = Literal["measured", "skipped", "failed"]
+RunState = Literal["running", "finished", "interrupted"]
+
+_TABLES = """
+CREATE TABLE runs (
+    seq INTEGER PRIMARY KEY AUTOINCREMENT,
+    id TEXT NOT NULL UNIQUE,
+    kind TEXT NOT NULL,
+    title TEXT NOT NULL,
+    command TEXT NOT NULL,
+    plan TEXT NOT NULL,
+    seed INTEGER,
+    started_at TEXT NOT NULL,
+    state TEXT NOT NULL,
+    ended_at TEXT,
+    row_count INTEGER NOT NULL,
+    checksum BLOB NOT NULL
+);
+CREATE TABLE rows (
+    seq INTEGER PRIMARY KEY AUTOINCREMENT,
+    run_seq INTEGER NOT NULL REFERENCES runs (seq),
+    number INTEGER NOT NULL,
+    key TEXT NOT NULL,
+    labels TEXT NOT NULL,
+    outcome TEXT NOT NULL,
+    reason TEXT,
+    detail TEXT,
+    added_at TEXT NOT NULL,
+    record BLOB,
+    checksum BLOB NOT NULL,
+    UNIQUE (run_seq, number)
+);
+"""
+
+# From schema N to N + 1, in order; an older store is brought up to date when it is opened.
+MIGRATIONS: Mapping[int, str] = {}
+
+_RUN_COLUMNS = (
+    "seq, id, kind, title, command, plan, seed, started_at, state, ended_at, row_count, checksum"
+)
+_ROW_COLUMNS = (
+    "seq, run_seq, number, key, labels, outcome, reason, detail, added_at, record, checksum"
+)
+
+
+class StoreError(UserError):
+    """The store could not be read or written; what it had acknowledged before is intact."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """One execution of a suite or of a single command.
+
+    ``kind`` is the verb (``http``, ``suite``); ``plan`` is JSON; ``command`` holds no secret.
+    """
+
+    seq: int
+    id: str
+    kind: str
+    title: str
+    command: tuple[str, ...]
+    plan: Any
+    seed: int | None
+    started_at: str
+    state: RunState
+    ended_at: str | None
+    row_count: int
+
+
+@dataclass(frozen=True)
+class Row:
+    """One cell of a run: measured (``record`` is there), skipped or failed (``reason`` is).
+
+    ``key`` names the cell within the plan (for resuming), ``labels`` describe it for tables,
+    ``detail`` holds more than one line, such as the tail of a log.
+    """
+
+    seq: int
+    number: int
+    key: str
+    labels: dict[str, str]
+    outcome: Outcome
+    reason: str | None
+    detail: str | None
+    added_at: str
+    record: Record | None
+
+
+@dataclass(frozen=True)
+class Damaged:
+    """A row that is not as it was written; ``number`` is None where not even that can be read."""
+
+    number: int | None
+    why: str
+
+
+def default_path() -> Path:
+    """``TRUELOAD_STORE``, else the user's data directory."""
+    named = os.environ.get("TRUELOAD_STORE")
+    if named:
+        return Path(named)
+    import platformdirs
+
+    return platformdirs.user_data_path("trueload") / "store.sqlite3"
+
+
+class Store:
+    """An open store; a context manager. Open one per process and thread."""
+
+    def __init__(self, path: Path, connection: sqlite3.Connection) -> None:
+        self.path = path
+        self._db = connection
+
+    @classmethod
+    def open(cls, path: Path | None = None) -> Store:
+        """Open, or make, the store at ``path`` (else ``default_path``). Raises ``UserError``."""
+        where = default_path() if path is None else path
+        connection = _connect(where)
+        try:
+            _prepare(connection, where)
+        except BaseException:
+            connection.close()
+            raise
+        return cls(where, connection)
+
+    def close(self) -> None:
+        """Let go of the file."""
+        with contextlib.suppress(sqlite3.Error):
+            self._db.close()
+
+    def __enter__(self) -> Store:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def new_run(
+        self,
+        *,
+        kind: str,
+        title: str,
+        plan: Any = None,
+        seed: int | None = None,
+        command: Sequence[str] = (),
+    ) -> Run:
+        """Begin a run; ``plan`` is anything that JSON can hold. On disk when this returns."""
+        with self._writing() as db:
+            for _ in range(100):  # a short id may be taken; the next one is random again
+                run = Run(
+                    seq=_next_seq(db, "runs"),
+                    id=run_id(),
+                    kind=kind,
+                    title=title,
+                    command=tuple(command),
+                    plan=json.loads(_to_text(plan)),
+                    seed=seed,
+                    started_at=now_iso(),
+                    state="running",
+                    ended_at=None,
+                    row_count=0,
+                )
+                if db.execute("SELECT 1 FROM runs WHERE id = ?", (run.id,)).fetchone() is None:
+                    break
+            fields = _run_fields(run)
+            db.execute(
+                f"INSERT INTO runs ({_RUN_COLUMNS}) VALUES ({_marks(12)})",
+                (*fields, _checksum(fields)),
+            )
+        return run
+
+    def add_record(
+        self, run: Run, record: Record, *, key: str = "", labels: Mapping[str, str] | None = None
+    ) -> Row:
+        """Add a measured row. On disk when this returns."""
+        return self._add(run, key, labels, outcome="measured", record=record)
+
+    def add_row(
+        self,
+        run: Run,
+        outcome: Literal["skipped", "failed"],
+        reason: str,
+        *,
+        key: str = "",
+        labels: Mapping[str, str] | None = None,
+        detail: str | None = None,
+    ) -> Row:
+        """Add a row that was not measured, with its reason. On disk when this returns."""
+        return self._add(run, key, labels, outcome=outcome, reason=reason, detail=detail)
+
+    def _add(
+        self,
+        run: Run,
+        key: str,
+        labels: Mapping[str, str] | None,
+        *,
+        outcome: Outcome,
+        reason: str | None = None,
+        detail: str | None = None,
+        record: Record | None = None,
+    ) -> Row:
+        with self._writing() as db:
+            now = self._run_by_seq(run.seq)
+            row = Row(
+                seq=_next_seq(db, "rows"),
+                number=now.row_count + 1,
+                key=key,
+                labels=dict(labels or {}),
+                outcome=outcome,
+                reason=reason,
+                detail=detail,
+                added_at=now_iso(),
+                record=record,
+            )
+            fields = _row_fields(run.seq, row)
+            db.execute(
+                f"INSERT INTO rows ({_ROW_COLUMNS}) VALUES ({_marks(11)})",
+                (*fields, _checksum(fields)),
+            )
+            self._update_run(db, now, row_count=row.number)
+        return row
+
+    def end_run(self, run: Run, state: RunState = "finished") -> Run:
+        """Say how a run ended. On disk when this returns."""
+        with self._writing() as db:
+            return self._update_run(db, self._run_by_seq(run.seq), state=state, ended_at=now_iso())
+
+    def _update_run(self, db: sqlite3.Connection, run: Run, **changes: Any) -> Run:
+        changed = Run(**{**run.__dict__, **changes})
+        fields = _run_fields(changed)
+        db.execute(
+            "UPDATE runs SET state = ?, ended_at = ?, row_count = ?, checksum = ? WHERE seq = ?",
+            (changed.state, changed.ended_at, changed.row_count, _checksum(fields), changed.seq),
+        )
+        return changed
+
+    def runs(self) -> list[Run]:
+        """Every run that can be read, oldest first (by sequence)."""
+        return [run for run in self._scan_runs() if isinstance(run, Run)]
+
+    def damaged_runs(self) -> list[Damaged]:
+        """Runs that are not as they were written."""
+        return [run for run in self._scan_runs() if isinstance(run, Damaged)]
+
+    def find_run(self, selector: str) -> Run:
+        """The run named by its id, a prefix that only it has, or ``last``. Raises ``UserError``."""
+        runs = self.runs()
+        if selector == "last" and runs:
+            return runs[-1]
+        matches = [run for run in runs if run.id == selector] or [
+            run for run in runs if selector and run.id.startswith(selector)
+        ]
+        if len(matches) == 1:
+            return matches[0]
+        if matches:
+            raise UserError(
+                f"'{selector}' is the beginning of {len(matches)} runs",
+                f"say more of it, for example {matches[-1].id}",
+            )
+        raise UserError(
+            f"there is no run '{selector}' in {self.path}",
+            "`trueload runs list` shows what there is",
+        )
+
+    def rows(self, run: Run) -> Iterator[Row | Damaged]:
+        """The run's rows in the order of writing, one at a time; the unreadable ones in place."""
+        return self._scan_rows(run)
+
+    def done_keys(self, run: Run) -> set[str]:
+        """Keys of the rows that can be read, for resuming."""
+        return {row.key for row in self.rows(run) if isinstance(row, Row)}
+
+    # ---- reading, row by row, so that one bad page does not hide the rest
+
+    def _run_by_seq(self, seq: int) -> Run:
+        try:
+            found = self._db.execute(
+                f"SELECT {_RUN_COLUMNS} FROM runs WHERE seq = ?", (seq,)
+            ).fetchone()
+        except sqlite3.DatabaseError as error:
+            raise _read_error(self.path, error) from error
+        run = Damaged(None, "it cannot be read") if found is None else _to_run(found)
+        if isinstance(run, Damaged):
+            raise _read_error(self.path, run.why)
+        return run
+
+    def _scan_runs(self) -> Iterator[Run | Damaged]:
+        for fields in self._scan("runs", _RUN_COLUMNS, "1", ()):
+            yield _to_run(fields)
+
+    def _scan_rows(self, run: Run) -> Iterator[Row | Damaged]:
+        # Read again: more rows may have come since the caller got `run`.
+        row_count = self._run_by_seq(run.seq).row_count
+        expected = 1
+        for fields in self._scan("rows", _ROW_COLUMNS, "run_seq = ?", (run.seq,)):
+            row = _to_row(fields)
+            if isinstance(row, Damaged):
+                yield Damaged(expected, row.why)
+                expected += 1
+                continue
+            for number in range(expected, row.number):
+                yield Damaged(number, "it cannot be read")
+            expected = row.number + 1
+            yield row
+        for number in range(expected, row_count + 1):
+            yield Damaged(number, "it cannot be read")
+
+    def _scan(
+        self, table: str, columns: str, where: str, values: tuple[Any, ...]
+    ) -> Iterator[tuple[Any, ...]]:
+        """Rows by sequence number, each fetched alone, without indexes, which may be damaged.
+
+        Behind a page that cannot be read, every number is tried by itself.
+        """
+        last = 0
+        tail = f"{columns} FROM {table} NOT INDEXED WHERE {where} AND seq"
+        try:
+            while True:
+                found = self._db.execute(
+                    f"SELECT {tail} > ? ORDER BY seq LIMIT 1", (*values, last)
+                ).fetchone()
+                if found is None:
+                    return
+                last = found[0]
+                yield found
+        except sqlite3.DatabaseError:
+            pass
+        for seq in range(last + 1, self._last_seq(table) + 1):
+            with contextlib.suppress(sqlite3.DatabaseError):
+                found = self._db.execute(f"SELECT {tail} = ?", (*values, seq)).fetchone()
+                if found is not None:
+                    yield found
+
+    def _last_seq(self, table: str) -> int:
+        try:
+            return _next_seq(self._db, table) - 1
+        except sqlite3.DatabaseError as error:
+            raise _read_error(self.path, error) from error
+
+    # ---- writing
+
+    @contextlib.contextmanager
+    def _writing(self) -> Iterator[sqlite3.Connection]:
+        """One transaction; a failure of the disk becomes one clear error, nothing half-written."""
+        try:
+            self._db.execute("BEGIN IMMEDIATE")
+            try:
+                yield self._db
+                self._db.execute("COMMIT")
+            except BaseException:
+                with contextlib.suppress(sqlite3.Error):
+                    self._db.execute("ROLLBACK")
+                raise
+        except sqlite3.Error as error:
+            raise _write_error(self.path, error) from error
+
+
+def _read_error(path: Path, why: object) -> StoreError:
+    hint = "keep a copy of the file, and set TRUELOAD_STORE to a new one"
+    return StoreError(f"the store {path} is damaged: {why}", hint)
+
+
+def _write_error(path: Path, error: sqlite3.Error) -> StoreError:
+    text = str(error)
+    if "locked" in text or "busy" in text:
+        hint = f"another trueload has held it for {BUSY_TIMEOUT_S:.0f} s; wait for it and repeat"
+    elif "full" in text or "disk I/O" in text:
+        hint = "free some space, or set TRUELOAD_STORE to a file elsewhere; earlier rows are intact"
+    elif "readonly" in text:
+        hint = "make it writable, or set TRUELOAD_STORE to a file elsewhere"
+    else:
+        hint = "keep a copy of the file, and set TRUELOAD_STORE to a new one"
+    return StoreError(f"the store {path} could not be written: {text}", hint)
+
+
+def _connect(path: Path) -> sqlite3.Connection:
+    elsewhere = "set TRUELOAD_STORE to a file that can be written, or use --no-save"
+    if path.is_dir():
+        raise StoreError(f"the store {path} is a directory, not a file", elsewhere)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        connection = sqlite3.connect(path, timeout=BUSY_TIMEOUT_S, isolation_level=None)
+    except (OSError, ValueError, sqlite3.Error) as error:
+        raise StoreError(f"the store {path} cannot be opened: {error}", elsewhere) from error
+    return connection
+
+
+def _prepare(db: sqlite3.Connection, path: Path) -> None:
+    """Check that this is ours and not newer, bring it up to date, and make it durable."""
+    elsewhere = "set TRUELOAD_STORE to another file"
+    try:
+        _go_wal(db)
+        db.execute("PRAGMA synchronous = FULL")
+        db.execute("PRAGMA cell_size_check = ON")
+        if _pragma(db, "user_version") != SCHEMA or _pragma(db, "application_id") == 0:
+            _bring_up_to_date(db, path)
+    except sqlite3.Error as error:
+        text = str(error)
+        if "not a database" in text:
+            raise StoreError(f"{path} is not a store of trueload", elsewhere) from error
+        if "malformed" in text or "corrupt" in text:
+            raise StoreError(f"the store {path} is damaged: {text}", elsewhere) from error
+        raise _write_error(path, error) from error
+    if _pragma(db, "application_id") != APPLICATION_ID:
+        raise StoreError(f"{path} is a database, but not a store of trueload", elsewhere)
+
+
+def _bring_up_to_date(db: sqlite3.Connection, path: Path) -> None:
+    db.execute("BEGIN IMMEDIATE")  # read again under the lock: another process may have done it
+    try:
+        version = int(_pragma(db, "user_version"))
+        if version > SCHEMA:
+            raise StoreError(
+                f"the store {path} has schema {version}; this trueload knows up to {SCHEMA}",
+                "use a newer trueload, or set TRUELOAD_STORE to another file",
+            )
+        empty = db.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0] == 0
+        if version == 0 and empty:
+            for statement in _TABLES.split(";\n"):
+                db.execute(statement)
+            db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+            db.execute(f"PRAGMA user_version = {SCHEMA}")
+        elif _pragma(db, "application_id") == APPLICATION_ID:
+            for older in range(version, SCHEMA):
+                for statement in MIGRATIONS[older].split(";\n"):
+                    db.execute(statement)
+            db.execute(f"PRAGMA user_version = {SCHEMA}")
+        db.execute("COMMIT")
+    except BaseException:
+        with contextlib.suppress(sqlite3.Error):
+            db.execute("ROLLBACK")
+        raise
+
+
+def _go_wal(db: sqlite3.Connection) -> None:
+    """Switching to WAL does not wait for other processes by itself (sqlite.org/wal.html)."""
+    deadline = time.monotonic() + BUSY_TIMEOUT_S
+    while True:
+        try:
+            db.execute("PRAGMA journal_mode = WAL")
+            return
+        except sqlite3.OperationalError as error:
+            if "locked" not in str(error) or time.monotonic() > deadline:
+                raise
+            time.sleep(0.01)
+
+
+def _pragma(db: sqlite3.Connection, name: str) -> Any:
+    return db.execute(f"PRAGMA {name}").fetchone()[0]
+
+
+def _next_seq(db: sqlite3.Connection, table: str) -> int:
+    """AUTOINCREMENT's next number, taken inside the transaction so that the checksum covers it."""
+    last = db.execute("SELECT seq FROM sqlite_sequence WHERE name = ?", (table,)).fetchone()
+    return 1 + (last[0] if last else 0)
+
+
+def _marks(count: int) -> str:
+    return ", ".join("?" * count)
+
+
+def _to_text(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+
+
+def _checksum(fields: tuple[Any, ...]) -> bytes:
+    """SHA-256 over every column, each with its type and length, so that no two rows read alike."""
+    digest = hashlib.sha256()
+    for field in fields:
+        raw = field if isinstance(field, bytes) else repr(field).encode()
+        digest.update(f"{type(field).__name__}:{len(raw)}:".encode() + raw)
+    return digest.digest()
+
+
+def _run_fields(run: Run) -> tuple[Any, ...]:
+    return (
+        run.seq,
+        run.id,
+        run.kind,
+        run.title,
+        _to_text(run.command),
+        _to_text(run.plan),
+        run.seed,
+        run.started_at,
+        run.state,
+        run.ended_at,
+        run.row_count,
+    )
+
+
+def _row_fields(run_seq: int, row: Row) -> tuple[Any, ...]:
+    record = None if row.record is None else zlib.compress(row.record.model_dump_json().encode())
+    return (
+        row.seq,
+        run_seq,
+        row.number,
+        row.key,
+        _to_text(row.labels),
+        row.outcome,
+        row.reason,
+        row.detail,
+        row.added_at,
+        record,
+    )
+
+
+def _to_run(fields: tuple[Any, ...]) -> Run | Damaged:
+    if _checksum(fields[:-1]) != fields[-1]:
+        return Damaged(None, "its content does not match its checksum")
+    seq, id_, kind, title, command, plan, seed, started_at, state, ended_at, row_count = fields[:-1]
+    return Run(
+        seq=seq,
+        id=id_,
+        kind=kind,
+        title=title,
+        command=tuple(json.loads(command)),
+        plan=json.loads(plan),
+        seed=seed,
+        started_at=started_at,
+        state=state,
+        ended_at=ended_at,
+        row_count=row_count,
+    )
+
+
+def _to_row(fields: tuple[Any, ...]) -> Row | Damaged:
+    seq, _, number, key, labels, outcome, reason, detail, added_at, record = fields[:-1]
+    if _checksum(fields[:-1]) != fields[-1]:
+        return Damaged(None, "its content does not match its checksum")
+    try:
+        parsed = None if record is None else Record.model_validate_json(zlib.decompress(record))
+    except ValueError as error:  # written by another version; the checksum says it is intact
+        return Damaged(number, f"its record cannot be read by this version: {error}")
+    return Row(
+        seq=seq,
+        number=number,
+        key=key,
+        labels=json.loads(labels),
+        outcome=outcome,
+        reason=reason,
+        detail=detail,
+        added_at=added_at,
+        record=parsed,
+    )
