@@ -1,15 +1,29 @@
-//! The request parser, for the reference server.
+//! The request parser, for the reference server: a request line, header lines, a body that is skipped.
+//!
+//! How it works: see `http1`. Method and target are borrowed from the bytes fed; only when a read ends before the
+//! request does are they copied aside, capped like the head they stand in.
+//!
+//! What it must not know: which targets exist, and what is answered.
 
+use super::body::Body;
+use super::fields::{Fields, expect_lf, is_token, token_end};
+use super::head::{keeps_alive, request_body};
+use super::limits::ParseError::Framing;
 pub use super::limits::{Limits, ParseError};
+use super::limits::{Scan, scan_within};
+
+const BAD_METHOD: ParseError = Framing("the request line does not begin with a method and a space");
+const BAD_TARGET: ParseError = Framing("an invalid character in the request target");
+const BAD_VERSION: ParseError = Framing("the request line does not end with HTTP/1.0 or HTTP/1.1");
 
 /// A whole request; its texts are borrowed from the bytes last fed or from the parser.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Request<'a> {
-    /// `GET`, `HEAD`, …; a token.
+    /// `GET`, `HEAD`, …; a token, case as sent.
     pub method: &'a str,
-    /// The request target as sent.
+    /// The request target as sent: visible ASCII, not empty.
     pub target: &'a str,
-    /// Whether the client will hear another response on this connection.
+    /// Whether the client may send another request on this connection.
     pub keep_alive: bool,
     /// HTTP/1.0 rather than HTTP/1.1.
     pub http10: bool,
@@ -18,9 +32,21 @@ pub struct Request<'a> {
 }
 
 impl<'a> Request<'a> {
-    /// The path of the target, without scheme, authority and query.
+    /// The path of the target, without scheme, authority and query (RFC 9112 §3.2): `/a` for `/a?b` and for
+    /// `http://host/a`, `/` for `http://host`; `*` and the authority of CONNECT stay as they are.
     pub fn path(&self) -> &'a str {
-        self.target
+        let after_scheme = self
+            .target
+            .split_once("://")
+            .filter(|_| !self.target.starts_with('/'));
+        let path = match after_scheme {
+            None => self.target,
+            Some((_, rest)) => rest.find(['/', '?']).map_or("", |at| &rest[at..]),
+        };
+        match path.split_once('?').map_or(path, |(path, _)| path) {
+            "" => "/",
+            path => path,
+        }
     }
 }
 
@@ -29,15 +55,34 @@ impl<'a> Request<'a> {
 pub enum FedRequest<'a> {
     /// More bytes are needed; all that were given are consumed.
     Partial,
-    /// The head is whole, a body follows, and the client waits for `100 Continue`; feed the rest afterwards.
+    /// The head is whole, a body follows, and the client waits for `100 Continue` before it sends it. Told once, at
+    /// the end of the head: feed the bytes beyond afterwards.
     ExpectsContinue,
     /// The request is whole, its body skipped.
     Complete(Request<'a>),
 }
 
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Part {
+    #[default]
+    RequestLine,
+    Fields,
+    Body,
+    Refused,
+}
+
 /// Reads one request after the other.
 #[derive(Debug, Default)]
-pub struct RequestParser {}
+pub struct RequestParser {
+    part: Part,
+    line: RequestLine,
+    head_bytes: u32,
+    fields: Fields,
+    body: Body,
+    /// Method and target, one after the other, of a request that was split; kept until the next feed.
+    aside: Vec<u8>,
+    refused: Option<Box<ParseError>>,
+}
 
 impl RequestParser {
     /// A parser that awaits its first request.
@@ -45,28 +90,241 @@ impl RequestParser {
         Self::default()
     }
 
-    /// Feeds bytes; returns how many of them belong to this request, and what they led to.
+    /// Feeds bytes; returns how many of them belong to this request, and what they led to. After
+    /// [`FedRequest::Complete`] the parser awaits the next request, to which the bytes beyond belong.
+    ///
+    /// # Errors
+    /// At the first byte that cannot belong to a legal request, however the bytes were split; from then on always
+    /// the same error, until [`reset`](Self::reset).
     pub fn feed<'a>(
         &'a mut self,
         bytes: &'a [u8],
         limits: &Limits,
     ) -> Result<(usize, FedRequest<'a>), ParseError> {
-        let _ = (bytes, limits);
-        todo!()
+        if !self.started() && self.aside.capacity() > 0 {
+            self.aside = Vec::new();
+        }
+        match self.parse(bytes, limits) {
+            Ok((taken, Told::Partial)) => {
+                self.put_aside(bytes);
+                Ok((taken, FedRequest::Partial))
+            }
+            Ok((taken, Told::ExpectsContinue)) => {
+                self.put_aside(bytes);
+                Ok((taken, FedRequest::ExpectsContinue))
+            }
+            Ok((taken, Told::Complete)) => Ok((taken, FedRequest::Complete(self.complete(bytes)))),
+            Err(error) => {
+                self.part = Part::Refused;
+                self.aside = Vec::new();
+                self.refused.get_or_insert_with(|| Box::new(error));
+                Err(error)
+            }
+        }
+    }
+
+    fn parse(&mut self, bytes: &[u8], limits: &Limits) -> Result<(usize, Told), ParseError> {
+        let mut at = 0;
+        if matches!(self.part, Part::RequestLine | Part::Fields) {
+            let Some(taken) = self.head(bytes, limits)? else {
+                return Ok((bytes.len(), Told::Partial));
+            };
+            at = taken;
+            self.body = Body::new(request_body(&self.fields.facts, self.line.http10)?);
+            self.part = Part::Body;
+            // RFC 9110 §10.1.1: of no effect without a body, and ignored from an HTTP/1.0 client.
+            let expects = self.fields.facts.expect_continue && !self.line.http10;
+            if expects && !self.body.is_whole() {
+                return Ok((at, Told::ExpectsContinue));
+            }
+        }
+        if self.part == Part::Refused {
+            return Err(self.refused.as_deref().copied().unwrap_or(BAD_METHOD));
+        }
+        let taken = self
+            .body
+            .scan(&bytes[at..], &mut self.fields, limits, &mut |_| {})?;
+        Ok(match taken {
+            None => (bytes.len(), Told::Partial),
+            Some(taken) => (at + taken, Told::Complete),
+        })
+    }
+
+    fn head(&mut self, bytes: &[u8], limits: &Limits) -> Scan {
+        let Self {
+            part, line, fields, ..
+        } = self;
+        let too_long = "the head is too long";
+        scan_within(
+            bytes,
+            &mut self.head_bytes,
+            limits.head_bytes,
+            too_long,
+            |window| {
+                let mut at = 0;
+                if *part == Part::RequestLine {
+                    let Some(taken) = line.scan(window)? else {
+                        return Ok(None);
+                    };
+                    at = taken;
+                    *part = Part::Fields;
+                }
+                let taken = fields.scan(&window[at..], limits.header_count, false)?;
+                Ok(taken.map(|taken| at + taken))
+            },
+        )
+    }
+
+    /// Keeps what the bytes just read hold of method and target.
+    fn put_aside(&mut self, bytes: &[u8]) {
+        self.aside.extend_from_slice(self.line.text_in(bytes));
+        self.line.text_at = 0;
+        self.line.text_len = 0;
+    }
+
+    fn complete<'a>(&'a mut self, bytes: &'a [u8]) -> Request<'a> {
+        if !self.aside.is_empty() {
+            self.put_aside(bytes);
+        }
+        let Self {
+            line,
+            fields: Fields { facts, .. },
+            body,
+            ..
+        } = *self;
+        *self = Self {
+            aside: std::mem::take(&mut self.aside),
+            ..Self::default()
+        };
+        let text = if self.aside.is_empty() {
+            line.text_in(bytes)
+        } else {
+            &self.aside
+        };
+        // Tokens and visible ASCII are always UTF-8.
+        let text = str::from_utf8(text).unwrap_or_default();
+        let (method, target) = text.split_once(' ').unwrap_or_default();
+        let (http10, body_bytes) = (line.http10, body.total);
+        Request {
+            method,
+            target,
+            keep_alive: keeps_alive(&facts, http10),
+            http10,
+            body_bytes,
+        }
     }
 
     /// Whether any byte of the request now awaited has come.
     pub fn started(&self) -> bool {
-        todo!()
+        self.part != Part::RequestLine || self.head_bytes > 0
     }
 
-    /// Forgets everything.
+    /// Forgets everything, a refusal too.
     pub fn reset(&mut self) {
         *self = Self::default();
     }
 
-    /// Bytes held on the heap.
+    /// Bytes held on the heap: method and target of a request that was split, or a refusal.
     pub fn buffered_bytes(&self) -> usize {
-        0
+        self.aside.capacity() + self.refused.as_deref().map_or(0, size_of_val)
+    }
+}
+
+/// [`FedRequest`] without the texts.
+enum Told {
+    Partial,
+    ExpectsContinue,
+    Complete,
+}
+
+const PREFIX: &[u8] = b"HTTP/1.";
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Step {
+    /// An empty line before the request is passed over once (RFC 9112 §2.2).
+    #[default]
+    EmptyLine,
+    EmptyLineLf,
+    MethodStart,
+    Method,
+    TargetStart,
+    Target,
+    /// How many bytes of the prefix were taken.
+    Version(u8),
+    Minor,
+    Cr,
+    Lf,
+}
+
+/// The automaton over a request line.
+#[derive(Clone, Copy, Debug, Default)]
+struct RequestLine {
+    step: Step,
+    http10: bool,
+    /// Where in the bytes fed the method and the target stand, with the space between.
+    text_at: usize,
+    text_len: usize,
+}
+
+impl RequestLine {
+    fn text_in<'a>(&self, bytes: &'a [u8]) -> &'a [u8] {
+        bytes
+            .get(self.text_at..self.text_at + self.text_len)
+            .unwrap_or_default()
+    }
+
+    fn scan(&mut self, bytes: &[u8]) -> Scan {
+        let mut at = 0;
+        while let Some(&byte) = bytes.get(at) {
+            let from = at;
+            self.step = match (self.step, byte) {
+                (Step::EmptyLine, b'\r') => Step::EmptyLineLf,
+                (Step::EmptyLine, _) if is_token(byte) => {
+                    self.step = Step::MethodStart;
+                    continue;
+                }
+                (Step::EmptyLineLf, _) => {
+                    expect_lf(byte)?;
+                    Step::MethodStart
+                }
+                (Step::MethodStart, _) if is_token(byte) => {
+                    self.text_at = at;
+                    self.step = Step::Method;
+                    continue;
+                }
+                (Step::Method, b' ') => Step::TargetStart,
+                (Step::Method, _) if is_token(byte) => {
+                    at = token_end(bytes, at) - 1;
+                    Step::Method
+                }
+                (Step::EmptyLine | Step::MethodStart | Step::Method, _) => return Err(BAD_METHOD),
+                (Step::TargetStart | Step::Target, b'!'..=b'~') => Step::Target,
+                (Step::Target, b' ') => Step::Version(0),
+                (Step::TargetStart | Step::Target, _) => return Err(BAD_TARGET),
+                (Step::Version(taken), _) if byte == PREFIX[usize::from(taken)] => {
+                    let whole = usize::from(taken) + 1 == PREFIX.len();
+                    if whole {
+                        Step::Minor
+                    } else {
+                        Step::Version(taken + 1)
+                    }
+                }
+                (Step::Minor, b'0' | b'1') => {
+                    self.http10 = byte == b'0';
+                    Step::Cr
+                }
+                (Step::Cr, b'\r') => Step::Lf,
+                (Step::Version(_) | Step::Minor | Step::Cr, _) => return Err(BAD_VERSION),
+                (Step::Lf, _) => {
+                    expect_lf(byte)?;
+                    return Ok(Some(at + 1));
+                }
+            };
+            at += 1;
+            if matches!(self.step, Step::Method | Step::TargetStart | Step::Target) {
+                self.text_len += at - from;
+            }
+        }
+        Ok(None)
     }
 }

@@ -1,11 +1,26 @@
-//! The response parser.
+//! The response parser: a status line, header lines, a body; 1xx responses before the final one are passed over.
+//!
+//! How it works: see `http1`. A byte that no status line can have there is refused at once, so that a peer that talks
+//! something else fails as what it is and not by a timeout.
+//!
+//! What it must not know: which requests are outstanding, and whether a status is welcome.
 
+use super::body::Body;
+use super::fields::{Fields, expect_lf, not_text, text_end};
+use super::head::{keeps_alive, response_body};
+use super::limits::ParseError::{Framing, Limit};
 pub use super::limits::{Limits, ParseError};
+use super::limits::{Scan, scan_within};
+
+const BAD_VERSION: ParseError = Framing("the status line does not begin with HTTP/1.0 or HTTP/1.1");
+const BAD_STATUS: ParseError = Framing("the status code is not a number from 100 to 599");
+// RFC 9112 §4: the space is sent even when the reason is absent.
+const NO_SPACE: ParseError = Framing("no space after the three digits of the status code");
 
 /// A whole final response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Response {
-    /// 100 to 599.
+    /// 200 to 599.
     pub status: u16,
     /// Whether another request may be sent on this connection.
     pub keep_alive: bool,
@@ -22,9 +37,26 @@ pub enum Fed {
     Complete(Response),
 }
 
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Part {
+    #[default]
+    StatusLine,
+    Fields,
+    Body,
+    Refused,
+}
+
 /// Reads one response after the other.
 #[derive(Debug, Default)]
-pub struct ResponseParser {}
+pub struct ResponseParser {
+    part: Part,
+    line: StatusLine,
+    head_bytes: u32,
+    informational: u32,
+    fields: Fields,
+    body: Body,
+    refused: Option<Box<ParseError>>,
+}
 
 impl ResponseParser {
     /// A parser that awaits its first response.
@@ -32,7 +64,15 @@ impl ResponseParser {
         Self::default()
     }
 
-    /// Feeds bytes of one response.
+    /// Feeds bytes of one response and hands its decoded body to `body` as slices of `bytes`. `head_request`: the
+    /// request was HEAD; it must not change before the response is whole.
+    ///
+    /// Returns how many of `bytes` belong to this response, and whether it is whole. Then the parser awaits the next
+    /// response, to which the bytes beyond belong.
+    ///
+    /// # Errors
+    /// At the first byte that cannot belong to a legal response, however the bytes were split; from then on always
+    /// the same error, until [`reset`](Self::reset).
     pub fn feed(
         &mut self,
         bytes: &[u8],
@@ -40,27 +80,200 @@ impl ResponseParser {
         limits: &Limits,
         body: &mut impl FnMut(&[u8]),
     ) -> Result<(usize, Fed), ParseError> {
-        let _ = (bytes, head_request, limits, body);
-        todo!()
+        let fed = self.parse(bytes, head_request, limits, body);
+        if let Err(error) = fed {
+            self.part = Part::Refused;
+            self.refused.get_or_insert_with(|| Box::new(error));
+        }
+        fed
     }
 
-    /// The peer's FIN.
+    fn parse(
+        &mut self,
+        bytes: &[u8],
+        head_request: bool,
+        limits: &Limits,
+        sink: &mut impl FnMut(&[u8]),
+    ) -> Result<(usize, Fed), ParseError> {
+        let mut at = 0;
+        loop {
+            let rest = &bytes[at..];
+            let taken = match self.part {
+                Part::Body => self.body.scan(rest, &mut self.fields, limits, sink)?,
+                Part::StatusLine | Part::Fields => self.head(rest, limits)?,
+                Part::Refused => {
+                    return Err(self.refused.as_deref().copied().unwrap_or(BAD_VERSION));
+                }
+            };
+            let Some(taken) = taken else {
+                return Ok((bytes.len(), Fed::Partial));
+            };
+            at += taken;
+            if self.part == Part::Body {
+                let response = self.response(true);
+                self.reset();
+                return Ok((at, Fed::Complete(response)));
+            }
+            self.end_of_head(head_request)?;
+        }
+    }
+
+    fn head(&mut self, bytes: &[u8], limits: &Limits) -> Scan {
+        let Self {
+            part,
+            line,
+            informational,
+            fields,
+            ..
+        } = self;
+        let too_long = "the head is too long";
+        scan_within(
+            bytes,
+            &mut self.head_bytes,
+            limits.head_bytes,
+            too_long,
+            |window| {
+                let mut at = 0;
+                if *part == Part::StatusLine {
+                    let Some(taken) = line.scan(window, *informational < limits.informational)?
+                    else {
+                        return Ok(None);
+                    };
+                    at = taken;
+                    *part = Part::Fields;
+                }
+                let taken = fields.scan(&window[at..], limits.header_count, false)?;
+                Ok(taken.map(|taken| at + taken))
+            },
+        )
+    }
+
+    fn end_of_head(&mut self, head_request: bool) -> Result<(), ParseError> {
+        let StatusLine { status, http10, .. } = self.line;
+        let framed = response_body(&self.fields.facts, http10, status, head_request)?;
+        if status < 200 {
+            *self = Self {
+                informational: self.informational + 1,
+                ..Self::default()
+            };
+        } else {
+            self.body = Body::new(framed);
+            self.part = Part::Body;
+        }
+        Ok(())
+    }
+
+    fn response(&self, told_its_end: bool) -> Response {
+        Response {
+            status: self.line.status,
+            keep_alive: told_its_end && keeps_alive(&self.fields.facts, self.line.http10),
+            body_bytes: self.body.total,
+        }
+    }
+
+    /// The peer's FIN: the response that it completes, if the body is delimited by it. `None`: the answer was cut off
+    /// if [`started`](Self::started), and otherwise there was none; ask before, for the parser is reset.
     pub fn end(&mut self) -> Option<Response> {
-        todo!()
+        let ends_here = self.part == Part::Body && self.body.is_until_close();
+        let response = ends_here.then(|| self.response(false));
+        if response.is_some() {
+            self.reset();
+        }
+        response
     }
 
     /// Whether any byte of the response now awaited has come (a 1xx counts).
     pub fn started(&self) -> bool {
-        todo!()
+        self.part != Part::StatusLine || self.head_bytes > 0 || self.informational > 0
     }
 
-    /// Forgets everything.
+    /// Forgets everything, a refusal too.
     pub fn reset(&mut self) {
         *self = Self::default();
     }
 
-    /// Bytes held on the heap.
+    /// Bytes held on the heap: none but a refusal.
     pub fn buffered_bytes(&self) -> usize {
-        0
+        self.refused.as_deref().map_or(0, size_of_val)
     }
+}
+
+/// `HTTP/1.` is followed by the minor version, a space, three digits, a space, the reason and CRLF.
+const PREFIX: &[u8] = b"HTTP/1.";
+const MINOR_AT: u8 = PREFIX.len() as u8;
+const STATUS_AT: u8 = MINOR_AT + 2;
+const SPACE_AT: u8 = STATUS_AT + 3;
+const REASON_AT: u8 = SPACE_AT + 1;
+const LF_AT: u8 = REASON_AT + 1;
+
+/// The automaton over a status line.
+#[derive(Clone, Copy, Debug, Default)]
+struct StatusLine {
+    /// How many bytes were taken, the whole reason counting as none.
+    at: u8,
+    http10: bool,
+    status: u16,
+}
+
+impl StatusLine {
+    fn scan(&mut self, bytes: &[u8], informational: bool) -> Scan {
+        let mut at = 0;
+        while at < bytes.len() {
+            if self.at == REASON_AT {
+                at = text_end(bytes, at);
+                let Some(&end) = bytes.get(at) else {
+                    return Ok(None);
+                };
+                if end != b'\r' {
+                    return Err(not_text(end));
+                }
+                self.at = LF_AT;
+            } else if self.at == LF_AT {
+                expect_lf(bytes[at])?;
+                return Ok(Some(at + 1));
+            } else {
+                self.byte(bytes[at], informational)?;
+                self.at += 1;
+            }
+            at += 1;
+        }
+        Ok(None)
+    }
+
+    fn byte(&mut self, byte: u8, informational: bool) -> Result<(), ParseError> {
+        match self.at {
+            at if at < MINOR_AT => expect(byte == PREFIX[usize::from(at)], BAD_VERSION),
+            MINOR_AT => {
+                self.http10 = byte == b'0';
+                expect(matches!(byte, b'0' | b'1'), BAD_VERSION)
+            }
+            at if at < STATUS_AT => expect(byte == b' ', BAD_VERSION),
+            at if at < SPACE_AT => {
+                let digits = if at == STATUS_AT {
+                    b'1'..=b'5'
+                } else {
+                    b'0'..=b'9'
+                };
+                expect(digits.contains(&byte), BAD_STATUS)?;
+                self.status = self.status * 10 + u16::from(byte - b'0');
+                Ok(())
+            }
+            _ => {
+                expect(byte == b' ', NO_SPACE)?;
+                // RFC 9110 §15.2.2: sent only to a request that asked to upgrade, and none does.
+                expect(
+                    self.status != 101,
+                    Framing("101 without a request to upgrade"),
+                )?;
+                expect(
+                    self.status >= 200 || informational,
+                    Limit("too many 1xx responses"),
+                )
+            }
+        }
+    }
+}
+
+fn expect(is: bool, otherwise: ParseError) -> Result<(), ParseError> {
+    if is { Ok(()) } else { Err(otherwise) }
 }

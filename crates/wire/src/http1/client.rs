@@ -1,0 +1,301 @@
+//! One client connection: requests asked, in order, and what became of each.
+//!
+//! Strategy: the queue of outstanding requests meets the response parser; every
+//! request that is asked comes back exactly once, with its ending, through `hear`.
+//! The machine owns no socket: the bytes of a request are written by whoever asks.
+//! It must not know phases, loads or histograms; a request is a tag to it.
+
+use std::collections::VecDeque;
+
+use super::limits::{Limits, ParseError};
+use super::response::{Fed, Response, ResponseParser};
+
+/// What every request on the connection has in common.
+#[derive(Clone, Debug, Default)]
+pub struct Rules {
+    /// Accepted status codes; none for any 2xx.
+    pub statuses: Option<Vec<u16>>,
+    /// The exact body expected; none for any.
+    pub body: Option<Vec<u8>>,
+    /// The requests are HEAD: answers have no body.
+    pub head_request: bool,
+    /// A request may be sent again when its connection went stale (RFC 9110 §9.2.2).
+    pub idempotent: bool,
+    /// Caps on what the peer decides.
+    pub limits: Limits,
+}
+
+impl Rules {
+    fn accepts(&self, status: u16) -> bool {
+        match &self.statuses {
+            Some(codes) => codes.contains(&status),
+            None => (200..300).contains(&status),
+        }
+    }
+}
+
+/// How one request ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ending {
+    /// Answered as expected.
+    Ok,
+    /// Answered with another status.
+    Status,
+    /// Answered with another body.
+    Mismatch,
+    /// The answer is not HTTP as RFC 9112 has it.
+    Framing,
+    /// The answer passed a cap.
+    Limit,
+    /// Closed before any byte of the answer.
+    Empty,
+    /// Closed in the middle of the answer.
+    Truncated,
+    /// Reset.
+    Reset,
+    /// Behind a request that ended the connection.
+    ClosedPipelined,
+    /// May be sent again on a fresh connection.
+    Stale,
+    /// No byte of the answer in time.
+    TimeoutFirstByte,
+    /// The answer was not complete in time.
+    TimeoutTotal,
+}
+
+/// A request that has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Heard<T> {
+    /// What it was asked with.
+    pub tag: T,
+    /// How it ended.
+    pub ending: Ending,
+    /// The status of a complete answer.
+    pub status: Option<u16>,
+    /// When the first byte of its answer came; `now` when the answer came whole.
+    pub first_byte_ns: u64,
+}
+
+/// What may be done with the connection from here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Link {
+    /// More may be asked.
+    Open,
+    /// The peer has announced its close: nothing more may be asked, the FIN is to come.
+    Closing,
+    /// To be closed: the stream cannot be trusted any more.
+    Broken,
+    /// To be closed: bytes came that settle no outstanding request.
+    Unsolicited,
+}
+
+/// How the peer's side of a connection ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    /// An orderly close.
+    Fin,
+    /// A reset, or any other error of the socket.
+    Reset,
+}
+
+/// The machine of one connection. `T` is what the caller knows about a request.
+#[derive(Debug)]
+pub struct Client<T> {
+    parser: ResponseParser,
+    outstanding: VecDeque<T>,
+    answered: bool,
+    closing: bool,
+    first_byte_ns: Option<u64>,
+    body: BodyCheck,
+}
+
+impl<T> Default for Client<T> {
+    fn default() -> Self {
+        Client {
+            parser: ResponseParser::new(),
+            outstanding: VecDeque::new(),
+            answered: false,
+            closing: false,
+            first_byte_ns: None,
+            body: BodyCheck::default(),
+        }
+    }
+}
+
+impl<T> Client<T> {
+    /// A fresh connection; what was outstanding must have been ended before.
+    pub fn reopen(&mut self) {
+        debug_assert!(self.outstanding.is_empty());
+        self.parser.reset();
+        self.answered = false;
+        self.closing = false;
+        self.first_byte_ns = None;
+        self.body = BodyCheck::default();
+    }
+
+    /// A request was written.
+    #[inline]
+    pub fn ask(&mut self, tag: T) {
+        self.outstanding.push_back(tag);
+    }
+
+    /// Requests not yet ended.
+    #[inline]
+    #[must_use]
+    pub fn outstanding(&self) -> usize {
+        self.outstanding.len()
+    }
+
+    /// The request whose answer comes next.
+    #[must_use]
+    pub fn oldest(&self) -> Option<&T> {
+        self.outstanding.front()
+    }
+
+    /// Bytes have come. Every request that they end is given to `hear`, in order.
+    #[inline]
+    pub fn handle_input(
+        &mut self,
+        now_ns: u64,
+        mut bytes: &[u8],
+        rules: &Rules,
+        hear: &mut impl FnMut(Heard<T>),
+    ) -> Link {
+        while !bytes.is_empty() {
+            if self.closing || self.outstanding.is_empty() {
+                return Link::Unsolicited;
+            }
+            let check = &mut self.body;
+            let mut body = |slice: &[u8]| check.compare(slice, rules.body.as_deref());
+            match self.parser.feed(bytes, rules.head_request, &rules.limits, &mut body) {
+                Ok((_, Fed::Partial)) => {
+                    self.first_byte_ns.get_or_insert(now_ns);
+                    break;
+                }
+                Ok((consumed, Fed::Complete(response))) => {
+                    bytes = &bytes[consumed..];
+                    self.settle(now_ns, response, rules, hear);
+                }
+                Err(error) => {
+                    let ending = match error {
+                        ParseError::Framing(_) => Ending::Framing,
+                        ParseError::Limit(_) => Ending::Limit,
+                    };
+                    self.end_all(now_ns, ending, Ending::ClosedPipelined, hear);
+                    return Link::Broken;
+                }
+            }
+        }
+        if self.closing { Link::Closing } else { Link::Open }
+    }
+
+    /// The peer's side has ended; every outstanding request ends with it.
+    pub fn handle_end(
+        &mut self,
+        now_ns: u64,
+        end: End,
+        rules: &Rules,
+        hear: &mut impl FnMut(Heard<T>),
+    ) {
+        if self.outstanding.is_empty() {
+            return;
+        }
+        if end == End::Reset {
+            self.end_all(now_ns, Ending::Reset, Ending::Reset, hear);
+            return;
+        }
+        if let Some(response) = self.parser.end() {
+            self.settle(now_ns, Response { keep_alive: false, ..response }, rules, hear);
+            return;
+        }
+        let alone = self.outstanding.len() == 1;
+        let first = match (self.parser.started(), self.answered) {
+            (true, _) => Ending::Truncated,
+            (false, true) if !alone => Ending::ClosedPipelined,
+            (false, true) if rules.idempotent => Ending::Stale,
+            (false, _) => Ending::Empty,
+        };
+        self.end_all(now_ns, first, Ending::ClosedPipelined, hear);
+    }
+
+    /// The oldest request is out of time: the connection is given up, and all on it end.
+    pub fn handle_timeout(&mut self, now_ns: u64, hear: &mut impl FnMut(Heard<T>)) {
+        let first = if self.parser.started() {
+            Ending::TimeoutTotal
+        } else {
+            Ending::TimeoutFirstByte
+        };
+        self.end_all(now_ns, first, Ending::TimeoutFirstByte, hear);
+    }
+
+    /// Gives back every outstanding request, unanswered.
+    pub fn cancel(&mut self) -> impl Iterator<Item = T> + '_ {
+        self.outstanding.drain(..)
+    }
+
+    #[inline]
+    fn settle(
+        &mut self,
+        now_ns: u64,
+        response: Response,
+        rules: &Rules,
+        hear: &mut impl FnMut(Heard<T>),
+    ) {
+        let Some(tag) = self.outstanding.pop_front() else { return };
+        let body_as_expected = self.body.finish(rules);
+        let ending = if !rules.accepts(response.status) {
+            Ending::Status
+        } else if !body_as_expected {
+            Ending::Mismatch
+        } else {
+            Ending::Ok
+        };
+        let first_byte_ns = self.first_byte_ns.take().unwrap_or(now_ns);
+        hear(Heard { tag, ending, status: Some(response.status), first_byte_ns });
+        self.answered = true;
+        if !response.keep_alive {
+            self.closing = true;
+            let behind = if rules.idempotent { Ending::Stale } else { Ending::ClosedPipelined };
+            self.end_all(now_ns, behind, behind, hear);
+        }
+    }
+
+    fn end_all(
+        &mut self,
+        now_ns: u64,
+        first: Ending,
+        rest: Ending,
+        hear: &mut impl FnMut(Heard<T>),
+    ) {
+        let mut ending = first;
+        for tag in self.outstanding.drain(..) {
+            hear(Heard { tag, ending, status: None, first_byte_ns: now_ns });
+            ending = rest;
+        }
+    }
+}
+
+/// Compares a body with the expected one as its slices come.
+#[derive(Debug, Default)]
+struct BodyCheck {
+    matched: usize,
+    differs: bool,
+}
+
+impl BodyCheck {
+    #[inline]
+    fn compare(&mut self, slice: &[u8], expected: Option<&[u8]>) {
+        let Some(expected) = expected else { return };
+        let end = self.matched.saturating_add(slice.len());
+        self.differs |= expected.get(self.matched..end) != Some(slice);
+        self.matched = end;
+    }
+
+    /// Whether the whole body was the expected one; ready for the next.
+    #[inline]
+    fn finish(&mut self, rules: &Rules) -> bool {
+        let Some(expected) = &rules.body else { return true };
+        let check = std::mem::take(self);
+        rules.head_request || (!check.differs && check.matched == expected.len())
+    }
+}
