@@ -1,0 +1,200 @@
+"""Each rule of tools/tidy.py finds what it is for, and leaves its lawful neighbours alone."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path, PurePosixPath
+
+import pytest
+
+from tools import tidy
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def rules_broken(path: str, text: str) -> set[str]:
+    return {finding.rule for finding in tidy.check(tidy.File(PurePosixPath(path), text))}
+
+
+def python_function(lines: int) -> str:
+    body = "\n".join(f"    x = {n}" for n in range(lines))
+    return f'"""A module."""\n\n\ndef long() -> None:\n    """What it does."""\n{body}\n'
+
+
+def brace_function(head: str, lines: int) -> str:
+    body = "\n".join("    step();" for _ in range(lines - 2))
+    return f"//! A file.\n{head} {{\n{body}\n}}\n"
+
+
+# (the sentence, path, text, the one rule that it breaks)
+BROKEN = [
+    ("a long file", "python/trueload/a.py", '"""A."""\n' + "x = 1\n" * 600, "short-files"),
+    ("a long page", "docs/a.md", "x\n" * 601, "short-files"),
+    ("a long Python function", "tools/a.py", python_function(71), "short-functions"),
+    ("a long Rust function", "crates/drive/a.rs", brace_function("fn f()", 71), "short-functions"),
+    (
+        "a long Rust function with a where clause",
+        "crates/drive/a.rs",
+        brace_function("fn f<T>(a: [u8; 3]) -> Option<T>\nwhere\n    T: Fn(u8) -> u8,\n", 71),
+        "short-functions",
+    ),
+    (
+        "a long Rust function with braces in its literals",
+        "crates/drive/a.rs",
+        brace_function("fn f()", 71).replace("step();", 's(\'}\', "}}", r#"}"}"#); // }', 1),
+        "short-functions",
+    ),
+    ("a long Go function", "subjects/go/a/a.go", brace_function("func f()", 71), "short-functions"),
+    (
+        "a long C function",
+        "subjects/c/a/a.c",
+        brace_function("static int f(int a)", 71),
+        "short-functions",
+    ),
+    (
+        "a long JavaScript function",
+        "subjects/js/a/a.js",
+        brace_function("function f(a)", 71),
+        "short-functions",
+    ),
+    ("a module that says nothing", "tools/a.py", "x = 1\n", "opens-with-purpose"),
+    ("a crate that says nothing", "crates/wire/src/a.rs", "fn f() {}\n", "opens-with-purpose"),
+    ("a script that says nothing", "tools/a.sh", "#!/bin/sh\nset -e\n", "opens-with-purpose"),
+    ("a blank at a line's end", "docs/a.md", "one \ntwo\n", "clean-whitespace"),
+    ("a tab in Python", "tools/a.py", '"""A."""\nif 1:\n\tx = 1\n', "clean-whitespace"),
+    ("no newline at the end", "docs/a.md", "one", "clean-whitespace"),
+    ("two newlines at the end", "docs/a.md", "one\n\n", "clean-whitespace"),
+    ("something left to do", "docs/a.md", "TO" + "DO: more\n", "nothing-left-to-do"),
+    ("something left to mend", "docs/a.md", "FIX" + "ME\n", "nothing-left-to-do"),
+    ("a home folder", "docs/a.md", "run /home" + "/ann/x\n", "no-machine-paths"),
+    ("root's home", "docs/a.md", "run /ro" + "ot/x\n", "no-machine-paths"),
+    ("how it was written", "docs/a.md", "as instruc" + "ted\n", "speaks-of-the-project"),
+    ("an index option", "docs/a.md", "pip --index" + "-url x\n", "no-mirrors"),
+    ("a mirror's host", "docs/a.md", "from https://pypi.mir" + "ror.example/x\n", "no-mirrors"),
+    ("a lock file with a host", "x/go.sum", "a https://cache.example/x\n", "no-mirrors"),
+    ("a lock file with a path", "requirements.lock", "a @ file:///opt/x\n", "no-mirrors"),
+    (
+        "a lock file from a private registry",
+        "Cargo.lock",
+        'source = "registry+https://crates.example/index"\n',
+        "no-mirrors",
+    ),
+    ("unsafe in a machine", "crates/wire/src/a.rs", "//! A.\nunsafe fn f() {}\n", "unsafe-at-home"),
+    ("a clock in a load", "crates/load/src/a.rs", "//! A.\nInstant::now();\n", "pure-crates"),
+    ("a socket in a machine", "crates/wire/src/a.rs", "//! A.\nTcpStream;\n", "pure-crates"),
+    (
+        "a machine that uses the driver",
+        "crates/wire/Cargo.toml",
+        '[package]\nname = "trueload-wire"\n[dependencies]\ntrueload-drive.workspace = true\n',
+        "crates-point-one-way",
+    ),
+    (
+        "statistics that import us",
+        "python/trueload/stats.py",
+        '"""A."""\nfrom trueload import units\n',
+        "imports-point-one-way",
+    ),
+    (
+        "statistics that import us by a dot",
+        "python/trueload/stats.py",
+        '"""A."""\nfrom .units import parse_size\n',
+        "imports-point-one-way",
+    ),
+    (
+        "a report that runs suites",
+        "python/trueload/report/table.py",
+        '"""A."""\nimport trueload.suite\n',
+        "imports-point-one-way",
+    ),
+    (
+        "a store that uses the command line",
+        "python/trueload/store.py",
+        '"""A."""\nfrom trueload import cli\n',
+        "imports-point-one-way",
+    ),
+    (
+        "a verdict that reads the store",
+        "python/trueload/verdict.py",
+        '"""A."""\n\n\ndef f() -> None:\n    from trueload.store import Store\n',
+        "imports-point-one-way",
+    ),
+    (
+        "an option defined twice",
+        "python/trueload/cli/http.py",
+        '"""A."""\nA = typer.Option("-c", "--connections")\nB = typer.Option("--connections")\n',
+        "options-defined-once",
+    ),
+]
+
+LAWFUL = [
+    ("a function of 70 lines", "tools/a.py", python_function(70)),
+    ("a Rust function of 70 lines", "crates/drive/a.rs", brace_function("fn f()", 70)),
+    ("a declared Rust function", "crates/drive/a.rs", "//! A.\nfn f();\n" + "a();\n" * 80),
+    ("a lifetime", "crates/drive/a.rs", "//! A.\nfn f<'a>(x: &'a str) {}\nfn g() {}\n"),
+    ("an empty module", "python/trueload/a/__init__.py", ""),
+    ("a tab in Go", "subjects/go/a/a.go", "// A.\nfunc f() {\n\treturn\n}\n"),
+    ("a tab in a Makefile", "Makefile", "# A.\na:\n\ttrue\n"),
+    ("a relative path", "docs/a.md", "see tests/home" + "/ann and {build}/ro" + "ot/x\n"),
+    ("a manifest's URL", "docs/a.md", "see https://www.rfc-editor.org/rfc/rfc9112\n"),
+    ("unsafe in the driver", "crates/drive/src/a.rs", "//! A.\nunsafe fn f() {}\n"),
+    ("unsafe in a comment", "crates/wire/src/a.rs", "//! No unsafe here.\n"),
+    ("the unsafe_code lint", "crates/wire/src/a.rs", "//! A.\n#![deny(unsafe_code)]\n"),
+    ("a clock in the driver", "crates/drive/src/a.rs", "//! A.\nInstant::now();\n"),
+    (
+        "a lock file of crates.io",
+        "Cargo.lock",
+        'source = "registry+https://github.com/rust-lang/crates.io-index"\n',
+    ),
+    (
+        "an engine that uses the driver",
+        "crates/engine/Cargo.toml",
+        '[package]\nname = "trueload-engine"\n[dependencies]\ntrueload-drive.workspace = true\n',
+    ),
+    (
+        "a command that uses a suite",
+        "python/trueload/cli/suite.py",
+        '"""A."""\nfrom trueload import suite\n',
+    ),
+    ("statistics that import numpy", "python/trueload/stats.py", '"""A."""\nimport numpy\n'),
+    (
+        "a report that imports a report",
+        "python/trueload/report/table.py",
+        '"""A."""\nfrom trueload.report.export import f\n',
+    ),
+    (
+        "two options",
+        "python/trueload/cli/http.py",
+        '"""A."""\nA = typer.Option("-c", "--connections")\nB = typer.Option("-d", "--duration")\n',
+    ),
+]
+
+
+@pytest.mark.parametrize(("sentence", "path", "text", "rule"), BROKEN, ids=lambda v: str(v)[:40])
+def test_a_broken_rule_is_found(sentence: str, path: str, text: str, rule: str) -> None:
+    assert rules_broken(path, text) == {rule}, sentence
+
+
+@pytest.mark.parametrize(("sentence", "path", "text"), LAWFUL, ids=lambda v: str(v)[:40])
+def test_what_is_lawful_is_left_alone(sentence: str, path: str, text: str) -> None:
+    assert rules_broken(path, text) == set(), sentence
+
+
+def test_every_rule_has_a_case_that_breaks_it() -> None:
+    names = {rule.__name__.replace("_", "-") for rule in tidy.RULES}
+    assert {rule for _, _, _, rule in BROKEN} == names
+
+
+def test_a_finding_names_the_line() -> None:
+    found = tidy.check(tidy.File(PurePosixPath("docs/a.md"), "one\ntwo \n"))
+    assert [str(f).split(": ")[0] for f in found] == ["docs/a.md:2"]
+
+
+def test_the_command_fails_when_something_is_found(tmp_path: Path) -> None:
+    for command in (["init", "-q"], ["add", "."]):
+        (tmp_path / "a.py").write_text("x = 1\n")
+        subprocess.run(["git", *command], cwd=tmp_path, check=True)
+    tool = [sys.executable, str(ROOT / "tools" / "tidy.py"), str(tmp_path)]
+    ended = subprocess.run(tool, capture_output=True, text=True, check=False)
+    assert ended.returncode == 1, ended
+    assert ended.stdout.splitlines()[-1] == "tidy: 1 files, 1 findings"

@@ -1,0 +1,459 @@
+#!/usr/bin/env python3
+"""Style as a test: what formatters and linters do not check, and reviewers should not have to.
+
+Strategy: the files that git knows are read once; every rule is a pure function from a file to its
+findings, and ``RULES`` is the table of them. Only the standard library is used, so that it runs
+before anything is installed. A pattern that would match itself is written with a bracket in a word.
+
+    tools/tidy.py [FOLDER]        prints `path:line: rule: what to do`; exit 1 if there is any
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import subprocess
+import sys
+import tomllib
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path, PurePosixPath
+from urllib.parse import urlsplit
+
+FILE_LINES_MAX = 600
+FUNCTION_LINES_MAX = 70
+
+CODE_SUFFIXES = {".py", ".rs", ".c", ".h", ".go", ".js", ".mjs", ".java", ".sh"}
+LOCK_NAMES = {"Cargo.lock", "go.sum", "package-lock.json"}
+# Where a tab is the language's own way.
+TAB_SUFFIXES = {".go", ".sum", ".mod"}
+# Texts that are not ours to tidy, or that hold faults on purpose.
+UNTIDIED = ("LICENSE", "tests/faults/")
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One place that breaks one rule, and what to do about it."""
+
+    path: PurePosixPath
+    line: int
+    rule: str
+    advice: str
+
+    def __str__(self) -> str:
+        return f"{self.path}:{self.line}: {self.rule}: {self.advice}"
+
+
+@dataclass(frozen=True)
+class File:
+    """A text file, by its path from the top of the repository."""
+
+    path: PurePosixPath
+    text: str
+
+    @property
+    def suffix(self) -> str:
+        return self.path.suffix
+
+    @property
+    def is_lock(self) -> bool:
+        return self.path.name in LOCK_NAMES or self.suffix == ".lock"
+
+    @property
+    def is_code(self) -> bool:
+        return self.suffix in CODE_SUFFIXES or self.path.name == "Makefile"
+
+    @cached_property
+    def lines(self) -> list[str]:
+        return self.text.split("\n")
+
+    @cached_property
+    def tree(self) -> ast.Module | None:
+        """The syntax tree of a Python file; None where there is none (ruff says why)."""
+        if self.suffix != ".py":
+            return None
+        try:
+            return ast.parse(self.text)
+        except SyntaxError:
+            return None
+
+    @cached_property
+    def code(self) -> str:
+        """The text with comments and literals of the C family blanked, line by line the same."""
+        return blank_literals(self.text)
+
+    def within(self, *folders: str) -> bool:
+        return str(self.path).startswith(folders)
+
+    def line_of(self, offset: int) -> int:
+        return self.text.count("\n", 0, offset) + 1
+
+    def finding(self, line: int, rule: str, advice: str) -> Finding:
+        return Finding(self.path, line, rule, advice)
+
+
+Rule = Callable[[File], Iterable[Finding]]
+
+# Comments, raw strings, strings and characters of Rust, C, Go and JavaScript. A lifetime ('a) is
+# no character, because no quote follows its letter.
+_LITERAL = re.compile(
+    r'//[^\n]*|/\*.*?\*/|\bb?r(#*)".*?"\1|b?"(?:\\.|[^"\\])*"|`[^`]*`'
+    r"|b?'(?:\\[^\n']+|\\'|[^\\'\n])'",
+    re.DOTALL,
+)
+
+
+def blank_literals(text: str) -> str:
+    """The same text with comments and literals replaced by spaces; newlines stay."""
+    return _LITERAL.sub(lambda found: re.sub(r"[^\n]", " ", found[0]), text)
+
+
+# --- size -----------------------------------------------------------------------------------------
+
+
+def short_files(file: File) -> Iterator[Finding]:
+    """One idea a file: no code or text of ours over FILE_LINES_MAX lines."""
+    count = len(file.lines)
+    if (file.is_code or file.suffix == ".md") and count > FILE_LINES_MAX:
+        yield file.finding(count, "short-files", f"{count} lines, split it ({FILE_LINES_MAX})")
+
+
+def short_functions(file: File) -> Iterator[Finding]:
+    """No function body over FUNCTION_LINES_MAX lines; signature and docstring are not counted."""
+    spans = python_functions(file) if file.suffix == ".py" else brace_functions(file)
+    for name, first, last in spans:
+        count = last - first + 1
+        if count > FUNCTION_LINES_MAX:
+            advice = f"{name} has {count} lines, split it ({FUNCTION_LINES_MAX})"
+            yield file.finding(first, "short-functions", advice)
+
+
+def python_functions(file: File) -> Iterator[tuple[str, int, int]]:
+    """(name, first, last line) of each function's body without its docstring."""
+    for node in ast.walk(file.tree) if file.tree else ():
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            body = node.body[1:] if ast.get_docstring(node) is not None else node.body
+            if body:
+                yield node.name, body[0].lineno, node.end_lineno or body[0].lineno
+
+
+# How a function begins, up to its name.
+_FUNCTION_START = {
+    ".rs": re.compile(r"\bfn\s+(\w+)"),
+    ".go": re.compile(r"^func\s+(?:\([^)]*\)\s*)?(\w+)", re.MULTILINE),
+    ".js": re.compile(r"\bfunction\s*\*?\s*(\w+)"),
+    ".mjs": re.compile(r"\bfunction\s*\*?\s*(\w+)"),
+    ".c": re.compile(r"^[a-z][\w\s*]*?\b(\w+)\s*(?=\()", re.MULTILINE),
+    ".java": re.compile(
+        r"^\s+(?:@\w+\s+)*(?:public|private|protected|static)[^;={}]*?(\w+)(?=\()", re.M
+    ),
+}
+
+
+def brace_functions(file: File) -> Iterator[tuple[str, int, int]]:
+    """(name, line of the opening brace, line of the closing one) of each function with a body."""
+    start = _FUNCTION_START.get(file.suffix)
+    for found in start.finditer(file.code) if start else ():
+        opening = _body_opening(file.code, found.end())
+        if opening is not None:
+            closing = _matching_brace(file.code, opening)
+            yield found[1], file.line_of(opening), file.line_of(closing)
+
+
+def _body_opening(code: str, position: int) -> int | None:
+    # The first brace outside parentheses; a semicolon there means: declared only.
+    depth = 0
+    for offset in range(position, len(code)):
+        char = code[offset]
+        if char in "([":
+            depth += 1
+        elif char in ")]":
+            depth -= 1
+        elif depth == 0 and char == ";":
+            return None
+        elif depth == 0 and char == "{":
+            return offset
+    return None
+
+
+def _matching_brace(code: str, opening: int) -> int:
+    depth = 0
+    for offset in range(opening, len(code)):
+        depth += (code[offset] == "{") - (code[offset] == "}")
+        if depth == 0:
+            return offset
+    return len(code) - 1
+
+
+# --- text -----------------------------------------------------------------------------------------
+
+
+def opens_with_purpose(file: File) -> Iterator[Finding]:
+    """Each source file opens with what it is."""
+    if not file.is_code or not file.text.strip():
+        return
+    if file.suffix == ".py":
+        told = file.tree is None or ast.get_docstring(file.tree) is not None
+    else:
+        lines = [line for line in file.lines if line.strip() and not line.startswith("#!")]
+        marks = ("#",) if file.suffix == ".sh" or file.path.name == "Makefile" else ("//", "/*")
+        told = bool(lines) and lines[0].startswith(marks)
+    if not told:
+        yield file.finding(1, "opens-with-purpose", "begin with a comment: what the file is")
+
+
+def clean_whitespace(file: File) -> Iterator[Finding]:
+    """No trailing blanks, no tabs where they are not the language's way, one newline at the end."""
+    if file.is_lock or file.within(*UNTIDIED):
+        return
+    tabs_wrong = file.is_code and file.suffix not in TAB_SUFFIXES and file.path.name != "Makefile"
+    for number, line in enumerate(file.lines, 1):
+        if line != line.rstrip():
+            yield file.finding(number, "clean-whitespace", "remove the blanks at the line's end")
+        if tabs_wrong and "\t" in line:
+            yield file.finding(number, "clean-whitespace", "indent with spaces, write \\t")
+    if file.text and (not file.text.endswith("\n") or file.text.endswith("\n\n")):
+        yield file.finding(len(file.lines), "clean-whitespace", "end with one newline")
+
+
+def _forbid(rule: str, pattern: re.Pattern[str], advice: str, file: File) -> Iterator[Finding]:
+    for number, line in enumerate(file.lines, 1):
+        found = pattern.search(line)
+        if found:
+            yield file.finding(number, rule, f"'{found[0].strip()}': {advice}")
+
+
+_LEFT_TO_DO = re.compile(r"\b(TO[D]O|FIX[M]E|X[X]X)\b")
+
+
+def nothing_left_to_do(file: File) -> Iterator[Finding]:
+    """What is left to do stands in an issue."""
+    if not file.is_lock:
+        yield from _forbid("nothing-left-to-do", _LEFT_TO_DO, "do it, or open an issue", file)
+
+
+_MACHINE_PATH = re.compile(r"(?<![\w.}*])/(?:ro[o]t|home/[a-z_][\w-]*|Use[r]s/\w+|wor[k])/[\w.]")
+
+
+def no_machine_paths(file: File) -> Iterator[Finding]:
+    """No path of the machine on which a file was written."""
+    yield from _forbid("no-machine-paths", _MACHINE_PATH, "use a relative path", file)
+
+
+# The speech of those who make the thing, not of the thing.
+_OFF_TOPIC = re.compile(
+    r"\b(agent sessio[n]|this sessio[n]|previous sessio[n]|sub-?agen[t]s?|as instructe[d]"
+    r"|the brief say[s]|as the lead wante[d]|co-authored-b[y]|generated wit[h])\b",
+    re.IGNORECASE,
+)
+
+
+def speaks_of_the_project(file: File) -> Iterator[Finding]:
+    """The repository speaks of the project, never of how it was written."""
+    yield from _forbid("speaks-of-the-project", _OFF_TOPIC, "say what the code does", file)
+
+
+# A mirror, as it appears in options and host names.
+_MIRROR = re.compile(
+    r"--(?:extra-)?inde[x]-url|--find-link[s]\b|--trusted-hos[t]"
+    r"|https?://[^/\s\"'`>)]*(?:mirro[r]|artifactor[y]|nexu[s]|packages?-prox[y])[^\s\"'`>)]*",
+    re.IGNORECASE,
+)
+_URL = re.compile(r"(?:[a-z]+\+)?(https?|file|git|ssh)://[^\s\"'>)]+")
+# The public registries whose lock files name them by themselves.
+_LOCK_HOSTS = {"github.com", "registry.npmjs.org"}
+
+
+def no_mirrors(file: File) -> Iterator[Finding]:
+    """Lock files and texts name no mirror: whoever clones fetches from where they always do."""
+    yield from _forbid("no-mirrors", _MIRROR, "leave the source of packages to the user", file)
+    if not file.is_lock:
+        return
+    for number, line in enumerate(file.lines, 1):
+        for found in _URL.finditer(line):
+            if urlsplit(found[0]).hostname not in _LOCK_HOSTS:
+                yield file.finding(number, "no-mirrors", f"'{found[0]}' in a lock file")
+
+
+# --- the shape ------------------------------------------------------------------------------------
+
+_UNSAFE = re.compile(r"\bunsafe\b")
+_UNSAFE_HOMES = ("crates/drive/", "crates/ffi/", "subjects/")
+
+
+def unsafe_at_home(file: File) -> Iterator[Finding]:
+    """Unsafe Rust lives in the driver."""
+    if file.suffix == ".rs" and not file.within(*_UNSAFE_HOMES):
+        for found in _UNSAFE.finditer(file.code):
+            line = file.line_of(found.start())
+            yield file.finding(line, "unsafe-at-home", "unsafe code belongs to crates/drive")
+
+
+_IMPURE = re.compile(
+    r"\b(?:Instant|SystemTime)::now\b|\bstd::(?:fs|process|thread|env)\b|\bTcp(?:Stream|Listener)\b"
+)
+_PURE_CRATES = ("crates/wire/src/", "crates/load/src/", "crates/meter/src/")
+
+
+def pure_crates(file: File) -> Iterator[Finding]:
+    """Machines, loads and meters touch no socket, no clock, no file."""
+    if file.suffix == ".rs" and file.within(*_PURE_CRATES):
+        for found in _IMPURE.finditer(file.code):
+            advice = f"'{found[0]}': pass it in, I/O and clock belong to crates/drive"
+            yield file.finding(file.line_of(found.start()), "pure-crates", advice)
+
+
+# Which of our crates each may depend on.
+CRATE_MAY_USE: dict[str, set[str]] = {
+    "trueload-wire": set(),
+    "trueload-load": {"trueload-meter"},
+    "trueload-meter": set(),
+    "trueload-drive": {"trueload-wire", "trueload-load", "trueload-meter"},
+    "trueload-engine": {"trueload-wire", "trueload-load", "trueload-meter", "trueload-drive"},
+}
+
+
+def crates_point_one_way(file: File) -> Iterator[Finding]:
+    """engine uses drive uses wire; engine uses load uses meter; never back."""
+    if file.path.name != "Cargo.toml" or not file.within("crates/"):
+        return
+    manifest = tomllib.loads(file.text)
+    name = manifest["package"]["name"]
+    used = {u for u in manifest.get("dependencies", {}) if u.startswith("trueload-")}
+    for crate in sorted(used - CRATE_MAY_USE.get(name, set())):
+        yield file.finding(1, "crates-point-one-way", f"{name} may not depend on {crate}")
+
+
+# Of our own modules, what a module may not import (prefix, what it may not, why).
+_EVERYTHING = ("trueload",)
+MODULE_MAY_NOT_USE: tuple[tuple[str, tuple[str, ...], str], ...] = (
+    ("trueload.errors", _EVERYTHING, "errors imports nothing of ours"),
+    ("trueload.stats", _EVERYTHING, "stats imports nothing of ours"),
+    (
+        "trueload.verdict",
+        ("trueload.store", "trueload.engine", "trueload.places", "trueload.trial"),
+        "verdicts are pure functions of a record",
+    ),
+    (
+        "trueload.report",
+        (
+            "trueload.suite",
+            "trueload.runner",
+            "trueload.subjects",
+            "trueload.contracts",
+            "trueload.places",
+            "trueload.engine",
+            "trueload.trial",
+        ),
+        "a report reads records, it runs nothing",
+    ),
+    ("trueload.store", ("trueload.suite", "trueload.runner", "trueload.report"), "below them"),
+    ("trueload.places", ("trueload.suite", "trueload.runner", "trueload.report"), "below them"),
+)
+_MAY_USE_CLI = ("trueload.cli", "trueload.__main__")
+
+
+def imports_point_one_way(file: File) -> Iterator[Finding]:
+    """cli uses suites, suites use subjects and places; nobody uses cli."""
+    if file.tree is None or not file.within("python/"):
+        return
+    module = ".".join(file.path.with_suffix("").parts[1:]).removesuffix(".__init__")
+    for line, imported in _imports(file.tree, module):
+        for prefix, forbidden, why in MODULE_MAY_NOT_USE:
+            if _inside(module, prefix) and any(
+                _inside(imported, f) and not _inside(imported, prefix) for f in forbidden
+            ):
+                advice = f"{module} imports {imported}: {why}"
+                yield file.finding(line, "imports-point-one-way", advice)
+        if _inside(imported, "trueload.cli") and not any(_inside(module, m) for m in _MAY_USE_CLI):
+            advice = f"{module} imports {imported}: nobody imports the command line"
+            yield file.finding(line, "imports-point-one-way", advice)
+
+
+def _inside(module: str, prefix: str) -> bool:
+    return module == prefix or module.startswith(prefix + ".")
+
+
+def _imports(tree: ast.Module, module: str) -> Iterator[tuple[int, str]]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                yield node.lineno, alias.name
+        elif isinstance(node, ast.ImportFrom):
+            parts = module.split(".")[: -node.level] if node.level else []
+            base = ".".join([*parts, *([node.module] if node.module else [])])
+            for alias in node.names:
+                # `from trueload import cli` imports the module trueload.cli
+                yield node.lineno, f"{base}.{alias.name}" if base == "trueload" else base
+
+
+def options_defined_once(file: File) -> Iterator[Finding]:
+    """An option is defined once in a file; two commands that share it share its definition."""
+    if file.tree is None or not file.within("python/trueload/cli/"):
+        return
+    seen: Counter[str] = Counter()
+    for node in ast.walk(file.tree):
+        if not (isinstance(node, ast.Call) and ast.unparse(node.func) == "typer.Option"):
+            continue
+        for word in node.args:
+            if isinstance(word, ast.Constant) and isinstance(word.value, str):
+                name = word.value
+                seen[name] += 1
+                if name.startswith("--") and seen[name] > 1:
+                    advice = f"{name} is defined before; share that definition"
+                    yield file.finding(node.lineno, "options-defined-once", advice)
+
+
+RULES: tuple[Rule, ...] = (
+    short_files,
+    short_functions,
+    opens_with_purpose,
+    clean_whitespace,
+    nothing_left_to_do,
+    no_machine_paths,
+    speaks_of_the_project,
+    no_mirrors,
+    unsafe_at_home,
+    pure_crates,
+    crates_point_one_way,
+    imports_point_one_way,
+    options_defined_once,
+)
+
+
+def check(file: File) -> list[Finding]:
+    """Every finding of every rule in one file."""
+    return [finding for rule in RULES for finding in rule(file)]
+
+
+def read_files(folder: Path) -> Iterator[File]:
+    """The text files that git knows or would add, by path."""
+    listed = subprocess.run(
+        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+        cwd=folder,
+        check=True,
+        capture_output=True,
+    ).stdout.decode()
+    for name in sorted(set(listed.split("\0")) - {""}):
+        path = folder / name
+        if path.is_symlink() or not path.is_file():
+            continue
+        content = path.read_bytes()
+        if b"\0" not in content:
+            yield File(PurePosixPath(name), content.decode(errors="replace"))
+
+
+def main(arguments: list[str]) -> int:
+    folder = Path(arguments[0]) if arguments else Path(__file__).resolve().parent.parent
+    files = list(read_files(folder))
+    findings = [finding for file in files for finding in check(file)]
+    for finding in findings:
+        print(finding)
+    print(f"tidy: {len(files)} files, {len(findings)} findings")
+    return 1 if findings else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
