@@ -197,7 +197,9 @@ def opens_with_purpose(file: File) -> Iterator[Finding]:
     if file.suffix == ".py":
         told = file.tree is None or ast.get_docstring(file.tree) is not None
     else:
-        lines = [line for line in file.lines if line.strip() and not line.startswith("#!")]
+        # Java's own way is to say it above the class, below the imports.
+        before = ("#!", "import ", "package ") if file.suffix == ".java" else ("#!",)
+        lines = [line for line in file.lines if line.strip() and not line.startswith(before)]
         marks = ("#",) if file.suffix == ".sh" or file.path.name == "Makefile" else ("//", "/*")
         told = bool(lines) and lines[0].startswith(marks)
     if not told:

@@ -133,6 +133,7 @@ LAWFUL = [
     ("a declared Rust function", "crates/drive/a.rs", "//! A.\nfn f();\n" + "a();\n" * 80),
     ("a lifetime", "crates/drive/a.rs", "//! A.\nfn f<'a>(x: &'a str) {}\nfn g() {}\n"),
     ("an empty module", "python/trueload/a/__init__.py", ""),
+    ("a Java class", "subjects/java/a/A.java", "import b;\n\n/** A. */\nclass A {}\n"),
     ("a tab in Go", "subjects/go/a/a.go", "// A.\nfunc f() {\n\treturn\n}\n"),
     ("a tab in a Makefile", "Makefile", "# A.\na:\n\ttrue\n"),
     ("a relative path", "docs/a.md", "see tests/home" + "/ann and {build}/ro" + "ot/x\n"),
