@@ -1,0 +1,196 @@
+"""The seven laws that hold for every run against every peer, however broken, and a row's own `out`.
+
+Every live test ends here, whether it drove the engine or the command line: both leave a `Seen`.
+Law 5 is about exit codes, so it is asserted where there is one. It must not know how the run was
+made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from hdrh.histogram import HdrHistogram
+
+from faults.cases import Case, Out
+from faults.engine_lines import EngineRun
+
+RSS_BYTES_MOST: Final = 64 * 1024 * 1024
+"""Law 4. The most that a row may cost the engine: a cap on a head is 256 KiB, and rows have few
+connections, so this is an order of magnitude above what is needed and far below a leak."""
+
+START_S_MOST: Final = 8.0
+"""Law 3 is about the engine; this allows for starting Python on a loaded machine."""
+
+NEVER_SENT: Final = ("connect.", "local.", "dns")
+"""Requests charged with a connection that did not come about reach no server."""
+
+MAYBE_SENT: Final = ("closed_pipelined", "unsolicited", "reset", "empty", "timeout.first_byte")
+"""Requests on a connection that the peer gave up or never read from may not have reached it."""
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What a run says of itself, warm-up and window together, and what was seen from outside."""
+
+    scheduled: int
+    unsent: int
+    issued: int
+    ok: int
+    stale: int
+    cancelled: int
+    failed: Mapping[str, int]
+    statuses: Mapping[str, int]
+    reconnects: int
+    timed: int
+    """Requests in the histogram of latencies."""
+    wall_s: float
+    peak_rss_bytes: int | None
+    exit_code: int | None = None
+    verdict: str | None = None
+    checks: Mapping[str, str] | None = None
+
+
+def count_of(encoded: str | None) -> int:
+    """How many values an encoded histogram holds; none for null."""
+    if encoded is None:
+        return 0
+    total: int = HdrHistogram.decode(encoded).get_total_count()
+    return total
+
+
+def of_engine(run: EngineRun) -> Seen:
+    """What a run of the engine alone left."""
+    parts = list(run.measurements.values())
+    counts = [part["counts"] for part in parts]
+    return Seen(
+        **_sum_counts(counts),
+        reconnects=sum(part["connections"]["reconnects"] for part in parts),
+        timed=sum(count_of(part["histograms"]["latency"]) for part in parts),
+        wall_s=run.wall_s,
+        peak_rss_bytes=max(part["generator"]["peak_rss_bytes"] for part in parts),
+    )
+
+
+def of_record(record: Mapping[str, Any], exit_code: int, wall_s: float) -> Seen:
+    """What the command left as JSON."""
+    return Seen(
+        **_sum_counts([record["counts"], record["warmup"]["counts"]]),
+        reconnects=record["connections"]["reconnects"],
+        # The warm-up keeps no histogram in the record: it is none in these runs.
+        timed=count_of(record["histograms"]["latency"]),
+        wall_s=wall_s,
+        peak_rss_bytes=record["generator"]["peak_rss_bytes"],
+        exit_code=exit_code,
+        verdict=record["verdict"],
+        checks={check["name"]: check["status"] for check in record["checks"]},
+    )
+
+
+def _sum_counts(parts: list[Mapping[str, Any]]) -> dict[str, Any]:
+    total: dict[str, Any] = {"failed": {}, "statuses": {}}
+    for name in ("scheduled", "unsent", "issued", "ok", "stale", "cancelled"):
+        total[name] = sum(part[name] for part in parts)
+    for name in ("failed", "statuses"):
+        for part in parts:
+            for key, count in part[name].items():
+                total[name][key] = total[name].get(key, 0) + count
+    return total
+
+
+def assert_laws(seen: Seen, *, wall_s_most: float, requests_at_peer: int | None) -> None:
+    """The seven laws of design §7.
+
+    `wall_s_most` is the bound of law 3, `requests_at_peer` what a counting server counted.
+    """
+    failed = sum(seen.failed.values())
+    assert seen.issued == seen.ok + failed + seen.cancelled, f"law 1: {seen}"
+    assert seen.scheduled == seen.issued + seen.unsent, f"law 1, what was asked for: {seen}"
+    answered = sum(seen.statuses.values())
+    settled = seen.ok + seen.failed.get("status", 0) + seen.failed.get("mismatch", 0)
+    # An answer that was settled and then charged with `unsolicited` was complete, too.
+    surplus = seen.failed.get("unsolicited", 0)
+    assert settled <= answered <= settled + surplus, f"law 2: {seen}"
+    assert seen.wall_s <= wall_s_most + START_S_MOST, f"law 3: {wall_s_most} s at most: {seen}"
+    if seen.peak_rss_bytes is not None:
+        assert seen.peak_rss_bytes <= RSS_BYTES_MOST, f"law 4: {seen}"
+    if seen.exit_code is not None:
+        assert_exit_agrees(seen)
+    assert seen.timed == seen.ok, f"law 6: {seen.timed} timed, {seen.ok} ok: {seen}"
+    if requests_at_peer is not None:
+        assert_counts_agree(seen, requests_at_peer)
+
+
+def assert_exit_agrees(seen: Seen) -> None:
+    """Law 5: the exit code says what the verdict says."""
+    assert seen.checks is not None
+    worst = {
+        "invalid": "fail" in seen.checks.values(),
+        "suspect": "warn" in seen.checks.values() and "fail" not in seen.checks.values(),
+        "valid": not {"fail", "warn"} & set(seen.checks.values()),
+    }
+    assert worst[str(seen.verdict)], f"law 5, verdict and checks: {seen}"
+    if seen.exit_code in (0, 4):
+        assert (seen.exit_code == 4) == (seen.verdict == "invalid"), f"law 5: {seen}"
+    else:
+        assert seen.exit_code in (3, 130), f"law 5, no such exit here: {seen}"
+
+
+def assert_counts_agree(seen: Seen, requests_at_peer: int) -> None:
+    """Law 7: what the server counted is what was sent, give or take what was on its way."""
+    never = sum(n for name, n in seen.failed.items() if name.startswith(NEVER_SENT))
+    maybe = sum(seen.failed.get(name, 0) for name in MAYBE_SENT)
+    most = seen.issued + seen.stale - never
+    least = most - maybe - seen.cancelled - seen.stale
+    assert least <= requests_at_peer <= most, f"law 7: the peer counted {requests_at_peer}: {seen}"
+
+
+def assert_out(seen: Seen, case: Case, *, apart: bool = False) -> None:
+    """What the row itself says must come out; `apart` when the peer's bytes came apart in time."""
+    out = case.out if not apart or case.apart is None else case.apart
+    assert seen.scheduled == case.requests, f"asked for: {seen}"
+    _assert_endings(seen, out)
+    assert seen.stale in out.stale, f"stale {out.stale}: {seen}"
+    assert seen.unsent in out.unsent, f"unsent {out.unsent}: {seen}"
+    assert seen.cancelled == 0, f"cancelled: {seen}"
+    if out.reconnects is not None:
+        assert seen.reconnects in out.reconnects, f"reconnects {out.reconnects}: {seen}"
+    if out.statuses is not None:
+        assert dict(seen.statuses) == dict(out.statuses), f"statuses: {seen}"
+    if seen.exit_code is not None:
+        assert seen.exit_code in out.exits, f"exit {out.exits}: {seen}"
+        _assert_checks(seen)
+
+
+def _assert_endings(seen: Seen, out: Out) -> None:
+    if out.each:
+        endings = {name for name, count in seen.failed.items() if count}
+        endings |= {"ok"} if seen.ok else set()
+        assert endings <= set(out.each), f"each ends as {' or '.join(out.each)}: {seen}"
+        return
+    assert seen.ok in out.ok, f"ok {out.ok}: {seen}"
+    for name in {*seen.failed, *out.failed}:
+        count, expected = seen.failed.get(name, 0), out.failed.get(name)
+        assert count == 0 if expected is None else count in expected, f"{name} {expected}: {seen}"
+
+
+def _assert_checks(seen: Seen) -> None:
+    """The two checks that faults decide directly; the thresholds are those of design §6."""
+    assert seen.checks is not None
+    surplus = seen.failed.get("unsolicited", 0) > 0
+    assert (seen.checks["unsolicited"] == "fail") == surplus, f"unsolicited: {seen}"
+    if seen.issued and sum(seen.failed.values()) > 0.01 * seen.issued:
+        assert seen.checks["errors"] == "fail", f"errors: {seen}"
+    if not seen.failed and seen.issued:
+        assert seen.checks["errors"] == "pass", f"errors: {seen}"
+
+
+def give_up_s(case: Case) -> float:
+    """The longest that a row may take, in seconds.
+
+    Every request within its timeout, then the patience of a run that is bound by requests (three
+    timeouts and 2 s since the last that ended well), then the timeout + 2 s of law 3.
+    """
+    timeout_s = case.timeout_ms / 1000
+    return timeout_s * (case.requests + 3) + 2 + timeout_s + 2

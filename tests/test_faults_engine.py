@@ -1,0 +1,54 @@
+"""Every row of the table of faults, live: the engine on real sockets, against a scripted peer.
+
+The engine is driven by its own JSON lines, so a row takes as long as its timeouts do. The same rows
+run in virtual time in `crates/engine/tests/faults.rs`; one of each class runs through the command
+line in `test_faults_cli.py`.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from faults.cases import Case, load
+from faults.engine_lines import Engine, Plan, by_requests, run_plan
+from faults.laws import assert_laws, assert_out, give_up_s, of_engine
+from faults.peer import Peer
+
+LIVE = [case for case in load() if case.only != "virtual"]
+
+
+def plan_of(case: Case, peer: Peer) -> Plan:
+    """The row's load, aimed at the peer."""
+    return Plan(
+        address=f"{peer.host}:{peer.port}",
+        method=case.method,
+        body=case.body,
+        statuses=case.expect_status,
+        expect_body=case.expect_body,
+        connections=case.connections,
+        depth=case.depth,
+        close=case.close,
+        timeout_ms=case.timeout_ms,
+    )
+
+
+def play(case: Case, engine_path: Path, seed: int | None) -> None:
+    with Peer(case.scripts, seed=seed) as peer, Engine(engine_path) as engine:
+        run = run_plan(engine, plan_of(case, peer), by_requests(case.requests))
+        peer.settle()
+        seen = of_engine(run)
+        assert_laws(seen, wall_s_most=give_up_s(case), requests_at_peer=peer.requests)
+        assert_out(seen, case, apart=seed is not None)
+
+
+@pytest.mark.engine
+@pytest.mark.parametrize("case", LIVE, ids=lambda case: case.name)
+def test_a_faulty_peer_is_reported_as_what_it_is(case: Case, engine_path: Path) -> None:
+    play(case, engine_path, seed=None)
+
+
+@pytest.mark.engine
+@pytest.mark.parametrize("case", LIVE[::3], ids=lambda case: case.name)
+def test_bytes_that_come_in_pieces_change_nothing(case: Case, engine_path: Path) -> None:
+    play(case, engine_path, seed=7)

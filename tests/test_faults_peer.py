@@ -1,0 +1,97 @@
+"""The scripted peers themselves, tried with plain sockets: what they claim to do, they do."""
+
+from __future__ import annotations
+
+import socket
+from random import Random
+
+import pytest
+from faults.cases import Between, load, parse_step
+from faults.cases import Texts as _Texts
+from faults.peer import Peer, RequestCounter, pieces
+
+TEXTS = _Texts({"ok": "HTTP/1.1 200 OK\r\n\r\n", "two": "{ok}{ok}"})
+GET = b"GET / HTTP/1.1\r\nHost: a\r\n\r\n"
+POST = b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\nabc"
+
+
+def talk(*script: str, says: bytes = GET) -> tuple[bytes, int]:
+    """What a peer with this script sends to one that says `says`, and the requests it counted."""
+    with Peer((tuple(parse_step(line, TEXTS) for line in script),)) as peer:
+        with socket.create_connection((peer.host, peer.port), timeout=10) as sock:
+            sock.sendall(says)
+            if "hold" in script:
+                sock.shutdown(socket.SHUT_WR)
+            heard = b"".join(iter(lambda: sock.recv(65536), b""))
+        peer.settle()
+        return heard, peer.requests
+
+
+def test_a_peer_sends_what_its_script_says_and_closes() -> None:
+    assert talk("read", "send*2 a{ok}", "send {hex:00ff}{pad:3}", "fin") == (
+        b"aHTTP/1.1 200 OK\r\n\r\n" * 2 + b"\x00\xffxxx",
+        1,
+    )
+
+
+def test_a_peer_counts_requests_that_come_behind_the_end_of_its_script() -> None:
+    assert talk("read", "send x", "hold", says=GET + POST + GET)[1] == 3
+
+
+def test_a_peer_that_resets_is_heard_as_a_reset() -> None:
+    with pytest.raises(ConnectionResetError):
+        talk("read", "rst")
+
+
+def test_a_peer_that_drips_sends_every_byte() -> None:
+    assert talk("read", "drip 1 abc", "fin")[0] == b"abc"
+
+
+def test_later_connections_follow_the_last_script() -> None:
+    scripts = tuple(
+        (parse_step(f"send {letter}", TEXTS), parse_step("fin", TEXTS)) for letter in "ab"
+    )
+    with Peer(scripts) as peer:
+        heard = []
+        for _ in range(3):
+            with socket.create_connection((peer.host, peer.port), timeout=10) as sock:
+                heard.append(sock.recv(10))
+        assert heard == [b"a", b"b", b"b"]
+        assert peer.accepted == 3
+
+
+def test_requests_are_counted_however_they_are_cut() -> None:
+    wire = GET + POST + GET
+    for cut in range(len(wire)):
+        counter = RequestCounter()
+        counter.feed(wire[:cut])
+        counter.feed(wire[cut:])
+        assert counter.whole == 3, f"cut at {cut}"
+
+
+def test_pieces_add_up_to_the_whole() -> None:
+    for seed in range(50):
+        data = bytes(range(seed))
+        assert b"".join(pieces(data, Random(seed))) == data
+
+
+@pytest.mark.parametrize("line", ["sing {ok}", "rst now", "read many", "send {unknown}"])
+def test_what_is_no_step_is_refused(line: str) -> None:
+    with pytest.raises((ValueError, KeyError)):
+        parse_step(line, TEXTS)
+
+
+def test_every_row_says_what_must_come_out_and_has_a_name_of_its_own() -> None:
+    cases = load()
+    assert len({case.name for case in cases}) == len(cases)
+    for case in cases:
+        assert case.out.each or case.out.failed or case.out.ok != Between(0, 0), case.name
+
+
+def test_every_class_of_http_over_tcp_has_a_row() -> None:
+    met = set().union(*(case.classes() for case in load()))
+    assert met >= {
+        "connect.refused", "connect.timeout", "connect.unreachable", "reset", "empty", "truncated",
+        "framing", "limit", "unsolicited", "mismatch", "status", "closed_pipelined",
+        "timeout.first_byte", "timeout.total",
+    }  # fmt: skip
