@@ -13,6 +13,7 @@
 //!
 //! What it must not know: sockets, clocks, and how many requests are outstanding.
 
+pub mod client;
 pub mod limits;
 pub mod request;
 pub mod response;
