@@ -1,0 +1,239 @@
+"""Builds a subject once for each content of its folder, in the user's cache.
+
+How: a key is made of the sources, the commands and the tools' versions; its folder holds a
+copy of the sources in which the build commands run, so that the checkout stays clean. The
+folder is complete when its stamp is there, which is written last and in one step; a build
+that was cut short has none and is begun anew. A lock per key lets two runs at once share
+one build. While a subject runs it holds the lock shared; files that it leaves about are
+removed after it, if nobody else is using the folder.
+
+Must not know: contracts, loads, trials.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import hashlib
+import json
+import os
+import shutil
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import trueload
+from trueload.catalogue import cache_folder
+from trueload.runner.needs import tool_versions
+from trueload.runner.process import (
+    Orders,
+    Processes,
+    Program,
+    StartError,
+    subject_environment,
+    substitute,
+)
+from trueload.subjects import Subject, sources
+
+STAMP = "stamp.json"
+UNUSED_S_MAX = 30 * 24 * 3600.0
+LOCK_POLL_S = 0.05
+
+
+class BuildError(Exception):
+    """A build failed; one line, and the tail of its log."""
+
+    def __init__(self, reason: str, log_tail: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.log_tail = log_tail
+
+
+@dataclass(frozen=True)
+class Build:
+    """A finished build. `folder` is where the subject runs, `{build}` in its commands."""
+
+    key: str
+    folder: Path
+    from_cache: bool
+
+
+def content_key(subject: Subject) -> str:
+    """What a build depends on, as a hash: sources, commands, environment, tools.
+
+    Raises ``UserError`` for a link that leads out of the folder.
+    """
+    manifest = subject.manifest
+    digest = hashlib.sha256()
+    for relative in sources(subject.folder):
+        path = subject.folder / relative
+        if relative == Path("subject.toml"):
+            continue  # what matters of it is below; a change of words builds nothing
+        content = os.readlink(path).encode() if path.is_symlink() else path.read_bytes()
+        mode = "x" if os.access(path, os.X_OK) else "-"
+        digest.update(f"{relative}\0{mode}\0{len(content)}\0".encode())
+        digest.update(content)
+    facts = {
+        "build": manifest.build,
+        "env": manifest.env,
+        "tools": tool_versions(subject),
+        "trueload": trueload.__version__,
+    }
+    digest.update(json.dumps(facts, sort_keys=True).encode())
+    return digest.hexdigest()[:24]
+
+
+def manifest_digest(subject: Subject) -> str:
+    """Everything that a measurement of it depends on: the content and the whole manifest."""
+    text = subject.manifest.model_dump_json()
+    return hashlib.sha256(f"{content_key(subject)}{text}".encode()).hexdigest()[:24]
+
+
+def build(
+    subject: Subject,
+    *,
+    trueload_command: tuple[str, ...],
+    stopped: Callable[[], bool] = lambda: False,
+) -> Build:
+    """The build of the subject, from the cache if it is there.
+
+    Raises ``BuildError`` if a command fails or takes longer than `build_s`, and
+    ``UserError`` for a link that leads out of the folder.
+    """
+    key = content_key(subject)
+    home = cache_folder() / "builds" / f"{subject.language}-{subject.framework}-{key}"
+    home.mkdir(parents=True, exist_ok=True)
+    deadline_s = time.monotonic() + subject.manifest.build_s
+    with _lock(home, fcntl.LOCK_EX, deadline_s, stopped):
+        stamp = home / STAMP
+        if stamp.exists():
+            with contextlib.suppress(OSError):
+                os.utime(stamp)
+            return Build(key, home / "tree", True)
+        _copy(subject, home / "tree")
+        _run_commands(subject, home, trueload_command, deadline_s, stopped)
+        _write_stamp(home)
+    _prune(home)
+    return Build(key, home / "tree", False)
+
+
+@contextlib.contextmanager
+def in_use(built: Build) -> Iterator[None]:
+    """While a subject runs in its build; what it left about is removed afterwards."""
+    home = built.folder.parent
+    with _lock(home, fcntl.LOCK_SH, time.monotonic() + 60, lambda: False):
+        yield
+    with contextlib.suppress(OSError, BuildError):
+        with _lock(home, fcntl.LOCK_EX, time.monotonic(), lambda: False):
+            _remove_strays(home)
+
+
+def _copy(subject: Subject, tree: Path) -> None:
+    shutil.rmtree(tree, ignore_errors=True)
+    tree.mkdir(parents=True)
+    for relative in sources(subject.folder):
+        target = tree / relative
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy2(subject.folder / relative, target, follow_symlinks=False)
+
+
+def _run_commands(
+    subject: Subject,
+    home: Path,
+    trueload_command: tuple[str, ...],
+    deadline_s: float,
+    stopped: Callable[[], bool],
+) -> None:
+    tree, log = home / "tree", home / "build.log"
+    log.unlink(missing_ok=True)
+    for argv in subject.manifest.build:
+        command = tuple(substitute(argv, {"build": str(tree)}, trueload_command))
+        orders = Orders(
+            programs=(Program(command),),
+            cwd=tree,
+            env=subject_environment(subject.manifest.env),
+            log=log,
+        )
+        shown = " ".join(argv)
+        try:
+            with Processes(orders) as processes:
+                ended = _wait(processes, deadline_s, stopped)
+                processes.end(0)
+                tail = processes.log_tail()
+        except StartError as error:
+            raise BuildError(f"the build cannot be run: {error}", "") from None
+        if stopped():
+            raise BuildError("the build was interrupted", tail)
+        if not ended:
+            limit = f"{subject.manifest.build_s:g} s"
+            raise BuildError(f"the build took longer than {limit} (build_s): {shown}", tail)
+        failed = [end for end in processes.exits if end.code != 0]
+        if failed:
+            raise BuildError(f"the build failed with {failed[0]}: {shown}", tail)
+
+
+def _wait(processes: Processes, deadline_s: float, stopped: Callable[[], bool]) -> bool:
+    while not stopped() and time.monotonic() < deadline_s:
+        if processes.wait(min(deadline_s, time.monotonic() + 0.1)):
+            return True
+    return False
+
+
+def _write_stamp(home: Path) -> None:
+    """Last, and in one step: the list of what the build made."""
+    part = home / f"{STAMP}.part"
+    part.write_text(json.dumps(sorted(str(path) for path in _files(home / "tree"))))
+    part.replace(home / STAMP)
+
+
+def _remove_strays(home: Path) -> None:
+    tree = home / "tree"
+    known = set(json.loads((home / STAMP).read_text()))
+    for path in _files(tree):
+        if str(path) not in known and "__pycache__" not in path.parts:
+            with contextlib.suppress(OSError):
+                (tree / path).unlink()
+
+
+def _files(tree: Path) -> Iterator[Path]:
+    for folder, _, names in os.walk(tree):
+        for name in names:
+            yield Path(folder, name).relative_to(tree)
+
+
+@contextlib.contextmanager
+def _lock(home: Path, kind: int, deadline_s: float, stopped: Callable[[], bool]) -> Iterator[None]:
+    """A lock on a build, given up by the kernel if we die. Raises ``BuildError`` when late."""
+    descriptor = os.open(home / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        while not _try_lock(descriptor, kind):
+            if stopped() or time.monotonic() >= deadline_s:
+                raise BuildError("another run holds this subject's build folder", "")
+            time.sleep(LOCK_POLL_S)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _try_lock(descriptor: int, kind: int) -> bool:
+    try:
+        fcntl.flock(descriptor, kind | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def _prune(home: Path) -> None:
+    """Removes older builds of the same subject that nobody has used for a month."""
+    subject_name = home.name.rpartition("-")[0]
+    for other in home.parent.glob(f"{subject_name}-*"):
+        stamp = other / STAMP
+        try:
+            if other == home or time.time() - stamp.stat().st_mtime < UNUSED_S_MAX:
+                continue
+            with _lock(other, fcntl.LOCK_EX, time.monotonic(), lambda: False):
+                stamp.unlink()
+                shutil.rmtree(other / "tree", ignore_errors=True)
+        except (OSError, BuildError):
+            continue

@@ -1,0 +1,143 @@
+"""A control group for a subject: who belongs to it, its CPU time, and an end to all at once.
+
+How: version 2 of the interface, even without controllers: a process cannot leave its group
+by setsid or a double fork, `cpu.stat` counts ended processes too, and `cgroup.kill` is
+atomic. Where no group can be made (a container, no right to) there is none, and the
+keeper's descendants serve instead. Groups are named after the process that made them, so
+that one left behind by `kill -9` is emptied and removed by the next run.
+
+Must not know: subjects.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import itertools
+import os
+import subprocess
+import time
+from pathlib import Path
+
+from trueload.accounting import GroupCpu
+
+PREFIX = "trueload-"
+_numbers = itertools.count(1)
+
+
+class Group:
+    """One group. `pids` and `cpu` make it a ``accounting.Membership``."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def pids(self) -> set[int]:
+        """The processes that are in it now."""
+        try:
+            return {int(line) for line in (self.path / "cgroup.procs").read_text().split()}
+        except OSError:
+            return set()
+
+    def cpu(self) -> GroupCpu | None:
+        """CPU time since it was made; None if the kernel does not count it here."""
+        try:
+            text = (self.path / "cpu.stat").read_text()
+        except OSError:
+            return None
+        values = dict(line.split()[:2] for line in text.splitlines())
+        if "user_usec" not in values or "system_usec" not in values:
+            return None
+        return GroupCpu(int(values["user_usec"]) * 1000, int(values["system_usec"]) * 1000)
+
+    def kill(self) -> None:
+        """SIGKILL to every process in it, if the kernel can (5.14)."""
+        with contextlib.suppress(OSError):
+            (self.path / "cgroup.kill").write_text("1")
+
+    def remove(self) -> None:
+        """Kills what is in it and removes it; one that will not go is left to the next run."""
+        for _ in range(100):
+            try:
+                self.path.rmdir()
+                return
+            except FileNotFoundError:
+                return
+            except OSError:
+                self.kill()
+                time.sleep(0.01)
+
+
+def make_group() -> Group | None:
+    """A new group, or None where that is not possible."""
+    parent = _parent()
+    if parent is None:
+        return None
+    path = parent / f"{PREFIX}{os.getpid()}-{_start_ticks(os.getpid())}-{next(_numbers)}"
+    try:
+        path.mkdir()
+    except OSError:
+        return None
+    return Group(path)
+
+
+def sweep() -> None:
+    """Ends what a killed run left in its groups, and removes them."""
+    parent = _parent()
+    for path in parent.glob(f"{PREFIX}*") if parent else ():
+        pid, _, rest = path.name.removeprefix(PREFIX).partition("-")
+        start_ticks = rest.partition("-")[0]
+        if pid.isdigit() and _start_ticks(int(pid)) != start_ticks:
+            Group(path).remove()
+
+
+def _start_ticks(pid: int) -> str | None:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()[19]
+    except OSError:
+        return None
+
+
+@functools.cache
+def _parent() -> Path | None:
+    """Our own group in the v2 hierarchy, if groups can be made in it and entered."""
+    own = _own_path()
+    mounts = Path("/proc/self/mountinfo").read_text(errors="replace").splitlines()
+    for line in mounts:
+        fields, _, kind = line.partition(" - ")
+        root, mount_point = fields.split()[3:5]
+        if own is None or kind.split()[0] != "cgroup2":
+            continue
+        parent = Path(mount_point) / os.path.relpath(own, root)
+        if _can_be_used(parent):
+            return parent
+    return None
+
+
+def _own_path() -> str | None:
+    for line in Path("/proc/self/cgroup").read_text().splitlines():
+        if line.startswith("0::"):
+            return line[3:]
+    return None
+
+
+def _can_be_used(parent: Path) -> bool:
+    probe = parent / f"{PREFIX}{os.getpid()}-{_start_ticks(os.getpid())}-0"
+    try:
+        probe.mkdir()
+    except OSError:
+        return False
+    try:
+        # A child that moves itself, as the keeper's will; the shell is only its vehicle.
+        entered = subprocess.run(
+            ["sh", "-c", 'echo 0 > "$0/cgroup.procs"', str(probe)],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            timeout=5,
+            check=False,
+        )
+        return entered.returncode == 0
+    except (OSError, subprocess.TimeoutExpired):
+        return False
+    finally:
+        Group(probe).remove()

@@ -1,0 +1,90 @@
+"""Who runs where: the subject on its CPUs, the engine on others.
+
+How: a pure choice among the CPUs that we may use. The engine takes the first ones, the
+subject the last, and for one core each the two are on different physical cores where
+there are several, because two threads of one core share its units.
+
+Must not know: how anything is pinned.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from trueload.subjects import Cores
+
+
+@dataclass(frozen=True)
+class Layout:
+    """CPUs of each side; `shared` if they are not kept apart."""
+
+    subject: tuple[int, ...]
+    engine: tuple[int, ...]
+    shared: bool
+
+
+@dataclass(frozen=True)
+class Unfit:
+    """Why the machine cannot keep the two apart."""
+
+    reason: str
+
+
+def lay_out(
+    cores: Cores,
+    available: Sequence[int],
+    core_of: Mapping[int, str],
+    engine_threads: int,
+    share: bool,
+) -> Layout | Unfit:
+    """The layout for one trial. `core_of` names the physical core of each CPU."""
+    cpus = sorted(available)
+    if cores == "single":
+        return _single(cpus, core_of, engine_threads, share)
+    if len(cpus) >= 3 and len(cpus) > engine_threads:
+        return Layout(tuple(cpus[engine_threads:]), tuple(cpus[:engine_threads]), False)
+    if share:
+        return Layout(tuple(cpus), tuple(cpus), True)
+    if len(cpus) < 3:
+        return Unfit(
+            f"--cores multi needs three CPUs, one of them for the engine, and there "
+            f"{'are' if len(cpus) > 1 else 'is'} {len(cpus)}; --share-cpus measures all the same"
+        )
+    return Unfit(f"{engine_threads} engine threads leave no CPU of {len(cpus)} to the subject")
+
+
+def _single(
+    cpus: list[int], core_of: Mapping[int, str], engine_threads: int, share: bool
+) -> Layout | Unfit:
+    subject = cpus[-1]
+    others = [cpu for cpu in cpus if cpu != subject]
+    if len(others) < engine_threads:
+        if share:
+            return Layout((subject,), tuple(cpus), True)
+        return Unfit(
+            f"one CPU for the subject and {engine_threads} for the engine are needed, and there "
+            f"{'are' if len(cpus) > 1 else 'is'} {len(cpus)}; --share-cpus measures all the same"
+        )
+    # Other physical cores first; the sort is stable, so the order of the CPUs is kept.
+    others.sort(key=lambda cpu: core_of.get(cpu) == core_of.get(subject))
+    return Layout((subject,), tuple(sorted(others[:engine_threads])), False)
+
+
+def available_cpus() -> list[int]:
+    """The CPUs that this process may use."""
+    return sorted(os.sched_getaffinity(0))
+
+
+def physical_cores() -> dict[int, str]:
+    """For each CPU the threads of its physical core, as the kernel lists them."""
+    cores = {}
+    for cpu in available_cpus():
+        path = Path(f"/sys/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list")
+        try:
+            cores[cpu] = path.read_text().strip()
+        except OSError:
+            cores[cpu] = str(cpu)
+    return cores

@@ -1,0 +1,149 @@
+"""What a subject needs of the machine, and whether it is there.
+
+How: each tool's own version command is run once, in bounded time, in an empty place; what
+is missing is a reason to skip, in one line with the next step. A program that a command
+names and the machine does not have is a need, stated or not.
+
+Must not know: how a subject is built or measured.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+import shutil
+import subprocess
+
+from trueload.runner.process import subject_environment
+from trueload.subjects import TOOL_PATTERN, Subject
+
+# A Java virtual machine that starts cold on a busy machine takes seconds.
+VERSION_TIMEOUT_S = 20.0
+# Tools whose version is asked for in another way than --version.
+_VERSION_ARGUMENTS = {
+    "go": ("version",),
+    "java": ("-version",),
+    "javac": ("-version",),
+    "nginx": ("-v",),
+    "zig": ("version",),
+    "kotlinc": ("-version",),
+    "erl": ("-version",),
+    "lua": ("-v",),
+}
+
+
+def missing(subject: Subject) -> str | None:
+    """Why the subject cannot be built or run here, in one line; None if it can."""
+    manifest = subject.manifest
+    for need in manifest.needs.tools:
+        if reason := _tool_missing(need):
+            return reason
+    for argv in (*manifest.build, manifest.run):
+        program = argv[0]
+        if "/" not in program and "{" not in program and find_program(program) is None:
+            return f"{program} is not installed"
+    absent = [package for package in manifest.needs.debian if not _installed(package)]
+    if absent:
+        packages = " ".join(absent)
+        return (
+            f"needs the Debian package{'s' if len(absent) > 1 else ''} {packages}: "
+            f"`sudo trueload subjects install {subject.language}/{subject.framework}` "
+            f"or `sudo apt-get install {packages}`"
+        )
+    return None
+
+
+def missing_packages(subject: Subject) -> list[str]:
+    """The Debian packages that the subject names and the machine does not have."""
+    return [package for package in subject.manifest.needs.debian if not _installed(package)]
+
+
+def tool_versions(subject: Subject) -> dict[str, str]:
+    """The versions of its tools, by tool; those that cannot be asked are left out."""
+    manifest = subject.manifest
+    versions = {}
+    for need in manifest.needs.tools:
+        if match := TOOL_PATTERN.fullmatch(need):
+            versions[match[1]] = tool_version(match[1]) or ""
+    if manifest.version and "/" not in manifest.version[0] and "{" not in manifest.version[0]:
+        versions[manifest.version[0]] = first_line(manifest.version) or ""
+    return {tool: version for tool, version in versions.items() if version}
+
+
+def find_program(name: str) -> str | None:
+    """The path of a program as a subject would find it."""
+    return shutil.which(name, path=subject_environment({})["PATH"])
+
+
+@functools.cache
+def tool_version(tool: str) -> str | None:
+    """The first line of what the tool says of its version; None if it is not there."""
+    return first_line((tool, *_VERSION_ARGUMENTS.get(tool, ("--version",))))
+
+
+@functools.cache
+def first_line(argv: tuple[str, ...]) -> str | None:
+    """The first line that a short command prints, on either output; None if it fails."""
+    program = find_program(argv[0])
+    if program is None:
+        return None
+    try:
+        done = subprocess.run(
+            [program, *argv[1:]],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            timeout=VERSION_TIMEOUT_S,
+            env=subject_environment({}),
+            cwd="/",
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    lines = [line.strip() for line in done.stdout.decode(errors="replace").splitlines()]
+    # A virtual machine announces options that it picked up from the environment first.
+    said = [line for line in lines if line and not line.startswith("Picked up ")]
+    return said[0][:200] if done.returncode == 0 and said else None
+
+
+def version_satisfies(said: str, operator: str, wanted: str) -> bool:
+    """Whether a version line meets a need such as >= 1.22; only the parts named count."""
+    found = re.search(r"\d+(?:\.\d+)*", said)
+    if found is None:
+        return False
+    parts = [int(part) for part in wanted.split(".")]
+    have = [int(part) for part in found[0].split(".")][: len(parts)]
+    have += [0] * (len(parts) - len(have))
+    return {">=": have >= parts, "==": have == parts, "<": have < parts}[operator]
+
+
+def _tool_missing(need: str) -> str | None:
+    match = TOOL_PATTERN.fullmatch(need)
+    if match is None:
+        return f"{need!r} is not a tool"
+    tool, operator, wanted = match.groups()
+    if find_program(tool) is None:
+        return f"{tool} is not installed"
+    if operator is None:
+        return None
+    said = tool_version(tool)
+    if said is None:
+        return f"{tool} does not say its version; {need} is needed"
+    if not version_satisfies(said, operator, wanted):
+        return f"{need} is needed, and there is {said}"
+    return None
+
+
+@functools.cache
+def _installed(package: str) -> bool:
+    query = shutil.which("dpkg-query")
+    if query is None:
+        return True  # not Debian: whether it is there shows in the build
+    done = subprocess.run(
+        [query, "-W", "-f=${db:Status-Status}", package],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        timeout=VERSION_TIMEOUT_S,
+        check=False,
+    )
+    return done.stdout.strip() == b"installed"

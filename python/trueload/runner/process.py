@@ -1,0 +1,288 @@
+"""The runner's end of the keeper: programs that are started, watched and surely ended.
+
+How: one keeper for what is started together (one program, or a prefork subject's many).
+Leaving the context ends the whole tree, whatever happened inside; if this process is
+killed instead, the keeper sees its stdin end and does the same.
+
+Must not know: subjects, contracts, what the programs are for.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import resource
+import select
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import TracebackType
+
+from trueload.accounting import ProcessTree, descendants
+from trueload.runner import keeper
+from trueload.runner.cgroup import Group, make_group
+
+LOG_BYTES_MAX = 1024 * 1024
+# For the keeper itself, beyond the grace: it only waits for the kernel then.
+KEEPER_PATIENCE_S = 5.0
+
+
+@dataclass(frozen=True)
+class Program:
+    """A command and the CPUs that it may use; empty for all that we may."""
+
+    argv: tuple[str, ...]
+    cpus: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Orders:
+    """What to start. `files` is the open-file limit, 0 for as many as we may."""
+
+    programs: tuple[Program, ...]
+    cwd: Path
+    env: Mapping[str, str]
+    log: Path
+    files: int = 0
+    keeper_cpus: tuple[int, ...] = ()
+    log_bytes_max: int = LOG_BYTES_MAX
+
+
+@dataclass(frozen=True)
+class Exit:
+    """How a program that we started ended: a code, or the signal that killed it."""
+
+    code: int | None
+    signal: int | None
+
+    @classmethod
+    def of_status(cls, status: int) -> Exit:
+        """From a wait status."""
+        code = os.waitstatus_to_exitcode(status)
+        return cls(code, None) if code >= 0 else cls(None, -code)
+
+    def __str__(self) -> str:
+        if self.signal is None:
+            return f"exit code {self.code}"
+        name = signal.Signals(self.signal).name if self.signal in _SIGNALS else "a signal"
+        memory = " (out of memory?)" if self.signal == signal.SIGKILL else ""
+        return f"signal {self.signal} ({name}){memory}"
+
+
+_SIGNALS = {int(number) for number in signal.Signals}
+
+
+class StartError(Exception):
+    """A program could not be started at all; one line."""
+
+
+@dataclass
+class Processes:
+    """Programs started together, with all that came of them. A context manager."""
+
+    orders: Orders
+    exits: list[Exit] = field(default_factory=list)
+    started: tuple[int, ...] = ()
+    _keeper: subprocess.Popen[bytes] | None = None
+    _group: Group | None = None
+    _partial: bytes = b""
+    _gone: bool = False
+
+    def __enter__(self) -> Processes:
+        self._group = make_group()
+        try:
+            self._start()
+        except BaseException:
+            self.end(0)
+            raise
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.end(0)
+
+    @property
+    def tree(self) -> ProcessTree:
+        """For accounting: everything that was started, and nothing of ours."""
+        return ProcessTree(self._group if self._group is not None else self.pids)
+
+    def pids(self) -> set[int]:
+        """The processes that are alive, wherever they have gone."""
+        below = descendants(self._keeper.pid) if self._keeper is not None else set()
+        return below | (self._group.pids() if self._group is not None else set())
+
+    def alive(self) -> bool:
+        """Whether any process is left, a daemonised one included."""
+        self.poll(0)
+        return not self._gone and (len(self.exits) < len(self.started) or bool(self.pids()))
+
+    def poll(self, timeout_s: float) -> None:
+        """Waits for news from the keeper, at most so long."""
+        assert self._keeper is not None
+        assert self._keeper.stdout is not None
+        output = self._keeper.stdout.fileno()
+        if self._gone or not select.select([output], [], [], timeout_s)[0]:
+            return
+        data = os.read(output, 65536)
+        if not data:
+            self._gone = True
+        *lines, self._partial = (self._partial + data).split(b"\n")
+        for line in lines:
+            self._hear(json.loads(line))
+
+    def wait(self, deadline_s: float) -> bool:
+        """Until every program that we started has ended; False if the deadline came first."""
+        while len(self.exits) < len(self.started) and not self._gone:
+            left = deadline_s - time.monotonic()
+            if left <= 0:
+                return False
+            self.poll(min(left, 1.0))
+        return True
+
+    def end(self, grace_s: float) -> None:
+        """SIGTERM to the tree, SIGKILL after the grace, until nothing is left. Twice is once."""
+        kept, self._keeper = self._keeper, None
+        if kept is None:
+            self._remove_group()
+            return
+        try:
+            self._ask_to_end(kept, grace_s)
+        finally:
+            _close(kept)
+            self._force(kept)
+            self._remove_group()
+
+    def log_tail(self, bytes_max: int = 4096) -> str:
+        """The end of what the programs printed; bytes that are no text are escaped."""
+        try:
+            with self.orders.log.open("rb") as file:
+                file.seek(max(0, file.seek(0, os.SEEK_END) - bytes_max))
+                return file.read().decode("utf-8", errors="backslashreplace")
+        except OSError:
+            return ""
+
+    def _start(self) -> None:
+        self._keeper = subprocess.Popen(
+            [sys.executable, "-I", "-S", keeper.__file__],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+            cwd="/",
+        )
+        assert self._keeper.stdin is not None
+        self._keeper.stdin.write(json.dumps(self._wire_orders()).encode() + b"\n")
+        self._keeper.stdin.flush()
+        deadline_s = time.monotonic() + KEEPER_PATIENCE_S
+        while not self.started:
+            if self._gone or time.monotonic() > deadline_s:
+                raise StartError("the keeper of the subject's processes did not start")
+            self.poll(deadline_s - time.monotonic())
+
+    def _wire_orders(self) -> dict[str, object]:
+        everything = sorted(os.sched_getaffinity(0))
+        hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+        wanted = self.orders.files or hard
+        files = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+        return {
+            "children": [
+                {"argv": list(program.argv), "cpus": sorted(program.cpus) or everything}
+                for program in self.orders.programs
+            ],
+            "cwd": str(self.orders.cwd),
+            "env": dict(self.orders.env),
+            "log": str(self.orders.log),
+            "log_bytes_max": self.orders.log_bytes_max,
+            "files": 0 if files == resource.RLIM_INFINITY else files,
+            "cgroup": str(self._group.path) if self._group is not None else None,
+            "keeper_cpus": list(self.orders.keeper_cpus),
+        }
+
+    def _hear(self, line: dict[str, object]) -> None:
+        if "error" in line:
+            raise StartError(str(line["error"]))
+        started = line.get("started")
+        if isinstance(started, list):
+            self.started = tuple(started)
+        status = line.get("status")
+        if isinstance(status, int):
+            self.exits.append(Exit.of_status(status))
+        if "gone" in line:
+            self._gone = True
+
+    def _ask_to_end(self, kept: subprocess.Popen[bytes], grace_s: float) -> None:
+        if grace_s <= 0 or kept.stdin is None:
+            return
+        try:
+            kept.stdin.write(f"stop {grace_s}\n".encode())
+            kept.stdin.flush()
+            kept.wait(grace_s + KEEPER_PATIENCE_S)
+        except (BrokenPipeError, subprocess.TimeoutExpired):
+            return
+
+    def _force(self, kept: subprocess.Popen[bytes]) -> None:
+        """The keeper ends by itself now that its stdin has; if it cannot, we do its work."""
+        try:
+            kept.wait(KEEPER_PATIENCE_S)
+        except subprocess.TimeoutExpired:
+            for pid in descendants(kept.pid):
+                _kill(pid)
+            kept.kill()
+            kept.wait()
+
+    def _remove_group(self) -> None:
+        if self._group is not None:
+            self._group.kill()
+            self._group.remove()
+            self._group = None
+
+
+def _close(kept: subprocess.Popen[bytes]) -> None:
+    for pipe in (kept.stdin, kept.stdout):
+        if pipe is not None:
+            with contextlib.suppress(OSError):
+                pipe.close()
+
+
+def _kill(pid: int) -> None:
+    with contextlib.suppress(OSError):
+        os.kill(pid, signal.SIGKILL)
+
+
+def subject_environment(extra: Mapping[str, str]) -> dict[str, str]:
+    """Our environment for builds and programs: system folders in the path, nothing that
+    moves a build's output elsewhere, no toolchain fetched behind the user's back."""
+    env = dict(os.environ)
+    for name in ("CARGO_TARGET_DIR", "CARGO_BUILD_TARGET_DIR", "MAKEFLAGS", "MFLAGS", "MAKELEVEL"):
+        env.pop(name, None)
+    folders = env.get("PATH", os.defpath).split(os.pathsep)
+    for folder in ("/usr/local/sbin", "/usr/sbin", "/sbin"):
+        if folder not in folders:
+            folders.append(folder)
+    env["PATH"] = os.pathsep.join(folders)
+    env.setdefault("GOTOOLCHAIN", "local")
+    return {**env, **extra}
+
+
+def substitute(
+    argv: Sequence[str], values: Mapping[str, str], trueload: Sequence[str]
+) -> list[str]:
+    """The argument list with {host} and the like replaced; {trueload} alone becomes several."""
+    out: list[str] = []
+    for argument in argv:
+        if argument == "{trueload}":
+            out += trueload
+            continue
+        for name, value in values.items():
+            argument = argument.replace(f"{{{name}}}", value)
+        out.append(argument)
+    return out

@@ -1,0 +1,363 @@
+"""Subjects: the programs under test, each a folder with a manifest, and the selection of them.
+
+How: a manifest is read once, strictly, into one `Subject` per variant; what it does not
+know it refuses, with the file, the key and the known ones. Nothing is executed here, and
+nothing in a manifest can name a file outside its folder. Only manifests that a selection
+can mean are read, so that a half-written one does not stop the others.
+
+Must not know: how a subject is built, started or measured.
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+import os
+import re
+import tomllib
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, Field, ValidationError
+from pydantic_core import ErrorDetails
+
+from trueload.errors import UserError
+from trueload.plan import Model
+
+MANIFEST = "subject.toml"
+# A manifest is a page; anything much longer is a mistake or an attack, refused before parsing.
+MANIFEST_BYTES_MAX = 64 * 1024
+PLACEHOLDERS = ("host", "port", "cpus", "cpu_list", "build", "trueload")
+NAME_PATTERN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,63}")
+# Made by builds in the checkout, never sources; .gitignore names the same.
+NOT_SOURCES = frozenset({"target", "build", "node_modules", "__pycache__", ".git", ".venv"})
+
+Cores = Literal["single", "multi"]
+Category = Literal["micro", "platform", "fullstack"]
+
+
+def _plain(text: str) -> str:
+    if "\0" in text:
+        raise ValueError("must not hold a NUL character")
+    return text
+
+
+def _argument(text: str) -> str:
+    """An argument cannot lead out of the folder by itself; what a program does is its own."""
+    for word in re.findall(r"\{([a-z_]+)\}", text):
+        if word not in PLACEHOLDERS:
+            known = ", ".join(f"{{{name}}}" for name in PLACEHOLDERS)
+            raise ValueError(f"has the unknown substitution {{{word}}}; there are {known}")
+    for part in re.split(r"[=:,]", text):
+        if ".." in part.split("/"):
+            raise ValueError(f"{text!r} leaves the subject's folder")
+    if text.startswith("/") and text not in ("/dev/null", "/dev/stdout", "/dev/stderr"):
+        raise ValueError(f"{text!r} is an absolute path; paths stay in the subject's folder")
+    return _plain(text)
+
+
+def _command(argv: tuple[str, ...]) -> tuple[str, ...]:
+    if not argv or not argv[0].strip():
+        raise ValueError("must name a program")
+    return argv
+
+
+def _tool(text: str) -> str:
+    if not TOOL_PATTERN.fullmatch(text):
+        raise ValueError(f"{text!r} is not a tool such as 'go' or 'go>=1.22'")
+    return text
+
+
+def _package(text: str) -> str:
+    # Debian policy 5.6.1; it also keeps options out of apt's command line.
+    if not re.fullmatch(r"[a-z0-9][a-z0-9+.-]+", text):
+        raise ValueError(f"{text!r} is not the name of a Debian package")
+    return text
+
+
+TOOL_PATTERN = re.compile(r"([A-Za-z0-9][A-Za-z0-9._+-]*)(?:(>=|==|<)(\d+(?:\.\d+)*))?")
+Text = Annotated[str, AfterValidator(_plain)]
+Argument = Annotated[str, AfterValidator(_argument)]
+Command = Annotated[tuple[Argument, ...], AfterValidator(_command)]
+
+
+class Needs(Model):
+    """What the machine must have. `tools` are programs, `debian` packages."""
+
+    tools: tuple[Annotated[str, AfterValidator(_tool)], ...] = ()
+    debian: tuple[Annotated[str, AfterValidator(_package)], ...] = ()
+
+
+class Manifest(Model):
+    """One variant of a subject, complete; see docs/adding-a-subject.md. Times in seconds."""
+
+    role: Literal["server", "client"]
+    about: Text
+    home: Text = ""
+    category: Category = "platform"
+    contracts: tuple[Text, ...]
+    build: tuple[Command, ...] = ()
+    run: Command
+    version: Command | None = None
+    needs: Needs = Needs()
+    env: dict[str, Text] = Field(default_factory=dict)
+    ready_s: float = Field(default=10, gt=0, le=600)
+    build_s: float = Field(default=600, gt=0, le=7200)
+    cores: tuple[Cores, ...] = ("single", "multi")
+    prefork: bool = False
+    trap: bool = False
+
+
+MANIFEST_KEYS = (*Manifest.model_fields, "variants")
+VARIANT_KEYS = tuple(key for key in Manifest.model_fields if key not in ("role", "home"))
+
+
+@dataclass(frozen=True)
+class Subject:
+    """One variant of a program. `variant` is "" for the default; it is the table's Name."""
+
+    language: str
+    framework: str
+    variant: str
+    folder: Path
+    manifest: Manifest
+
+    @property
+    def name(self) -> str:
+        """LANGUAGE/NAME, with :VARIANT unless it is the default. Unique in a catalogue."""
+        suffix = f":{self.variant}" if self.variant else ""
+        return f"{self.language}/{self.framework}{suffix}"
+
+
+def load_subject(folder: Path) -> list[Subject]:
+    """Every variant of the subject in `folder`, the default first.
+
+    Raises ``UserError`` with one line that names the file and the place in it.
+    """
+    path = folder / MANIFEST
+    data = _parse(path)
+    for key in data:
+        if key not in MANIFEST_KEYS:
+            raise _unknown_key(path, key, MANIFEST_KEYS)
+    variants = data.pop("variants", {})
+    if not isinstance(variants, dict):
+        raise _bad(path, "variants", "must be tables such as [variants.tuned]")
+    subjects = [_subject(folder, "", data, path)]
+    for variant, changes in variants.items():
+        place = f"variants.{variant}"
+        if not NAME_PATTERN.fullmatch(variant):
+            raise _bad(path, place, "a variant's name has letters, digits, '.', '_', '+' and '-'")
+        if not isinstance(changes, dict):
+            raise _bad(path, place, "must be a table of what differs")
+        for key in changes:
+            if key not in VARIANT_KEYS:
+                raise _unknown_key(path, f"{place}.{key}", VARIANT_KEYS)
+        subjects.append(_subject(folder, variant, _merged(data, changes), path))
+    return subjects
+
+
+def _merged(base: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
+    """The base with what differs; environment variables differ one by one."""
+    merged = {**base, **changes}
+    ours, theirs = base.get("env"), changes.get("env")
+    if isinstance(ours, dict) and isinstance(theirs, dict):
+        merged["env"] = {**ours, **theirs}
+    return merged
+
+
+def _subject(folder: Path, variant: str, data: dict[str, Any], path: Path) -> Subject:
+    prefix = f"variants.{variant}." if variant else ""
+    try:
+        # Through JSON, so that strictness means JSON's: "10" is no number, a list is a tuple.
+        text = json.dumps(data, default=repr)
+        manifest = Manifest.model_validate_json(text, strict=True)
+    except ValidationError as error:
+        raise _invalid(path, prefix, error.errors(include_url=False)[0]) from None
+    return Subject(folder.parent.name, folder.name, variant, folder, manifest)
+
+
+def _parse(path: Path) -> dict[str, Any]:
+    try:
+        if path.resolve() != path.parent.resolve() / MANIFEST:
+            raise _bad(path, None, "is a link that leads out of the subject's folder")
+        if path.stat().st_size > MANIFEST_BYTES_MAX:
+            raise _bad(path, None, f"is larger than {MANIFEST_BYTES_MAX // 1024} KiB")
+        with path.open("rb") as file:
+            raw = file.read(MANIFEST_BYTES_MAX + 1)
+        return tomllib.loads(raw.decode("utf-8"))
+    except tomllib.TOMLDecodeError as error:
+        raise _bad(path, None, f"is not TOML: {error}") from None
+    except UnicodeDecodeError as error:
+        raise _bad(path, None, f"is not UTF-8: byte {error.start}") from None
+    except RecursionError:
+        raise _bad(path, None, "is nested too deeply") from None
+    except OSError as error:
+        raise _bad(path, None, f"cannot be read: {error.strerror}") from None
+
+
+def _invalid(path: Path, prefix: str, error: ErrorDetails) -> UserError:
+    """pydantic's first complaint in our words."""
+    place = prefix + _place(error["loc"])
+    if error["type"] == "extra_forbidden":
+        return _unknown_key(path, place, tuple(Needs.model_fields))
+    if error["type"] == "missing":
+        return _bad(path, place, "is missing")
+    message = error["msg"].removeprefix("Value error, ")
+    return _bad(path, place, message[:1].lower() + message[1:])
+
+
+def _place(loc: Iterable[int | str]) -> str:
+    place = ""
+    for part in loc:
+        place += f"[{part}]" if isinstance(part, int) else f".{part}"
+    return place.removeprefix(".")
+
+
+def _unknown_key(path: Path, key: str, known: Iterable[str]) -> UserError:
+    return UserError(
+        f"{_shown(path)}: '{key}' is not a manifest key; keys are {', '.join(known)}",
+        "correct or remove that line",
+    )
+
+
+def _bad(path: Path, place: str | None, what: str) -> UserError:
+    where = f"{_shown(path)}: {place}: " if place else f"{_shown(path)}: "
+    return UserError(where + what, "correct the file; `trueload subjects check` tries it")
+
+
+def _shown(path: Path) -> str:
+    """As short as can be and still found: relative to the current folder, if below it."""
+    try:
+        return str(path.relative_to(Path.cwd()))
+    except ValueError:
+        return str(path)
+
+
+def sources(folder: Path) -> list[Path]:
+    """The files of a subject, relative to its folder, sorted; without what builds leave.
+
+    Raises ``UserError`` for a link that leads out of the folder, and for a file that is
+    neither a file nor a folder.
+    """
+    return sorted(_walk(folder, folder.resolve(), Path()))
+
+
+def _walk(folder: Path, root: Path, below: Path) -> Iterator[Path]:
+    with os.scandir(folder / below) as entries:
+        for entry in entries:
+            relative = below / entry.name
+            if entry.name in NOT_SOURCES or relative == Path("subject"):
+                continue
+            if entry.is_symlink():
+                if not Path(entry.path).resolve().is_relative_to(root):
+                    raise _bad(folder / relative, None, "leads out of the subject's folder")
+                yield relative
+            elif entry.is_dir():
+                yield from _walk(folder, root, relative)
+            elif entry.is_file():
+                yield relative
+            else:
+                raise _bad(folder / relative, None, "is neither a file nor a folder")
+
+
+@dataclass(frozen=True)
+class Select:
+    """One SELECT: NAME, LANGUAGE or LANGUAGE/NAME, with :VARIANT; `!` in front excludes."""
+
+    text: str
+    exclude: bool
+    language: str | None
+    name: str
+    variant: str | None
+
+    @classmethod
+    def parse(cls, text: str) -> Select:
+        """Raises ``UserError`` for what can select nothing."""
+        body = text.strip()
+        exclude = body.startswith("!")
+        head, colon, variant = body.removeprefix("!").partition(":")
+        language, slash, name = head.rpartition("/")
+        if not name or (slash and not language) or "/" in language:
+            raise UserError(
+                f"{text!r} selects no subject",
+                "a SELECT is NAME, LANGUAGE or LANGUAGE/NAME; `!` in front excludes",
+            )
+        return cls(body, exclude, language or None, name, variant if colon else None)
+
+    def means_folder(self, language: str, framework: str) -> bool:
+        """Whether the select can mean a variant of that subject."""
+        if self.language is not None:
+            return (self.language, self.name) == (language, framework)
+        return self.name in (language, framework)
+
+    def means(self, subject: Subject) -> bool:
+        """Whether it means that variant."""
+        return self.means_folder(subject.language, subject.framework) and (
+            self.variant is None or self.variant == subject.variant
+        )
+
+
+def parse_selects(texts: Sequence[str]) -> list[Select]:
+    """Selects from options, each of which may hold several, separated by commas."""
+    return [Select.parse(part) for text in texts for part in text.split(",") if part.strip()]
+
+
+def folders(catalogue: Path) -> list[Path]:
+    """The folders of all subjects, sorted by language and name.
+
+    Raises ``UserError`` for one that a link takes out of the catalogue, or with an unfit name.
+    """
+    found = sorted(path.parent for path in catalogue.glob(f"*/*/{MANIFEST}"))
+    root = catalogue.resolve()
+    for folder in found:
+        if folder.resolve() != root / folder.parent.name / folder.name:
+            raise _bad(folder, None, "is a link that leads out of its place")
+        for name in (folder.parent.name, folder.name):
+            if not NAME_PATTERN.fullmatch(name):
+                raise _bad(folder, None, f"{name!r}: names have letters, digits and . _ + -")
+    return found
+
+
+def select_subjects(catalogue: Path, selects: Sequence[Select]) -> list[Subject]:
+    """The variants selected, in the catalogue's order; all without a positive select.
+
+    Raises ``UserError`` for a manifest that cannot be used or a select that means nothing.
+    """
+    everywhere = folders(catalogue)
+    wanted = [select for select in selects if not select.exclude]
+    for select in selects:
+        if not any(select.means_folder(f.parent.name, f.name) for f in everywhere):
+            raise _unknown_select(select, everywhere)
+    found: list[Subject] = []
+    for folder in everywhere:
+        language, framework = folder.parent.name, folder.name
+        if wanted and not any(s.means_folder(language, framework) for s in wanted):
+            continue
+        found += load_subject(folder)
+    for select in selects:
+        if select.variant is not None and not any(select.means(subject) for subject in found):
+            known = sorted({s.variant for s in found if s.variant})
+            raise UserError(
+                f"no subject has the variant {select.text!r}",
+                f"variants are {', '.join(known)}" if known else "it has only the default",
+            )
+    return [
+        subject
+        for subject in found
+        if (not wanted or any(select.means(subject) for select in wanted))
+        and not any(select.means(subject) for select in selects if select.exclude)
+    ]
+
+
+def _unknown_select(select: Select, everywhere: Sequence[Path]) -> UserError:
+    names = sorted(
+        {f.name for f in everywhere}
+        | {f.parent.name for f in everywhere}
+        | {f"{f.parent.name}/{f.name}" for f in everywhere}
+    )
+    asked = f"{select.language}/{select.name}" if select.language else select.name
+    near = difflib.get_close_matches(asked, names, n=3, cutoff=0.5)
+    hint = f"did you mean {' or '.join(near)}?" if near else "`trueload subjects list` shows them"
+    return UserError(f"no subject is called {asked!r}", hint)
