@@ -56,8 +56,9 @@ class Throughput(Model):
 
 
 class Distribution(Model):
-    """A summary of one histogram, in ns; all null when it is empty."""
+    """A summary of one histogram, in ns: how many values, and of them what; null when empty."""
 
+    count: int = 0
     min: int | None = None
     mean: float | None = None
     p25: int | None = None
@@ -75,10 +76,12 @@ class Connections(Model):
     """``starved`` slots waited too long or for ever; ``jain`` is Jain's index of replies per slot;
     ``least_ok`` and ``most_ok`` the replies of the slot with the fewest and the most.
     ``down``, ``outages`` and ``outage_ns`` are the engine's (protocol.rs); ``family`` is ``ipv4``
-    or ``ipv6`` of the address that answered."""
+    or ``ipv6`` of the ``address`` that answered; ``failed`` is what the first attempts that failed
+    met, by class."""
 
     requested: int
     established: int
+    failed: dict[str, int]
     reconnects: int
     starved: int | None
     jain: float | None
@@ -165,7 +168,7 @@ class Trouble(Model):
     ``what`` is one line for people.
     """
 
-    kind: Literal["plan", "died", "silent", "junk", "late", "start", "local"]
+    kind: Literal["start", "engine", "died", "silent", "junk", "late"]
     what: str
 
 

@@ -1,0 +1,209 @@
+"""The engine as a process: found, started, kept alive, spoken to in typed messages.
+
+How: the place runs the binary; a thread tells it twice a second that the front is alive (the
+``lease``), whatever the front is busy with; every line it writes becomes a message of ``plan``.
+Anything else that it does (dying, silence, junk) is an ``EngineError`` in bounded time.
+Must not know trials, records or subjects.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import signal
+import sys
+import threading
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Literal
+
+from trueload.errors import UserError
+from trueload.places import Channel, ChannelClosedError, LocalPlace, Place
+from trueload.plan import (
+    PROTOCOL,
+    Done,
+    FromEngine,
+    Hello,
+    Lease,
+    Stop,
+    ToEngine,
+    parse_from_engine,
+    to_line,
+)
+
+BINARY = "trueload-engine"
+HELLO_S = 10.0  # a cold disk and a busy machine; the engine itself needs milliseconds
+LEASE_EVERY_S = 0.5  # the engine ends without one for 2 s
+SEND_S = 5.0
+STOP_S = 1.0  # the engine promises to end within this time of `stop`
+
+FailureKind = Literal["start", "engine", "died", "silent", "junk", "late"]
+
+
+class EngineError(Exception):
+    """The engine did not do its part. ``kind`` in one word, the message in one line."""
+
+    def __init__(self, kind: FailureKind, message: str) -> None:
+        super().__init__(message)
+        self.kind = kind
+
+
+def find_engine() -> Path:
+    """``TRUELOAD_ENGINE``, else beside this Python, else the checkout's release build, else on the
+    PATH. Raises ``UserError``."""
+    named = os.environ.get("TRUELOAD_ENGINE")
+    if named:
+        path = Path(named)
+        if not os.access(path, os.X_OK) or path.is_dir():
+            raise UserError(
+                f"TRUELOAD_ENGINE names {path}, which is not a program",
+                "unset it, or set it to the trueload-engine binary",
+            )
+        return path
+    for path in engine_candidates():
+        if path.is_file() and os.access(path, os.X_OK):
+            return path
+    found = shutil.which(BINARY)
+    if found:
+        return Path(found)
+    raise UserError(
+        f"the engine, {BINARY}, is not there",
+        "build it with `cargo build --release`, or set TRUELOAD_ENGINE to the binary",
+    )
+
+
+def engine_candidates() -> Sequence[Path]:
+    """Where the engine is looked for, best first. A checkout's own build comes before the copy that
+    an editable install made of an earlier one."""
+    checkout = Path(__file__).resolve().parents[2]
+    return (
+        checkout / "target" / "release" / BINARY,
+        Path(sys.executable).parent / BINARY,
+        Path(sys.prefix) / "bin" / BINARY,
+    )
+
+
+class Engine:
+    """A running engine; a context manager that leaves nothing running."""
+
+    def __init__(self, channel: Channel, hello_s: float = HELLO_S) -> None:
+        self._channel = channel
+        self._done = False
+        self._over = threading.Event()
+        threading.Thread(target=self._keep_alive, name="engine-lease", daemon=True).start()
+        try:
+            self.hello = self._greet(hello_s)
+        except BaseException:
+            self.close()
+            raise
+
+    @classmethod
+    def start(cls, place: Place | None = None) -> Engine:
+        """Start one (locally, unless a place is given). Raises ``UserError``, ``EngineError``."""
+        where = LocalPlace() if place is None else place
+        binary = find_engine()
+        try:
+            channel = where.open([str(binary)])
+        except OSError as error:
+            raise UserError(
+                f"the engine {binary} cannot be started: {error.strerror}",
+                "build it again with `cargo build --release`",
+            ) from error
+        return cls(channel)
+
+    @property
+    def pid(self) -> int:
+        """Its process id."""
+        return self._channel.pid
+
+    def __enter__(self) -> Engine:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def send(self, message: ToEngine) -> None:
+        """Send one message. Raises ``EngineError``."""
+        try:
+            self._channel.send(to_line(message), SEND_S)
+        except ChannelClosedError as error:
+            raise self._failure(error) from error
+
+    def receive(self, timeout_s: float) -> FromEngine | None:
+        """The next message; None when none came in time. Raises ``EngineError``."""
+        try:
+            line = self._channel.read_line(timeout_s)
+        except ChannelClosedError as error:
+            raise self._failure(error) from error
+        if line is None:
+            return None
+        try:
+            message = parse_from_engine(line)
+        except ValueError as error:
+            raise EngineError("junk", f"the engine said what is no message: {line[:80]!r}") from (
+                error
+            )
+        if isinstance(message, Done):
+            self._done = True
+        return message
+
+    def stop(self) -> None:
+        """Ask it to end; what it still has to say can be received."""
+        with contextlib.suppress(EngineError):
+            self.send(Stop())
+
+    def close(self) -> None:
+        """End it: politely if it has been asked to and is ending, else at once."""
+        self._over.set()
+        self._channel.close_input()
+        if not self._done or self._channel.wait(STOP_S) is None:
+            self._channel.kill()
+
+    def _greet(self, hello_s: float) -> Hello:
+        message = self.receive(hello_s)
+        if not isinstance(message, Hello):
+            said = f"said '{message.type}' first" if message else f"said nothing for {hello_s:g} s"
+            raise EngineError("start", f"the engine {said}")
+        if message.protocol != PROTOCOL:
+            raise UserError(
+                f"the engine speaks protocol {message.protocol}, this trueload {PROTOCOL}",
+                "build the engine again with `cargo build --release`, or unset TRUELOAD_ENGINE",
+            )
+        return message
+
+    def _failure(self, error: ChannelClosedError) -> EngineError:
+        """Why the channel closed: mostly because the process has ended."""
+        code = self._channel.wait(0.5)
+        if code is None:
+            return EngineError("died", f"the engine does not go on: {error}")
+        last = self._channel.log_tail().strip().splitlines()[-1:]
+        said = f"; its last words: {last[0][:200]}" if last else ""
+        return EngineError("died", f"the engine died: {_how(code)}{said}")
+
+    def _keep_alive(self) -> None:
+        line = to_line(Lease())
+        while not self._over.wait(LEASE_EVERY_S):
+            # A channel that has closed is found out by whoever reads from it.
+            with contextlib.suppress(ChannelClosedError):
+                self._channel.send(line, LEASE_EVERY_S)
+
+
+def _how(code: int) -> str:
+    if code >= 0:
+        return f"exit code {code}"
+    with contextlib.suppress(ValueError):
+        return f"signal {-code} ({signal.Signals(-code).name})"
+    return f"signal {-code}"
+
+
+def seconds_left(deadline_s: float) -> float:
+    """Until a time of ``time.monotonic``, never negative."""
+    return max(0.0, deadline_s - time.monotonic())

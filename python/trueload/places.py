@@ -1,0 +1,206 @@
+"""Where an engine runs: open a place, then ``send`` lines, read lines, ``kill``.
+
+How: a local place is a child process in a process group of its own, so that a Ctrl-C on the
+terminal reaches the front alone, which then ends the engine politely. One thread reads its output
+into a bounded queue, one keeps the tail of its stderr; nothing a child does can block the caller
+for longer than the caller allows, or grow its memory. Must not know what the lines mean.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import queue
+import select
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Sequence
+from typing import Protocol
+
+LINE_BYTES_MAX = 64 * 2**20  # the longest line: a measurement with many seconds of series
+LINES_MAX = 4_096  # lines read ahead; beyond that the child waits
+LOG_BYTES_MAX = 64 * 2**10
+READ_BYTES = 2**16
+
+
+class ChannelClosedError(Exception):
+    """The other end has gone, or does not take what it is sent. The message says how."""
+
+
+class Channel(Protocol):
+    """An open place: a process that reads and writes lines."""
+
+    @property
+    def pid(self) -> int:
+        """Process id on its host."""
+        ...
+
+    def send(self, line: bytes, timeout_s: float) -> None:
+        """Send one line, its newline included. Raises ``ChannelClosedError``."""
+        ...
+
+    def read_line(self, timeout_s: float) -> bytes | None:
+        """The next line; None when none came in time. Raises ``ChannelClosedError`` at the end."""
+        ...
+
+    def close_input(self) -> None:
+        """Say that nothing more will be sent."""
+        ...
+
+    def wait(self, timeout_s: float) -> int | None:
+        """The exit code (negative: the signal that ended it), None when it still runs."""
+        ...
+
+    def kill(self) -> None:
+        """End it and everything it started, at once. Does nothing when it has ended."""
+        ...
+
+    def log_tail(self) -> str:
+        """The last of what it wrote to stderr."""
+        ...
+
+
+class Place(Protocol):
+    """Where a process can be started."""
+
+    @property
+    def name(self) -> str:
+        """As in the record: ``local``, or the host's name."""
+        ...
+
+    def open(self, argv: Sequence[str]) -> Channel:
+        """Start a process. Raises ``OSError`` if it cannot be started."""
+        ...
+
+
+class LocalPlace:
+    """This machine."""
+
+    name = "local"
+
+    def open(self, argv: Sequence[str]) -> LocalChannel:
+        """Start a child process. Raises ``OSError`` if it cannot be started."""
+        return LocalChannel(argv)
+
+
+class LocalChannel:
+    """A child process in its own process group."""
+
+    def __init__(self, argv: Sequence[str]) -> None:
+        self._process = subprocess.Popen(
+            argv,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            process_group=0,
+            bufsize=0,
+        )
+        assert self._process.stdin is not None
+        self._input = self._process.stdin
+        self._input_lock = threading.Lock()
+        os.set_blocking(self._input.fileno(), False)
+        self._lines: queue.Queue[bytes | None] = queue.Queue(LINES_MAX)
+        self._log = bytearray()
+        self._stopped = False
+        for name, work in (("lines", self._read_lines), ("log", self._read_log)):
+            threading.Thread(target=work, name=f"engine-{name}", daemon=True).start()
+
+    @property
+    def pid(self) -> int:
+        """Process id."""
+        return self._process.pid
+
+    def send(self, line: bytes, timeout_s: float) -> None:
+        """Send one line, its newline included. Raises ``ChannelClosedError``."""
+        deadline = time.monotonic() + timeout_s
+        with self._input_lock:
+            if self._input.closed:
+                raise ChannelClosedError("its input is closed")
+            rest = memoryview(line)
+            poll = select.poll()
+            poll.register(self._input.fileno(), select.POLLOUT)
+            while rest:
+                left_ms = max(0, int((deadline - time.monotonic()) * 1000))
+                if not poll.poll(left_ms):
+                    raise ChannelClosedError(f"it has not read its input for {timeout_s:g} s")
+                try:
+                    rest = rest[os.write(self._input.fileno(), rest) :]
+                except BlockingIOError:
+                    continue
+                except OSError as error:
+                    raise ChannelClosedError("it has closed its input") from error
+
+    def read_line(self, timeout_s: float) -> bytes | None:
+        """The next line; None when none came in time. Raises ``ChannelClosedError`` at the end."""
+        try:
+            line = self._lines.get(timeout=max(0.0, timeout_s))
+        except queue.Empty:
+            return None
+        if line is None:
+            self._lines.put(None)  # whoever asks again hears the same
+            raise ChannelClosedError("it has closed its output")
+        return line
+
+    def close_input(self) -> None:
+        """Say that nothing more will be sent."""
+        with self._input_lock, contextlib.suppress(OSError):
+            self._input.close()
+
+    def wait(self, timeout_s: float) -> int | None:
+        """The exit code (negative: the signal that ended it), None when it still runs."""
+        try:
+            return self._process.wait(timeout_s)
+        except subprocess.TimeoutExpired:
+            return None
+
+    def kill(self) -> None:
+        """End it and everything it started, at once. Does nothing when it has ended."""
+        self._stopped = True
+        # Not once it has been reaped: the number of its group could be another's by then.
+        if self._process.poll() is None:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(self._process.pid, signal.SIGKILL)
+            self._process.wait()
+        self.close_input()
+
+    def log_tail(self) -> str:
+        """The last of what it wrote to stderr."""
+        return bytes(self._log).decode(errors="replace")
+
+    def _read_lines(self) -> None:
+        assert self._process.stdout is not None
+        pending = bytearray()
+        with self._process.stdout as output:
+            while chunk := self._read(output.fileno()):
+                pending += chunk
+                *lines, rest = pending.split(b"\n") if b"\n" in chunk else [pending]
+                pending = bytearray(rest)
+                for line in lines:
+                    self._put(bytes(line))
+                if len(pending) > LINE_BYTES_MAX:
+                    self._put(bytes(pending[:READ_BYTES]))  # no JSON: the reader will refuse it
+                    break
+        self._put(None)
+
+    def _put(self, line: bytes | None) -> None:
+        # Nobody may be reading any more: then the line is dropped, so that the thread can end.
+        while not self._stopped:
+            with contextlib.suppress(queue.Full):
+                self._lines.put(line, timeout=0.2)
+                return
+
+    def _read_log(self) -> None:
+        assert self._process.stderr is not None
+        with self._process.stderr as output:
+            while chunk := self._read(output.fileno()):
+                self._log += chunk
+                del self._log[:-LOG_BYTES_MAX]
+
+    @staticmethod
+    def _read(descriptor: int) -> bytes:
+        try:
+            return os.read(descriptor, READ_BYTES)
+        except OSError:
+            return b""

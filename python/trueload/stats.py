@@ -1,0 +1,233 @@
+"""Statistics of load: histograms, percentiles, medians with their intervals, ranks.
+
+Strategy: a histogram is decoded once into sorted buckets; every figure is computed from those by
+counting, so that a percentile and its rank always agree. Requests that did not end well have no
+latency; a percentile may be asked "with N that were slower than any", so that failing never looks
+fast. Pure functions; numpy and scipy are imported only when an interval is asked for. This module
+imports nothing of ours.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+HIGHEST_NS = 3_600_000_000_000  # one hour: nothing that is timed lasts longer
+SIGNIFICANT_DIGITS = 3
+
+# A bootstrap interval of a median over fewer values covers too little (75 % instead of 95 % over
+# three): below this the range is given instead, labelled so.
+BOOTSTRAP_VALUES_MIN = 6
+BOOTSTRAP_RESAMPLES = 9_999
+BOOTSTRAP_SEED = 20_231  # fixed: the same values give the same interval
+
+
+@dataclass(frozen=True)
+class Buckets:
+    """A decoded histogram: for each non-empty bucket its lowest and highest value and its count,
+    in rising order. Values in the histogram's unit (ns)."""
+
+    lows: tuple[int, ...]
+    highs: tuple[int, ...]
+    counts: tuple[int, ...]
+
+    @property
+    def total(self) -> int:
+        """How many values were counted."""
+        return sum(self.counts)
+
+
+EMPTY = Buckets((), (), ())
+
+
+@dataclass(frozen=True)
+class Summary:
+    """The figures of one histogram, in its unit; all None when it is empty."""
+
+    count: int = 0
+    min: int | None = None
+    mean: float | None = None
+    p25: int | None = None
+    p50: int | None = None
+    p75: int | None = None
+    p90: int | None = None
+    p95: int | None = None
+    p99: int | None = None
+    p999: int | None = None
+    max: int | None = None
+    stdev: float | None = None
+
+
+@dataclass(frozen=True)
+class Quantile:
+    """A percentile. ``above``: it is more than ``value``, by an unknown amount, because its rank
+    lies among those that have no value. ``value`` is None when nothing has one."""
+
+    value: int | None
+    above: bool
+
+
+@dataclass(frozen=True)
+class Interval:
+    """Where a median lies: a 95 % bootstrap interval, or, of few values, just their range."""
+
+    low: float
+    high: float
+    kind: Literal["95 % interval", "range"]
+
+
+def decode_histogram(encoded: str | None) -> Buckets:
+    """Buckets of an HdrHistogram (V2 compressed, base64). Raises ``ValueError`` for junk."""
+    if encoded is None:
+        return EMPTY
+    from hdrh.histogram import HdrHistogram
+
+    try:
+        histogram = HdrHistogram.decode(encoded)
+        items = [
+            (int(item.value_iterated_to), int(item.count_added_in_this_iter_step))
+            for item in histogram.get_recorded_iterator()
+        ]
+    except Exception as error:  # the library raises whatever its parts raise
+        raise ValueError(f"not an HdrHistogram: {error}") from error
+    return Buckets(
+        lows=tuple(int(histogram.get_lowest_equivalent_value(value)) for value, _ in items),
+        highs=tuple(int(histogram.get_highest_equivalent_value(value)) for value, _ in items),
+        counts=tuple(count for _, count in items),
+    )
+
+
+def encode_histogram(buckets: Buckets) -> str | None:
+    """The inverse of ``decode_histogram``, from the middle of each bucket; None when empty."""
+    if not buckets.counts:
+        return None
+    from hdrh.histogram import HdrHistogram
+
+    histogram = HdrHistogram(1, HIGHEST_NS, SIGNIFICANT_DIGITS)
+    for low, high, count in zip(buckets.lows, buckets.highs, buckets.counts, strict=True):
+        histogram.record_value(min((low + high) // 2, HIGHEST_NS), count)
+    encoded = histogram.encode()
+    return encoded.decode() if isinstance(encoded, bytes) else str(encoded)
+
+
+def sparse_bounds(index: int) -> tuple[int, int]:
+    """Lowest and highest value of an index of the engine's sparse histogram: the value itself
+    below 128; above, with e = floor(log2 v) - 6, the index is 64 e + (v >> e)."""
+    if index < 128:
+        return index, index
+    exponent = index // 64 - 1
+    low = (index - 64 * exponent) << exponent
+    return low, low + (1 << exponent) - 1
+
+
+def merge_sparse(parts: Iterable[Mapping[int, int]]) -> Buckets:
+    """The sum of sparse histograms."""
+    counts: dict[int, int] = {}
+    for part in parts:
+        for index, count in part.items():
+            counts[index] = counts.get(index, 0) + count
+    indexes = sorted(index for index, count in counts.items() if count)
+    bounds = [sparse_bounds(index) for index in indexes]
+    return Buckets(
+        lows=tuple(low for low, _ in bounds),
+        highs=tuple(high for _, high in bounds),
+        counts=tuple(counts[index] for index in indexes),
+    )
+
+
+def quantile(buckets: Buckets, share: float, worse: int = 0) -> Quantile:
+    """The value that at least ``share`` (0 to 1) of all do not exceed, by the nearest rank, where
+    ``worse`` more have no value and count as higher than any."""
+    total = buckets.total
+    # 0.999 x 1000 is 999.0000000000001 in binary, and its rank is 999.
+    rank = max(1, math.ceil(share * (total + worse) * (1 - 1e-12)))
+    if rank > total:
+        return Quantile(buckets.highs[-1] if total else None, above=True)
+    seen = 0
+    for high, count in zip(buckets.highs, buckets.counts, strict=True):
+        seen += count
+        if seen >= rank:
+            return Quantile(high, above=False)
+    raise AssertionError("the rank is at most the total")
+
+
+def summarise(buckets: Buckets) -> Summary:
+    """Every figure of one histogram. Mean and deviation take each bucket at its middle."""
+    total = buckets.total
+    if total == 0:
+        return Summary()
+    middles = [(low + high) / 2 for low, high in zip(buckets.lows, buckets.highs, strict=True)]
+    weighted = list(zip(middles, buckets.counts, strict=True))
+    mean = math.fsum(middle * count for middle, count in weighted) / total
+    variance = math.fsum(count * (middle - mean) ** 2 for middle, count in weighted) / total
+
+    def at(share: float) -> int | None:
+        return quantile(buckets, share).value
+
+    return Summary(
+        count=total,
+        min=buckets.lows[0],
+        mean=mean,
+        p25=at(0.25),
+        p50=at(0.50),
+        p75=at(0.75),
+        p90=at(0.90),
+        p95=at(0.95),
+        p99=at(0.99),
+        p999=at(0.999),
+        max=buckets.highs[-1],
+        stdev=math.sqrt(variance),
+    )
+
+
+def parse_percentile(name: str) -> float | None:
+    """``p50``, ``p99``, ``p99.9`` and ``p999`` as a share; None for anything else. Digits after
+    the second are decimals, as in the names that people use (p999 is 99.9 %)."""
+    digits = name[1:].replace(".", "", 1)
+    if not name.startswith("p") or not (digits.isascii() and digits.isdigit()):
+        return None
+    percent = float(name[1:]) if "." in name else float(f"{digits[:2]}.{digits[2:] or 0}")
+    return percent / 100 if 0 < percent < 100 else None
+
+
+def median(values: Sequence[float]) -> float | None:
+    """The middle value, or the mean of the middle two; None of nothing."""
+    ordered = sorted(values)
+    if not ordered:
+        return None
+    middle = len(ordered) // 2
+    if len(ordered) % 2:
+        return float(ordered[middle])
+    low, high = ordered[middle - 1], ordered[middle]
+    return float(high) if low == high else (low + high) / 2  # inf - inf would be nan
+
+
+def interval(values: Sequence[float]) -> Interval | None:
+    """Where the median lies: from six values on the 95 % percentile bootstrap interval (Efron and
+    Tibshirani 1993, ch. 13), below that the range; None of nothing."""
+    if not values:
+        return None
+    low, high = float(min(values)), float(max(values))
+    if len(values) < BOOTSTRAP_VALUES_MIN:
+        return Interval(low, high, "range")
+    if low == high or not math.isfinite(low) or not math.isfinite(high):
+        return Interval(low, high, "95 % interval")
+    import numpy
+    from scipy.stats import bootstrap
+
+    found = bootstrap(
+        (numpy.asarray(values, dtype=float),),
+        numpy.median,
+        confidence_level=0.95,
+        method="percentile",
+        n_resamples=BOOTSTRAP_RESAMPLES,
+        rng=numpy.random.default_rng(BOOTSTRAP_SEED),
+    ).confidence_interval
+    return Interval(float(found.low), float(found.high), "95 % interval")
+
+
+def ranks(intervals: Sequence[Interval]) -> list[int]:
+    """For each, 1 + the number of others whose interval lies wholly above."""
+    return [1 + sum(other.low > mine.high for other in intervals) for mine in intervals]

@@ -1,0 +1,161 @@
+"""Durations, sizes, rates, counts: one parser for every flag and file, and the way back.
+
+Strategy: a number, then a unit from a table; fractions are exact (``Decimal``), so ``0.1s`` is
+100,000,000 ns and nothing else. ``ValueError`` says in one line what is wrong and what would be
+right. This module must not know what the values are for.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from decimal import Decimal
+
+NS_BY_UNIT = {
+    "ns": 1,
+    "us": 1_000,
+    "µs": 1_000,
+    "ms": 1_000_000,
+    "s": 1_000_000_000,
+    "m": 60_000_000_000,
+    "min": 60_000_000_000,
+    "h": 3_600_000_000_000,
+}
+BYTES_BY_UNIT = {
+    "": 1,
+    "b": 1,
+    "kb": 10**3,
+    "mb": 10**6,
+    "gb": 10**9,
+    "kib": 2**10,
+    "mib": 2**20,
+    "gib": 2**30,
+}
+COUNT_BY_UNIT = {"": 1, "k": 1_000, "m": 1_000_000, "g": 1_000_000_000}
+
+# Beyond these no trial makes sense, and a 64-bit engine would overflow.
+DURATION_NS_MAX = 30 * 24 * NS_BY_UNIT["h"]
+COUNT_MAX = 10**15
+
+_NUMBER = re.compile(r"(\d+(?:\.\d+)?)([A-Za-zµ]*)", re.ASCII)
+
+
+def parse_duration(text: str) -> int:
+    """``500ms``, ``10s``, ``1.5m`` as whole nanoseconds, rounded. Raises ``ValueError``."""
+    number, unit = _split(text, "a duration", "10s")
+    if unit not in NS_BY_UNIT:
+        what = f"unit '{unit}' is not known" if unit else "has no unit"
+        raise ValueError(f"'{text}' {what}: durations are like 500ms, 10s, 2m")
+    ns = _whole(number * NS_BY_UNIT[unit])
+    if ns > DURATION_NS_MAX:
+        raise ValueError(f"'{text}' is too long: at most 30 days")
+    return ns
+
+
+def parse_size(text: str) -> int:
+    """``64``, ``10KiB``, ``1MB`` as bytes. Raises ``ValueError``."""
+    return _scaled(text, BYTES_BY_UNIT, "a size", "10KiB")
+
+
+def parse_count(text: str) -> int:
+    """``100``, ``20k``, ``1M`` as a whole number. Raises ``ValueError``."""
+    return _scaled(text, COUNT_BY_UNIT, "a count", "20k")
+
+
+def parse_rate(text: str) -> float:
+    """``5000/s``, ``50k/s``, ``20k``, ``300/m`` as events per second. Raises ``ValueError``."""
+    amount, slash, per = text.strip().partition("/")
+    unit = per if slash else "s"
+    if unit not in ("s", "m", "min", "h"):
+        raise ValueError(f"'{text}' is not a rate: rates are like 5000/s or 50k/s")
+    number, scale = _split(amount, "a rate", "50k/s")
+    if scale.lower() not in COUNT_BY_UNIT:
+        raise ValueError(f"'{text}' is not a rate: rates are like 5000/s or 50k/s")
+    seconds = NS_BY_UNIT[unit] // NS_BY_UNIT["s"]
+    return float(number * COUNT_BY_UNIT[scale.lower()] / seconds)
+
+
+def parse_share(text: str) -> float:
+    """``1%`` or ``0.01`` as a share. Raises ``ValueError``."""
+    plain = text.strip()
+    number, unit = _split(plain.removesuffix("%"), "a share", "1%")
+    if unit:
+        raise ValueError(f"'{text}' is not a share: shares are like 1% or 0.01")
+    return float(number) / 100 if plain.endswith("%") else float(number)
+
+
+def _split(text: str, what: str, example: str) -> tuple[Decimal, str]:
+    match = _NUMBER.fullmatch(text.strip())
+    if match is None:
+        raise ValueError(f"'{text}' is not {what}: write for example {example}")
+    return Decimal(match[1]), match[2]
+
+
+def _scaled(text: str, units: Mapping[str, int], what: str, example: str) -> int:
+    number, unit = _split(text, what, example)
+    if unit.lower() not in units:
+        raise ValueError(f"'{text}' is not {what}: write for example {example}")
+    value = number * units[unit.lower()]
+    if value != _whole(value):
+        raise ValueError(f"'{text}' is not a whole number")
+    if value > COUNT_MAX:
+        raise ValueError(f"'{text}' is too large")
+    return int(value)
+
+
+def _whole(value: Decimal) -> int:
+    return int(value.to_integral_value())
+
+
+def format_duration(ns: float) -> str:
+    """``0.42 ms``, ``1.50 s``: three digits that count, the largest unit that keeps it above 1."""
+    for unit in ("s", "ms", "us"):
+        if abs(ns) >= NS_BY_UNIT[unit]:
+            return f"{_three_digits(ns / NS_BY_UNIT[unit])} {unit}"
+    return "0 s" if ns == 0 else f"{ns:.0f} ns"
+
+
+def format_span(ns: int) -> str:
+    """A duration as one would type it: ``10s``, ``500ms``, ``2m``; ``parse_duration`` reads it."""
+    for unit in ("h", "m", "s", "ms", "us"):
+        if ns and ns % NS_BY_UNIT[unit] == 0:
+            return f"{ns // NS_BY_UNIT[unit]}{unit}"
+    return f"{ns}ns"
+
+
+def format_size(size_bytes: float) -> str:
+    """``13 B``, ``1.50 KiB``, ``4.20 MiB``."""
+    if abs(size_bytes) < 1024:
+        return f"{size_bytes:.0f} B"
+    for unit in ("kib", "mib"):
+        if abs(size_bytes) < BYTES_BY_UNIT[unit] * 1024:
+            break
+    else:
+        unit = "gib"
+    return f"{_three_digits(size_bytes / BYTES_BY_UNIT[unit])} {unit[0].upper()}iB"
+
+
+def format_count(count: float) -> str:
+    """``1,234,567``; below 10 up to two decimals are kept."""
+    if count == int(count) or abs(count) >= 100:
+        return f"{round(count):,}"
+    return f"{count:.2f}".rstrip("0").rstrip(".")
+
+
+def format_rate(per_s: float, what: str = "") -> str:
+    """``12,345 requests/s``."""
+    return f"{format_count(per_s)}{' ' + what if what else ''}/s"
+
+
+def format_share(share: float) -> str:
+    """``0.012 %``, ``99.2 %``, ``100 %``: enough digits that little is never shown as nothing."""
+    percent = share * 100
+    if percent == 0 or abs(percent) >= 10:
+        return f"{percent:.3g} %" if abs(percent) < 1000 else f"{percent:.0f} %"
+    return f"{percent:.2g} %"
+
+
+def _three_digits(value: float) -> str:
+    decimals = max(0, 2 - math.floor(math.log10(abs(value)))) if value else 0
+    return f"{value:,.{decimals}f}"
