@@ -77,7 +77,7 @@ impl Body {
         self.step == Step::UntilClose
     }
 
-    /// Reads the body; `fields` is the automaton for its trailers, which it resets.
+    /// Reads the body; `fields` is the automaton for its trailers.
     pub(crate) fn scan(
         &mut self,
         bytes: &[u8],
@@ -161,7 +161,7 @@ impl Body {
         };
         self.used = 0;
         if self.left == 0 {
-            *fields = Fields::default();
+            fields.begin_trailers();
             self.step = Step::Trailers;
         } else {
             self.step = Step::ChunkData;

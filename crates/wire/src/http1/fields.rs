@@ -93,6 +93,14 @@ pub(crate) struct Fields {
 }
 
 impl Fields {
+    /// Starts over for another section of the same message; what the head said stays.
+    pub(crate) fn begin_trailers(&mut self) {
+        *self = Self {
+            facts: self.facts,
+            ..Self::default()
+        };
+    }
+
     /// Reads lines up to and with the empty one. Trailers are checked for form only: RFC 9110 §6.5.1 forbids fields
     /// that frame a message there, so none is heard.
     pub(crate) fn scan(&mut self, bytes: &[u8], line_cap: usize, trailers: bool) -> Scan {
