@@ -1,0 +1,123 @@
+"""The generators side by side, each on CPU 1 with one thread: how each is started and read."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import engine
+from engine import Work
+from process import BenchError, Ended, run
+
+PIPELINE_LUA = Path(__file__).resolve().parent / "pipeline.lua"
+# A run may take this much longer than asked for: connecting, and draining.
+PATIENCE_S = 30.0
+# More than ab does in the time; it reserves memory for each, so not endlessly more.
+AB_REQUESTS_MAX = 5_000_000
+
+
+@dataclass(frozen=True)
+class Took:
+    """What a generator did and what it cost."""
+
+    requests: int
+    wall_s: float
+    cpu_s: float
+    peak_rss_bytes: int | None
+
+    @property
+    def per_s(self) -> float:
+        """Throughput by the generator's own count and clock."""
+        return self.requests / self.wall_s
+
+    @property
+    def cpu_s_per_million(self) -> float:
+        """CPU seconds of the generator per million requests."""
+        return self.cpu_s / self.requests * 1e6
+
+
+Generator = Callable[[Work, int, bool], Took]
+
+
+def ours(binary: Path) -> Generator:
+    """Our engine, driven over its own JSON lines."""
+
+    def measure(work: Work, cpu: int, memory: bool) -> Took:
+        ended = run(
+            [str(binary)],
+            cpu=cpu,
+            timeout_s=work.duration_s + PATIENCE_S,
+            memory=memory,
+            talk=lambda stdin, stdout: engine.measure(work, stdin, stdout),
+        )
+        measured = json.loads(ended.out)
+        if measured["counts"]["failed"]:
+            raise BenchError(f"our generator failed requests: {measured['counts']}")
+        return Took(
+            requests=measured["counts"]["ok"],
+            wall_s=measured["window_ns"] / engine.NS_PER_S,
+            cpu_s=ended.cpu_s,
+            peak_rss_bytes=ended.peak_rss_bytes,
+        )
+
+    return measure
+
+
+def wrk(work: Work, cpu: int, memory: bool) -> Took:
+    """wrk; pipelining by a script that sends several requests at once."""
+    command = ["wrk", "-t1", f"-c{work.connections}", f"-d{whole_s(work)}s", work.url]
+    if work.depth > 1:
+        command[1:1] = ["-s", str(PIPELINE_LUA)]
+        command += ["--", str(work.depth)]
+    ended = _run(command, work, cpu, memory)
+    if "Socket errors" in ended.out or "Non-2xx" in ended.out:
+        raise BenchError(f"wrk met errors:\n{ended.out}")
+    found = _search(r"(\d+) requests in ([\d.]+)(ms|s|m),", ended)
+    unit_s = {"ms": 0.001, "s": 1.0, "m": 60.0}[found[3]]
+    return _took(ended, int(found[1]), float(found[2]) * unit_s)
+
+
+def ab(work: Work, cpu: int, memory: bool) -> Took:
+    """ApacheBench: HTTP/1.0 with keep-alive, no pipelining."""
+    limit = ["-t", str(whole_s(work)), "-n", str(AB_REQUESTS_MAX)]
+    command = ["ab", "-q", "-k", "-c", str(work.connections), *limit, work.url]
+    ended = _run(command, work, cpu, memory)
+    if int(_search(r"Failed requests:\s+(\d+)", ended)[1]):
+        raise BenchError(f"ab met errors:\n{ended.out}")
+    requests = int(_search(r"Complete requests:\s+(\d+)", ended)[1])
+    return _took(ended, requests, float(_search(r"Time taken for tests:\s+([\d.]+)", ended)[1]))
+
+
+def h2load(work: Work, cpu: int, memory: bool) -> Took:
+    """h2load over HTTP/1.1; `-m` is its pipelining depth there."""
+    load = ["-t1", f"-c{work.connections}", f"-m{work.depth}", f"-D{whole_s(work)}"]
+    ended = _run(["h2load", "--h1", *load, work.url], work, cpu, memory)
+    found = _search(r"requests: .* (\d+) done, (\d+) succeeded, (\d+) failed", ended)
+    if int(found[1]) != int(found[2]):
+        raise BenchError(f"h2load met errors:\n{ended.out}")
+    return _took(ended, int(found[2]), float(whole_s(work)))
+
+
+def whole_s(work: Work) -> int:
+    """The others take whole seconds only."""
+    return max(1, round(work.duration_s))
+
+
+def _run(command: list[str], work: Work, cpu: int, memory: bool) -> Ended:
+    return run(command, cpu=cpu, timeout_s=work.duration_s + PATIENCE_S, memory=memory)
+
+
+def _search(pattern: str, ended: Ended) -> re.Match[str]:
+    found = re.search(pattern, ended.out)
+    if found is None:
+        raise BenchError(f"no `{pattern}` in:\n{ended.out}")
+    return found
+
+
+def _took(ended: Ended, requests: int, wall_s: float) -> Took:
+    if requests == 0:
+        raise BenchError(f"no request was answered:\n{ended.out}")
+    return Took(requests, wall_s, ended.cpu_s, ended.peak_rss_bytes)
