@@ -1,7 +1,7 @@
 """The one thing that pyproject.toml cannot say: the wheel carries the catalogue.
 
 ``suites/``, ``subjects/`` and ``contracts/`` lie at the top of the checkout, where people look for
-them, and in the wheel under ``trueload/_data/``. An editable install has no copy: there the
+them, and in the wheel under ``trueload/catalogue/``. An editable install has no copy: there the
 checkout itself is used.
 """
 
@@ -24,7 +24,7 @@ class BuildWithCatalogue(build_py):
         if self.editable_mode:
             return
         for name in CATALOGUE_FOLDERS:
-            copy = Path(self.build_lib, "trueload", "_data", name)
+            copy = Path(self.build_lib, "trueload", "catalogue", name)
             rmtree(copy, ignore_errors=True)
             copytree(name, copy, ignore=LEFTOVERS)
 

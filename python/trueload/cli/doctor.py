@@ -1,0 +1,110 @@
+"""``trueload doctor``: gathers the facts, has them judged, shows the findings."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections import Counter
+from dataclasses import asdict
+from typing import Annotated
+
+import typer
+
+from trueload import __version__, catalogue, doctor, machine, plan
+from trueload.engine import find_engine
+from trueload.errors import UserError
+from trueload.runner import needs
+from trueload.subjects import select_subjects
+
+# Long enough that a background job that wakes once a second shows; short for the impatient.
+WATCH_S = 3.0
+QUICK_WATCH_S = 0.5
+# A cold disk; the engine itself says hello within milliseconds.
+HELLO_TIMEOUT_S = 10.0
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("doctor")(show_doctor)
+
+
+def show_doctor(
+    quick: Annotated[
+        bool,
+        typer.Option("--quick", help=f"Watch the CPUs for {QUICK_WATCH_S:g} s, not {WATCH_S:g} s."),
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> None:
+    """Tell whether this machine is fit to measure.
+
+    Each finding names what it would spoil and how to mend it. The exit code is 0 whatever is found.
+
+    Example: trueload doctor --quick
+    """
+    findings = doctor.examine(gather(QUICK_WATCH_S if quick else WATCH_S))
+    if as_json:
+        shown = {"status": doctor.worst(findings), "findings": [asdict(f) for f in findings]}
+        sys.stdout.write(json.dumps(shown, indent=2) + "\n")
+    else:
+        sys.stdout.write(render(findings))
+
+
+def gather(watch_s: float) -> doctor.Facts:
+    """Every fact about this machine; takes ``watch_s`` seconds and a moment."""
+    skipped = _find_skipped()
+    return doctor.Facts(
+        machine=machine.observe(watch_s),
+        engine=_ask_engine(),
+        front_version=__version__,
+        skipped=None if skipped is None else skipped[0],
+        subjects=0 if skipped is None else skipped[1],
+    )
+
+
+def render(findings: list[doctor.Finding]) -> str:
+    """The findings as text: a line each, two more where there is something to mend.
+
+    What tools say of themselves is quoted, so control codes are taken out.
+    """
+    lines = []
+    for finding in findings:
+        lines.append(f"{finding.status:<5}{finding.name:<12} {finding.value}")
+        if finding.consequence:
+            lines.append(f"     {'':<12} spoils: {finding.consequence}")
+        if finding.cure:
+            lines.append(f"     {'':<12} cure:   {finding.cure}")
+    count = Counter(finding.status for finding in findings)
+    summary = f"{count['pass']} pass, {count['warn']} warn, {count['fail']} fail"
+    lines.append(f"\n{len(findings)} findings: {summary}, {count['n/a']} n/a")
+    text = "\n".join(lines) + "\n"
+    return "".join(c for c in text if c.isprintable() or c == "\n")
+
+
+def _find_skipped() -> tuple[dict[str, str], int] | None:
+    try:
+        subjects = select_subjects(catalogue.find_folder("subjects"), ())
+    except UserError:
+        return None
+    reasons = ((subject.name, needs.missing(subject)) for subject in subjects)
+    return {name: reason for name, reason in reasons if reason is not None}, len(subjects)
+
+
+def _ask_engine() -> doctor.EngineFound:
+    # The engine greets whoever starts it, and ends by itself at the end of its input.
+    path: str | None = None
+    try:
+        path = str(find_engine())
+        ended = subprocess.run(
+            [path], input=b"", capture_output=True, timeout=HELLO_TIMEOUT_S, check=False
+        )
+        hello = plan.parse_from_engine(ended.stdout.partition(b"\n")[0])
+    except UserError as error:
+        return doctor.EngineFound(path, None, error.message)
+    except OSError as error:
+        return doctor.EngineFound(path, None, f"{path} cannot be started: {error.strerror}")
+    except (ValueError, subprocess.TimeoutExpired):
+        return doctor.EngineFound(path, None, f"{path} does not answer as the engine does")
+    if not isinstance(hello, plan.Hello):
+        return doctor.EngineFound(path, None, f"{path} does not answer as the engine does")
+    return doctor.EngineFound(path, hello.version, None)

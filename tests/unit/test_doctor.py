@@ -1,0 +1,183 @@
+"""Each finding of the doctor: what it says of a fit machine, and of every kind of unfit one."""
+
+from __future__ import annotations
+
+import resource
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from trueload.cli.doctor import render
+from trueload.doctor import JUDGES, EngineFound, Facts, Finding, examine, worst
+from trueload.machine import Machine, observe
+
+FIT = Facts(
+    machine=Machine(
+        kernel="6.1.0",
+        cpu_model="a processor",
+        cpus=4,
+        cores=4,
+        can_pin=True,
+        cpu_quota=None,
+        governors=("performance",),
+        open_files_soft=1024,
+        open_files_hard=1_048_576,
+        ports=28_232,
+        time_wait=12,
+        time_wait_reuse=2,
+        backlog=4096,
+        clock_source="tsc",
+        clock_resolution_ns=1.0,
+        clock_read_ns=50.0,
+        memory_available_bytes=8 << 30,
+        watched_s=3.0,
+        busy_share=0.01,
+        stolen_share=0.0,
+    ),
+    engine=EngineFound("bin/trueload-engine", "1.2.3", None),
+    front_version="1.2.3",
+    skipped={},
+    subjects=12,
+)
+
+
+def unfit(**machine: Any) -> Facts:
+    return replace(FIT, machine=replace(FIT.machine, **machine))
+
+
+def named(name: str, facts: Facts) -> Finding:
+    (found,) = [finding for finding in examine(facts) if finding.name == name]
+    return found
+
+
+# (the sentence, facts, finding, its status, a word of the consequence)
+TROUBLES = [
+    (
+        "an engine that is not there stops everything",
+        replace(FIT, engine=EngineFound(None, None, "it is not there")),
+        "engine",
+        "fail",
+        "nothing can be measured",
+    ),
+    (
+        "an engine of another version may read plans otherwise",
+        replace(FIT, front_version="1.2.4"),
+        "engine",
+        "fail",
+        "1.2.4",
+    ),
+    ("one CPU is shared by engine and server", unfit(cpus=1, cores=1), "cpus", "warn", "one CPU"),
+    ("two threads of one core are one core", unfit(cpus=2, cores=1), "cpus", "warn", "core"),
+    ("no pinning lets them wander", unfit(can_pin=False), "pinning", "warn", "same-host"),
+    ("a quota below the CPUs throttles", unfit(cpu_quota=1.5), "cpu-quota", "warn", "100 ms"),
+    (
+        "a governor that saves power changes the clock",
+        unfit(governors=("performance", "powersave")),
+        "frequency",
+        "warn",
+        "clock follows",
+    ),
+    ("others at work spoil it", unfit(busy_share=0.05), "background", "warn", "other programs"),
+    ("others hard at work forbid it", unfit(busy_share=0.25), "background", "fail", "percentiles"),
+    ("stolen time spoils it", unfit(stolen_share=0.05), "stolen-cpu", "warn", "hypervisor"),
+    ("much stolen time forbids it", unfit(stolen_share=0.30), "stolen-cpu", "fail", "repeated"),
+    ("little memory kills", unfit(memory_available_bytes=1 << 29), "memory", "warn", "killed"),
+    (
+        "a hard limit caps the connections",
+        unfit(open_files_soft=1024, open_files_hard=4096),
+        "open-files",
+        "warn",
+        "4,046 connections",
+    ),
+    (
+        "a low soft limit caps the subjects",
+        unfit(open_files_soft=256),
+        "open-files",
+        "warn",
+        "soft limit",
+    ),
+    ("few ports run out", unfit(ports=6000), "local-ports", "warn", "100 requests/s"),
+    ("ports in TIME_WAIT are gone", unfit(time_wait=20_000), "time-wait", "warn", "half"),
+    ("a short backlog overflows", unfit(backlog=128), "backlog", "warn", "overflows"),
+    ("a slow clock slows the engine", unfit(clock_read_ns=1500.0), "clock", "warn", "as much as"),
+    ("a coarse clock blurs times", unfit(clock_resolution_ns=4e6), "clock", "warn", "told apart"),
+    (
+        "a subject that lacks its tool is skipped",
+        replace(FIT, skipped={"go/fasthttp": "go is not installed"}),
+        "subjects",
+        "warn",
+        "go/fasthttp",
+    ),
+]
+
+UNKNOWN = [
+    ("no governor is visible in a virtual machine", unfit(governors=()), "frequency"),
+    ("a kernel that hides its ports", unfit(ports=None), "local-ports"),
+    ("a kernel that hides its sockets", unfit(time_wait=None), "time-wait"),
+    ("a kernel that hides its backlog", unfit(backlog=None), "backlog"),
+    ("a kernel that hides its memory", unfit(memory_available_bytes=None), "memory"),
+    ("no catalogue is here", replace(FIT, skipped=None), "subjects"),
+]
+
+
+@pytest.mark.parametrize(
+    ("sentence", "facts", "name", "status", "word"), TROUBLES, ids=[row[0] for row in TROUBLES]
+)
+def test_trouble_is_told_with_its_consequence_and_its_cure(
+    sentence: str, facts: Facts, name: str, status: str, word: str
+) -> None:
+    finding = named(name, facts)
+    assert finding.status == status, sentence
+    assert word in (finding.consequence or ""), sentence
+    assert finding.cure, sentence
+    others = [f.name for f in examine(facts) if f.status in ("warn", "fail") and f.name != name]
+    assert others == [], f"{sentence}, and nothing else"
+
+
+@pytest.mark.parametrize(("sentence", "facts", "name"), UNKNOWN, ids=[row[0] for row in UNKNOWN])
+def test_what_cannot_be_seen_is_not_judged(sentence: str, facts: Facts, name: str) -> None:
+    assert named(name, facts).status == "n/a", sentence
+
+
+def test_a_fit_machine_has_nothing_to_mend() -> None:
+    findings = examine(FIT)
+    assert {finding.status for finding in findings} == {"pass"}
+    assert all(finding.cure is None and finding.consequence is None for finding in findings)
+
+
+def test_an_unlimited_number_of_files_is_enough() -> None:
+    facts = unfit(open_files_soft=resource.RLIM_INFINITY, open_files_hard=resource.RLIM_INFINITY)
+    assert named("open-files", facts) == Finding(
+        "open-files", "pass", "unlimited soft, unlimited hard", None, None
+    )
+
+
+def test_a_quota_of_all_cpus_is_none() -> None:
+    assert named("cpu-quota", unfit(cpu_quota=4.0)).status == "pass"
+
+
+def test_the_worst_finding_leads() -> None:
+    assert worst(examine(FIT)) == "pass"
+    assert worst(examine(unfit(can_pin=False))) == "warn"
+    assert worst(examine(unfit(can_pin=False, stolen_share=0.5))) == "fail"
+    assert worst(examine(unfit(governors=()))) == "pass"
+
+
+def test_every_judge_has_trouble_in_the_table() -> None:
+    names = {finding.name for finding in examine(FIT)}
+    assert len(names) == len(JUDGES)
+    assert {row[2] for row in TROUBLES} == names
+
+
+def test_what_tools_say_never_reaches_the_terminal_as_codes() -> None:
+    facts = replace(FIT, skipped={"a/b": "there is \x1b[1mMaven\x07"})
+    text = render(examine(facts))
+    assert "Maven" in text
+    assert all(char.isprintable() or char == "\n" for char in text)
+
+
+def test_this_machine_can_be_observed() -> None:
+    machine = observe(watch_s=0.01)
+    assert machine.cpus >= 1
+    assert 0.0 <= machine.busy_share <= 1.0
+    assert machine.clock_read_ns > 0
