@@ -1,7 +1,7 @@
 """What end-to-end tests use to run trueload as a user does: the real command, in its own process.
 
-Every process starts in its own session with a store, a home and caches of its own, so that tests
-can run side by side and leave nothing on the machine. Every wait is bounded. Tests reach these
+Every process starts in its own session, with a store and folders of its own, so that tests can run
+side by side and leave nothing on the machine; only the cache of builds is shared. Every wait is bounded. Tests reach these
 through the fixtures in ``conftest.py``.
 """
 
@@ -51,7 +51,7 @@ class Trueload:
         self._started: list[subprocess.Popen[str]] = []
 
     def env(self, extra: Mapping[str, str] | None = None) -> dict[str, str]:
-        """The environment of every command: the caller's, but its own store, home and caches."""
+        """The environment of every command: the caller's, but its own store and folders."""
         kept = {k: v for k, v in os.environ.items() if not k.startswith(("TRUELOAD_", "PYTEST_"))}
         for name in ("TRUELOAD_ENGINE", "TRUELOAD_HOME"):
             if name in os.environ:

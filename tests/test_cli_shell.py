@@ -1,0 +1,218 @@
+"""How every command begins and ends: help, version, errors in two lines, exit codes, pipes."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from harness import ROOT, Finished, Trueload
+from trueload import __version__
+from trueload.cli.app import COMMANDS_BY_MODULE
+from trueload.cli.foreign_flags import FOREIGN_FLAGS, ForeignFlag
+from trueload.errors import ExitCode
+
+COMMANDS = [command for commands in COMMANDS_BY_MODULE.values() for command in commands]
+URL = "http://127.0.0.1:9/"
+
+# (the sentence, command line, words of the error, words of the hint)
+WRONG = [
+    ("an unknown command", "htttp", "no command 'htttp'", "'http'"),
+    ("a command like no other", "frobnicate", "no command 'frobnicate'", "--help"),
+    ("an unknown verb", "runs lst", "no command 'lst'", "'list'"),
+    ("an unknown flag", "http --frobnicate", "no flag --frobnicate", "trueload http --help"),
+    ("a flag that is nearly right", f"http {URL} --duratio 1s", "--duratio", "--duration"),
+    ("a flag of trueload itself", "--verzion", "no flag --verzion", "--version"),
+    ("a missing argument", "http", "missing argument", "trueload http --help"),
+    ("a flag without its value", f"http {URL} --connections", "--connections", "--help"),
+    ("an argument too many", f"doctor {URL}", URL, "trueload doctor --help"),
+    ("a wrong value", f"http {URL} -c many", "many", ""),
+    ("a verb without a verb", "runs", "", ""),
+]
+
+
+def assert_two_lines(ended: Finished, what: str) -> tuple[str, str]:
+    """An error and a hint on stderr, nothing on stdout, exit code 2."""
+    assert ended.code == ExitCode.USAGE, (what, ended)
+    assert ended.out == "", (what, ended)
+    lines = ended.err.splitlines()
+    assert len(lines) == 2, (what, ended)
+    assert lines[0].startswith("error: "), (what, ended)
+    assert lines[1].startswith("hint: "), (what, ended)
+    return lines[0], lines[1]
+
+
+@pytest.mark.parametrize(("sentence", "words", "error", "hint"), WRONG, ids=[w[0] for w in WRONG])
+def test_a_mistake_gets_one_line_and_one_hint(
+    trueload: Trueload, sentence: str, words: str, error: str, hint: str
+) -> None:
+    said_error, said_hint = assert_two_lines(trueload.run(*words.split()), sentence)
+    assert error in said_error, sentence
+    assert hint in said_hint, sentence
+
+
+@pytest.mark.parametrize("row", FOREIGN_FLAGS, ids=lambda row: str(row.flag))
+def test_a_flag_of_another_tool_is_translated(trueload: Trueload, row: ForeignFlag) -> None:
+    ended = trueload.run("http", URL, row.flag, "1")
+    error, hint = assert_two_lines(ended, row.flag)
+    assert row.flag in error
+    assert row.advice in hint
+
+
+def test_a_translation_names_only_flags_that_exist(trueload: Trueload) -> None:
+    help_text = trueload.run("http", "--help").out
+    words = set(help_text.replace(",", " ").split())
+    for row in FOREIGN_FLAGS:
+        assert row.flag not in words, f"{row.flag} is ours by now: remove its row"
+        assert set(row.ours) <= words, f"{row.flag}: {set(row.ours) - words} is no flag of ours"
+        assert row.ours or row.advice, row.flag
+
+
+def test_help_lists_every_command_in_plain_text(trueload: Trueload) -> None:
+    ended = trueload.run("--help", env={"FORCE_COLOR": "1", "TERM": "xterm-256color"})
+    assert ended.code == 0
+    listed = ended.out.partition("Commands:")[2]
+    assert [line.split()[0] for line in listed.splitlines() if line.strip()] == COMMANDS
+    assert all(char.isprintable() or char == "\n" for char in ended.out)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_each_command_has_help_with_an_example(trueload: Trueload, command: str) -> None:
+    ended = trueload.run(command, "--help", env={"FORCE_COLOR": "1"})
+    assert ended.code == 0, ended
+    assert "xample" in ended.out, ended
+    assert "\x1b" not in ended.out
+
+
+def test_nothing_asked_is_answered_with_the_help(trueload: Trueload) -> None:
+    ended = trueload.run()
+    assert ended.code == ExitCode.USAGE
+    assert ended.out == ""
+    assert "Commands:" in ended.err
+
+
+def test_the_version_is_one_line(trueload: Trueload) -> None:
+    ended = trueload.run("--version")
+    assert (ended.code, ended.out, ended.err) == (0, f"trueload {__version__}\n", "")
+
+
+def test_serving_does_not_wait_for_the_statistics() -> None:
+    code = (
+        "import sys; from trueload.cli.app import build_app; build_app('serve');"
+        "sys.exit(any(name in sys.modules for name in ('scipy', 'numpy', 'hdrh')))"
+    )
+    assert subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=False).returncode == 0
+
+
+def run_broken(trueload: Trueload, exception: str) -> Finished:
+    """`trueload doctor`, but its work raises."""
+    code = (
+        "import sys; import trueload.cli.doctor as d\n"
+        "def broken(*a, **k): raise " + exception + "\n"
+        "d.gather = broken\n"
+        "from trueload.cli.app import main; main(['doctor'])"
+    )
+    ended = subprocess.run(
+        [sys.executable, "-c", code],
+        env=trueload.env(),
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    return Finished(ended.returncode, ended.stdout, ended.stderr)
+
+
+def test_a_bug_of_ours_gets_two_lines_and_a_file(trueload: Trueload) -> None:
+    ended = run_broken(trueload, "RuntimeError('one\\nline\\x1b[31m')")
+    assert ended.code == ExitCode.INTERNAL
+    error, hint = ended.err.splitlines()
+    assert "RuntimeError: one line" in error
+    assert "report" in hint
+    assert "\x1b" not in ended.err
+    details = Path(error.rpartition("the details are in ")[2])
+    assert details.is_relative_to(trueload.folder)
+    assert "Traceback" in details.read_text()
+
+
+def test_a_bug_is_told_even_where_nothing_can_be_written(trueload: Trueload) -> None:
+    trueload.folder.mkdir(parents=True, exist_ok=True)
+    (trueload.folder / "state").write_text("in the way")
+    ended = run_broken(trueload, "RuntimeError('x')")
+    assert ended.code == ExitCode.INTERNAL
+    assert len(ended.err.splitlines()) == 2
+    details = Path(ended.err.splitlines()[0].rpartition("the details are in ")[2])
+    assert details.is_file()
+    details.unlink()
+
+
+def test_an_error_with_its_own_exit_code_keeps_it(trueload: Trueload) -> None:
+    raised = "__import__('trueload.errors').errors.UserError('a\\nb', 'c', 3)"
+    ended = run_broken(trueload, raised)
+    assert (ended.code, ended.out, ended.err) == (3, "", "error: a b\nhint: c\n")
+
+
+def test_ctrl_c_ends_with_130_and_no_traceback(trueload: Trueload) -> None:
+    ended = run_broken(trueload, "KeyboardInterrupt")
+    assert ended.code == ExitCode.INTERRUPTED
+    assert "Traceback" not in ended.err
+
+
+def test_a_reader_that_goes_away_is_no_reason_to_complain(trueload: Trueload) -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    process = trueload.start("--help", stdout=writer)
+    os.close(writer)
+    assert process.stderr is not None
+    assert process.stderr.read() == ""
+    assert process.wait(60) == 128 + signal.SIGPIPE
+
+
+def test_a_full_disk_behind_stdout_is_told(trueload: Trueload) -> None:
+    with open("/dev/full", "w") as full:
+        process = trueload.start("--help", stdout=full.fileno())
+    assert process.stderr is not None
+    lines = process.stderr.read().splitlines()
+    assert process.wait(60) == ExitCode.INTERNAL
+    assert len(lines) == 2
+    assert "No space left" in lines[0]
+
+
+def test_doctor_gives_one_json_object(trueload: Trueload) -> None:
+    ended = trueload.run("doctor", "--quick", "--json")
+    assert ended.code == 0, ended
+    shown = ended.json()
+    assert set(shown) == {"status", "findings"}
+    for finding in shown["findings"]:
+        assert set(finding) == {"name", "status", "value", "consequence", "cure"}
+        assert (finding["cure"] is None) == (finding["status"] in ("pass", "n/a"))
+
+
+def test_doctor_says_the_same_in_text(trueload: Trueload) -> None:
+    ended = trueload.run("doctor", "--quick")
+    assert ended.code == 0, ended
+    names = [
+        finding["name"]
+        for finding in trueload.run("doctor", "--quick", "--json").json()["findings"]
+    ]
+    for name in names:
+        assert f" {name} " in ended.out, name
+
+
+def test_doctor_fails_an_engine_that_is_none(trueload: Trueload, tmp_path: Path) -> None:
+    for content, word in (
+        ("#!/bin/sh\necho hello\n", "does not answer"),
+        ("", "cannot be started"),
+    ):
+        fake = tmp_path / "engine"
+        fake.write_text(content)
+        fake.chmod(0o755)
+        ended = trueload.run("doctor", "--quick", "--json", env={"TRUELOAD_ENGINE": str(fake)})
+        assert ended.code == 0, ended
+        (finding,) = [f for f in json.loads(ended.out)["findings"] if f["name"] == "engine"]
+        assert finding["status"] == "fail", word
+        assert word in finding["value"]
