@@ -1,8 +1,8 @@
 """What end-to-end tests use to run trueload as a user does: the real command, in its own process.
 
 Every process starts in its own session, with a store and folders of its own, so that tests can run
-side by side and leave nothing on the machine; only the cache of builds is shared. Every wait is bounded. Tests reach these
-through the fixtures in ``conftest.py``.
+side by side and leave nothing on the machine; only the cache of builds is shared. Every wait is
+bounded. Tests reach these through the fixtures in ``conftest.py``.
 """
 
 from __future__ import annotations
