@@ -98,7 +98,7 @@ class Generator(Model):
     """The engine's own load over the window. ``cpu_share`` = ``cpu_s`` / window;
     ``allowed_cpus`` are those that the kernel let it run on."""
 
-    driver: str
+    driver: str | None
     threads: int
     cpus: tuple[int, ...]
     allowed_cpus: tuple[int, ...]

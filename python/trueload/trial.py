@@ -11,18 +11,60 @@ Must not know: the command line, suites, the store, terminals.
 
 from __future__ import annotations
 
+import base64
+import hashlib
+import os
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
-from trueload.accounting import TreeSample
-from trueload.plan import Closed, Duration, LoadPlan, Requests, Tick
-from trueload.record import Record
+from trueload.accounting import (
+    ProcessTree,
+    TreeSample,
+    descendants,
+    listeners,
+    machine_sample,
+)
+from trueload.assemble import HostSample, Observation, make_record
+from trueload.engine import Engine, EngineError, seconds_left
+from trueload.environment import read_environment
+from trueload.errors import UserError
+from trueload.ids import now_iso, record_id
+from trueload.places import LocalPlace, Place
+from trueload.plan import (
+    Blob,
+    Closed,
+    Done,
+    Duration,
+    Error,
+    ExpectPlan,
+    FromEngine,
+    Generate,
+    LoadPlan,
+    Phase,
+    PhaseDone,
+    PhaseStarted,
+    PhaseStopped,
+    Ready,
+    RequestPlan,
+    Requests,
+    Tick,
+)
+from trueload.record import Record, Trouble
+from trueload.verdict import is_loopback
 
 NS_PER_S = 1_000_000_000
 TEN_SECONDS = Duration(ns=10 * NS_PER_S)
 ONE_SECOND = Duration(ns=NS_PER_S)
 CLOSED = Closed()
+
+WARMUP, WINDOW = "warm-up", "window"
+
+SLACK_S = 2.0  # law 3: a trial lasts at most connect + warm-up + duration + timeout + 2 s
+SILENCE_S = 3.0  # the engine ticks every 250 ms; one that is silent for so long hangs
+STOP_S = 1.5  # it ends within 1 s of `stop`
+POLL_S = 0.1  # how soon an interrupt is noticed
 
 
 class Tree(Protocol):
@@ -108,6 +150,7 @@ class Interrupt(Protocol):
 def run_trial(
     spec: TrialSpec,
     *,
+    place: Place | None = None,
     on_progress: OnProgress | None = None,
     interrupt: Interrupt | None = None,
 ) -> Record:
@@ -116,4 +159,274 @@ def run_trial(
     An interrupted trial returns what was measured, partial; the caller looks at ``interrupt``.
     Raises ``UserError`` when there is no engine, or it refuses the plan (nothing was sent then).
     """
-    raise NotImplementedError
+    where = LocalPlace() if place is None else place
+    return _Trial(spec, where, on_progress, interrupt).run()
+
+
+def make_plan(spec: TrialSpec, cpus: tuple[int, ...]) -> Generate:
+    """What the engine is told, with the headers that the request needs."""
+    request = spec.request
+    return Generate(
+        addresses=spec.addresses,
+        local_addresses=spec.local_addresses,
+        request=RequestPlan(
+            method=request.method,
+            path=request.path,
+            headers=_full_headers(request, spec.close),
+            body_sha256=_sha256(request.body),
+        ),
+        expect=ExpectPlan(statuses=spec.expect.statuses, body_sha256=_sha256(spec.expect.body)),
+        connections=spec.connections,
+        pipeline=spec.pipeline,
+        close=spec.close,
+        threads=spec.threads,
+        cpus=cpus,
+        timeout_ns=spec.timeout_ns,
+        connect_timeout_ns=spec.connect_timeout_ns,
+        connect_rate_per_s=spec.connect_rate_per_s,
+    )
+
+
+def make_phases(spec: TrialSpec) -> tuple[Phase | None, Phase]:
+    """Warm-up, if any, and window."""
+
+    def phase(name: str, stop: Duration | Requests) -> Phase:
+        return Phase(id=name, load=spec.load, connections=None, stop=stop, at_ns=None)
+
+    return (phase(WARMUP, spec.warmup) if spec.warmup else None, phase(WINDOW, spec.stop))
+
+
+def _full_headers(request: Request, close: bool) -> tuple[tuple[str, str], ...]:
+    names = {name.lower() for name, _ in request.headers}
+    first = () if "host" in names else (("Host", request.host),)
+    last: list[tuple[str, str]] = []
+    if request.body is not None:
+        last.append(("Content-Length", str(len(request.body))))
+    if close:
+        last.append(("Connection", "close"))
+    return (*first, *request.headers, *last)
+
+
+def _sha256(body: bytes | None) -> str | None:
+    return None if body is None else hashlib.sha256(body).hexdigest()
+
+
+def found_pids(host: str, port: int) -> set[int]:
+    """Processes that serve host:port on this machine: those that hold its listening socket, with
+    their children; without ourselves and what we started."""
+    holders = listeners(host, port)
+    if len(holders) > 1:
+        holders.discard(1)  # an init that opened the socket for the server is not the server
+    found = set(holders)
+    for pid in holders - {1}:
+        found |= descendants(pid)
+    me = os.getpid()
+    return found - descendants(me) - ({me} - holders)
+
+
+class _Trial:
+    """One trial in progress."""
+
+    def __init__(
+        self,
+        spec: TrialSpec,
+        place: Place,
+        on_progress: OnProgress | None,
+        interrupt: Interrupt | None,
+    ) -> None:
+        self._spec = spec
+        self._place = place
+        self._on_progress = on_progress
+        self._interrupt = interrupt
+        self._tree, source = _find_server(spec)
+        warmup, window = make_phases(spec)
+        self._seen = Observation(
+            id=record_id(),
+            started_at=now_iso(),
+            url=spec.url,
+            generate=make_plan(spec, _choose_cpus(spec, self._tree)),
+            warmup=warmup,
+            window=window,
+            environment=read_environment(None),
+            place=place.name,
+            server_source=source,
+            resolve_failed=not spec.addresses,
+        )
+        self._began_s = time.monotonic()
+        self._stage, self._stage_began_s = "connect", self._began_s
+
+    def run(self) -> Record:
+        """Everything, in order; always a record, in bounded time."""
+        if self._spec.addresses:
+            try:
+                with Engine.start(self._place) as engine:
+                    self._drive(engine)
+            except EngineError as error:
+                self._seen.trouble = Trouble(kind=error.kind, what=str(error))
+        if self._seen.before is not None and self._seen.after is None:
+            self._seen.after = self._sample()
+        self._seen.wall_s = time.monotonic() - self._began_s
+        return make_record(self._seen)
+
+    def _drive(self, engine: Engine) -> None:
+        seen, spec = self._seen, self._spec
+        seen.environment = read_environment(engine.hello.version)
+        engine.send(seen.generate)
+        for body in {spec.request.body, spec.expect.body} - {None}:
+            assert body is not None
+            engine.send(Blob(sha256=_sha256(body) or "", base64=base64.b64encode(body).decode()))
+        connected = self._connect(engine)
+        seen.connect_wall_s = time.monotonic() - self._began_s
+        if connected:
+            seen.engine_cpus = seen.generate.cpus or tuple(sorted(_affinity(engine.pid)))
+            for phase in (seen.warmup, seen.window):
+                if phase is not None:
+                    engine.send(phase)
+            self._measure(engine)
+        self._finish(engine)
+
+    def _connect(self, engine: Engine) -> bool:
+        """Wait for the connections; True if there is at least one to go on with."""
+        spec = self._spec
+        tries_s = len(spec.addresses) * spec.connect_timeout_ns / NS_PER_S
+        deadline = time.monotonic() + spec.connections / spec.connect_rate_per_s + tries_s + 5
+        while self._seen.ready is None:
+            if self._interrupted(engine):
+                return False
+            message = engine.receive(min(POLL_S, seconds_left(deadline)))
+            if isinstance(message, Error) and message.class_ == "plan":
+                raise UserError(
+                    f"the engine refused the plan: {message.message}", "change the option it names"
+                )
+            if message is not None:
+                self._note(message)
+            elif seconds_left(deadline) == 0:
+                raise EngineError("silent", "the engine did not say that it had connected")
+            self._show(None)
+        return self._seen.ready.established > 0
+
+    def _measure(self, engine: Engine) -> None:
+        """Follow the phases to the end of the window."""
+        deadline = self._phases_deadline()
+        silent_from = time.monotonic()
+        while self._seen.phase(WINDOW).measurement is None:
+            if self._interrupted(engine):
+                return
+            message = engine.receive(POLL_S)
+            now = time.monotonic()
+            if message is not None:
+                self._note(message)
+                silent_from = now
+                if isinstance(message, Done):
+                    raise EngineError("engine", f"the engine ended by itself: {message.why}")
+            elif now - silent_from > SILENCE_S:
+                raise EngineError("silent", f"the engine said nothing for {SILENCE_S:g} s")
+            if deadline is not None and now > deadline:
+                raise EngineError("late", "the engine did not end its phases in time")
+
+    def _phases_deadline(self) -> float | None:
+        """None for a phase that ends by its count: then only silence says that it hangs."""
+        seconds = 0.0
+        for phase in (self._seen.warmup, self._seen.window):
+            if phase is None:
+                continue
+            if isinstance(phase.stop, Requests):
+                return None
+            seconds += (phase.stop.ns + self._spec.timeout_ns) / NS_PER_S
+        return time.monotonic() + seconds + SLACK_S
+
+    def _finish(self, engine: Engine) -> None:
+        """Tell the engine to end and hear what it still has to say."""
+        engine.stop()
+        deadline = time.monotonic() + STOP_S
+        while seconds_left(deadline) > 0:
+            try:
+                message = engine.receive(seconds_left(deadline))
+            except EngineError:
+                return  # everything that was needed has been said
+            if message is not None:
+                self._note(message)
+            if isinstance(message, Done):
+                return
+
+    def _interrupted(self, engine: Engine) -> bool:
+        if self._interrupt is None or not self._interrupt.requested:
+            return False
+        self._seen.interrupted = True
+        return True
+
+    def _note(self, message: FromEngine) -> None:
+        """Keep what was said; sample the server when the window starts and stops."""
+        seen = self._seen
+        match message:
+            case Ready():
+                seen.ready = message
+            case PhaseStarted():
+                seen.phase(message.id).started_ns = message.at_ns
+                self._enter(message.id)
+                if message.id == WINDOW:
+                    seen.before = self._sample()
+            case PhaseStopped():
+                if message.id == WINDOW:
+                    seen.after = self._sample()
+                seen.phase(message.id).stopped_ns = message.at_ns
+                self._enter("drain")
+            case PhaseDone():
+                seen.phase(message.id).measurement = message.measurement
+            case Tick():
+                if message.id is not None:
+                    seen.phase(message.id).ticks.append(message)
+                self._show(message)
+            case Error():
+                # The first one is the cause; what follows from it says less.
+                if seen.trouble is None:
+                    seen.trouble = Trouble(kind="engine", what=f"the engine: {message.message}")
+            case _:
+                pass
+
+    def _enter(self, stage: str) -> None:
+        self._stage, self._stage_began_s = stage, time.monotonic()
+        self._show(None)
+
+    def _show(self, tick: Tick | None) -> None:
+        if self._on_progress is not None:
+            elapsed_ns = int((time.monotonic() - self._stage_began_s) * NS_PER_S)
+            self._on_progress(Progress(self._stage, elapsed_ns, tick))
+
+    def _sample(self) -> HostSample:
+        server = self._tree.sample() if self._tree is not None else None
+        return HostSample(machine=machine_sample(), server=server)
+
+
+def _find_server(spec: TrialSpec) -> tuple[Tree | None, str | None]:
+    """The tree to account for, and how it was come by."""
+    if spec.server is not None:
+        return spec.server, "started"
+    if not spec.addresses or not all(is_loopback(address) for address in spec.addresses):
+        return None, None
+    host, _, port = spec.addresses[0].rpartition(":")
+    plain = host.strip("[]").partition("%")[0]
+    if not found_pids(plain, int(port)):
+        return None, None
+    return ProcessTree(lambda: found_pids(plain, int(port))), "found"
+
+
+def _choose_cpus(spec: TrialSpec, tree: Tree | None) -> tuple[int, ...]:
+    """The CPUs asked for; else, if a server on this machine is pinned, those it leaves free."""
+    if spec.cpus is not None:
+        return spec.cpus
+    if tree is None or not spec.addresses or not all(map(is_loopback, spec.addresses)):
+        return ()
+    server: set[int] = set()
+    for process in tree.sample().processes.values():
+        server |= process.cpus
+    mine = _affinity(0)
+    free = mine - server
+    return tuple(sorted(free)) if server and free and free != mine else ()
+
+
+def _affinity(pid: int) -> set[int]:
+    try:
+        return set(os.sched_getaffinity(pid))
+    except OSError:
+        return set()

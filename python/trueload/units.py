@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from decimal import Decimal
 
 NS_BY_UNIT = {
@@ -159,3 +159,30 @@ def format_share(share: float) -> str:
 def _three_digits(value: float) -> str:
     decimals = max(0, 2 - math.floor(math.log10(abs(value)))) if value else 0
     return f"{value:,.{decimals}f}"
+
+
+def parse_cpu_list(text: str) -> tuple[int, ...]:
+    """``1``, ``0-1,3`` as CPU numbers in rising order. Raises ``ValueError``."""
+    cpus: set[int] = set()
+    for part in text.split(","):
+        match = re.fullmatch(r"\s*(\d{1,4})(?:-(\d{1,4}))?\s*", part, re.ASCII)
+        if match is None:
+            raise ValueError(f"'{text}' is not a list of CPUs: write for example 0-1,3")
+        first, last = int(match[1]), int(match[2] or match[1])
+        if last < first:
+            raise ValueError(f"'{part.strip()}' runs backwards: write {last}-{first}")
+        cpus.update(range(first, last + 1))
+    return tuple(sorted(cpus))
+
+
+def format_cpu_list(cpus: Iterable[int]) -> str:
+    """The inverse: ``0-1,3``."""
+    ordered = sorted(set(cpus))
+    parts: list[str] = []
+    start = 0
+    for end in range(1, len(ordered) + 1):
+        if end == len(ordered) or ordered[end] != ordered[end - 1] + 1:
+            first, last = ordered[start], ordered[end - 1]
+            parts.append(str(first) if first == last else f"{first}-{last}")
+            start = end
+    return ",".join(parts)

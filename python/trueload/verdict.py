@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from trueload.plan import Counts
 from trueload.record import Check, Distribution, Record, Status, Verdict
-from trueload.units import format_count, format_duration, format_share
+from trueload.units import format_count, format_cpu_list, format_duration, format_share
 
 NS_PER_S = 1_000_000_000
 
@@ -264,8 +264,8 @@ def check_same_host(record: Record) -> Check:
     engine = set(record.generator.allowed_cpus)
     server = set(record.server.allowed_cpus) if record.server else set()
     if engine and server and not engine & server:
-        why = f"kept apart: generator on CPU {_cpus(engine)}, server on {_cpus(server)}"
-        return _check(name, "pass", why)
+        apart = f"generator on CPU {format_cpu_list(engine)}, server on {format_cpu_list(server)}"
+        return _check(name, "pass", f"kept apart: {apart}")
     idle = record.window.host_idle_share
     if idle is None:
         return _na(name, "how busy the machine was is not known")
@@ -350,10 +350,6 @@ def _graded(value: float, warn: float, fail: float) -> tuple[Status, float]:
 
 def _times(count: int, what: str) -> str:
     return f"{format_count(count)} {what}{'' if count == 1 else 's'}"
-
-
-def _cpus(cpus: set[int]) -> str:
-    return ",".join(str(cpu) for cpu in sorted(cpus))
 
 
 # The order in which checks are listed; the checks of open loops, searches and broadcasts join here.

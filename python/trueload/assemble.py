@@ -1,0 +1,377 @@
+"""Makes the record of a trial from what was observed: a pure step after everything has ended.
+
+How: ``Observation`` holds the facts in the order in which they came in (ready, phases, ticks,
+samples, trouble). With the engine's measurement of the window the record is complete; without one
+(the engine died) it is put together from the last ticks, is partial, and says why in ``trouble``.
+Must not know processes, stores or terminals.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+
+from trueload import plan
+from trueload.accounting import MachineSample, TreeSample, machine_usage, usage
+from trueload.plan import (
+    Counts,
+    Generate,
+    Histograms,
+    Measurement,
+    Phase,
+    Ready,
+    Requests,
+    Second,
+    Tick,
+)
+from trueload.record import (
+    SCHEMA,
+    Connections,
+    Distribution,
+    Environment,
+    Generator,
+    Host,
+    Lifetime,
+    Record,
+    RecordPlan,
+    Server,
+    Throughput,
+    Trouble,
+    Warmup,
+    Window,
+)
+from trueload.redact import redact_headers, redact_url
+from trueload.stats import decode_histogram, encode_histogram, merge_sparse, summarise
+from trueload.verdict import jain_index, judge, starvation_ns
+
+NS_PER_S = 1_000_000_000
+NO_HISTOGRAMS = Histograms(latency=None, service=None, connect=None, first_byte=None, total=None)
+NO_COUNTS = Counts(
+    scheduled=0, unsent=0, issued=0, ok=0, stale=0, cancelled=0, failed={}, statuses={}
+)
+# What a phase that left no measurement says of these; the record then has null, not these.
+NO_CONNECTIONS = plan.Connections(
+    requested=0, established=0, reconnects=0, down=0, outage_ns=0, outages=0, family=""
+)
+NO_SLOTS = plan.Slots(
+    asked=0,
+    never_answered=0,
+    answers_sum=0,
+    answers_sum_squares=0,
+    answers_min=0,
+    answers_max=0,
+    long_waits_ns=(),
+    permitted_ns=0,
+)
+NO_GENERATOR = plan.Generator(
+    driver="", threads=0, cpus=(), cpu_ns=0, saturation=0.0, peak_rss_bytes=0
+)
+
+
+@dataclass
+class PhaseLog:
+    """What was heard of one phase."""
+
+    started_ns: int | None = None
+    stopped_ns: int | None = None
+    ticks: list[Tick] = field(default_factory=list)
+    measurement: Measurement | None = None
+
+
+@dataclass(frozen=True)
+class HostSample:
+    """The machine and the server's tree at one moment."""
+
+    machine: MachineSample
+    server: TreeSample | None
+
+
+@dataclass
+class Observation:
+    """Everything that was seen of one trial. Times in seconds are of the front's clock."""
+
+    id: str
+    started_at: str
+    url: str
+    generate: Generate
+    warmup: Phase | None
+    window: Phase
+    environment: Environment
+    place: str = "local"
+    server_source: str | None = None
+    engine_cpus: tuple[int, ...] = ()
+    ready: Ready | None = None
+    resolve_failed: bool = False
+    interrupted: bool = False
+    trouble: Trouble | None = None
+    phases: dict[str, PhaseLog] = field(default_factory=dict)
+    before: HostSample | None = None
+    after: HostSample | None = None
+    connect_wall_s: float = 0.0
+    wall_s: float = 0.0
+
+    def phase(self, phase_id: str) -> PhaseLog:
+        """The log of a phase; one is begun if need be."""
+        return self.phases.setdefault(phase_id, PhaseLog())
+
+
+def make_record(seen: Observation) -> Record:
+    """The record, with its checks and verdict."""
+    window = seen.phase(seen.window.id)
+    measured = window.measurement or measure_from_ticks(window, seen)
+    complete = window.measurement is not None
+    latency = _distribution(measured.histograms.latency)
+    host_idle = _host_idle(seen)
+    generator = _generator(seen, measured, complete)
+    record = Record(
+        schema=SCHEMA,
+        id=seen.id,
+        started_at=seen.started_at,
+        plan=RecordPlan(
+            url=redact_url(seen.url),
+            generate=_redacted(seen.generate),
+            warmup=seen.warmup,
+            window=seen.window,
+        ),
+        partial=measured.partial or seen.interrupted or seen.trouble is not None,
+        verdict="invalid",
+        checks=(),
+        counts=measured.counts,
+        warmup=_warmup(seen),
+        throughput=_throughput(measured),
+        latency_ns=latency,
+        service_ns=_distribution(measured.histograms.service),
+        connect_ns=_distribution(measured.histograms.connect),
+        first_byte_ns=_distribution(measured.histograms.first_byte),
+        total_ns=_distribution(measured.histograms.total),
+        histograms=measured.histograms,
+        connections=_connections(seen, measured, latency, complete),
+        slots=measured.slots if complete else None,
+        series=measured.series,
+        generator=generator,
+        server=_server(seen),
+        hosts=(
+            Host(
+                place=seen.place,
+                generator=generator,
+                environment=seen.environment,
+                clock_offset_ns=None,
+                clock_bound_ns=None,
+            ),
+        ),
+        environment=seen.environment,
+        window=Window(
+            window_ns=measured.window_ns,
+            drain_ns=measured.drain_ns,
+            connect_wall_s=seen.connect_wall_s,
+            wall_s=seen.wall_s,
+            host_idle_share=host_idle,
+        ),
+        trouble=seen.trouble,
+    )
+    return judge(record)
+
+
+def charge(failed: Mapping[str, int], requests: int) -> dict[str, int]:
+    """Charge requests with the failures of the connections they would have needed: each class gets
+    its share, the largest remainders one more, so that the sum is ``requests``."""
+    total = sum(failed.values())
+    if total == 0:
+        return {}
+    shares = {name: count * requests // total for name, count in failed.items()}
+    by_remainder = sorted(failed, key=lambda name: -(failed[name] * requests % total))
+    for name in by_remainder[: requests - sum(shares.values())]:
+        shares[name] += 1
+    return {name: count for name, count in sorted(shares.items()) if count}
+
+
+def measure_from_ticks(log: PhaseLog, seen: Observation) -> Measurement:
+    """What is known of a phase that left no measurement. Requests that were open when the engine
+    was last heard of count as cancelled."""
+    last = log.ticks[-1] if log.ticks else None
+    counts = _last_counts(last) if last else _counts_without_phase(seen)
+    started_ns = log.started_ns or (last.at_ns if last else 0)
+    window_ns = (log.stopped_ns or (last.at_ns if last else started_ns)) - started_ns
+    latency = encode_histogram(merge_sparse(tick.latency for tick in log.ticks))
+    return Measurement(
+        started_ns=started_ns,
+        window_ns=max(0, window_ns),
+        drain_ns=max(0, last.at_ns - log.stopped_ns) if last and log.stopped_ns else 0,
+        partial=True,
+        counts=counts,
+        bytes_in=last.bytes_in if last else 0,
+        bytes_out=last.bytes_out if last else 0,
+        histograms=NO_HISTOGRAMS.model_copy(update={"latency": latency}),
+        connections=NO_CONNECTIONS.model_copy(
+            update={
+                "requested": seen.generate.connections,
+                "established": seen.ready.established if seen.ready else 0,
+            }
+        ),
+        slots=NO_SLOTS,
+        series=_series_from_ticks(log.ticks, started_ns),
+        generator=NO_GENERATOR,
+    )
+
+
+def _counts_without_phase(seen: Observation) -> Counts:
+    """Nothing was sent: either no connection was there, or the trial ended before."""
+    if seen.resolve_failed:
+        failed = {"dns": seen.generate.connections}
+    elif seen.ready is not None and seen.ready.established == 0:
+        failed = seen.ready.failed
+    else:
+        return NO_COUNTS
+    stop = seen.window.stop
+    requests = stop.count if isinstance(stop, Requests) else seen.generate.connections
+    charged = charge(failed, requests)
+    issued = sum(charged.values())
+    return NO_COUNTS.model_copy(update={"scheduled": issued, "issued": issued, "failed": charged})
+
+
+def _last_counts(tick: Tick) -> Counts:
+    counts = tick.counts
+    settled = counts.ok + sum(counts.failed.values())
+    issued = max(counts.issued, settled)
+    return counts.model_copy(
+        update={
+            "issued": issued,
+            "cancelled": issued - settled,
+            "unsent": max(0, counts.scheduled - issued),
+            "scheduled": max(counts.scheduled, issued),
+        }
+    )
+
+
+def _series_from_ticks(ticks: Sequence[Tick], started_ns: int) -> tuple[Second, ...]:
+    seconds: dict[int, list[Tick]] = {}
+    for tick in ticks:
+        seconds.setdefault(max(0, tick.at_ns - started_ns) // NS_PER_S, []).append(tick)
+    series = []
+    ok = failed = 0
+    for t_s, members in sorted(seconds.items()):
+        latency: dict[int, int] = {}
+        for tick in members:
+            for index, count in tick.latency.items():
+                latency[index] = latency.get(index, 0) + count
+        end = members[-1].counts
+        failed_now = sum(end.failed.values())
+        series.append(Second(t_s=t_s, ok=end.ok - ok, failed=failed_now - failed, latency=latency))
+        ok, failed = end.ok, failed_now
+    return tuple(series)
+
+
+def _warmup(seen: Observation) -> Warmup:
+    if seen.warmup is None:
+        return Warmup(counts=NO_COUNTS, wall_s=0.0)
+    log = seen.phase(seen.warmup.id)
+    if log.measurement is not None:
+        wall_ns = log.measurement.window_ns + log.measurement.drain_ns
+        return Warmup(counts=log.measurement.counts, wall_s=wall_ns / NS_PER_S)
+    if not log.ticks:
+        return Warmup(counts=NO_COUNTS, wall_s=0.0)
+    wall_ns = log.ticks[-1].at_ns - (log.started_ns or log.ticks[0].at_ns)
+    return Warmup(counts=_last_counts(log.ticks[-1]), wall_s=wall_ns / NS_PER_S)
+
+
+def _throughput(measured: Measurement) -> Throughput:
+    if measured.window_ns <= 0:
+        return Throughput(ok_per_s=None, bytes_in_per_s=None, bytes_out_per_s=None)
+    window_s = measured.window_ns / NS_PER_S
+    return Throughput(
+        ok_per_s=measured.counts.ok / window_s,
+        bytes_in_per_s=measured.bytes_in / window_s,
+        bytes_out_per_s=measured.bytes_out / window_s,
+    )
+
+
+def _distribution(encoded: str | None) -> Distribution:
+    return Distribution(**asdict(summarise(decode_histogram(encoded))))
+
+
+def _connections(
+    seen: Observation, measured: Measurement, latency: Distribution, complete: bool
+) -> Connections:
+    found, slots = measured.connections, measured.slots
+    threshold_ns = starvation_ns(latency)
+    waits = sum(wait_ns >= threshold_ns for wait_ns in slots.long_waits_ns)
+    # A slot may be in both; without knowing which, the larger is the least there are.
+    starved = max(waits, slots.never_answered)
+    jain = jain_index(slots.asked, slots.answers_sum, slots.answers_sum_squares)
+    ready = seen.ready
+    nothing_there = ready is not None and ready.established == 0
+    known = complete or nothing_there or seen.resolve_failed
+    return Connections(
+        requested=found.requested,
+        established=found.established,
+        failed=ready.failed if ready else {},
+        reconnects=found.reconnects,
+        starved=starved if complete else None,
+        jain=jain if complete else None,
+        least_ok=slots.answers_min if complete and slots.asked else None,
+        most_ok=slots.answers_max if complete and slots.asked else None,
+        down=found.down if known else None,
+        outages=found.outages if known else None,
+        outage_ns=found.outage_ns if known else None,
+        family=found.family or _family(ready),
+        address=ready.address if ready else None,
+    )
+
+
+def _family(ready: Ready | None) -> str | None:
+    if ready is None or ready.address is None:
+        return None
+    return "ipv6" if ready.address.startswith("[") else "ipv4"
+
+
+def _generator(seen: Observation, measured: Measurement, complete: bool) -> Generator:
+    found = measured.generator
+    cpu_s = found.cpu_ns / NS_PER_S
+    window_s = measured.window_ns / NS_PER_S
+    return Generator(
+        driver=found.driver if complete else None,
+        threads=found.threads if complete else seen.generate.threads,
+        cpus=found.cpus if complete else seen.generate.cpus,
+        allowed_cpus=seen.engine_cpus,
+        cpu_s=cpu_s if complete else None,
+        cpu_share=cpu_s / window_s if complete and window_s > 0 else None,
+        saturation=found.saturation if complete else None,
+        peak_rss_bytes=found.peak_rss_bytes if complete else None,
+        send_lag_p99_ns=None,  # of open loops only
+    )
+
+
+def _server(seen: Observation) -> Server | None:
+    if seen.before is None or seen.after is None or seen.server_source is None:
+        return None
+    before, after = seen.before.server, seen.after.server
+    if before is None or after is None or not (before.processes or after.processes):
+        return None
+    used = usage(before, after)
+    cpus: set[int] = set()
+    for process in (*before.processes.values(), *after.processes.values()):
+        cpus |= process.cpus
+    return Server(
+        source="started" if seen.server_source == "started" else "found",
+        cpu_s=used.cpu_s,
+        user_s=used.user_s,
+        system_s=used.system_s,
+        saturation=used.saturation,
+        peak_rss_bytes=used.peak_rss_bytes,
+        threads=used.threads,
+        lifetime=Lifetime(user_s=used.lifetime_user_s, system_s=used.lifetime_system_s),
+        pids=tuple(sorted(before.pids | after.pids)),
+        allowed_cpus=tuple(sorted(cpus)),
+    )
+
+
+def _host_idle(seen: Observation) -> float | None:
+    if seen.before is None or seen.after is None:
+        return None
+    return machine_usage(seen.before.machine, seen.after.machine).idle_share
+
+
+def _redacted(generate: Generate) -> Generate:
+    request = generate.request
+    headers = redact_headers(request.headers)
+    return generate.model_copy(update={"request": request.model_copy(update={"headers": headers})})

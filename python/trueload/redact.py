@@ -1,0 +1,59 @@
+"""Keeps secrets out of the store, reports and the command to repeat: the values of Authorization,
+Proxy-Authorization and Cookie, and the user information of URLs. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+
+REDACTED = "<redacted>"
+SECRET_HEADERS = frozenset({"authorization", "proxy-authorization", "cookie"})
+
+_USER_FLAGS = ("--user",)
+_HEADER_FLAGS = ("-H", "--header")
+_USER_INFO = re.compile(r"^([A-Za-z][A-Za-z0-9+.-]*://)[^/?#]*@")
+
+
+def redact_url(url: str) -> str:
+    """``http://name:secret@host/`` as ``http://<redacted>@host/``."""
+    return _USER_INFO.sub(rf"\1{REDACTED}@", url)
+
+
+def redact_headers(headers: Iterable[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
+    """Headers with the values of the secret ones replaced."""
+    return tuple(
+        (name, REDACTED if name.strip().lower() in SECRET_HEADERS else value)
+        for name, value in headers
+    )
+
+
+def redact_command(arguments: Sequence[str]) -> tuple[str, ...]:
+    """A command line that can be stored and shown; it can be repeated once the secrets are put
+    back."""
+    shown: list[str] = []
+    previous = ""
+    for argument in arguments:
+        shown.append(_redact_argument(previous, argument))
+        previous = argument
+    return tuple(shown)
+
+
+def _redact_argument(previous: str, argument: str) -> str:
+    if previous in _USER_FLAGS:
+        return REDACTED
+    if previous in _HEADER_FLAGS:
+        return _redact_header_line(argument)
+    flag, equals, value = argument.partition("=")
+    if equals and flag in _USER_FLAGS:
+        return f"{flag}={REDACTED}"
+    if equals and flag in _HEADER_FLAGS:
+        return f"{flag}={_redact_header_line(value)}"
+    if argument.startswith("-H") and len(argument) > 2:
+        return f"-H{_redact_header_line(argument[2:])}"
+    return redact_url(argument)
+
+
+def _redact_header_line(line: str) -> str:
+    name, colon, _ = line.partition(":")
+    secret = colon and name.strip().lower() in SECRET_HEADERS
+    return f"{name}: {REDACTED}" if secret else line

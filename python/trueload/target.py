@@ -1,0 +1,190 @@
+"""What a URL means: where to connect, what to ask for, which Host to name.
+
+How: ``parse_url`` is strict and pure; whatever it accepts can be sent as it stands, so that nothing
+in a URL can add a header or a request of its own. ``resolve`` asks the system for the addresses in
+bounded time. Must not know plans or trials.
+"""
+
+from __future__ import annotations
+
+import base64
+import ipaddress
+import re
+import socket
+import threading
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import quote, unquote_to_bytes
+
+from trueload.errors import UserError
+
+RESOLVE_S = 5.0
+_EXAMPLE = "write it as http://HOST[:PORT]/PATH, for example http://127.0.0.1:8080/"
+
+_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://", re.ASCII)
+_LABEL = re.compile(r"(?!-)[A-Za-z0-9_-]{1,63}(?<!-)", re.ASCII)
+_PERCENT = re.compile(r"%(?![0-9A-Fa-f]{2})")
+_PATH_SAFE = "/?:@!$&'()*+,;=-._~%[]{}|\\^`\"<>"
+
+
+@dataclass(frozen=True)
+class Target:
+    """A parsed URL. ``host`` is a name (IDNA) or an address without brackets; ``path`` is the
+    request target; ``credentials`` the value of an Authorization header, or None."""
+
+    url: str
+    host: str
+    port: int
+    path: str
+    credentials: str | None
+
+    @property
+    def authority(self) -> str:
+        """What the Host header says: brackets around IPv6 (without a zone), no default port."""
+        host = self.host.partition("%")[0]
+        shown = f"[{host}]" if ":" in host else host
+        return shown if self.port == 80 else f"{shown}:{self.port}"
+
+
+def parse_url(url: str) -> Target:
+    """Read a URL. Raises ``UserError`` that names what is wrong with it."""
+    _refuse_odd_characters(url)
+    match = _SCHEME.match(url)
+    if match is None:
+        raise UserError(f"'{url}' has no scheme", _hint_for_scheme(url))
+    scheme = match[1].lower()
+    if scheme == "https":
+        raise UserError(
+            "https:// is not supported yet", "measure the plain http:// side, without TLS"
+        )
+    if scheme != "http":
+        raise UserError(f"'{scheme}://' cannot be loaded with `trueload http`", _EXAMPLE)
+    rest = url[match.end() :].partition("#")[0]
+    end = min((rest.index(c) for c in "/?" if c in rest), default=len(rest))
+    authority, path = rest[:end], rest[end:]
+    user_info, at, host_port = authority.rpartition("@")
+    host, port = _split_host_port(host_port, url)
+    return Target(
+        url=url,
+        host=host,
+        port=port,
+        path=_request_target(path),
+        credentials=basic_credentials(unquote_to_bytes(user_info)) if at else None,
+    )
+
+
+def basic_credentials(user_info: bytes) -> str:
+    """``name:password`` as the value of an Authorization header (RFC 7617)."""
+    pair = user_info if b":" in user_info else user_info + b":"
+    return "Basic " + base64.b64encode(pair).decode()
+
+
+def resolve(host: str, port: int, timeout_s: float = RESOLVE_S) -> tuple[str, ...]:
+    """Addresses of a host as ``IP:PORT`` or ``[IPv6]:PORT``, in the system's order; none when there
+    is no such name, or no answer in time."""
+    literal = _literal(host)
+    if literal is not None and "%" not in host:
+        return (_with_port(host, port),)
+    answers: list[tuple[str, ...]] = []
+
+    def ask() -> None:
+        try:
+            found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        except (OSError, UnicodeError):
+            return
+        answers.append(tuple(dict.fromkeys(_from_system(at) for *_, at in found)))
+
+    # getaddrinfo cannot be cancelled: a thread that hangs in it is left behind, and dies with us.
+    asking = threading.Thread(target=ask, name="resolve", daemon=True)
+    asking.start()
+    asking.join(timeout_s)
+    return answers[0] if answers else ()
+
+
+def _refuse_odd_characters(url: str) -> None:
+    for position, character in enumerate(url, start=1):
+        if character.isspace() or not character.isprintable():
+            name = "a space" if character == " " else f"the character U+{ord(character):04X}"
+            raise UserError(
+                f"the URL has {name} at position {position}", "write it percent-encoded, as %20"
+            )
+    if not url:
+        raise UserError("the URL is empty", _EXAMPLE)
+
+
+def _hint_for_scheme(url: str) -> str:
+    return f"write http://{url}" if url[:1].isalnum() or url[:1] == "[" else _EXAMPLE
+
+
+def _split_host_port(host_port: str, url: str) -> tuple[str, int]:
+    if host_port.startswith("["):
+        host, bracket, rest = host_port[1:].partition("]")
+        if not bracket or _ipv6(host) is None:
+            raise UserError(f"'{url}' has no IPv6 address in its brackets", "write http://[::1]/")
+        host = host.replace("%25", "%", 1)
+    else:
+        host, colon, port = host_port.partition(":")
+        rest = colon + port
+        if not host:
+            raise UserError(f"'{url}' has no host", _EXAMPLE)
+        if ":" in port:
+            raise UserError(
+                f"'{host_port}' has more than one colon", "write IPv6 in brackets: http://[::1]:80/"
+            )
+        host = _host_name(host)
+    if rest and not rest.startswith(":"):
+        raise UserError(f"'{rest}' follows the address in '{url}'", "write http://[::1]:8080/")
+    return host, _port(rest[1:]) if len(rest) > 1 else 80
+
+
+def _port(text: str) -> int:
+    if not (text.isascii() and text.isdigit()) or not 1 <= int(text[:10]) <= 65535:
+        raise UserError(f"port '{text}' is not a port", "ports are numbers from 1 to 65535")
+    return int(text)
+
+
+def _host_name(host: str) -> str:
+    """A name as DNS has it (IDNA 2008 for the rest of the world's letters), or an IPv4 address."""
+    name = host
+    if not host.isascii():
+        import idna
+
+        try:
+            name = idna.encode(host, uts46=True).decode()
+        except (idna.IDNAError, UnicodeError) as error:
+            raise UserError(f"'{host}' is not a host name", f"{error}") from error
+    labels = name.removesuffix(".").split(".")
+    if len(name) > 253 or not all(_LABEL.fullmatch(label) for label in labels):
+        raise UserError(f"'{host}' is not a host name", _EXAMPLE)
+    if labels[-1].isdigit() and _literal(name) is None:
+        raise UserError(f"'{host}' is not an IPv4 address", "four numbers from 0 to 255 are")
+    return name
+
+
+def _request_target(path: str) -> str:
+    """Path and query as sent: other letters percent-encoded as UTF-8, all else left alone."""
+    target = path if path.startswith("/") else f"/{path}"
+    return quote(target, safe=_PATH_SAFE)
+
+
+def _literal(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
+    try:
+        return ipaddress.ip_address(host)
+    except ValueError:
+        return None
+
+
+def _ipv6(host: str) -> ipaddress.IPv6Address | None:
+    found = _literal(host.replace("%25", "%", 1))
+    return found if isinstance(found, ipaddress.IPv6Address) else None
+
+
+def _from_system(at: tuple[Any, ...]) -> str:
+    """An address as getaddrinfo gives it: IPv6 has four parts, the last the number of the zone."""
+    address = str(at[0]).partition("%")[0]
+    zone = f"%{at[3]}" if len(at) == 4 and at[3] else ""
+    return _with_port(address + zone, at[1])
+
+
+def _with_port(address: str, port: int) -> str:
+    return f"[{address}]:{port}" if ":" in address else f"{address}:{port}"
