@@ -5,10 +5,11 @@
 //!
 //! What it must not know: the head that came before, beyond how it frames the body.
 
-use super::fields::{Fields, expect_lf, is_text, is_token, not_text};
+use super::fields::{Fields, expect_lf, not_text};
 use super::head::Framed;
 use super::limits::ParseError::{self, Framing};
 use super::limits::{Limits, Scan, scan_within};
+use super::text::{is_text, is_token};
 
 const BAD_SIZE: ParseError = Framing("the chunk size is not hexadecimal");
 const BAD_EXTENSION: ParseError = Framing("a malformed chunk extension");

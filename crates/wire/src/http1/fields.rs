@@ -3,11 +3,14 @@
 //! How it works: an automaton over lines. It skips over names and values in one stride and keeps what frames the body
 //! or the connection: Content-Length, Transfer-Encoding, Connection, Expect and the number of Host lines. Only a name
 //! or a list element that is cut by the end of a read is copied, and of it no more than the longest word looked for.
+//! Lines that are whole and plain are taken by a shortcut; whatever it does not take is left to the automaton, which
+//! alone says what is refused and why.
 //!
 //! What it must not know: which start line came before, and what the facts mean together (`head` decides).
 
 use super::limits::ParseError::{Framing, Limit};
 use super::limits::{ParseError, Scan};
+use super::text::{is_named, is_text, is_token, text_end, token_end};
 
 const CONTROL: ParseError = Framing("a control character in a line");
 const BARE_CR: ParseError = Framing("a CR without LF");
@@ -105,6 +108,14 @@ impl Fields {
     /// that frame a message there, so none is heard.
     pub(crate) fn scan(&mut self, bytes: &[u8], line_cap: usize, trailers: bool) -> Scan {
         let mut at = 0;
+        if self.step == Step::LineStart {
+            while let Some(end) = self.plain_line(bytes, at, line_cap, trailers) {
+                at = end;
+            }
+            if bytes.get(at..at + 2) == Some(b"\r\n") {
+                return Ok(Some(at + 2));
+            }
+        }
         while at < bytes.len() {
             match self.step {
                 Step::LineStart => at = self.line_start(bytes, at, line_cap)?,
@@ -137,6 +148,66 @@ impl Fields {
             }
         }
         Ok(None)
+    }
+
+    /// Takes a line that is whole, legal and of the most usual form, and returns where it ends; else nothing changes.
+    #[inline]
+    fn plain_line(
+        &mut self,
+        bytes: &[u8],
+        from: usize,
+        cap: usize,
+        trailers: bool,
+    ) -> Option<usize> {
+        let colon = token_end(bytes, from);
+        let cr = text_end(bytes, colon.min(bytes.len()));
+        let name = bytes.get(from..colon)?;
+        let value = bytes.get(colon + 1..cr)?;
+        let plain = bytes[colon] == b':' && bytes.get(cr..cr + 2) == Some(b"\r\n");
+        if !plain || name.is_empty() || self.lines as usize >= cap {
+            return None;
+        }
+        if !trailers
+            && matches!(
+                name[0],
+                b'c' | b'C' | b't' | b'T' | b'h' | b'H' | b'e' | b'E'
+            )
+        {
+            self.plain_field(name, value.strip_prefix(b" ").unwrap_or(value))?;
+        }
+        self.lines += 1;
+        Some(cr + 2)
+    }
+
+    /// Keeps what a plain field says; `None`: it is none of the forms known here, and nothing changed.
+    fn plain_field(&mut self, name: &[u8], value: &[u8]) -> Option<()> {
+        let facts = &mut self.facts;
+        match name.len() {
+            14 if is_named(name, b"Content-Length") => {
+                // Nineteen digits cannot overflow.
+                let plain = matches!(value.len(), 1..=19) && value.iter().all(u8::is_ascii_digit);
+                if !plain || facts.length.is_some() {
+                    return None;
+                }
+                let digits = value.iter().map(|digit| u64::from(digit - b'0'));
+                facts.length = Some(digits.fold(0, |length, digit| length * 10 + digit));
+            }
+            10 if is_named(name, b"Connection") => match value {
+                b"keep-alive" => facts.keep_alive = true,
+                b"close" => facts.close = true,
+                _ => return None,
+            },
+            17 if is_named(name, b"Transfer-Encoding") => {
+                if facts.chunked || value != b"chunked" {
+                    return None;
+                }
+                facts.chunked = true;
+            }
+            4 if is_named(name, b"Host") => facts.hosts = (facts.hosts + 1).min(2),
+            6 if is_named(name, b"Expect") => return None,
+            _ => {}
+        }
+        Some(())
     }
 
     fn line_start(&mut self, bytes: &[u8], at: usize, cap: usize) -> Result<usize, ParseError> {
@@ -289,66 +360,4 @@ pub(crate) fn not_text(byte: u8) -> ParseError {
 /// The LF that is due after a CR.
 pub(crate) fn expect_lf(byte: u8) -> Result<(), ParseError> {
     if byte == b'\n' { Ok(()) } else { Err(BARE_CR) }
-}
-
-/// HTAB, SP, VCHAR or obs-text: what may stand in a value or a reason (RFC 9110 §5.5, RFC 9112 §4).
-pub(crate) fn is_text(byte: u8) -> bool {
-    byte == b'\t' || (byte >= b' ' && byte != 0x7f)
-}
-
-/// tchar of RFC 9110 §5.6.2.
-pub(crate) fn is_token(byte: u8) -> bool {
-    TOKEN[usize::from(byte)]
-}
-
-static TOKEN: [bool; 256] = {
-    let mut table = [false; 256];
-    let mut byte = 0;
-    while byte < 128 {
-        let b = byte as u8;
-        table[byte] = b.is_ascii_alphanumeric()
-            || matches!(b, b'!' | b'#' | b'$' | b'%' | b'&' | b'\'' | b'*')
-            || matches!(b, b'+' | b'-' | b'.' | b'^' | b'_' | b'`' | b'|' | b'~');
-        byte += 1;
-    }
-    table
-};
-
-/// Where the run of token characters that begins at `from` ends.
-pub(crate) fn token_end(bytes: &[u8], from: usize) -> usize {
-    let rest = &bytes[from..];
-    from + rest
-        .iter()
-        .position(|&byte| !is_token(byte))
-        .unwrap_or(rest.len())
-}
-
-/// Where the run of text that begins at `from` ends, eight bytes a step.
-pub(crate) fn text_end(bytes: &[u8], from: usize) -> usize {
-    let mut at = from;
-    while let Some(eight) = bytes[at..].first_chunk::<8>() {
-        let odd = controls(u64::from_le_bytes(*eight));
-        at += odd.trailing_zeros() as usize / 8;
-        if odd != 0 {
-            if bytes[at] != b'\t' {
-                return at;
-            }
-            at += 1;
-        }
-    }
-    let rest = &bytes[at..];
-    at + rest
-        .iter()
-        .position(|&byte| !is_text(byte))
-        .unwrap_or(rest.len())
-}
-
-/// The high bit of the lowest byte that is below SP or DEL; those above it may be marked wrongly.
-fn controls(eight: u64) -> u64 {
-    const ONES: u64 = 0x0101_0101_0101_0101;
-    const HIGHS: u64 = ONES * 0x80;
-    let below_space = eight.wrapping_sub(ONES * 0x20) & !eight;
-    let del = eight ^ (ONES * 0x7f);
-    let is_del = del.wrapping_sub(ONES) & !del;
-    (below_space | is_del) & HIGHS
 }

@@ -21,5 +21,6 @@ pub mod response;
 mod body;
 mod fields;
 mod head;
+mod text;
 
 pub use limits::{Limits, ParseError};

@@ -6,11 +6,12 @@
 //! What it must not know: which targets exist, and what is answered.
 
 use super::body::Body;
-use super::fields::{Fields, expect_lf, is_token, token_end};
+use super::fields::{Fields, expect_lf};
 use super::head::{keeps_alive, request_body};
 use super::limits::ParseError::Framing;
 pub use super::limits::{Limits, ParseError};
 use super::limits::{Scan, scan_within};
+use super::text::{is_token, token_end};
 
 const BAD_METHOD: ParseError = Framing("the request line does not begin with a method and a space");
 const BAD_TARGET: ParseError = Framing("an invalid character in the request target");

@@ -6,11 +6,12 @@
 //! What it must not know: which requests are outstanding, and whether a status is welcome.
 
 use super::body::Body;
-use super::fields::{Fields, expect_lf, not_text, text_end};
+use super::fields::{Fields, expect_lf, not_text};
 use super::head::{keeps_alive, response_body};
 use super::limits::ParseError::{Framing, Limit};
 pub use super::limits::{Limits, ParseError};
 use super::limits::{Scan, scan_within};
+use super::text::text_end;
 
 const BAD_VERSION: ParseError = Framing("the status line does not begin with HTTP/1.0 or HTTP/1.1");
 const BAD_STATUS: ParseError = Framing("the status code is not a number from 100 to 599");
@@ -217,7 +218,7 @@ struct StatusLine {
 
 impl StatusLine {
     fn scan(&mut self, bytes: &[u8], informational: bool) -> Scan {
-        let mut at = 0;
+        let mut at = self.plain_start(bytes);
         while at < bytes.len() {
             if self.at == REASON_AT {
                 at = text_end(bytes, at);
@@ -238,6 +239,38 @@ impl StatusLine {
             at += 1;
         }
         Ok(None)
+    }
+
+    /// Takes what stands before the reason of a final response at once, if it is all there; else nothing.
+    fn plain_start(&mut self, bytes: &[u8]) -> usize {
+        let Some(start) = bytes.first_chunk::<13>().filter(|_| self.at == 0) else {
+            return 0;
+        };
+        let [
+            b'H',
+            b'T',
+            b'T',
+            b'P',
+            b'/',
+            b'1',
+            b'.',
+            minor @ (b'0' | b'1'),
+            b' ',
+            digits @ ..,
+            b' ',
+        ] = start
+        else {
+            return 0;
+        };
+        let [b'2'..=b'5', b'0'..=b'9', b'0'..=b'9'] = digits else {
+            return 0;
+        };
+        self.http10 = *minor == b'0';
+        self.status = digits
+            .iter()
+            .fold(0, |all, digit| all * 10 + u16::from(digit - b'0'));
+        self.at = REASON_AT;
+        start.len()
     }
 
     fn byte(&mut self, byte: u8, informational: bool) -> Result<(), ParseError> {
