@@ -15,7 +15,7 @@ import ipaddress
 import os
 import sys
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -307,7 +307,16 @@ def listening_inodes(host: str, port: int) -> set[int]:
     for IPv4 too: whether it takes IPv4 cannot be seen from outside.
     """
     wanted = _hex_addresses(host)
-    inodes = set()
+    return {inode for address, there, inode in _listening() if there == port and address in wanted}
+
+
+def read_listeners() -> list[tuple[str, int, int]]:
+    """Every listening TCP socket: address, port, inode."""
+    return [(_address(spelling), port, inode) for spelling, port, inode in _listening()]
+
+
+def _listening() -> Iterator[tuple[str, int, int]]:
+    """(address as the kernel prints it, port, inode)."""
     for table in ("tcp", "tcp6"):
         try:
             lines = (PROC / "net" / table).read_text().splitlines()[1:]
@@ -315,10 +324,15 @@ def listening_inodes(host: str, port: int) -> set[int]:
             continue
         for line in lines:
             fields = line.split()
-            address, _, hex_port = fields[1].partition(":")
-            if fields[3] == LISTEN_STATE and int(hex_port, 16) == port and address in wanted:
-                inodes.add(int(fields[9]))
-    return inodes
+            if fields[3] == LISTEN_STATE:
+                address, _, hex_port = fields[1].partition(":")
+                yield address, int(hex_port, 16), int(fields[9])
+
+
+def _address(spelling: str) -> str:
+    words = (spelling[i : i + 8] for i in range(0, len(spelling), 8))
+    packed = b"".join(int(word, 16).to_bytes(4, sys.byteorder) for word in words)
+    return str(ipaddress.ip_address(packed))
 
 
 def _hex_addresses(host: str) -> set[str]:

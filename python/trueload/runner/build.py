@@ -124,9 +124,11 @@ def in_use(built: Build) -> Iterator[None]:
     home = built.folder.parent
     with _lock(home, fcntl.LOCK_SH, time.monotonic() + 60, lambda: False):
         yield
-    with contextlib.suppress(OSError, BuildError):
-        with _lock(home, fcntl.LOCK_EX, time.monotonic(), lambda: False):
-            _remove_strays(home)
+    with (
+        contextlib.suppress(OSError, BuildError),
+        _lock(home, fcntl.LOCK_EX, time.monotonic(), lambda: False),
+    ):
+        _remove_strays(home)
 
 
 def _copy(subject: Subject, tree: Path) -> None:

@@ -58,10 +58,8 @@ class Log:
             self.tail = self.tail[over:]
 
     def write(self, data: bytes) -> None:
-        try:
+        with contextlib.suppress(OSError):  # a full disk must not end the subject
             os.write(self.file, data)
-        except OSError:
-            pass  # a full disk must not end the subject
 
     def close(self) -> None:
         if self.dropped:
@@ -92,10 +90,8 @@ def descendants(root: int) -> set[int]:
 
 
 def say(**line: Any) -> None:
-    try:
+    with contextlib.suppress(OSError):  # the runner has gone; its end of stdin tells us
         os.write(1, json.dumps(line).encode() + b"\n")
-    except OSError:
-        pass  # the runner has gone; its end of stdin tells us
 
 
 def start(child: dict[str, Any], orders: dict[str, Any], output: int) -> int:
@@ -256,7 +252,8 @@ def main() -> None:
     for number in (signal.SIGINT, signal.SIGHUP, signal.SIGTERM, signal.SIGPIPE):
         signal.signal(number, signal.SIG_IGN)
     # Unbuffered, so that what comes after the orders is still in the pipe for the selector.
-    line = open(0, "rb", buffering=0, closefd=False).readline()
+    with open(0, "rb", buffering=0, closefd=False) as orders:
+        line = orders.readline()
     Keeper(json.loads(line)).run()
 
 

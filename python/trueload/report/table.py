@@ -1,0 +1,283 @@
+"""Tables of a suite: the published columns, then ours, as text, CSV or Markdown.
+
+How: each load becomes a grid of strings once; the writers only lay it out. A terminal
+that is too narrow gets the grid in two parts, each with the names; a pipe gets it whole.
+Text that a manifest or a peer has chosen loses its control characters here, and in CSV
+what a spreadsheet would run as a formula.
+
+Must not know: how the figures came about.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import unicodedata
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from rich.cells import cell_len
+
+from trueload.suite.summary import Figures, LoadTable, Summary
+
+# Exactly the published columns, in their order; times in ms.
+PUBLISHED = (
+    "Language", "Framework", "Category", "Name", "Res[B]", "Req", "Err", "RPS", "BPS",
+    "min", "25%", "50%", "75%", "99%", "max",
+)  # fmt: skip
+OURS = ("rank", "interval", "CPU", "memory", "verdict")
+# What a CSV line must say for itself, because it has no title above it.
+OF_LOAD = ("connections", "pipeline", "cores", "figures", "why")
+NAME_COLUMNS = 4
+# Where a grid that is too wide for the terminal is cut: before the times.
+CUT = PUBLISHED.index("min")
+LEFT_ALIGNED = frozenset({"Language", "Framework", "Category", "Name", "verdict", "interval"})
+
+
+def plain(text: str) -> str:
+    """One line without control characters, so that it is safe on a terminal."""
+    shown = "".join(" " if c in "\t\n\r" else c for c in text if c in "\t\n\r" or _is_harmless(c))
+    return " ".join(shown.split())
+
+
+def _is_harmless(character: str) -> bool:
+    # Cc and Cf are control and format characters (escape, bidi), Zl and Zp line separators,
+    # Cs lone surrogates.
+    return unicodedata.category(character) not in ("Cc", "Cf", "Cs", "Zl", "Zp")
+
+
+def csv_text(text: str) -> str:
+    """A cell that no spreadsheet takes for a formula (OWASP, CSV injection)."""
+    shown = plain(text)
+    return f"'{shown}" if shown[:1] in ("=", "+", "-", "@") else shown
+
+
+@dataclass(frozen=True)
+class Grid:
+    """A header and rows of strings, all of the same length."""
+
+    header: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+
+
+def published_cells(summary: Summary, figures: Figures | None) -> tuple[str, ...]:
+    """One row under the published columns."""
+    subject = summary.cell.subject
+    names = (subject.language, subject.framework, subject.category, subject.variant)
+    if figures is None:
+        return (*(plain(name) for name in names), *[""] * (len(PUBLISHED) - NAME_COLUMNS))
+    times = (
+        figures.min_ms, figures.p25_ms, figures.p50_ms, figures.p75_ms, figures.p99_ms,
+        figures.max_ms,
+    )  # fmt: skip
+    return (
+        *(plain(name) for name in names),
+        _whole(figures.response_bytes),
+        _whole(figures.requests),
+        _whole(figures.errors),
+        _whole(figures.ok_per_s),
+        _whole(figures.bytes_per_s),
+        *("" if ms is None else f"{ms:.3f}" for ms in times),
+    )
+
+
+def our_cells(summary: Summary) -> tuple[str, ...]:
+    """Rank, interval, CPU, memory and verdict of one row."""
+    figures, interval = summary.figures, summary.interval
+    within = ""
+    if interval is not None:
+        label = " (range)" if interval.kind == "range" else ""
+        within = f"{interval.low:.0f}-{interval.high:.0f}{label}"
+    cpu = figures.cpu_share if figures is not None else None
+    peak = figures.peak_rss_bytes if figures is not None else None
+    return (
+        "" if summary.rank is None else str(summary.rank),
+        within,
+        "" if cpu is None else f"{cpu * 100:.0f}%",
+        "" if peak is None else f"{peak / 1024 / 1024:.1f}MiB",
+        summary.verdict or summary.outcome,
+    )
+
+
+def _whole(value: float | None) -> str:
+    return "" if value is None else f"{value:.0f}"
+
+
+def grid(summaries: Sequence[Summary]) -> Grid:
+    """The published columns and ours."""
+    rows = tuple((*published_cells(s, s.figures), *our_cells(s)) for s in summaries)
+    return Grid((*PUBLISHED, *OURS), rows)
+
+
+def best_grid(table: LoadTable) -> Grid:
+    """The best repetition of each ranked row, sorted by RPS: as published tables have it."""
+    rows = sorted(table.ranked, key=lambda s: -((s.best and s.best.ok_per_s) or 0.0))
+    return Grid(PUBLISHED, tuple(published_cells(s, s.best) for s in rows))
+
+
+def text(tables: Iterable[LoadTable], *, width: int | None, published: bool) -> str:
+    """All tables for people. `width` is the terminal's columns; None keeps rows whole."""
+    return "\n\n".join(_text_of_load(t, width, published) for t in tables) + "\n"
+
+
+def _text_of_load(table: LoadTable, width: int | None, published: bool) -> str:
+    parts = [table.load.title, ""]
+    if table.ranked:
+        parts.append(_laid_out(grid(table.ranked), width))
+    else:
+        parts.append("No row can be ranked.")
+    if published and table.ranked:
+        parts += ["", "As published tables have it, the best repetition of each:", ""]
+        parts.append(_laid_out(best_grid(table), width))
+    for title, summaries in _apart(table):
+        parts += ["", title]
+        if any(s.figures is not None for s in summaries):
+            parts.append(_laid_out(grid(summaries), width))
+        parts += [f"  {_full_name(s)}: {plain(s.why) or 'no reason given'}" for s in summaries]
+    notes = [s for s in table.ranked if s.why]
+    if notes:
+        parts += ["", "Suspect:"]
+        parts += [f"  {_full_name(s)}: {plain(s.why)}" for s in notes]
+    if table.ranked:
+        parts += ["", _legend(table.ranked)]
+    return "\n".join(parts)
+
+
+def _apart(table: LoadTable) -> list[tuple[str, tuple[Summary, ...]]]:
+    """What is not ranked, under the reason for it."""
+    skipped = tuple(s for s in table.unmeasured if s.outcome == "skipped")
+    failed = tuple(s for s in table.unmeasured if s.outcome == "failed")
+    groups = [
+        ("Invalid, not ranked:", table.invalid),
+        ("Traps, measured to show what a check catches, never ranked:", table.traps),
+        ("Failed:", failed),
+        ("Skipped:", skipped),
+    ]
+    return [(title, summaries) for title, summaries in groups if summaries]
+
+
+def _full_name(summary: Summary) -> str:
+    return plain(summary.cell.subject.name)
+
+
+def _legend(ranked: Sequence[Summary]) -> str:
+    """What the figures are, in one line."""
+    kinds = {s.interval.kind for s in ranked if s.interval is not None}
+    counts = sorted({s.counted for s in ranked})
+    times = str(counts[0]) if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
+    plural = "" if counts == [1] else "s"
+    meaning = (
+        f"interval: the range of RPS over {times} repetition{plural}"
+        if kinds == {"range"}
+        else f"interval: of the median RPS over {times} repetition{plural}, 95 % by bootstrap"
+        + (", or the range where it says so" if "range" in kinds else "")
+    )
+    return (
+        f"RPS, BPS and percentiles are medians of {times} repetition{plural}, Req and Err sums, "
+        f"min and max extremes; times in ms.\n{meaning}. "
+        "rank: 1 + rows whose interval lies wholly above."
+    )
+
+
+def _laid_out(whole: Grid, width: int | None) -> str:
+    if width is None or _text_width(whole) <= width:
+        return _aligned(whole)
+    # Our columns follow the times; each part begins with the names, and ours with the rank.
+    head, tail = range(CUT), (*range(NAME_COLUMNS), *range(CUT, len(whole.header)))
+    narrow_tail = [i for i in tail if whole.header[i] not in ("Language", "Category")]
+    return "\n\n".join(_aligned(_columns(whole, part)) for part in (head, narrow_tail))
+
+
+def _columns(whole: Grid, wanted: Iterable[int]) -> Grid:
+    """Some columns; a names column that is empty throughout is left out."""
+    indexes = list(wanted)
+    return Grid(
+        tuple(whole.header[i] for i in indexes),
+        tuple(tuple(row[i] for i in indexes) for row in whole.rows),
+    )
+
+
+def _widths(whole: Grid) -> list[int]:
+    lines = (whole.header, *whole.rows)
+    return [max(cell_len(line[i]) for line in lines) for i in range(len(whole.header))]
+
+
+def _text_width(whole: Grid) -> int:
+    return sum(_widths(whole)) + 2 * (len(whole.header) - 1)
+
+
+def _aligned(whole: Grid) -> str:
+    widths = _widths(whole)
+    lines = []
+    for line in (whole.header, *whole.rows):
+        cells = [
+            _padded(cell, width, name in LEFT_ALIGNED)
+            for cell, width, name in zip(line, widths, whole.header, strict=True)
+        ]
+        lines.append("  ".join(cells).rstrip())
+    return "\n".join(lines)
+
+
+def _padded(cell: str, width: int, left: bool) -> str:
+    blanks = " " * (width - cell_len(cell))
+    return cell + blanks if left else blanks + cell
+
+
+def markdown(tables: Iterable[LoadTable], *, published: bool) -> str:
+    """The same as Markdown tables."""
+    parts: list[str] = []
+    for table in tables:
+        parts += [f"### {table.load.title}", ""]
+        parts.append(_markdown_grid(grid(table.ranked)))
+        if published and table.ranked:
+            parts += ["", "The best repetition of each:", "", _markdown_grid(best_grid(table))]
+        for title, summaries in _apart(table):
+            parts += ["", f"**{title}**", ""]
+            parts += [f"- {_escaped(_full_name(s))}: {_escaped(plain(s.why))}" for s in summaries]
+        if table.ranked:
+            parts += ["", _legend(table.ranked)]
+        parts.append("")
+    return "\n".join(parts)
+
+
+def _markdown_grid(whole: Grid) -> str:
+    rule = ["---" if name in LEFT_ALIGNED else "---:" for name in whole.header]
+    lines = [whole.header, tuple(rule)]
+    lines += [tuple(_escaped(cell) for cell in row) for row in whole.rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def _escaped(cell: str) -> str:
+    """No cell ends its column or becomes HTML."""
+    for character, entity in (("&", "&amp;"), ("<", "&lt;"), (">", "&gt;"), ("|", "\\|")):
+        cell = cell.replace(character, entity)
+    return cell
+
+
+def csv_lines(tables: Iterable[LoadTable], *, published: bool) -> str:
+    """One CSV for all loads; with `published` the best repetitions follow as rows of their
+    own, told apart by the column `figures`."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow((*PUBLISHED, *OURS, *OF_LOAD))
+    for table in tables:
+        everything = (*table.ranked, *table.invalid, *table.traps, *table.unmeasured)
+        for summary in everything:
+            writer.writerow(_csv_row(table, summary, summary.figures, "median"))
+        for summary in table.ranked if published else ():
+            writer.writerow(_csv_row(table, summary, summary.best, "best"))
+    return out.getvalue()
+
+
+def _csv_row(table: LoadTable, summary: Summary, figures: Figures | None, which: str) -> list[str]:
+    load = table.load
+    cells = [
+        *published_cells(summary, figures),
+        *our_cells(summary),
+        str(load.connections),
+        str(load.pipeline),
+        load.cores,
+        which if figures is not None else "",
+        summary.why,
+    ]
+    return [csv_text(cell) for cell in cells]

@@ -1,0 +1,367 @@
+"""One trial of one subject: start it, see that it is ready and right, measure, stop.
+
+How: a straight line of steps, each of which can end the trial with a reason; whatever the
+end, the subject's whole process tree is gone when it is told. Measuring is a function
+that comes as an argument.
+
+Must not know: suites, the store, tables.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import random
+import resource
+import shutil
+import socket
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from trueload.accounting import (
+    ProcessTree,
+    all_pids,
+    listening_inodes,
+    read_listeners,
+    socket_owners,
+)
+from trueload.catalogue import cache_folder
+from trueload.contracts import Contract, Reply, asked_of
+from trueload.plan import Duration, Requests
+from trueload.record import Record
+from trueload.runner.build import Build, in_use
+from trueload.runner.cpus import Layout
+from trueload.runner.process import (
+    Orders,
+    Processes,
+    Program,
+    StartError,
+    subject_environment,
+    substitute,
+)
+from trueload.runner.verify import ask, verify
+from trueload.subjects import Subject
+from trueload.trial import Expect, Request, TrialSpec
+
+STOP_GRACE_S = 5.0
+READY_POLL_S = 0.005
+# Below the ports that the kernel gives to outgoing connections: one of those could take a
+# subject's port between its choice and its start.
+PORT_MIN = 15_000
+
+Measure = Callable[[TrialSpec], Record]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Setting:
+    """What all trials of a run share. `port` is None for a free one."""
+
+    contract: Contract
+    stop: Duration | Requests
+    warmup: Duration | Requests | None
+    timeout_ns: int
+    close: bool = False
+    threads: int = 1
+    files: int = 0
+    host: str = "127.0.0.1"
+    port: int | None = None
+
+
+@dataclass(frozen=True)
+class Load:
+    """Connections, and requests in flight on each."""
+
+    connections: int
+    pipeline: int
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A trial that left a record. `died` says how the subject ended before its time."""
+
+    record: Record
+    response_bytes: int
+    died: str | None
+    log_tail: str
+
+
+@dataclass(frozen=True)
+class Failed:
+    """A trial that could not be measured; the reason in one line. `again` if it may go
+    better the next time: a subject that cannot start is not tried again."""
+
+    reason: str
+    log_tail: str
+    again: bool = False
+
+
+class UnreadyError(Exception):
+    """Why a subject did not become ready; one line."""
+
+
+def run_subject(
+    subject: Subject,
+    built: Build,
+    load: Load,
+    layout: Layout,
+    setting: Setting,
+    measure: Measure,
+    *,
+    trueload_command: tuple[str, ...],
+    stopped: Callable[[], bool] = lambda: False,
+) -> Measured | Failed:
+    """One trial. Nothing of the subject is left when it returns or raises."""
+    port = setting.port if setting.port is not None else free_port(setting.host)
+    if taken := _foreign(setting.host, port, set()):
+        return Failed(f"port {port} is taken by {taken}; it was left alone", "")
+    with in_use(built), _scratch() as scratch:
+        orders = _orders(subject, built, layout, setting, port, scratch, trueload_command)
+        try:
+            with Processes(orders) as processes:
+                return _measure_started(
+                    subject, processes, load, layout, setting, port, measure, stopped
+                )
+        except StartError as error:
+            return Failed(f"it cannot be started: {error}", "")
+
+
+def _measure_started(
+    subject: Subject,
+    processes: Processes,
+    load: Load,
+    layout: Layout,
+    setting: Setting,
+    port: int,
+    measure: Measure,
+    stopped: Callable[[], bool],
+) -> Measured | Failed:
+    try:
+        sample = _become_ready(subject, processes, setting, port, stopped)
+        address = (setting.host, port)
+        category = subject.manifest.category
+        fault = verify(setting.contract, category, address, pipelined=load.pipeline > 1)
+        if fault is not None:
+            raise UnreadyError(f"it does not keep the contract: {fault}")
+    except UnreadyError as why:
+        processes.end(STOP_GRACE_S)
+        return Failed(str(why), processes.log_tail())
+    with _kept_off(layout), _open_files(setting.files):
+        record = measure(_spec(load, layout, setting, port, processes.tree))
+    died = _death(processes)
+    processes.end(STOP_GRACE_S)
+    tail = processes.log_tail() if died else ""
+    if died and record.counts.ok == 0:
+        return Failed(f"it ended before anything was measured: {died}", tail, again=True)
+    return Measured(record, sample.wire_bytes, died, tail)
+
+
+def _become_ready(
+    subject: Subject,
+    processes: Processes,
+    setting: Setting,
+    port: int,
+    stopped: Callable[[], bool],
+) -> Reply:
+    """Until it answers the contract's first exchange from its own listening socket."""
+    deadline_s = time.monotonic() + subject.manifest.ready_s
+    first = setting.contract.exchanges[0]
+    fault = ""
+    while time.monotonic() < deadline_s and not stopped():
+        if not processes.alive():
+            raise UnreadyError(f"it ended before it was ready: {_ends(processes)}")
+        inodes = listening_inodes(setting.host, port)
+        if inodes:
+            tree = processes.pids()
+            if taken := _foreign(setting.host, port, tree):
+                raise UnreadyError(f"port {port} is held by {taken}, which is not the subject's")
+            if len(inodes) >= len(processes.orders.programs):
+                answer = ask(first, (), (setting.host, port))
+                if answer.reply is not None and answer.fault is None:
+                    return answer.reply
+                fault = answer.fault or ""
+        processes.poll(READY_POLL_S)
+    if stopped():
+        raise UnreadyError("interrupted before it was ready")
+    raise UnreadyError(_why_unready(subject, processes, setting, port, fault))
+
+
+def _why_unready(
+    subject: Subject, processes: Processes, setting: Setting, port: int, fault: str
+) -> str:
+    within = f"within {subject.manifest.ready_s:g} s (ready_s)"
+    if fault:
+        exchange = setting.contract.exchanges[0]
+        return f"it did not answer {exchange.method} {exchange.path} rightly {within}: {fault}"
+    elsewhere = sorted(_listening_on(processes.pids()))
+    if elsewhere:
+        where = ", ".join(elsewhere[:3])
+        return f"it listens on {where} instead of {setting.host}:{port}"
+    return f"it did not listen on {setting.host}:{port} {within}"
+
+
+def _foreign(host: str, port: int, tree: set[int]) -> str | None:
+    """Who else listens there, for people; None if nobody does."""
+    inodes = listening_inodes(host, port)
+    for inode in inodes:
+        if tree and socket_owners({inode}, tree):
+            continue
+        owners = sorted(socket_owners({inode}, set(all_pids()) - tree))
+        if owners:
+            return f"process {owners[0]} ({_command_name(owners[0])})"
+        # The subject's own socket may have been closed, or handed on, between two looks.
+        if inode in listening_inodes(host, port) and not socket_owners({inode}):
+            return "a process that cannot be seen"
+    return None
+
+
+def _listening_on(pids: set[int]) -> set[str]:
+    return {
+        f"{address}:{port}"
+        for address, port, inode in read_listeners()
+        if socket_owners({inode}, pids)
+    }
+
+
+def _command_name(pid: int) -> str:
+    try:
+        name = Path(f"/proc/{pid}/comm").read_text(errors="replace").strip()
+    except OSError:
+        return "gone"
+    return "".join(c if c.isprintable() else "?" for c in name)
+
+
+def _death(processes: Processes) -> str | None:
+    """How the subject ended, if it did although nobody had asked it to."""
+    processes.poll(0)
+    if len(processes.started) > 1 and processes.exits:
+        return _ends(processes)
+    return None if processes.alive() else _ends(processes)
+
+
+def _ends(processes: Processes) -> str:
+    return ", ".join(dict.fromkeys(str(end) for end in processes.exits)) or "no exit code"
+
+
+def _spec(load: Load, layout: Layout, setting: Setting, port: int, tree: ProcessTree) -> TrialSpec:
+    first = asked_of(setting.contract, "micro", pipelined=False)[0]
+    request = setting.contract.load
+    return TrialSpec(
+        url=f"http://{setting.host}:{port}{request.path}",
+        addresses=(f"{setting.host}:{port}",),
+        request=Request(host=f"{setting.host}:{port}", path=request.path, method=request.method),
+        expect=Expect(
+            statuses=(first.status,),
+            body=first.body.encode() if first.body is not None else None,
+        ),
+        connections=load.connections,
+        pipeline=load.pipeline,
+        close=setting.close,
+        stop=setting.stop,
+        warmup=setting.warmup,
+        timeout_ns=setting.timeout_ns,
+        threads=setting.threads,
+        cpus=() if layout.shared else layout.engine,
+        server=tree,
+    )
+
+
+def _orders(
+    subject: Subject,
+    built: Build,
+    layout: Layout,
+    setting: Setting,
+    port: int,
+    scratch: Path,
+    trueload_command: tuple[str, ...],
+) -> Orders:
+    """What the keeper is to start: one program, or one on each CPU."""
+    manifest = subject.manifest
+    groups = [(cpu,) for cpu in layout.subject] if manifest.prefork else [layout.subject]
+
+    def values(cpus: tuple[int, ...]) -> dict[str, str]:
+        return {
+            "host": setting.host,
+            "port": str(port),
+            "cpus": str(len(cpus)),
+            "cpu_list": ",".join(str(cpu) for cpu in cpus),
+            "build": str(built.folder),
+        }
+
+    env = subject_environment({"TMPDIR": str(scratch)})
+    for name, value in manifest.env.items():
+        env[name] = substitute([value], values(layout.subject), ())[0]
+    return Orders(
+        programs=tuple(
+            Program(tuple(substitute(manifest.run, values(cpus), trueload_command)), cpus)
+            for cpus in groups
+        ),
+        cwd=built.folder,
+        env=env,
+        log=scratch / "log",
+        files=setting.files,
+        keeper_cpus=() if layout.shared else layout.engine,
+    )
+
+
+@contextlib.contextmanager
+def _scratch() -> Iterator[Path]:
+    """A folder for the log and for what the subject leaves about; gone afterwards."""
+    home = cache_folder() / "scratch"
+    home.mkdir(parents=True, exist_ok=True)
+    path = Path(tempfile.mkdtemp(dir=home))
+    try:
+        yield path
+    finally:
+        shutil.rmtree(path, ignore_errors=True)
+
+
+@contextlib.contextmanager
+def _kept_off(layout: Layout) -> Iterator[None]:
+    """Keeps this process, and so what it starts, off the subject's CPUs."""
+    before = os.sched_getaffinity(0)
+    ours = before - set(layout.subject)
+    if not layout.shared and ours:
+        os.sched_setaffinity(0, ours)
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, before)
+
+
+@contextlib.contextmanager
+def _open_files(files: int) -> Iterator[None]:
+    """The engine inherits our open-file limit: that of the suite, else all that we may."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = files or hard
+    if hard != resource.RLIM_INFINITY and (wanted == resource.RLIM_INFINITY or wanted > hard):
+        wanted = hard
+    resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+def free_port(host: str) -> int:
+    """A port that nobody listens on and that no outgoing connection will be given."""
+    top = _first_ephemeral_port() - 1
+    if top < PORT_MIN + 1000:
+        top = 65_535
+    for _ in range(1000):
+        port = random.randint(PORT_MIN, top)
+        with socket.socket() as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            with contextlib.suppress(OSError):
+                probe.bind((host, port))
+                return port
+    raise OSError("no free port")
+
+
+def _first_ephemeral_port() -> int:
+    try:
+        return int(Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()[0])
+    except (OSError, ValueError, IndexError):
+        return 32_768

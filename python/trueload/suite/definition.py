@@ -1,0 +1,116 @@
+"""A suite's file: which subjects, which contract, which loads, how often.
+
+How: one strict model; what is not known is refused with the file, the key and the known
+ones. Text becomes meaning here (durations, selects), once.
+
+Must not know: how a suite is run.
+"""
+
+from __future__ import annotations
+
+import difflib
+import tomllib
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, Field, ValidationError, model_validator
+
+from trueload.errors import UserError
+from trueload.plan import Model
+from trueload.subjects import Cores
+from trueload.units import parse_duration
+
+SUITE_BYTES_MAX = 64 * 1024
+
+Positive = Annotated[int, Field(gt=0)]
+
+
+def _duration(text: str) -> str:
+    parse_duration(text)
+    return text
+
+
+Span = Annotated[str, AfterValidator(_duration)]
+
+
+class Axes(Model):
+    """Loads: every combination of the values. `cores` is where the subject runs."""
+
+    connections: tuple[Positive, ...] = Field(default=(64,), min_length=1)
+    pipeline: tuple[Positive, ...] = Field(default=(1,), min_length=1)
+    cores: tuple[Cores, ...] = Field(default=("single",), min_length=1)
+
+
+class Suite(Model):
+    """A suite as written. `subjects` are SELECTs, none for all that have the contract;
+    `files` is the open-file limit of subject and engine, 0 for all that there are."""
+
+    about: str
+    contract: str
+    subjects: tuple[str, ...] = ()
+    variants: Literal["all", "default"] = "all"
+    loads: tuple[Axes, ...] = (Axes(),)
+    duration: Span | None = None
+    requests: Positive | None = None
+    warmup: Span | None = None
+    timeout: Span = "5s"
+    close: bool = False
+    threads: Positive = 1
+    repeat: Positive = 6
+    seed: int = 1
+    files: int = Field(default=0, ge=0)
+    published: str = ""
+    notes: tuple[str, ...] = ()
+
+    @model_validator(mode="after")
+    def _one_stop(self) -> Suite:
+        if (self.duration is None) == (self.requests is None):
+            raise ValueError("give either duration or requests")
+        return self
+
+
+def suite_names(folder: Path) -> list[str]:
+    """The suites of the catalogue."""
+    return sorted(path.stem for path in folder.glob("*.toml"))
+
+
+def find_suite(name: str, folder: Path) -> Path:
+    """The file of a suite: a NAME of the catalogue, or a FILE. Raises ``UserError``."""
+    if name.endswith(".toml") or "/" in name:
+        path = Path(name)
+        if not path.is_file():
+            raise UserError(f"there is no suite file {name}", "`trueload suite list` shows suites")
+        return path
+    known = suite_names(folder)
+    if name not in known:
+        near = difflib.get_close_matches(name, known, n=1)
+        hint = f"did you mean {near[0]}?" if near else f"suites are {', '.join(known)}"
+        raise UserError(f"no suite is called {name!r}", hint)
+    return folder / f"{name}.toml"
+
+
+def load_suite(path: Path) -> Suite:
+    """Raises ``UserError`` with one line that names the file and the place in it."""
+    hint = "correct the file"
+    try:
+        if path.stat().st_size > SUITE_BYTES_MAX:
+            raise UserError(f"{path} is larger than {SUITE_BYTES_MAX // 1024} KiB", hint)
+        data = tomllib.loads(path.read_bytes().decode("utf-8"))
+        return Suite.model_validate(data)
+    except tomllib.TOMLDecodeError as error:
+        raise UserError(f"{path} is not TOML: {error}", hint) from None
+    except UnicodeDecodeError as error:
+        raise UserError(f"{path} is not UTF-8: byte {error.start}", hint) from None
+    except RecursionError:
+        raise UserError(f"{path} is nested too deeply", hint) from None
+    except OSError as error:
+        raise UserError(f"{path} cannot be read: {error.strerror}", hint) from None
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        place = ".".join(str(part) for part in first["loc"])
+        if first["type"] == "extra_forbidden":
+            model = Axes if place.startswith("loads.") else Suite
+            known = ", ".join(model.model_fields)
+            raise UserError(f"{path}: {place!r} is not a key; keys are {known}", hint) from None
+        message = first["msg"].removeprefix("Value error, ")
+        raise UserError(f"{path}: {f'{place}: ' if place else ''}{message}", hint) from None

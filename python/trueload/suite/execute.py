@@ -1,0 +1,240 @@
+"""Runs a plan: builds first, then trial after trial, each a row in the store at once.
+
+How: what cannot be built or is not there is a row with its reason for each of its cells,
+and the others go ahead. A trial that is in the store already (`--resume`) is not done
+again. Every row is on disk before the next trial begins, so that whatever ends the run
+leaves what was measured.
+
+Must not know: tables, the command line.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from trueload.contracts import Contract
+from trueload.errors import UserError
+from trueload.runner import needs
+from trueload.runner.build import Build, BuildError, build
+from trueload.runner.cpus import Layout, Unfit, available_cpus, lay_out, physical_cores
+from trueload.runner.trials import Failed, Measure, Measured, run_subject
+from trueload.store import Row, Run, Store
+from trueload.subjects import Subject
+from trueload.suite.plan import Cell, SuitePlan, Trial, trial_count, trials
+
+Talk = Callable[[str], None]
+# A row for all repetitions of a cell: it was skipped, or given up.
+ALL_REPETITIONS = "r*"
+# Ends the key of a trial that the user interrupted.
+PARTIAL = " partial"
+
+
+@dataclass(frozen=True)
+class Events:
+    """What a run tells while it goes on. All are optional and must not raise."""
+
+    talk: Talk = lambda line: None
+    trial_starts: Callable[[Trial, int, int], None] = lambda trial, number, of: None
+    trial_ended: Callable[[Trial, Measured | Failed], None] = lambda trial, outcome: None
+
+
+@dataclass
+class Execution:
+    """One run of a plan. `subjects` by name; `stopped` says whether the user wants the end."""
+
+    plan: SuitePlan
+    contract: Contract
+    subjects: Mapping[str, Subject]
+    store: Store
+    run: Run
+    measure: Measure
+    trueload_command: tuple[str, ...]
+    stopped: Callable[[], bool] = lambda: False
+    events: Events = Events()
+    _done: set[str] = field(default_factory=set)
+    _builds: dict[str, Build] = field(default_factory=dict)
+    _given_up: dict[tuple[str, str, bool], str] = field(default_factory=dict)
+    _measured: set[str] = field(default_factory=set)
+
+    def execute(self) -> None:
+        """Everything of the plan that is not in the store yet. Ends early when stopped."""
+        for key, subject_name in done_trials(self.store, self.run):
+            self._done.add(key)
+            if subject_name is not None:
+                self._measured.add(subject_name)
+        for planned in self.plan.subjects:
+            if self.stopped():
+                return
+            if not all(self._is_done(cell) for cell in self._cells_of(planned.name)):
+                self._prepare(planned.name)
+        of = trial_count(self.plan)
+        for number, trial in enumerate(trials(self.plan), 1):
+            if self.stopped():
+                return
+            if trial.key not in self._done and self._all_key(trial.cell) not in self._done:
+                self.events.trial_starts(trial, number, of)
+                self._run_trial(trial)
+
+    def _prepare(self, name: str) -> None:
+        """Builds a subject, or writes a row with the reason for each of its cells."""
+        subject = self.subjects.get(name)
+        if subject is None:
+            self._drop(name, "skipped", "it is no longer in the catalogue")
+        elif reason := needs.missing(subject):
+            self._drop(name, "skipped", reason)
+        else:
+            self._build(subject)
+
+    def _build(self, subject: Subject) -> None:
+        try:
+            built = build(subject, trueload_command=self.trueload_command, stopped=self.stopped)
+        except BuildError as error:
+            if not self.stopped():
+                self._drop(subject.name, "failed", error.reason, error.log_tail)
+            return
+        except (OSError, UserError) as error:
+            self._drop(subject.name, "failed", f"it cannot be built: {error}")
+            return
+        self._builds[subject.name] = built
+        if not built.from_cache and subject.manifest.build:
+            self.events.talk(f"{subject.name}: built")
+
+    def _drop(
+        self, name: str, outcome: Literal["skipped", "failed"], reason: str, detail: str = ""
+    ) -> None:
+        self.events.talk(f"{name}: {outcome}: {reason}")
+        for cell in self._cells_of(name):
+            if not self._is_done(cell):
+                self._add_row(cell, ALL_REPETITIONS, outcome, reason, detail)
+
+    def _run_trial(self, trial: Trial) -> None:
+        cell = trial.cell
+        layout = self._layout(cell)
+        if isinstance(layout, str):
+            self._add_row(cell, ALL_REPETITIONS, "skipped", layout)
+            return
+        given_up = (cell.subject.name, cell.load.cores, cell.load.pipeline > 1)
+        if given_up in self._given_up:
+            reason = self._given_up[given_up]
+            self._add_row(cell, ALL_REPETITIONS, "failed", reason)
+            return
+        outcome = self._measure(trial, layout)
+        if outcome is None:
+            return
+        self.events.trial_ended(trial, outcome)
+        if isinstance(outcome, Measured):
+            self._add_record(trial, outcome)
+        elif outcome.again or cell.subject.name in self._measured:
+            number = f"r{trial.repetition}"
+            self._add_row(cell, number, "failed", outcome.reason, outcome.log_tail)
+        else:
+            self._given_up[given_up] = outcome.reason
+            self._add_row(cell, ALL_REPETITIONS, "failed", outcome.reason, outcome.log_tail)
+
+    def _measure(self, trial: Trial, layout: Layout) -> Measured | Failed | None:
+        """None if the user wanted the end before anything was measured."""
+        name = trial.cell.subject.name
+        try:
+            outcome = run_subject(
+                self.subjects[name],
+                self._builds[name],
+                trial.cell.load.load,
+                layout,
+                self.plan.setting(self.contract),
+                self.measure,
+                trueload_command=self.trueload_command,
+                stopped=self.stopped,
+            )
+        except BuildError as error:
+            return Failed(error.reason, error.log_tail, again=True)
+        return None if self.stopped() and isinstance(outcome, Failed) else outcome
+
+    def _layout(self, cell: Cell) -> Layout | str:
+        """Where both run, or why the cell is skipped."""
+        allowed = self.subjects[cell.subject.name].manifest.cores
+        if cell.load.cores not in allowed:
+            return f"it runs with --cores {' or '.join(allowed)} only"
+        layout = lay_out(
+            cell.load.cores,
+            available_cpus(),
+            physical_cores(),
+            self.plan.threads,
+            self.plan.share_cpus,
+        )
+        return layout.reason if isinstance(layout, Unfit) else layout
+
+    def _add_record(self, trial: Trial, outcome: Measured) -> None:
+        # What the user cut short is kept, and done again by --resume: its key is another.
+        cut_short = outcome.record.partial and self.stopped()
+        key = f"{trial.key}{PARTIAL}" if cut_short else trial.key
+        labels = self._labels(trial.cell, f"r{trial.repetition}")
+        labels["response_bytes"] = str(outcome.response_bytes)
+        if outcome.died:
+            labels["died"] = outcome.died
+        self.store.add_record(self.run, outcome.record, key=key, labels=labels)
+        self._done.add(key)
+        self._measured.add(trial.cell.subject.name)
+
+    def _add_row(
+        self,
+        cell: Cell,
+        repetition: str,
+        outcome: Literal["skipped", "failed"],
+        reason: str,
+        detail: str = "",
+    ) -> None:
+        key = f"{cell.key} {repetition}"
+        self.store.add_row(
+            self.run,
+            outcome,
+            reason,
+            key=key,
+            labels=self._labels(cell, repetition),
+            detail=detail or None,
+        )
+        self._done.add(key)
+
+    def _labels(self, cell: Cell, repetition: str) -> dict[str, str]:
+        subject, load = cell.subject, cell.load
+        return {
+            "subject": subject.name,
+            "language": subject.language,
+            "framework": subject.framework,
+            "category": subject.category,
+            "name": subject.variant,
+            "connections": str(load.connections),
+            "pipeline": str(load.pipeline),
+            "cores": load.cores,
+            "repetition": repetition,
+        }
+
+    def _cells_of(self, name: str) -> Iterator[Cell]:
+        for subject in self.plan.subjects:
+            if subject.name == name:
+                yield from (Cell(subject, load) for load in self.plan.loads)
+
+    def _is_done(self, cell: Cell) -> bool:
+        if self._all_key(cell) in self._done:
+            return True
+        repetitions = range(1, self.plan.repeat + 1)
+        return all(Trial(cell, number).key in self._done for number in repetitions)
+
+    def _all_key(self, cell: Cell) -> str:
+        return f"{cell.key} {ALL_REPETITIONS}"
+
+
+def done_trials(store: Store, run: Run) -> Iterator[tuple[str, str | None]]:
+    """Keys in the store, each with the subject's name if it was measured. What was skipped
+    or failed for all repetitions counts too; a damaged row does not, and is done again."""
+    for row in store.rows(run):
+        if isinstance(row, Row):
+            measured = row.outcome == "measured"
+            yield row.key, row.labels.get("subject") if measured else None
+
+
+def changed_subjects(plan: SuitePlan, now: Sequence[tuple[str, str]]) -> list[str]:
+    """Names of the plan's subjects whose digest is another now, or that have gone. Pure."""
+    digests = dict(now)
+    return [s.name for s in plan.subjects if digests.get(s.name) != s.digest]

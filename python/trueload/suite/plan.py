@@ -1,0 +1,280 @@
+"""What a suite run is to do, as a pure value that is saved with its rows.
+
+How: subjects x loads x repetitions. Each repetition goes once through all cells, in an
+order shuffled by the seed, so that what drifts on the machine (heat, neighbours) falls on
+all alike. The trials are generated, never held: a plan of 10,000 cells is two short lists.
+
+Must not know: how a trial is run.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from trueload.contracts import Contract
+from trueload.errors import UserError
+from trueload.plan import Duration, Model, Requests
+from trueload.runner.trials import Load, Setting
+from trueload.subjects import Cores, Subject
+from trueload.suite.definition import Axes, Suite
+from trueload.units import parse_duration
+
+NS_PER_S = 1_000_000_000
+# Start, verification, connect, drain and stop of one trial, as seen with small subjects.
+OVERHEAD_NS = 1_500_000_000
+
+
+class PlannedSubject(Model):
+    """A subject of the plan. `digest` stands for everything that its figures depend on."""
+
+    name: str
+    language: str
+    framework: str
+    variant: str
+    category: str
+    trap: bool
+    digest: str
+
+
+class PlannedLoad(Model):
+    """One load of the plan."""
+
+    connections: int
+    pipeline: int
+    cores: Cores
+
+    @property
+    def load(self) -> Load:
+        """What the runner needs of it."""
+        return Load(self.connections, self.pipeline)
+
+    @property
+    def title(self) -> str:
+        """For people: ``64 connections, pipelining 10, single core``."""
+        plural = "s" if self.connections > 1 else ""
+        pipelining = f", pipelining {self.pipeline}" if self.pipeline > 1 else ""
+        cores = "single core" if self.cores == "single" else "multi core"
+        return f"{self.connections} connection{plural}{pipelining}, {cores}"
+
+
+class SuitePlan(Model):
+    """The whole plan. Times in ns; `port` is None for a free one."""
+
+    suite: str
+    contract: str
+    subjects: tuple[PlannedSubject, ...]
+    loads: tuple[PlannedLoad, ...]
+    stop: Duration | Requests
+    warmup: Duration | Requests | None
+    timeout_ns: int
+    close: bool
+    threads: int
+    repeat: int
+    seed: int
+    files: int
+    share_cpus: bool
+    port: int | None
+
+    def setting(self, contract: Contract) -> Setting:
+        """What all its trials share."""
+        return Setting(
+            contract=contract,
+            stop=self.stop,
+            warmup=self.warmup,
+            timeout_ns=self.timeout_ns,
+            close=self.close,
+            threads=self.threads,
+            files=self.files,
+            port=self.port,
+        )
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A subject under a load: what all its repetitions have in common."""
+
+    subject: PlannedSubject
+    load: PlannedLoad
+
+    @property
+    def key(self) -> str:
+        """Names the cell within the plan, and in the store."""
+        load = self.load
+        return f"{self.subject.name} c{load.connections} p{load.pipeline} {load.cores}"
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One cell, one repetition (from 1)."""
+
+    cell: Cell
+    repetition: int
+
+    @property
+    def key(self) -> str:
+        """Names the trial within the plan, and in the store."""
+        return f"{self.cell.key} r{self.repetition}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Changes:
+    """What the command line says other than the suite; None for what it does not say."""
+
+    connections: tuple[int, ...] | None = None
+    pipeline: tuple[int, ...] | None = None
+    cores: tuple[Cores, ...] | None = None
+    duration_ns: int | None = None
+    requests: int | None = None
+    warmup_ns: int | None = None
+    timeout_ns: int | None = None
+    close: bool | None = None
+    threads: int | None = None
+    repeat: int | None = None
+    seed: int | None = None
+    share_cpus: bool = False
+    port: int | None = None
+
+
+def make_plan(
+    name: str, suite: Suite, subjects: Sequence[PlannedSubject], changes: Changes
+) -> SuitePlan:
+    """The plan of a suite with what the command line changes. Pure.
+
+    Raises ``UserError`` for both a duration and a count, and without any subject.
+    """
+    if changes.duration_ns is not None and changes.requests is not None:
+        raise UserError("--duration and --requests exclude each other", "give one of them")
+    if not subjects:
+        raise UserError("no subject is selected", "`trueload subjects list` shows them")
+    stop = _stop(suite, changes)
+    return SuitePlan(
+        suite=name,
+        contract=suite.contract,
+        subjects=tuple(subjects),
+        loads=tuple(_loads(suite.loads, changes)),
+        stop=stop,
+        warmup=_warmup(suite, changes, stop),
+        timeout_ns=_first(changes.timeout_ns, parse_duration(suite.timeout)),
+        close=suite.close if changes.close is None else changes.close,
+        threads=_first(changes.threads, suite.threads),
+        repeat=_first(changes.repeat, suite.repeat),
+        seed=_first(changes.seed, suite.seed),
+        files=suite.files,
+        share_cpus=changes.share_cpus,
+        port=changes.port,
+    )
+
+
+def _first(changed: int | None, otherwise: int) -> int:
+    return otherwise if changed is None else changed
+
+
+def _loads(blocks: Sequence[Axes], changes: Changes) -> Iterator[PlannedLoad]:
+    """Every combination of each block, once; an axis that was given replaces the suite's."""
+    seen = set()
+    for block in blocks:
+        for cores in changes.cores or block.cores:
+            for pipeline in changes.pipeline or block.pipeline:
+                for connections in changes.connections or block.connections:
+                    load = PlannedLoad(connections=connections, pipeline=pipeline, cores=cores)
+                    if load not in seen:
+                        seen.add(load)
+                        yield load
+
+
+def _stop(suite: Suite, changes: Changes) -> Duration | Requests:
+    if changes.requests is not None:
+        return Requests(count=changes.requests)
+    if changes.duration_ns is not None:
+        return Duration(ns=changes.duration_ns)
+    if suite.requests is not None:
+        return Requests(count=suite.requests)
+    assert suite.duration is not None  # the model takes one of the two
+    return Duration(ns=parse_duration(suite.duration))
+
+
+def _warmup(
+    suite: Suite, changes: Changes, stop: Duration | Requests
+) -> Duration | Requests | None:
+    """By default 1 s for runs by duration, none for runs by count (design §4)."""
+    if changes.warmup_ns is not None:
+        return Duration(ns=changes.warmup_ns) if changes.warmup_ns else None
+    if isinstance(stop, Requests) and suite.requests is None:
+        return None
+    if suite.warmup is not None:
+        ns = parse_duration(suite.warmup)
+        return Duration(ns=ns) if ns else None
+    return Duration(ns=NS_PER_S) if isinstance(stop, Duration) else None
+
+
+def planned(subject: Subject, digest: str) -> PlannedSubject:
+    """A subject as the plan keeps it."""
+    return PlannedSubject(
+        name=subject.name,
+        language=subject.language,
+        framework=subject.framework,
+        variant=subject.variant,
+        category=subject.manifest.category,
+        trap=subject.manifest.trap,
+        digest=digest,
+    )
+
+
+def cells(plan: SuitePlan) -> Iterator[Cell]:
+    """Every cell, in the order of subjects and loads."""
+    for subject in plan.subjects:
+        for load in plan.loads:
+            yield Cell(subject, load)
+
+
+def trials(plan: SuitePlan) -> Iterator[Trial]:
+    """Every trial in the order of running. Pure: the same plan gives the same order."""
+    loads = len(plan.loads)
+    for repetition in range(1, plan.repeat + 1):
+        order = list(range(len(plan.subjects) * loads))
+        random.Random(f"{plan.seed}/{repetition}").shuffle(order)
+        for number in order:
+            cell = Cell(plan.subjects[number // loads], plan.loads[number % loads])
+            yield Trial(cell, repetition)
+
+
+def trial_count(plan: SuitePlan) -> int:
+    """How many trials the plan has."""
+    return len(plan.subjects) * len(plan.loads) * plan.repeat
+
+
+def duration_ns(plan: SuitePlan) -> int | None:
+    """About how long its trials take, builds aside; None for trials by count."""
+    if isinstance(plan.stop, Requests):
+        return None
+    warmup_ns = plan.warmup.ns if isinstance(plan.warmup, Duration) else 0
+    return trial_count(plan) * (plan.stop.ns + warmup_ns + OVERHEAD_NS)
+
+
+def describe(plan: SuitePlan) -> str:
+    """``24 trials, about 14 min: 4 subjects x 2 loads x 3 repetitions, seed 7``."""
+    total_ns = duration_ns(plan)
+    about = f", about {_rough(total_ns)}" if total_ns is not None else ""
+    parts = " x ".join(
+        (
+            _count(len(plan.subjects), "subject"),
+            _count(len(plan.loads), "load"),
+            _count(plan.repeat, "repetition"),
+        )
+    )
+    return f"{_count(trial_count(plan), 'trial')}{about}: {parts}, seed {plan.seed}"
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}{'' if number == 1 else 's'}"
+
+
+def _rough(ns: int) -> str:
+    seconds = ns / NS_PER_S
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    if seconds < 90 * 60:
+        return f"{seconds / 60:.0f} min"
+    return f"{seconds / 3600:.1f} h"

@@ -1,0 +1,335 @@
+"""The rows of a run as figures: repetitions of a cell together, one cell at a time.
+
+How: the store's rows stream by; of each record only a dozen numbers are kept, so that a
+run of 10,000 cells needs little memory. What may be ranked is decided here, purely: a
+peer that misbehaved in any repetition is invalid, while the machine's own trouble may
+spoil fewer than half of them.
+
+Must not know: how a table is printed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from trueload import stats
+from trueload.record import Check, Record, Verdict
+from trueload.store import Damaged, Row
+from trueload.suite.execute import PARTIAL
+from trueload.suite.plan import Cell, PlannedLoad, SuitePlan
+
+# Checks that fail because of the machine or the generator, not of the subject: another
+# repetition can stand in for the one that they spoilt.
+MACHINE_CHECKS = frozenset({"generator-limit", "same-host", "littles-law"})
+
+
+@dataclass(frozen=True)
+class Figures:
+    """What one repetition left. Latencies in ms, None when nothing was answered well;
+    `cpu_share` is the subject's CPU time over the window, 1.0 for one CPU."""
+
+    record_id: str
+    verdict: Verdict
+    failed_checks: tuple[str, ...]
+    reasons: tuple[str, ...]
+    response_bytes: int | None
+    requests: int
+    errors: int
+    ok_per_s: float | None
+    bytes_per_s: float | None
+    min_ms: float | None
+    p25_ms: float | None
+    p50_ms: float | None
+    p75_ms: float | None
+    p99_ms: float | None
+    max_ms: float | None
+    cpu_share: float | None
+    peak_rss_bytes: int | None
+
+
+def figures(record: Record, labels: Mapping[str, str]) -> Figures:
+    """The numbers of a row that a table needs. Pure."""
+    latency, died = record.latency_ns, labels.get("died")
+    failed = [check for check in record.checks if check.status == "fail"]
+    noted = failed or [check for check in record.checks if check.status == "warn"]
+    reasons = [f"{check.name}: {check.why}" for check in noted]
+    if died:
+        reasons.insert(0, f"the subject ended in mid-run: {died}")
+    window_s = record.window.window_ns / 1e9
+    server = record.server
+    return Figures(
+        record_id=record.id,
+        verdict="invalid" if died else record.verdict,
+        failed_checks=(*(["died"] if died else []), *(check.name for check in failed)),
+        reasons=tuple(reasons),
+        response_bytes=int(labels["response_bytes"]) if "response_bytes" in labels else None,
+        requests=record.counts.issued,
+        errors=sum(record.counts.failed.values()),
+        ok_per_s=record.throughput.ok_per_s,
+        bytes_per_s=record.throughput.bytes_in_per_s,
+        min_ms=_ms(latency.min),
+        p25_ms=_ms(latency.p25),
+        p50_ms=_ms(latency.p50),
+        p75_ms=_ms(latency.p75),
+        p99_ms=_ms(latency.p99),
+        max_ms=_ms(latency.max),
+        cpu_share=server.cpu_s / window_s if server is not None and window_s > 0 else None,
+        peak_rss_bytes=server.peak_rss_bytes if server is not None else None,
+    )
+
+
+def _ms(ns: int | None) -> float | None:
+    return None if ns is None else ns / 1e6
+
+
+@dataclass
+class CellRows:
+    """What the store holds of one cell."""
+
+    cell: Cell
+    measured: list[Figures] = field(default_factory=list)
+    failed: list[str] = field(default_factory=list)
+    skipped: str | None = None
+
+
+@dataclass(frozen=True)
+class Summary:
+    """One cell as a table shows it. Figures are of the repetitions that count: requests and
+    errors their sums, min and max the extremes, the rest medians. `best` is the repetition
+    with the highest throughput, as published tables take it."""
+
+    cell: Cell
+    outcome: Literal["measured", "skipped", "failed"]
+    verdict: Verdict | None
+    why: str
+    repetitions: int
+    counted: int
+    figures: Figures | None
+    interval: stats.Interval | None
+    best: Figures | None
+    record_ids: tuple[str, ...]
+    rank: int | None = None
+
+    @property
+    def ranked(self) -> bool:
+        """Whether the cell may take a place: measured, not invalid, and no trap."""
+        return (
+            self.outcome == "measured"
+            and self.verdict != "invalid"
+            and not self.cell.subject.trap
+            and self.interval is not None
+        )
+
+
+@dataclass(frozen=True)
+class Collected:
+    """A run's rows by cell, in the plan's order, with what concerns the whole."""
+
+    cells: tuple[CellRows, ...]
+    checks: tuple[Check, ...]
+    damaged: tuple[str, ...]
+
+
+_SEVERITY = {"n/a": 0, "pass": 1, "warn": 2, "fail": 3}
+
+
+def collect(plan: SuitePlan, rows: Iterable[Row | Damaged]) -> Collected:
+    """Reads the rows once, keeping a dozen numbers of each."""
+    by_key: dict[str, CellRows] = {}
+    for subject in plan.subjects:
+        for load in plan.loads:
+            cell = Cell(subject, load)
+            by_key[cell.key] = CellRows(cell)
+    checks: dict[str, Check] = {}
+    damaged: list[str] = []
+    for row in rows:
+        if isinstance(row, Damaged):
+            number = "a row" if row.number is None else f"row {row.number}"
+            damaged.append(f"{number} is damaged: {row.why}")
+            continue
+        into = by_key.get(row.key.rpartition(" r")[0])
+        if into is None:
+            continue
+        _add(into, row)
+        for check in row.record.checks if row.record is not None else ():
+            known = checks.get(check.name)
+            if known is None or _SEVERITY[check.status] > _SEVERITY[known.status]:
+                checks[check.name] = check
+    return Collected(tuple(by_key.values()), tuple(checks.values()), tuple(damaged))
+
+
+def _add(into: CellRows, row: Row) -> None:
+    if row.key.endswith(PARTIAL):
+        return  # done again by --resume, or the run has no more of it
+    if row.record is not None:
+        into.measured.append(figures(row.record, row.labels))
+    elif row.outcome == "skipped":
+        into.skipped = row.reason or ""
+    else:
+        into.failed.append(row.reason or "")
+
+
+def summarise(rows: CellRows) -> Summary | None:
+    """One cell; None if the store holds nothing of it yet. Pure."""
+    done = rows.measured
+    if not done:
+        if rows.failed:
+            return _without_figures(rows, "failed", rows.failed[-1])
+        if rows.skipped is not None:
+            return _without_figures(rows, "skipped", rows.skipped)
+        return None
+    verdict, why = judge(done, rows.failed)
+    counted = [each for each in done if each.verdict != "invalid"]
+    shown = done if verdict == "invalid" or not counted else counted
+    rates = [each.ok_per_s for each in shown if each.ok_per_s is not None]
+    return Summary(
+        cell=rows.cell,
+        outcome="measured",
+        verdict=verdict,
+        why=why,
+        repetitions=len(done) + len(rows.failed),
+        counted=len(shown),
+        figures=_together(shown),
+        interval=stats.interval(rates),
+        best=max(shown, key=lambda each: each.ok_per_s or 0.0),
+        record_ids=tuple(each.record_id for each in done),
+    )
+
+
+def judge(done: Sequence[Figures], failed: Sequence[str]) -> tuple[Verdict, str]:
+    """The verdict of a cell from its repetitions, with the reason in one line. Pure.
+
+    A failure that is the subject's own in any repetition makes the cell invalid. Where the
+    machine spoilt repetitions, more than half of all must be left, and the cell is suspect.
+    """
+    total = len(done) + len(failed)
+    invalid = [each for each in done if each.verdict == "invalid"]
+    for each in invalid:
+        if not set(each.failed_checks) <= MACHINE_CHECKS or not each.failed_checks:
+            return "invalid", _first_reason([each], total)
+    if 2 * (len(invalid) + len(failed)) >= total:
+        return "invalid", _first_reason(invalid, total) or failed[-1]
+    if invalid:
+        lost = f"{len(invalid)} of {total} repetitions left out"
+        return "suspect", f"{lost}: {_first_reason(invalid, total)}"
+    if failed:
+        return "suspect", f"{len(failed)} of {total} repetitions failed: {failed[-1]}"
+    suspect = [each for each in done if each.verdict == "suspect"]
+    if suspect:
+        return "suspect", _first_reason(suspect, total)
+    return "valid", ""
+
+
+def _first_reason(some: Sequence[Figures], total: int) -> str:
+    for each in some:
+        if each.reasons:
+            return each.reasons[0]
+    return "its checks failed" if some else ""
+
+
+def _without_figures(rows: CellRows, outcome: Literal["skipped", "failed"], why: str) -> Summary:
+    return Summary(
+        cell=rows.cell,
+        outcome=outcome,
+        verdict=None,
+        why=why,
+        repetitions=len(rows.failed),
+        counted=0,
+        figures=None,
+        interval=None,
+        best=None,
+        record_ids=(),
+    )
+
+
+def _together(some: Sequence[Figures]) -> Figures:
+    def middle(values: Iterable[float | None]) -> float | None:
+        return stats.median([value for value in values if value is not None])
+
+    def extreme(pick: Literal["min", "max"], values: Iterable[float | None]) -> float | None:
+        known = [value for value in values if value is not None]
+        return (min(known) if pick == "min" else max(known)) if known else None
+
+    peak = middle(each.peak_rss_bytes for each in some)
+    sizes = [each.response_bytes for each in some if each.response_bytes is not None]
+    return Figures(
+        record_id="",
+        verdict=some[0].verdict,
+        failed_checks=(),
+        reasons=(),
+        response_bytes=sizes[-1] if sizes else None,
+        requests=sum(each.requests for each in some),
+        errors=sum(each.errors for each in some),
+        ok_per_s=middle(each.ok_per_s for each in some),
+        bytes_per_s=middle(each.bytes_per_s for each in some),
+        min_ms=extreme("min", (each.min_ms for each in some)),
+        p25_ms=middle(each.p25_ms for each in some),
+        p50_ms=middle(each.p50_ms for each in some),
+        p75_ms=middle(each.p75_ms for each in some),
+        p99_ms=middle(each.p99_ms for each in some),
+        max_ms=extreme("max", (each.max_ms for each in some)),
+        cpu_share=middle(each.cpu_share for each in some),
+        peak_rss_bytes=None if peak is None else int(peak),
+    )
+
+
+@dataclass(frozen=True)
+class LoadTable:
+    """All cells of one load: ranked by throughput, and apart from them, with their reasons,
+    the invalid, the traps, and those that were not measured."""
+
+    load: PlannedLoad
+    ranked: tuple[Summary, ...]
+    invalid: tuple[Summary, ...]
+    traps: tuple[Summary, ...]
+    unmeasured: tuple[Summary, ...]
+
+
+def tabulate(collected: Collected, plan: SuitePlan) -> list[LoadTable]:
+    """One table per load, in the plan's order. Pure."""
+    by_load: dict[PlannedLoad, list[Summary]] = {load: [] for load in plan.loads}
+    for rows in collected.cells:
+        if (summary := summarise(rows)) is not None:
+            by_load[rows.cell.load].append(summary)
+    return [_table(load, summaries) for load, summaries in by_load.items()]
+
+
+def _table(load: PlannedLoad, summaries: Sequence[Summary]) -> LoadTable:
+    measured = sorted((s for s in summaries if s.outcome == "measured"), key=_by_throughput)
+    traps = [s for s in measured if s.cell.subject.trap]
+    ours = [s for s in measured if not s.cell.subject.trap]
+    return LoadTable(
+        load=load,
+        ranked=_ranked([s for s in ours if s.ranked]),
+        invalid=tuple(s for s in ours if not s.ranked),
+        traps=tuple(traps),
+        unmeasured=tuple(s for s in summaries if s.outcome != "measured"),
+    )
+
+
+def _by_throughput(summary: Summary) -> tuple[float, str]:
+    shown = summary.figures
+    rate = shown.ok_per_s if shown is not None and shown.ok_per_s is not None else 0.0
+    return (-rate, summary.cell.subject.name)
+
+
+def _ranked(summaries: Sequence[Summary]) -> tuple[Summary, ...]:
+    """Rank = 1 + the number of subjects whose interval lies wholly above (design §6)."""
+    ranks = stats.ranks([s.interval for s in summaries if s.interval is not None])
+    return tuple(
+        Summary(**{**summary.__dict__, "rank": rank})
+        for summary, rank in zip(summaries, ranks, strict=True)
+    )
+
+
+def run_verdict(tables: Iterable[LoadTable]) -> Verdict | None:
+    """Of the run as a whole: invalid if nothing is ranked, suspect if anything measured is
+    not valid, None if nothing was measured. Pure."""
+    measured = [s for t in tables for s in (*t.ranked, *t.invalid)]
+    if not measured:
+        return None
+    if not any(summary.ranked for summary in measured):
+        return "invalid"
+    return "valid" if all(summary.verdict == "valid" for summary in measured) else "suspect"
