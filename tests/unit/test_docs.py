@@ -1,0 +1,105 @@
+"""The pages tell the truth: links lead somewhere, commands and flags exist, tables are complete."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer.main
+from trueload import verdict
+from trueload.cli.app import EXIT_CODE_BROKEN_PIPE, build_app
+from trueload.errors import ExitCode
+from trueload.subjects import MANIFEST_KEYS
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")])
+
+
+def read(name: str) -> str:
+    return (ROOT / name).read_text()
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_every_link_within_the_repository_leads_somewhere(page: Path) -> None:
+    for target in re.findall(r"\]\(([^)#]+?)(?:#[^)]*)?\)", page.read_text()):
+        if not re.match(r"[a-z]+://", target):
+            assert (page.parent / target).exists(), f"{page.name} links to {target}"
+
+
+@cache
+def cli() -> Any:
+    return typer.main.get_command(build_app())
+
+
+def commands_in(text: str) -> Iterator[str]:
+    """Lines of code blocks, and code in the text, that begin with `trueload`."""
+    inside = False
+    for line in text.splitlines():
+        if line.startswith("```"):
+            inside = not inside
+        found = re.match(r"(?:\$ )?(trueload [a-z].*?)(?:  +.*)?$", line) if inside else None
+        if found:
+            yield found[1]
+    yield from re.findall(r"`(trueload [a-z][^`]*)`", re.sub(r"\s+", " ", text))
+
+
+def unknown_in(command: str) -> list[str]:
+    """The words of a command line that trueload does not have."""
+    words = shlex.split(command.partition("|")[0].partition("#")[0], posix=True)[1:]
+    node = cli()
+    while hasattr(node, "commands") and words and not words[0].startswith("-"):
+        if words[0] not in node.commands:
+            return [words[0]]
+        node = node.commands[words.pop(0)]
+    known = {opt for param in node.params for opt in (*param.opts, *param.secondary_opts)}
+    flags = [word.partition("=")[0] for word in words if re.match(r"-{1,2}[a-zA-Z]", word)]
+    return [flag for flag in flags if flag not in known | {"--help", "-h"}]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_every_command_and_flag_of_a_page_exists(page: Path) -> None:
+    for command in commands_in(page.read_text()):
+        assert unknown_in(command) == [], f"{page.name}: {command}"
+
+
+def test_a_command_that_does_not_exist_would_be_found() -> None:
+    assert unknown_in("trueload frobnicate") == ["frobnicate"]
+    assert unknown_in("trueload runs frobnicate") == ["frobnicate"]
+    assert unknown_in("trueload doctor --frobnicate 3") == ["--frobnicate"]
+    assert list(commands_in("```\ntrueload doctor --quick   looks\n```\n`trueload runs`")) == [
+        "trueload doctor --quick",
+        "trueload runs",
+    ]
+
+
+def test_the_method_explains_every_check_and_no_other() -> None:
+    explained = re.findall(r"^\*\*`([a-z-]+)`\*\*:", read("docs/method.md"), re.MULTILINE)
+    assert explained == list(verdict.EXPLANATIONS)
+    names = [check.__name__.removeprefix("check_").replace("_", "-") for check in verdict.CHECKS]
+    assert explained == names
+
+
+def test_the_manifest_page_explains_every_key() -> None:
+    page = read("docs/adding-a-subject.md")
+    rows = re.findall(r"^\| (`[a-z_`, ]+) \|", page, re.MULTILINE)
+    told = {key.strip("` ") for row in rows for key in row.split(",")}
+    assert set(MANIFEST_KEYS) - {"variants"} <= told
+
+
+def test_the_report_page_lists_every_exit_code() -> None:
+    told = re.findall(r"^\| (\d+) \|", read("docs/reading-a-report.md"), re.MULTILINE)
+    assert [int(code) for code in told] == sorted([*ExitCode, EXIT_CODE_BROKEN_PIPE])
+
+
+def test_every_page_with_output_has_it() -> None:
+    for page in PAGES:
+        blocks = re.findall(
+            r"<!-- output: (.*?) -->\n(.*?)<!-- end of output -->", page.read_text(), re.DOTALL
+        )
+        for command, output in blocks:
+            assert output.strip(), f"{page.name}: the output of {command} is missing"
