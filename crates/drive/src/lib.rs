@@ -1,1 +1,17 @@
-//! placeholder
+//! Sockets, timers and the clock.
+//!
+//! A [`Program`] is told what happened and says what to do next through a [`Net`];
+//! a driver is the loop between the two and the kernel. Programs own no socket, so
+//! the same program runs over epoll, over another driver, and in virtual time.
+//! What this crate must not know: HTTP, loads, meters, JSON.
+
+mod clock;
+mod epoll;
+mod host;
+mod net;
+mod outbox;
+
+pub use clock::Clock;
+pub use epoll::{Epoll, Listener, Waker};
+pub use host::{ThreadUse, peak_rss_bytes, pin_to_cpu, raise_open_files, thread_use};
+pub use net::{Ended, Net, Program, Refusal, Token};

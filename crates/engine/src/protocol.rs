@@ -206,7 +206,7 @@ pub enum FromEngine {
 }
 
 /// Connected or listening.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Ready {
     /// Engine's clock.

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use trueload_wire::http1::Limits;
 use trueload_wire::http1::request::RequestParser;
-use trueload_wire::http1::response::ResponseParser;
+use trueload_wire::http1::response::{HeadMemory, ResponseParser};
 
 const ROUNDS: u32 = 2_000_000;
 
@@ -49,6 +49,18 @@ fn main() {
             assert!(black_box(fed).is_ok() && seen == 13);
         });
     }
+    let mut memory = HeadMemory::default();
+    for (name, bytes) in RESPONSES {
+        let mut parser = ResponseParser::new();
+        let name = format!("{name} again");
+        print_ns(&name, bytes, || {
+            let mut seen = 0;
+            let mut body = |slice: &[u8]| seen += slice.len();
+            let bytes = black_box(bytes);
+            let fed = parser.feed_remembering(bytes, false, &limits, Some(&mut memory), &mut body);
+            assert!(black_box(fed).is_ok() && seen == 13);
+        });
+    }
     let mut parser = RequestParser::new();
     print_ns("request", REQUEST, || {
         assert!(black_box(parser.feed(black_box(REQUEST), &limits)).is_ok());
@@ -59,5 +71,5 @@ fn print_ns(name: &str, bytes: &[u8], mut round: impl FnMut()) {
     let start = Instant::now();
     (0..ROUNDS).for_each(|_| round());
     let each = start.elapsed().as_nanos() as f64 / f64::from(ROUNDS);
-    println!("{name:>10}: {each:6.1} ns for {} bytes", bytes.len());
+    println!("{name:>14}: {each:6.1} ns for {} bytes", bytes.len());
 }

@@ -2,8 +2,9 @@
 
 mod common;
 
-use common::{Asked, LIMITS, ONE, cut, responses, splits};
+use common::{Asked, LIMITS, ONE, cut, responses, responses_remembering, splits};
 use trueload_wire::http1::Limits;
+use trueload_wire::http1::response::HeadMemory;
 
 /// Every `heard` line has to be the beginning of the line that was heard, in every split.
 fn check(sentence: &str, bytes: &[u8], asked: Asked, heard: &[&str]) {
@@ -18,7 +19,10 @@ fn check(sentence: &str, bytes: &[u8], asked: Asked, heard: &[&str]) {
         "{sentence}: told {heard:?}, heard {:?}",
         whole.lines
     );
+    let mut memory = HeadMemory::default();
     for places in splits(bytes) {
+        let again = responses_remembering([bytes], asked, Some(&mut memory));
+        assert_eq!(again.lines, whole.lines, "{sentence}: heard before");
         let split = responses(cut(bytes, &places), asked);
         assert_eq!(split.lines, whole.lines, "{sentence}: cut at {places:?}");
         assert!(

@@ -2,11 +2,12 @@
 
 mod common;
 
-use common::{Asked, LIMITS, SMALL, cut, requests, responses};
+use common::{Asked, LIMITS, SMALL, cut, requests, responses, responses_remembering};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::select;
 use trueload_wire::http1::Limits;
+use trueload_wire::http1::response::HeadMemory;
 
 /// A legal response with what has to be heard of it.
 #[derive(Clone, Debug)]
@@ -218,6 +219,11 @@ fn check_responses(bytes: &[u8], asked: Asked, cuts: &[usize]) -> Result<(), Tes
     let split = responses(cut(bytes, cuts), asked);
     prop_assert_eq!(&split.lines, &whole.lines, "cut at {:?}", cuts);
     prop_assert!(split.held_bytes_max <= 24);
+    let mut memory = HeadMemory::default();
+    for pieces in [vec![bytes], vec![bytes], cut(bytes, cuts)] {
+        let again = responses_remembering(pieces, asked, Some(&mut memory));
+        prop_assert_eq!(&again.lines, &whole.lines, "heard before");
+    }
     if refused(&whole.lines) {
         let mut prefixes = (0..=bytes.len()).map(|end| responses([&bytes[..end]], asked).lines);
         let first = prefixes.find(|lines| refused(lines));
@@ -281,8 +287,13 @@ proptest! {
     fn damage_sounds_the_same_in_any_split(
         legal in vec(legal(), 1..3), damages in vec(damage(), 1..4), asked in asked(), cuts in cuts(),
     ) {
-        let bytes = legal.into_iter().flat_map(|legal| legal.bytes).collect();
-        check_responses(&damaged(bytes, damages), asked, &cuts)?;
+        let bytes: Vec<u8> = legal.into_iter().flat_map(|legal| legal.bytes).collect();
+        let mut memory = HeadMemory::default();
+        responses_remembering([&bytes[..]], asked, Some(&mut memory));
+        let bytes = damaged(bytes, damages);
+        let remembering = responses_remembering([&bytes[..]], asked, Some(&mut memory));
+        prop_assert_eq!(remembering.lines, responses([&bytes[..]], asked).lines);
+        check_responses(&bytes, asked, &cuts)?;
     }
 
     #[test]

@@ -55,8 +55,10 @@ pub enum Ending {
     Reset,
     /// Behind a request that ended the connection.
     ClosedPipelined,
-    /// May be sent again on a fresh connection.
+    /// The reused connection was closed before any byte of the answer: may be sent again on a fresh one.
     Stale,
+    /// Behind an answer that announced the close: was never to be answered here, may be sent again.
+    StaleBehind,
     /// No byte of the answer in time.
     TimeoutFirstByte,
     /// The answer was not complete in time.
@@ -167,7 +169,10 @@ impl<T> Client<T> {
             }
             let check = &mut self.body;
             let mut body = |slice: &[u8]| check.compare(slice, rules.body.as_deref());
-            match self.parser.feed(bytes, rules.head_request, &rules.limits, &mut body) {
+            match self
+                .parser
+                .feed(bytes, rules.head_request, &rules.limits, &mut body)
+            {
                 Ok((_, Fed::Partial)) => {
                     self.first_byte_ns.get_or_insert(now_ns);
                     break;
@@ -186,7 +191,11 @@ impl<T> Client<T> {
                 }
             }
         }
-        if self.closing { Link::Closing } else { Link::Open }
+        if self.closing {
+            Link::Closing
+        } else {
+            Link::Open
+        }
     }
 
     /// The peer's side has ended; every outstanding request ends with it.
@@ -205,7 +214,15 @@ impl<T> Client<T> {
             return;
         }
         if let Some(response) = self.parser.end() {
-            self.settle(now_ns, Response { keep_alive: false, ..response }, rules, hear);
+            self.settle(
+                now_ns,
+                Response {
+                    keep_alive: false,
+                    ..response
+                },
+                rules,
+                hear,
+            );
             return;
         }
         let alone = self.outstanding.len() == 1;
@@ -241,7 +258,9 @@ impl<T> Client<T> {
         rules: &Rules,
         hear: &mut impl FnMut(Heard<T>),
     ) {
-        let Some(tag) = self.outstanding.pop_front() else { return };
+        let Some(tag) = self.outstanding.pop_front() else {
+            return;
+        };
         let body_as_expected = self.body.finish(rules);
         let ending = if !rules.accepts(response.status) {
             Ending::Status
@@ -251,11 +270,20 @@ impl<T> Client<T> {
             Ending::Ok
         };
         let first_byte_ns = self.first_byte_ns.take().unwrap_or(now_ns);
-        hear(Heard { tag, ending, status: Some(response.status), first_byte_ns });
+        hear(Heard {
+            tag,
+            ending,
+            status: Some(response.status),
+            first_byte_ns,
+        });
         self.answered = true;
         if !response.keep_alive {
             self.closing = true;
-            let behind = if rules.idempotent { Ending::Stale } else { Ending::ClosedPipelined };
+            let behind = if rules.idempotent {
+                Ending::StaleBehind
+            } else {
+                Ending::ClosedPipelined
+            };
             self.end_all(now_ns, behind, behind, hear);
         }
     }
@@ -269,7 +297,12 @@ impl<T> Client<T> {
     ) {
         let mut ending = first;
         for tag in self.outstanding.drain(..) {
-            hear(Heard { tag, ending, status: None, first_byte_ns: now_ns });
+            hear(Heard {
+                tag,
+                ending,
+                status: None,
+                first_byte_ns: now_ns,
+            });
             ending = rest;
         }
     }
@@ -294,7 +327,9 @@ impl BodyCheck {
     /// Whether the whole body was the expected one; ready for the next.
     #[inline]
     fn finish(&mut self, rules: &Rules) -> bool {
-        let Some(expected) = &rules.body else { return true };
+        let Some(expected) = &rules.body else {
+            return true;
+        };
         let check = std::mem::take(self);
         rules.head_request || (!check.differs && check.matched == expected.len())
     }

@@ -274,7 +274,31 @@ impl RequestLine {
             .unwrap_or_default()
     }
 
+    /// Takes a line that is whole and legal and has no empty line before it; else nothing changes.
+    fn plain_line(&mut self, bytes: &[u8]) -> Option<usize> {
+        let method_end = token_end(bytes, 0);
+        let target = bytes.get(method_end + 1..)?;
+        let target_len = target
+            .iter()
+            .position(|byte| !matches!(byte, b'!'..=b'~'))?;
+        let version = target[target_len..].first_chunk::<11>()?;
+        self.http10 = match version {
+            b" HTTP/1.1\r\n" => false,
+            b" HTTP/1.0\r\n" => true,
+            _ => return None,
+        };
+        if method_end == 0 || bytes[method_end] != b' ' || target_len == 0 {
+            return None;
+        }
+        self.text_len = method_end + 1 + target_len;
+        Some(self.text_len + version.len())
+    }
+
     fn scan(&mut self, bytes: &[u8]) -> Scan {
+        let plain = (self.step == Step::EmptyLine).then(|| self.plain_line(bytes));
+        if let Some(Some(end)) = plain {
+            return Ok(Some(end));
+        }
         let mut at = 0;
         while let Some(&byte) = bytes.get(at) {
             let from = at;

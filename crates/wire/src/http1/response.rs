@@ -6,7 +6,7 @@
 //! What it must not know: which requests are outstanding, and whether a status is welcome.
 
 use super::body::Body;
-use super::fields::{Fields, expect_lf, not_text};
+use super::fields::{Facts, Fields, expect_lf, not_text};
 use super::head::{keeps_alive, response_body};
 use super::limits::ParseError::{Framing, Limit};
 pub use super::limits::{Limits, ParseError};
@@ -81,7 +81,23 @@ impl ResponseParser {
         limits: &Limits,
         body: &mut impl FnMut(&[u8]),
     ) -> Result<(usize, Fed), ParseError> {
-        let fed = self.parse(bytes, head_request, limits, body);
+        self.feed_remembering(bytes, head_request, limits, None, body)
+    }
+
+    /// As [`feed`](Self::feed); a final head that has the very bytes of the one in `memory` is not parsed again.
+    ///
+    /// # Errors
+    /// As [`feed`](Self::feed).
+    #[inline]
+    pub fn feed_remembering(
+        &mut self,
+        bytes: &[u8],
+        head_request: bool,
+        limits: &Limits,
+        memory: Option<&mut HeadMemory>,
+        body: &mut impl FnMut(&[u8]),
+    ) -> Result<(usize, Fed), ParseError> {
+        let fed = self.parse(bytes, head_request, limits, memory, body);
         if let Err(error) = fed {
             self.part = Part::Refused;
             self.refused.get_or_insert_with(|| Box::new(error));
@@ -94,6 +110,7 @@ impl ResponseParser {
         bytes: &[u8],
         head_request: bool,
         limits: &Limits,
+        mut memory: Option<&mut HeadMemory>,
         sink: &mut impl FnMut(&[u8]),
     ) -> Result<(usize, Fed), ParseError> {
         let mut at = 0;
@@ -101,7 +118,9 @@ impl ResponseParser {
             let rest = &bytes[at..];
             let taken = match self.part {
                 Part::Body => self.body.scan(rest, &mut self.fields, limits, sink)?,
-                Part::StatusLine | Part::Fields => self.head(rest, limits)?,
+                Part::StatusLine | Part::Fields => {
+                    self.head(rest, limits, memory.as_deref_mut())?
+                }
                 Part::Refused => {
                     return Err(self.refused.as_deref().copied().unwrap_or(BAD_VERSION));
                 }
@@ -119,34 +138,43 @@ impl ResponseParser {
         }
     }
 
-    fn head(&mut self, bytes: &[u8], limits: &Limits) -> Scan {
-        let Self {
-            part,
-            line,
-            informational,
-            fields,
-            ..
-        } = self;
-        let too_long = "the head is too long";
-        scan_within(
-            bytes,
+    fn head(&mut self, bytes: &[u8], limits: &Limits, memory: Option<&mut HeadMemory>) -> Scan {
+        let Some(memory) = memory.filter(|_| self.part == Part::StatusLine && self.head_bytes == 0)
+        else {
+            return self.scan_head(bytes, limits);
+        };
+        if memory.holds_start_of(bytes, limits) {
+            self.line = memory.line;
+            self.fields.facts = memory.facts;
+            return Ok(Some(memory.head.len()));
+        }
+        let taken = self.scan_head(bytes, limits)?;
+        if let Some(taken) = taken.filter(|_| self.line.status >= 200) {
+            memory.remember(&bytes[..taken], self.line, self.fields.facts, limits);
+        }
+        Ok(taken)
+    }
+
+    fn scan_head(&mut self, bytes: &[u8], limits: &Limits) -> Scan {
+        let (part, line, fields) = (&mut self.part, &mut self.line, &mut self.fields);
+        let informational = self.informational < limits.informational;
+        let (used, cap, too_long) = (
             &mut self.head_bytes,
             limits.head_bytes,
-            too_long,
-            |window| {
-                let mut at = 0;
-                if *part == Part::StatusLine {
-                    let Some(taken) = line.scan(window, *informational < limits.informational)?
-                    else {
-                        return Ok(None);
-                    };
-                    at = taken;
-                    *part = Part::Fields;
-                }
-                let taken = fields.scan(&window[at..], limits.header_count, false)?;
-                Ok(taken.map(|taken| at + taken))
-            },
-        )
+            "the head is too long",
+        );
+        scan_within(bytes, used, cap, too_long, |window| {
+            let mut at = 0;
+            if *part == Part::StatusLine {
+                let Some(taken) = line.scan(window, informational)? else {
+                    return Ok(None);
+                };
+                at = taken;
+                *part = Part::Fields;
+            }
+            let taken = fields.scan(&window[at..], limits.header_count, false)?;
+            Ok(taken.map(|taken| at + taken))
+        })
     }
 
     fn end_of_head(&mut self, head_request: bool) -> Result<(), ParseError> {
@@ -196,6 +224,38 @@ impl ResponseParser {
     /// Bytes held on the heap: none but a refusal.
     pub fn buffered_bytes(&self) -> usize {
         self.refused.as_deref().map_or(0, size_of_val)
+    }
+}
+
+/// The last final head that came whole, with what was understood of it. Most servers send the same bytes until their
+/// Date changes, once a second, and comparing them costs a fraction of parsing them. One serves all connections of a
+/// thread.
+#[derive(Debug, Default)]
+pub struct HeadMemory {
+    head: Vec<u8>,
+    line: StatusLine,
+    facts: Facts,
+    /// Under which the head was accepted.
+    caps: (usize, usize),
+}
+
+impl HeadMemory {
+    // A longer head is rare, and changes more often.
+    const HEAD_BYTES_MAX: usize = 1024;
+
+    fn holds_start_of(&self, bytes: &[u8], limits: &Limits) -> bool {
+        let same_caps = self.caps == (limits.head_bytes, limits.header_count);
+        same_caps && !self.head.is_empty() && bytes.starts_with(&self.head)
+    }
+
+    fn remember(&mut self, head: &[u8], line: StatusLine, facts: Facts, limits: &Limits) {
+        self.head.clear();
+        if head.len() <= Self::HEAD_BYTES_MAX {
+            self.head.extend_from_slice(head);
+            self.line = line;
+            self.facts = facts;
+            self.caps = (limits.head_bytes, limits.header_count);
+        }
     }
 }
 

@@ -7,7 +7,7 @@
 
 use trueload_wire::http1::Limits;
 use trueload_wire::http1::request::{FedRequest, RequestParser};
-use trueload_wire::http1::response::{Fed, ResponseParser};
+use trueload_wire::http1::response::{Fed, HeadMemory, Response, ResponseParser};
 
 /// What is awaited from the bytes.
 #[derive(Clone, Copy, Debug)]
@@ -56,6 +56,15 @@ impl Heard {
 
 /// Feeds the pieces and then the peer's FIN.
 pub(crate) fn responses<'a>(pieces: impl IntoIterator<Item = &'a [u8]>, asked: Asked) -> Heard {
+    responses_remembering(pieces, asked, None)
+}
+
+/// As [`responses`], by a parser that may have heard the head before.
+pub(crate) fn responses_remembering<'a>(
+    pieces: impl IntoIterator<Item = &'a [u8]>,
+    asked: Asked,
+    mut memory: Option<&mut HeadMemory>,
+) -> Heard {
     let mut parser = ResponseParser::new();
     let mut heard = Heard::default();
     let mut body = Vec::new();
@@ -65,7 +74,9 @@ pub(crate) fn responses<'a>(pieces: impl IntoIterator<Item = &'a [u8]>, asked: A
                 return heard.end("unsolicited");
             }
             let mut sink = |slice: &[u8]| body.extend_from_slice(slice);
-            let fed = parser.feed(piece, asked.head_request, &asked.limits, &mut sink);
+            let memory = memory.as_deref_mut();
+            let Asked { head_request, ref limits, .. } = asked;
+            let fed = parser.feed_remembering(piece, head_request, limits, memory, &mut sink);
             heard.held_bytes_max = heard.held_bytes_max.max(parser.buffered_bytes());
             match fed {
                 Err(error) => {
@@ -107,7 +118,7 @@ pub(crate) fn responses<'a>(pieces: impl IntoIterator<Item = &'a [u8]>, asked: A
     }
 }
 
-fn line(response: trueload_wire::http1::response::Response, body: &[u8]) -> String {
+fn line(response: Response, body: &[u8]) -> String {
     assert_eq!(response.body_bytes, body.len() as u64);
     let link = if response.keep_alive { "keep" } else { "close" };
     format!(

@@ -1,0 +1,26 @@
+//! The one clock: monotonic, shared by all threads of an engine, in ns since its start.
+
+use std::time::Instant;
+
+/// A monotonic clock whose zero is the engine's start; jumps of the wall clock do not touch it.
+#[derive(Clone, Copy, Debug)]
+pub struct Clock {
+    origin: Instant,
+}
+
+impl Clock {
+    /// Starts at 0 now.
+    #[must_use]
+    pub fn start() -> Self {
+        Clock {
+            origin: Instant::now(),
+        }
+    }
+
+    /// Nanoseconds since the start.
+    #[inline]
+    #[must_use]
+    pub fn now_ns(&self) -> u64 {
+        self.origin.elapsed().as_nanos() as u64
+    }
+}

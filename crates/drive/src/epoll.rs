@@ -1,0 +1,594 @@
+//! The epoll driver: level-triggered, each socket registered once.
+//!
+//! Strategy: read, let the program act, send at once. As long as the kernel takes
+//! everything, a request costs one `recv`, one `send` and its part of an
+//! `epoll_wait`; `epoll_ctl` is called again only when a send was cut short. The
+//! clock is read once per batch.
+
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::ops::Range;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+
+use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
+use rustix::event::{EventfdFlags, Timespec, eventfd};
+use rustix::io::Errno;
+use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, sockopt};
+
+use crate::Clock;
+use crate::net::{Ended, Net, Program, Refusal, Token};
+use crate::outbox::Outbox;
+
+/// Bytes taken from a socket in one read.
+const READ_BYTES: usize = 64 * 1024;
+/// Reads from one socket before the others have their turn: a peer that floods starves nobody.
+const READS_PER_TURN: usize = 16;
+/// Connections accepted before the others have their turn.
+const ACCEPTS_PER_TURN: usize = 64;
+/// Events taken in one wait.
+const EVENTS: usize = 1024;
+/// Nothing more is read from a peer that leaves this much unread on its side.
+const OUTBOX_MOST: usize = 256 * 1024;
+/// After `accept` met a limit the listener rests this long.
+const ACCEPT_PAUSE_NS: u64 = 10_000_000;
+
+const WAKER: u64 = u64::MAX;
+const LISTENER: u64 = u64::MAX - 1;
+
+/// Rings a driver's bell from another thread.
+#[derive(Clone, Debug)]
+pub struct Waker(Arc<OwnedFd>);
+
+impl Waker {
+    /// Makes `handle_wake` happen soon.
+    pub fn wake(&self) {
+        // A full counter is a bell that already rings.
+        let _ = rustix::io::write(&*self.0, &1u64.to_ne_bytes());
+    }
+}
+
+/// A listening socket.
+#[derive(Debug)]
+pub struct Listener {
+    fd: OwnedFd,
+    address: SocketAddr,
+}
+
+impl Listener {
+    /// Binds and listens; several threads may share a port.
+    ///
+    /// # Errors
+    /// What the kernel says: the address is in use, not local, or not permitted.
+    pub fn bind(address: SocketAddr, shared: bool) -> io::Result<Self> {
+        let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
+        let family = family_of(&address);
+        let fd = rustix::net::socket_with(family, SocketType::STREAM, flags, None)?;
+        sockopt::set_socket_reuseaddr(&fd, true)?;
+        if shared {
+            sockopt::set_socket_reuseport(&fd, true)?;
+        }
+        rustix::net::bind(&fd, &address)?;
+        rustix::net::listen(&fd, 65_535)?;
+        let address = rustix::net::getsockname(&fd)?
+            .try_into()
+            .map_err(|_| io::Error::from(io::ErrorKind::Unsupported))?;
+        Ok(Listener { fd, address })
+    }
+
+    /// Where it listens: with the real port when 0 was asked for.
+    #[must_use]
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+}
+
+fn family_of(address: &SocketAddr) -> AddressFamily {
+    if address.is_ipv4() {
+        AddressFamily::INET
+    } else {
+        AddressFamily::INET6
+    }
+}
+
+#[derive(Debug, Default)]
+struct Socket {
+    fd: Option<OwnedFd>,
+    generation: u32,
+    key: u32,
+    connecting: bool,
+    finishing: bool,
+    failed: Option<Ended>,
+    interest: u32,
+    outbox: Option<Box<Outbox>>,
+}
+
+/// The driver.
+#[derive(Debug)]
+pub struct Epoll {
+    clock: Clock,
+    now_ns: u64,
+    epoll: OwnedFd,
+    bell: Arc<OwnedFd>,
+    listener: Option<OwnedFd>,
+    accept_again_ns: Option<u64>,
+    sockets: Vec<Socket>,
+    free: Vec<u32>,
+    buffer: Box<[u8]>,
+}
+
+impl Epoll {
+    /// A driver, with a listening socket if it is to accept.
+    ///
+    /// # Errors
+    /// When the kernel grants no epoll or event descriptor.
+    pub fn new(clock: Clock, listener: Option<Listener>) -> io::Result<Self> {
+        let epoll = epoll::create(CreateFlags::CLOEXEC)?;
+        let bell = eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC)?;
+        epoll::add(&epoll, &bell, EventData::new_u64(WAKER), EventFlags::IN)?;
+        let listener = listener.map(|listener| listener.fd);
+        if let Some(fd) = &listener {
+            epoll::add(&epoll, fd, EventData::new_u64(LISTENER), EventFlags::IN)?;
+        }
+        Ok(Epoll {
+            now_ns: clock.now_ns(),
+            clock,
+            epoll,
+            bell: Arc::new(bell),
+            listener,
+            accept_again_ns: None,
+            sockets: Vec::new(),
+            free: Vec::new(),
+            buffer: vec![0; READ_BYTES].into_boxed_slice(),
+        })
+    }
+
+    /// A bell to ring from other threads.
+    #[must_use]
+    pub fn waker(&self) -> Waker {
+        Waker(Arc::clone(&self.bell))
+    }
+
+    /// Runs until the program is done.
+    ///
+    /// # Errors
+    /// When waiting itself fails; nothing a peer does can cause that.
+    pub fn run<P: Program>(&mut self, program: &mut P) -> io::Result<()> {
+        let mut events: Vec<Event> = Vec::with_capacity(EVENTS);
+        while !program.is_done() {
+            let wake_at_ns = earlier(program.wake_at_ns(), self.accept_again_ns);
+            let timeout =
+                wake_at_ns.map(|at_ns| timespec(at_ns.saturating_sub(self.clock.now_ns())));
+            events.clear();
+            match epoll::wait(
+                &self.epoll,
+                rustix::buffer::spare_capacity(&mut events),
+                timeout.as_ref(),
+            ) {
+                Ok(_) | Err(Errno::INTR) => {}
+                Err(errno) => return Err(errno.into()),
+            }
+            self.now_ns = self.clock.now_ns();
+            for event in &events {
+                self.dispatch(program, event.data.u64(), event.flags);
+            }
+            if program
+                .wake_at_ns()
+                .is_some_and(|at_ns| at_ns <= self.now_ns)
+            {
+                program.handle_time(self);
+            }
+            self.listen_again();
+            program.handle_batch_end(self);
+        }
+        Ok(())
+    }
+
+    fn dispatch<P: Program>(&mut self, program: &mut P, data: u64, flags: EventFlags) {
+        match data {
+            WAKER => {
+                let mut count = [0; 8];
+                let _ = rustix::io::read(&*self.bell, &mut count);
+                program.handle_wake(self);
+            }
+            LISTENER => self.accept(program),
+            _ => {
+                let token = Token {
+                    index: data as u32,
+                    generation: (data >> 32) as u32,
+                };
+                self.handle_socket(program, token, flags);
+            }
+        }
+    }
+
+    fn handle_socket<P: Program>(&mut self, program: &mut P, token: Token, flags: EventFlags) {
+        let Some(socket) = self.live(token) else {
+            return;
+        };
+        let key = socket.key;
+        if socket.connecting {
+            self.connected(program, key, token);
+        }
+        let closing = EventFlags::RDHUP | EventFlags::HUP | EventFlags::ERR;
+        if flags.intersects(EventFlags::IN | closing) {
+            self.readable(program, key, token, flags.intersects(closing));
+        }
+        if flags.contains(EventFlags::OUT) && self.live(token).is_some() {
+            self.flush(token);
+        }
+    }
+
+    fn connected<P: Program>(&mut self, program: &mut P, key: u32, token: Token) {
+        let Some(socket) = self.live(token) else {
+            return;
+        };
+        socket.connecting = false;
+        let outcome = socket.fd.as_ref().map(sockopt::socket_error);
+        if let Some(Ok(Err(errno)) | Err(errno)) = outcome {
+            self.close(token);
+            program.handle_refused(self, key, token, refusal(errno));
+            return;
+        }
+        self.set_interest(token);
+        program.handle_connected(self, key, token);
+    }
+
+    fn readable<P: Program>(&mut self, program: &mut P, key: u32, token: Token, closing: bool) {
+        let mut buffer = std::mem::take(&mut self.buffer);
+        for _ in 0..READS_PER_TURN {
+            let Some(socket) = self.live(token) else {
+                break;
+            };
+            let Some(fd) = &socket.fd else { break };
+            match rustix::net::recv(fd, &mut *buffer, RecvFlags::empty()) {
+                Ok((_, 0)) => {
+                    let ended = socket.failed.unwrap_or(Ended::Fin);
+                    self.end(program, key, token, ended);
+                    break;
+                }
+                Ok((_, count)) => {
+                    program.handle_input(self, key, token, &buffer[..count], closing);
+                    // A short read has emptied the socket; a close that is known is read out now.
+                    if count < buffer.len() && !closing {
+                        break;
+                    }
+                }
+                Err(Errno::AGAIN) => break,
+                Err(Errno::INTR) => {}
+                // After a FIN the peer's reset arrives as EPIPE: the orderly close came first.
+                Err(Errno::PIPE) => {
+                    self.end(program, key, token, Ended::Fin);
+                    break;
+                }
+                Err(_) => {
+                    self.end(program, key, token, Ended::Reset);
+                    break;
+                }
+            }
+        }
+        self.buffer = buffer;
+    }
+
+    fn end<P: Program>(&mut self, program: &mut P, key: u32, token: Token, ended: Ended) {
+        program.handle_end(self, key, token, ended);
+        // A program that keeps a half-closed socket has output to finish; it hears no more input.
+        if let Some(socket) = self.live(token) {
+            if socket
+                .outbox
+                .as_ref()
+                .is_none_or(|outbox| outbox.is_empty())
+                || ended == Ended::Reset
+            {
+                self.close(token);
+            } else {
+                socket.finishing = true;
+                self.set_interest(token);
+            }
+        }
+    }
+
+    fn accept<P: Program>(&mut self, program: &mut P) {
+        for _ in 0..ACCEPTS_PER_TURN {
+            let Some(listener) = &self.listener else {
+                return;
+            };
+            let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
+            match rustix::net::accept_with(listener, flags) {
+                Ok(fd) => {
+                    let _ = sockopt::set_tcp_nodelay(&fd, true);
+                    let Ok(token) = self.add(fd, 0, false) else {
+                        continue;
+                    };
+                    let key = program.handle_accepted(self, token);
+                    if let Some(socket) = self.live(token) {
+                        socket.key = key;
+                    }
+                }
+                Err(Errno::AGAIN) => return,
+                Err(Errno::MFILE | Errno::NFILE | Errno::NOBUFS | Errno::NOMEM) => {
+                    // Level-triggered, the full backlog would spin: let it rest a little.
+                    let _ = epoll::delete(&self.epoll, listener);
+                    self.accept_again_ns = Some(self.now_ns + ACCEPT_PAUSE_NS);
+                    return;
+                }
+                Err(_) => {}
+            }
+        }
+    }
+
+    fn listen_again(&mut self) {
+        if self
+            .accept_again_ns
+            .is_some_and(|at_ns| at_ns <= self.now_ns)
+        {
+            self.accept_again_ns = None;
+            if let Some(listener) = &self.listener {
+                let data = EventData::new_u64(LISTENER);
+                let _ = epoll::add(&self.epoll, listener, data, EventFlags::IN);
+            }
+        }
+    }
+
+    fn live(&mut self, token: Token) -> Option<&mut Socket> {
+        let socket = self.sockets.get_mut(token.index as usize)?;
+        (socket.generation == token.generation && socket.fd.is_some()).then_some(socket)
+    }
+
+    fn add(&mut self, fd: OwnedFd, key: u32, connecting: bool) -> Result<Token, Errno> {
+        let index = self.free.pop().unwrap_or_else(|| {
+            self.sockets.push(Socket::default());
+            (self.sockets.len() - 1) as u32
+        });
+        let socket = &mut self.sockets[index as usize];
+        let token = Token {
+            index,
+            generation: socket.generation,
+        };
+        let flags = interest(connecting, false, false);
+        let data = EventData::new_u64(u64::from(index) | (u64::from(token.generation) << 32));
+        if let Err(errno) = epoll::add(&self.epoll, &fd, data, flags) {
+            self.free.push(index);
+            return Err(errno);
+        }
+        *socket = Socket {
+            fd: Some(fd),
+            generation: token.generation,
+            key,
+            connecting,
+            interest: flags.bits(),
+            ..Socket::default()
+        };
+        Ok(token)
+    }
+
+    /// Tells the kernel what is waited for, when that has changed.
+    fn set_interest(&mut self, token: Token) {
+        let Some(socket) = self.live(token) else {
+            return;
+        };
+        let pending = socket.outbox.as_ref().map_or(0, |outbox| outbox.len());
+        let deaf = socket.finishing || pending > OUTBOX_MOST;
+        let flags = interest(socket.connecting, pending > 0, deaf);
+        if flags.bits() == socket.interest {
+            return;
+        }
+        socket.interest = flags.bits();
+        let generation = u64::from(token.generation) << 32;
+        let data = EventData::new_u64(u64::from(token.index) | generation);
+        let socket = &self.sockets[token.index as usize];
+        if let Some(fd) = &socket.fd {
+            let _ = epoll::modify(&self.epoll, fd, data, flags);
+        }
+    }
+
+    fn flush(&mut self, token: Token) {
+        loop {
+            let Some(socket) = self.live(token) else {
+                return;
+            };
+            let Some(outbox) = &mut socket.outbox else {
+                break;
+            };
+            let (Some(front), Some(fd)) = (outbox.front(), &socket.fd) else {
+                break;
+            };
+            match rustix::net::send(fd, front, SendFlags::NOSIGNAL) {
+                Ok(count) => outbox.advance(count),
+                Err(Errno::INTR) => {}
+                Err(Errno::AGAIN) => break,
+                Err(errno) => {
+                    self.send_failed(token, errno);
+                    return;
+                }
+            }
+        }
+        let Some(socket) = self.live(token) else {
+            return;
+        };
+        if socket
+            .outbox
+            .as_ref()
+            .is_some_and(|outbox| outbox.is_empty())
+        {
+            socket.outbox = None;
+            if socket.finishing {
+                self.close(token);
+                return;
+            }
+        }
+        self.set_interest(token);
+    }
+
+    /// A send failed: what the peer said before is still to be read, so the end is left to the next read.
+    fn send_failed(&mut self, token: Token, errno: Errno) {
+        let Some(socket) = self.live(token) else {
+            return;
+        };
+        socket.outbox = None;
+        if socket.finishing {
+            self.close(token);
+            return;
+        }
+        let ended = if errno == Errno::PIPE {
+            Ended::Fin
+        } else {
+            Ended::Reset
+        };
+        socket.failed.get_or_insert(ended);
+        self.set_interest(token);
+    }
+
+    /// Sends what the kernel takes; returns how much that is, none when the socket has failed.
+    #[inline]
+    fn send_now(&mut self, token: Token, bytes: &[u8]) -> Option<usize> {
+        let socket = self.live(token)?;
+        if socket.failed.is_some() {
+            return None;
+        }
+        if socket.outbox.is_some() || socket.connecting {
+            return Some(0);
+        }
+        let fd = socket.fd.as_ref()?;
+        match rustix::net::send(fd, bytes, SendFlags::NOSIGNAL) {
+            Ok(count) => Some(count),
+            Err(Errno::AGAIN | Errno::INTR) => Some(0),
+            Err(errno) => {
+                self.send_failed(token, errno);
+                None
+            }
+        }
+    }
+
+    fn outbox(&mut self, token: Token) -> Option<&mut Outbox> {
+        Some(self.live(token)?.outbox.get_or_insert_default())
+    }
+}
+
+impl Net for Epoll {
+    #[inline]
+    fn now_ns(&self) -> u64 {
+        self.now_ns
+    }
+
+    fn read_clock(&mut self) {
+        self.now_ns = self.clock.now_ns();
+    }
+
+    fn connect(
+        &mut self,
+        key: u32,
+        to: SocketAddr,
+        from: Option<IpAddr>,
+    ) -> Result<Token, Refusal> {
+        let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
+        let fd = rustix::net::socket_with(family_of(&to), SocketType::STREAM, flags, None)
+            .map_err(refusal)?;
+        let _ = sockopt::set_tcp_nodelay(&fd, true);
+        if let Some(from) = from {
+            rustix::net::bind(&fd, &SocketAddr::new(from, 0)).map_err(local_refusal)?;
+        }
+        match rustix::net::connect(&fd, &to) {
+            Ok(()) | Err(Errno::INPROGRESS | Errno::INTR) => {}
+            Err(errno) => return Err(refusal(errno)),
+        }
+        self.add(fd, key, true).map_err(refusal)
+    }
+
+    #[inline]
+    fn send(&mut self, token: Token, bytes: &[u8]) {
+        match self.send_now(token, bytes) {
+            Some(count) if count < bytes.len() => {
+                if let Some(outbox) = self.outbox(token) {
+                    outbox.push(&bytes[count..]);
+                }
+                self.set_interest(token);
+            }
+            _ => {}
+        }
+    }
+
+    #[inline]
+    fn send_shared(&mut self, token: Token, bytes: &Arc<[u8]>, range: Range<usize>) {
+        match self.send_now(token, &bytes[range.clone()]) {
+            Some(count) if count < range.len() => {
+                if let Some(outbox) = self.outbox(token) {
+                    outbox.push_shared(bytes, range.start + count..range.end);
+                }
+                self.set_interest(token);
+            }
+            _ => {}
+        }
+    }
+
+    fn close(&mut self, token: Token) {
+        if let Some(socket) = self.live(token) {
+            // Closing the descriptor takes it out of the epoll set.
+            socket.fd = None;
+            socket.outbox = None;
+            socket.generation = socket.generation.wrapping_add(1) & 0x7fff_ffff;
+            self.free.push(token.index);
+        }
+    }
+
+    fn finish(&mut self, token: Token) {
+        let Some(socket) = self.live(token) else {
+            return;
+        };
+        if socket
+            .outbox
+            .as_ref()
+            .is_none_or(|outbox| outbox.is_empty())
+        {
+            self.close(token);
+        } else {
+            socket.finishing = true;
+            self.set_interest(token);
+        }
+    }
+}
+
+fn interest(connecting: bool, pending: bool, deaf: bool) -> EventFlags {
+    let mut flags = EventFlags::empty();
+    if !deaf {
+        flags |= EventFlags::IN | EventFlags::RDHUP;
+    }
+    if connecting || pending {
+        flags |= EventFlags::OUT;
+    }
+    flags
+}
+
+fn earlier(one: Option<u64>, two: Option<u64>) -> Option<u64> {
+    match (one, two) {
+        (Some(one), Some(two)) => Some(one.min(two)),
+        (one, two) => one.or(two),
+    }
+}
+
+fn timespec(ns: u64) -> Timespec {
+    Timespec {
+        tv_sec: (ns / 1_000_000_000) as i64,
+        tv_nsec: (ns % 1_000_000_000) as _,
+    }
+}
+
+fn refusal(errno: Errno) -> Refusal {
+    match errno {
+        Errno::MFILE | Errno::NFILE => Refusal::Fds,
+        Errno::ADDRNOTAVAIL | Errno::ADDRINUSE | Errno::AGAIN => Refusal::Ports,
+        Errno::TIMEDOUT => Refusal::Timeout,
+        Errno::CONNRESET | Errno::PIPE => Refusal::Reset,
+        Errno::CONNREFUSED => Refusal::Refused,
+        _ => Refusal::Unreachable,
+    }
+}
+
+/// A local address that is not ours is no lack of ports.
+fn local_refusal(errno: Errno) -> Refusal {
+    if errno == Errno::ADDRINUSE {
+        Refusal::Ports
+    } else {
+        Refusal::Unreachable
+    }
+}

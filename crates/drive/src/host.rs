@@ -1,0 +1,91 @@
+//! What the host grants a thread and what it has used: CPUs, time, memory, descriptors.
+
+use std::fs;
+
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use rustix::thread::{CpuSet, sched_setaffinity};
+use rustix::time::{ClockId, clock_gettime};
+
+/// Pins the calling thread to one CPU.
+///
+/// # Errors
+/// When the CPU does not exist or is not granted to this process.
+pub fn pin_to_cpu(cpu: u32) -> std::io::Result<()> {
+    let mut set = CpuSet::new();
+    if cpu as usize >= CpuSet::MAX_CPU {
+        return Err(std::io::ErrorKind::InvalidInput.into());
+    }
+    set.set(cpu as usize);
+    Ok(sched_setaffinity(None, &set)?)
+}
+
+/// Raises the limit of open files to the hard limit; returns what holds now.
+pub fn raise_open_files() -> u64 {
+    let limit = getrlimit(Resource::Nofile);
+    if limit.current != limit.maximum {
+        let _ = setrlimit(
+            Resource::Nofile,
+            Rlimit {
+                current: limit.maximum,
+                ..limit
+            },
+        );
+    }
+    getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX)
+}
+
+/// Peak resident memory of this process. `VmHWM`, not `ru_maxrss`: that one inherits the launcher's.
+#[must_use]
+pub fn peak_rss_bytes() -> u64 {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    let kib = line.and_then(|rest| rest.split_whitespace().next()?.parse::<u64>().ok());
+    kib.unwrap_or(0) * 1024
+}
+
+/// What the calling thread has used since it began.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ThreadUse {
+    /// CPU time, in ns.
+    pub cpu_ns: u64,
+    /// On CPU or waiting for one, in ns (`schedstat`; CPU time alone where the kernel keeps none).
+    pub wanted_ns: u64,
+}
+
+/// Reads the use of the calling thread.
+#[must_use]
+pub fn thread_use() -> ThreadUse {
+    let cpu = clock_gettime(ClockId::ThreadCPUTime);
+    let cpu_ns = cpu.tv_sec as u64 * 1_000_000_000 + cpu.tv_nsec as u64;
+    let text = fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
+    let mut fields = text
+        .split_whitespace()
+        .map_while(|field| field.parse::<u64>().ok());
+    let wanted_ns = match (fields.next(), fields.next()) {
+        (Some(on_cpu_ns), Some(waited_ns)) => on_cpu_ns + waited_ns,
+        _ => cpu_ns,
+    };
+    ThreadUse { cpu_ns, wanted_ns }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_thread_that_works_has_used_time_and_memory() {
+        let before = thread_use();
+        let sum: u64 = (0..3_000_000u64)
+            .map(|n| n ^ (n << 3))
+            .fold(0, u64::wrapping_add);
+        let after = thread_use();
+        assert!(after.cpu_ns > before.cpu_ns, "{sum}");
+        assert!(peak_rss_bytes() > 100_000);
+    }
+
+    #[test]
+    fn a_cpu_that_is_not_there_is_an_error() {
+        assert!(pin_to_cpu(100_000).is_err());
+        assert!(pin_to_cpu(1000).is_err());
+    }
+}

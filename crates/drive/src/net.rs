@@ -1,0 +1,108 @@
+//! The seam between programs and drivers.
+
+use std::net::{IpAddr, SocketAddr};
+use std::ops::Range;
+use std::sync::Arc;
+
+/// One socket of a driver. A token outlives its socket harmlessly: what is asked of a closed one is ignored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Token {
+    /// Place in the driver's table.
+    pub index: u32,
+    /// Which user of that place.
+    pub generation: u32,
+}
+
+/// How a peer's side of a connection ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ended {
+    /// An orderly close.
+    Fin,
+    /// A reset, or any other error of the socket.
+    Reset,
+}
+
+/// Why no connection came about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refusal {
+    /// The peer refused.
+    Refused,
+    /// No answer in time (the kernel's own limit; the program has its own).
+    Timeout,
+    /// No route.
+    Unreachable,
+    /// No local port is left.
+    Ports,
+    /// No file descriptor is left.
+    Fds,
+    /// The peer reset the connection while it was set up.
+    Reset,
+}
+
+/// What a program may ask of its driver.
+pub trait Net {
+    /// The clock, read once per batch of events, in ns.
+    fn now_ns(&self) -> u64;
+
+    /// Reads the clock anew: for a program that does much at one moment.
+    fn read_clock(&mut self);
+
+    /// Begins to connect; `key` comes back with everything about this socket.
+    ///
+    /// # Errors
+    /// What the kernel says at once; what it says later comes as `handle_refused`.
+    fn connect(&mut self, key: u32, to: SocketAddr, from: Option<IpAddr>)
+    -> Result<Token, Refusal>;
+
+    /// Sends; what the kernel does not take now is kept and sent later, in order.
+    fn send(&mut self, token: Token, bytes: &[u8]);
+
+    /// Sends a part of shared bytes; what the kernel does not take now is not copied.
+    fn send_shared(&mut self, token: Token, bytes: &Arc<[u8]>, range: Range<usize>);
+
+    /// Closes at once; what was not sent is lost.
+    fn close(&mut self, token: Token);
+
+    /// Closes when everything has been sent.
+    fn finish(&mut self, token: Token);
+}
+
+/// A program: hears what happened, asks for what comes next.
+pub trait Program {
+    /// Somebody rang the [`crate::Waker`].
+    fn handle_wake(&mut self, net: &mut impl Net);
+
+    /// A peer connected; the answer is the key of the new socket.
+    fn handle_accepted(&mut self, net: &mut impl Net, token: Token) -> u32;
+
+    /// The connection is established.
+    fn handle_connected(&mut self, net: &mut impl Net, key: u32, token: Token);
+
+    /// The connection did not come about; the token is closed.
+    fn handle_refused(&mut self, net: &mut impl Net, key: u32, token: Token, why: Refusal);
+
+    /// Bytes came. With `ending` the peer's close is already known and follows.
+    fn handle_input(
+        &mut self,
+        net: &mut impl Net,
+        key: u32,
+        token: Token,
+        bytes: &[u8],
+        ending: bool,
+    );
+
+    /// The peer's side has ended; the token is still open for sending unless `Reset`.
+    fn handle_end(&mut self, net: &mut impl Net, key: u32, token: Token, ended: Ended);
+
+    /// [`Program::wake_at_ns`] has come.
+    fn handle_time(&mut self, net: &mut impl Net);
+
+    /// A batch of events is over.
+    fn handle_batch_end(&mut self, _net: &mut impl Net) {}
+
+    /// When to call `handle_time` next, on the driver's clock; none for never.
+    fn wake_at_ns(&self) -> Option<u64>;
+
+    /// The loop is to end.
+    fn is_done(&self) -> bool;
+}

@@ -1,0 +1,98 @@
+//! What a socket has still to send: bytes copied, or parts of shared bytes.
+
+use std::collections::VecDeque;
+use std::ops::Range;
+use std::sync::Arc;
+
+/// Segments in order.
+#[derive(Debug, Default)]
+pub(crate) struct Outbox {
+    segments: VecDeque<Segment>,
+    len: usize,
+}
+
+#[derive(Debug)]
+enum Segment {
+    Copied(Vec<u8>, usize),
+    Shared(Arc<[u8]>, Range<usize>),
+}
+
+impl Outbox {
+    /// Bytes still to send.
+    pub(crate) fn len(&self) -> usize {
+        self.len
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    pub(crate) fn push(&mut self, bytes: &[u8]) {
+        self.len += bytes.len();
+        if let Some(Segment::Copied(last, _)) = self.segments.back_mut() {
+            last.extend_from_slice(bytes);
+        } else if !bytes.is_empty() {
+            self.segments.push_back(Segment::Copied(bytes.to_vec(), 0));
+        }
+    }
+
+    pub(crate) fn push_shared(&mut self, bytes: &Arc<[u8]>, range: Range<usize>) {
+        if range.start < range.end {
+            self.len += range.len();
+            self.segments
+                .push_back(Segment::Shared(Arc::clone(bytes), range));
+        }
+    }
+
+    /// The bytes to send next.
+    pub(crate) fn front(&self) -> Option<&[u8]> {
+        self.segments.front().map(|segment| match segment {
+            Segment::Copied(bytes, at) => &bytes[*at..],
+            Segment::Shared(bytes, range) => &bytes[range.clone()],
+        })
+    }
+
+    /// So many bytes of [`Outbox::front`] have been sent.
+    pub(crate) fn advance(&mut self, sent: usize) {
+        self.len -= sent;
+        let over = match self.segments.front_mut() {
+            Some(Segment::Copied(bytes, at)) => {
+                *at += sent;
+                *at == bytes.len()
+            }
+            Some(Segment::Shared(_, range)) => {
+                range.start += sent;
+                range.start >= range.end
+            }
+            None => false,
+        };
+        if over {
+            self.segments.pop_front();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_leave_in_the_order_in_which_they_came_whatever_the_kernel_takes() {
+        let shared: Arc<[u8]> = Arc::from(*b"0123456789");
+        for step in 1..=7 {
+            let mut outbox = Outbox::default();
+            outbox.push(b"ab");
+            outbox.push_shared(&shared, 2..5);
+            outbox.push(b"c");
+            outbox.push(b"d");
+            let mut sent = Vec::new();
+            while let Some(front) = outbox.front() {
+                let taken = step.min(front.len());
+                sent.extend_from_slice(&front[..taken]);
+                outbox.advance(taken);
+            }
+            assert_eq!(sent, b"ab234cd", "taken {step} at a time");
+            assert!(outbox.is_empty());
+        }
+    }
+}

@@ -1,0 +1,241 @@
+//! The engine as a process: the first line decides its role; then events of all kinds
+//! come through one channel until the front, a signal or a lost lease ends it.
+
+use std::io::{self, BufReader};
+use std::process::ExitCode;
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
+use trueload_drive::Clock;
+
+use crate::lines::{self, Input, say};
+use crate::protocol::{FromEngine, PROTOCOL, ToEngine};
+use crate::{generate, generator, serve, server};
+
+/// Without a word from the front for so long, the engine ends (design §5).
+const LEASE: Duration = Duration::from_secs(2);
+/// Threads that were told to end have this long.
+const FAREWELL: Duration = Duration::from_millis(900);
+
+/// Everything that can happen to an engine.
+#[derive(Debug)]
+pub enum Event {
+    /// The front said something, or is gone.
+    Input(Input),
+    /// SIGTERM, SIGINT or SIGHUP.
+    Signal,
+    /// A generator thread reports.
+    Generator(u32, generator::Report),
+    /// A server thread reports.
+    Server(server::Report),
+    /// A thread ended in a way that it should not.
+    Died(String),
+}
+
+/// Why the engine ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Why {
+    Finished,
+    Stopped,
+    Orphaned,
+    Signalled,
+}
+
+impl Why {
+    fn name(self) -> &'static str {
+        match self {
+            Why::Finished => "finished",
+            Why::Stopped => "stopped",
+            Why::Orphaned => "orphaned",
+            Why::Signalled => "signalled",
+        }
+    }
+}
+
+/// How an engine can fail.
+#[derive(Debug, thiserror::Error)]
+pub enum Failure {
+    /// The plan cannot be carried out; nothing was sent.
+    #[error("{0}")]
+    Plan(String),
+    /// The address to listen on cannot be had.
+    #[error("{0}")]
+    Listen(String),
+    /// The engine itself failed.
+    #[error("{0}")]
+    Engine(String),
+    /// Stdout is gone.
+    #[error("stdout: {0}")]
+    Stdout(#[from] io::Error),
+}
+
+impl Failure {
+    fn class(&self) -> &'static str {
+        match self {
+            Failure::Plan(_) => "plan",
+            Failure::Listen(_) => "listen",
+            Failure::Engine(_) | Failure::Stdout(_) => "engine",
+        }
+    }
+}
+
+/// One role of the engine: threads at work, and how their reports become lines.
+pub trait Role {
+    /// The front has one more phase, or a body.
+    ///
+    /// # Errors
+    /// When it does not fit this role or what came before.
+    fn tell(&mut self, message: ToEngine) -> Result<(), Failure>;
+
+    /// A thread reports.
+    ///
+    /// # Errors
+    /// When stdout is gone.
+    fn hear(&mut self, event: Event) -> Result<(), Failure>;
+
+    /// Tells every thread to end.
+    fn stop(&mut self);
+
+    /// Every thread has ended.
+    fn ended(&self) -> bool;
+
+    /// Nothing was left to do.
+    fn idle(&self) -> bool;
+}
+
+/// Runs the engine over stdin and stdout.
+#[must_use]
+pub fn run() -> ExitCode {
+    let clock = Clock::start();
+    trueload_drive::raise_open_files();
+    let (sink, events) = mpsc::channel();
+    match converse(clock, &sink, &events) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(Failure::Stdout(_)) => ExitCode::FAILURE,
+        Err(failure) => {
+            let class = failure.class().to_owned();
+            // Stdout may be gone as well; the exit code still says it.
+            let _ = say(&FromEngine::Error {
+                class,
+                message: failure.to_string(),
+            });
+            ExitCode::from(if matches!(failure, Failure::Engine(_)) {
+                1
+            } else {
+                2
+            })
+        }
+    }
+}
+
+fn converse(clock: Clock, sink: &Sender<Event>, events: &Receiver<Event>) -> Result<(), Failure> {
+    let version = env!("CARGO_PKG_VERSION").to_owned();
+    say(&FromEngine::Hello {
+        protocol: PROTOCOL,
+        version,
+        pid: std::process::id(),
+    })?;
+    listen_to_signals(sink)?;
+    let input = sink.clone();
+    thread::spawn(move || {
+        lines::read_all(BufReader::new(io::stdin()), &input, Event::Input);
+    });
+    let mut role: Box<dyn Role> = match first(events)? {
+        Some(ToEngine::Generate(plan)) => Box::new(generate::Role::new(plan, clock, sink)?),
+        Some(ToEngine::Serve(plan)) => Box::new(serve::Role::new(&plan, clock, sink)?),
+        Some(_) => {
+            return Err(Failure::Plan(
+                "the first line must be generate or serve".into(),
+            ));
+        }
+        None => return done(Why::Orphaned),
+    };
+    let (why, failure) = work(&mut *role, events)?;
+    role.stop();
+    farewell(&mut *role, events)?;
+    match failure {
+        Some(failure) => Err(failure),
+        None => done(why),
+    }
+}
+
+fn done(why: Why) -> Result<(), Failure> {
+    Ok(say(&FromEngine::Done {
+        why: why.name().to_owned(),
+    })?)
+}
+
+fn listen_to_signals(sink: &Sender<Event>) -> Result<(), Failure> {
+    let mut signals = Signals::new([SIGTERM, SIGINT, SIGHUP])
+        .map_err(|error| Failure::Engine(format!("signals: {error}")))?;
+    let sink = sink.clone();
+    thread::spawn(move || {
+        for _ in &mut signals {
+            let _ = sink.send(Event::Signal);
+        }
+    });
+    Ok(())
+}
+
+/// The first line, or none when the front went away before it.
+fn first(events: &Receiver<Event>) -> Result<Option<ToEngine>, Failure> {
+    match events.recv_timeout(LEASE) {
+        Ok(Event::Input(Input::Line(line))) => match *line {
+            Ok(message) => Ok(Some(message)),
+            Err(refused) => Err(Failure::Plan(refused.0)),
+        },
+        _ => Ok(None),
+    }
+}
+
+/// Carries events to the role until something ends it.
+fn work(role: &mut dyn Role, events: &Receiver<Event>) -> Result<(Why, Option<Failure>), Failure> {
+    let mut lease = Instant::now() + LEASE;
+    loop {
+        let left = lease.saturating_duration_since(Instant::now());
+        let event = match events.recv_timeout(left) {
+            Ok(event) => event,
+            Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {
+                return Ok((Why::Orphaned, None));
+            }
+        };
+        let outcome = match event {
+            Event::Input(Input::End) => return Ok((Why::Orphaned, None)),
+            Event::Signal => return Ok((Why::Signalled, None)),
+            Event::Died(message) => return Ok((Why::Stopped, Some(Failure::Engine(message)))),
+            Event::Input(Input::Line(line)) => {
+                lease = Instant::now() + LEASE;
+                match *line {
+                    Ok(ToEngine::Stop) if role.idle() => return Ok((Why::Finished, None)),
+                    Ok(ToEngine::Stop) => return Ok((Why::Stopped, None)),
+                    Ok(ToEngine::Lease) => Ok(()),
+                    Ok(message) => role.tell(message),
+                    Err(refused) => Err(Failure::Plan(refused.0)),
+                }
+            }
+            event => role.hear(event),
+        };
+        match outcome {
+            Ok(()) => {}
+            Err(Failure::Stdout(error)) => return Err(Failure::Stdout(error)),
+            Err(failure) => return Ok((Why::Stopped, Some(failure))),
+        }
+    }
+}
+
+/// Waits until every thread has ended, but not for ever.
+fn farewell(role: &mut dyn Role, events: &Receiver<Event>) -> Result<(), Failure> {
+    let until = Instant::now() + FAREWELL;
+    while !role.ended() {
+        let left = until.saturating_duration_since(Instant::now());
+        match events.recv_timeout(left) {
+            Ok(Event::Input(_) | Event::Signal) => {}
+            Ok(Event::Died(_)) | Err(_) => return Ok(()),
+            Ok(event) => role.hear(event)?,
+        }
+    }
+    Ok(())
+}

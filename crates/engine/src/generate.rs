@@ -1,0 +1,280 @@
+//! The role of a load generator: its threads, the phases that they run, and what they
+//! measure put together.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+use std::sync::mpsc::{self, Sender};
+
+use trueload_drive::Clock;
+use trueload_load::{Load, Stop};
+
+use crate::control::{self, Event, Failure};
+use crate::generator::{Command, Connected, DoneReport, Generator, PhaseShare, Report, TickReport};
+use crate::lines::say;
+use crate::outlet::Outlet;
+use crate::plan::{self, Blobs};
+use crate::protocol::{FromEngine, GeneratePlan, LoadPlan, PhasePlan, Ready, StopPlan, ToEngine};
+use crate::sums;
+use crate::threads::{self, Worker};
+
+/// A phase that the threads have been told of.
+#[derive(Debug)]
+struct Running {
+    id: String,
+    share: PhaseShare,
+    started: bool,
+    stopped: usize,
+    done: Vec<DoneReport>,
+    ticks: Vec<TickReport>,
+    over: bool,
+}
+
+/// A generator at work.
+#[derive(Debug)]
+pub struct Role {
+    plan: GeneratePlan,
+    clock: Clock,
+    sink: Sender<Event>,
+    blobs: Blobs,
+    workers: Vec<Worker<Command>>,
+    /// Connections over all threads, and how many threads have reported theirs.
+    connections: u32,
+    connected: Vec<Connected>,
+    said_ready: bool,
+    waiting: VecDeque<PhasePlan>,
+    phases: Vec<Running>,
+    ended: usize,
+}
+
+impl Role {
+    /// Checks the plan, and starts to connect unless bodies are still to come.
+    ///
+    /// # Errors
+    /// When the plan cannot be carried out.
+    pub fn new(plan: GeneratePlan, clock: Clock, sink: &Sender<Event>) -> Result<Self, Failure> {
+        plan::check(&plan)?;
+        let mut role = Role {
+            clock,
+            sink: sink.clone(),
+            blobs: Blobs::default(),
+            workers: Vec::new(),
+            connections: plan.connections,
+            connected: Vec::new(),
+            said_ready: false,
+            waiting: VecDeque::new(),
+            phases: Vec::new(),
+            ended: 0,
+            plan,
+        };
+        role.start_when_complete()?;
+        Ok(role)
+    }
+
+    fn start_when_complete(&mut self) -> Result<(), Failure> {
+        if !self.workers.is_empty() || !self.blobs.complete(&self.plan) {
+            return Ok(());
+        }
+        let burst = plan::burst(&self.plan, &self.blobs)?;
+        let settled = Arc::new(AtomicU64::new(0));
+        for thread in 0..self.plan.threads {
+            let config = Arc::new(plan::config(&self.plan, &self.blobs, &burst, thread));
+            let (inbox, commands) = mpsc::channel();
+            let outlet = Outlet::to(self.sink.clone(), move |report| {
+                Event::Generator(thread, report)
+            });
+            let program = Generator::new(config, Arc::clone(&settled), commands, outlet);
+            let cpu = threads::cpu_of(&self.plan.cpus, thread);
+            let name = format!("generator-{thread}");
+            let worker = threads::start(&name, self.clock, cpu, None, inbox, program, &self.sink)?;
+            self.workers.push(worker);
+        }
+        self.tell_all(Command::Connections(self.connections));
+        Ok(())
+    }
+
+    fn tell_all(&self, command: Command) {
+        self.workers.iter().for_each(|worker| worker.tell(command));
+    }
+
+    /// Hands the next phase to the threads as soon as its start is known.
+    fn dispatch(&mut self) {
+        while self.said_ready && self.connected.len() == self.workers.len() {
+            let Some(next) = self.waiting.front() else {
+                return;
+            };
+            let quiet = self.phases.iter().all(|phase| phase.over);
+            let connections = next.connections.unwrap_or(self.connections);
+            if connections != self.connections {
+                if quiet {
+                    self.connections = connections;
+                    self.connected.clear();
+                    self.tell_all(Command::Connections(connections));
+                }
+                return;
+            }
+            let now_ns = self.clock.now_ns();
+            let after_ns = match self.phases.last() {
+                Some(last) if !quiet => match last.share.stop {
+                    // Chained: all threads know the start before it comes.
+                    Stop::After(ns) => last.share.start_ns.saturating_add(ns),
+                    Stop::Requests(_) => return,
+                },
+                _ => now_ns,
+            };
+            let start_ns = after_ns.max(now_ns).max(next.at_ns.unwrap_or(0));
+            self.begin(start_ns);
+        }
+    }
+
+    fn begin(&mut self, start_ns: u64) {
+        let Some(next) = self.waiting.pop_front() else {
+            return;
+        };
+        let share = PhaseShare {
+            load: match next.load {
+                LoadPlan::Closed => Load::Closed,
+            },
+            stop: match next.stop {
+                StopPlan::Duration { ns } => Stop::After(ns),
+                StopPlan::Requests { count } => Stop::Requests(count),
+            },
+            connections: self.connections,
+            start_ns,
+        };
+        self.phases.push(Running {
+            id: next.id,
+            share,
+            started: false,
+            stopped: 0,
+            done: Vec::new(),
+            ticks: vec![TickReport::default(); self.workers.len()],
+            over: false,
+        });
+        self.tell_all(Command::Phase(share));
+    }
+
+    fn hear_connected(&mut self, connected: Connected) -> Result<(), Failure> {
+        self.connected.push(connected);
+        if self.connected.len() < self.workers.len() {
+            return Ok(());
+        }
+        let sum = sums::connected(&self.connected);
+        if !self.said_ready {
+            self.said_ready = true;
+            say(&FromEngine::Ready(Ready {
+                at_ns: self.clock.now_ns(),
+                listen: None,
+                requested: self.connections,
+                established: sum.established,
+                failed: sums::by_class(&sum.failed),
+                address: sum.address,
+            }))?;
+        }
+        self.dispatch();
+        Ok(())
+    }
+
+    fn hear_report(&mut self, thread: u32, report: Report) -> Result<(), Failure> {
+        match report {
+            Report::Connected(connected) => self.hear_connected(connected)?,
+            Report::Started(index, at_ns) => {
+                let phase = &mut self.phases[index];
+                if !std::mem::replace(&mut phase.started, true) {
+                    let id = phase.id.clone();
+                    say(&FromEngine::PhaseStarted { id, at_ns })?;
+                }
+            }
+            Report::Stopped(index, at_ns) => {
+                let phase = &mut self.phases[index];
+                phase.stopped += 1;
+                if phase.stopped == self.workers.len() {
+                    let id = phase.id.clone();
+                    say(&FromEngine::PhaseStopped { id, at_ns })?;
+                }
+            }
+            Report::Tick(tick) => self.hear_tick(thread, tick)?,
+            Report::Done(done) => self.hear_done(*done)?,
+            Report::Ended => self.ended += 1,
+        }
+        Ok(())
+    }
+
+    fn hear_tick(&mut self, thread: u32, tick: TickReport) -> Result<(), Failure> {
+        let phase = &mut self.phases[tick.phase];
+        let mut tick = tick;
+        let before = std::mem::take(&mut phase.ticks[thread as usize].latency);
+        sums::add(&mut tick.latency, &before);
+        phase.ticks[thread as usize] = tick;
+        if thread == 0 {
+            let merged = sums::tick(self.clock.now_ns(), &phase.id, &mut phase.ticks);
+            say(&FromEngine::Tick(merged))?;
+        }
+        Ok(())
+    }
+
+    fn hear_done(&mut self, done: DoneReport) -> Result<(), Failure> {
+        let phase = &mut self.phases[done.phase];
+        phase.done.push(done);
+        if phase.done.len() == self.workers.len() {
+            phase.over = true;
+            let done = std::mem::take(&mut phase.done);
+            let family = sums::connected(&self.connected).address;
+            let measurement = Box::new(sums::measurement(
+                &self.plan,
+                self.connections,
+                family,
+                done,
+            ));
+            say(&FromEngine::PhaseDone {
+                id: phase.id.clone(),
+                measurement,
+            })?;
+            self.dispatch();
+        }
+        Ok(())
+    }
+}
+
+impl control::Role for Role {
+    fn tell(&mut self, message: ToEngine) -> Result<(), Failure> {
+        match message {
+            ToEngine::Blob(blob) if self.workers.is_empty() => {
+                self.blobs.take(&blob)?;
+                self.start_when_complete()
+            }
+            ToEngine::Blob(_) => Err(Failure::Plan("blob: comes too late".into())),
+            ToEngine::Phase(phase) => {
+                if phase.connections == Some(0) {
+                    return Err(Failure::Plan("connections: must not be 0".into()));
+                }
+                self.waiting.push_back(phase);
+                self.dispatch();
+                Ok(())
+            }
+            _ => Err(Failure::Plan(
+                "a generator takes blob, phase, lease and stop".into(),
+            )),
+        }
+    }
+
+    fn hear(&mut self, event: Event) -> Result<(), Failure> {
+        match event {
+            Event::Generator(thread, report) => self.hear_report(thread, report),
+            _ => Ok(()),
+        }
+    }
+
+    fn stop(&mut self) {
+        self.waiting.clear();
+        self.tell_all(Command::Stop);
+    }
+
+    fn ended(&self) -> bool {
+        self.ended == self.workers.len()
+    }
+
+    fn idle(&self) -> bool {
+        self.waiting.is_empty() && self.phases.iter().all(|phase| phase.over)
+    }
+}

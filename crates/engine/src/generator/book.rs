@@ -1,0 +1,248 @@
+//! The book: every request of every phase, from its send to its one ending.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use trueload_load::Stop;
+use trueload_meter::{Answered, Class, Times};
+use trueload_wire::http1::client::{Ending, Heard};
+
+use super::phase::{Phase, Stage};
+use super::slot::{Last, Outcome, State, Tag};
+
+/// A wait is long from here on (design §6, `starvation`).
+const LONG_WAIT_NS: u64 = 1_000_000_000;
+/// … while at least so many other requests settle.
+const LONG_WAIT_OTHERS: u64 = 100;
+
+/// The phases of one thread and what they have counted.
+#[derive(Debug)]
+pub(super) struct Book {
+    pub(super) phases: Vec<Phase>,
+    /// The phase started last; none before the first.
+    pub(super) current: Option<usize>,
+    /// Set-up times of connections opened before a phase began.
+    pub(super) early: Times,
+    /// Settled in this batch; joined to `settled_all` once per batch.
+    settled: u64,
+    settled_seen: u64,
+    settled_all: Arc<AtomicU64>,
+    pub(super) own_connection: bool,
+    /// Something may have ended a phase: look at the end of the batch.
+    pub(super) look: bool,
+}
+
+impl Book {
+    pub(super) fn new(settled_all: Arc<AtomicU64>, own_connection: bool) -> Self {
+        Book {
+            phases: Vec::new(),
+            current: None,
+            early: Times::default(),
+            settled: 0,
+            settled_seen: 0,
+            settled_all,
+            own_connection,
+            look: false,
+        }
+    }
+
+    /// The phase that is sending at `now_ns`, if any.
+    #[inline]
+    pub(super) fn sending(&mut self, now_ns: u64) -> Option<(usize, &mut Phase)> {
+        let index = self.current?;
+        let phase = &mut self.phases[index];
+        let sending = phase.stage == Stage::Sending && now_ns < phase.stop_ns();
+        sending.then_some((index, phase))
+    }
+
+    /// The phase started last.
+    pub(super) fn current_mut(&mut self) -> Option<&mut Phase> {
+        self.phases.get_mut(self.current?)
+    }
+
+    /// A tag for a request that is sent now.
+    #[inline]
+    pub(super) fn tag(&self, now_ns: u64, phase: usize) -> Tag {
+        Tag {
+            scheduled_ns: now_ns,
+            sent_ns: now_ns,
+            settled_before: self.settled_seen,
+            phase: phase as u16,
+            again: false,
+        }
+    }
+
+    /// The same request, sent again now.
+    pub(super) fn tag_again(&self, now_ns: u64, tag: Tag) -> Tag {
+        Tag {
+            sent_ns: now_ns,
+            settled_before: self.settled_seen,
+            ..tag
+        }
+    }
+
+    /// `count` requests of a phase have been sent.
+    #[inline]
+    pub(super) fn issue(&mut self, phase: usize, state: &mut State, count: u64) {
+        let phase = &mut self.phases[phase];
+        phase.open += count;
+        phase.meter.issued += count;
+        if let Stop::After(_) = phase.share.stop {
+            phase.meter.scheduled += count;
+        } else {
+            state.quota -= count;
+            phase.quota -= count;
+            self.look |= phase.quota == 0;
+        }
+        state.this_phase.asked = true;
+    }
+
+    /// A request that could not even be sent.
+    pub(super) fn charge(&mut self, phase: usize, state: &mut State, now_ns: u64, class: Class) {
+        self.issue(phase, state, 1);
+        let phase = &mut self.phases[phase];
+        phase.open -= 1;
+        phase.settled_ns = now_ns;
+        phase.meter.record_failed(class);
+        self.look = true;
+    }
+
+    /// A request has ended. What is stale goes to `state.again` instead.
+    #[inline]
+    pub(super) fn settle(&mut self, state: &mut State, now_ns: u64, heard: Heard<Tag>) {
+        let Heard {
+            tag,
+            ending,
+            status,
+            first_byte_ns,
+        } = heard;
+        if let Some(status) = status {
+            self.phases[usize::from(tag.phase)]
+                .meter
+                .record_status(status);
+            state.answered();
+        }
+        let class = match ending {
+            Ending::Ok => {
+                self.settle_ok(state, now_ns, first_byte_ns, tag);
+                return;
+            }
+            Ending::StaleBehind => return self.stale(state, tag),
+            Ending::Stale if !tag.again => return self.stale(state, tag),
+            Ending::Stale | Ending::Empty => Class::Empty,
+            Ending::Status => Class::Status,
+            Ending::Mismatch => Class::Mismatch,
+            Ending::Framing => Class::Framing,
+            Ending::Limit => Class::Limit,
+            Ending::Truncated => Class::Truncated,
+            Ending::Reset => Class::Reset,
+            Ending::ClosedPipelined => Class::ClosedPipelined,
+            Ending::TimeoutFirstByte => Class::TimeoutFirstByte,
+            Ending::TimeoutTotal => Class::TimeoutTotal,
+        };
+        self.fail(state, now_ns, tag, class);
+    }
+
+    #[inline]
+    fn settle_ok(&mut self, state: &mut State, now_ns: u64, first_byte_ns: u64, tag: Tag) {
+        let own_connection = self.own_connection.then(|| now_ns - state.attempted_ns);
+        let answered = Answered {
+            latency_ns: now_ns - tag.scheduled_ns,
+            service_ns: now_ns - tag.sent_ns,
+            first_byte_ns: first_byte_ns.saturating_sub(tag.sent_ns),
+            total_ns: own_connection,
+        };
+        let phase = &mut self.phases[usize::from(tag.phase)];
+        phase.meter.record_ok(&answered);
+        phase.last_ok_ns = now_ns;
+        state.backoff.reset();
+        state.last = Some(Last {
+            phase: tag.phase,
+            outcome: Outcome::Ok(answered),
+        });
+        self.close_entry(state, now_ns, tag);
+    }
+
+    pub(super) fn fail(&mut self, state: &mut State, now_ns: u64, tag: Tag, class: Class) {
+        self.phases[usize::from(tag.phase)]
+            .meter
+            .record_failed(class);
+        state.last = Some(Last {
+            phase: tag.phase,
+            outcome: Outcome::Failed(class),
+        });
+        self.close_entry(state, now_ns, tag);
+    }
+
+    /// The engine was told to stop before this request had ended.
+    pub(super) fn cancel(&mut self, state: &mut State, now_ns: u64, tag: Tag) {
+        self.phases[usize::from(tag.phase)].meter.cancelled += 1;
+        self.close_entry(state, now_ns, tag);
+    }
+
+    #[inline]
+    fn close_entry(&mut self, state: &mut State, now_ns: u64, tag: Tag) {
+        let phase = &mut self.phases[usize::from(tag.phase)];
+        phase.open -= 1;
+        phase.settled_ns = now_ns;
+        self.look |= phase.open == 0;
+        self.settled += 1;
+        let wait_ns = now_ns - tag.sent_ns;
+        if wait_ns >= LONG_WAIT_NS {
+            let others = (self.settled_seen + self.settled).saturating_sub(tag.settled_before + 1);
+            if others >= LONG_WAIT_OTHERS {
+                let longest_ns = &mut state.this_phase.longest_wait_ns;
+                *longest_ns = wait_ns.max(*longest_ns);
+            }
+        }
+    }
+
+    fn stale(&mut self, state: &mut State, tag: Tag) {
+        self.phases[usize::from(tag.phase)].meter.stale += 1;
+        state.again.push(Tag { again: true, ..tag });
+    }
+
+    /// Bytes came that settle no outstanding request: charges the request just settled, or the next one.
+    pub(super) fn unsolicited(&mut self, state: &mut State) {
+        let last = state.last.take();
+        let charged = last.filter(|last| self.phases[usize::from(last.phase)].stage != Stage::Done);
+        let Some(Last { phase, outcome }) = charged else {
+            state.owed += 1;
+            return;
+        };
+        let meter = &mut self.phases[usize::from(phase)].meter;
+        match outcome {
+            Outcome::Ok(answered) => meter.retract_ok(&answered, Class::Unsolicited),
+            Outcome::Failed(class) => meter.reclass_failed(class, Class::Unsolicited),
+        }
+    }
+
+    /// Shares the number of settled requests with the other threads.
+    #[inline]
+    pub(super) fn end_batch(&mut self) {
+        if self.settled > 0 {
+            let before = self.settled_all.fetch_add(self.settled, Ordering::Relaxed);
+            self.settled_seen = before + self.settled;
+            self.settled = 0;
+        }
+    }
+
+    /// Enters a slot's part into the phase that it has just been through.
+    pub(super) fn enter_slot(&mut self, index: usize, state: &mut State) {
+        let phase = &mut self.phases[index];
+        if phase.stopped_ns > 0 || phase.partial {
+            state.note_down(phase.stopped_ns, phase.started_ns);
+        }
+        let this = std::mem::take(&mut state.this_phase);
+        let sums = &mut phase.meter.slots;
+        if this.asked {
+            sums.enter(this.answers);
+        }
+        if this.longest_wait_ns > 0 {
+            sums.enter_wait(this.longest_wait_ns);
+        }
+        sums.down += u32::from(this.down_ns > LONG_WAIT_NS);
+        sums.outages += u32::from(this.outage);
+        sums.outage_ns = sums.outage_ns.max(this.outage_ns);
+    }
+}

@@ -1,0 +1,303 @@
+//! How slots get their connections: the first set-up, spread over time, and every reconnect.
+
+use std::collections::VecDeque;
+use std::net::SocketAddr;
+
+use trueload_drive::{Net, Refusal, Token};
+use trueload_load::dealt;
+use trueload_meter::Class;
+
+use super::slot::{Link, NEVER, Slot};
+use super::{CLOSING_NS, Connected, Generator, Report};
+
+/// Attempts made at one moment, at most, when the set-up has fallen behind its rate.
+const CATCH_UP: u32 = 32;
+/// How often the other slots look whether the first has found the address that answers.
+const PIONEER_LOOK_NS: u64 = 1_000_000;
+
+/// The first set-up of slots, at a limited rate: an accept queue that overflows drops
+/// connections, and the retry a second later would be measured as the server's.
+#[derive(Debug, Default)]
+pub(super) struct Pace {
+    waiting: VecDeque<u32>,
+    undecided: u32,
+    /// The first slot has found out which address answers, if any.
+    pioneered: bool,
+    asked: bool,
+    next_ns: u64,
+    failed: Vec<(Class, u64)>,
+    address: Option<SocketAddr>,
+}
+
+impl Pace {
+    /// When the next slot may try.
+    pub(super) fn next_ns(&self) -> u64 {
+        if self.waiting.is_empty() {
+            NEVER
+        } else {
+            self.next_ns
+        }
+    }
+
+    fn failed(&mut self, class: Class) {
+        match self.failed.iter_mut().find(|(known, _)| *known == class) {
+            Some((_, count)) => *count += 1,
+            None => self.failed.push((class, 1)),
+        }
+    }
+}
+
+impl Generator {
+    /// Has this thread's part of `total` connections; reports when each has been tried.
+    pub(super) fn resize(&mut self, net: &mut impl Net, total: u32) {
+        let mine = dealt(total, self.config.threads, self.config.thread) as usize;
+        while self.slots.len() > mine {
+            let slot = self.slots.pop();
+            if let Some(Link::Open { token } | Link::Connecting { token, .. }) =
+                slot.map(|slot| slot.state.link)
+            {
+                net.close(token);
+            }
+        }
+        let first = self.slots.len();
+        self.slots.reserve_exact(mine - first);
+        for key in first..mine {
+            self.slots.push(Slot::new());
+            self.pace.waiting.push_back(key as u32);
+        }
+        self.open = self.slots.iter().filter(|slot| is_open(slot)).count() as u32;
+        self.pace.undecided = (mine - first) as u32;
+        self.pace.asked = true;
+        self.pace.next_ns = net.now_ns();
+        self.set_up(net);
+    }
+
+    /// Opens the connections that are due; with several addresses, one slot goes ahead.
+    pub(super) fn set_up(&mut self, net: &mut impl Net) {
+        let now_ns = net.now_ns();
+        let pioneer = self.config.addresses.len() > 1 && !self.pace.pioneered;
+        let mut attempts = 0;
+        while self.pace.next_ns <= now_ns && attempts < CATCH_UP {
+            if pioneer && self.pace.undecided as usize > self.pace.waiting.len() {
+                self.pace.next_ns = now_ns + PIONEER_LOOK_NS;
+                break;
+            }
+            let Some(key) = self.pace.waiting.pop_front() else {
+                break;
+            };
+            self.attempt(net, key);
+            attempts += 1;
+            self.pace.next_ns += self.config.connect_interval_ns;
+        }
+        if attempts == CATCH_UP {
+            self.pace.next_ns = self.pace.next_ns.max(now_ns);
+        }
+        self.report_connected();
+    }
+
+    fn report_connected(&mut self) {
+        if !self.pace.asked || self.pace.undecided > 0 {
+            return;
+        }
+        self.pace.asked = false;
+        let established = self.established();
+        let failed = std::mem::take(&mut self.pace.failed);
+        let address = self.pace.address;
+        self.report(Report::Connected(Connected {
+            established,
+            failed,
+            address,
+        }));
+    }
+
+    pub(super) fn established(&self) -> u32 {
+        self.slots
+            .iter()
+            .filter(|slot| slot.state.ever_established)
+            .count() as u32
+    }
+
+    /// One attempt to connect a slot.
+    pub(super) fn attempt(&mut self, net: &mut impl Net, key: u32) {
+        let now_ns = net.now_ns();
+        let local = &self.config.local_addresses;
+        let global = key as usize * self.config.threads as usize + self.config.thread as usize;
+        let from = (!local.is_empty()).then(|| local[global % local.len()]);
+        let state = &mut self.slots[key as usize].state;
+        let tried = self.config.addresses[state.address];
+        let to = self.pace.address.unwrap_or(tried);
+        state.attempted_ns = now_ns;
+        match net.connect(key, to, from) {
+            Ok(token) => {
+                let deadline_ns = now_ns.saturating_add(self.config.connect_timeout_ns);
+                state.link = Link::Connecting { token, deadline_ns };
+                self.arm(key);
+            }
+            Err(why) => self.refused(net, key, why),
+        }
+    }
+
+    pub(super) fn connected(&mut self, net: &mut impl Net, key: u32, token: Token) {
+        let now_ns = net.now_ns();
+        let Slot { client, state } = &mut self.slots[key as usize];
+        client.reopen();
+        state.link = Link::Open { token };
+        self.open += 1;
+        self.pace
+            .address
+            .get_or_insert(self.config.addresses[state.address]);
+        let times = match self.book.current_mut() {
+            Some(phase) => {
+                state.note_down(now_ns, phase.started_ns);
+                phase.meter.reconnects += u64::from(state.ever_established);
+                &mut phase.meter.times
+            }
+            None => &mut self.book.early,
+        };
+        times.record_connect(now_ns - state.attempted_ns);
+        state.lost = None;
+        state.ever_established = true;
+        state.open_since_ns = now_ns;
+        state.gap = (0, now_ns);
+        self.decided(key);
+        self.settle_debts(net, key);
+        self.fill(net, key);
+    }
+
+    /// The attempt failed: the next address, or a failure for the request that needed it.
+    pub(super) fn refused(&mut self, net: &mut impl Net, key: u32, why: Refusal) {
+        let now_ns = net.now_ns();
+        let class = class_of(why);
+        let state = &mut self.slots[key as usize].state;
+        state.link = Link::Down { retry_ns: NEVER };
+        if self.pace.address.is_none() && state.address + 1 < self.config.addresses.len() {
+            state.address += 1;
+            self.attempt(net, key);
+            return;
+        }
+        if state.lost.is_some_and(|(_, polite)| !polite) {
+            state.this_phase.outage = true;
+        }
+        if !state.tried && self.book.current.is_none() {
+            self.pace.failed(class);
+        }
+        self.charge(key, now_ns, class);
+        self.decided(key);
+        let state = &mut self.slots[key as usize].state;
+        let pause_ns = state.backoff.pause();
+        self.retry(net, key, now_ns + pause_ns);
+    }
+
+    /// Charges the request that waits for this slot's connection, if there is one.
+    fn charge(&mut self, key: u32, now_ns: u64, class: Class) {
+        let state = &mut self.slots[key as usize].state;
+        if !state.again.is_empty() {
+            let tag = state.again.remove(0);
+            self.book.fail(state, now_ns, tag, class);
+            state.last = None;
+        } else if state.quota > 0
+            && let Some((phase, _)) = self.book.sending(now_ns)
+        {
+            self.book.charge(phase, state, now_ns, class);
+        }
+    }
+
+    fn decided(&mut self, key: u32) {
+        let state = &mut self.slots[key as usize].state;
+        if !std::mem::replace(&mut state.tried, true) {
+            self.pace.undecided -= 1;
+            self.pace.pioneered = true;
+            self.report_connected();
+        }
+    }
+
+    /// The peer announced its close: waits for the FIN, so that bytes before it are seen.
+    pub(super) fn closing(&mut self, net: &mut impl Net, key: u32, token: Token) {
+        let until_ns = net.now_ns() + CLOSING_NS;
+        self.slots[key as usize].state.link = Link::Closing { token, until_ns };
+        self.arm(key);
+    }
+
+    /// The connection is gone; opens the next one when there is something to send on it.
+    pub(super) fn lost(&mut self, net: &mut impl Net, key: u32, polite: bool, pause_ns: u64) {
+        let now_ns = net.now_ns();
+        self.open -= 1;
+        self.end_open(key, now_ns);
+        let state = &mut self.slots[key as usize].state;
+        state.link = Link::Down { retry_ns: NEVER };
+        state.lost = Some((now_ns, polite));
+        self.settle_debts(net, key);
+        self.retry(net, key, now_ns + pause_ns);
+    }
+
+    /// Plans the next attempt, if the slot has a use for a connection.
+    fn retry(&mut self, net: &mut impl Net, key: u32, at_ns: u64) {
+        let now_ns = net.now_ns();
+        let sending = self.book.sending(now_ns).is_some();
+        let state = &mut self.slots[key as usize].state;
+        if state.again.is_empty() && !(sending && state.quota > 0) {
+            // Nobody misses this connection, so it is not down.
+            state.lost = state.lost.map(|(lost_ns, _)| (lost_ns, true));
+            return;
+        }
+        if at_ns <= now_ns {
+            self.attempt(net, key);
+            return;
+        }
+        state.link = Link::Down { retry_ns: at_ns };
+        self.arm(key);
+    }
+
+    /// Opens a slot's connection at the start of a phase.
+    pub(super) fn reopen(&mut self, net: &mut impl Net, key: u32) {
+        if let Link::Down { .. } = self.slots[key as usize].state.link {
+            let now_ns = net.now_ns();
+            self.retry(net, key, now_ns);
+        }
+    }
+
+    /// Violations that no request could be charged with: the next ones pay.
+    pub(super) fn settle_debts(&mut self, net: &mut impl Net, key: u32) {
+        let now_ns = net.now_ns();
+        let state = &mut self.slots[key as usize].state;
+        while state.owed > 0 && state.quota > 0 {
+            let Some((phase, _)) = self.book.sending(now_ns) else {
+                return;
+            };
+            state.owed -= 1;
+            self.book.charge(phase, state, now_ns, Class::Unsolicited);
+        }
+    }
+
+    /// Adds the time that a slot was open within the window to what the load permitted.
+    pub(super) fn end_open(&mut self, key: u32, now_ns: u64) {
+        let depth = if self.config.close {
+            1
+        } else {
+            self.config.depth as u64
+        };
+        let state = &mut self.slots[key as usize].state;
+        let since_ns = std::mem::replace(&mut state.open_since_ns, NEVER);
+        if let Some((_, phase)) = self.book.sending(now_ns)
+            && since_ns != NEVER
+        {
+            let open_ns = now_ns - since_ns.max(phase.started_ns).min(now_ns);
+            phase.meter.permitted_ns = phase.meter.permitted_ns.wrapping_add(open_ns * depth);
+        }
+    }
+}
+
+pub(super) fn is_open(slot: &Slot) -> bool {
+    matches!(slot.state.link, Link::Open { .. } | Link::Closing { .. })
+}
+
+fn class_of(why: Refusal) -> Class {
+    match why {
+        Refusal::Refused => Class::ConnectRefused,
+        Refusal::Timeout => Class::ConnectTimeout,
+        Refusal::Unreachable => Class::ConnectUnreachable,
+        Refusal::Ports => Class::LocalPorts,
+        Refusal::Fds => Class::LocalFds,
+        Refusal::Reset => Class::Reset,
+    }
+}

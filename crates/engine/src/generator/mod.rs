@@ -1,0 +1,430 @@
+//! The load generator of one thread, as a program without socket or clock.
+//!
+//! Slots hold the machines; the book holds the phases and settles each request once;
+//! timers say when to look at a slot again. Everything comes in through [`Program`]
+//! and goes out through [`Net`] and `reports`, so that a test can play the kernel,
+//! the peer and the clock.
+
+mod book;
+mod connecting;
+mod phase;
+mod phases;
+mod slot;
+mod timers;
+
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+use std::sync::mpsc::Receiver;
+
+use trueload_drive::{Ended, Net, Program, Refusal, ThreadUse, Token};
+use trueload_meter::{Class, Meter, Sparse};
+use trueload_wire::http1::client::{self, Rules};
+
+use crate::outlet::Outlet;
+use book::Book;
+use connecting::Pace;
+pub use phase::PhaseShare;
+use slot::{Link, NEVER, Slot};
+use timers::Timers;
+
+/// Bytes that come this long after an announced close are still looked at (design §7).
+const CLOSING_NS: u64 = phase::RESIDUAL_NS;
+
+/// What does not change while a generator runs.
+#[derive(Debug)]
+pub struct Config {
+    /// Where to connect, in the order to try.
+    pub addresses: Vec<SocketAddr>,
+    /// Where to connect from, in turn.
+    pub local_addresses: Vec<IpAddr>,
+    /// The request, as often in a row as a connection takes at once.
+    pub burst: Arc<[u8]>,
+    /// Bytes of one request.
+    pub request_len: usize,
+    /// Requests in flight per connection.
+    pub depth: usize,
+    /// Free places from which on a connection is filled again.
+    pub refill: usize,
+    /// A connection per request.
+    pub close: bool,
+    /// What counts as a good answer.
+    pub rules: Rules,
+    /// Actual send to last byte.
+    pub timeout_ns: u64,
+    /// Attempt to established connection.
+    pub connect_timeout_ns: u64,
+    /// Between two attempts of this thread, while connections are set up.
+    pub connect_interval_ns: u64,
+    /// This thread's number.
+    pub thread: u32,
+    /// Threads in all.
+    pub threads: u32,
+}
+
+/// What a generator is told while it runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Command {
+    /// Have this many connections over all threads, and report.
+    Connections(u32),
+    /// Run one more phase.
+    Phase(PhaseShare),
+    /// End now.
+    Stop,
+}
+
+/// What a generator tells. Phases are numbered in the order in which they were asked for.
+#[derive(Debug)]
+pub enum Report {
+    /// All connections have been tried.
+    Connected(Connected),
+    /// A phase begins to send.
+    Started(usize, u64),
+    /// A phase has sent its last request.
+    Stopped(usize, u64),
+    /// Something to look at while a phase runs.
+    Tick(TickReport),
+    /// Every request of the phase is settled.
+    Done(Box<DoneReport>),
+    /// The thread is about to end.
+    Ended,
+}
+
+/// How the set-up of connections went.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Connected {
+    /// Slots of this thread that were established at least once.
+    pub established: u32,
+    /// Attempts that failed, by class.
+    pub failed: Vec<(Class, u64)>,
+    /// The address that answered.
+    pub address: Option<SocketAddr>,
+}
+
+/// Totals of a phase up to now, and the latencies since the last tick.
+#[derive(Clone, Debug, Default)]
+pub struct TickReport {
+    /// The phase.
+    pub phase: usize,
+    /// scheduled, unsent, issued, ok, stale, cancelled.
+    pub counts: [u64; 6],
+    /// Failures by class.
+    pub failed: Vec<(Class, u64)>,
+    /// Answers by status.
+    pub statuses: Vec<(u16, u64)>,
+    /// Latencies since the last tick.
+    pub latency: Sparse,
+    /// Connections open now.
+    pub open: u32,
+    /// Bytes received.
+    pub bytes_in: u64,
+    /// Bytes sent.
+    pub bytes_out: u64,
+}
+
+/// A phase that is over.
+#[derive(Debug)]
+pub struct DoneReport {
+    /// The phase.
+    pub phase: usize,
+    /// What it counted.
+    pub meter: Meter,
+    /// Start of sending.
+    pub started_ns: u64,
+    /// End of sending.
+    pub stopped_ns: u64,
+    /// The last request settled.
+    pub done_ns: u64,
+    /// CPU and run-queue time of the thread over the window.
+    pub used: ThreadUse,
+    /// It was cut short.
+    pub partial: bool,
+    /// Slots of this thread that were ever established.
+    pub established: u32,
+}
+
+/// The generator of one thread.
+#[derive(Debug)]
+pub struct Generator {
+    config: Arc<Config>,
+    slots: Vec<Slot>,
+    timers: Timers,
+    book: Book,
+    pace: Pace,
+    open: u32,
+    inbox: Receiver<Command>,
+    reports: Outlet<Report>,
+    finished: bool,
+}
+
+impl Generator {
+    /// A generator without connections; `settled_all` is shared by all threads.
+    #[must_use]
+    pub fn new(
+        config: Arc<Config>,
+        settled_all: Arc<AtomicU64>,
+        inbox: Receiver<Command>,
+        reports: Outlet<Report>,
+    ) -> Self {
+        let book = Book::new(settled_all, config.close);
+        Generator {
+            config,
+            slots: Vec::new(),
+            timers: Timers::default(),
+            book,
+            pace: Pace::default(),
+            open: 0,
+            inbox,
+            reports,
+            finished: false,
+        }
+    }
+
+    fn report(&self, report: Report) {
+        self.reports.send(report);
+    }
+
+    /// Sends what the slot may send now.
+    #[inline]
+    fn fill(&mut self, net: &mut impl Net, key: u32) {
+        let now_ns = net.now_ns();
+        let slot = &mut self.slots[key as usize];
+        let Link::Open { token } = slot.state.link else {
+            return;
+        };
+        let depth = if self.config.close {
+            1
+        } else {
+            self.config.depth
+        };
+        let outstanding = slot.client.outstanding();
+        let free = depth - outstanding.min(depth);
+        if free < self.config.refill && outstanding > 0 {
+            self.note_gap(key, now_ns, free);
+            return;
+        }
+        let mut sent = 0;
+        while sent < free {
+            let Some(tag) = slot.state.again.pop() else {
+                break;
+            };
+            slot.client.ask(self.book.tag_again(now_ns, tag));
+            sent += 1;
+        }
+        if sent < free
+            && let Some((phase, _)) = self.book.sending(now_ns)
+        {
+            let fresh = (free - sent).min(usize::try_from(slot.state.quota).unwrap_or(usize::MAX));
+            let tag = self.book.tag(now_ns, phase);
+            (0..fresh).for_each(|_| slot.client.ask(tag));
+            if fresh > 0 {
+                self.book.issue(phase, &mut slot.state, fresh as u64);
+            }
+            sent += fresh;
+        }
+        if outstanding + sent == 0 && slot.state.quota == 0 {
+            // Its share is done: what it does not use is no longer permitted.
+            self.end_open(key, now_ns);
+        }
+        if sent > 0 {
+            let bytes = sent * self.config.request_len;
+            if let Some(phase) = self.book.current_mut() {
+                phase.meter.bytes_out += bytes as u64;
+            }
+            net.send_shared(token, &self.config.burst, 0..bytes);
+            self.arm(key);
+        }
+        self.note_gap(key, now_ns, free - sent);
+    }
+
+    /// Under pipelining, keeps the books on places that wait for their refill.
+    #[inline]
+    fn note_gap(&mut self, key: u32, now_ns: u64, free: usize) {
+        if self.config.depth == 1 {
+            return;
+        }
+        let state = &mut self.slots[key as usize].state;
+        let (gap, since_ns) = std::mem::replace(&mut state.gap, (free as u32, now_ns));
+        if gap > 0
+            && let Some((_, phase)) = self.book.sending(now_ns)
+        {
+            let over_ns = now_ns - since_ns.max(phase.started_ns).min(now_ns);
+            let lost_ns = u64::from(gap) * over_ns;
+            phase.meter.permitted_ns = phase.meter.permitted_ns.wrapping_sub(lost_ns);
+        }
+    }
+
+    #[inline]
+    fn arm(&mut self, key: u32) {
+        let slot = &mut self.slots[key as usize];
+        let due_ns = slot.due_ns(self.config.timeout_ns);
+        self.timers.arm(&mut slot.state.armed_ns, due_ns, key);
+    }
+
+    /// Bytes that nobody asked for: the connection cannot be trusted, one request pays.
+    fn violated(&mut self, net: &mut impl Net, key: u32, token: Token) {
+        let now_ns = net.now_ns();
+        net.close(token);
+        let Slot { client, state } = &mut self.slots[key as usize];
+        let book = &mut self.book;
+        let rules = &self.config.rules;
+        book.unsolicited(state);
+        client.handle_end(now_ns, client::End::Reset, rules, &mut |heard| {
+            book.settle(state, now_ns, heard);
+        });
+        let pause_ns = state.backoff.pause();
+        self.lost(net, key, false, pause_ns);
+    }
+
+    /// Nothing more can come of this connection, which was broken by the peer or given up by us.
+    fn broken(&mut self, net: &mut impl Net, key: u32, token: Token) {
+        net.close(token);
+        let pause_ns = self.slots[key as usize].state.fruitless_pause_ns();
+        self.lost(net, key, false, pause_ns);
+    }
+
+    fn handle_due(&mut self, net: &mut impl Net, key: u32) {
+        let now_ns = net.now_ns();
+        match self.slots[key as usize].state.link {
+            Link::Down { .. } => self.attempt(net, key),
+            Link::Connecting { token, .. } => {
+                net.close(token);
+                self.refused(net, key, Refusal::Timeout);
+            }
+            Link::Closing { token, .. } => {
+                net.close(token);
+                self.lost(net, key, true, 0);
+            }
+            Link::Open { token } => {
+                let Slot { client, state } = &mut self.slots[key as usize];
+                let book = &mut self.book;
+                client.handle_timeout(now_ns, &mut |heard| book.settle(state, now_ns, heard));
+                self.broken(net, key, token);
+            }
+        }
+    }
+
+    fn run_timers(&mut self, net: &mut impl Net) {
+        let now_ns = net.now_ns();
+        while let Some((at_ns, key)) = self.timers.pop(now_ns) {
+            let Some(slot) = self.slots.get_mut(key as usize) else {
+                continue;
+            };
+            if slot.state.armed_ns != at_ns {
+                continue;
+            }
+            slot.state.armed_ns = NEVER;
+            if slot.due_ns(self.config.timeout_ns) <= now_ns {
+                self.handle_due(net, key);
+            }
+            self.arm(key);
+        }
+    }
+}
+
+impl Program for Generator {
+    fn handle_wake(&mut self, net: &mut impl Net) {
+        while let Ok(command) = self.inbox.try_recv() {
+            match command {
+                Command::Connections(total) => self.resize(net, total),
+                Command::Phase(share) => self.add_phase(net, share),
+                Command::Stop => self.stop(net),
+            }
+        }
+    }
+
+    fn handle_accepted(&mut self, net: &mut impl Net, token: Token) -> u32 {
+        net.close(token);
+        u32::MAX
+    }
+
+    fn handle_connected(&mut self, net: &mut impl Net, key: u32, token: Token) {
+        self.connected(net, key, token);
+    }
+
+    fn handle_refused(&mut self, net: &mut impl Net, key: u32, _token: Token, why: Refusal) {
+        self.refused(net, key, why);
+    }
+
+    #[inline]
+    fn handle_input(
+        &mut self,
+        net: &mut impl Net,
+        key: u32,
+        token: Token,
+        bytes: &[u8],
+        ending: bool,
+    ) {
+        let now_ns = net.now_ns();
+        let Slot { client, state } = &mut self.slots[key as usize];
+        let book = &mut self.book;
+        if let Some(phase) = book.current_mut() {
+            phase.meter.bytes_in += bytes.len() as u64;
+        }
+        let link = client.handle_input(now_ns, bytes, &self.config.rules, &mut |heard| {
+            book.settle(state, now_ns, heard);
+        });
+        match link {
+            client::Link::Open if self.config.close && client.outstanding() == 0 => {
+                self.closing(net, key, token);
+            }
+            client::Link::Open if ending => {}
+            client::Link::Open => self.fill(net, key),
+            client::Link::Closing => self.closing(net, key, token),
+            client::Link::Broken => self.broken(net, key, token),
+            client::Link::Unsolicited => self.violated(net, key, token),
+        }
+    }
+
+    fn handle_end(&mut self, net: &mut impl Net, key: u32, token: Token, ended: Ended) {
+        let now_ns = net.now_ns();
+        let Slot { client, state } = &mut self.slots[key as usize];
+        let idle = client.outstanding() == 0;
+        let polite = ended == Ended::Fin || matches!(state.link, Link::Closing { .. });
+        let end = match ended {
+            Ended::Fin => client::End::Fin,
+            Ended::Reset => client::End::Reset,
+        };
+        let book = &mut self.book;
+        client.handle_end(now_ns, end, &self.config.rules, &mut |heard| {
+            book.settle(state, now_ns, heard);
+        });
+        let stale = !state.again.is_empty();
+        if idle || stale {
+            net.close(token);
+            self.lost(net, key, polite, 0);
+        } else if state.this_phase.answers > 0 && ended == Ended::Fin {
+            net.close(token);
+            self.lost(net, key, false, 0);
+        } else {
+            self.broken(net, key, token);
+        }
+    }
+
+    fn handle_time(&mut self, net: &mut impl Net) {
+        self.set_up(net);
+        self.run_timers(net);
+        self.advance(net);
+        self.tick(net.now_ns());
+    }
+
+    #[inline]
+    fn handle_batch_end(&mut self, net: &mut impl Net) {
+        self.book.end_batch();
+        if self.book.look {
+            self.book.look = false;
+            self.advance(net);
+        }
+    }
+
+    fn wake_at_ns(&self) -> Option<u64> {
+        let phases = self.next_phase_event_ns();
+        let timers = self.timers.next_ns().unwrap_or(NEVER);
+        let at_ns = phases.min(timers).min(self.pace.next_ns());
+        (at_ns != NEVER).then_some(at_ns)
+    }
+
+    fn is_done(&self) -> bool {
+        self.finished
+    }
+}

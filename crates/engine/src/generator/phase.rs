@@ -1,0 +1,112 @@
+//! One phase on one thread: from its start over its window and drain to its report.
+
+use trueload_drive::{ThreadUse, thread_use};
+use trueload_load::{Load, Stop};
+use trueload_meter::Meter;
+
+/// Residual bytes are looked for this long after the last answer (design §7).
+pub(super) const RESIDUAL_NS: u64 = 50_000_000;
+/// Ticks come this often.
+pub(super) const TICK_NS: u64 = 250_000_000;
+
+/// A phase as a thread is told of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PhaseShare {
+    /// When to send.
+    pub load: Load,
+    /// When to stop; requests are those of all threads.
+    pub stop: Stop,
+    /// Connections of all threads, to divide requests by.
+    pub connections: u32,
+    /// Start, on the engine's clock.
+    pub start_ns: u64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Stage {
+    Waiting,
+    Sending,
+    Draining,
+    /// Everything is settled; residual bytes are looked for.
+    Lingering {
+        until_ns: u64,
+    },
+    Done,
+}
+
+/// A phase in progress.
+#[derive(Debug)]
+pub(super) struct Phase {
+    pub(super) share: PhaseShare,
+    pub(super) stage: Stage,
+    pub(super) started_ns: u64,
+    pub(super) stopped_ns: u64,
+    /// Issued and not yet ended.
+    pub(super) open: u64,
+    /// Requests that this thread's slots have still to send; without bound under a duration.
+    pub(super) quota: u64,
+    pub(super) last_ok_ns: u64,
+    pub(super) settled_ns: u64,
+    pub(super) next_tick_ns: u64,
+    pub(super) partial: bool,
+    pub(super) use_at_start: ThreadUse,
+    pub(super) used: ThreadUse,
+    pub(super) meter: Meter,
+}
+
+impl Phase {
+    pub(super) fn new(share: PhaseShare) -> Self {
+        Phase {
+            share,
+            stage: Stage::Waiting,
+            started_ns: 0,
+            stopped_ns: 0,
+            open: 0,
+            quota: u64::MAX,
+            last_ok_ns: 0,
+            settled_ns: 0,
+            next_tick_ns: u64::MAX,
+            partial: false,
+            use_at_start: ThreadUse::default(),
+            used: ThreadUse::default(),
+            meter: Meter::default(),
+        }
+    }
+
+    /// Sending begins.
+    pub(super) fn start(&mut self, now_ns: u64) {
+        self.stage = Stage::Sending;
+        // The nominal start, so that windows of a chain of phases and of all threads meet.
+        self.started_ns = match self.share.stop {
+            Stop::After(_) => self.share.start_ns,
+            Stop::Requests(_) => now_ns,
+        };
+        self.last_ok_ns = now_ns;
+        self.next_tick_ns = self.started_ns + TICK_NS;
+        self.use_at_start = thread_use();
+    }
+
+    /// When sending ends by time.
+    pub(super) fn stop_ns(&self) -> u64 {
+        match self.share.stop {
+            Stop::After(ns) => self.started_ns.saturating_add(ns),
+            Stop::Requests(_) => u64::MAX,
+        }
+    }
+
+    /// Sending ends.
+    pub(super) fn stop(&mut self, at_ns: u64) {
+        self.stage = Stage::Draining;
+        self.stopped_ns = at_ns;
+        let now = thread_use();
+        self.used = ThreadUse {
+            cpu_ns: now.cpu_ns - self.use_at_start.cpu_ns,
+            wanted_ns: now.wanted_ns - self.use_at_start.wanted_ns,
+        };
+    }
+
+    /// The second of the phase that ends at, or contains, `now_ns`.
+    pub(super) fn second(&self, now_ns: u64) -> usize {
+        (now_ns.saturating_sub(self.started_ns + 1) / 1_000_000_000) as usize
+    }
+}

@@ -1,0 +1,324 @@
+//! How a generator goes from phase to phase: start, stop, drain, residual bytes, report.
+
+use trueload_drive::Net;
+use trueload_load::{Stop, share};
+use trueload_meter::Class;
+
+use super::connecting::is_open;
+use super::phase::{Phase, PhaseShare, RESIDUAL_NS, Stage, TICK_NS};
+use super::slot::{Link, NEVER};
+use super::{DoneReport, Generator, Report, TickReport};
+
+/// A run by requests gives up when nothing has ended well for three timeouts and this long:
+/// a peer that answers nothing must not be asked a million times, one timeout each.
+const GIVE_UP_NS: u64 = 2_000_000_000;
+/// What is still open this long after the last timeout of a drain will never end.
+const DRAIN_MARGIN_NS: u64 = 200_000_000;
+/// Slots started on one reading of the clock: a start of 10,000 at once takes many milliseconds.
+const SLOTS_PER_CLOCK: u32 = 32;
+
+impl Generator {
+    pub(super) fn add_phase(&mut self, net: &mut impl Net, share: PhaseShare) {
+        self.book.phases.push(Phase::new(share));
+        self.advance(net);
+    }
+
+    /// Moves every phase on as far as it can go now.
+    pub(super) fn advance(&mut self, net: &mut impl Net) {
+        let now_ns = net.now_ns();
+        if let Some(current) = self.book.current {
+            self.give_up(current, now_ns);
+            self.stop_if_due(current, now_ns);
+        }
+        self.start_next_if_due(net);
+        for index in 0..self.book.phases.len() {
+            self.drain(net, index);
+        }
+    }
+
+    fn stop_if_due(&mut self, index: usize, now_ns: u64) {
+        let phase = &self.book.phases[index];
+        let due_ns = match phase.share.stop {
+            Stop::After(_) => phase.stop_ns(),
+            // A run by requests lasts until the last one is answered.
+            Stop::Requests(_) if phase.quota == 0 && phase.open == 0 => now_ns,
+            Stop::Requests(_) => return,
+        };
+        if phase.stage == Stage::Sending && due_ns <= now_ns {
+            self.stop_phase(index, due_ns);
+        }
+    }
+
+    fn stop_phase(&mut self, index: usize, at_ns: u64) {
+        let phase = &mut self.book.phases[index];
+        let (started_ns, depth) = (phase.started_ns, self.config.depth as u64);
+        let depth = if self.config.close { 1 } else { depth };
+        for slot in &mut self.slots {
+            let state = &mut slot.state;
+            if state.open_since_ns != NEVER {
+                let open_ns = at_ns.saturating_sub(state.open_since_ns.max(started_ns));
+                phase.meter.permitted_ns = phase.meter.permitted_ns.wrapping_add(open_ns * depth);
+            }
+            let (gap, since_ns) = state.gap;
+            let gap_ns = u64::from(gap) * at_ns.saturating_sub(since_ns.max(started_ns));
+            phase.meter.permitted_ns = phase.meter.permitted_ns.wrapping_sub(gap_ns);
+            state.gap = (gap, at_ns);
+            if let Link::Down { .. } = state.link
+                && state.again.is_empty()
+            {
+                state.link = Link::Down { retry_ns: NEVER };
+            }
+        }
+        phase.stop(at_ns);
+        self.report(Report::Stopped(index, at_ns));
+    }
+
+    fn start_next_if_due(&mut self, net: &mut impl Net) {
+        let now_ns = net.now_ns();
+        let next = self.book.current.map_or(0, |current| current + 1);
+        let over = self.book.current.is_none_or(|current| {
+            !matches!(
+                self.book.phases[current].stage,
+                Stage::Waiting | Stage::Sending
+            )
+        });
+        let Some(phase) = self.book.phases.get_mut(next).filter(|_| over) else {
+            return;
+        };
+        if phase.stage != Stage::Waiting || phase.share.start_ns > now_ns {
+            return;
+        }
+        let share = phase.share;
+        phase.start(now_ns);
+        let started_ns = phase.started_ns;
+        if next > 0 {
+            self.enter_slots(next - 1);
+        } else {
+            let early = std::mem::take(&mut self.book.early);
+            self.book.phases[0].meter.times.merge(&early);
+        }
+        self.book.current = Some(next);
+        self.report(Report::Started(next, started_ns));
+        self.give_quotas(next, share);
+        for key in 0..self.slots.len() as u32 {
+            if key % SLOTS_PER_CLOCK == 0 {
+                net.read_clock();
+            }
+            self.reopen(net, key);
+            self.settle_debts(net, key);
+            self.fill(net, key);
+        }
+        self.stop_if_due(next, now_ns);
+    }
+
+    fn give_quotas(&mut self, index: usize, phase_share: PhaseShare) {
+        let (thread, threads) = (self.config.thread, self.config.threads);
+        let mut sum = 0;
+        for (key, slot) in self.slots.iter_mut().enumerate() {
+            slot.state.this_phase.asked = slot.client.outstanding() > 0;
+            let open = is_open(slot);
+            slot.state.open_since_ns = if open { phase_share.start_ns } else { NEVER };
+            slot.state.quota = match phase_share.stop {
+                Stop::After(_) => u64::MAX,
+                Stop::Requests(total) => {
+                    let global = key as u64 * u64::from(threads) + u64::from(thread);
+                    share(total, u64::from(phase_share.connections), global)
+                }
+            };
+            sum = slot.state.quota.saturating_add(sum);
+        }
+        if let Stop::Requests(_) = phase_share.stop {
+            let phase = &mut self.book.phases[index];
+            phase.quota = sum;
+            phase.meter.scheduled = sum;
+        }
+    }
+
+    /// A run by requests against a peer that answers nothing well ends here.
+    fn give_up(&mut self, index: usize, now_ns: u64) {
+        let phase = &mut self.book.phases[index];
+        let patience_ns = 3u64
+            .saturating_mul(self.config.timeout_ns)
+            .saturating_add(GIVE_UP_NS);
+        let hopeless = now_ns.saturating_sub(phase.last_ok_ns) > patience_ns;
+        let by_requests = matches!(phase.share.stop, Stop::Requests(_));
+        if phase.stage == Stage::Sending && by_requests && hopeless {
+            phase.quota = 0;
+            self.slots.iter_mut().for_each(|slot| slot.state.quota = 0);
+        }
+    }
+
+    fn drain(&mut self, net: &mut impl Net, index: usize) {
+        let now_ns = net.now_ns();
+        let last = self.book.current == Some(index);
+        let drain_most_ns = self.drain_most_ns();
+        let phase = &mut self.book.phases[index];
+        match phase.stage {
+            Stage::Draining if phase.open == 0 && last => {
+                phase.stage = Stage::Lingering {
+                    until_ns: now_ns + RESIDUAL_NS,
+                };
+            }
+            Stage::Draining if phase.open == 0 => self.finish_phase(index),
+            Stage::Draining if now_ns >= phase.stopped_ns.saturating_add(drain_most_ns) => {
+                self.cancel_waiting(index, now_ns);
+            }
+            Stage::Lingering { until_ns } if !last || now_ns >= until_ns => {
+                self.finish_phase(index);
+            }
+            _ => {}
+        }
+    }
+
+    fn drain_most_ns(&self) -> u64 {
+        self.config.timeout_ns.saturating_add(DRAIN_MARGIN_NS)
+    }
+
+    /// What waits for a connection at the end of a drain is cancelled.
+    fn cancel_waiting(&mut self, index: usize, now_ns: u64) {
+        for slot in &mut self.slots {
+            let (these, others) = std::mem::take(&mut slot.state.again)
+                .into_iter()
+                .partition(|tag| usize::from(tag.phase) == index);
+            slot.state.again = others;
+            let these: Vec<_> = these;
+            these
+                .into_iter()
+                .for_each(|tag| self.book.cancel(&mut slot.state, now_ns, tag));
+        }
+    }
+
+    fn enter_slots(&mut self, index: usize) {
+        if self.book.phases[index].stage != Stage::Done {
+            for slot in &mut self.slots {
+                self.book.enter_slot(index, &mut slot.state);
+            }
+        }
+    }
+
+    fn finish_phase(&mut self, index: usize) {
+        if self.book.current == Some(index) {
+            self.enter_slots(index);
+            self.charge_debts(index);
+        }
+        let established = self.established();
+        let phase = &mut self.book.phases[index];
+        phase.stage = Stage::Done;
+        let done_ns = phase.settled_ns.max(phase.stopped_ns);
+        let second = phase.second(done_ns);
+        phase.meter.tick(second);
+        let report = DoneReport {
+            phase: index,
+            meter: std::mem::take(&mut phase.meter),
+            started_ns: phase.started_ns,
+            stopped_ns: phase.stopped_ns,
+            done_ns,
+            used: phase.used,
+            partial: phase.partial,
+            established,
+        };
+        self.report(Report::Done(Box::new(report)));
+    }
+
+    /// Violations that no request came to pay for are failures of their own: they must show.
+    fn charge_debts(&mut self, index: usize) {
+        let meter = &mut self.book.phases[index].meter;
+        for slot in &mut self.slots {
+            for _ in 0..std::mem::take(&mut slot.state.owed) {
+                meter.scheduled += 1;
+                meter.issued += 1;
+                meter.record_failed(Class::Unsolicited);
+            }
+        }
+    }
+
+    /// Ends everything now: what is open is cancelled.
+    pub(super) fn stop(&mut self, net: &mut impl Net) {
+        let now_ns = net.now_ns();
+        for phase in &mut self.book.phases {
+            let draining = phase.stage == Stage::Draining && phase.open > 0;
+            phase.partial = draining || phase.stage == Stage::Sending;
+        }
+        for slot in &mut self.slots {
+            let open: Vec<_> = slot.client.cancel().collect();
+            let waiting = std::mem::take(&mut slot.state.again);
+            for tag in open.into_iter().chain(waiting) {
+                self.book.cancel(&mut slot.state, now_ns, tag);
+            }
+        }
+        for index in 0..self.book.phases.len() {
+            match self.book.phases[index].stage {
+                Stage::Waiting | Stage::Done => continue,
+                Stage::Sending => self.stop_phase(index, now_ns),
+                Stage::Draining | Stage::Lingering { .. } => {}
+            }
+            self.finish_phase(index);
+        }
+        self.finished = true;
+        self.report(Report::Ended);
+    }
+
+    /// Tells how the current phase goes.
+    pub(super) fn tick(&mut self, now_ns: u64) {
+        let open = self.open;
+        let Some(index) = self.book.current else {
+            return;
+        };
+        let phase = &mut self.book.phases[index];
+        if phase.stage == Stage::Done || now_ns < phase.next_tick_ns {
+            return;
+        }
+        let second = phase.second(phase.next_tick_ns);
+        while phase.next_tick_ns <= now_ns {
+            phase.next_tick_ns += TICK_NS;
+        }
+        let latency = phase.meter.tick(second);
+        let meter = &phase.meter;
+        let report = TickReport {
+            phase: index,
+            counts: [
+                meter.scheduled,
+                meter.unsent(),
+                meter.issued,
+                meter.ok,
+                meter.stale,
+                meter.cancelled,
+            ],
+            failed: meter.failed().collect(),
+            statuses: meter.statuses().collect(),
+            latency,
+            open,
+            bytes_in: meter.bytes_in,
+            bytes_out: meter.bytes_out,
+        };
+        self.report(Report::Tick(report));
+    }
+
+    /// When a phase has to be looked at next.
+    pub(super) fn next_phase_event_ns(&self) -> u64 {
+        let Some(current) = self.book.current else {
+            return self
+                .book
+                .phases
+                .first()
+                .map_or(NEVER, |phase| phase.share.start_ns);
+        };
+        let phase = &self.book.phases[current];
+        let own_ns = match phase.stage {
+            Stage::Waiting => phase.share.start_ns,
+            Stage::Sending => phase.stop_ns(),
+            Stage::Draining => phase.stopped_ns.saturating_add(self.drain_most_ns()),
+            Stage::Lingering { until_ns } => until_ns,
+            Stage::Done => NEVER,
+        };
+        let tick_ns = if phase.stage == Stage::Done {
+            NEVER
+        } else {
+            phase.next_tick_ns
+        };
+        let waiting = self.book.phases.get(current + 1);
+        let waiting = waiting.filter(|_| phase.stage != Stage::Sending);
+        let next_ns = waiting.map_or(NEVER, |next| next.share.start_ns);
+        own_ns.min(tick_ns).min(next_ns)
+    }
+}

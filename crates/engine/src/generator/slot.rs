@@ -1,0 +1,179 @@
+//! A slot: a connection by identity, which survives reconnects.
+
+use trueload_drive::Token;
+use trueload_load::Backoff;
+use trueload_meter::{Answered, Class};
+use trueload_wire::http1::client::Client;
+
+/// Never, on the engine's clock.
+pub(super) const NEVER: u64 = u64::MAX;
+/// Fruitless connections in a row after which a slot no longer reconnects at once:
+/// a peer that drops every connection is measured, but not stormed.
+const FRUITLESS_MOST: u32 = 100;
+/// The pause from then on.
+const FRUITLESS_PAUSE_NS: u64 = 10_000_000;
+
+/// What is known about a request while it is outstanding.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Tag {
+    /// When the load asked for it.
+    pub scheduled_ns: u64,
+    /// When it was last sent.
+    pub sent_ns: u64,
+    /// How many requests had been settled by then, over all threads.
+    pub settled_before: u64,
+    /// The phase that it belongs to.
+    pub phase: u16,
+    /// It has been sent before, on a connection that went stale.
+    pub again: bool,
+}
+
+/// Where a slot's connection stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Link {
+    /// None; the next attempt not before `retry_ns`.
+    Down { retry_ns: u64 },
+    /// An attempt is under way.
+    Connecting { token: Token, deadline_ns: u64 },
+    /// Established.
+    Open { token: Token },
+    /// The peer announced its close; bytes that come before it are unsolicited.
+    Closing { token: Token, until_ns: u64 },
+}
+
+/// How the request settled last on a slot ended, as long as it may have to be charged.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Last {
+    pub(super) phase: u16,
+    pub(super) outcome: Outcome,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Outcome {
+    Ok(Answered),
+    Failed(Class),
+}
+
+/// One slot: the machine, and what the generator keeps about it.
+#[derive(Debug)]
+pub(super) struct Slot {
+    pub(super) client: Client<Tag>,
+    pub(super) state: State,
+}
+
+/// Everything about a slot but its machine.
+#[derive(Debug)]
+pub(super) struct State {
+    pub(super) link: Link,
+    /// The earliest entry of this slot in the timer heap.
+    pub(super) armed_ns: u64,
+    /// When the present connection was attempted.
+    pub(super) attempted_ns: u64,
+    /// Requests still to be sent in this phase; without bound under a duration.
+    pub(super) quota: u64,
+    /// Stale requests to be sent again before any other.
+    pub(super) again: Vec<Tag>,
+    pub(super) last: Option<Last>,
+    /// Violations that no request could yet be charged with.
+    pub(super) owed: u32,
+    pub(super) backoff: Backoff,
+    fruitless: u32,
+    /// An attempt has been decided at least once, either way.
+    pub(super) tried: bool,
+    pub(super) ever_established: bool,
+    /// When the connection was lost, and whether politely.
+    pub(super) lost: Option<(u64, bool)>,
+    /// Which of the addresses is tried.
+    pub(super) address: usize,
+    pub(super) this_phase: ThisPhase,
+    /// Permitted requests that were not outstanding, since when (pipelining only).
+    pub(super) gap: (u32, u64),
+    /// Open since, within the window.
+    pub(super) open_since_ns: u64,
+}
+
+/// What a slot did in the current phase.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct ThisPhase {
+    pub(super) asked: bool,
+    pub(super) answers: u64,
+    pub(super) longest_wait_ns: u64,
+    pub(super) down_ns: u64,
+    /// Lost its connection and was refused a new one.
+    pub(super) outage: bool,
+    pub(super) outage_ns: u64,
+}
+
+impl Slot {
+    pub(super) fn new() -> Self {
+        let state = State {
+            link: Link::Down { retry_ns: NEVER },
+            armed_ns: NEVER,
+            attempted_ns: 0,
+            quota: 0,
+            again: Vec::new(),
+            last: None,
+            owed: 0,
+            backoff: Backoff::default(),
+            fruitless: 0,
+            tried: false,
+            ever_established: false,
+            lost: None,
+            address: 0,
+            this_phase: ThisPhase::default(),
+            gap: (0, 0),
+            open_since_ns: NEVER,
+        };
+        Slot {
+            client: Client::default(),
+            state,
+        }
+    }
+
+    /// When something is due: an attempt, a timeout, the end of a wait for FIN.
+    pub(super) fn due_ns(&self, timeout_ns: u64) -> u64 {
+        match self.state.link {
+            Link::Down { retry_ns } => retry_ns,
+            Link::Connecting { deadline_ns, .. } => deadline_ns,
+            Link::Closing { until_ns, .. } => until_ns,
+            Link::Open { .. } => {
+                let oldest = self.client.oldest();
+                oldest.map_or(NEVER, |tag| tag.sent_ns.saturating_add(timeout_ns))
+            }
+        }
+    }
+}
+
+impl State {
+    /// The pause before the next attempt after a connection was lost without a complete answer.
+    pub(super) fn fruitless_pause_ns(&mut self) -> u64 {
+        self.fruitless += 1;
+        if self.fruitless > FRUITLESS_MOST {
+            FRUITLESS_PAUSE_NS
+        } else {
+            0
+        }
+    }
+
+    /// A complete answer came.
+    #[inline]
+    pub(super) fn answered(&mut self) {
+        self.this_phase.answers += 1;
+        self.fruitless = 0;
+    }
+
+    /// Notes for how long the slot has been down when that ends, or when the phase does.
+    pub(super) fn note_down(&mut self, now_ns: u64, since_ns: u64) {
+        let Some((lost_ns, polite)) = self.lost else {
+            return;
+        };
+        let down_ns = now_ns.saturating_sub(lost_ns.max(since_ns));
+        let phase = &mut self.this_phase;
+        if !polite {
+            phase.down_ns = phase.down_ns.max(down_ns);
+        }
+        if phase.outage {
+            phase.outage_ns = phase.outage_ns.max(down_ns);
+        }
+    }
+}

@@ -1,0 +1,16 @@
+//! The trueload engine: a JSON plan in, JSON lines out.
+//!
+//! `control` speaks with the front and tells the threads; `generator` and `server` are
+//! the programs that the threads run; `protocol` is what is said.
+
+pub mod control;
+pub mod generate;
+pub mod generator;
+pub mod lines;
+pub mod outlet;
+mod plan;
+pub mod protocol;
+pub mod serve;
+pub mod server;
+mod sums;
+mod threads;

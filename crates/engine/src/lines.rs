@@ -1,0 +1,158 @@
+//! Lines in, lines out: reading what the front says, writing what the engine says.
+
+use std::io::{self, BufRead, Write};
+use std::sync::mpsc::Sender;
+
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use crate::protocol::{FromEngine, ToEngine};
+
+/// The longest line taken: a body of 48 MiB in base64.
+const LINE_BYTES_MOST: u64 = 64 * 1024 * 1024;
+
+/// Why a line was refused: one sentence that names the field.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct Refused(pub String);
+
+/// Reads one line of the front.
+///
+/// # Errors
+/// A sentence that names the field, for everything that is not a message of this protocol.
+pub fn parse(line: &str) -> Result<ToEngine, Refused> {
+    let value: Value =
+        serde_json::from_str(line).map_err(|error| Refused(format!("not JSON: {error}")))?;
+    let Value::Object(mut fields) = value else {
+        return Err(Refused("a line must be a JSON object".into()));
+    };
+    let kind = fields.remove("type");
+    let Some(Value::String(kind)) = kind else {
+        return Err(Refused("type: missing, or not a string".into()));
+    };
+    let rest = Value::Object(fields);
+    match kind.as_str() {
+        "generate" => read(rest).map(ToEngine::Generate),
+        "serve" => read(rest).map(ToEngine::Serve),
+        "blob" => read(rest).map(ToEngine::Blob),
+        "phase" => read(rest).map(ToEngine::Phase),
+        "lease" => empty(&rest).map(|()| ToEngine::Lease),
+        "stop" => empty(&rest).map(|()| ToEngine::Stop),
+        _ => Err(Refused(format!(
+            "type: '{}' is not one of generate, serve, blob, phase, lease, stop",
+            kind.escape_debug()
+        ))),
+    }
+}
+
+fn read<T: DeserializeOwned>(value: Value) -> Result<T, Refused> {
+    serde_path_to_error::deserialize(value).map_err(|error| {
+        let path = error.path().to_string();
+        let inner = error.into_inner().to_string();
+        Refused(if path == "." {
+            inner
+        } else {
+            format!("{path}: {inner}")
+        })
+    })
+}
+
+fn empty(rest: &Value) -> Result<(), Refused> {
+    match rest.as_object().and_then(|fields| fields.keys().next()) {
+        Some(field) => Err(Refused(format!("{}: unknown field", field.escape_debug()))),
+        None => Ok(()),
+    }
+}
+
+/// What stdin has said.
+#[derive(Debug)]
+pub enum Input {
+    /// A line, understood or not.
+    Line(Box<Result<ToEngine, Refused>>),
+    /// The front is gone.
+    End,
+}
+
+/// Reads lines until the end of input and hands them over.
+pub fn read_all<E>(mut input: impl BufRead, sink: &Sender<E>, wrap: impl Fn(Input) -> E) {
+    loop {
+        let mut line = Vec::new();
+        let mut limited = io::Read::take(&mut input, LINE_BYTES_MOST);
+        let said = match limited.read_until(b'\n', &mut line) {
+            Ok(0) | Err(_) => Input::End,
+            Ok(_) if line.len() as u64 == LINE_BYTES_MOST => Input::Line(Box::new(Err(Refused(
+                "a line is longer than 64 MiB".into(),
+            )))),
+            Ok(_) => match std::str::from_utf8(&line) {
+                Ok(text) if text.trim().is_empty() => continue,
+                Ok(text) => Input::Line(Box::new(parse(text))),
+                Err(_) => Input::Line(Box::new(Err(Refused("a line is not UTF-8".into())))),
+            },
+        };
+        let ended = matches!(said, Input::End);
+        if sink.send(wrap(said)).is_err() || ended {
+            return;
+        }
+    }
+}
+
+/// Writes one line of the engine.
+///
+/// # Errors
+/// When stdout is gone; the engine then ends.
+pub fn say(message: &FromEngine) -> io::Result<()> {
+    let mut line = serde_json::to_vec(message)?;
+    line.push(b'\n');
+    let mut out = io::stdout().lock();
+    out.write_all(&line)?;
+    out.flush()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refusal(line: &str) -> String {
+        parse(line).expect_err("refused").0
+    }
+
+    #[test]
+    fn a_refusal_names_the_field() {
+        let cases = [
+            ("{", "not JSON"),
+            ("[]", "a line must be a JSON object"),
+            ("{}", "type: missing"),
+            (r#"{"type":"dance"}"#, "type: 'dance' is not one of"),
+            (r#"{"type":"lease","x":1}"#, "x: unknown field"),
+            (r#"{"type":"serve","protocol":1}"#, "missing field `listen`"),
+            (
+                r#"{"type":"serve","protocol":1,"listen":"127.0.0.1:0","threads":"two","cpus":[]}"#,
+                "threads: invalid type",
+            ),
+            (
+                r#"{"type":"serve","protocol":1,"listen":"127.0.0.1:0","threads":1,"cpus":[],"colour":1}"#,
+                "colour",
+            ),
+            (
+                r#"{"type":"phase","id":"w","load":{"kind":"closed"},"connections":null,"stop":{"kind":"duration","ns":-1},"at_ns":null}"#,
+                "stop",
+            ),
+        ];
+        for (line, expected) in cases {
+            let said = refusal(line);
+            assert!(said.contains(expected), "{line}: {said}");
+        }
+    }
+
+    #[test]
+    fn lines_are_read_until_the_end_of_input() {
+        let (sink, heard) = std::sync::mpsc::channel();
+        let text = b"{\"type\":\"lease\"}\n\n{\"type\":\"stop\"}\n\xff\n";
+        read_all(&text[..], &sink, |input| input);
+        drop(sink);
+        let kinds: Vec<String> = heard.iter().map(|input| format!("{input:?}")).collect();
+        assert_eq!(kinds.len(), 4, "{kinds:?}");
+        assert!(kinds[0].contains("Lease") && kinds[1].contains("Stop"));
+        assert!(kinds[2].contains("UTF-8") && kinds[3].contains("End"));
+    }
+}

@@ -1,0 +1,181 @@
+//! From a plan as said to a generator's configuration: everything is checked here, once.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use sha2::{Digest, Sha256};
+use trueload_load::refill;
+use trueload_wire::http1::Limits;
+use trueload_wire::http1::client::Rules;
+
+use crate::control::Failure;
+use crate::generator::Config;
+use crate::protocol::{Blob, GeneratePlan, PROTOCOL};
+use crate::serve::THREADS_MOST;
+
+/// Connections of one engine, at most.
+const CONNECTIONS_MOST: u32 = 10_000_000;
+/// Requests in flight per connection, at most.
+const PIPELINE_MOST: u32 = 65_536;
+/// Bytes kept for one connection's requests in a row.
+const BURST_BYTES_MOST: usize = 1 << 30;
+
+/// Bodies, by their SHA-256 in hex.
+#[derive(Debug, Default)]
+pub(crate) struct Blobs(HashMap<String, Vec<u8>>);
+
+impl Blobs {
+    /// Takes a body, after a look whether it is the one that its name says.
+    pub(crate) fn take(&mut self, blob: &Blob) -> Result<(), Failure> {
+        let refused = |what: &str| Failure::Plan(format!("blob: {what}"));
+        let bytes = STANDARD
+            .decode(&blob.base64)
+            .map_err(|_| refused("base64: not base64"))?;
+        let digest: String = Sha256::digest(&bytes)
+            .iter()
+            .map(|byte| format!("{byte:02x}"))
+            .collect();
+        if digest != blob.sha256 {
+            return Err(refused("sha256: is not that of the bytes"));
+        }
+        self.0.insert(digest, bytes);
+        Ok(())
+    }
+
+    /// Whether everything that a plan names is here.
+    pub(crate) fn complete(&self, plan: &GeneratePlan) -> bool {
+        let named = [&plan.request.body_sha256, &plan.expect.body_sha256];
+        named
+            .into_iter()
+            .flatten()
+            .all(|name| self.0.contains_key(name))
+    }
+
+    fn get(&self, name: Option<&String>) -> Option<&Vec<u8>> {
+        self.0.get(name?)
+    }
+}
+
+/// Refuses what cannot be carried out, with the field's name.
+pub(crate) fn check(plan: &GeneratePlan) -> Result<(), Failure> {
+    let within = |field: &str, value: u64, most: u64| match value {
+        0 => Err(Failure::Plan(format!("{field}: must not be 0"))),
+        value if value > most => Err(Failure::Plan(format!("{field}: must be at most {most}"))),
+        _ => Ok(()),
+    };
+    if plan.protocol != PROTOCOL {
+        return Err(Failure::Plan(format!("protocol: must be {PROTOCOL}")));
+    }
+    if plan.addresses.is_empty() {
+        return Err(Failure::Plan("addresses: must name one".into()));
+    }
+    within(
+        "connections",
+        plan.connections.into(),
+        CONNECTIONS_MOST.into(),
+    )?;
+    within("pipeline", plan.pipeline.into(), PIPELINE_MOST.into())?;
+    within("threads", plan.threads.into(), THREADS_MOST.into())?;
+    within("timeout_ns", plan.timeout_ns, u64::MAX / 8)?;
+    within("connect_timeout_ns", plan.connect_timeout_ns, u64::MAX / 8)?;
+    within(
+        "connect_rate_per_s",
+        plan.connect_rate_per_s.into(),
+        1_000_000_000,
+    )?;
+    check_request(plan)
+}
+
+/// No part of a request may end its line: it would be another request.
+fn check_request(plan: &GeneratePlan) -> Result<(), Failure> {
+    let request = &plan.request;
+    let visible = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_graphic());
+    let token = |text: &str| {
+        let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
+        !text.is_empty() && text.bytes().all(allowed)
+    };
+    if !token(&request.method) {
+        return Err(Failure::Plan("request.method: must be a token".into()));
+    }
+    if !visible(&request.path) {
+        return Err(Failure::Plan("request.path: must be visible ASCII".into()));
+    }
+    for (index, (name, value)) in request.headers.iter().enumerate() {
+        if !token(name) {
+            return Err(Failure::Plan(format!(
+                "request.headers[{index}]: its name is no token"
+            )));
+        }
+        if value.bytes().any(|byte| matches!(byte, b'\r' | b'\n' | 0)) {
+            return Err(Failure::Plan(format!(
+                "request.headers[{index}]: its value breaks the line"
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// The request as written on the wire.
+fn wire_request(plan: &GeneratePlan, blobs: &Blobs) -> Vec<u8> {
+    let request = &plan.request;
+    let mut bytes = format!("{} {} HTTP/1.1\r\n", request.method, request.path).into_bytes();
+    for (name, value) in &request.headers {
+        bytes.extend_from_slice(format!("{name}: {value}\r\n").as_bytes());
+    }
+    bytes.extend_from_slice(b"\r\n");
+    if let Some(body) = blobs.get(request.body_sha256.as_ref()) {
+        bytes.extend_from_slice(body);
+    }
+    bytes
+}
+
+/// The configuration of one thread.
+pub(crate) fn config(plan: &GeneratePlan, blobs: &Blobs, burst: &Arc<[u8]>, thread: u32) -> Config {
+    let depth = plan.pipeline as usize;
+    let rate = u64::from(plan.connect_rate_per_s);
+    Config {
+        addresses: plan.addresses.clone(),
+        local_addresses: plan.local_addresses.clone(),
+        burst: Arc::clone(burst),
+        request_len: burst.len() / depth,
+        depth,
+        refill: refill(depth),
+        close: plan.close,
+        rules: rules(plan, blobs),
+        timeout_ns: plan.timeout_ns,
+        connect_timeout_ns: plan.connect_timeout_ns,
+        connect_interval_ns: 1_000_000_000 * u64::from(plan.threads) / rate,
+        thread,
+        threads: plan.threads,
+    }
+}
+
+/// The request as often as one connection can have it in flight.
+pub(crate) fn burst(plan: &GeneratePlan, blobs: &Blobs) -> Result<Arc<[u8]>, Failure> {
+    let request = wire_request(plan, blobs);
+    let depth = plan.pipeline as usize;
+    if request.len().saturating_mul(depth) > BURST_BYTES_MOST {
+        let most = BURST_BYTES_MOST >> 20;
+        return Err(Failure::Plan(format!(
+            "pipeline: so many requests of this size take more than {most} MiB"
+        )));
+    }
+    Ok(Arc::from(request.repeat(depth)))
+}
+
+fn rules(plan: &GeneratePlan, blobs: &Blobs) -> Rules {
+    let method = plan.request.method.as_str();
+    Rules {
+        statuses: plan.expect.statuses.clone(),
+        body: blobs.get(plan.expect.body_sha256.as_ref()).cloned(),
+        head_request: method == "HEAD",
+        // RFC 9110 §9.2.2
+        idempotent: matches!(
+            method,
+            "GET" | "HEAD" | "PUT" | "DELETE" | "OPTIONS" | "TRACE"
+        ),
+        limits: Limits::default(),
+    }
+}

@@ -1,0 +1,330 @@
+//! The reference server of one thread: HTTP/1 on the same machines and drivers as the generator.
+//!
+//! It answers `/`, `/perf` and `/wait/MS`, and counts what it sees, so that the
+//! generator's claims can be held against it. Answers leave in the order in which
+//! their requests came, those that wait included.
+
+mod response;
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+use std::sync::mpsc::Receiver;
+
+use trueload_drive::{Ended, Net, Program, Refusal, Token};
+use trueload_wire::http1::limits::Limits;
+use trueload_wire::http1::request::{FedRequest, Request, RequestParser};
+
+use crate::outlet::Outlet;
+use response::{Responses, Route};
+
+/// Counts are told this often.
+const TELL_NS: u64 = 250_000_000;
+/// Answers of one connection that may wait for their time; one more ends the connection.
+const WAITING_MOST: usize = 4096;
+
+/// What one thread has seen.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Seen {
+    /// Connections accepted.
+    pub accepted: u64,
+    /// Connections open now.
+    pub open: u32,
+    /// The most open at once.
+    pub open_peak: u32,
+    /// Requests read to their end.
+    pub requests: u64,
+    /// Responses handed to the driver.
+    pub responses: u64,
+    /// Requests that were not HTTP.
+    pub malformed: u64,
+    /// Requests whose connection was gone before their answer.
+    pub aborted: u64,
+    /// Answers that wait for their time.
+    pub waiting: u32,
+    /// Bytes received.
+    pub bytes_in: u64,
+    /// Bytes sent.
+    pub bytes_out: u64,
+}
+
+/// What a server is told while it runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Command {
+    /// End now.
+    Stop,
+}
+
+/// What a server tells: its thread and what it has seen, the last time with `ended`.
+#[derive(Clone, Copy, Debug)]
+pub struct Report {
+    /// The thread.
+    pub thread: usize,
+    /// What it has seen.
+    pub seen: Seen,
+    /// It is about to end.
+    pub ended: bool,
+}
+
+#[derive(Debug)]
+struct Connection {
+    token: Token,
+    parser: RequestParser,
+    /// Answers not yet sent because one before them waits.
+    pending: VecDeque<Pending>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Pending {
+    due_ns: u64,
+    answer: Answer,
+}
+
+/// What a request is to be answered with.
+#[derive(Clone, Copy, Debug)]
+struct Answer {
+    route: Route,
+    head_only: bool,
+    keep_alive: bool,
+    http10: bool,
+}
+
+impl Answer {
+    fn to(request: &Request<'_>) -> Self {
+        Answer {
+            route: Route::of(request.path()),
+            head_only: request.method == "HEAD",
+            keep_alive: request.keep_alive,
+            http10: request.http10,
+        }
+    }
+}
+
+/// The server of one thread.
+#[derive(Debug)]
+pub struct Server {
+    thread: usize,
+    connections: Vec<Option<Connection>>,
+    waits: BinaryHeap<Reverse<(u64, u32, u32)>>,
+    responses: Responses,
+    out: Vec<u8>,
+    limits: Limits,
+    seen: Seen,
+    next_tell_ns: u64,
+    inbox: Receiver<Command>,
+    reports: Outlet<Report>,
+    finished: bool,
+}
+
+impl Server {
+    /// A server without connections.
+    #[must_use]
+    pub fn new(thread: usize, inbox: Receiver<Command>, reports: Outlet<Report>) -> Self {
+        Server {
+            thread,
+            connections: Vec::new(),
+            waits: BinaryHeap::new(),
+            responses: Responses::default(),
+            out: Vec::new(),
+            limits: Limits::default(),
+            seen: Seen::default(),
+            next_tell_ns: TELL_NS,
+            inbox,
+            reports,
+            finished: false,
+        }
+    }
+
+    fn tell(&self, ended: bool) {
+        self.reports.send(Report {
+            thread: self.thread,
+            seen: self.seen,
+            ended,
+        });
+    }
+
+    /// Reads requests out of `bytes` and answers, until one has to wait or the connection is to end.
+    /// Returns whether the connection goes on.
+    fn take(&mut self, now_ns: u64, connection: &mut Connection, mut bytes: &[u8]) -> bool {
+        while !bytes.is_empty() {
+            let (consumed, answer) = match connection.parser.feed(bytes, &self.limits) {
+                Ok((_, FedRequest::Partial)) => return true,
+                Ok((consumed, FedRequest::ExpectsContinue)) => {
+                    self.out.extend_from_slice(b"HTTP/1.1 100 Continue\r\n\r\n");
+                    bytes = &bytes[consumed..];
+                    continue;
+                }
+                Ok((consumed, FedRequest::Complete(request))) => (consumed, Answer::to(&request)),
+                Err(_) => {
+                    self.seen.malformed += 1;
+                    if connection.pending.is_empty() {
+                        self.responses.malformed(&mut self.out);
+                    }
+                    return false;
+                }
+            };
+            bytes = &bytes[consumed..];
+            self.seen.requests += 1;
+            if !self.answer(now_ns, connection, answer) {
+                return false;
+            }
+        }
+        true
+    }
+
+    /// Answers now, or puts the answer into the queue behind one that waits.
+    #[inline]
+    fn answer(&mut self, now_ns: u64, connection: &mut Connection, answer: Answer) -> bool {
+        let wait_ns = answer.route.wait_ns();
+        if connection.pending.is_empty() && wait_ns == 0 {
+            self.responses.write(&mut self.out, answer);
+            self.seen.responses += 1;
+            return answer.keep_alive;
+        }
+        let due_ns = now_ns + wait_ns;
+        connection.pending.push_back(Pending { due_ns, answer });
+        self.seen.waiting += 1;
+        if connection.pending.len() == 1 {
+            let Token { index, generation } = connection.token;
+            self.waits.push(Reverse((due_ns, index, generation)));
+        }
+        connection.pending.len() <= WAITING_MOST
+    }
+
+    /// Sends the answers of a connection whose time has come.
+    fn send_due(&mut self, net: &mut impl Net, index: u32, generation: u32) {
+        let now_ns = net.now_ns();
+        let place = self.connections.get_mut(index as usize);
+        let Some(mut connection) = place.and_then(Option::take) else {
+            return;
+        };
+        if connection.token.generation != generation {
+            self.connections[index as usize] = Some(connection);
+            return;
+        }
+        self.out.clear();
+        let mut goes_on = true;
+        while let Some(first) = connection.pending.front().copied() {
+            if first.due_ns > now_ns {
+                self.waits.push(Reverse((first.due_ns, index, generation)));
+                break;
+            }
+            connection.pending.pop_front();
+            self.seen.waiting -= 1;
+            self.responses.write(&mut self.out, first.answer);
+            self.seen.responses += 1;
+            goes_on = first.answer.keep_alive;
+            if !goes_on {
+                break;
+            }
+        }
+        self.flush(net, connection, goes_on);
+    }
+
+    /// Hands over what was written, and keeps or ends the connection.
+    #[inline]
+    fn flush(&mut self, net: &mut impl Net, connection: Connection, goes_on: bool) {
+        let token = connection.token;
+        if !self.out.is_empty() {
+            self.seen.bytes_out += self.out.len() as u64;
+            net.send(token, &self.out);
+        }
+        if goes_on {
+            self.connections[token.index as usize] = Some(connection);
+        } else {
+            net.finish(token);
+            self.forget(connection);
+        }
+    }
+
+    fn forget(&mut self, connection: Connection) {
+        let left = connection.pending.len();
+        self.seen.aborted += left as u64;
+        self.seen.waiting -= left as u32;
+        self.seen.open -= 1;
+    }
+}
+
+impl Program for Server {
+    fn handle_wake(&mut self, _net: &mut impl Net) {
+        while let Ok(Command::Stop) = self.inbox.try_recv() {
+            self.finished = true;
+        }
+        if self.finished {
+            self.tell(true);
+        }
+    }
+
+    fn handle_accepted(&mut self, _net: &mut impl Net, token: Token) -> u32 {
+        let index = token.index as usize;
+        if self.connections.len() <= index {
+            self.connections.resize_with(index + 1, || None);
+        }
+        let pending = VecDeque::new();
+        self.connections[index] = Some(Connection {
+            token,
+            parser: RequestParser::new(),
+            pending,
+        });
+        self.seen.accepted += 1;
+        self.seen.open += 1;
+        self.seen.open_peak = self.seen.open_peak.max(self.seen.open);
+        token.index
+    }
+
+    fn handle_connected(&mut self, _net: &mut impl Net, _key: u32, _token: Token) {}
+
+    fn handle_refused(&mut self, _net: &mut impl Net, _key: u32, _token: Token, _why: Refusal) {}
+
+    #[inline]
+    fn handle_input(
+        &mut self,
+        net: &mut impl Net,
+        key: u32,
+        _token: Token,
+        bytes: &[u8],
+        _ending: bool,
+    ) {
+        let Some(mut connection) = self.connections[key as usize].take() else {
+            return;
+        };
+        self.seen.bytes_in += bytes.len() as u64;
+        self.out.clear();
+        let goes_on = self.take(net.now_ns(), &mut connection, bytes);
+        self.flush(net, connection, goes_on);
+    }
+
+    fn handle_end(&mut self, net: &mut impl Net, key: u32, token: Token, _ended: Ended) {
+        if let Some(connection) = self.connections[key as usize].take() {
+            self.forget(connection);
+        }
+        net.finish(token);
+    }
+
+    fn handle_time(&mut self, net: &mut impl Net) {
+        let now_ns = net.now_ns();
+        while let Some(Reverse((due_ns, index, generation))) = self.waits.peek().copied() {
+            if due_ns > now_ns {
+                break;
+            }
+            self.waits.pop();
+            self.send_due(net, index, generation);
+        }
+        if now_ns >= self.next_tell_ns {
+            self.next_tell_ns = now_ns + TELL_NS;
+            self.responses.refresh();
+            self.tell(false);
+        }
+    }
+
+    fn wake_at_ns(&self) -> Option<u64> {
+        let wait_ns = self
+            .waits
+            .peek()
+            .map_or(u64::MAX, |Reverse((due_ns, _, _))| *due_ns);
+        Some(wait_ns.min(self.next_tell_ns))
+    }
+
+    fn is_done(&self) -> bool {
+        self.finished
+    }
+}

@@ -1,0 +1,166 @@
+//! What the reference server answers, ready to be copied.
+
+use std::time::{Duration, SystemTime};
+
+use super::Answer;
+
+/// The longest wait that `/wait/MS` grants: an hour.
+const WAIT_MS_MOST: u64 = 3_600_000;
+
+/// The body of `GET /perf`: 84 bytes of JSON, the same for every subject (`contracts/`).
+pub(super) const PERF_BODY: &str = "{\"path\":\"/perf\",\"status\":\"ok\",\"message\":\"Hello, World!\",\
+                                    \"numbers\":[1,2,3,5,8,13,21]}";
+
+/// What a path leads to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Route {
+    Hello,
+    Perf,
+    Wait { ns: u64 },
+    Unknown,
+}
+
+impl Route {
+    #[inline]
+    pub(super) fn of(path: &str) -> Self {
+        match path {
+            "/" => Route::Hello,
+            "/perf" => Route::Perf,
+            _ => match path.strip_prefix("/wait/").map(str::as_bytes) {
+                Some(digits) if !digits.is_empty() && digits.iter().all(u8::is_ascii_digit) => {
+                    let ms = path["/wait/".len()..].parse::<u64>().ok();
+                    let ms = ms.filter(|ms| *ms <= WAIT_MS_MOST);
+                    ms.map_or(Route::Unknown, |ms| Route::Wait { ns: ms * 1_000_000 })
+                }
+                _ => Route::Unknown,
+            },
+        }
+    }
+
+    /// How long the answer waits.
+    #[inline]
+    pub(super) fn wait_ns(self) -> u64 {
+        if let Route::Wait { ns } = self { ns } else { 0 }
+    }
+
+    fn parts(self) -> (&'static str, &'static str, &'static str) {
+        match self {
+            Route::Hello => ("200 OK", "text/plain", "Hello, World!"),
+            Route::Perf => ("200 OK", "application/json", PERF_BODY),
+            Route::Wait { .. } => ("200 OK", "text/plain", "ok"),
+            Route::Unknown => ("404 Not Found", "text/plain", "not found\n"),
+        }
+    }
+}
+
+/// Responses with the present Date; the most frequent one is kept whole.
+#[derive(Debug)]
+pub(super) struct Responses {
+    date: String,
+    hello: Vec<u8>,
+}
+
+impl Default for Responses {
+    fn default() -> Self {
+        let mut responses = Responses {
+            date: String::new(),
+            hello: Vec::new(),
+        };
+        responses.refresh();
+        responses
+    }
+}
+
+impl Responses {
+    /// Takes over the present second.
+    pub(super) fn refresh(&mut self) {
+        // The clock's 250 ms ahead or behind are within what RFC 9110 §6.6.1 asks of a Date.
+        let date = httpdate::fmt_http_date(SystemTime::now() + Duration::from_millis(1));
+        if date != self.date {
+            self.date = date;
+            let mut hello = Vec::with_capacity(192);
+            let plain = Answer {
+                route: Route::Hello,
+                head_only: false,
+                keep_alive: true,
+                http10: false,
+            };
+            self.build(&mut hello, plain);
+            self.hello = hello;
+        }
+    }
+
+    /// Appends the answer.
+    #[inline]
+    pub(super) fn write(&self, out: &mut Vec<u8>, answer: Answer) {
+        let plain = answer.keep_alive && !answer.head_only && !answer.http10;
+        if plain && answer.route == Route::Hello {
+            out.extend_from_slice(&self.hello);
+        } else {
+            self.build(out, answer);
+        }
+    }
+
+    /// Appends the answer to what is not HTTP.
+    pub(super) fn malformed(&self, out: &mut Vec<u8>) {
+        self.head(
+            out,
+            "400 Bad Request",
+            "text/plain",
+            12,
+            "Connection: close\r\n",
+        );
+        out.extend_from_slice(b"bad request\n");
+    }
+
+    fn build(&self, out: &mut Vec<u8>, answer: Answer) {
+        let (status, kind, body) = answer.route.parts();
+        let connection = match (answer.keep_alive, answer.http10) {
+            (true, true) => "Connection: keep-alive\r\n",
+            (true, false) => "",
+            (false, _) => "Connection: close\r\n",
+        };
+        self.head(out, status, kind, body.len(), connection);
+        if !answer.head_only {
+            out.extend_from_slice(body.as_bytes());
+        }
+    }
+
+    fn head(&self, out: &mut Vec<u8>, status: &str, kind: &str, len: usize, connection: &str) {
+        let date = &self.date;
+        let head = format!(
+            "HTTP/1.1 {status}\r\nServer: trueload\r\nDate: {date}\r\n\
+             Content-Type: {kind}\r\nContent-Length: {len}\r\n{connection}\r\n"
+        );
+        out.extend_from_slice(head.as_bytes());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_body_of_perf_has_84_bytes() {
+        assert_eq!(PERF_BODY.len(), 84);
+    }
+
+    #[test]
+    fn paths_lead_where_the_contracts_say() {
+        let cases = [
+            ("/", Route::Hello),
+            ("/perf", Route::Perf),
+            ("/wait/10", Route::Wait { ns: 10_000_000 }),
+            ("/wait/0", Route::Wait { ns: 0 }),
+            ("/wait/", Route::Unknown),
+            ("/wait/-1", Route::Unknown),
+            ("/wait/+1", Route::Unknown),
+            ("/wait/3600001", Route::Unknown),
+            ("/wait/99999999999999999999", Route::Unknown),
+            ("/hello", Route::Unknown),
+        ];
+        for (path, route) in cases {
+            assert_eq!(Route::of(path), route, "{path}");
+        }
+    }
+}

@@ -1,0 +1,206 @@
+//! What the threads report, put together as the protocol says it. Pure.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+
+use trueload_drive::peak_rss_bytes;
+use trueload_meter::{Class, Meter, Sparse};
+
+use crate::generator::{Connected, DoneReport, TickReport};
+use crate::protocol::{
+    Connections, Counts, GeneratePlan, Generator, Histograms, Measurement, Second, Slots, Tick,
+};
+
+/// Adds one sparse histogram to another.
+pub(crate) fn add(into: &mut Sparse, from: &Sparse) {
+    for (index, count) in from {
+        *into.entry(*index).or_default() += count;
+    }
+}
+
+/// Counts by the class's name.
+pub(crate) fn by_class(counts: &[(Class, u64)]) -> BTreeMap<String, u64> {
+    let mut sums = BTreeMap::new();
+    for (class, count) in counts {
+        *sums.entry(class.name().to_owned()).or_default() += count;
+    }
+    sums
+}
+
+fn by_status(counts: &[(u16, u64)]) -> BTreeMap<String, u64> {
+    let mut sums = BTreeMap::new();
+    for (status, count) in counts {
+        *sums.entry(status.to_string()).or_default() += count;
+    }
+    sums
+}
+
+/// How all threads have connected.
+pub(crate) fn connected(threads: &[Connected]) -> Connected {
+    let mut sum = Connected::default();
+    for thread in threads {
+        sum.established += thread.established;
+        sum.failed.extend(&thread.failed);
+        sum.address = sum.address.or(thread.address);
+    }
+    sum
+}
+
+/// The latest ticks of all threads as one; their latencies are handed over.
+pub(crate) fn tick(at_ns: u64, id: &str, threads: &mut [TickReport]) -> Tick {
+    let mut counts = [0; 6];
+    let (mut failed, mut statuses) = (Vec::new(), Vec::new());
+    let mut sum = Tick {
+        at_ns,
+        id: Some(id.to_owned()),
+        counts: Counts::default(),
+        latency: Sparse::new(),
+        open: 0,
+        bytes_in: 0,
+        bytes_out: 0,
+    };
+    for thread in threads {
+        counts
+            .iter_mut()
+            .zip(thread.counts)
+            .for_each(|(sum, count)| *sum += count);
+        failed.extend(&thread.failed);
+        statuses.extend(&thread.statuses);
+        add(&mut sum.latency, &std::mem::take(&mut thread.latency));
+        sum.open += thread.open;
+        sum.bytes_in += thread.bytes_in;
+        sum.bytes_out += thread.bytes_out;
+    }
+    let [scheduled, unsent, issued, ok, stale, cancelled] = counts;
+    let (failed, statuses) = (by_class(&failed), by_status(&statuses));
+    sum.counts = Counts {
+        scheduled,
+        unsent,
+        issued,
+        ok,
+        stale,
+        cancelled,
+        failed,
+        statuses,
+    };
+    sum
+}
+
+fn counts(meter: &Meter) -> Counts {
+    Counts {
+        scheduled: meter.scheduled,
+        unsent: meter.unsent(),
+        issued: meter.issued,
+        ok: meter.ok,
+        stale: meter.stale,
+        cancelled: meter.cancelled,
+        failed: by_class(&meter.failed().collect::<Vec<_>>()),
+        statuses: by_status(&meter.statuses().collect::<Vec<_>>()),
+    }
+}
+
+/// What all threads have measured in one phase.
+pub(crate) fn measurement(
+    plan: &GeneratePlan,
+    requested: u32,
+    address: Option<SocketAddr>,
+    threads: Vec<DoneReport>,
+) -> Measurement {
+    let started_ns = threads
+        .iter()
+        .map(|thread| thread.started_ns)
+        .min()
+        .unwrap_or(0);
+    let stopped_ns = threads
+        .iter()
+        .map(|thread| thread.stopped_ns)
+        .max()
+        .unwrap_or(0);
+    let done_ns = threads
+        .iter()
+        .map(|thread| thread.done_ns)
+        .max()
+        .unwrap_or(0);
+    let window_ns = stopped_ns.saturating_sub(started_ns);
+    let established = threads.iter().map(|thread| thread.established).sum();
+    let partial = threads.iter().any(|thread| thread.partial);
+    let generator = generator(plan, window_ns, &threads);
+    let mut meter = Meter::default();
+    threads.iter().for_each(|thread| meter.merge(&thread.meter));
+    let family = match address {
+        Some(SocketAddr::V6(_)) => "ipv6",
+        Some(SocketAddr::V4(_)) => "ipv4",
+        None if plan.addresses.iter().all(SocketAddr::is_ipv6) => "ipv6",
+        None => "ipv4",
+    };
+    Measurement {
+        started_ns,
+        window_ns,
+        drain_ns: done_ns.saturating_sub(stopped_ns),
+        partial,
+        counts: counts(&meter),
+        bytes_in: meter.bytes_in,
+        bytes_out: meter.bytes_out,
+        histograms: Histograms {
+            latency: meter.times.latency(),
+            service: meter.times.service(),
+            connect: meter.times.connect(),
+            first_byte: meter.times.first_byte(),
+            total: meter.times.total(),
+        },
+        connections: Connections {
+            requested,
+            established,
+            reconnects: meter.reconnects,
+            down: meter.slots.down,
+            outage_ns: meter.slots.outage_ns,
+            outages: meter.slots.outages,
+            family: family.to_owned(),
+        },
+        slots: slots(&meter),
+        series: series(&meter),
+        generator,
+    }
+}
+
+fn slots(meter: &Meter) -> Slots {
+    let sums = meter.slots.clone();
+    Slots {
+        asked: sums.asked,
+        never_answered: sums.never_answered,
+        answers_sum: sums.answers_sum,
+        answers_sum_squares: sums.answers_sum_squares,
+        answers_min: sums.answers_min,
+        answers_max: sums.answers_max,
+        long_waits_ns: sums.long_waits_ns,
+        permitted_ns: meter.permitted_ns,
+    }
+}
+
+fn series(meter: &Meter) -> Vec<Second> {
+    let seconds = meter.series().iter().enumerate();
+    let entry = |(index, second): (usize, &trueload_meter::Second)| Second {
+        t_s: index as u32,
+        ok: second.ok,
+        failed: second.failed,
+        latency: second.latency.clone(),
+    };
+    seconds.map(entry).collect()
+}
+
+fn generator(plan: &GeneratePlan, window_ns: u64, threads: &[DoneReport]) -> Generator {
+    let busiest_ns = threads
+        .iter()
+        .map(|thread| thread.used.wanted_ns)
+        .max()
+        .unwrap_or(0);
+    let saturation = busiest_ns as f64 / window_ns.max(1) as f64;
+    Generator {
+        driver: "epoll".to_owned(),
+        threads: threads.len() as u32,
+        cpus: plan.cpus.clone(),
+        cpu_ns: threads.iter().map(|thread| thread.used.cpu_ns).sum(),
+        saturation: saturation.min(1.0),
+        peak_rss_bytes: peak_rss_bytes(),
+    }
+}

@@ -1,0 +1,334 @@
+//! Every row of the table of faults, replayed at the generator in virtual time.
+//!
+//! Each row is played whole, byte by byte and in random pieces, with and without a way between
+//! the two ends: what comes out must be what the row says, and the laws of the design must hold.
+
+#![allow(missing_docs, clippy::unwrap_used, clippy::expect_used)]
+
+mod table;
+mod world;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::mpsc::channel;
+
+use trueload_drive::Program;
+use trueload_engine::generator::{Command, Config, DoneReport, Generator, PhaseShare, Report};
+use trueload_engine::outlet::Outlet;
+use trueload_load::{Load, Stop, refill};
+use trueload_wire::http1::client::Rules;
+
+use table::{Case, Out};
+use world::{Cut, Play, World};
+
+const NS_PER_MS: u64 = 1_000_000;
+const NS_PER_S: u64 = 1_000_000_000;
+const LATENCY_NS: u64 = 50_000;
+
+const WHOLE: Play = Play {
+    cut: Cut::Whole,
+    latency_ns: LATENCY_NS,
+    timers_first: false,
+};
+
+/// What a run left.
+#[derive(Debug)]
+struct Seen {
+    scheduled: u64,
+    unsent: u64,
+    issued: u64,
+    ok: u64,
+    stale: u64,
+    cancelled: u64,
+    failed: BTreeMap<String, u64>,
+    statuses: BTreeMap<String, u64>,
+    reconnects: u64,
+    timed: u64,
+    took_ns: u64,
+    requests_at_peer: u64,
+}
+
+fn config_of(case: &Case) -> Config {
+    let body = case.body.as_deref().unwrap_or("");
+    let length = match case.body {
+        Some(_) => format!("Content-Length: {}\r\n", body.len()),
+        None => String::new(),
+    };
+    let close = if case.close {
+        "Connection: close\r\n"
+    } else {
+        ""
+    };
+    let method = &case.method;
+    let request = format!("{method} / HTTP/1.1\r\nHost: a\r\n{length}{close}\r\n{body}");
+    Config {
+        addresses: vec!["127.0.0.1:80".parse().unwrap()],
+        local_addresses: Vec::new(),
+        burst: request.repeat(case.depth).into_bytes().into(),
+        request_len: request.len(),
+        depth: case.depth,
+        refill: refill(case.depth),
+        close: case.close,
+        rules: Rules {
+            statuses: (!case.expect_status.is_empty()).then(|| case.expect_status.clone()),
+            body: case.expect_body.clone().map(String::into_bytes),
+            head_request: method == "HEAD",
+            idempotent: method != "POST",
+            ..Rules::default()
+        },
+        timeout_ns: case.timeout_ms * NS_PER_MS,
+        connect_timeout_ns: case.timeout_ms * NS_PER_MS,
+        connect_interval_ns: 10_000,
+        thread: 0,
+        threads: 1,
+    }
+}
+
+/// Plays a row from the set-up of its connections to the end of its one phase.
+fn play(case: &Case, how: Play) -> Result<Seen, String> {
+    let (to_generator, inbox) = channel();
+    let (reports, from_generator) = channel();
+    let config = Arc::new(config_of(case));
+    let mut generator = Generator::new(
+        config,
+        Arc::default(),
+        inbox,
+        Outlet::to(reports, |report| report),
+    );
+    let mut world = World::new(how, case.scripts.clone());
+
+    to_generator
+        .send(Command::Connections(case.connections))
+        .unwrap();
+    let connected_by_ns = world_now(&world) + (case.timeout_ms + 100) * NS_PER_MS;
+    world.run(&mut generator, connected_by_ns);
+    let Ok(Report::Connected(_)) = from_generator.try_recv() else {
+        return Err("the connections are never ready".to_owned());
+    };
+
+    let began_ns = world_now(&world);
+    to_generator
+        .send(Command::Phase(PhaseShare {
+            load: Load::Closed,
+            stop: Stop::Requests(case.requests),
+            connections: case.connections,
+            start_ns: began_ns,
+        }))
+        .unwrap();
+    world.run(&mut generator, began_ns + law_3_ns(case));
+    let took_ns = world_now(&world) - began_ns;
+    let done = from_generator.try_iter().find_map(|report| match report {
+        Report::Done(done) => Some(done),
+        _ => None,
+    });
+    let Some(done) = done else {
+        return Err(format!("law 3: not over after {} ms", took_ns / NS_PER_MS));
+    };
+    to_generator.send(Command::Stop).unwrap();
+    generator.handle_wake(&mut world);
+    world.settle();
+    Ok(seen(&done, took_ns, world.requests()))
+}
+
+fn world_now(world: &World) -> u64 {
+    trueload_drive::Net::now_ns(world)
+}
+
+fn seen(done: &DoneReport, took_ns: u64, requests_at_peer: u64) -> Seen {
+    let meter = &done.meter;
+    Seen {
+        scheduled: meter.scheduled,
+        unsent: meter.unsent(),
+        issued: meter.issued,
+        ok: meter.ok,
+        stale: meter.stale,
+        cancelled: meter.cancelled,
+        failed: meter
+            .failed()
+            .map(|(class, count)| (class.name().to_owned(), count))
+            .collect(),
+        statuses: meter
+            .statuses()
+            .map(|(code, count)| (code.to_string(), count))
+            .collect(),
+        reconnects: meter.reconnects,
+        timed: meter
+            .times
+            .latency()
+            .map_or(0, |encoded| count_of(&encoded)),
+        took_ns,
+        requests_at_peer,
+    }
+}
+
+/// How many values an encoded histogram holds.
+fn count_of(encoded: &str) -> u64 {
+    use base64::Engine;
+    let bytes = base64::engine::general_purpose::STANDARD
+        .decode(encoded)
+        .unwrap();
+    let mut deserializer = hdrhistogram::serialization::Deserializer::new();
+    let histogram: hdrhistogram::Histogram<u64> =
+        deserializer.deserialize(&mut bytes.as_slice()).unwrap();
+    histogram.len()
+}
+
+/// Every request within its timeout and a pause, then the patience of a run by requests (three
+/// timeouts and 2 s), then the timeout and 2 s of law 3.
+fn law_3_ns(case: &Case) -> u64 {
+    case.timeout_ms * NS_PER_MS * (case.requests + 4) + 4 * NS_PER_S
+}
+
+fn check(condition: bool, what: impl Into<String>) -> Result<(), String> {
+    if condition { Ok(()) } else { Err(what.into()) }
+}
+
+/// The laws of design §7 that show here; 4 and 5 need a process.
+fn check_laws(case: &Case, seen: &Seen) -> Result<(), String> {
+    let failed: u64 = seen.failed.values().sum();
+    let of = |class: &str| seen.failed.get(class).copied().unwrap_or(0);
+    check(seen.issued == seen.ok + failed + seen.cancelled, "law 1")?;
+    check(
+        seen.scheduled == seen.issued + seen.unsent,
+        "law 1: what was asked for",
+    )?;
+    let answered: u64 = seen.statuses.values().sum();
+    let settled = seen.ok + of("status") + of("mismatch");
+    let surplus = of("unsolicited");
+    check((settled..=settled + surplus).contains(&answered), "law 2")?;
+    check(seen.took_ns <= law_3_ns(case), "law 3")?;
+    check(seen.timed == seen.ok, "law 6")?;
+    let never: u64 = seen
+        .failed
+        .iter()
+        .filter(|(class, _)| class.starts_with("connect.") || class.starts_with("local."))
+        .map(|(_, count)| count)
+        .sum();
+    let lost = [
+        "closed_pipelined",
+        "unsolicited",
+        "reset",
+        "empty",
+        "timeout.first_byte",
+    ];
+    let maybe = lost.iter().map(|class| of(class)).sum::<u64>() + seen.cancelled + seen.stale;
+    let most = seen.issued + seen.stale - never;
+    let least = most.saturating_sub(maybe);
+    check((least..=most).contains(&seen.requests_at_peer), "law 7")
+}
+
+/// What the row says must come out.
+fn check_out(case: &Case, out: &Out, seen: &Seen) -> Result<(), String> {
+    check(seen.scheduled == case.requests, "asked for")?;
+    let each = out.each.as_slice();
+    if each.is_empty() {
+        check(out.ok.holds(seen.ok), format!("ok {:?}", out.ok))?;
+        for class in seen.failed.keys().chain(out.failed.keys()) {
+            let count = seen.failed.get(class).copied().unwrap_or(0);
+            let expected = out.failed.get(class).copied().unwrap_or_default();
+            check(expected.holds(count), format!("{class} {expected:?}"))?;
+        }
+    } else {
+        let ok = (seen.ok > 0).then_some("ok");
+        let failed = seen.failed.iter().filter(|(_, count)| **count > 0);
+        let mut endings = failed.map(|(class, _)| class.as_str()).chain(ok);
+        check(
+            endings.all(|ending| each.iter().any(|one| one == ending)),
+            format!("{each:?}"),
+        )?;
+    }
+    check(
+        out.stale.holds(seen.stale),
+        format!("stale {:?}", out.stale),
+    )?;
+    check(
+        out.unsent.holds(seen.unsent),
+        format!("unsent {:?}", out.unsent),
+    )?;
+    check(seen.cancelled == 0, "cancelled")?;
+    if let Some(reconnects) = out.reconnects {
+        check(
+            reconnects.holds(seen.reconnects),
+            format!("reconnects {reconnects:?}"),
+        )?;
+    }
+    match &out.statuses {
+        Some(statuses) => check(&seen.statuses == statuses, format!("statuses {statuses:?}")),
+        None => Ok(()),
+    }
+}
+
+fn check_case(case: &Case, how: Play) -> Result<(), String> {
+    let seen = play(case, how)?;
+    let out = case
+        .apart
+        .as_ref()
+        .filter(|_| how.cut.comes_apart())
+        .unwrap_or(&case.out);
+    check_laws(case, &seen)
+        .and_then(|()| check_out(case, out, &seen))
+        .map_err(|what| format!("{what}: {seen:?}"))
+}
+
+/// Plays every row so, and tells all that went wrong at once.
+fn check_all(how: Play) {
+    let cases = table::load();
+    assert!(
+        cases.len() > 200,
+        "the table has shrunk to {} rows",
+        cases.len()
+    );
+    let wrong: Vec<String> = cases
+        .iter()
+        .filter_map(|case| {
+            let wrong = check_case(case, how).err()?;
+            Some(format!("{}\n    {wrong}", case.name))
+        })
+        .collect();
+    let (count, all) = (wrong.len(), cases.len());
+    assert!(
+        wrong.is_empty(),
+        "{how:?}: {count} of {all} rows\n{}",
+        wrong.join("\n")
+    );
+}
+
+#[test]
+fn each_row_comes_out_as_it_says_when_bytes_come_whole() {
+    check_all(WHOLE);
+}
+
+#[test]
+fn each_row_comes_out_the_same_byte_by_byte() {
+    check_all(Play {
+        cut: Cut::Bytes,
+        ..WHOLE
+    });
+}
+
+#[test]
+fn each_row_comes_out_the_same_in_random_pieces() {
+    for seed in 1..=8 {
+        check_all(Play {
+            cut: Cut::Random(seed),
+            ..WHOLE
+        });
+    }
+}
+
+#[test]
+fn each_row_comes_out_the_same_when_answers_take_no_time_at_all() {
+    check_all(Play {
+        latency_ns: 0,
+        ..WHOLE
+    });
+}
+
+#[test]
+fn a_timer_that_goes_before_a_socket_at_the_same_moment_changes_no_row() {
+    check_all(Play {
+        latency_ns: 0,
+        timers_first: true,
+        ..WHOLE
+    });
+}

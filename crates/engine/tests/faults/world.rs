@@ -1,0 +1,413 @@
+//! The kernel, the peer and the clock, played: a generator's [`Net`] in virtual time.
+//!
+//! Every connection has a peer that follows its script. Whatever crosses the wire does so as an
+//! event with a time; when nothing more happens at a moment, the clock jumps to the next one.
+//! How the bytes of a peer are cut when they are read is a [`Cut`]. It must not know what the
+//! generator makes of what it hears.
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+use std::net::{IpAddr, SocketAddr};
+use std::ops::Range;
+use std::sync::Arc;
+
+use trueload_drive::{Ended, Net, Program, Refusal, Token};
+
+use crate::table::Step;
+
+const NS_PER_MS: u64 = 1_000_000;
+/// What one read takes at most, as the real driver's.
+const READ_BYTES: usize = 64 * 1024;
+/// A flood sends so much every millisecond.
+const FLOOD_BYTES: usize = 16 * 1024;
+/// More happenings than any row needs: a world that is still busy then never ends.
+const HAPPENINGS_MOST: u64 = 50_000_000;
+
+/// How what a peer has sent is cut when it is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cut {
+    /// All that is there at once; a close that is there, too, is known.
+    Whole,
+    /// Byte by byte; the generator acts between.
+    Bytes,
+    /// In random pieces, by this seed.
+    Random(u64),
+}
+
+impl Cut {
+    pub fn comes_apart(self) -> bool {
+        self != Cut::Whole
+    }
+}
+
+/// How a row is played.
+#[derive(Clone, Copy, Debug)]
+pub struct Play {
+    pub cut: Cut,
+    /// One way.
+    pub latency_ns: u64,
+    /// Whether a timer that is due goes before what is due on a socket.
+    pub timers_first: bool,
+}
+
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Happening {
+    Connected,
+    Refused,
+    AtPeer(Vec<u8>),
+    GoneAtPeer,
+    PeerGoesOn,
+    Bytes(Vec<u8>),
+    Fin,
+    Rst,
+}
+
+/// An event: when, in which order, where, what.
+type Event = Reverse<(u64, u64, u32, Happening)>;
+
+#[derive(Debug)]
+struct Connection {
+    key: u32,
+    open: bool,
+    inbox: VecDeque<u8>,
+    end: Option<Ended>,
+    peer: Peer,
+}
+
+/// The peer's end of a connection.
+#[derive(Debug)]
+struct Peer {
+    script: Arc<[Step]>,
+    at: usize,
+    /// Bytes of the present step that have been dripped.
+    dripped: usize,
+    wanted: usize,
+    whole: usize,
+    rest: Vec<u8>,
+    alive: bool,
+}
+
+/// All of it.
+pub struct World {
+    play: Play,
+    now_ns: u64,
+    order: u64,
+    chance: u64,
+    events: BinaryHeap<Event>,
+    connections: Vec<Connection>,
+    scripts: Vec<Arc<[Step]>>,
+}
+
+impl World {
+    pub fn new(play: Play, scripts: Vec<Arc<[Step]>>) -> Self {
+        let chance = match play.cut {
+            Cut::Random(seed) => seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1,
+            _ => 1,
+        };
+        World {
+            play,
+            now_ns: 1_000_000_000,
+            order: 0,
+            chance,
+            events: BinaryHeap::new(),
+            connections: Vec::new(),
+            scripts,
+        }
+    }
+
+    /// Requests that have come to the peers in whole.
+    pub fn requests(&self) -> u64 {
+        self.connections
+            .iter()
+            .map(|connection| connection.peer.whole as u64)
+            .sum()
+    }
+
+    /// Runs until the program is done or nothing is left to happen before `until_ns`.
+    pub fn run(&mut self, program: &mut impl Program, until_ns: u64) {
+        program.handle_wake(self);
+        program.handle_batch_end(self);
+        for _ in 0..HAPPENINGS_MOST {
+            if program.is_done() {
+                return;
+            }
+            if self.play.timers_first && is_due(program, self.now_ns) {
+                program.handle_time(self);
+                program.handle_batch_end(self);
+                continue;
+            }
+            if self.happen(program) {
+                continue;
+            }
+            if is_due(program, self.now_ns) {
+                program.handle_time(self);
+                program.handle_batch_end(self);
+                continue;
+            }
+            let event_ns = self.events.peek().map(|Reverse((at_ns, ..))| *at_ns);
+            let next_ns = [event_ns, program.wake_at_ns()].into_iter().flatten().min();
+            match next_ns {
+                Some(at_ns) if at_ns <= until_ns => self.now_ns = at_ns.max(self.now_ns),
+                _ => return,
+            }
+        }
+        panic!("the world does not come to rest");
+    }
+
+    /// What is still under way when the program has ended reaches the peers.
+    pub fn settle(&mut self) {
+        while let Some(Reverse((_, _, index, happening))) = self.events.pop() {
+            if let Happening::AtPeer(bytes) = happening {
+                self.connections[index as usize].peer.hear(&bytes);
+            }
+        }
+    }
+
+    /// Everything that is due happens, then each socket with something to read is read once.
+    fn happen(&mut self, program: &mut impl Program) -> bool {
+        let mut some = false;
+        while self
+            .events
+            .peek()
+            .is_some_and(|Reverse((at_ns, ..))| *at_ns <= self.now_ns)
+        {
+            if let Some(Reverse((_, _, index, happening))) = self.events.pop() {
+                self.take(program, index, happening);
+                some = true;
+            }
+        }
+        for index in 0..self.connections.len() as u32 {
+            some |= self.read(program, index);
+        }
+        if some {
+            program.handle_batch_end(self);
+        }
+        some
+    }
+
+    fn take(&mut self, program: &mut impl Program, index: u32, happening: Happening) {
+        let connection = &mut self.connections[index as usize];
+        let key = connection.key;
+        match happening {
+            Happening::Connected if connection.open => {
+                connection.peer.alive = true;
+                self.later(0, index, Happening::PeerGoesOn);
+                program.handle_connected(self, key, token(index));
+            }
+            Happening::Refused if connection.open => {
+                connection.open = false;
+                program.handle_refused(self, key, token(index), Refusal::Refused);
+            }
+            Happening::Connected | Happening::Refused => {}
+            Happening::AtPeer(bytes) => {
+                connection.peer.hear(&bytes);
+                self.go_on(index);
+            }
+            Happening::GoneAtPeer => connection.peer.alive = false,
+            Happening::PeerGoesOn => self.go_on(index),
+            Happening::Bytes(bytes) => connection.inbox.extend(bytes),
+            Happening::Fin => connection.end = connection.end.or(Some(Ended::Fin)),
+            Happening::Rst => connection.end = connection.end.or(Some(Ended::Reset)),
+        }
+    }
+
+    /// One read, as the kernel would have it; true if there was anything.
+    fn read(&mut self, program: &mut impl Program, index: u32) -> bool {
+        let most = self.piece();
+        let connection = &mut self.connections[index as usize];
+        let key = connection.key;
+        if !connection.open {
+            return false;
+        }
+        if !connection.inbox.is_empty() {
+            let count = most.min(connection.inbox.len());
+            let bytes: Vec<u8> = connection.inbox.drain(..count).collect();
+            let ending = connection.end.is_some() && !self.play.cut.comes_apart();
+            program.handle_input(self, key, token(index), &bytes, ending);
+            return true;
+        }
+        let Some(ended) = connection.end.take() else {
+            return false;
+        };
+        program.handle_end(self, key, token(index), ended);
+        self.close(token(index));
+        true
+    }
+
+    fn piece(&mut self) -> usize {
+        match self.play.cut {
+            Cut::Whole => READ_BYTES,
+            Cut::Bytes => 1,
+            Cut::Random(_) => {
+                // xorshift64: all that is asked of it is to be the same each time.
+                self.chance ^= self.chance << 13;
+                self.chance ^= self.chance >> 7;
+                self.chance ^= self.chance << 17;
+                1 + (self.chance % 40) as usize
+            }
+        }
+    }
+
+    fn later(&mut self, in_ns: u64, index: u32, happening: Happening) {
+        self.order += 1;
+        self.events
+            .push(Reverse((self.now_ns + in_ns, self.order, index, happening)));
+    }
+
+    /// The peer follows its script as far as it can now.
+    fn go_on(&mut self, index: u32) {
+        while let Some(step) = self.connections[index as usize].peer.step() {
+            let peer = &mut self.connections[index as usize].peer;
+            let latency_ns = self.play.latency_ns;
+            match step {
+                Step::Read(count) => {
+                    if peer.whole < peer.wanted + count {
+                        return;
+                    }
+                    peer.wanted += count;
+                }
+                Step::Send(data, times) => {
+                    self.later(latency_ns, index, Happening::Bytes(data.repeat(times)));
+                }
+                Step::Flood(data) => {
+                    let bytes = data.repeat(FLOOD_BYTES.div_ceil(data.len()));
+                    self.later(latency_ns, index, Happening::Bytes(bytes));
+                    self.later(NS_PER_MS, index, Happening::PeerGoesOn);
+                    return;
+                }
+                Step::Drip(every_ms, data) if peer.dripped < data.len() => {
+                    let byte = data[peer.dripped];
+                    peer.dripped += 1;
+                    self.later(latency_ns, index, Happening::Bytes(vec![byte]));
+                    self.later(every_ms * NS_PER_MS, index, Happening::PeerGoesOn);
+                    return;
+                }
+                Step::Drip(..) => peer.dripped = 0,
+                Step::Wait(ms) if peer.dripped == 0 => {
+                    peer.dripped = 1;
+                    self.later(ms * NS_PER_MS, index, Happening::PeerGoesOn);
+                    return;
+                }
+                Step::Wait(_) => peer.dripped = 0,
+                Step::Fin => self.later(latency_ns, index, Happening::Fin),
+                Step::Rst => {
+                    peer.alive = false;
+                    self.later(latency_ns, index, Happening::Rst);
+                }
+                Step::Again => {
+                    peer.at = 0;
+                    continue;
+                }
+                Step::Hold | Step::Refuse | Step::Drop | Step::Unroutable => return,
+            }
+            self.connections[index as usize].peer.at += 1;
+        }
+    }
+}
+
+fn is_due(program: &impl Program, now_ns: u64) -> bool {
+    program.wake_at_ns().is_some_and(|at_ns| at_ns <= now_ns)
+}
+
+fn token(index: u32) -> Token {
+    Token {
+        index,
+        generation: 0,
+    }
+}
+
+impl Peer {
+    fn step(&self) -> Option<Step> {
+        self.script.get(self.at).filter(|_| self.alive).cloned()
+    }
+
+    /// Counts whole requests; they are the generator's, so this need not be strict.
+    fn hear(&mut self, bytes: &[u8]) {
+        self.rest.extend_from_slice(bytes);
+        while let Some(end) = self.rest.windows(4).position(|four| four == b"\r\n\r\n") {
+            let head = String::from_utf8_lossy(&self.rest[..end]).to_ascii_lowercase();
+            let length = head
+                .split("\r\n")
+                .find_map(|line| line.strip_prefix("content-length:"))
+                .map_or(0, |value| value.trim().parse().expect("our own length"));
+            if self.rest.len() < end + 4 + length {
+                return;
+            }
+            self.rest.drain(..end + 4 + length);
+            self.whole += 1;
+        }
+    }
+}
+
+impl Net for World {
+    fn now_ns(&self) -> u64 {
+        self.now_ns
+    }
+
+    fn read_clock(&mut self) {}
+
+    fn connect(
+        &mut self,
+        key: u32,
+        _to: SocketAddr,
+        _from: Option<IpAddr>,
+    ) -> Result<Token, Refusal> {
+        let index = self.connections.len() as u32;
+        let script = self
+            .scripts
+            .get(index as usize)
+            .or(self.scripts.last())
+            .expect("a script");
+        let script = Arc::clone(script);
+        let first = script.first().cloned();
+        let peer = Peer {
+            script,
+            at: 0,
+            dripped: 0,
+            wanted: 0,
+            whole: 0,
+            rest: Vec::new(),
+            alive: false,
+        };
+        let open = first != Some(Step::Unroutable);
+        self.connections.push(Connection {
+            key,
+            open,
+            inbox: VecDeque::new(),
+            end: None,
+            peer,
+        });
+        match first {
+            Some(Step::Unroutable) => return Err(Refusal::Unreachable),
+            Some(Step::Refuse) => self.later(2 * self.play.latency_ns, index, Happening::Refused),
+            Some(Step::Drop) => {}
+            _ => self.later(2 * self.play.latency_ns, index, Happening::Connected),
+        }
+        Ok(token(index))
+    }
+
+    fn send(&mut self, token: Token, bytes: &[u8]) {
+        let connection = &self.connections[token.index as usize];
+        // After a reset the kernel takes nothing more.
+        if connection.open && connection.end != Some(Ended::Reset) {
+            let latency_ns = self.play.latency_ns;
+            self.later(latency_ns, token.index, Happening::AtPeer(bytes.to_vec()));
+        }
+    }
+
+    fn send_shared(&mut self, token: Token, bytes: &Arc<[u8]>, range: Range<usize>) {
+        self.send(token, &bytes[range]);
+    }
+
+    fn close(&mut self, token: Token) {
+        let connection = &mut self.connections[token.index as usize];
+        if std::mem::replace(&mut connection.open, false) {
+            let latency_ns = self.play.latency_ns;
+            self.later(latency_ns, token.index, Happening::GoneAtPeer);
+        }
+    }
+
+    fn finish(&mut self, token: Token) {
+        self.close(token);
+    }
+}
