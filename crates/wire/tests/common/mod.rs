@@ -75,7 +75,11 @@ pub(crate) fn responses_remembering<'a>(
             }
             let mut sink = |slice: &[u8]| body.extend_from_slice(slice);
             let memory = memory.as_deref_mut();
-            let Asked { head_request, ref limits, .. } = asked;
+            let Asked {
+                head_request,
+                ref limits,
+                ..
+            } = asked;
             let fed = parser.feed_remembering(piece, head_request, limits, memory, &mut sink);
             heard.held_bytes_max = heard.held_bytes_max.max(parser.buffered_bytes());
             match fed {
@@ -126,6 +130,32 @@ fn line(response: Response, body: &[u8]) -> String {
         response.status,
         String::from_utf8_lossy(body)
     )
+}
+
+/// Whole, in every split and by a parser that heard it before: each line of `heard` is the beginning of what is heard.
+pub(crate) fn check_response(sentence: &str, bytes: &[u8], asked: Asked, heard: &[&str]) {
+    let whole = responses([bytes], asked);
+    let as_told = whole
+        .lines
+        .iter()
+        .zip(heard)
+        .all(|(line, told)| line.starts_with(told));
+    assert!(
+        whole.lines.len() == heard.len() && as_told,
+        "{sentence}: told {heard:?}, heard {:?}",
+        whole.lines
+    );
+    let mut memory = HeadMemory::default();
+    for places in splits(bytes) {
+        let again = responses_remembering([bytes], asked, Some(&mut memory));
+        assert_eq!(again.lines, whole.lines, "{sentence}: heard before");
+        let split = responses(cut(bytes, &places), asked);
+        assert_eq!(split.lines, whole.lines, "{sentence}: cut at {places:?}");
+        assert!(
+            split.held_bytes_max <= 24,
+            "{sentence}: a response is never buffered"
+        );
+    }
 }
 
 /// Feeds the pieces, and reads request after request.
