@@ -9,6 +9,7 @@ not wait for the statistics. This module must not know what any command does.
 from __future__ import annotations
 
 import importlib
+import itertools
 import os
 import re
 import sys
@@ -38,6 +39,9 @@ COMMANDS_BY_MODULE: dict[str, tuple[str, ...]] = {
     "runs": ("runs",),
     "doctor": ("doctor",),
 }
+
+# First words that need one module, or none; any other one needs all of them, for help or a hint.
+_SHORT_WAY = frozenset({"--version", "-V", *itertools.chain(*COMMANDS_BY_MODULE.values())})
 
 # What a shell reports for a program that SIGPIPE ended (128 + 13). Not 0: the output is cut short,
 # and a script that asks for it (pipefail) must not read a verdict into it.
@@ -110,7 +114,7 @@ def build_app(first_word: str | None = None) -> typer.Typer:
     )
     app.callback()(_root)
     for module_name, commands in COMMANDS_BY_MODULE.items():
-        if first_word in commands or not _is_command(first_word):
+        if first_word in commands or first_word not in _SHORT_WAY:
             try:
                 module = importlib.import_module(f"trueload.cli.{module_name}")
             except ModuleNotFoundError as missing:
@@ -175,10 +179,6 @@ def _root(
     ] = False,
 ) -> None:
     """Options of trueload itself; each of them ends the command."""
-
-
-def _is_command(word: str | None) -> bool:
-    return any(word in commands for commands in COMMANDS_BY_MODULE.values())
 
 
 def _use_plain_help(command: Any) -> None:
