@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
 
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
 /// Version of this protocol; `hello` carries it, a plan must name it.
 pub const PROTOCOL: u32 = 1;
@@ -249,6 +249,17 @@ pub struct Counts {
 /// e = floor(log2 v) - 6, it is 64 * e + (v >> e): 2 significant digits.
 pub type Sparse = BTreeMap<u32, u64>;
 
+/// JSON's keys are texts, and inside a tagged message nothing turns them back into numbers.
+fn sparse<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Sparse, D::Error> {
+    let texts = BTreeMap::<String, u64>::deserialize(deserializer)?;
+    let number = |(key, count): (String, u64)| key.parse().map(|key| (key, count));
+    texts
+        .into_iter()
+        .map(number)
+        .collect::<Result<_, _>>()
+        .map_err(serde::de::Error::custom)
+}
+
 /// What a phase in progress has seen since the tick before.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -260,6 +271,7 @@ pub struct Tick {
     /// Totals of the phase up to now.
     pub counts: Counts,
     /// Latencies of the requests that ended well since the last tick.
+    #[serde(deserialize_with = "sparse")]
     pub latency: Sparse,
     /// Connections that are open now.
     pub open: u32,
@@ -368,6 +380,7 @@ pub struct Second {
     /// Ended badly.
     pub failed: u64,
     /// Latencies of those that ended well.
+    #[serde(deserialize_with = "sparse")]
     pub latency: Sparse,
 }
 

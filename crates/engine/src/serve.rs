@@ -116,7 +116,7 @@ impl control::Role for Role {
         self.told += 1;
         self.ended += usize::from(report.ended);
         // Once per round of the threads, and at the end.
-        if self.told % self.workers.len() == 0 || self.ended == self.workers.len() {
+        if self.told.is_multiple_of(self.workers.len()) || self.ended == self.workers.len() {
             say(&FromEngine::Served(self.served()))?;
         }
         Ok(())
