@@ -133,7 +133,7 @@ def make_record(seen: Observation) -> Record:
             warmup=seen.warmup,
             window=seen.window,
         ),
-        partial=measured.partial or seen.interrupted or seen.trouble is not None,
+        partial=_is_partial(seen, measured, complete),
         verdict="invalid",
         checks=(),
         counts=measured.counts,
@@ -170,6 +170,16 @@ def make_record(seen: Observation) -> Record:
         trouble=seen.trouble,
     )
     return judge(record)
+
+
+def _is_partial(seen: Observation, measured: Measurement, complete: bool) -> bool:
+    """Whether less was measured than was planned. Where no connection was to be had, nothing was
+    cut short: it failed as a whole."""
+    if seen.interrupted or seen.trouble is not None:
+        return True
+    if seen.resolve_failed or (seen.ready is not None and seen.ready.established == 0):
+        return False
+    return measured.partial or not complete
 
 
 def charge(failed: Mapping[str, int], requests: int) -> dict[str, int]:

@@ -15,17 +15,8 @@ import base64
 import hashlib
 import os
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Protocol
 
-from trueload.accounting import (
-    ProcessTree,
-    TreeSample,
-    descendants,
-    listeners,
-    machine_sample,
-)
+from trueload.accounting import ProcessTree, descendants, listeners, machine_sample
 from trueload.assemble import HostSample, Observation, make_record
 from trueload.engine import Engine, EngineError, seconds_left
 from trueload.environment import read_environment
@@ -34,14 +25,12 @@ from trueload.ids import now_iso, record_id
 from trueload.places import LocalPlace, Place
 from trueload.plan import (
     Blob,
-    Closed,
     Done,
     Duration,
     Error,
     ExpectPlan,
     FromEngine,
     Generate,
-    LoadPlan,
     Phase,
     PhaseDone,
     PhaseStarted,
@@ -52,12 +41,34 @@ from trueload.plan import (
     Tick,
 )
 from trueload.record import Record, Trouble
+from trueload.spec import (
+    CLOSED,
+    NS_PER_S,
+    ONE_SECOND,
+    TEN_SECONDS,
+    Expect,
+    Interrupt,
+    OnProgress,
+    Progress,
+    Request,
+    Tree,
+    TrialSpec,
+)
 from trueload.verdict import is_loopback
 
-NS_PER_S = 1_000_000_000
-TEN_SECONDS = Duration(ns=10 * NS_PER_S)
-ONE_SECOND = Duration(ns=NS_PER_S)
-CLOSED = Closed()
+__all__ = [
+    "CLOSED",
+    "ONE_SECOND",
+    "TEN_SECONDS",
+    "Expect",
+    "Interrupt",
+    "OnProgress",
+    "Progress",
+    "Request",
+    "Tree",
+    "TrialSpec",
+    "run_trial",
+]
 
 WARMUP, WINDOW = "warm-up", "window"
 
@@ -65,86 +76,6 @@ SLACK_S = 2.0  # law 3: a trial lasts at most connect + warm-up + duration + tim
 SILENCE_S = 3.0  # the engine ticks every 250 ms; one that is silent for so long hangs
 STOP_S = 1.5  # it ends within 1 s of `stop`
 POLL_S = 0.1  # how soon an interrupt is noticed
-
-
-class Tree(Protocol):
-    """A process tree that can be sampled; ``accounting.ProcessTree`` is one."""
-
-    def sample(self) -> TreeSample:
-        """What the tree has used up to now."""
-        ...
-
-
-@dataclass(frozen=True, kw_only=True)
-class Request:
-    """The request that is sent. ``headers`` are the user's; ``trial`` adds Host (unless given),
-    Content-Length (with a body) and ``Connection: close`` (with ``close``)."""
-
-    host: str
-    """What the Host header says: ``example.org``, ``127.0.0.1:8080`` or ``[::1]:8080``."""
-    path: str = "/"
-    method: str = "GET"
-    headers: tuple[tuple[str, str], ...] = ()
-    body: bytes | None = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class Expect:
-    """What counts as a good answer: None for any 2xx, and for any body."""
-
-    statuses: tuple[int, ...] | None = None
-    body: bytes | None = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class TrialSpec:
-    """Everything a trial needs. Times in ns. ``url`` is shown and stored: it holds no secret.
-
-    ``addresses`` are ``IP:PORT`` or ``[IPv6]:PORT``, tried in this order. ``server`` is the tree of
-    a server that the caller started; without one, that of a loopback target is found by its
-    listening socket. ``cpus`` pins the engine's threads, in turn; None lets ``run_trial`` keep it
-    off the CPUs of a pinned loopback server, and an empty tuple pins nothing.
-    """
-
-    url: str
-    addresses: tuple[str, ...]
-    request: Request
-    expect: Expect = Expect()
-    connections: int = 64
-    pipeline: int = 1
-    close: bool = False
-    load: LoadPlan = CLOSED
-    stop: Duration | Requests = TEN_SECONDS
-    warmup: Duration | Requests | None = ONE_SECOND
-    timeout_ns: int = 5 * NS_PER_S
-    connect_timeout_ns: int = 5 * NS_PER_S
-    connect_rate_per_s: int = 20_000
-    threads: int = 1
-    cpus: tuple[int, ...] | None = None
-    local_addresses: tuple[str, ...] = ()
-    server: Tree | None = None
-
-
-@dataclass(frozen=True)
-class Progress:
-    """Where a trial is: a stage (``connect``, ``warm-up``, ``window``, ``drain``), how long it has
-    lasted, and the engine's last tick in it."""
-
-    stage: str
-    elapsed_ns: int
-    tick: Tick | None
-
-
-OnProgress = Callable[[Progress], None]
-
-
-class Interrupt(Protocol):
-    """Says whether the user wants the trial to end; ``interrupt.Interrupt`` is one."""
-
-    @property
-    def requested(self) -> bool:
-        """True from the first Ctrl-C, SIGTERM or SIGHUP on."""
-        ...
 
 
 def run_trial(

@@ -1,0 +1,308 @@
+"""``trueload http URL``: load an HTTP server and say what it carried.
+
+How: the flags become one ``Job`` (checked as a whole; nothing is sent before), the job becomes
+trials, each trial is saved as soon as it has ended, and the exit code follows from the records.
+Must not know how a trial works.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ipaddress
+import json
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from trueload.cli import options
+from trueload.errors import ExitCode, UserError
+from trueload.interrupt import Interrupt
+from trueload.plan import Duration, Requests
+from trueload.record import SCHEMA, Record
+from trueload.redact import redact_command, redact_url
+from trueload.report.live import live_view
+from trueload.report.result import repeated_lines, result_lines
+from trueload.request import make_request, parse_statuses, read_body
+from trueload.spec import NS_PER_S, Expect, TrialSpec
+from trueload.store import Run, Store, StoreError
+from trueload.target import Target, parse_url, resolve
+from trueload.thresholds import Crossed, Threshold, crossed, parse_threshold
+from trueload.trial import run_trial
+from trueload.verdict import decide, worst_checks
+
+CONNECTIONS = 64
+DURATION_NS = 10 * NS_PER_S
+WARMUP_NS = 1 * NS_PER_S
+TIMEOUT_NS = 5 * NS_PER_S
+CONNECT_RATE_PER_S = 5_000
+
+HELP = """Load an HTTP/1.1 server and say what it carried, and whether that can be trusted.
+
+Each connection sends its next request as soon as its answer is there (a closed loop). No redirects
+are followed: an answer counts as it comes. With --body and no --method, the method is POST.
+
+Example: trueload http http://127.0.0.1:8080/ -c 64 -d 10s --fail-on 'p99>20ms'
+"""
+
+
+@dataclass(frozen=True)
+class Job:
+    """A command line that has been understood."""
+
+    spec: TrialSpec
+    target: Target
+    repeat: int
+    thresholds: tuple[Threshold, ...]
+    json_path: Path | None
+    save: bool
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("http", help=HELP)(http)
+
+
+def http(
+    url: options.UrlArgument,
+    connections: options.ConnectionsOption = None,
+    duration: options.DurationOption = None,
+    requests: options.RequestsOption = None,
+    pipeline: options.PipelineOption = None,
+    timeout: options.TimeoutOption = None,
+    warmup: options.WarmupOption = None,
+    threads: options.ThreadsOption = None,
+    cpus: options.CpusOption = None,
+    method: options.MethodOption = None,
+    header: options.HeaderOption = None,
+    user: options.UserOption = None,
+    body: options.BodyOption = None,
+    body_file: options.BodyFileOption = None,
+    expect_status: options.ExpectStatusOption = None,
+    expect_body: options.ExpectBodyOption = None,
+    close: options.CloseOption = False,
+    local_address: options.LocalAddressOption = None,
+    connect_rate: options.ConnectRateOption = None,
+    repeat: options.RepeatOption = None,
+    fail_on: options.FailOnOption = None,
+    json_path: options.JsonOption = None,
+    no_save: options.NoSaveOption = False,
+) -> int:
+    """Understand the flags, then run."""
+    target = parse_url(url)
+    thresholds = tuple(parse_threshold(text) for text in fail_on or ())
+    stop, before = _stop_rules(duration, requests, warmup)
+    count = connections or CONNECTIONS
+    content = read_body(body, body_file)
+    spec = TrialSpec(
+        url=redact_url(url),
+        addresses=(),  # asked for last: a mistake in any flag must not even ask for a name
+        request=make_request(target, method=method, headers=header or (), user=user, body=content),
+        expect=Expect(
+            statuses=parse_statuses(expect_status or ()),
+            body=None if expect_body is None else expect_body.encode("utf-8", "surrogateescape"),
+        ),
+        connections=count,
+        pipeline=_pipeline(pipeline, close),
+        close=close,
+        stop=stop,
+        warmup=before,
+        timeout_ns=timeout or TIMEOUT_NS,
+        connect_timeout_ns=timeout or TIMEOUT_NS,
+        connect_rate_per_s=int(connect_rate or CONNECT_RATE_PER_S),
+        threads=_threads(threads, count),
+        cpus=options.check_cpus(cpus),
+        local_addresses=_local_addresses(local_address or ()),
+    )
+    return _run(Job(spec, target, repeat or 1, thresholds, json_path, save=not no_save))
+
+
+def _stop_rules(
+    duration_ns: int | None, requests: int | None, warmup_ns: int | None
+) -> tuple[Duration | Requests, Duration | None]:
+    """When to stop, and the warm-up before."""
+    if duration_ns is not None and requests is not None:
+        raise UserError("--duration and --requests exclude each other", "keep one of them")
+    if requests is not None:
+        stop: Duration | Requests = Requests(count=requests)
+        before_ns = warmup_ns or 0
+    else:
+        stop = Duration(ns=duration_ns or DURATION_NS)
+        before_ns = WARMUP_NS if warmup_ns is None else warmup_ns
+    return stop, Duration(ns=before_ns) if before_ns else None
+
+
+def _pipeline(pipeline: int | None, close: bool) -> int:
+    if close and (pipeline or 1) > 1:
+        raise UserError("--close and --pipeline exclude each other", "keep one of them")
+    return pipeline or 1
+
+
+def _threads(threads: int | None, connections: int) -> int:
+    if threads is not None and threads > connections:
+        raise UserError(
+            f"{threads} threads cannot share {connections} connections",
+            "use at least a connection per thread",
+        )
+    return threads or 1
+
+
+def _local_addresses(texts: Sequence[str]) -> tuple[str, ...]:
+    for text in texts:
+        try:
+            ipaddress.ip_address(text)
+        except ValueError as error:
+            raise UserError(
+                f"--local-address '{text}' is not an IP address", "write for example 127.0.0.2"
+            ) from error
+    return tuple(texts)
+
+
+def _run(job: Job) -> int:
+    """Measure, save, show; the exit code follows."""
+    _check_writable(job.json_path)
+    with contextlib.ExitStack() as stack:
+        interrupt = stack.enter_context(Interrupt())
+        saved = _Saved.begin(stack, job)
+        spec = replace(job.spec, addresses=resolve(job.target.host, job.target.port))
+        records = []
+        for number in range(1, job.repeat + 1):
+            title = "trueload http" + (f"  {number}/{job.repeat}" if job.repeat > 1 else "")
+            with live_view(spec, title) as on_progress:
+                record = run_trial(spec, on_progress=on_progress, interrupt=interrupt)
+            saved.add(record)
+            records.append(record)
+            if interrupt.requested:
+                break
+        saved.end(interrupt.requested)
+        over = crossed(job.thresholds, records)
+        code = exit_code(records, over, interrupted=interrupt.requested)
+        try:
+            _show(job, records, over, saved)
+        except OSError:
+            # A terminal that hung up cannot be written to; what was measured is saved.
+            if not interrupt.requested:
+                raise
+        return code
+
+
+class _Saved:
+    """The run in the store, if there is to be one. A store that fails in mid-run is told of, and
+    does not take the measurement with it."""
+
+    def __init__(self, store: Store | None, run: Run | None) -> None:
+        self._store = store
+        self._run = run
+        self.error: StoreError | None = None
+
+    @classmethod
+    def begin(cls, stack: contextlib.ExitStack, job: Job) -> _Saved:
+        """Open the store and begin a run: it must be writable before anything is sent."""
+        if not job.save:
+            return cls(None, None)
+        store = stack.enter_context(Store.open())
+        command = redact_command(["trueload", *sys.argv[1:]])
+        return cls(store, store.new_run(kind="http", title=job.spec.url, command=command))
+
+    @property
+    def run_id(self) -> str | None:
+        """The run's id, if it was saved whole."""
+        return self._run.id if self._run is not None and self.error is None else None
+
+    def add(self, record: Record) -> None:
+        """Save one trial."""
+        if self._store is not None and self._run is not None and self.error is None:
+            try:
+                self._store.add_record(self._run, record)
+            except StoreError as error:
+                self.error = error
+
+    def end(self, interrupted: bool) -> None:
+        """Say how the run ended."""
+        if self._store is not None and self._run is not None and self.error is None:
+            try:
+                self._store.end_run(self._run, "interrupted" if interrupted else "finished")
+            except StoreError as error:
+                self.error = error
+
+
+def exit_code(records: Sequence[Record], over: Sequence[Crossed], *, interrupted: bool) -> ExitCode:
+    """What the command ends with; where two apply, in this order: 130, 3, 4, 1, 0."""
+    if interrupted:
+        return ExitCode.INTERRUPTED
+    if all(record.connections.established == 0 for record in records):
+        return ExitCode.NOTHING_MEASURED
+    if any(record.verdict == "invalid" for record in records):
+        return ExitCode.INVALID
+    return ExitCode.THRESHOLD if over else ExitCode.OK
+
+
+def result_json(records: Sequence[Record], run_id: str | None) -> dict[str, Any]:
+    """One trial: its record. Several: one object with the worst of each check, and the trials."""
+    if len(records) == 1:
+        return records[0].model_dump(mode="json")
+    checks = worst_checks(records)
+    return {
+        "schema": SCHEMA,
+        "id": run_id or records[0].id,
+        "started_at": records[0].started_at,
+        "partial": any(record.partial for record in records),
+        "verdict": decide(checks),
+        "checks": [check.model_dump(mode="json") for check in checks],
+        "trials": [record.model_dump(mode="json") for record in records],
+    }
+
+
+def _show(job: Job, records: Sequence[Record], over: Sequence[Crossed], saved: _Saved) -> None:
+    to_stdout = job.json_path is not None and str(job.json_path) == "-"
+    talk = sys.stderr if to_stdout else sys.stdout
+    lines = result_lines(records[0]) if len(records) == 1 else repeated_lines(records)
+    if saved.run_id:
+        lines.append(f"{'saved':<13}{saved.run_id}   (trueload runs show {saved.run_id})")
+    talk.write("\n".join(lines) + "\n")
+    talk.flush()
+    if job.json_path is not None:
+        _write_json(job.json_path, result_json(records, saved.run_id))
+    for crossing in over:
+        sys.stderr.write(f"threshold crossed: {crossing.sentence()}\n")
+    if all(record.connections.established == 0 for record in records):
+        _tell_nothing_measured(job, records[0])
+    if saved.error is not None:
+        sys.stderr.write(f"error: {saved.error.message}\nhint: {saved.error.hint}\n")
+
+
+def _tell_nothing_measured(job: Job, record: Record) -> None:
+    failed = record.counts.failed
+    if record.trouble is not None:
+        why, hint = record.trouble.what, "`trueload doctor` looks at this machine"
+    elif "dns" in failed:
+        why = f"'{job.target.host}' does not resolve"
+        hint = "look for a mistake in the name, or write the address"
+    else:
+        why = f"no connection became usable: {', '.join(sorted(failed)) or 'none was tried'}"
+        hint = f"is a server listening on {job.target.authority}?"
+    sys.stderr.write(f"error: {why}\nhint: {hint}\n")
+
+
+def _check_writable(path: Path | None) -> None:
+    """Find out that the JSON cannot be written before anything is measured."""
+    if path is None or str(path) == "-":
+        return
+    try:
+        with path.open("a", encoding="utf-8"):
+            pass
+    except OSError as error:
+        raise UserError(
+            f"--json {path} cannot be written: {error.strerror}", "name another file"
+        ) from error
+
+
+def _write_json(path: Path, value: dict[str, Any]) -> None:
+    text = json.dumps(value, ensure_ascii=False) + "\n"
+    if str(path) == "-":
+        sys.stdout.write(text)
+        return
+    options.write_text(path, text)

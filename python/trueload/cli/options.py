@@ -1,0 +1,253 @@
+"""Options that more than one command takes, each defined once: name, meaning, unit, parser.
+
+A value is parsed by ``units`` while the command line is read, so that commands get meaning, not
+text; what is wrong with it comes back as typer's usage error. Defaults are None here: a command
+must know whether an option was given. Must not know what any command does.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, TypeVar
+
+import typer
+
+from trueload.errors import UserError
+from trueload.units import format_cpu_list, parse_count, parse_cpu_list, parse_duration, parse_rate
+
+Value = TypeVar("Value")
+
+CONNECTIONS_MAX = 1_000_000
+PIPELINE_MAX = 10_000
+THREADS_MAX = 1_024
+REPEAT_MAX = 10_000
+CONNECT_RATE_MAX = 10_000_000
+
+
+def option_parser(parse: Callable[[str], Value]) -> Callable[[str], Value]:
+    """A parser for typer: what ``parse`` finds wrong becomes a usage error with its sentence."""
+
+    def parse_option(text: str) -> Value:
+        try:
+            return parse(text)
+        except ValueError as error:
+            raise typer.BadParameter(str(error)) from error
+
+    # click shows the name where it has no better word for the type.
+    parse_option.__name__ = parse.__name__.removeprefix("parse_").upper()
+    return parse_option
+
+
+def _span(text: str) -> int:
+    return 0 if text.strip() == "0" else parse_duration(text)
+
+
+def _positive_span(text: str) -> int:
+    ns = parse_duration(text)
+    if ns == 0:
+        raise ValueError(f"'{text}' is no time at all")
+    return ns
+
+
+def positive_count(maximum: int) -> Callable[[str], int]:
+    """A parser of counts from 1 to ``maximum``."""
+
+    def parse_positive_count(text: str) -> int:
+        count = parse_count(text)
+        if not 1 <= count <= maximum:
+            raise ValueError(f"'{text}' is not from 1 to {maximum:,}")
+        return count
+
+    return parse_positive_count
+
+
+def _connect_rate(text: str) -> float:
+    rate = parse_rate(text)
+    if not 1 <= rate <= CONNECT_RATE_MAX:
+        raise ValueError(f"'{text}' is not from 1/s to {CONNECT_RATE_MAX:,}/s")
+    return rate
+
+
+@dataclass(frozen=True)
+class CpuList:
+    """CPUs that a flag named. (A bare tuple would mean several words to typer.)"""
+
+    cpus: tuple[int, ...]
+
+
+def _cpu_list(text: str) -> CpuList:
+    return CpuList(parse_cpu_list(text))
+
+
+def check_cpus(chosen: CpuList | None) -> tuple[int, ...] | None:
+    """CPUs that this process may use. Raises ``UserError`` for others."""
+    if chosen is None:
+        return None
+    allowed = os.sched_getaffinity(0)
+    missing = [cpu for cpu in chosen.cpus if cpu not in allowed]
+    if missing:
+        raise UserError(
+            f"there is no CPU {missing[0]} to use", f"CPUs here are {format_cpu_list(allowed)}"
+        )
+    return chosen.cpus
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a result to the file that a flag named. Raises ``UserError``."""
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise UserError(
+            f"{path} could not be written: {error.strerror}", "name another file"
+        ) from error
+
+
+UrlArgument = Annotated[str, typer.Argument(metavar="URL", help="http://HOST[:PORT]/PATH")]
+ConnectionsOption = Annotated[
+    int | None,
+    typer.Option(
+        "-c",
+        "--connections",
+        metavar="COUNT",
+        parser=option_parser(positive_count(CONNECTIONS_MAX)),
+        help="Connections to hold open.  [default: 64]",
+    ),
+]
+DurationOption = Annotated[
+    int | None,
+    typer.Option(
+        "-d",
+        "--duration",
+        metavar="TIME",
+        parser=option_parser(_positive_span),
+        help="How long to measure, like 500ms, 10s, 2m.  [default: 10s]",
+    ),
+]
+RequestsOption = Annotated[
+    int | None,
+    typer.Option(
+        "--requests",
+        metavar="COUNT",
+        parser=option_parser(positive_count(10**12)),
+        help="Send so many requests, divided among the connections, instead of --duration.",
+    ),
+]
+PipelineOption = Annotated[
+    int | None,
+    typer.Option(
+        "--pipeline",
+        metavar="COUNT",
+        parser=option_parser(positive_count(PIPELINE_MAX)),
+        help="Requests in flight per connection.  [default: 1]",
+    ),
+]
+TimeoutOption = Annotated[
+    int | None,
+    typer.Option(
+        "--timeout",
+        metavar="TIME",
+        parser=option_parser(_positive_span),
+        help="For a connection to be established, and for a request to be answered.  [default: 5s]",
+    ),
+]
+WarmupOption = Annotated[
+    int | None,
+    typer.Option(
+        "--warmup",
+        metavar="TIME",
+        parser=option_parser(_span),
+        help="Load before the window, left out of it.  [default: 1s; 0 with --requests]",
+    ),
+]
+ThreadsOption = Annotated[
+    int | None,
+    typer.Option(
+        "--threads",
+        metavar="COUNT",
+        parser=option_parser(positive_count(THREADS_MAX)),
+        help="Threads.  [default: 1]",
+    ),
+]
+CpusOption = Annotated[
+    CpuList | None,
+    typer.Option(
+        "--cpus",
+        metavar="LIST",
+        parser=option_parser(_cpu_list),
+        help="CPUs to pin the threads to, like 1 or 0-1,3.",
+    ),
+]
+CloseOption = Annotated[bool, typer.Option("--close", help="A connection per request.")]
+RepeatOption = Annotated[
+    int | None,
+    typer.Option(
+        "--repeat",
+        metavar="COUNT",
+        parser=option_parser(positive_count(REPEAT_MAX)),
+        help="Measure so many times; the median counts.",
+    ),
+]
+JsonOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--json",
+        metavar="FILE",
+        help="Write the result as one JSON object, - for stdout.",
+    ),
+]
+NoSaveOption = Annotated[bool, typer.Option("--no-save", help="Leave nothing in the store.")]
+MethodOption = Annotated[
+    str | None,
+    typer.Option("-X", "--method", metavar="METHOD", help="[default: GET; POST with a body]"),
+]
+HeaderOption = Annotated[
+    list[str] | None,
+    typer.Option("-H", "--header", metavar="HEADER", help="'Name: value'; repeatable."),
+]
+UserOption = Annotated[
+    str | None, typer.Option("--user", metavar="NAME:PASSWORD", help="Basic authorization.")
+]
+BodyOption = Annotated[
+    str | None, typer.Option("--body", metavar="TEXT", help="The body of each request.")
+]
+BodyFileOption = Annotated[
+    Path | None,
+    typer.Option("--body-file", metavar="FILE", help="A file with the body, - for stdin."),
+]
+ExpectStatusOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--expect-status",
+        metavar="CODES",
+        help="Good answers, like 200, 200,404 or 3xx.  [default: 2xx]",
+    ),
+]
+ExpectBodyOption = Annotated[
+    str | None,
+    typer.Option("--expect-body", metavar="TEXT", help="The exact body of a good answer."),
+]
+LocalAddressOption = Annotated[
+    list[str] | None,
+    typer.Option("--local-address", metavar="IP", help="Connect from it; repeatable, in turn."),
+]
+ConnectRateOption = Annotated[
+    float | None,
+    typer.Option(
+        "--connect-rate",
+        metavar="RATE",
+        parser=option_parser(_connect_rate),
+        help="Connection attempts, like 500/s or 20k/s.  [default: 5000/s]",
+    ),
+]
+FailOnOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--fail-on",
+        metavar="CONDITION",
+        help="End with 1 if it holds: 'p99>20ms', 'throughput<50k/s', 'errors>0.1%';"
+        " repeatable. Of several trials the median counts.",
+    ),
+]

@@ -1,0 +1,173 @@
+"""``trueload runs``: what has been measured, kept in the store.
+
+Must not know how runs are made. Runs are named by their id, a prefix that only one has, or
+``last``.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import sys
+from collections.abc import Iterable, Iterator
+from enum import StrEnum
+from pathlib import Path
+from typing import IO, Annotated
+
+import typer
+
+from trueload.errors import ExitCode, UserError
+from trueload.record import Record
+from trueload.report.export import export, run_json
+from trueload.report.result import result_lines
+from trueload.report.text import plain
+from trueload.store import Damaged, Row, Run, Store
+from trueload.verdict import EXPLANATIONS
+
+RunArgument = Annotated[
+    str, typer.Argument(metavar="RUN", help="Its id, the beginning of its id, or last.")
+]
+AsJsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+OutputOption = Annotated[
+    Path | None, typer.Option("-o", "--output", metavar="FILE", help="Write there, not to stdout.")
+]
+
+
+class ExportFormat(StrEnum):
+    """Formats of ``runs export``."""
+
+    JSON = "json"
+    JSONL = "jsonl"
+    CSV = "csv"
+    MARKDOWN = "markdown"
+
+
+FormatOption = Annotated[ExportFormat, typer.Option("--format", help="The format.")]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands."""
+    runs = typer.Typer(no_args_is_help=True, help="List, show and export what was measured.")
+    runs.command("list", help="List the runs, oldest first.\n\nExample: trueload runs list")(
+        list_runs
+    )
+    runs.command(
+        "show",
+        help="Show a run: its results and each check, with what to do.\n\n"
+        "Example: trueload runs show last",
+    )(show_run)
+    runs.command(
+        "export",
+        help="Write a run for other programs.\n\n"
+        "Example: trueload runs export last --format csv -o run.csv",
+    )(export_run)
+    app.add_typer(runs, name="runs")
+
+
+def list_runs(as_json: AsJsonOption = False) -> int:
+    """Every run in the store."""
+    with Store.open() as store:
+        runs, damaged = store.runs(), store.damaged_runs()
+        if as_json:
+            sys.stdout.write(json.dumps([run_json(run) for run in runs]) + "\n")
+        elif not runs:
+            sys.stderr.write("nothing has been measured yet\n")
+        else:
+            for run in runs:
+                rows = f"{run.row_count} row{'' if run.row_count == 1 else 's'}"
+                text = f"{run.id}  {run.kind:<6}{rows:<10}{run.state:<12}{plain(run.title, 80)}"
+                sys.stdout.write(text.rstrip() + "\n")
+        _tell_damage(store, damaged)
+    return ExitCode.OK
+
+
+def show_run(run: RunArgument, as_json: AsJsonOption = False) -> int:
+    """One run, whole."""
+    with Store.open() as store:
+        found = store.find_run(run)
+        if as_json:
+            sys.stdout.writelines(export(found, store.rows(found), "json"))
+            return ExitCode.OK
+        sys.stdout.write("\n".join(_run_head(found)) + "\n")
+        damaged = []
+        for row in store.rows(found):
+            if isinstance(row, Damaged):
+                damaged.append(row)
+            sys.stdout.write("\n" + "\n".join(_row_lines(row)) + "\n")
+        _tell_damage(store, damaged)
+    return ExitCode.OK
+
+
+def export_run(
+    run: RunArgument,
+    format_: FormatOption = ExportFormat.JSON,
+    output: OutputOption = None,
+) -> int:
+    """One run, for other programs."""
+    with Store.open() as store:
+        found = store.find_run(run)
+        damaged: list[Damaged] = []
+        with _opened(output) as stream:
+            stream.writelines(export(found, _noting(store.rows(found), damaged), format_.value))
+        _tell_damage(store, damaged)
+    return ExitCode.OK
+
+
+def _noting(rows: Iterable[Row | Damaged], damaged: list[Damaged]) -> Iterator[Row | Damaged]:
+    for row in rows:
+        if isinstance(row, Damaged):
+            damaged.append(row)
+        yield row
+
+
+@contextlib.contextmanager
+def _opened(output: Path | None) -> Iterator[IO[str]]:
+    if output is None or str(output) == "-":
+        yield sys.stdout
+        return
+    try:
+        with output.open("w", encoding="utf-8", newline="") as stream:
+            yield stream
+    except OSError as error:
+        raise UserError(
+            f"{output} cannot be written: {error.strerror}", "name another file with -o"
+        ) from error
+
+
+def _run_head(run: Run) -> list[str]:
+    lines = [f"run          {run.id}", f"started      {run.started_at} ({run.state})"]
+    if run.command:
+        lines.append(f"command      {plain(' '.join(run.command))}")
+    return lines
+
+
+def _row_lines(row: Row | Damaged) -> list[str]:
+    if isinstance(row, Damaged):
+        return [f"row {row.number} is damaged: {plain(row.why)}"]
+    labels = " ".join(row.labels.values())
+    title = plain(f"row {row.number}  {row.key or labels}".rstrip())
+    if row.record is None:
+        return [title, f"{row.outcome}: {plain(row.reason or '')}"]
+    return [title, *result_lines(row.record), "checks", *check_lines(row.record)]
+
+
+def check_lines(record: Record) -> list[str]:
+    """Each check with what it is for, and what to do about one that warns or fails."""
+    lines = []
+    for check in record.checks:
+        lines.append(f"  {check.status:<5}{check.name}: {plain(check.why)}")
+        explanation = EXPLANATIONS.get(check.name)
+        if explanation is None:
+            continue
+        lines.append(f"       {explanation.meaning}")
+        if check.status in ("warn", "fail"):
+            lines.append(f"       What to do: {explanation.remedy}")
+    return lines
+
+
+def _tell_damage(store: Store, damaged: list[Damaged]) -> None:
+    if damaged:
+        sys.stderr.write(
+            f"warning: {len(damaged)} damaged in {store.path}: {damaged[0].why};"
+            " keep a copy of the file\n"
+        )

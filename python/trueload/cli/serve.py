@@ -1,0 +1,148 @@
+"""``trueload serve http``: the reference server, with a count of what it saw at the end.
+
+How: the engine serves; this command waits for its lines, says where it listens, and ends it on the
+first signal. It must start quickly: suites start it as a subject; so nothing of the statistics, the
+store or the terminal is imported here. Must not know trials.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import os
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from trueload.cli import options
+from trueload.engine import Engine, EngineError
+from trueload.errors import ExitCode, UserError
+from trueload.interrupt import Interrupt
+from trueload.plan import Done, Error, Ready, Serve, Served
+
+READY_S = 10.0
+STOP_S = 2.0
+POLL_S = 0.1
+
+HELP = """Run the reference server until Ctrl-C, then say what it saw.
+
+Example: trueload serve http --listen 127.0.0.1:8080 --threads 1
+"""
+PATHS = """`/` answers `Hello, World!`, `/perf` an 84-byte JSON body, `/wait/MS` `ok` after MS
+milliseconds."""
+
+ListenOption = Annotated[
+    str,
+    typer.Option(
+        "--listen",
+        metavar="IP:PORT",
+        help="Where to listen; port 0 is any that is free. Beyond this machine only if told so.",
+    ),
+]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command and its protocols."""
+    serve = typer.Typer(no_args_is_help=True, help="Run a reference server.")
+    serve.command("http", help=HELP + "\n" + PATHS)(serve_http)
+    app.add_typer(serve, name="serve")
+
+
+def serve_http(
+    listen: ListenOption = "127.0.0.1:8080",
+    threads: options.ThreadsOption = None,
+    cpus: options.CpusOption = None,
+    json_path: options.JsonOption = None,
+) -> int:
+    """Serve until told to end."""
+    address = parse_listen(listen)
+    pinned = options.check_cpus(cpus)
+    if pinned:
+        # The engine's own main thread is kept there too, so that the whole process is seen to be.
+        os.sched_setaffinity(0, pinned)
+    plan = Serve(listen=address, threads=threads or 1, cpus=pinned or ())
+    with Interrupt() as interrupt:
+        try:
+            with Engine.start() as engine:
+                engine.send(plan)
+                _announce(_await_ready(engine, interrupt, listen))
+                served = _serve(engine, interrupt)
+        except EngineError as error:
+            raise UserError(
+                str(error), "`trueload doctor` looks at this machine", ExitCode.NOTHING_MEASURED
+            ) from error
+    _report(served, json_path)
+    return ExitCode.OK
+
+
+def parse_listen(text: str) -> str:
+    """``IP:PORT`` or ``[IPv6]:PORT``, as the engine has it. Raises ``UserError``."""
+    host, colon, port = text.rpartition(":")
+    hint = "write for example --listen 127.0.0.1:8080"
+    try:
+        address = ipaddress.ip_address(host.removeprefix("[").removesuffix("]"))
+    except ValueError as error:
+        raise UserError(f"--listen '{text}' has no IP address", hint) from error
+    if not colon or not (port.isascii() and port.isdigit()) or int(port[:10]) > 65535:
+        raise UserError(f"--listen '{text}' has no port from 0 to 65535", hint)
+    if address.version == 6 and not host.startswith("["):
+        raise UserError(f"--listen '{text}' needs brackets", "write for example [::1]:8080")
+    return text
+
+
+def _await_ready(engine: Engine, interrupt: Interrupt, listen: str) -> Ready | None:
+    for _ in range(int(READY_S / POLL_S)):
+        message = engine.receive(POLL_S)
+        if isinstance(message, Ready):
+            return message
+        if isinstance(message, Error):
+            raise UserError(
+                f"cannot listen on {listen}: {message.message}",
+                "choose another port with --listen IP:PORT; port 0 is any that is free",
+            )
+        if interrupt.requested:
+            return None
+    raise EngineError("silent", f"the engine was not listening after {READY_S:g} s")
+
+
+def _announce(ready: Ready | None) -> None:
+    if ready is not None:
+        sys.stderr.write(f"listening on http://{ready.listen}/\n")
+        sys.stderr.flush()
+
+
+def _serve(engine: Engine, interrupt: Interrupt) -> Served | None:
+    """Until a signal, or the engine's own end; the last counts."""
+    served: Served | None = None
+    while not interrupt.requested:
+        message = engine.receive(POLL_S)
+        if isinstance(message, Served):
+            served = message
+        elif isinstance(message, Error):
+            raise EngineError("engine", f"the engine: {message.message}")
+        elif isinstance(message, Done):
+            raise EngineError("engine", f"the engine ended by itself: {message.why}")
+    engine.stop()
+    for _ in range(int(STOP_S / POLL_S)):
+        message = engine.receive(POLL_S)
+        if isinstance(message, Served):
+            served = message
+        elif isinstance(message, Done):
+            break
+    return served
+
+
+def _report(served: Served | None, json_path: Path | None) -> None:
+    if json_path is not None:
+        text = ("null" if served is None else served.model_dump_json(exclude={"type"})) + "\n"
+        if str(json_path) == "-":
+            sys.stdout.write(text)
+        else:
+            options.write_text(json_path, text)
+    if served is not None:
+        sys.stderr.write(
+            f"served {served.responses:,} responses to {served.requests:,} requests on"
+            f" {served.accepted:,} connections ({served.open_peak:,} at once);"
+            f" {served.malformed:,} malformed, {served.aborted:,} aborted\n"
+        )

@@ -1,0 +1,176 @@
+"""A run as JSON, JSON Lines, CSV or Markdown, row by row, so that a large one fits into memory.
+
+JSON has one object with the run, its verdict and checks, and its rows (each with its whole record);
+JSON Lines a row per line; CSV and Markdown the figures that tables are made of. Rows that were not
+measured, and rows that can no longer be read, are there with their reason. Pure: in goes the run,
+out come pieces of text.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, Literal
+
+from trueload.record import Record
+from trueload.report.text import csv_cell, markdown_cell
+from trueload.store import Damaged, Row, Run
+from trueload.units import format_count, format_duration
+
+Format = Literal["json", "jsonl", "csv", "markdown"]
+Rows = Iterable[Row | Damaged]
+
+CSV_COLUMNS = (
+    *("run", "number", "key", "labels", "outcome", "reason", "verdict", "partial", "started_at"),
+    *("url", "connections", "pipeline", "ok_per_s", "bytes_in_per_s", "bytes_out_per_s"),
+    *("scheduled", "unsent", "issued", "ok", "stale", "cancelled", "failed", "failed_by_class"),
+    *("latency_min_ns", "latency_mean_ns", "latency_p25_ns", "latency_p50_ns", "latency_p75_ns"),
+    *("latency_p90_ns", "latency_p95_ns", "latency_p99_ns", "latency_p999_ns", "latency_max_ns"),
+    *("generator_cpu_s", "generator_saturation", "server_cpu_s", "server_saturation"),
+    *("server_peak_rss_bytes", "checks"),
+)
+
+
+def export(run: Run, rows: Rows, format_: Format) -> Iterator[str]:
+    """The run in one of the formats, in pieces."""
+    return EXPORTERS[format_](run, rows)
+
+
+def run_json(run: Run) -> dict[str, Any]:
+    """What is said of a run wherever one is listed."""
+    return {
+        "id": run.id,
+        "kind": run.kind,
+        "title": run.title,
+        "command": list(run.command),
+        "started_at": run.started_at,
+        "ended_at": run.ended_at,
+        "state": run.state,
+        "seed": run.seed,
+        "row_count": run.row_count,
+    }
+
+
+def row_json(row: Row | Damaged) -> dict[str, Any]:
+    """One row with its whole record; a damaged one has the outcome ``damaged``."""
+    if isinstance(row, Damaged):
+        return {"number": row.number, "outcome": "damaged", "reason": row.why, "record": None}
+    return {
+        "number": row.number,
+        "key": row.key,
+        "labels": row.labels,
+        "outcome": row.outcome,
+        "reason": row.reason,
+        "detail": row.detail,
+        "added_at": row.added_at,
+        "record": None if row.record is None else row.record.model_dump(mode="json"),
+    }
+
+
+def _json(run: Run, rows: Rows) -> Iterator[str]:
+    head = json.dumps({**run_json(run), "plan": run.plan}, ensure_ascii=False)
+    yield head[:-1] + ', "rows": ['
+    for number, row in enumerate(rows):
+        yield (",\n" if number else "\n") + json.dumps(row_json(row), ensure_ascii=False)
+    yield "\n]}\n"
+
+
+def _jsonl(run: Run, rows: Rows) -> Iterator[str]:
+    for row in rows:
+        yield json.dumps({"run": run.id, **row_json(row)}, ensure_ascii=False) + "\n"
+
+
+def _csv(run: Run, rows: Rows) -> Iterator[str]:
+    yield _csv_line(CSV_COLUMNS)
+    for row in rows:
+        values = {"run": run.id, **_row_values(row)}
+        yield _csv_line(csv_cell(values.get(column)) for column in CSV_COLUMNS)
+
+
+def _csv_line(cells: Iterable[str]) -> str:
+    line = io.StringIO()
+    csv.writer(line, lineterminator="\n").writerow(cells)
+    return line.getvalue()
+
+
+def _row_values(row: Row | Damaged) -> dict[str, object]:
+    if isinstance(row, Damaged):
+        return {"number": row.number, "outcome": "damaged", "reason": row.why}
+    values: dict[str, object] = {
+        "number": row.number,
+        "key": row.key,
+        "labels": "; ".join(f"{name}={value}" for name, value in row.labels.items()),
+        "outcome": row.outcome,
+        "reason": row.reason,
+    }
+    return values if row.record is None else {**values, **_record_values(row.record)}
+
+
+def _record_values(record: Record) -> dict[str, object]:
+    counts, latency, server = record.counts, record.latency_ns, record.server
+    names = ("min", "mean", "p25", "p50", "p75", "p90", "p95", "p99", "p999", "max")
+    return {
+        "verdict": record.verdict,
+        "partial": record.partial,
+        "started_at": record.started_at,
+        "url": record.plan.url,
+        "connections": record.plan.generate.connections,
+        "pipeline": record.plan.generate.pipeline,
+        **record.throughput.model_dump(),
+        **counts.model_dump(exclude={"failed", "statuses"}),
+        "failed": sum(counts.failed.values()),
+        "failed_by_class": "; ".join(f"{name}={n}" for name, n in sorted(counts.failed.items())),
+        **{f"latency_{name}_ns": getattr(latency, name) for name in names},
+        "generator_cpu_s": record.generator.cpu_s,
+        "generator_saturation": record.generator.saturation,
+        "server_cpu_s": server.cpu_s if server else None,
+        "server_saturation": server.saturation if server else None,
+        "server_peak_rss_bytes": server.peak_rss_bytes if server else None,
+        "checks": "; ".join(
+            f"{check.status} {check.name}: {check.why}"
+            for check in record.checks
+            if check.status in ("warn", "fail")
+        ),
+    }
+
+
+def _markdown(run: Run, rows: Rows) -> Iterator[str]:
+    yield f"# {markdown_cell(run.title)}\n\nRun {run.id}, {run.started_at}, {run.state}.\n\n"
+    columns = ("row", "what", "requests/s", "ok", "failed", "p50", "p99", "max", "verdict")
+    yield f"| {' | '.join(columns)} |\n|{'---|' * len(columns)}\n"
+    for row in rows:
+        yield f"| {' | '.join(markdown_cell(cell) for cell in _markdown_cells(row))} |\n"
+
+
+def _markdown_cells(row: Row | Damaged) -> tuple[str, ...]:
+    if isinstance(row, Damaged):
+        return (str(row.number), "damaged", *[""] * 6, row.why)
+    what = row.key or " ".join(row.labels.values())
+    if row.record is None:
+        return (str(row.number), what, *[""] * 6, f"{row.outcome}: {row.reason}")
+    record, latency = row.record, row.record.latency_ns
+    crossed = [c for c in record.checks if c.status in ("warn", "fail")]
+    why = "".join(f"; {check.name}: {check.why}" for check in crossed)
+    per_s = record.throughput.ok_per_s
+    return (
+        str(row.number),
+        what or record.plan.url,
+        "" if per_s is None else format_count(round(per_s)),
+        format_count(record.counts.ok),
+        format_count(sum(record.counts.failed.values())),
+        *(
+            "" if value is None else format_duration(value)
+            for value in (latency.p50, latency.p99, latency.max)
+        ),
+        record.verdict + why,
+    )
+
+
+EXPORTERS: dict[Format, Callable[[Run, Rows], Iterator[str]]] = {
+    "json": _json,
+    "jsonl": _jsonl,
+    "csv": _csv,
+    "markdown": _markdown,
+}

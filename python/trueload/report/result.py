@@ -1,0 +1,165 @@
+"""The short result of a command, for people: a few lines of plain text. Pure.
+
+What is shown is what was measured and what stands against it: throughput, latency, failures by
+class, both ends' CPU, the checks that warn or fail, the verdict. A percentile that nobody can know
+(its rank lies among requests that never ended) is shown as ``> X``. Must not know terminals.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from trueload.plan import Duration, Requests
+from trueload.record import Record
+from trueload.report.text import plain
+from trueload.stats import decode_histogram, interval, median, quantile
+from trueload.units import (
+    format_count,
+    format_duration,
+    format_rate,
+    format_share,
+    format_size,
+    format_span,
+)
+from trueload.verdict import censored_count, worst_checks
+
+PERCENTILES = (("p50", 0.50), ("p90", 0.90), ("p99", 0.99), ("p99.9", 0.999))
+_LABEL_WIDTH = 13
+
+
+def result_lines(record: Record) -> list[str]:
+    """One trial."""
+    lines = [_headline(record), ""]
+    lines += _line("throughput", _throughput(record))
+    lines += _line("latency", latency_text(record))
+    lines += _line("requests", _requests(record))
+    lines += _line("failures", _by_count(record.counts.failed))
+    lines += _line("statuses", _by_count(record.counts.statuses))
+    lines += _line("CPU", _cpu(record))
+    lines += _line("partial", _partial(record))
+    lines += _line("verdict", record.verdict)
+    lines += verdict_lines([record])
+    return lines
+
+
+def repeated_lines(records: Sequence[Record]) -> list[str]:
+    """Several trials of the same: one line each, then the median."""
+    lines = [_headline(records[0]), ""]
+    for number, record in enumerate(records, start=1):
+        what = f"{_throughput(record) or 'nothing measured'}   {latency_text(record)}"
+        lines += _line(f"trial {number}", f"{what}   {record.verdict}")
+    lines += _line("throughput", _median_throughput(records))
+    verdicts = {record.verdict for record in records}
+    worst = next(name for name in ("invalid", "suspect", "valid") if name in verdicts)
+    lines += _line("verdict", worst)
+    return lines + verdict_lines(records)
+
+
+def verdict_lines(records: Sequence[Record]) -> list[str]:
+    """The checks that warn or fail, each with its reason."""
+    return [
+        f"  {check.status:<5}{check.name}: {plain(check.why)}"
+        for check in worst_checks(records)
+        if check.status in ("warn", "fail")
+    ]
+
+
+def latency_text(record: Record) -> str:
+    """``p50 0.42 ms   p99 > 5.00 s   max 5.00 s``; empty when nothing ended well."""
+    buckets = decode_histogram(record.histograms.latency)
+    if buckets.total == 0 or record.latency_ns.max is None:
+        return ""
+    worse = censored_count(record.counts)
+    parts = []
+    for name, share in PERCENTILES:
+        found = quantile(buckets, share, worse)
+        above = "> " if found.above else ""
+        parts.append(f"{name} {above}{format_duration(found.value or 0)}")
+    above = "> " if worse else ""
+    return "   ".join([*parts, f"max {above}{format_duration(record.latency_ns.max)}"])
+
+
+def _line(label: str, text: str) -> list[str]:
+    return [f"{label:<{_LABEL_WIDTH}}{text}"] if text else []
+
+
+def _headline(record: Record) -> str:
+    generate = record.plan.generate
+    parts = [plain(record.plan.url), f"{generate.connections} connections"]
+    if generate.close:
+        parts[-1] += ", one per request"
+    if generate.pipeline > 1:
+        parts.append(f"pipeline {generate.pipeline}")
+    parts.append(_stop(record.plan.window.stop))
+    if record.plan.warmup is not None:
+        parts.append(f"after {_stop(record.plan.warmup.stop)} of warm-up")
+    return "  ".join([parts[0], ", ".join(parts[1:])])
+
+
+def _stop(stop: Duration | Requests) -> str:
+    if isinstance(stop, Duration):
+        return format_span(stop.ns)
+    return f"{format_count(stop.count)} requests"
+
+
+def _throughput(record: Record) -> str:
+    found = record.throughput
+    if found.ok_per_s is None or found.bytes_in_per_s is None or found.bytes_out_per_s is None:
+        return ""
+    bytes_text = (
+        f"in {format_size(found.bytes_in_per_s)}/s   out {format_size(found.bytes_out_per_s)}/s"
+    )
+    return f"{format_rate(round(found.ok_per_s), 'requests')}   {bytes_text}"
+
+
+def _median_throughput(records: Sequence[Record]) -> str:
+    values = [record.throughput.ok_per_s or 0.0 for record in records]
+    middle, around = median(values), interval(values)
+    if middle is None or around is None:
+        return ""
+    low, high = format_count(round(around.low)), format_count(round(around.high))
+    return f"median {format_rate(round(middle), 'requests')} ({around.kind} {low} to {high})"
+
+
+def _requests(record: Record) -> str:
+    counts = record.counts
+    failed = sum(counts.failed.values())
+    parts = [f"{format_count(counts.ok)} ok"]
+    if failed and counts.issued:
+        parts.append(f"{format_count(failed)} failed ({format_share(failed / counts.issued)})")
+    for count, what in (
+        (counts.cancelled, "open at the end"),
+        (counts.unsent, "never sent"),
+        (counts.stale, "sent again after a stale connection"),
+    ):
+        if count:
+            parts.append(f"{format_count(count)} {what}")
+    return ", ".join(parts)
+
+
+def _by_count(counts: dict[str, int]) -> str:
+    ordered = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+    return ", ".join(f"{plain(name)} {format_count(count)}" for name, count in ordered)
+
+
+def _cpu(record: Record) -> str:
+    parts = []
+    generator, server = record.generator, record.server
+    if generator.cpu_s is not None and generator.cpu_share is not None:
+        parts.append(f"generator {generator.cpu_s:.2f} s{_busy(generator.saturation)}")
+    if server is not None:
+        peak = f", peak {format_size(server.peak_rss_bytes)}" if server.peak_rss_bytes else ""
+        parts.append(f"server {server.cpu_s:.2f} s{_busy(server.saturation)}{peak}")
+    return "   ".join(parts)
+
+
+def _busy(saturation: float | None) -> str:
+    return "" if saturation is None else f" (busiest thread {format_share(saturation)})"
+
+
+def _partial(record: Record) -> str:
+    if not record.partial:
+        return ""
+    if record.trouble is not None:
+        return plain(record.trouble.what)
+    return f"interrupted after {format_duration(record.window.window_ns)}"

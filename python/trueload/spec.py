@@ -1,0 +1,99 @@
+"""What a trial is to do, and what it says of itself while it does it: values, no behaviour.
+
+A specification is complete: addresses and not names, bytes and not files, so that running it asks
+the network and the user nothing more. Must not know how a trial is run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+from trueload.accounting import TreeSample
+from trueload.plan import Closed, Duration, LoadPlan, Requests, Tick
+
+NS_PER_S = 1_000_000_000
+TEN_SECONDS = Duration(ns=10 * NS_PER_S)
+ONE_SECOND = Duration(ns=NS_PER_S)
+CLOSED = Closed()
+
+
+class Tree(Protocol):
+    """A process tree that can be sampled; ``accounting.ProcessTree`` is one."""
+
+    def sample(self) -> TreeSample:
+        """What the tree has used up to now."""
+        ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class Request:
+    """The request that is sent. ``headers`` are the user's; ``trial`` adds Host (unless given),
+    Content-Length (with a body) and ``Connection: close`` (with ``close``)."""
+
+    host: str
+    """What the Host header says: ``example.org``, ``127.0.0.1:8080`` or ``[::1]:8080``."""
+    path: str = "/"
+    method: str = "GET"
+    headers: tuple[tuple[str, str], ...] = ()
+    body: bytes | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Expect:
+    """What counts as a good answer: None for any 2xx, and for any body."""
+
+    statuses: tuple[int, ...] | None = None
+    body: bytes | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrialSpec:
+    """Everything a trial needs. Times in ns. ``url`` is shown and stored: it holds no secret.
+
+    ``addresses`` are ``IP:PORT`` or ``[IPv6]:PORT``, tried in this order. ``server`` is the tree of
+    a server that the caller started; without one, that of a loopback target is found by its
+    listening socket. ``cpus`` pins the engine's threads, in turn; None lets ``run_trial`` keep it
+    off the CPUs of a pinned loopback server, and an empty tuple pins nothing.
+    """
+
+    url: str
+    addresses: tuple[str, ...]
+    request: Request
+    expect: Expect = Expect()
+    connections: int = 64
+    pipeline: int = 1
+    close: bool = False
+    load: LoadPlan = CLOSED
+    stop: Duration | Requests = TEN_SECONDS
+    warmup: Duration | Requests | None = ONE_SECOND
+    timeout_ns: int = 5 * NS_PER_S
+    connect_timeout_ns: int = 5 * NS_PER_S
+    connect_rate_per_s: int = 5_000
+    threads: int = 1
+    cpus: tuple[int, ...] | None = None
+    local_addresses: tuple[str, ...] = ()
+    server: Tree | None = None
+
+
+@dataclass(frozen=True)
+class Progress:
+    """Where a trial is: a stage (``connect``, ``warm-up``, ``window``, ``drain``), how long it has
+    lasted, and the engine's last tick in it."""
+
+    stage: str
+    elapsed_ns: int
+    tick: Tick | None
+
+
+OnProgress = Callable[[Progress], None]
+
+
+class Interrupt(Protocol):
+    """Says whether the user wants the trial to end; ``interrupt.Interrupt`` is one."""
+
+    @property
+    def requested(self) -> bool:
+        """True from the first Ctrl-C, SIGTERM or SIGHUP on."""
+        ...
