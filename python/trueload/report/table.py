@@ -1,7 +1,7 @@
 """Tables of a suite: the published columns, then ours, as text, CSV or Markdown.
 
-How: each load becomes a grid of strings once; the writers only lay it out. A terminal
-that is too narrow gets the grid in two parts, each with the names; a pipe gets it whole.
+How: each load becomes a grid of strings once; the writers only lay it out. A terminal that
+is too narrow gets the grid in three parts, each with the names; a pipe gets it whole.
 Text that a manifest or a peer has chosen loses its control characters here, and in CSV
 what a spreadsheet would run as a formula.
 
@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -34,8 +35,14 @@ CUT = PUBLISHED.index("min")
 LEFT_ALIGNED = frozenset({"Language", "Framework", "Category", "Name", "verdict", "interval"})
 
 
+# ECMA-48 control sequences and operating system commands, whole: without their escape
+# character alone their letters would stay.
+_ESCAPES = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)?")
+
+
 def plain(text: str) -> str:
     """One line without control characters, so that it is safe on a terminal."""
+    text = _ESCAPES.sub("", text)
     shown = "".join(" " if c in "\t\n\r" else c for c in text if c in "\t\n\r" or _is_harmless(c))
     return " ".join(shown.split())
 
@@ -182,14 +189,16 @@ def _legend(ranked: Sequence[Summary]) -> str:
 def _laid_out(whole: Grid, width: int | None) -> str:
     if width is None or _text_width(whole) <= width:
         return _aligned(whole)
-    # Our columns follow the times; each part begins with the names, and ours with the rank.
-    head, tail = range(CUT), (*range(NAME_COLUMNS), *range(CUT, len(whole.header)))
-    narrow_tail = [i for i in tail if whole.header[i] not in ("Language", "Category")]
-    return "\n\n".join(_aligned(_columns(whole, part)) for part in (head, narrow_tail))
+    last = len(whole.header)
+    names = (PUBLISHED.index("Framework"), PUBLISHED.index("Name"))
+    parts: list[Sequence[int]] = [range(CUT), (*names, *range(CUT, len(PUBLISHED)))]
+    if last > len(PUBLISHED):
+        parts.append((*names, *range(len(PUBLISHED), last)))
+    return "\n\n".join(_aligned(_columns(whole, part)) for part in parts)
 
 
 def _columns(whole: Grid, wanted: Iterable[int]) -> Grid:
-    """Some columns; a names column that is empty throughout is left out."""
+    """Some of the columns."""
     indexes = list(wanted)
     return Grid(
         tuple(whole.header[i] for i in indexes),

@@ -13,12 +13,15 @@ import functools
 import re
 import shutil
 import subprocess
+from pathlib import Path
 
 from trueload.runner.process import subject_environment
 from trueload.subjects import TOOL_PATTERN, Subject
 
 # A Java virtual machine that starts cold on a busy machine takes seconds.
 VERSION_TIMEOUT_S = 20.0
+# Colours, which some print even into a pipe (ECMA-48, control sequences).
+_ESCAPES = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]")
 # Tools whose version is asked for in another way than --version.
 _VERSION_ARGUMENTS = {
     "go": ("version",),
@@ -82,9 +85,9 @@ def tool_version(tool: str) -> str | None:
 
 
 @functools.cache
-def first_line(argv: tuple[str, ...]) -> str | None:
+def first_line(argv: tuple[str, ...], folder: Path = Path("/")) -> str | None:
     """The first line that a short command prints, on either output; None if it fails."""
-    program = find_program(argv[0])
+    program = str(folder / argv[0]) if "/" in argv[0] else find_program(argv[0])
     if program is None:
         return None
     try:
@@ -95,12 +98,13 @@ def first_line(argv: tuple[str, ...]) -> str | None:
             stderr=subprocess.STDOUT,
             timeout=VERSION_TIMEOUT_S,
             env=subject_environment({}),
-            cwd="/",
+            cwd=folder,
             check=False,
         )
     except (OSError, subprocess.TimeoutExpired):
         return None
-    lines = [line.strip() for line in done.stdout.decode(errors="replace").splitlines()]
+    text = _ESCAPES.sub("", done.stdout.decode(errors="replace"))
+    lines = [line.strip() for line in text.splitlines()]
     # A virtual machine announces options that it picked up from the environment first.
     said = [line for line in lines if line and not line.startswith("Picked up ")]
     return said[0][:200] if done.returncode == 0 and said else None

@@ -20,9 +20,9 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
 from trueload.accounting import (
-    ProcessTree,
     all_pids,
     listening_inodes,
     read_listeners,
@@ -43,8 +43,8 @@ from trueload.runner.process import (
     substitute,
 )
 from trueload.runner.verify import ask, verify
+from trueload.spec import Expect, Request, TrialSpec
 from trueload.subjects import Subject
-from trueload.trial import Expect, Request, TrialSpec
 
 STOP_GRACE_S = 5.0
 READY_POLL_S = 0.005
@@ -114,6 +114,51 @@ def run_subject(
     stopped: Callable[[], bool] = lambda: False,
 ) -> Measured | Failed:
     """One trial. Nothing of the subject is left when it returns or raises."""
+
+    def act(started: Started) -> Measured | Failed:
+        category = subject.manifest.category
+        fault = verify(setting.contract, category, started.address, pipelined=load.pipeline > 1)
+        if fault is not None:
+            raise UnreadyError(f"it does not keep the contract: {fault}")
+        with _kept_off(layout), _open_files(setting.files):
+            record = measure(_spec(load, layout, setting, started))
+        died = _death(started.processes)
+        if not died:
+            return Measured(record, started.sample.wire_bytes, None, "")
+        started.processes.end(STOP_GRACE_S)
+        tail = started.processes.log_tail()
+        if record.counts.ok == 0:
+            return Failed(f"it ended before anything was measured: {died}", tail, again=True)
+        return Measured(record, started.sample.wire_bytes, died, tail)
+
+    return with_subject(
+        subject, built, layout, setting, act, trueload_command=trueload_command, stopped=stopped
+    )
+
+
+@dataclass(frozen=True)
+class Started:
+    """A subject that runs and has answered the contract's first exchange with `sample`."""
+
+    processes: Processes
+    address: tuple[str, int]
+    sample: Reply
+
+
+T = TypeVar("T")
+
+
+def with_subject(
+    subject: Subject,
+    built: Build,
+    layout: Layout,
+    setting: Setting,
+    act: Callable[[Started], T],
+    *,
+    trueload_command: tuple[str, ...],
+    stopped: Callable[[], bool] = lambda: False,
+) -> T | Failed:
+    """Starts the subject, acts once it is ready, stops it; or says why it could not be."""
     port = setting.port if setting.port is not None else free_port(setting.host)
     if taken := _foreign(setting.host, port, set()):
         return Failed(f"port {port} is taken by {taken}; it was left alone", "")
@@ -121,41 +166,16 @@ def run_subject(
         orders = _orders(subject, built, layout, setting, port, scratch, trueload_command)
         try:
             with Processes(orders) as processes:
-                return _measure_started(
-                    subject, processes, load, layout, setting, port, measure, stopped
-                )
+                try:
+                    sample = _become_ready(subject, processes, setting, port, stopped)
+                    done = act(Started(processes, (setting.host, port), sample))
+                except UnreadyError as why:
+                    processes.end(STOP_GRACE_S)
+                    return Failed(str(why), processes.log_tail())
+                processes.end(STOP_GRACE_S)
+                return done
         except StartError as error:
             return Failed(f"it cannot be started: {error}", "")
-
-
-def _measure_started(
-    subject: Subject,
-    processes: Processes,
-    load: Load,
-    layout: Layout,
-    setting: Setting,
-    port: int,
-    measure: Measure,
-    stopped: Callable[[], bool],
-) -> Measured | Failed:
-    try:
-        sample = _become_ready(subject, processes, setting, port, stopped)
-        address = (setting.host, port)
-        category = subject.manifest.category
-        fault = verify(setting.contract, category, address, pipelined=load.pipeline > 1)
-        if fault is not None:
-            raise UnreadyError(f"it does not keep the contract: {fault}")
-    except UnreadyError as why:
-        processes.end(STOP_GRACE_S)
-        return Failed(str(why), processes.log_tail())
-    with _kept_off(layout), _open_files(setting.files):
-        record = measure(_spec(load, layout, setting, port, processes.tree))
-    died = _death(processes)
-    processes.end(STOP_GRACE_S)
-    tail = processes.log_tail() if died else ""
-    if died and record.counts.ok == 0:
-        return Failed(f"it ended before anything was measured: {died}", tail, again=True)
-    return Measured(record, sample.wire_bytes, died, tail)
 
 
 def _become_ready(
@@ -245,13 +265,14 @@ def _ends(processes: Processes) -> str:
     return ", ".join(dict.fromkeys(str(end) for end in processes.exits)) or "no exit code"
 
 
-def _spec(load: Load, layout: Layout, setting: Setting, port: int, tree: ProcessTree) -> TrialSpec:
+def _spec(load: Load, layout: Layout, setting: Setting, started: Started) -> TrialSpec:
     first = asked_of(setting.contract, "micro", pipelined=False)[0]
     request = setting.contract.load
+    authority = f"{started.address[0]}:{started.address[1]}"
     return TrialSpec(
-        url=f"http://{setting.host}:{port}{request.path}",
-        addresses=(f"{setting.host}:{port}",),
-        request=Request(host=f"{setting.host}:{port}", path=request.path, method=request.method),
+        url=f"http://{authority}{request.path}",
+        addresses=(authority,),
+        request=Request(host=authority, path=request.path, method=request.method),
         expect=Expect(
             statuses=(first.status,),
             body=first.body.encode() if first.body is not None else None,
@@ -264,7 +285,7 @@ def _spec(load: Load, layout: Layout, setting: Setting, port: int, tree: Process
         timeout_ns=setting.timeout_ns,
         threads=setting.threads,
         cpus=() if layout.shared else layout.engine,
-        server=tree,
+        server=started.processes.tree,
     )
 
 

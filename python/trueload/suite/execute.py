@@ -42,11 +42,13 @@ class Events:
 
 @dataclass
 class Execution:
-    """One run of a plan. `subjects` by name; `stopped` says whether the user wants the end."""
+    """One run of a plan. `subjects` by name, and what their figures depend on now; `stopped`
+    says whether the user wants the end."""
 
     plan: SuitePlan
     contract: Contract
     subjects: Mapping[str, Subject]
+    digests: Mapping[str, str]
     store: Store
     run: Run
     measure: Measure
@@ -208,6 +210,7 @@ class Execution:
             "pipeline": str(load.pipeline),
             "cores": load.cores,
             "repetition": repetition,
+            "digest": self.digests.get(subject.name, ""),
         }
 
     def _cells_of(self, name: str) -> Iterator[Cell]:

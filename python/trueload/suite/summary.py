@@ -91,6 +91,7 @@ class CellRows:
     cell: Cell
     measured: list[Figures] = field(default_factory=list)
     failed: list[str] = field(default_factory=list)
+    digests: set[str] = field(default_factory=set)
     skipped: str | None = None
 
 
@@ -165,6 +166,7 @@ def _add(into: CellRows, row: Row) -> None:
         return  # done again by --resume, or the run has no more of it
     if row.record is not None:
         into.measured.append(figures(row.record, row.labels))
+        into.digests.add(row.labels.get("digest", ""))
     elif row.outcome == "skipped":
         into.skipped = row.reason or ""
     else:
@@ -181,6 +183,8 @@ def summarise(rows: CellRows) -> Summary | None:
             return _without_figures(rows, "skipped", rows.skipped)
         return None
     verdict, why = judge(done, rows.failed)
+    if verdict == "valid" and len(rows.digests) > 1:
+        verdict, why = "suspect", "the subject changed in mid-run: its repetitions differ in kind"
     counted = [each for each in done if each.verdict != "invalid"]
     shown = done if verdict == "invalid" or not counted else counted
     rates = [each.ok_per_s for each in shown if each.ok_per_s is not None]

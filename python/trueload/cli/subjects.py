@@ -1,0 +1,404 @@
+"""`trueload subjects`: what there is, whether it works here, and how to add one.
+
+How: each command selects variants from the catalogue and prints one line for each, or one
+JSON object. What a subject answers is printed without control characters.
+
+Must not know: loads and figures.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Annotated, Any, TypeVar
+
+import typer
+
+from trueload.catalogue import find_folder, subjects_home
+from trueload.cli.suite import TRUELOAD_COMMAND
+from trueload.contracts import Contract, asked_of, load_contract
+from trueload.errors import ExitCode, UserError
+from trueload.interrupt import Interrupt
+from trueload.plan import Requests
+from trueload.report.table import plain
+from trueload.runner import cgroup, needs
+from trueload.runner.build import Build, BuildError, build
+from trueload.runner.cpus import Layout, Unfit, available_cpus, lay_out, physical_cores
+from trueload.runner.process import substitute
+from trueload.runner.trials import Failed, Setting, Started, with_subject
+from trueload.runner.verify import ask, verify
+from trueload.subjects import MANIFEST, NAME_PATTERN, Subject, parse_selects, select_subjects
+
+BODY_SHOWN_BYTES = 400
+T = TypeVar("T")
+
+Selects = Annotated[
+    list[str] | None,
+    typer.Argument(metavar="[SELECT…]", help="NAME, LANGUAGE or LANGUAGE/NAME; ! excludes."),
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands."""
+    subjects = typer.Typer(no_args_is_help=True, help="The programs under test.")
+    subjects.command("list")(list_subjects)
+    subjects.command("new")(new_subject)
+    subjects.command("check")(check_subjects)
+    subjects.command("install")(install_packages)
+    subjects.command("versions")(show_versions)
+    subjects.command("responses")(show_responses)
+    app.add_typer(subjects, name="subjects")
+
+
+def list_subjects(selects: Selects = None, as_json: AsJson = False) -> None:
+    """List subjects with their contracts, and what is missing here.
+
+    Example: trueload subjects list rust go
+    """
+    found = _selected(selects)
+    missing = {subject.name: needs.missing(subject) for subject in found}
+    if as_json:
+        _print_json("subjects", [_as_dict(s) | {"missing": missing[s.name]} for s in found])
+        return
+    width = max((len(subject.name) for subject in found), default=0)
+    for subject in found:
+        manifest = subject.manifest
+        facts = f"{manifest.category:<9} {','.join(manifest.cores):<13} "
+        facts += ",".join(manifest.contracts)
+        if reason := missing[subject.name]:
+            facts += f"; skipped here: {reason}"
+        _say(f"{subject.name:<{width}}  {facts}")
+
+
+def new_subject(
+    name: Annotated[str, typer.Argument(metavar="LANGUAGE/NAME")], as_json: AsJson = False
+) -> None:
+    """Begin a new subject: a manifest and a note on what to do next.
+
+    Example: trueload subjects new go/my-server
+    """
+    language, slash, framework = name.partition("/")
+    if not slash or not NAME_PATTERN.fullmatch(language) or not NAME_PATTERN.fullmatch(framework):
+        raise UserError(
+            f"{name!r} is not LANGUAGE/NAME with letters, digits and . _ + -",
+            "try trueload subjects new go/my-server",
+        )
+    folder = subjects_home() / language / framework
+    if folder.exists():
+        raise UserError(f"{folder} is there already", "choose another name or edit that one")
+    try:
+        folder.mkdir(parents=True)
+        (folder / MANIFEST).write_text(NEW_MANIFEST.format(name=framework), encoding="utf-8")
+        (folder / "README.md").write_text(NEW_README.format(name=name), encoding="utf-8")
+    except OSError as error:
+        raise UserError(f"{folder} cannot be made: {error.strerror}", "check its rights") from None
+    if as_json:
+        _print_json("subject", {"name": name, "folder": str(folder)})
+        return
+    _say(f"made {folder}")
+    _say(f"next: write the program, fill in {MANIFEST}, then: trueload subjects check {name}")
+
+
+NEW_MANIFEST = """\
+# Language and framework come from the path. docs/adding-a-subject.md explains every key.
+role      = "server"
+about     = "{name}, default settings"
+category  = "platform"            # micro (no general framework), platform or fullstack
+contracts = ["http-plaintext"]    # GET / answers "Hello, World!" as text/plain
+# needs   = {{ tools = ["go>=1.22"] }}
+# build   = [["go", "build", "-o", "subject", "."]]
+run       = ["./subject", "--listen", "{{host}}:{{port}}", "--threads", "{{cpus}}"]
+# version = ["go", "version"]
+
+# A variant states only what differs:
+# [variants.tuned]
+# run     = ["./subject", "--listen", "{{host}}:{{port}}", "--threads", "{{cpus}}", "--tuned"]
+"""
+
+NEW_README = """\
+# {name}
+
+1. Put the program here. It listens on the address and port that it is given.
+2. Fill in `subject.toml`: how to build it and how to run it.
+3. `trueload subjects check {name}` builds it, starts it and verifies its answers.
+4. `trueload suite run quick --subjects {name}` measures it.
+5. Replace this file by what is unusual about it, or remove it.
+"""
+
+
+@dataclass(frozen=True)
+class Checked:
+    """What `check` found of one variant under one contract."""
+
+    subject: str
+    contract: str | None
+    outcome: str
+    why: str
+    detail: str = ""
+
+
+def check_subjects(selects: Selects = None, as_json: AsJson = False) -> int:
+    """Build and start subjects, and verify that they keep their contracts.
+
+    Exit codes: 0 all do or are skipped; 4 one does not.
+
+    Example: trueload subjects check go/fasthttp
+    """
+    results = []
+    cgroup.sweep()
+    with Interrupt() as interrupt:
+        for subject in _selected(selects):
+            for result in _check(subject, lambda: interrupt.requested):
+                results.append(result)
+                if not as_json:
+                    _print_checked(result)
+            if interrupt.requested:
+                return ExitCode.INTERRUPTED
+    if as_json:
+        _print_json("checks", [asdict(result) for result in results])
+    failed = any(result.outcome == "failed" for result in results)
+    return ExitCode.INVALID if failed else ExitCode.OK
+
+
+def _print_checked(result: Checked) -> None:
+    contract = f" {result.contract}" if result.contract else ""
+    why = f": {result.why}" if result.why else ""
+    _say(f"{result.outcome:<7} {result.subject}{contract}{why}")
+    for line in result.detail.splitlines()[-20:]:
+        _say(f"    | {line}")
+
+
+def _check(subject: Subject, stopped: Callable[[], bool]) -> Iterator[Checked]:
+    built = _built(subject, stopped)
+    if isinstance(built, Checked):
+        yield built
+        return
+    for name in subject.manifest.contracts:
+        contract = load_contract(find_folder("contracts"), name)
+        if contract.role != "server":
+            yield Checked(subject.name, name, "skipped", "client contracts are not checked yet")
+            continue
+        outcome = _with_started(subject, built, contract, _verifier(subject, contract), stopped)
+        if isinstance(outcome, Failed):
+            yield Checked(subject.name, name, "failed", outcome.reason, outcome.log_tail)
+        else:
+            yield Checked(subject.name, name, "ok", outcome)
+
+
+def _verifier(subject: Subject, contract: Contract) -> Callable[[Started], str | Failed]:
+    """Every exchange; pipelining is only noted, because not every load needs it."""
+    category = subject.manifest.category
+
+    def act(started: Started) -> str | Failed:
+        fault = verify(contract, category, started.address, pipelined=False)
+        if fault is not None:
+            return Failed(f"it does not keep the contract: {fault}", "")
+        pipelining = verify(contract, category, started.address, pipelined=True)
+        return f"but not pipelined: {pipelining}" if pipelining is not None else ""
+
+    return act
+
+
+def _built(subject: Subject, stopped: Callable[[], bool]) -> Build | Checked:
+    if reason := needs.missing(subject):
+        return Checked(subject.name, None, "skipped", reason)
+    try:
+        return build(subject, trueload_command=TRUELOAD_COMMAND, stopped=stopped)
+    except BuildError as error:
+        return Checked(subject.name, None, "failed", error.reason, error.log_tail)
+
+
+def _with_started(
+    subject: Subject,
+    built: Build,
+    contract: Contract,
+    act: Callable[[Started], T | Failed],
+    stopped: Callable[[], bool] = lambda: False,
+) -> T | Failed:
+    return with_subject(
+        subject,
+        built,
+        _any_layout(subject),
+        Setting(contract=contract, stop=Requests(count=1), warmup=None, timeout_ns=1),
+        act,
+        trueload_command=TRUELOAD_COMMAND,
+        stopped=stopped,
+    )
+
+
+def _any_layout(subject: Subject) -> Layout:
+    """Nothing is measured here, so that sharing CPUs does no harm."""
+    layout = lay_out(subject.manifest.cores[0], available_cpus(), physical_cores(), 1, share=True)
+    assert not isinstance(layout, Unfit)  # sharing always fits
+    return layout
+
+
+def install_packages(selects: Selects = None, as_json: AsJson = False) -> int:
+    """Install the Debian packages that subjects name; as root only.
+
+    Example: sudo trueload subjects install c/nginx
+    """
+    packages = sorted({p for s in _selected(selects) for p in needs.missing_packages(s)})
+    if as_json:
+        _print_json("packages", packages)
+    elif packages:
+        _say(f"packages: {' '.join(packages)}")
+    if not packages:
+        if not as_json:
+            _say("nothing to install")
+        return ExitCode.OK
+    if os.geteuid() != 0:
+        raise UserError(
+            f"installing {' '.join(packages)} needs root",
+            f"sudo apt-get install {' '.join(packages)}",
+        )
+    apt = shutil.which("apt-get")
+    if apt is None:
+        raise UserError("this is no Debian: there is no apt-get", "install the packages by hand")
+    env = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
+    done = subprocess.run(
+        [apt, "install", "--yes", "--no-install-recommends", "--", *packages],
+        env=env,
+        stdout=sys.stderr,
+        check=False,
+    )
+    if done.returncode != 0:
+        raise UserError(
+            f"apt-get ended with {done.returncode}", "try `apt-get update` first", ExitCode.USAGE
+        )
+    return ExitCode.OK
+
+
+def show_versions(selects: Selects = None, as_json: AsJson = False) -> None:
+    """Print the versions of languages and frameworks as a Markdown table.
+
+    Example: trueload subjects versions
+    """
+    rows: dict[tuple[str, str], str] = {}
+    for subject in _selected(selects):
+        if not subject.variant:
+            rows[subject.language, subject.framework] = _version(subject)
+    if as_json:
+        shown = [{"language": key[0], "framework": key[1], "version": v} for key, v in rows.items()]
+        _print_json("versions", shown)
+        return
+    _say("| Language | Framework | Version |")
+    _say("| --- | --- | --- |")
+    for (language, framework), version in rows.items():
+        cells = (language, framework, version.replace("|", "\\|").replace("<", "&lt;"))
+        _say(f"| {' | '.join(cells)} |")
+
+
+def _version(subject: Subject) -> str:
+    argv = subject.manifest.version
+    if reason := needs.missing(subject):
+        return f"skipped here: {reason}"
+    if argv is None:
+        return "; ".join(needs.tool_versions(subject).values()) or "unknown"
+    folder = Path("/")
+    if "/" in argv[0]:
+        built = _built(subject, lambda: False)
+        if isinstance(built, Checked):
+            return built.why
+        folder = built.folder
+    command = substitute(argv, {"build": str(folder)}, TRUELOAD_COMMAND)
+    return needs.first_line(tuple(command), folder) or "unknown"
+
+
+def show_responses(selects: Selects = None, as_json: AsJson = False) -> int:
+    """Print what subjects answer to each exchange of their first contract.
+
+    Example: trueload subjects responses nginx
+    """
+    shown: list[dict[str, Any]] = []
+    cgroup.sweep()
+    failed = False
+    for subject in _selected(selects):
+        answers = _responses(subject)
+        failed |= answers.get("outcome") == "failed"
+        shown.append(answers)
+        if not as_json:
+            _print_responses(answers)
+    if as_json:
+        _print_json("responses", shown)
+    return ExitCode.INVALID if failed else ExitCode.OK
+
+
+def _responses(subject: Subject) -> dict[str, Any]:
+    built = _built(subject, lambda: False)
+    if isinstance(built, Checked):
+        return {"subject": subject.name, "outcome": built.outcome, "why": built.why}
+    name = subject.manifest.contracts[0]
+    contract = load_contract(find_folder("contracts"), name)
+    asked = [e for e in asked_of(contract, subject.manifest.category, False) if e.form == "plain"]
+
+    def act(started: Started) -> list[dict[str, Any]] | Failed:
+        answers = []
+        for exchange in asked:
+            answer = ask(exchange, asked, started.address)
+            head = answer.reply.raw_head if answer.reply is not None else b""
+            body = answer.reply.body if answer.reply is not None else b""
+            answers.append(
+                {
+                    "request": f"{exchange.method} {exchange.path}",
+                    "head": [plain(line) for line in head.decode("latin-1").splitlines()],
+                    "body": _shown_body(body),
+                    "bytes": answer.reply.wire_bytes if answer.reply is not None else None,
+                    "fault": answer.fault,
+                }
+            )
+        return answers
+
+    outcome = _with_started(subject, built, contract, act)
+    if isinstance(outcome, Failed):
+        return {"subject": subject.name, "outcome": "failed", "why": outcome.reason}
+    return {"subject": subject.name, "outcome": "ok", "contract": name, "answers": outcome}
+
+
+def _shown_body(body: bytes) -> str:
+    """The start of a body on one line, safe on a terminal."""
+    start = plain(body[:BODY_SHOWN_BYTES].decode("utf-8", errors="backslashreplace"))
+    more = len(body) - BODY_SHOWN_BYTES
+    return f"{start} … and {more} bytes more" if more > 0 else start
+
+
+def _print_responses(answers: dict[str, Any]) -> None:
+    why = f": {answers['outcome']}: {answers['why']}" if "why" in answers else ""
+    _say(f"{answers['subject']}{why}")
+    for answer in answers.get("answers", ()):
+        fault = f" (wrong: {answer['fault']})" if answer["fault"] else ""
+        _say(f"  {answer['request']}: {answer['bytes']} bytes{fault}")
+        for line in answer["head"]:
+            _say(f"    {line}")
+        _say(f"    > {answer['body']}")
+
+
+def _selected(selects: Sequence[str] | None) -> list[Subject]:
+    return select_subjects(find_folder("subjects"), parse_selects(selects or ()))
+
+
+def _as_dict(subject: Subject) -> dict[str, Any]:
+    return {
+        "language": subject.language,
+        "framework": subject.framework,
+        "name": subject.variant,
+        "folder": str(subject.folder),
+        **subject.manifest.model_dump(mode="json"),
+    }
+
+
+def _print_json(key: str, value: Any) -> None:
+    sys.stdout.write(json.dumps({key: value}, indent=1) + "\n")
+
+
+def _say(line: str) -> None:
+    shown = "".join(c if c.isprintable() else " " for c in line)
+    sys.stdout.write(shown.rstrip() + "\n")
+    sys.stdout.flush()

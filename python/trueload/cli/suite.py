@@ -1,0 +1,401 @@
+"""`trueload suite`: list the suites, run one, go on with one.
+
+How: options become a plan, the plan is executed into the store, and what is shown is read
+back from the store, so that what is printed is what was saved.
+
+Must not know: how a subject is run or a figure computed.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any, TextIO, cast
+
+import typer
+
+from trueload.catalogue import find_folder
+from trueload.cli.suite_progress import Progress
+from trueload.contracts import load_contract
+from trueload.engine import find_engine
+from trueload.errors import ExitCode, UserError
+from trueload.interrupt import Interrupt
+from trueload.record import Record
+from trueload.report import table
+from trueload.report.suite_json import plan_json, read_plan, suite_json
+from trueload.runner import cgroup
+from trueload.runner.build import manifest_digest
+from trueload.spec import TrialSpec
+from trueload.store import Run, Store
+from trueload.subjects import Cores, Subject, parse_selects
+from trueload.suite.choose import choose_subjects
+from trueload.suite.definition import Suite, find_suite, load_suite, suite_names
+from trueload.suite.execute import Execution, changed_subjects
+from trueload.suite.plan import Changes, SuitePlan, describe, make_plan, planned
+from trueload.suite.summary import LoadTable, collect, tabulate
+from trueload.trial import run_trial
+from trueload.units import parse_duration
+
+# Without the current folder on the path: a subject's folder must not shadow a module of ours.
+TRUELOAD_COMMAND = (sys.executable, "-P", "-m", "trueload")
+
+
+class Format(StrEnum):
+    """How the table is printed."""
+
+    TEXT = "text"
+    CSV = "csv"
+    MARKDOWN = "markdown"
+    JSON = "json"
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands."""
+    suite = typer.Typer(no_args_is_help=True, help="Compare many subjects on the same work.")
+    suite.command("list")(list_suites)
+    suite.command("run")(run_suite)
+    app.add_typer(suite, name="suite")
+
+
+def list_suites(
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> None:
+    """List the suites of the catalogue.
+
+    Example: trueload suite list
+    """
+    folder = find_folder("suites")
+    suites = {name: load_suite(folder / f"{name}.toml") for name in suite_names(folder)}
+    if as_json:
+        shown = [{"name": name, **s.model_dump(mode="json")} for name, s in suites.items()]
+        sys.stdout.write(json.dumps({"suites": shown}, indent=1) + "\n")
+        return
+    width = max((len(name) for name in suites), default=0)
+    for name, suite in suites.items():
+        sys.stdout.write(f"{name:<{width}}  {table.plain(suite.about)} ({suite.contract})\n")
+
+
+def run_suite(
+    name: Annotated[
+        str | None, typer.Argument(metavar="NAME|FILE", help="A suite of the catalogue, or a file.")
+    ] = None,
+    subjects: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--subjects",
+            metavar="SELECT,…",
+            help="NAME, LANGUAGE or LANGUAGE/NAME, with :VARIANT; ! in front excludes.",
+        ),
+    ] = None,
+    cores: Annotated[
+        str | None, typer.Option("--cores", metavar="single|multi", help="CPUs of the subject.")
+    ] = None,
+    connections: Annotated[
+        str | None, typer.Option("-c", "--connections", metavar="LIST", help="Such as 8,64.")
+    ] = None,
+    pipeline: Annotated[
+        str | None,
+        typer.Option("--pipeline", metavar="LIST", help="Requests in flight on a connection."),
+    ] = None,
+    duration: Annotated[
+        str | None, typer.Option("-d", "--duration", metavar="TIME", help="Of each trial.")
+    ] = None,
+    requests: Annotated[
+        int | None, typer.Option("--requests", metavar="N", min=1, help="Instead of a duration.")
+    ] = None,
+    warmup: Annotated[
+        str | None, typer.Option("--warmup", metavar="TIME", help="Before each trial.")
+    ] = None,
+    timeout: Annotated[
+        str | None, typer.Option("--timeout", metavar="TIME", help="Of one request.")
+    ] = None,
+    close: Annotated[
+        bool | None, typer.Option("--close/--no-close", help="A connection per request.")
+    ] = None,
+    threads: Annotated[
+        int | None, typer.Option("--threads", metavar="N", min=1, help="Of the engine.")
+    ] = None,
+    repeat: Annotated[
+        int | None, typer.Option("--repeat", metavar="N", min=1, help="Repetitions of each cell.")
+    ] = None,
+    seed: Annotated[
+        int | None, typer.Option("--seed", metavar="N", help="Of the order of the trials.")
+    ] = None,
+    port: Annotated[
+        int | None,
+        typer.Option("--port", metavar="N", min=1, max=65535, help="Not a free port but this."),
+    ] = None,
+    share_cpus: Annotated[
+        bool, typer.Option("--share-cpus", help="Measure even if the CPUs cannot be kept apart.")
+    ] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Print the plan and do nothing.")
+    ] = False,
+    resume: Annotated[
+        str | None, typer.Option("--resume", metavar="RUN", help="Go on with a run cut short.")
+    ] = None,
+    published: Annotated[
+        bool, typer.Option("--published", help="Add the best repetitions, as published.")
+    ] = False,
+    output: Annotated[Format, typer.Option("--format", help="Of the table.")] = Format.TEXT,
+    json_file: Annotated[
+        str | None, typer.Option("--json", metavar="FILE|-", help="Write one JSON object.")
+    ] = None,
+) -> int:
+    """Run a suite: build, start, verify and measure each subject, and rank them.
+
+    Exit codes: 0 something is ranked; 3 nothing could be measured; 4 every row is invalid.
+
+    Example: trueload suite run http-servers --subjects nginx,go -c 64 -d 3s
+    """
+    changes = Changes(
+        connections=_numbers("-c", connections),
+        pipeline=_numbers("--pipeline", pipeline),
+        cores=_cores(cores),
+        duration_ns=_span("-d", duration),
+        requests=requests,
+        warmup_ns=_span("--warmup", warmup),
+        timeout_ns=_span("--timeout", timeout),
+        close=close,
+        threads=threads,
+        repeat=repeat,
+        seed=seed,
+        share_cpus=share_cpus,
+        port=port,
+    )
+    if json_file is None and output is Format.JSON:
+        json_file = "-"
+    shown = Shown(output, json_file, published)
+    shown.check()
+    if resume is not None:
+        return _resume(resume, name, changes, subjects, shown)
+    if name is None:
+        raise UserError("no suite is named", "`trueload suite list` shows the suites")
+    return _begin(name, changes, subjects or [], dry_run, shown)
+
+
+@dataclass(frozen=True)
+class Shown:
+    """What is printed at the end, and where."""
+
+    output: Format
+    json_file: str | None
+    published: bool
+
+    def check(self) -> None:
+        """Raises ``UserError`` for a file that cannot be written: before hours of measuring."""
+        if self.json_file is None or self.json_file == "-":
+            return
+        path = Path(self.json_file)
+        folder = path.parent
+        if path.is_dir() or not os.access(path if path.exists() else folder, os.W_OK):
+            raise UserError(f"--json: {path} cannot be written", "name a file in a folder of yours")
+
+
+def _begin(name: str, changes: Changes, texts: Sequence[str], dry_run: bool, shown: Shown) -> int:
+    suites = find_folder("suites") if not name.endswith(".toml") else Path()
+    path = find_suite(name, suites)
+    suite = load_suite(path)
+    contract = load_contract(find_folder("contracts"), suite.contract)
+    chosen = choose_subjects(find_folder("subjects"), suite, parse_selects(texts), _talk)
+    if dry_run:
+        digests = dict.fromkeys((subject.name for subject in chosen), "")
+    else:
+        digests = {subject.name: manifest_digest(subject) for subject in chosen}
+    entries = [planned(subject, digests[subject.name]) for subject in chosen]
+    plan = make_plan(path.stem, suite, entries, changes)
+    if dry_run:
+        _print_plan(plan, suite, shown)
+        return ExitCode.OK
+    find_engine()
+    with Interrupt() as interrupt, Store.open() as store:
+        run = store.new_run(
+            kind="suite",
+            title=path.stem,
+            plan=plan.model_dump(mode="json"),
+            seed=plan.seed,
+            command=("trueload", *sys.argv[1:]),
+        )
+        _talk(f"run {run.id}: {describe(plan)}")
+        work = _execution(plan, contract, chosen, digests, store, run, interrupt)
+        return _finish(work, interrupt, shown)
+
+
+def _resume(
+    selector: str, name: str | None, changes: Changes, texts: list[str] | None, shown: Shown
+) -> int:
+    if changes != Changes() or texts:
+        raise UserError(
+            "--resume keeps the plan of the run: loads, subjects and repetitions are its own",
+            f"leave those options away: trueload suite run --resume {selector}",
+        )
+    find_engine()
+    with Interrupt() as interrupt, Store.open() as store:
+        run = store.find_run(selector)
+        plan = read_plan(run)
+        if name is not None and Path(name).stem != plan.suite:
+            raise UserError(
+                f"run {run.id} is of the suite {plan.suite!r}, not of {name!r}",
+                f"trueload suite run {plan.suite} --resume {run.id}",
+            )
+        contract = load_contract(find_folder("contracts"), plan.contract)
+        names = [subject.name for subject in plan.subjects]
+        chosen = _still_there(names)
+        digests = {subject.name: manifest_digest(subject) for subject in chosen}
+        _talk(f"run {run.id}, resumed: {describe(plan)}")
+        for changed in changed_subjects(plan, list(digests.items())):
+            _talk(f"note: {changed} has changed since the run began; what follows is of the new")
+        work = _execution(plan, contract, chosen, digests, store, run, interrupt)
+        return _finish(work, interrupt, shown)
+
+
+def _still_there(names: Sequence[str]) -> list[Subject]:
+    """The subjects of a stored plan that the catalogue still has."""
+    wanted = set(names)
+    suite = Suite(about="", contract="", subjects=tuple(names), duration="1s")
+    found = choose_subjects(find_folder("subjects"), suite, [], _talk, any_contract=True)
+    return [subject for subject in found if subject.name in wanted]
+
+
+def _execution(
+    plan: SuitePlan,
+    contract: Any,
+    chosen: Sequence[Subject],
+    digests: dict[str, str],
+    store: Store,
+    run: Run,
+    interrupt: Interrupt,
+) -> Execution:
+    progress = Progress(sys.stderr)
+
+    def measure(spec: TrialSpec) -> Record:
+        return run_trial(spec, on_progress=progress.on_progress, interrupt=interrupt)
+
+    return Execution(
+        plan=plan,
+        contract=contract,
+        subjects={subject.name: subject for subject in chosen},
+        digests=digests,
+        store=store,
+        run=run,
+        measure=measure,
+        trueload_command=TRUELOAD_COMMAND,
+        stopped=lambda: interrupt.requested,
+        events=progress.events(),
+    )
+
+
+def _finish(work: Execution, interrupt: Interrupt, shown: Shown) -> int:
+    """Executes, says how the run ended, shows it, and gives the exit code."""
+    cgroup.sweep()
+    finished = False
+    try:
+        work.execute()
+        finished = not interrupt.requested
+    finally:
+        run = work.store.end_run(work.run, "finished" if finished else "interrupted")
+    collected = collect(work.plan, work.store.rows(run))
+    tables = tabulate(collected, work.plan)
+    for line in collected.damaged:
+        _talk(f"note: {line}")
+
+    def pieces() -> Iterable[str]:
+        rows = work.store.rows(run)
+        return suite_json(run, work.plan, tables, collected.checks, collected.damaged, rows)
+
+    _show(tables, pieces, shown)
+    if finished:
+        _talk(f"saved: trueload runs show {run.id}")
+    else:
+        _talk(f"interrupted; go on with: trueload suite run --resume {run.id}")
+        return ExitCode.INTERRUPTED
+    return exit_code(tables)
+
+
+def exit_code(tables: Iterable[LoadTable]) -> ExitCode:
+    """0 if a row is ranked, 4 if all that were measured are invalid, 3 if none was. Pure."""
+    tables = list(tables)
+    if any(each.ranked for each in tables):
+        return ExitCode.OK
+    if any(each.invalid or each.traps for each in tables):
+        return ExitCode.INVALID
+    return ExitCode.NOTHING_MEASURED
+
+
+def _show(tables: list[LoadTable], pieces: Callable[[], Iterable[str]], shown: Shown) -> None:
+    if shown.json_file == "-":
+        _write(sys.stdout, pieces())
+        return
+    if shown.json_file is not None:
+        try:
+            with Path(shown.json_file).open("w", encoding="utf-8") as file:
+                _write(file, pieces())
+        except OSError as error:
+            _talk(f"error: {shown.json_file} was not written: {error.strerror}")
+    if shown.output is Format.CSV:
+        sys.stdout.write(table.csv_lines(tables, published=shown.published))
+    elif shown.output is Format.MARKDOWN:
+        sys.stdout.write(table.markdown(tables, published=shown.published))
+    else:
+        width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+        sys.stdout.write(table.text(tables, width=width, published=shown.published))
+    sys.stdout.flush()
+
+
+def _write(out: TextIO, pieces: Iterable[str]) -> None:
+    for piece in pieces:
+        out.write(piece)
+
+
+def _print_plan(plan: SuitePlan, suite: Suite, shown: Shown) -> None:
+    if shown.json_file == "-":
+        sys.stdout.write(plan_json(plan, describe(plan)))
+        return
+    lines = [describe(plan), "", "subjects:"]
+    lines += [f"  {table.plain(subject.name)}" for subject in plan.subjects]
+    lines += ["loads:", *(f"  {load.title}" for load in plan.loads)]
+    lines += [f"note: {table.plain(note)}" for note in suite.notes]
+    sys.stdout.write("\n".join(lines) + "\n")
+
+
+def _talk(line: str) -> None:
+    sys.stderr.write(table.plain(line) + "\n")
+
+
+def _numbers(option: str, text: str | None) -> tuple[int, ...] | None:
+    """A list such as 8,64; raises ``UserError``."""
+    if text is None:
+        return None
+    parts = [part.strip() for part in text.split(",")]
+    if not all(part.isascii() and part.isdigit() and 0 < int(part) <= 1_000_000 for part in parts):
+        raise UserError(
+            f"{option}: {text!r} is not a list of numbers from 1 to 1000000", f"try {option} 8,64"
+        )
+    return tuple(dict.fromkeys(int(part) for part in parts))
+
+
+def _cores(text: str | None) -> tuple[Cores, ...] | None:
+    if text is None:
+        return None
+    parts = [part.strip() for part in text.split(",")]
+    if not all(part in ("single", "multi") for part in parts):
+        raise UserError(f"--cores: {text!r} is neither single nor multi", "try --cores single")
+    return tuple(cast(Cores, part) for part in dict.fromkeys(parts))
+
+
+def _span(option: str, text: str | None) -> int | None:
+    if text is None:
+        return None
+    try:
+        ns = parse_duration(text)
+    except ValueError as error:
+        raise UserError(f"{option}: {error}", f"try {option} 10s") from None
+    if ns <= 0 and option != "--warmup":
+        raise UserError(f"{option}: {text!r} is no time at all", f"try {option} 10s")
+    return ns

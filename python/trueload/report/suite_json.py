@@ -1,0 +1,105 @@
+"""A suite's results as one JSON object: verdict, checks and tables at the top, the single
+records under `trials`.
+
+How: written piece by piece, one record at a time, because a large run does not fit into
+memory as one object.
+
+Must not know: where it is written to.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict
+from typing import Any
+
+from trueload.errors import UserError
+from trueload.record import Check
+from trueload.store import Damaged, Row, Run
+from trueload.suite.plan import SuitePlan
+from trueload.suite.summary import LoadTable, Summary, run_verdict
+
+SCHEMA = 1
+
+
+def suite_json(
+    run: Run,
+    plan: SuitePlan,
+    tables: Sequence[LoadTable],
+    checks: Sequence[Check],
+    damaged: Sequence[str],
+    rows: Iterable[Row | Damaged],
+) -> Iterator[str]:
+    """The object in pieces; joined they are one line-broken JSON text."""
+    head: dict[str, Any] = {
+        "schema": SCHEMA,
+        "run": run.id,
+        "suite": plan.suite,
+        "state": run.state,
+        "verdict": run_verdict(tables),
+        "checks": [check.model_dump(mode="json") for check in checks],
+        "plan": plan.model_dump(mode="json"),
+        "rows": [row for table in tables for row in _rows(table)],
+        "damaged": list(damaged),
+    }
+    text = json.dumps(head, indent=1)
+    yield text[: text.rindex("\n")] + ',\n "trials": ['
+    separator = "\n"
+    for row in rows:
+        if isinstance(row, Row) and row.record is not None:
+            yield separator + row.record.model_dump_json(by_alias=True)
+            separator = ",\n"
+    yield "\n ]\n}\n"
+
+
+def plan_json(plan: SuitePlan, description: str) -> str:
+    """What `--dry-run` prints for programs."""
+    return json.dumps({"description": description, **plan.model_dump(mode="json")}, indent=1) + "\n"
+
+
+def _rows(table: LoadTable) -> Iterator[dict[str, Any]]:
+    for summary in (*table.ranked, *table.invalid, *table.traps, *table.unmeasured):
+        yield _row(table, summary)
+
+
+def _row(table: LoadTable, summary: Summary) -> dict[str, Any]:
+    subject, figures, best = summary.cell.subject, summary.figures, summary.best
+    hidden = ("record_id", "verdict", "failed_checks", "reasons")
+    return {
+        "language": subject.language,
+        "framework": subject.framework,
+        "category": subject.category,
+        "name": subject.variant,
+        "trap": subject.trap,
+        **table.load.model_dump(mode="json"),
+        "outcome": summary.outcome,
+        "verdict": summary.verdict,
+        "why": summary.why,
+        "rank": summary.rank,
+        "repetitions": summary.repetitions,
+        "counted": summary.counted,
+        "interval": asdict(summary.interval) if summary.interval is not None else None,
+        "figures": _figures(asdict(figures), hidden) if figures is not None else None,
+        "best": _figures(asdict(best), hidden) if best is not None else None,
+        "record_ids": list(summary.record_ids),
+    }
+
+
+def _figures(fields: dict[str, Any], hidden: Iterable[str]) -> dict[str, Any]:
+    return {name: value for name, value in fields.items() if name not in set(hidden)}
+
+
+def read_plan(run: Run) -> SuitePlan:
+    """The plan that a stored run was made by. Raises ``UserError`` for another kind of run."""
+    if run.kind != "suite":
+        raise UserError(
+            f"run {run.id} is of `trueload {run.kind}`, not of a suite",
+            "`trueload runs list` shows the runs",
+        )
+    try:
+        return SuitePlan.model_validate(run.plan)
+    except ValueError:
+        raise UserError(
+            f"the plan of run {run.id} cannot be read by this version", "run the suite anew"
+        ) from None

@@ -1,0 +1,64 @@
+"""Which subjects a run is of: the suite's own, or those that the command line names.
+
+Must not know: how they are run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from trueload.errors import UserError
+from trueload.subjects import Select, Subject, folders, parse_selects, select_subjects
+from trueload.suite.definition import Suite
+
+
+def choose_subjects(
+    catalogue: Path,
+    suite: Suite,
+    selects: Sequence[Select],
+    talk: Callable[[str], None],
+    *,
+    any_contract: bool = False,
+) -> list[Subject]:
+    """The subjects of the run, in the catalogue's order.
+
+    Positive selects replace the suite's list; a select that only excludes narrows it.
+    Raises ``UserError`` for a select that means nothing, for a named subject that does not
+    have the contract, and when none is left.
+    """
+    positive = [select for select in selects if not select.exclude]
+    own = [] if positive else _known(catalogue, suite, talk)
+    found = select_subjects(catalogue, [*own, *selects])
+    named = [select for select in positive if select.variant is not None]
+    if suite.variants == "default":
+        asked = [s for s in own if s.variant] + named
+        found = [s for s in found if not s.variant or any(a.means(s) for a in asked)]
+    if any_contract:
+        return found
+    fitting = [subject for subject in found if suite.contract in subject.manifest.contracts]
+    for select in positive:
+        if not any(select.means(subject) for subject in fitting):
+            raise UserError(
+                f"{select.text!r} selects no subject with the contract {suite.contract!r}",
+                "`trueload subjects list` shows the contracts of each",
+            )
+    if not fitting:
+        raise UserError("no subject is selected", "`trueload subjects list` shows them")
+    return fitting
+
+
+def _known(catalogue: Path, suite: Suite, talk: Callable[[str], None]) -> list[Select]:
+    """The suite's own list, without what this catalogue does not have; says so."""
+    everywhere = folders(catalogue)
+    known = []
+    for select in parse_selects(suite.subjects):
+        if any(select.means_folder(f.parent.name, f.name) for f in everywhere):
+            known.append(select)
+        else:
+            talk(f"note: {select.text} is not in {catalogue}")
+    if suite.subjects and not known:
+        raise UserError(
+            f"none of the suite's subjects is in {catalogue}", "name subjects with --subjects"
+        )
+    return known
