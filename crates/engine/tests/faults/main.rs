@@ -3,7 +3,12 @@
 //! Each row is played whole, byte by byte and in random pieces, with and without a way between
 //! the two ends: what comes out must be what the row says, and the laws of the design must hold.
 
-#![allow(missing_docs, clippy::unwrap_used, clippy::expect_used)]
+#![allow(
+    missing_docs,
+    unreachable_pub,
+    clippy::unwrap_used,
+    clippy::expect_used
+)]
 
 mod table;
 mod world;
@@ -116,25 +121,27 @@ fn play(case: &Case, how: Play) -> Result<Seen, String> {
         }))
         .unwrap();
     world.run(&mut generator, began_ns + law_3_ns(case));
-    let took_ns = world_now(&world) - began_ns;
     let done = from_generator.try_iter().find_map(|report| match report {
         Report::Done(done) => Some(done),
         _ => None,
     });
     let Some(done) = done else {
-        return Err(format!("law 3: not over after {} ms", took_ns / NS_PER_MS));
+        return Err(format!(
+            "law 3: not over after {} ms",
+            law_3_ns(case) / NS_PER_MS
+        ));
     };
     to_generator.send(Command::Stop).unwrap();
     generator.handle_wake(&mut world);
     world.settle();
-    Ok(seen(&done, took_ns, world.requests()))
+    Ok(seen(&done, world.requests()))
 }
 
 fn world_now(world: &World) -> u64 {
     trueload_drive::Net::now_ns(world)
 }
 
-fn seen(done: &DoneReport, took_ns: u64, requests_at_peer: u64) -> Seen {
+fn seen(done: &DoneReport, requests_at_peer: u64) -> Seen {
     let meter = &done.meter;
     Seen {
         scheduled: meter.scheduled,
@@ -156,7 +163,7 @@ fn seen(done: &DoneReport, took_ns: u64, requests_at_peer: u64) -> Seen {
             .times
             .latency()
             .map_or(0, |encoded| count_of(&encoded)),
-        took_ns,
+        took_ns: done.done_ns - done.started_ns,
         requests_at_peer,
     }
 }
@@ -308,7 +315,7 @@ fn each_row_comes_out_the_same_byte_by_byte() {
 
 #[test]
 fn each_row_comes_out_the_same_in_random_pieces() {
-    for seed in 1..=8 {
+    for seed in 1..=4 {
         check_all(Play {
             cut: Cut::Random(seed),
             ..WHOLE

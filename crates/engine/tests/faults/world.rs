@@ -18,8 +18,10 @@ use crate::table::Step;
 const NS_PER_MS: u64 = 1_000_000;
 /// What one read takes at most, as the real driver's.
 const READ_BYTES: usize = 64 * 1024;
-/// A flood sends so much every millisecond.
+/// A flood sends so much every millisecond; less where it is read in small pieces, as that is slow
+/// to play. Either is above every cap within the timeout.
 const FLOOD_BYTES: usize = 16 * 1024;
+const FLOOD_BYTES_APART: usize = 2 * 1024;
 /// More happenings than any row needs: a world that is still busy then never ends.
 const HAPPENINGS_MOST: u64 = 50_000_000;
 
@@ -270,7 +272,13 @@ impl World {
                     self.later(latency_ns, index, Happening::Bytes(data.repeat(times)));
                 }
                 Step::Flood(data) => {
-                    let bytes = data.repeat(FLOOD_BYTES.div_ceil(data.len()));
+                    let apart = self.play.cut.comes_apart();
+                    let most = if apart {
+                        FLOOD_BYTES_APART
+                    } else {
+                        FLOOD_BYTES
+                    };
+                    let bytes = data.repeat(most.div_ceil(data.len()));
                     self.later(latency_ns, index, Happening::Bytes(bytes));
                     self.later(NS_PER_MS, index, Happening::PeerGoesOn);
                     return;
