@@ -20,6 +20,7 @@ use std::sync::mpsc::Receiver;
 use trueload_drive::{Ended, Net, Program, Refusal, ThreadUse, Token};
 use trueload_meter::{Class, Meter, Sparse};
 use trueload_wire::http1::client::{self, Rules};
+use trueload_wire::http1::response::HeadMemory;
 
 use crate::outlet::Outlet;
 use book::Book;
@@ -151,6 +152,7 @@ pub struct Generator {
     timers: Timers,
     book: Book,
     pace: Pace,
+    memory: HeadMemory,
     open: u32,
     inbox: Receiver<Command>,
     reports: Outlet<Report>,
@@ -173,6 +175,7 @@ impl Generator {
             timers: Timers::default(),
             book,
             pace: Pace::default(),
+            memory: HeadMemory::default(),
             open: 0,
             inbox,
             reports,
@@ -361,7 +364,8 @@ impl Program for Generator {
         if let Some(phase) = book.current_mut() {
             phase.meter.bytes_in += bytes.len() as u64;
         }
-        let link = client.handle_input(now_ns, bytes, &self.config.rules, &mut |heard| {
+        let (rules, memory) = (&self.config.rules, &mut self.memory);
+        let link = client.handle_input(now_ns, bytes, rules, memory, &mut |heard| {
             book.settle(state, now_ns, heard);
         });
         match link {

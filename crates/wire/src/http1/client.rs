@@ -8,7 +8,7 @@
 use std::collections::VecDeque;
 
 use super::limits::{Limits, ParseError};
-use super::response::{Fed, Response, ResponseParser};
+use super::response::{Fed, HeadMemory, Response, ResponseParser};
 
 /// What every request on the connection has in common.
 #[derive(Clone, Debug, Default)]
@@ -154,13 +154,15 @@ impl<T> Client<T> {
         self.outstanding.front()
     }
 
-    /// Bytes have come. Every request that they end is given to `hear`, in order.
+    /// Bytes have come. Every request that they end is given to `hear`, in order. `memory` is
+    /// shared by all connections to the same server.
     #[inline]
     pub fn handle_input(
         &mut self,
         now_ns: u64,
         mut bytes: &[u8],
         rules: &Rules,
+        memory: &mut HeadMemory,
         hear: &mut impl FnMut(Heard<T>),
     ) -> Link {
         while !bytes.is_empty() {
@@ -169,10 +171,11 @@ impl<T> Client<T> {
             }
             let check = &mut self.body;
             let mut body = |slice: &[u8]| check.compare(slice, rules.body.as_deref());
-            match self
+            let (head, limits) = (rules.head_request, &rules.limits);
+            let fed = self
                 .parser
-                .feed(bytes, rules.head_request, &rules.limits, &mut body)
-            {
+                .feed_remembering(bytes, head, limits, Some(memory), &mut body);
+            match fed {
                 Ok((_, Fed::Partial)) => {
                     self.first_byte_ns.get_or_insert(now_ns);
                     break;
