@@ -38,7 +38,7 @@ def play(case: Case, engine_path: Path, seed: int | None) -> None:
         run = run_plan(engine, plan_of(case, peer), by_requests(case.requests))
         peer.settle()
         seen = of_engine(run)
-        assert_laws(seen, wall_s_most=give_up_s(case), requests_at_peer=peer.requests)
+        assert_laws(seen, wall_s_most=give_up_s(case, seen.ok), requests_at_peer=peer.requests)
         assert_out(seen, case, apart=seed is not None)
 
 

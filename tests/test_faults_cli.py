@@ -1,0 +1,101 @@
+"""Rows of the table of faults through the command line, as a user meets them: exit code and JSON.
+
+Every fifth row, at least one row of each class, and each class once more with 50 requests over the
+default connections. All rows run live in `test_faults_engine.py`; here the front is in the way.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from dataclasses import dataclass
+
+import pytest
+from faults.cases import Case, load
+from faults.laws import Seen, assert_laws, assert_out, give_up_s, of_record
+from faults.peer import Peer
+from harness import Trueload
+
+LIVE = [case for case in load() if case.only != "virtual"]
+
+ONE_OF_EACH = (
+    "an answer with Content-Length is ok",
+    "500 is status, and is counted by its code",
+    "a body of other content is mismatch",
+    "garbage instead of a status line is framing",
+    "an endless header line is over the limit",
+    "two replies for one request are unsolicited",
+    "a body cut short by FIN is truncated",
+    "accepted, then reset: each request is reset, and a connection became usable",
+    "accepted, then closed before any byte: each request is empty",
+    "accepted, then silence: each request times out once",
+    "a body dripped past the timeout is a timeout of the whole",
+)
+"""Rows in which every request ends in the same way, one for each way."""
+
+
+def chosen() -> list[Case]:
+    """Every fifth row, and the first of each class."""
+    rows = LIVE[::5]
+    for name in sorted(set().union(*(case.classes() for case in LIVE))):
+        if not any(name in case.classes() for case in rows):
+            rows.append(next(case for case in LIVE if name in case.classes()))
+    return rows
+
+
+@dataclass(frozen=True)
+class Asked:
+    """How the command is called for a row."""
+
+    requests: int
+    connections: int | None
+
+
+def command(case: Case, peer: Peer, asked: Asked) -> list[str]:
+    """The command line for a row."""
+    words = ["http", peer.url, "--requests", str(asked.requests), "--json", "-", "--no-save"]
+    words += ["--timeout", f"{case.timeout_ms}ms", "--method", case.method]
+    words += ["--pipeline", str(case.depth)]
+    if asked.connections is not None:
+        words += ["--connections", str(asked.connections)]
+    if case.body is not None:
+        words += ["--body", case.body.decode()]
+    if case.expect_status:
+        words += ["--expect-status", ",".join(map(str, case.expect_status))]
+    if case.expect_body is not None:
+        words += ["--expect-body", case.expect_body.decode()]
+    return words + (["--close"] if case.close else [])
+
+
+def run_through_cli(trueload: Trueload, case: Case, asked: Asked) -> Seen:
+    """Runs a row, asserts the laws, and gives what came out."""
+    with Peer(case.scripts) as peer:
+        began_s = time.monotonic()
+        finished = trueload.run(*command(case, peer, asked))
+        wall_s = time.monotonic() - began_s
+        peer.settle()
+        record = json.loads(finished.out)
+        seen = of_record(record, finished.code, wall_s)
+        assert "Traceback" not in finished.err, finished.err
+        assert_laws(seen, wall_s_most=give_up_s(case, seen.ok), requests_at_peer=peer.requests)
+    return seen
+
+
+@pytest.mark.engine
+@pytest.mark.parametrize("case", chosen(), ids=lambda case: case.name)
+def test_a_user_is_told_what_a_faulty_peer_did(case: Case, trueload: Trueload) -> None:
+    asked = Asked(case.requests, case.connections)
+    assert_out(run_through_cli(trueload, case, asked), case)
+
+
+@pytest.mark.engine
+@pytest.mark.parametrize("name", ONE_OF_EACH)
+def test_fifty_requests_over_the_default_connections_end_alike(
+    name: str, trueload: Trueload
+) -> None:
+    case = next(case for case in LIVE if case.name == name)
+    seen = run_through_cli(trueload, case, Asked(50, None))
+    (ending,) = case.out.each
+    count = seen.ok if ending == "ok" else seen.failed.get(ending, 0)
+    assert count == 50, f"50 times {ending}: {seen}"
+    assert seen.exit_code == (0 if ending == "ok" else 4), seen
