@@ -10,9 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import typer.main
 from trueload import verdict
-from trueload.cli.app import EXIT_CODE_BROKEN_PIPE, build_app
+from trueload.cli.app import EXIT_CODE_BROKEN_PIPE, build_command
 from trueload.errors import ExitCode
 from trueload.subjects import MANIFEST_KEYS
 
@@ -33,7 +32,7 @@ def test_every_link_within_the_repository_leads_somewhere(page: Path) -> None:
 
 @cache
 def cli() -> Any:
-    return typer.main.get_command(build_app())
+    return build_command()
 
 
 def commands_in(text: str) -> Iterator[str]:

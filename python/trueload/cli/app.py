@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Annotated, Any, NoReturn, Protocol, cast
 
 import typer
+import typer.core
 import typer.main
 
 # typer carries its own copy of click and gives these two no public name; pyproject.toml pins it.
@@ -115,14 +116,18 @@ def build_app(first_word: str | None = None) -> typer.Typer:
     app.callback()(_root)
     for module_name, commands in COMMANDS_BY_MODULE.items():
         if first_word in commands or first_word not in _SHORT_WAY:
-            try:
-                module = importlib.import_module(f"trueload.cli.{module_name}")
-            except ModuleNotFoundError as missing:
-                if missing.name != f"trueload.cli.{module_name}":
-                    raise
-                continue
+            module = importlib.import_module(f"trueload.cli.{module_name}")
             cast(CommandModule, module).register(app)
     return app
+
+
+def build_command(first_word: str | None = None) -> typer.core.TyperGroup:
+    """The application as a parser: commands in the order of the table, help in plain text."""
+    group = typer.main.get_group(build_app(first_word))
+    order = list(itertools.chain(*COMMANDS_BY_MODULE.values()))
+    group.commands = dict(sorted(group.commands.items(), key=lambda item: order.index(item[0])))
+    _use_plain_help(group)
+    return group
 
 
 def explain_usage_error(error: typer.TyperException) -> tuple[str, str]:
@@ -149,8 +154,7 @@ def explain_usage_error(error: typer.TyperException) -> tuple[str, str]:
 
 def _invoke(argv: Sequence[str]) -> int:
     first_word = argv[0] if argv else None
-    command = typer.main.get_command(build_app(first_word))
-    _use_plain_help(command)
+    command = build_command(first_word)
     # Not command.main(): it would end the process for a broken pipe before we can see it.
     try:
         with command.make_context("trueload", list(argv)) as context:
