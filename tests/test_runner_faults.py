@@ -1,0 +1,181 @@
+"""Every way in which a subject can fail: a row with its reason, the next one goes ahead, and
+nothing is left running."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import socket
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from harness import kill_group
+from subject_world import World
+
+pytestmark = pytest.mark.engine
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> Iterator[World]:
+    made = World(tmp_path)
+    yield made
+    made.trueload.close()
+
+
+def rows_by_name(found: Any) -> dict[str, Any]:
+    return {row["framework"]: row for row in found["rows"]}
+
+
+# What the subject does, how its row ends, and what its reason says.
+FAULTS = [
+    ("fine", "measured", ""),
+    ("exits-at-once", "failed", "ended before it was ready: exit code 0"),
+    ("never-listens", "failed", "did not listen on 127.0.0.1"),
+    ("elsewhere", "failed", r"listens on 127.0.0.1:\d+ instead of"),
+    ("wrong", "failed", "body 'Hello, Moon!!' instead of 'Hello, World!'"),
+    ("dies-after-ready", "failed", "ended before anything was measured: exit code 3"),
+    ("dies-in-mid-run", "invalid", "ended in mid-run: exit code 3"),
+    ("killed", "invalid", r"ended in mid-run: signal 9 \(SIGKILL\)"),
+    ("twice", "invalid", "unsolicited"),
+    ("ignores-sigterm", "measured", ""),
+    ("daemonises", "measured", ""),
+    ("prints", "measured", ""),
+    ("closes-stdout", "measured", ""),
+    ("litters", "measured", ""),
+]
+
+
+def test_each_fault_is_a_row_with_its_reason_and_nothing_is_left(world: World) -> None:
+    for how, outcome, _ in FAULTS:
+        unready = how in ("never-listens", "elsewhere", "wrong")
+        world.add(how, how, ready_s=2 if unready else 20)
+    world.add("build-fails", build=[["sh", "-c", "echo the compiler is unhappy; exit 7"]])
+    world.add("build-hangs", build=[["sleep", "3600"]], build_s=1)
+    world.add("needs-more", needs={"tools": ["no-such-tool>=2"]})
+    ended = world.run_suite("--json", "-")
+    rows = rows_by_name(ended.json())
+    world.wait_until_nothing_is_left()
+    for how, outcome, reason in FAULTS:
+        row = rows[how]
+        found = "invalid" if row["verdict"] == "invalid" else row["outcome"]
+        assert found == outcome, f"{how}: {row}"
+        assert re.search(reason, row["why"]), f"{how}: {row['why']}"
+    assert rows["build-fails"]["outcome"] == "failed"
+    assert "exit code 7" in rows["build-fails"]["why"]
+    assert "longer than 1 s (build_s)" in rows["build-hangs"]["why"]
+    assert (rows["needs-more"]["outcome"], rows["needs-more"]["why"]) == (
+        "skipped",
+        "no-such-tool is not installed",
+    )
+    assert rows["fine"]["rank"] is not None
+    assert rows["twice"]["rank"] is None
+    assert ended.code == 0, "something is ranked"
+    litter = [path for path in world.folder.rglob("left-*.txt")]
+    assert litter == [], "neither in the checkout nor in the cache"
+
+
+def test_the_tail_of_a_failed_build_is_kept_in_the_store(world: World) -> None:
+    world.add("build-fails", build=[["sh", "-c", "echo the compiler is unhappy; exit 7"]])
+    ended = world.run_suite()
+    assert ended.code == 3, "nothing could be measured"
+    assert "build failed with exit code 7" in ended.out
+    shown = world.run("runs", "show", "last", "--json")
+    assert "the compiler is unhappy" in shown.out
+
+
+def test_a_row_that_misbehaves_is_shown_apart_and_the_exit_code_says_so(world: World) -> None:
+    world.add("twice", "twice")
+    ended = world.run_suite()
+    assert ended.code == 4, ended
+    assert "No row can be ranked." in ended.out
+    assert "Invalid, not ranked:" in ended.out
+
+
+def test_a_port_that_is_taken_is_refused_and_its_owner_left_alone(world: World) -> None:
+    world.add("fine")
+    with socket.create_server(("127.0.0.1", 0)) as foreign:
+        port = foreign.getsockname()[1]
+        ended = world.run_suite("--port", str(port))
+        assert ended.code == 3
+        assert f"port {port} is taken by process {os.getpid()}" in ended.out
+        foreign.setblocking(False)
+        with pytest.raises(BlockingIOError):
+            foreign.accept()
+    world.wait_until_nothing_is_left()
+
+
+def test_a_subject_on_every_cpu_shares_its_port(world: World) -> None:
+    world.add("many", "prefork", prefork=True)
+    ended = world.run_suite("--cores", "multi", "--json", "-")
+    row = rows_by_name(ended.json())["many"]
+    assert row["outcome"] == "measured", row
+    pids = ended.json()["trials"][0]["server"]["pids"]
+    cpus = len(os.sched_getaffinity(0))
+    assert len(pids) == (cpus - 1 if cpus >= 3 else cpus), "the engine has one of three or more"
+    world.wait_until_nothing_is_left()
+
+
+def wait_for_trial(world: World) -> None:
+    """Until a subject of the world is running."""
+    deadline_s = time.monotonic() + 60
+    while not any("program.py" in command for command in world.marked().values()):
+        assert time.monotonic() < deadline_s, "no subject was started"
+        time.sleep(0.01)
+
+
+LONG = ("suite", "run", "quick", "--subjects", "python", "-c", "4", "-d", "60s", "--share-cpus")
+
+
+def test_killing_trueload_leaves_nothing_running(world: World) -> None:
+    world.add("daemonises", "daemonises")
+    process = world.trueload.start(*LONG, cwd=world.folder, env=world.env)
+    wait_for_trial(world)
+    os.kill(process.pid, signal.SIGKILL)
+    process.wait()
+    world.wait_until_nothing_is_left()
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_one_signal_saves_what_was_measured_and_leaves_nothing(
+    world: World, number: signal.Signals
+) -> None:
+    world.add("fine")
+    process = world.trueload.start(*LONG, cwd=world.folder, env=world.env)
+    wait_for_trial(world)
+    process.send_signal(number)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 130, (out, err)
+    assert "go on with: trueload suite run --resume" in err
+    world.wait_until_nothing_is_left()
+
+
+def test_a_second_signal_ends_at_once_and_still_leaves_nothing(world: World) -> None:
+    world.add("ignores-sigterm", "ignores-sigterm")
+    process = world.trueload.start(*LONG, cwd=world.folder, env=world.env)
+    wait_for_trial(world)
+    # Two different ones: the kernel makes one of two equal signals that are pending.
+    process.send_signal(signal.SIGINT)
+    process.send_signal(signal.SIGTERM)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 130, (out, err)
+    world.wait_until_nothing_is_left()
+
+
+def test_two_suites_at_once_share_the_cache_and_the_store(world: World) -> None:
+    world.add("built", build=[["sh", "-c", "sleep 0.2; echo done > built.txt"]])
+    short = ("--requests", "100", "-c", "2", "--repeat", "2", "--share-cpus")
+    words = ("suite", "run", "quick", "--subjects", "built", *short)
+    pair = [world.trueload.start(*words, cwd=world.folder, env=world.env) for _ in range(2)]
+    for process in pair:
+        out, err = process.communicate(timeout=90)
+        assert process.returncode in (0, 4), (out, err)
+    stamps = list(world.cache.glob("builds/*/stamp.json"))
+    assert len(stamps) == 1, "built once, or at least in one place"
+    assert len(world.run("runs", "list", "--json").json()) == 2
+    for process in pair:
+        kill_group(process)
+    world.wait_until_nothing_is_left()
