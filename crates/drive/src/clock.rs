@@ -12,9 +12,7 @@ impl Clock {
     /// Starts at 0 now.
     #[must_use]
     pub fn start() -> Self {
-        Clock {
-            origin: Instant::now(),
-        }
+        Clock { origin: Instant::now() }
     }
 
     /// Nanoseconds since the start.

@@ -84,11 +84,7 @@ impl Listener {
 }
 
 fn family_of(address: &SocketAddr) -> AddressFamily {
-    if address.is_ipv4() {
-        AddressFamily::INET
-    } else {
-        AddressFamily::INET6
-    }
+    if address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 }
 }
 
 #[derive(Debug, Default)]
@@ -172,10 +168,7 @@ impl Epoll {
             for event in &events {
                 self.dispatch(program, event.data.u64(), event.flags);
             }
-            if program
-                .wake_at_ns()
-                .is_some_and(|at_ns| at_ns <= self.now_ns)
-            {
+            if program.wake_at_ns().is_some_and(|at_ns| at_ns <= self.now_ns) {
                 program.handle_time(self);
             }
             self.listen_again();
@@ -193,10 +186,7 @@ impl Epoll {
             }
             LISTENER => self.accept(program),
             _ => {
-                let token = Token {
-                    index: data as u32,
-                    generation: (data >> 32) as u32,
-                };
+                let token = Token { index: data as u32, generation: (data >> 32) as u32 };
                 self.handle_socket(program, token, flags);
             }
         }
@@ -274,10 +264,7 @@ impl Epoll {
         program.handle_end(self, key, token, ended);
         // A program that keeps a half-closed socket has output to finish; it hears no more input.
         if let Some(socket) = self.live(token) {
-            if socket
-                .outbox
-                .as_ref()
-                .is_none_or(|outbox| outbox.is_empty())
+            if socket.outbox.as_ref().is_none_or(|outbox| outbox.is_empty())
                 || ended == Ended::Reset
             {
                 self.close(token);
@@ -318,10 +305,7 @@ impl Epoll {
     }
 
     fn listen_again(&mut self) {
-        if self
-            .accept_again_ns
-            .is_some_and(|at_ns| at_ns <= self.now_ns)
-        {
+        if self.accept_again_ns.is_some_and(|at_ns| at_ns <= self.now_ns) {
             self.accept_again_ns = None;
             if let Some(listener) = &self.listener {
                 let data = EventData::new_u64(LISTENER);
@@ -341,10 +325,7 @@ impl Epoll {
             (self.sockets.len() - 1) as u32
         });
         let socket = &mut self.sockets[index as usize];
-        let token = Token {
-            index,
-            generation: socket.generation,
-        };
+        let token = Token { index, generation: socket.generation };
         let flags = interest(connecting, false, false);
         let data = EventData::new_u64(u64::from(index) | (u64::from(token.generation) << 32));
         if let Err(errno) = epoll::add(&self.epoll, &fd, data, flags) {
@@ -406,11 +387,7 @@ impl Epoll {
         let Some(socket) = self.live(token) else {
             return;
         };
-        if socket
-            .outbox
-            .as_ref()
-            .is_some_and(|outbox| outbox.is_empty())
-        {
+        if socket.outbox.as_ref().is_some_and(|outbox| outbox.is_empty()) {
             socket.outbox = None;
             if socket.finishing {
                 self.close(token);
@@ -430,11 +407,7 @@ impl Epoll {
             self.close(token);
             return;
         }
-        let ended = if errno == Errno::PIPE {
-            Ended::Fin
-        } else {
-            Ended::Reset
-        };
+        let ended = if errno == Errno::PIPE { Ended::Fin } else { Ended::Reset };
         socket.failed.get_or_insert(ended);
         self.set_interest(token);
     }
@@ -535,11 +508,7 @@ impl Net for Epoll {
         let Some(socket) = self.live(token) else {
             return;
         };
-        if socket
-            .outbox
-            .as_ref()
-            .is_none_or(|outbox| outbox.is_empty())
-        {
+        if socket.outbox.as_ref().is_none_or(|outbox| outbox.is_empty()) {
             self.close(token);
         } else {
             socket.finishing = true;
@@ -567,10 +536,7 @@ fn earlier(one: Option<u64>, two: Option<u64>) -> Option<u64> {
 }
 
 fn timespec(ns: u64) -> Timespec {
-    Timespec {
-        tv_sec: (ns / 1_000_000_000) as i64,
-        tv_nsec: (ns % 1_000_000_000) as _,
-    }
+    Timespec { tv_sec: (ns / 1_000_000_000) as i64, tv_nsec: (ns % 1_000_000_000) as _ }
 }
 
 fn refusal(errno: Errno) -> Refusal {
@@ -586,9 +552,5 @@ fn refusal(errno: Errno) -> Refusal {
 
 /// A local address that is not ours is no lack of ports.
 fn local_refusal(errno: Errno) -> Refusal {
-    if errno == Errno::ADDRINUSE {
-        Refusal::Ports
-    } else {
-        Refusal::Unreachable
-    }
+    if errno == Errno::ADDRINUSE { Refusal::Ports } else { Refusal::Unreachable }
 }

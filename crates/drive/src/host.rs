@@ -23,13 +23,7 @@ pub fn pin_to_cpu(cpu: u32) -> std::io::Result<()> {
 pub fn raise_open_files() -> u64 {
     let limit = getrlimit(Resource::Nofile);
     if limit.current != limit.maximum {
-        let _ = setrlimit(
-            Resource::Nofile,
-            Rlimit {
-                current: limit.maximum,
-                ..limit
-            },
-        );
+        let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit });
     }
     getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX)
 }
@@ -58,9 +52,7 @@ pub fn thread_use() -> ThreadUse {
     let cpu = clock_gettime(ClockId::ThreadCPUTime);
     let cpu_ns = cpu.tv_sec as u64 * 1_000_000_000 + cpu.tv_nsec as u64;
     let text = fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
-    let mut fields = text
-        .split_whitespace()
-        .map_while(|field| field.parse::<u64>().ok());
+    let mut fields = text.split_whitespace().map_while(|field| field.parse::<u64>().ok());
     let wanted_ns = match (fields.next(), fields.next()) {
         (Some(on_cpu_ns), Some(waited_ns)) => on_cpu_ns + waited_ns,
         _ => cpu_ns,
@@ -75,9 +67,7 @@ mod tests {
     #[test]
     fn a_thread_that_works_has_used_time_and_memory() {
         let before = thread_use();
-        let sum: u64 = (0..3_000_000u64)
-            .map(|n| n ^ (n << 3))
-            .fold(0, u64::wrapping_add);
+        let sum: u64 = (0..3_000_000u64).map(|n| n ^ (n << 3)).fold(0, u64::wrapping_add);
         let after = thread_use();
         assert!(after.cpu_ns > before.cpu_ns, "{sum}");
         assert!(peak_rss_bytes() > 100_000);

@@ -39,8 +39,7 @@ impl Outbox {
     pub(crate) fn push_shared(&mut self, bytes: &Arc<[u8]>, range: Range<usize>) {
         if range.start < range.end {
             self.len += range.len();
-            self.segments
-                .push_back(Segment::Shared(Arc::clone(bytes), range));
+            self.segments.push_back(Segment::Shared(Arc::clone(bytes), range));
         }
     }
 

@@ -118,26 +118,15 @@ pub fn run() -> ExitCode {
         Err(failure) => {
             let class = failure.class().to_owned();
             // Stdout may be gone as well; the exit code still says it.
-            let _ = say(&FromEngine::Error {
-                class,
-                message: failure.to_string(),
-            });
-            ExitCode::from(if matches!(failure, Failure::Engine(_)) {
-                1
-            } else {
-                2
-            })
+            let _ = say(&FromEngine::Error { class, message: failure.to_string() });
+            ExitCode::from(if matches!(failure, Failure::Engine(_)) { 1 } else { 2 })
         }
     }
 }
 
 fn converse(clock: Clock, sink: &Sender<Event>, events: &Receiver<Event>) -> Result<(), Failure> {
     let version = env!("CARGO_PKG_VERSION").to_owned();
-    say(&FromEngine::Hello {
-        protocol: PROTOCOL,
-        version,
-        pid: std::process::id(),
-    })?;
+    say(&FromEngine::Hello { protocol: PROTOCOL, version, pid: std::process::id() })?;
     listen_to_signals(sink)?;
     let input = sink.clone();
     thread::spawn(move || {
@@ -147,9 +136,7 @@ fn converse(clock: Clock, sink: &Sender<Event>, events: &Receiver<Event>) -> Res
         Some(ToEngine::Generate(plan)) => Box::new(generate::Role::new(plan, clock, sink)?),
         Some(ToEngine::Serve(plan)) => Box::new(serve::Role::new(&plan, clock, sink)?),
         Some(_) => {
-            return Err(Failure::Plan(
-                "the first line must be generate or serve".into(),
-            ));
+            return Err(Failure::Plan("the first line must be generate or serve".into()));
         }
         None => return done(Why::Orphaned),
     };
@@ -163,9 +150,7 @@ fn converse(clock: Clock, sink: &Sender<Event>, events: &Receiver<Event>) -> Res
 }
 
 fn done(why: Why) -> Result<(), Failure> {
-    Ok(say(&FromEngine::Done {
-        why: why.name().to_owned(),
-    })?)
+    Ok(say(&FromEngine::Done { why: why.name().to_owned() })?)
 }
 
 fn listen_to_signals(sink: &Sender<Event>) -> Result<(), Failure> {

@@ -80,9 +80,8 @@ impl Role {
         for thread in 0..self.plan.threads {
             let config = Arc::new(plan::config(&self.plan, &self.blobs, &burst, thread));
             let (inbox, commands) = mpsc::channel();
-            let outlet = Outlet::to(self.sink.clone(), move |report| {
-                Event::Generator(thread, report)
-            });
+            let outlet =
+                Outlet::to(self.sink.clone(), move |report| Event::Generator(thread, report));
             let program = Generator::new(config, Arc::clone(&settled), commands, outlet);
             let cpu = threads::cpu_of(&self.plan.cpus, thread);
             let name = format!("generator-{thread}");
@@ -220,16 +219,9 @@ impl Role {
             phase.over = true;
             let done = std::mem::take(&mut phase.done);
             let family = sums::connected(&self.connected).address;
-            let measurement = Box::new(sums::measurement(
-                &self.plan,
-                self.connections,
-                family,
-                done,
-            ));
-            say(&FromEngine::PhaseDone {
-                id: phase.id.clone(),
-                measurement,
-            })?;
+            let measurement =
+                Box::new(sums::measurement(&self.plan, self.connections, family, done));
+            say(&FromEngine::PhaseDone { id: phase.id.clone(), measurement })?;
             self.dispatch();
         }
         Ok(())
@@ -252,9 +244,7 @@ impl control::Role for Role {
                 self.dispatch();
                 Ok(())
             }
-            _ => Err(Failure::Plan(
-                "a generator takes blob, phase, lease and stop".into(),
-            )),
+            _ => Err(Failure::Plan("a generator takes blob, phase, lease and stop".into())),
         }
     }
 

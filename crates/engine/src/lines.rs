@@ -49,11 +49,7 @@ fn read<T: DeserializeOwned>(value: Value) -> Result<T, Refused> {
     serde_path_to_error::deserialize(value).map_err(|error| {
         let path = error.path().to_string();
         let inner = error.into_inner().to_string();
-        Refused(if path == "." {
-            inner
-        } else {
-            format!("{path}: {inner}")
-        })
+        Refused(if path == "." { inner } else { format!("{path}: {inner}") })
     })
 }
 
@@ -80,9 +76,9 @@ pub fn read_all<E>(mut input: impl BufRead, sink: &Sender<E>, wrap: impl Fn(Inpu
         let mut limited = io::Read::take(&mut input, LINE_BYTES_MOST);
         let said = match limited.read_until(b'\n', &mut line) {
             Ok(0) | Err(_) => Input::End,
-            Ok(_) if line.len() as u64 == LINE_BYTES_MOST => Input::Line(Box::new(Err(Refused(
-                "a line is longer than 64 MiB".into(),
-            )))),
+            Ok(_) if line.len() as u64 == LINE_BYTES_MOST => {
+                Input::Line(Box::new(Err(Refused("a line is longer than 64 MiB".into()))))
+            }
             Ok(_) => match std::str::from_utf8(&line) {
                 Ok(text) if text.trim().is_empty() => continue,
                 Ok(text) => Input::Line(Box::new(parse(text))),

@@ -30,13 +30,9 @@ impl Blobs {
     /// Takes a body, after a look whether it is the one that its name says.
     pub(crate) fn take(&mut self, blob: &Blob) -> Result<(), Failure> {
         let refused = |what: &str| Failure::Plan(format!("blob: {what}"));
-        let bytes = STANDARD
-            .decode(&blob.base64)
-            .map_err(|_| refused("base64: not base64"))?;
-        let digest: String = Sha256::digest(&bytes)
-            .iter()
-            .map(|byte| format!("{byte:02x}"))
-            .collect();
+        let bytes = STANDARD.decode(&blob.base64).map_err(|_| refused("base64: not base64"))?;
+        let digest: String =
+            Sha256::digest(&bytes).iter().map(|byte| format!("{byte:02x}")).collect();
         if digest != blob.sha256 {
             return Err(refused("sha256: is not that of the bytes"));
         }
@@ -47,10 +43,7 @@ impl Blobs {
     /// Whether everything that a plan names is here.
     pub(crate) fn complete(&self, plan: &GeneratePlan) -> bool {
         let named = [&plan.request.body_sha256, &plan.expect.body_sha256];
-        named
-            .into_iter()
-            .flatten()
-            .all(|name| self.0.contains_key(name))
+        named.into_iter().flatten().all(|name| self.0.contains_key(name))
     }
 
     fn get(&self, name: Option<&String>) -> Option<&Vec<u8>> {
@@ -71,20 +64,12 @@ pub(crate) fn check(plan: &GeneratePlan) -> Result<(), Failure> {
     if plan.addresses.is_empty() {
         return Err(Failure::Plan("addresses: must name one".into()));
     }
-    within(
-        "connections",
-        plan.connections.into(),
-        CONNECTIONS_MOST.into(),
-    )?;
+    within("connections", plan.connections.into(), CONNECTIONS_MOST.into())?;
     within("pipeline", plan.pipeline.into(), PIPELINE_MOST.into())?;
     within("threads", plan.threads.into(), THREADS_MOST.into())?;
     within("timeout_ns", plan.timeout_ns, u64::MAX / 8)?;
     within("connect_timeout_ns", plan.connect_timeout_ns, u64::MAX / 8)?;
-    within(
-        "connect_rate_per_s",
-        plan.connect_rate_per_s.into(),
-        1_000_000_000,
-    )?;
+    within("connect_rate_per_s", plan.connect_rate_per_s.into(), 1_000_000_000)?;
     check_request(plan)
 }
 
@@ -104,9 +89,7 @@ fn check_request(plan: &GeneratePlan) -> Result<(), Failure> {
     }
     for (index, (name, value)) in request.headers.iter().enumerate() {
         if !token(name) {
-            return Err(Failure::Plan(format!(
-                "request.headers[{index}]: its name is no token"
-            )));
+            return Err(Failure::Plan(format!("request.headers[{index}]: its name is no token")));
         }
         if value.bytes().any(|byte| matches!(byte, b'\r' | b'\n' | 0)) {
             return Err(Failure::Plan(format!(
@@ -172,10 +155,7 @@ fn rules(plan: &GeneratePlan, blobs: &Blobs) -> Rules {
         body: blobs.get(plan.expect.body_sha256.as_ref()).cloned(),
         head_request: method == "HEAD",
         // RFC 9110 §9.2.2
-        idempotent: matches!(
-            method,
-            "GET" | "HEAD" | "PUT" | "DELETE" | "OPTIONS" | "TRACE"
-        ),
+        idempotent: matches!(method, "GET" | "HEAD" | "PUT" | "DELETE" | "OPTIONS" | "TRACE"),
         limits: Limits::default(),
     }
 }

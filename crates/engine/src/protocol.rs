@@ -253,11 +253,7 @@ pub type Sparse = BTreeMap<u32, u64>;
 fn sparse<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Sparse, D::Error> {
     let texts = BTreeMap::<String, u64>::deserialize(deserializer)?;
     let number = |(key, count): (String, u64)| key.parse().map(|key| (key, count));
-    texts
-        .into_iter()
-        .map(number)
-        .collect::<Result<_, _>>()
-        .map_err(serde::de::Error::custom)
+    texts.into_iter().map(number).collect::<Result<_, _>>().map_err(serde::de::Error::custom)
 }
 
 /// What a phase in progress has seen since the tick before.

@@ -34,9 +34,7 @@ impl Role {
             return Err(Failure::Plan(format!("protocol: must be {PROTOCOL}")));
         }
         if plan.threads == 0 || plan.threads > THREADS_MOST {
-            return Err(Failure::Plan(format!(
-                "threads: must be 1 to {THREADS_MOST}"
-            )));
+            return Err(Failure::Plan(format!("threads: must be 1 to {THREADS_MOST}")));
         }
         let listeners = bind(plan)?;
         let listen = listeners.first().map(Listener::address);
@@ -50,26 +48,13 @@ impl Role {
             let worker = threads::start(&name, clock, cpu, Some(listener), inbox, program, sink)?;
             workers.push(worker);
         }
-        say(&FromEngine::Ready(Ready {
-            at_ns: clock.now_ns(),
-            listen,
-            ..Ready::default()
-        }))?;
+        say(&FromEngine::Ready(Ready { at_ns: clock.now_ns(), listen, ..Ready::default() }))?;
         let seen = vec![Seen::default(); workers.len()];
-        Ok(Role {
-            clock,
-            workers,
-            seen,
-            told: 0,
-            ended: 0,
-        })
+        Ok(Role { clock, workers, seen, told: 0, ended: 0 })
     }
 
     fn served(&self) -> Served {
-        let mut sum = Served {
-            at_ns: self.clock.now_ns(),
-            ..Served::default()
-        };
+        let mut sum = Served { at_ns: self.clock.now_ns(), ..Served::default() };
         for seen in &self.seen {
             sum.accepted += seen.accepted;
             sum.open += seen.open;
@@ -98,9 +83,7 @@ fn bind(plan: &ServePlan) -> Result<Vec<Listener>, Failure> {
     let alone = Listener::bind(plan.listen, false).map_err(failed)?;
     let address = alone.address();
     drop(alone);
-    (0..plan.threads)
-        .map(|_| Listener::bind(address, true).map_err(failed))
-        .collect()
+    (0..plan.threads).map(|_| Listener::bind(address, true).map_err(failed)).collect()
 }
 
 impl control::Role for Role {
@@ -123,9 +106,7 @@ impl control::Role for Role {
     }
 
     fn stop(&mut self) {
-        self.workers
-            .iter()
-            .for_each(|worker| worker.tell(Command::Stop));
+        self.workers.iter().for_each(|worker| worker.tell(Command::Stop));
     }
 
     fn ended(&self) -> bool {

@@ -60,10 +60,7 @@ pub(crate) fn tick(at_ns: u64, id: &str, threads: &mut [TickReport]) -> Tick {
         bytes_out: 0,
     };
     for thread in threads {
-        counts
-            .iter_mut()
-            .zip(thread.counts)
-            .for_each(|(sum, count)| *sum += count);
+        counts.iter_mut().zip(thread.counts).for_each(|(sum, count)| *sum += count);
         failed.extend(&thread.failed);
         statuses.extend(&thread.statuses);
         add(&mut sum.latency, &std::mem::take(&mut thread.latency));
@@ -73,16 +70,7 @@ pub(crate) fn tick(at_ns: u64, id: &str, threads: &mut [TickReport]) -> Tick {
     }
     let [scheduled, unsent, issued, ok, stale, cancelled] = counts;
     let (failed, statuses) = (by_class(&failed), by_status(&statuses));
-    sum.counts = Counts {
-        scheduled,
-        unsent,
-        issued,
-        ok,
-        stale,
-        cancelled,
-        failed,
-        statuses,
-    };
+    sum.counts = Counts { scheduled, unsent, issued, ok, stale, cancelled, failed, statuses };
     sum
 }
 
@@ -106,21 +94,9 @@ pub(crate) fn measurement(
     address: Option<SocketAddr>,
     threads: Vec<DoneReport>,
 ) -> Measurement {
-    let started_ns = threads
-        .iter()
-        .map(|thread| thread.started_ns)
-        .min()
-        .unwrap_or(0);
-    let stopped_ns = threads
-        .iter()
-        .map(|thread| thread.stopped_ns)
-        .max()
-        .unwrap_or(0);
-    let done_ns = threads
-        .iter()
-        .map(|thread| thread.done_ns)
-        .max()
-        .unwrap_or(0);
+    let started_ns = threads.iter().map(|thread| thread.started_ns).min().unwrap_or(0);
+    let stopped_ns = threads.iter().map(|thread| thread.stopped_ns).max().unwrap_or(0);
+    let done_ns = threads.iter().map(|thread| thread.done_ns).max().unwrap_or(0);
     let window_ns = stopped_ns.saturating_sub(started_ns);
     let established = threads.iter().map(|thread| thread.established).sum();
     let partial = threads.iter().any(|thread| thread.partial);
@@ -189,11 +165,7 @@ fn series(meter: &Meter) -> Vec<Second> {
 }
 
 fn generator(plan: &GeneratePlan, window_ns: u64, threads: &[DoneReport]) -> Generator {
-    let busiest_ns = threads
-        .iter()
-        .map(|thread| thread.used.wanted_ns)
-        .max()
-        .unwrap_or(0);
+    let busiest_ns = threads.iter().map(|thread| thread.used.wanted_ns).max().unwrap_or(0);
     let saturation = busiest_ns as f64 / window_ns.max(1) as f64;
     Generator {
         driver: "epoll".to_owned(),

@@ -38,19 +38,14 @@ pub(crate) fn start<C, P: Program + Send + 'static>(
 ) -> Result<Worker<C>, Failure> {
     let failed = |what: &str, error: std::io::Error| Failure::Engine(format!("{what}: {error}"));
     let mut epoll = Epoll::new(clock, listener).map_err(|error| failed("epoll", error))?;
-    let worker = Worker {
-        inbox,
-        waker: epoll.waker(),
-    };
+    let worker = Worker { inbox, waker: epoll.waker() };
     let sink = sink.clone();
     let title = name.to_owned();
     let body = move || {
         if let Some(cpu) = cpu
             && let Err(error) = pin_to_cpu(cpu)
         {
-            let _ = sink.send(Event::Died(format!(
-                "{title}: cannot run on CPU {cpu}: {error}"
-            )));
+            let _ = sink.send(Event::Died(format!("{title}: cannot run on CPU {cpu}: {error}")));
             return;
         }
         let outcome = panic::catch_unwind(AssertUnwindSafe(|| epoll.run(&mut program)));

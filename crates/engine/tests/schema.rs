@@ -21,26 +21,18 @@ fn holds(name: &str, schema: &Schema) {
         fs::write(&path, &written).expect("schema/ can be written");
     }
     let stored = fs::read_to_string(&path).unwrap_or_default();
-    assert_eq!(
-        stored, written,
-        "{name} is not up to date; see the head of this test"
-    );
+    assert_eq!(stored, written, "{name} is not up to date; see the head of this test");
 }
 
 #[test]
 fn the_schemas_are_up_to_date() {
     holds("to-engine.schema.json", &schemars::schema_for!(ToEngine));
-    holds(
-        "from-engine.schema.json",
-        &schemars::schema_for!(FromEngine),
-    );
+    holds("from-engine.schema.json", &schemars::schema_for!(FromEngine));
 }
 
 fn examples(name: &str) -> Vec<Value> {
     let text = fs::read_to_string(folder().join("examples").join(name)).expect("the examples");
-    let lines = text
-        .lines()
-        .map(|line| serde_json::from_str(line).expect("an example is JSON"));
+    let lines = text.lines().map(|line| serde_json::from_str(line).expect("an example is JSON"));
     lines.collect()
 }
 

@@ -91,11 +91,7 @@ impl Meter {
     #[inline]
     pub fn record_ok(&mut self, answered: &Answered) {
         self.ok += 1;
-        self.times.record(
-            answered.latency_ns,
-            answered.service_ns,
-            answered.first_byte_ns,
-        );
+        self.times.record(answered.latency_ns, answered.service_ns, answered.first_byte_ns);
         if let Some(total_ns) = answered.total_ns {
             self.times.record_total(total_ns);
         }
@@ -105,11 +101,7 @@ impl Meter {
     /// A request that had ended well turns out to have failed.
     pub fn retract_ok(&mut self, answered: &Answered, class: Class) {
         self.ok -= 1;
-        self.times.retract(
-            answered.latency_ns,
-            answered.service_ns,
-            answered.first_byte_ns,
-        );
+        self.times.retract(answered.latency_ns, answered.service_ns, answered.first_byte_ns);
         if let Some(total_ns) = answered.total_ns {
             self.times.retract_total(total_ns);
         }
@@ -155,19 +147,13 @@ impl Meter {
 
     /// The classes met, with their counts.
     pub fn failed(&self) -> impl Iterator<Item = (Class, u64)> + '_ {
-        let counts = Class::ALL
-            .iter()
-            .map(|class| (*class, self.failed[*class as usize]));
+        let counts = Class::ALL.iter().map(|class| (*class, self.failed[*class as usize]));
         counts.filter(|(_, count)| *count > 0)
     }
 
     /// The status codes met, with their counts.
     pub fn statuses(&self) -> impl Iterator<Item = (u16, u64)> + '_ {
-        let counts = self
-            .statuses
-            .iter()
-            .enumerate()
-            .map(|(code, count)| (code as u16, *count));
+        let counts = self.statuses.iter().enumerate().map(|(code, count)| (code as u16, *count));
         counts.filter(|(_, count)| *count > 0)
     }
 
@@ -211,10 +197,7 @@ impl Meter {
         self.permitted_ns += other.permitted_ns;
         self.times.merge(&other.times);
         self.slots.merge(&other.slots);
-        self.failed
-            .iter_mut()
-            .zip(other.failed)
-            .for_each(|(mine, theirs)| *mine += theirs);
+        self.failed.iter_mut().zip(other.failed).for_each(|(mine, theirs)| *mine += theirs);
         let statuses = self.statuses.iter_mut().zip(&other.statuses);
         statuses.for_each(|(mine, theirs)| *mine += theirs);
         if self.series.len() < other.series.len() {
@@ -239,12 +222,7 @@ mod tests {
     use super::*;
 
     fn answered(ns: u64) -> Answered {
-        Answered {
-            latency_ns: ns,
-            service_ns: ns,
-            first_byte_ns: ns,
-            total_ns: None,
-        }
+        Answered { latency_ns: ns, service_ns: ns, first_byte_ns: ns, total_ns: None }
     }
 
     #[test]
@@ -257,11 +235,7 @@ mod tests {
             }
             meter.retract_ok(&answered(500), Class::Unsolicited);
             meter.tick(0);
-            assert_eq!(
-                (meter.ok, meter.failed_sum()),
-                (0, 1),
-                "ticked before: {ticked}"
-            );
+            assert_eq!((meter.ok, meter.failed_sum()), (0, 1), "ticked before: {ticked}");
             assert_eq!(meter.times.latency(), None);
             assert_eq!((meter.series()[0].ok, meter.series()[0].failed), (0, 1));
             assert_eq!(meter.series()[0].latency.values().sum::<u64>(), 0);

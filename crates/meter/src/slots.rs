@@ -31,11 +31,7 @@ pub struct SlotSums {
 impl SlotSums {
     /// Enters one slot that asked, with its complete answers.
     pub fn enter(&mut self, answers: u64) {
-        self.answers_min = if self.asked == 0 {
-            answers
-        } else {
-            self.answers_min.min(answers)
-        };
+        self.answers_min = if self.asked == 0 { answers } else { self.answers_min.min(answers) };
         self.answers_max = self.answers_max.max(answers);
         self.asked += 1;
         self.never_answered += u32::from(answers == 0);
@@ -55,19 +51,14 @@ impl SlotSums {
     pub fn merge(&mut self, other: &SlotSums) {
         if other.asked > 0 {
             let least = other.answers_min;
-            self.answers_min = if self.asked == 0 {
-                least
-            } else {
-                self.answers_min.min(least)
-            };
+            self.answers_min = if self.asked == 0 { least } else { self.answers_min.min(least) };
         }
         self.answers_max = self.answers_max.max(other.answers_max);
         self.asked += other.asked;
         self.never_answered += other.never_answered;
         self.answers_sum += other.answers_sum;
-        self.answers_sum_squares = self
-            .answers_sum_squares
-            .saturating_add(other.answers_sum_squares);
+        self.answers_sum_squares =
+            self.answers_sum_squares.saturating_add(other.answers_sum_squares);
         for wait_ns in &other.long_waits_ns {
             self.enter_wait(*wait_ns);
         }
@@ -100,10 +91,7 @@ mod tests {
     #[test]
     fn a_slot_without_an_answer_is_named() {
         let sums = sums(&[3, 0]);
-        assert_eq!(
-            (sums.never_answered, sums.answers_min, sums.answers_max),
-            (1, 0, 3)
-        );
+        assert_eq!((sums.never_answered, sums.answers_min, sums.answers_max), (1, 0, 3));
     }
 
     #[test]

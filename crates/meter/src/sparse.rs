@@ -30,11 +30,7 @@ pub struct Recent {
 
 impl Default for Recent {
     fn default() -> Self {
-        Recent {
-            counts: vec![0; SIZE].into_boxed_slice(),
-            lowest: SIZE,
-            highest: 0,
-        }
+        Recent { counts: vec![0; SIZE].into_boxed_slice(), lowest: SIZE, highest: 0 }
     }
 }
 
@@ -79,10 +75,7 @@ mod tests {
 
     #[test]
     fn indices_grow_without_gaps_and_fit_the_table() {
-        assert_eq!(
-            [index(0), index(1), index(127), index(128)],
-            [0, 1, 127, 128]
-        );
+        assert_eq!([index(0), index(1), index(127), index(128)], [0, 1, 127, 128]);
         assert_eq!([index(129), index(255), index(256)], [128, 191, 192]);
         assert_eq!(index(u64::MAX) as usize, SIZE - 1);
         for value in 1..100_000u64 {

@@ -156,9 +156,7 @@ mod tests {
 
     fn decoded(encoded: &str) -> Hdr {
         let bytes = STANDARD.decode(encoded).expect("base64");
-        Deserializer::new()
-            .deserialize(&mut bytes.as_slice())
-            .expect("an HdrHistogram")
+        Deserializer::new().deserialize(&mut bytes.as_slice()).expect("an HdrHistogram")
     }
 
     #[test]
@@ -181,10 +179,7 @@ mod tests {
         times.record(900, 700, 600);
         times.retract(500, 500, 500);
         times.retract(900, 700, 600);
-        assert_eq!(
-            [times.latency(), times.service(), times.first_byte()],
-            [None, None, None]
-        );
+        assert_eq!([times.latency(), times.service(), times.first_byte()], [None, None, None]);
     }
 
     #[test]

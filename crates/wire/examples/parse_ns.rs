@@ -43,9 +43,7 @@ fn main() {
         let mut parser = ResponseParser::new();
         print_ns(name, bytes, || {
             let mut seen = 0;
-            let fed = parser.feed(black_box(bytes), false, &limits, &mut |body| {
-                seen += body.len()
-            });
+            let fed = parser.feed(black_box(bytes), false, &limits, &mut |body| seen += body.len());
             assert!(black_box(fed).is_ok() && seen == 13);
         });
     }

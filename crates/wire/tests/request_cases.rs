@@ -9,11 +9,7 @@ use trueload_wire::http1::request::{FedRequest, Request, RequestParser};
 /// Every `heard` line has to be the beginning of the line that was heard, in every split.
 fn check_within(limits: &Limits, sentence: &str, bytes: &[u8], heard: &[&str]) {
     let whole = requests([bytes], limits);
-    let as_told = whole
-        .lines
-        .iter()
-        .zip(heard)
-        .all(|(line, told)| line.starts_with(told));
+    let as_told = whole.lines.iter().zip(heard).all(|(line, told)| line.starts_with(told));
     assert!(
         whole.lines.len() == heard.len() && as_told,
         "{sentence}: told {heard:?}, heard {:?}",
@@ -23,10 +19,7 @@ fn check_within(limits: &Limits, sentence: &str, bytes: &[u8], heard: &[&str]) {
         let split = requests(cut(bytes, &places), limits);
         assert_eq!(split.lines, whole.lines, "{sentence}: cut at {places:?}");
         // A vector grows to twice what it holds, from eight bytes.
-        assert!(
-            split.held_bytes_max <= 2 * limits.head_bytes.min(bytes.len()) + 8,
-            "{sentence}"
-        );
+        assert!(split.held_bytes_max <= 2 * limits.head_bytes.min(bytes.len()) + 8, "{sentence}");
     }
 }
 
@@ -52,6 +45,7 @@ fn a_request_line_is_exact() {
         ("two spaces before the version", "GET /  HTTP/1.1", "framing"),
         ("a tab", "GET\t/ HTTP/1.1", "framing"),
         ("no target", "GET HTTP/1.1", "framing"),
+        ("an empty target", "GET  HTTP/1.1", "framing"),
         ("a space in the target", "GET /a b HTTP/1.1", "framing"),
         ("NUL in the target", "GET /\0 HTTP/1.1", "framing"),
         ("DEL in the target", "GET /\u{7f} HTTP/1.1", "framing"),
@@ -70,11 +64,7 @@ fn a_request_line_is_exact() {
     ];
     for (sentence, line, heard) in table {
         let text = format!("{line}\r\nHost: h\r\n\r\n");
-        let heard = if heard == "framing" {
-            &[heard][..]
-        } else {
-            &[heard, "done"][..]
-        };
+        let heard = if heard == "framing" { &[heard][..] } else { &[heard, "done"][..] };
         check(sentence, &text, heard);
     }
 }
@@ -83,11 +73,7 @@ fn a_request_line_is_exact() {
 fn one_empty_line_before_a_request_is_passed_over() {
     let get = "GET / HTTP/1.1\r\nHost: h\r\n\r\n";
     check("one", &format!("\r\n{get}"), &["GET / 1.1 keep 0", "done"]);
-    check(
-        "one between",
-        &format!("{get}\r\n{get}"),
-        &["GET /", "GET /", "done"],
-    );
+    check("one between", &format!("{get}\r\n{get}"), &["GET /", "GET /", "done"]);
     check("two", &format!("\r\n\r\n{get}"), &["framing"]);
     check("a bare LF", &format!("\n{get}"), &["framing"]);
     check("a bare CR", &format!("\r{get}"), &["framing"]);
@@ -167,11 +153,7 @@ fn the_connection_goes_on_by_the_rules_of_its_version() {
     ];
     for (version, fields, link) in table {
         let text = format!("GET / HTTP/{version}\r\nHost: h\r\n{fields}\r\n\r\n");
-        check(
-            fields,
-            &text,
-            &[&format!("GET / {version} {link} 0"), "done"],
-        );
+        check(fields, &text, &[&format!("GET / {version} {link} 0"), "done"]);
     }
 }
 
@@ -198,11 +180,7 @@ fn pipelined_requests_come_one_by_one() {
 fn every_cap_is_exact() {
     let text = "GET /abc HTTP/1.1\r\nHost: h\r\nA: b\r\nC: d\r\n\r\n";
     assert_eq!(text.len(), 42);
-    let within = |head_bytes, header_count| Limits {
-        head_bytes,
-        header_count,
-        ..SMALL
-    };
+    let within = |head_bytes, header_count| Limits { head_bytes, header_count, ..SMALL };
     let ok = &["GET /abc 1.1 keep 0", "done"];
     check_within(&within(42, 3), "all at their caps", text.as_bytes(), ok);
     check_within(&within(41, 3), "the head", text.as_bytes(), &["limit"]);
@@ -219,24 +197,12 @@ fn a_whole_request_is_borrowed_and_a_split_one_is_not_kept() {
     let Ok((_, FedRequest::Complete(request))) = parser.feed(bytes, &LIMITS) else {
         panic!("a whole request is complete");
     };
-    assert!(
-        std::ptr::eq(request.target.as_ptr(), &raw const bytes[4]),
-        "no copy is made"
-    );
+    assert!(std::ptr::eq(request.target.as_ptr(), &raw const bytes[4]), "no copy is made");
     assert_eq!(parser.buffered_bytes(), 0);
-    assert_eq!(
-        parser.feed(&bytes[..9], &LIMITS),
-        Ok((9, FedRequest::Partial))
-    );
+    assert_eq!(parser.feed(&bytes[..9], &LIMITS), Ok((9, FedRequest::Partial)));
     assert!(parser.buffered_bytes() > 0);
-    assert!(matches!(
-        parser.feed(&bytes[9..], &LIMITS),
-        Ok((_, FedRequest::Complete(_)))
-    ));
-    assert!(matches!(
-        parser.feed(bytes, &LIMITS),
-        Ok((_, FedRequest::Complete(_)))
-    ));
+    assert!(matches!(parser.feed(&bytes[9..], &LIMITS), Ok((_, FedRequest::Complete(_)))));
+    assert!(matches!(parser.feed(bytes, &LIMITS), Ok((_, FedRequest::Complete(_)))));
     assert_eq!(parser.buffered_bytes(), 0, "the next request lets go of it");
 }
 
@@ -259,13 +225,8 @@ fn a_path_is_what_stands_before_the_query() {
         ("h:80", "h:80"),
     ];
     for (target, path) in table {
-        let request = Request {
-            method: "GET",
-            target,
-            keep_alive: true,
-            http10: false,
-            body_bytes: 0,
-        };
+        let request =
+            Request { method: "GET", target, keep_alive: true, http10: false, body_bytes: 0 };
         assert_eq!(request.path(), path, "{target}");
     }
 }

@@ -87,11 +87,7 @@ fn chunks_are_exact() {
     ];
     for (sentence, body, heard) in table {
         let text = format!("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n{body}");
-        let heard = if heard.starts_with("200") {
-            &[heard, "done"][..]
-        } else {
-            &[heard][..]
-        };
+        let heard = if heard.starts_with("200") { &[heard, "done"][..] } else { &[heard][..] };
         check_response(sentence, text.as_bytes(), ONE, heard);
     }
 }
@@ -99,12 +95,7 @@ fn chunks_are_exact() {
 #[test]
 fn bytes_behind_the_last_chunk_are_unsolicited() {
     let text = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\nX";
-    check_response(
-        "one byte",
-        text.as_bytes(),
-        ONE,
-        &["200 keep \"\"", "unsolicited"],
-    );
+    check_response("one byte", text.as_bytes(), ONE, &["200 keep \"\"", "unsolicited"]);
 }
 
 #[test]
@@ -114,39 +105,20 @@ fn replies_to_pipelined_requests_come_one_by_one() {
                 HTTP/1.1 404 Not Found\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nc\r\n0\r\n\r\n\
                 HTTP/1.1 204 No Content\r\n\r\n\
                 HTTP/1.0 500 Oops\r\n\r\nrest";
-    let heard = &[
-        "200 keep \"ab\"",
-        "404 keep \"c\"",
-        "204 keep \"\"",
-        "500 close \"rest\"",
-        "done",
-    ];
-    check_response(
-        "four replies",
-        text.as_bytes(),
-        Asked {
-            responses: 4,
-            ..ONE
-        },
-        heard,
-    );
+    let heard =
+        &["200 keep \"ab\"", "404 keep \"c\"", "204 keep \"\"", "500 close \"rest\"", "done"];
+    check_response("four replies", text.as_bytes(), Asked { responses: 4, ..ONE }, heard);
     check_response(
         "two asked",
         text.as_bytes(),
-        Asked {
-            responses: 2,
-            ..ONE
-        },
+        Asked { responses: 2, ..ONE },
         &["200 keep \"ab\"", "404 keep \"c\"", "unsolicited"],
     );
 }
 
 /// What is exactly as large as a cap is whole; one byte more is `limit`.
 fn check_cap(sentence: &str, text: &str, cap: impl Fn(usize) -> Limits, at: usize) {
-    let asked = |bytes| Asked {
-        limits: cap(bytes),
-        ..ONE
-    };
+    let asked = |bytes| Asked { limits: cap(bytes), ..ONE };
     check_response(sentence, text.as_bytes(), asked(at), &["200 keep", "done"]);
     check_response(sentence, text.as_bytes(), asked(at - 1), &["limit"]);
 }
@@ -155,71 +127,24 @@ fn check_cap(sentence: &str, text: &str, cap: impl Fn(usize) -> Limits, at: usiz
 fn every_cap_is_exact() {
     let head = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n";
     let text = format!("{head}ab");
-    check_cap(
-        "head",
-        &text,
-        |head_bytes| Limits {
-            head_bytes,
-            ..LIMITS
-        },
-        head.len(),
-    );
+    check_cap("head", &text, |head_bytes| Limits { head_bytes, ..LIMITS }, head.len());
     let text = "HTTP/1.1 200 OK\r\nA: b\r\nC: d\r\nContent-Length: 2\r\n\r\nab";
-    check_cap(
-        "lines",
-        text,
-        |header_count| Limits {
-            header_count,
-            ..LIMITS
-        },
-        3,
-    );
+    check_cap("lines", text, |header_count| Limits { header_count, ..LIMITS }, 3);
     let head = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n";
     let text = format!("{head}2;a=b\r\nab\r\n0\r\n\r\n");
-    check_cap(
-        "chunk line",
-        &text,
-        |bytes| Limits {
-            chunk_line_bytes: bytes,
-            ..LIMITS
-        },
-        7,
-    );
+    check_cap("chunk line", &text, |bytes| Limits { chunk_line_bytes: bytes, ..LIMITS }, 7);
     let text = format!("{head}0\r\nA: b\r\n\r\n");
-    check_cap(
-        "trailers",
-        &text,
-        |trailer_bytes| Limits {
-            trailer_bytes,
-            ..LIMITS
-        },
-        8,
-    );
+    check_cap("trailers", &text, |trailer_bytes| Limits { trailer_bytes, ..LIMITS }, 8);
     let text = format!("{head}0\r\nA: b\r\nC: d\r\n\r\n");
-    check_cap(
-        "trailer lines",
-        &text,
-        |header_count| Limits {
-            header_count,
-            ..LIMITS
-        },
-        2,
-    );
+    check_cap("trailer lines", &text, |header_count| Limits { header_count, ..LIMITS }, 2);
 }
 
 /// As [`check`], but in a few splits only, for megabytes.
 fn check_large(sentence: &str, bytes: &[u8], heard: &str) {
     for size in [bytes.len(), 1, 7, 1000, 65536] {
         let split = responses(bytes.chunks(size), ONE);
-        assert!(
-            split.lines[0].starts_with(heard),
-            "{sentence}: {:.60}",
-            split.lines[0]
-        );
-        assert!(
-            split.held_bytes_max <= 24,
-            "{sentence}: memory stays bounded"
-        );
+        assert!(split.lines[0].starts_with(heard), "{sentence}: {:.60}", split.lines[0]);
+        assert!(split.held_bytes_max <= 24, "{sentence}: memory stays bounded");
     }
 }
 
@@ -250,9 +175,6 @@ fn what_has_no_end_is_limited() {
     let many = "A: b\r\n".repeat(4000);
     let text = format!("HTTP/1.1 200 OK\r\n{many}Content-Length: 0\r\n\r\n");
     check_large("many but legal lines", text.as_bytes(), "200 keep");
-    let text = format!(
-        "HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{endless}",
-        1 << 20
-    );
+    let text = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{endless}", 1 << 20);
     check_large("a big body", text.as_bytes(), "200 keep");
 }

@@ -2,7 +2,8 @@
 
 mod common;
 
-use common::{Asked, ONE, check_response};
+use common::{Asked, ONE, SMALL, check_response, responses_remembering};
+use trueload_wire::http1::response::HeadMemory;
 
 /// The rest of a legal response, after its status line.
 fn with_fields(fields: &str) -> String {
@@ -37,21 +38,13 @@ fn the_connection_goes_on_by_the_rules_of_its_version() {
     ];
     for (sentence, version, fields, link) in table {
         let text = format!("HTTP/{version} 200 OK\r\n{fields}\r\nContent-Length: 5\r\n\r\nHello");
-        check_response(
-            sentence,
-            text.as_bytes(),
-            ONE,
-            &[&format!("200 {link} \"Hello\""), "done"],
-        );
+        check_response(sentence, text.as_bytes(), ONE, &[&format!("200 {link} \"Hello\""), "done"]);
     }
 }
 
 #[test]
 fn a_message_that_cannot_have_a_body_has_none() {
-    let head = Asked {
-        head_request: true,
-        ..ONE
-    };
+    let head = Asked { head_request: true, ..ONE };
     #[rustfmt::skip]
     let table = [
         ("HEAD with Content-Length", "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n", head, &["200 keep \"\"", "done"][..]),
@@ -88,19 +81,9 @@ fn interim_responses_are_passed_over() {
     for (sentence, before, heard) in table {
         check_response(sentence, format!("{before}{FINAL}").as_bytes(), ONE, heard);
     }
-    check_response(
-        "100 alone",
-        b"HTTP/1.1 100 Continue\r\n\r\n",
-        ONE,
-        &["truncated"],
-    );
+    check_response("100 alone", b"HTTP/1.1 100 Continue\r\n\r\n", ONE, &["truncated"]);
     let hundred = "HTTP/1.1 100 Continue\r\n\r\n".repeat(100);
-    check_response(
-        "a hundred",
-        format!("{hundred}{FINAL}").as_bytes(),
-        ONE,
-        &["200 keep", "done"],
-    );
+    check_response("a hundred", format!("{hundred}{FINAL}").as_bytes(), ONE, &["200 keep", "done"]);
     let endless = format!("{hundred}HTTP/1.1 100 Continue\r\n\r\n{FINAL}");
     check_response("endless ones", endless.as_bytes(), ONE, &["limit"]);
 }
@@ -111,6 +94,9 @@ fn a_status_line_is_exact() {
     let table = [
         ("a reason", "HTTP/1.1 200 OK", "200 keep"),
         ("no reason", "HTTP/1.1 200 ", "200 keep"),
+        ("a reason that looks like a status line", "HTTP/1.1 200 HTTP/1.1 404 OK", "200 keep"),
+        ("a beginning twice", "HTHTTP/1.1 200 OK", "framing"),
+        ("a status line twice but for the reason", "HTTP/1.1 HTTP/1.1 200 OK", "framing"),
         ("a reason of many words", "HTTP/1.1 404 Not\t here, \u{e9}", "404 keep"),
         ("the lowest", "HTTP/1.1 200 ", "200 keep"),
         ("the highest", "HTTP/1.1 599 ", "599 keep"),
@@ -158,11 +144,7 @@ fn a_status_line_is_exact() {
     ];
     for (sentence, line, heard) in table {
         let text = format!("{line}\r\nContent-Length: 0\r\n\r\n");
-        let heard = if heard == "framing" {
-            &[heard][..]
-        } else {
-            &[heard, "done"][..]
-        };
+        let heard = if heard == "framing" { &[heard][..] } else { &[heard, "done"][..] };
         check_response(sentence, text.as_bytes(), ONE, heard);
     }
 }
@@ -233,11 +215,7 @@ fn header_lines_are_exact() {
     ];
     for (sentence, fields, ok) in table {
         let text = with_fields(&format!("{fields}\r\nContent-Length: 5"));
-        let heard = if ok {
-            &["200 keep \"Hello\"", "done"][..]
-        } else {
-            &["framing"][..]
-        };
+        let heard = if ok { &["200 keep \"Hello\"", "done"][..] } else { &["framing"][..] };
         check_response(sentence, text.as_bytes(), ONE, heard);
     }
 }
@@ -284,11 +262,7 @@ fn a_length_is_one_decimal_number() {
         ("in disguise: a space", "Content-Length : 5", false),
     ];
     for (sentence, fields, ok) in table {
-        let heard = if ok {
-            &["200 keep \"Hello\"", "done"][..]
-        } else {
-            &["framing"][..]
-        };
+        let heard = if ok { &["200 keep \"Hello\"", "done"][..] } else { &["framing"][..] };
         check_response(sentence, with_fields(fields).as_bytes(), ONE, heard);
     }
 }
@@ -320,13 +294,30 @@ fn the_only_coding_is_chunked() {
     ];
     for (sentence, fields, ok) in table {
         let text = format!("HTTP/1.1 200 OK\r\n{fields}\r\n\r\n5\r\nHello\r\n0\r\n\r\n");
-        let heard = if ok {
-            &["200 keep \"Hello\"", "done"][..]
-        } else {
-            &["framing"][..]
-        };
+        let heard = if ok { &["200 keep \"Hello\"", "done"][..] } else { &["framing"][..] };
         check_response(sentence, text.as_bytes(), ONE, heard);
     }
     let old = b"HTTP/1.0 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n";
     check_response("HTTP/1.0 knows no coding", old, ONE, &["framing"]);
+}
+
+#[test]
+fn a_remembered_head_is_heard_only_where_a_head_begins_and_under_the_same_caps() {
+    let legal = "HTTP/1.1 200 OK\r\nA: bbbbbbbbbbbbbbbbb\r\nContent-Length: 5\r\n\r\nHello";
+    let (status_line, rest) = legal.split_at(17);
+    let [legal, status_line, rest] = [legal, status_line, rest].map(str::as_bytes);
+    let small = Asked { limits: SMALL, ..ONE };
+    for (sentence, pieces, asked, heard) in [
+        ("the same", vec![legal], ONE, "200 keep \"Hello\""),
+        ("the same in pieces", vec![status_line, rest], ONE, "200 keep \"Hello\""),
+        ("after a beginning", vec![b"HT", legal], ONE, "framing"),
+        ("after a status line", vec![status_line, legal], ONE, "framing"),
+        ("after another head", vec![b"HTTP/1.1 100 \r\n\r\n", legal], ONE, "200 keep \"Hello\""),
+        ("under lower caps", vec![legal], small, "limit"),
+    ] {
+        let mut memory = HeadMemory::default();
+        responses_remembering([legal], ONE, Some(&mut memory));
+        let lines = responses_remembering(pieces, asked, Some(&mut memory)).lines;
+        assert!(lines[0].starts_with(heard), "{sentence}: {lines:?}");
+    }
 }

@@ -20,11 +20,8 @@ struct Legal {
 fn field_lines() -> impl Strategy<Value = String> {
     let value = "[ \t]{0,2}([!-~\u{e9}]([ \t!-~]{0,20}[!-~])?)?[ \t]{0,2}";
     let name = "X-[!#$%&'*+.^_`|~0-9A-Za-z-]{0,20}";
-    vec(
-        (name, value).prop_map(|(name, value)| format!("{name}:{value}\r\n")),
-        0..6,
-    )
-    .prop_map(|lines| lines.concat())
+    vec((name, value).prop_map(|(name, value)| format!("{name}:{value}\r\n")), 0..6)
+        .prop_map(|lines| lines.concat())
 }
 
 /// Any case of each letter.
@@ -32,31 +29,17 @@ fn cased(text: &'static str) -> impl Strategy<Value = String> {
     vec(any::<bool>(), text.len()).prop_map(move |upper| {
         let letters = text.chars().zip(upper);
         letters
-            .map(|(letter, upper)| {
-                if upper {
-                    letter.to_ascii_uppercase()
-                } else {
-                    letter
-                }
-            })
+            .map(|(letter, upper)| if upper { letter.to_ascii_uppercase() } else { letter })
             .collect()
     })
 }
 
 fn chunk(data: &[u8], extension: &str) -> Vec<u8> {
-    [
-        format!("{:x}{extension}\r\n", data.len()).as_bytes(),
-        data,
-        b"\r\n",
-    ]
-    .concat()
+    [format!("{:x}{extension}\r\n", data.len()).as_bytes(), data, b"\r\n"].concat()
 }
 
 fn chunked(body: &[u8], size: usize, extension: &str, trailers: &str) -> Vec<u8> {
-    let mut bytes: Vec<u8> = body
-        .chunks(size)
-        .flat_map(|data| chunk(data, extension))
-        .collect();
+    let mut bytes: Vec<u8> = body.chunks(size).flat_map(|data| chunk(data, extension)).collect();
     bytes.extend_from_slice(format!("0{extension}\r\n{trailers}\r\n").as_bytes());
     bytes
 }
@@ -73,13 +56,7 @@ fn framed(body: Vec<u8>) -> impl Strategy<Value = (String, Vec<u8>, bool)> {
             let line = format!("{name}:{space}{zeros}{}{space}\r\n", counted.len());
             (line, counted.clone(), false)
         }),
-        (
-            cased("transfer-encoding"),
-            cased("chunked"),
-            1..40_usize,
-            extensions(),
-            field_lines()
-        )
+        (cased("transfer-encoding"), cased("chunked"), 1..40_usize, extensions(), field_lines())
             .prop_map(move |(name, coding, size, extension, trailers)| {
                 let bytes = chunked(&in_chunks, size, extension, &trailers);
                 (format!("{name}: {coding}\r\n"), bytes, false)
@@ -99,33 +76,21 @@ fn legal() -> impl Strategy<Value = Legal> {
     let body = vec(select(&b"Hi\r\n0;:"[..]), 0..200);
     let link = select(&["", "close", "keep-alive", "x, Close", "Keep-Alive,y"][..]);
     let head = (interim(), status, "[ -~]{0,12}", field_lines(), link);
-    (
-        head,
-        body.prop_flat_map(|body| (Just(body.clone()), framed(body))),
+    (head, body.prop_flat_map(|body| (Just(body.clone()), framed(body)))).prop_map(
+        |((interim, status, reason, fields, link), (body, (framing, wire, until_close)))| {
+            let connection =
+                if link.is_empty() { String::new() } else { format!("Connection: {link}\r\n") };
+            let keep = !until_close && !link.to_ascii_lowercase().contains("close");
+            let head =
+                format!("{interim}HTTP/1.1 {status} {reason}\r\n{fields}{connection}{framing}\r\n");
+            let line = format!(
+                "{status} {} {:?}",
+                if keep { "keep" } else { "close" },
+                String::from_utf8_lossy(&body)
+            );
+            Legal { bytes: [head.into_bytes(), wire].concat(), line, until_close }
+        },
     )
-        .prop_map(
-            |((interim, status, reason, fields, link), (body, (framing, wire, until_close)))| {
-                let connection = if link.is_empty() {
-                    String::new()
-                } else {
-                    format!("Connection: {link}\r\n")
-                };
-                let keep = !until_close && !link.to_ascii_lowercase().contains("close");
-                let head = format!(
-                    "{interim}HTTP/1.1 {status} {reason}\r\n{fields}{connection}{framing}\r\n"
-                );
-                let line = format!(
-                    "{status} {} {:?}",
-                    if keep { "keep" } else { "close" },
-                    String::from_utf8_lossy(&body)
-                );
-                Legal {
-                    bytes: [head.into_bytes(), wire].concat(),
-                    line,
-                    until_close,
-                }
-            },
-        )
 }
 
 /// A run of bytes that is put in place of another one.
@@ -211,11 +176,7 @@ fn cuts() -> impl Strategy<Value = Vec<usize>> {
 /// The same lines whole, byte by byte and cut at `cuts`; and a refusal at the same byte, without looking at any beyond.
 fn check_responses(bytes: &[u8], asked: Asked, cuts: &[usize]) -> Result<(), TestCaseError> {
     let whole = responses([bytes], asked);
-    prop_assert_eq!(
-        &responses(bytes.chunks(1), asked).lines,
-        &whole.lines,
-        "byte by byte"
-    );
+    prop_assert_eq!(&responses(bytes.chunks(1), asked).lines, &whole.lines, "byte by byte");
     let split = responses(cut(bytes, cuts), asked);
     prop_assert_eq!(&split.lines, &whole.lines, "cut at {:?}", cuts);
     prop_assert!(split.held_bytes_max <= 24);
@@ -233,18 +194,12 @@ fn check_responses(bytes: &[u8], asked: Asked, cuts: &[usize]) -> Result<(), Tes
 }
 
 fn refused(lines: &[String]) -> bool {
-    lines
-        .last()
-        .is_some_and(|line| line.starts_with("framing") || line.starts_with("limit"))
+    lines.last().is_some_and(|line| line.starts_with("framing") || line.starts_with("limit"))
 }
 
 fn check_requests(bytes: &[u8], limits: &Limits, cuts: &[usize]) -> Result<(), TestCaseError> {
     let whole = requests([bytes], limits);
-    prop_assert_eq!(
-        &requests(bytes.chunks(1), limits).lines,
-        &whole.lines,
-        "byte by byte"
-    );
+    prop_assert_eq!(&requests(bytes.chunks(1), limits).lines, &whole.lines, "byte by byte");
     let split = requests(cut(bytes, cuts), limits);
     prop_assert_eq!(&split.lines, &whole.lines, "cut at {:?}", cuts);
     prop_assert!(split.held_bytes_max <= 2 * limits.head_bytes.min(bytes.len()) + 24);

@@ -74,11 +74,7 @@ impl Book {
 
     /// The same request, sent again now.
     pub(super) fn tag_again(&self, now_ns: u64, tag: Tag) -> Tag {
-        Tag {
-            sent_ns: now_ns,
-            settled_before: self.settled_seen,
-            ..tag
-        }
+        Tag { sent_ns: now_ns, settled_before: self.settled_seen, ..tag }
     }
 
     /// `count` requests of a phase have been sent.
@@ -110,16 +106,9 @@ impl Book {
     /// A request has ended. What is stale goes to `state.again` instead.
     #[inline]
     pub(super) fn settle(&mut self, state: &mut State, now_ns: u64, heard: Heard<Tag>) {
-        let Heard {
-            tag,
-            ending,
-            status,
-            first_byte_ns,
-        } = heard;
+        let Heard { tag, ending, status, first_byte_ns } = heard;
         if let Some(status) = status {
-            self.phases[usize::from(tag.phase)]
-                .meter
-                .record_status(status);
+            self.phases[usize::from(tag.phase)].meter.record_status(status);
             state.answered();
         }
         let class = match ending {
@@ -156,21 +145,13 @@ impl Book {
         phase.meter.record_ok(&answered);
         phase.last_ok_ns = now_ns;
         state.backoff.reset();
-        state.last = Some(Last {
-            phase: tag.phase,
-            outcome: Outcome::Ok(answered),
-        });
+        state.last = Some(Last { phase: tag.phase, outcome: Outcome::Ok(answered) });
         self.close_entry(state, now_ns, tag);
     }
 
     pub(super) fn fail(&mut self, state: &mut State, now_ns: u64, tag: Tag, class: Class) {
-        self.phases[usize::from(tag.phase)]
-            .meter
-            .record_failed(class);
-        state.last = Some(Last {
-            phase: tag.phase,
-            outcome: Outcome::Failed(class),
-        });
+        self.phases[usize::from(tag.phase)].meter.record_failed(class);
+        state.last = Some(Last { phase: tag.phase, outcome: Outcome::Failed(class) });
         self.close_entry(state, now_ns, tag);
     }
 

@@ -32,11 +32,7 @@ pub(super) struct Pace {
 impl Pace {
     /// When the next slot may try.
     pub(super) fn next_ns(&self) -> u64 {
-        if self.waiting.is_empty() {
-            NEVER
-        } else {
-            self.next_ns
-        }
+        if self.waiting.is_empty() { NEVER } else { self.next_ns }
     }
 
     fn failed(&mut self, class: Class) {
@@ -62,7 +58,7 @@ impl Generator {
         let first = self.slots.len();
         self.slots.reserve_exact(mine - first);
         for key in first..mine {
-            self.slots.push(Slot::new());
+            self.slots.push(Slot::new(self.config.depth));
             self.pace.waiting.push_back(key as u32);
         }
         self.open = self.slots.iter().filter(|slot| is_open(slot)).count() as u32;
@@ -103,18 +99,11 @@ impl Generator {
         let established = self.established();
         let failed = std::mem::take(&mut self.pace.failed);
         let address = self.pace.address;
-        self.report(Report::Connected(Connected {
-            established,
-            failed,
-            address,
-        }));
+        self.report(Report::Connected(Connected { established, failed, address }));
     }
 
     pub(super) fn established(&self) -> u32 {
-        self.slots
-            .iter()
-            .filter(|slot| slot.state.ever_established)
-            .count() as u32
+        self.slots.iter().filter(|slot| slot.state.ever_established).count() as u32
     }
 
     /// One attempt to connect a slot.
@@ -143,9 +132,7 @@ impl Generator {
         client.reopen();
         state.link = Link::Open { token };
         self.open += 1;
-        self.pace
-            .address
-            .get_or_insert(self.config.addresses[state.address]);
+        self.pace.address.get_or_insert(self.config.addresses[state.address]);
         let times = match self.book.current_mut() {
             Some(phase) => {
                 state.note_down(now_ns, phase.started_ns);
@@ -271,11 +258,7 @@ impl Generator {
 
     /// Adds the time that a slot was open within the window to what the load permitted.
     pub(super) fn end_open(&mut self, key: u32, now_ns: u64) {
-        let depth = if self.config.close {
-            1
-        } else {
-            self.config.depth as u64
-        };
+        let depth = if self.config.close { 1 } else { self.config.depth as u64 };
         let state = &mut self.slots[key as usize].state;
         let since_ns = std::mem::replace(&mut state.open_since_ns, NEVER);
         if let Some((_, phase)) = self.book.sending(now_ns)

@@ -195,11 +195,7 @@ impl Generator {
         let Link::Open { token } = slot.state.link else {
             return;
         };
-        let depth = if self.config.close {
-            1
-        } else {
-            self.config.depth
-        };
+        let depth = if self.config.close { 1 } else { self.config.depth };
         let outstanding = slot.client.outstanding();
         let free = depth - outstanding.min(depth);
         if free < self.config.refill && outstanding > 0 {

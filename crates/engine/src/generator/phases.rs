@@ -77,10 +77,7 @@ impl Generator {
         let now_ns = net.now_ns();
         let next = self.book.current.map_or(0, |current| current + 1);
         let over = self.book.current.is_none_or(|current| {
-            !matches!(
-                self.book.phases[current].stage,
-                Stage::Waiting | Stage::Sending
-            )
+            !matches!(self.book.phases[current].stage, Stage::Waiting | Stage::Sending)
         });
         let Some(phase) = self.book.phases.get_mut(next).filter(|_| over) else {
             return;
@@ -137,9 +134,7 @@ impl Generator {
     /// A run by requests against a peer that answers nothing well ends here.
     fn give_up(&mut self, index: usize, now_ns: u64) {
         let phase = &mut self.book.phases[index];
-        let patience_ns = 3u64
-            .saturating_mul(self.config.timeout_ns)
-            .saturating_add(GIVE_UP_NS);
+        let patience_ns = 3u64.saturating_mul(self.config.timeout_ns).saturating_add(GIVE_UP_NS);
         let hopeless = now_ns.saturating_sub(phase.last_ok_ns) > patience_ns;
         let by_requests = matches!(phase.share.stop, Stop::Requests(_));
         if phase.stage == Stage::Sending && by_requests && hopeless {
@@ -155,9 +150,7 @@ impl Generator {
         let phase = &mut self.book.phases[index];
         match phase.stage {
             Stage::Draining if phase.open == 0 && last => {
-                phase.stage = Stage::Lingering {
-                    until_ns: now_ns + RESIDUAL_NS,
-                };
+                phase.stage = Stage::Lingering { until_ns: now_ns + RESIDUAL_NS };
             }
             Stage::Draining if phase.open == 0 => self.finish_phase(index),
             Stage::Draining if now_ns >= phase.stopped_ns.saturating_add(drain_most_ns) => {
@@ -182,9 +175,7 @@ impl Generator {
                 .partition(|tag| usize::from(tag.phase) == index);
             slot.state.again = others;
             let these: Vec<_> = these;
-            these
-                .into_iter()
-                .for_each(|tag| self.book.cancel(&mut slot.state, now_ns, tag));
+            these.into_iter().for_each(|tag| self.book.cancel(&mut slot.state, now_ns, tag));
         }
     }
 
@@ -297,11 +288,7 @@ impl Generator {
     /// When a phase has to be looked at next.
     pub(super) fn next_phase_event_ns(&self) -> u64 {
         let Some(current) = self.book.current else {
-            return self
-                .book
-                .phases
-                .first()
-                .map_or(NEVER, |phase| phase.share.start_ns);
+            return self.book.phases.first().map_or(NEVER, |phase| phase.share.start_ns);
         };
         let phase = &self.book.phases[current];
         let own_ns = match phase.stage {
@@ -311,11 +298,7 @@ impl Generator {
             Stage::Lingering { until_ns } => until_ns,
             Stage::Done => NEVER,
         };
-        let tick_ns = if phase.stage == Stage::Done {
-            NEVER
-        } else {
-            phase.next_tick_ns
-        };
+        let tick_ns = if phase.stage == Stage::Done { NEVER } else { phase.next_tick_ns };
         let waiting = self.book.phases.get(current + 1);
         let waiting = waiting.filter(|_| phase.stage != Stage::Sending);
         let next_ns = waiting.map_or(NEVER, |next| next.share.start_ns);

@@ -105,7 +105,7 @@ pub(super) struct ThisPhase {
 }
 
 impl Slot {
-    pub(super) fn new() -> Self {
+    pub(super) fn new(depth: usize) -> Self {
         let state = State {
             link: Link::Down { retry_ns: NEVER },
             armed_ns: NEVER,
@@ -124,10 +124,7 @@ impl Slot {
             gap: (0, 0),
             open_since_ns: NEVER,
         };
-        Slot {
-            client: Client::default(),
-            state,
-        }
+        Slot { client: Client::with_depth(depth), state }
     }
 
     /// When something is due: an attempt, a timeout, the end of a wait for FIN.
@@ -148,11 +145,7 @@ impl State {
     /// The pause before the next attempt after a connection was lost without a complete answer.
     pub(super) fn fruitless_pause_ns(&mut self) -> u64 {
         self.fruitless += 1;
-        if self.fruitless > FRUITLESS_MOST {
-            FRUITLESS_PAUSE_NS
-        } else {
-            0
-        }
+        if self.fruitless > FRUITLESS_MOST { FRUITLESS_PAUSE_NS } else { 0 }
     }
 
     /// A complete answer came.

@@ -135,11 +135,7 @@ impl Server {
     }
 
     fn tell(&self, ended: bool) {
-        self.reports.send(Report {
-            thread: self.thread,
-            seen: self.seen,
-            ended,
-        });
+        self.reports.send(Report { thread: self.thread, seen: self.seen, ended });
     }
 
     /// Reads requests out of `bytes` and answers, until one has to wait or the connection is to end.
@@ -260,11 +256,7 @@ impl Program for Server {
             self.connections.resize_with(index + 1, || None);
         }
         let pending = VecDeque::new();
-        self.connections[index] = Some(Connection {
-            token,
-            parser: RequestParser::new(),
-            pending,
-        });
+        self.connections[index] = Some(Connection { token, parser: RequestParser::new(), pending });
         self.seen.accepted += 1;
         self.seen.open += 1;
         self.seen.open_peak = self.seen.open_peak.max(self.seen.open);
@@ -317,10 +309,7 @@ impl Program for Server {
     }
 
     fn wake_at_ns(&self) -> Option<u64> {
-        let wait_ns = self
-            .waits
-            .peek()
-            .map_or(u64::MAX, |Reverse((due_ns, _, _))| *due_ns);
+        let wait_ns = self.waits.peek().map_or(u64::MAX, |Reverse((due_ns, _, _))| *due_ns);
         Some(wait_ns.min(self.next_tell_ns))
     }
 

@@ -62,10 +62,7 @@ pub(super) struct Responses {
 
 impl Default for Responses {
     fn default() -> Self {
-        let mut responses = Responses {
-            date: String::new(),
-            hello: Vec::new(),
-        };
+        let mut responses = Responses { date: String::new(), hello: Vec::new() };
         responses.refresh();
         responses
     }
@@ -79,12 +76,8 @@ impl Responses {
         if date != self.date {
             self.date = date;
             let mut hello = Vec::with_capacity(192);
-            let plain = Answer {
-                route: Route::Hello,
-                head_only: false,
-                keep_alive: true,
-                http10: false,
-            };
+            let plain =
+                Answer { route: Route::Hello, head_only: false, keep_alive: true, http10: false };
             self.build(&mut hello, plain);
             self.hello = hello;
         }
@@ -103,13 +96,7 @@ impl Responses {
 
     /// Appends the answer to what is not HTTP.
     pub(super) fn malformed(&self, out: &mut Vec<u8>) {
-        self.head(
-            out,
-            "400 Bad Request",
-            "text/plain",
-            12,
-            "Connection: close\r\n",
-        );
+        self.head(out, "400 Bad Request", "text/plain", 12, "Connection: close\r\n");
         out.extend_from_slice(b"bad request\n");
     }
 

@@ -3,12 +3,7 @@
 //! Each row is played whole, byte by byte and in random pieces, with and without a way between
 //! the two ends: what comes out must be what the row says, and the laws of the design must hold.
 
-#![allow(
-    missing_docs,
-    unreachable_pub,
-    clippy::unwrap_used,
-    clippy::expect_used
-)]
+#![allow(missing_docs, unreachable_pub, clippy::unwrap_used, clippy::expect_used)]
 
 mod table;
 mod world;
@@ -30,11 +25,7 @@ const NS_PER_MS: u64 = 1_000_000;
 const NS_PER_S: u64 = 1_000_000_000;
 const LATENCY_NS: u64 = 50_000;
 
-const WHOLE: Play = Play {
-    cut: Cut::Whole,
-    latency_ns: LATENCY_NS,
-    timers_first: false,
-};
+const WHOLE: Play = Play { cut: Cut::Whole, latency_ns: LATENCY_NS, timers_first: false };
 
 /// What a run left.
 #[derive(Debug)]
@@ -59,11 +50,7 @@ fn config_of(case: &Case) -> Config {
         Some(_) => format!("Content-Length: {}\r\n", body.len()),
         None => String::new(),
     };
-    let close = if case.close {
-        "Connection: close\r\n"
-    } else {
-        ""
-    };
+    let close = if case.close { "Connection: close\r\n" } else { "" };
     let method = &case.method;
     let request = format!("{method} / HTTP/1.1\r\nHost: a\r\n{length}{close}\r\n{body}");
     Config {
@@ -94,17 +81,11 @@ fn play(case: &Case, how: Play) -> Result<Seen, String> {
     let (to_generator, inbox) = channel();
     let (reports, from_generator) = channel();
     let config = Arc::new(config_of(case));
-    let mut generator = Generator::new(
-        config,
-        Arc::default(),
-        inbox,
-        Outlet::to(reports, |report| report),
-    );
+    let mut generator =
+        Generator::new(config, Arc::default(), inbox, Outlet::to(reports, |report| report));
     let mut world = World::new(how, case.scripts.clone());
 
-    to_generator
-        .send(Command::Connections(case.connections))
-        .unwrap();
+    to_generator.send(Command::Connections(case.connections)).unwrap();
     let connected_by_ns = world_now(&world) + (case.timeout_ms + 100) * NS_PER_MS;
     world.run(&mut generator, connected_by_ns);
     let Ok(Report::Connected(_)) = from_generator.try_recv() else {
@@ -126,10 +107,7 @@ fn play(case: &Case, how: Play) -> Result<Seen, String> {
         _ => None,
     });
     let Some(done) = done else {
-        return Err(format!(
-            "law 3: not over after {} ms",
-            most_ns / NS_PER_MS
-        ));
+        return Err(format!("law 3: not over after {} ms", most_ns / NS_PER_MS));
     };
     to_generator.send(Command::Stop).unwrap();
     generator.handle_wake(&mut world);
@@ -150,19 +128,10 @@ fn seen(done: &DoneReport, requests_at_peer: u64) -> Seen {
         ok: meter.ok,
         stale: meter.stale,
         cancelled: meter.cancelled,
-        failed: meter
-            .failed()
-            .map(|(class, count)| (class.name().to_owned(), count))
-            .collect(),
-        statuses: meter
-            .statuses()
-            .map(|(code, count)| (code.to_string(), count))
-            .collect(),
+        failed: meter.failed().map(|(class, count)| (class.name().to_owned(), count)).collect(),
+        statuses: meter.statuses().map(|(code, count)| (code.to_string(), count)).collect(),
         reconnects: meter.reconnects,
-        timed: meter
-            .times
-            .latency()
-            .map_or(0, |encoded| count_of(&encoded)),
+        timed: meter.times.latency().map_or(0, |encoded| count_of(&encoded)),
         took_ns: done.done_ns - done.started_ns,
         requests_at_peer,
     }
@@ -171,9 +140,7 @@ fn seen(done: &DoneReport, requests_at_peer: u64) -> Seen {
 /// How many values an encoded histogram holds.
 fn count_of(encoded: &str) -> u64 {
     use base64::Engine;
-    let bytes = base64::engine::general_purpose::STANDARD
-        .decode(encoded)
-        .unwrap();
+    let bytes = base64::engine::general_purpose::STANDARD.decode(encoded).unwrap();
     let mut deserializer = hdrhistogram::serialization::Deserializer::new();
     let histogram: hdrhistogram::Histogram<u64> =
         deserializer.deserialize(&mut bytes.as_slice()).unwrap();
@@ -195,10 +162,7 @@ fn check_laws(case: &Case, seen: &Seen) -> Result<(), String> {
     let failed: u64 = seen.failed.values().sum();
     let of = |class: &str| seen.failed.get(class).copied().unwrap_or(0);
     check(seen.issued == seen.ok + failed + seen.cancelled, "law 1")?;
-    check(
-        seen.scheduled == seen.issued + seen.unsent,
-        "law 1: what was asked for",
-    )?;
+    check(seen.scheduled == seen.issued + seen.unsent, "law 1: what was asked for")?;
     let answered: u64 = seen.statuses.values().sum();
     let settled = seen.ok + of("status") + of("mismatch");
     let surplus = of("unsolicited");
@@ -211,13 +175,7 @@ fn check_laws(case: &Case, seen: &Seen) -> Result<(), String> {
         .filter(|(class, _)| class.starts_with("connect.") || class.starts_with("local."))
         .map(|(_, count)| count)
         .sum();
-    let lost = [
-        "closed_pipelined",
-        "unsolicited",
-        "reset",
-        "empty",
-        "timeout.first_byte",
-    ];
+    let lost = ["closed_pipelined", "unsolicited", "reset", "empty", "timeout.first_byte"];
     let maybe = lost.iter().map(|class| of(class)).sum::<u64>() + seen.cancelled + seen.stale;
     let most = seen.issued + seen.stale - never;
     let least = most.saturating_sub(maybe);
@@ -239,25 +197,13 @@ fn check_out(case: &Case, out: &Out, seen: &Seen) -> Result<(), String> {
         let ok = (seen.ok > 0).then_some("ok");
         let failed = seen.failed.iter().filter(|(_, count)| **count > 0);
         let mut endings = failed.map(|(class, _)| class.as_str()).chain(ok);
-        check(
-            endings.all(|ending| each.iter().any(|one| one == ending)),
-            format!("{each:?}"),
-        )?;
+        check(endings.all(|ending| each.iter().any(|one| one == ending)), format!("{each:?}"))?;
     }
-    check(
-        out.stale.holds(seen.stale),
-        format!("stale {:?}", out.stale),
-    )?;
-    check(
-        out.unsent.holds(seen.unsent),
-        format!("unsent {:?}", out.unsent),
-    )?;
+    check(out.stale.holds(seen.stale), format!("stale {:?}", out.stale))?;
+    check(out.unsent.holds(seen.unsent), format!("unsent {:?}", out.unsent))?;
     check(seen.cancelled == 0, "cancelled")?;
     if let Some(reconnects) = out.reconnects {
-        check(
-            reconnects.holds(seen.reconnects),
-            format!("reconnects {reconnects:?}"),
-        )?;
+        check(reconnects.holds(seen.reconnects), format!("reconnects {reconnects:?}"))?;
     }
     match &out.statuses {
         Some(statuses) => check(&seen.statuses == statuses, format!("statuses {statuses:?}")),
@@ -267,11 +213,7 @@ fn check_out(case: &Case, out: &Out, seen: &Seen) -> Result<(), String> {
 
 fn check_case(case: &Case, how: Play) -> Result<(), String> {
     let seen = play(case, how)?;
-    let out = case
-        .apart
-        .as_ref()
-        .filter(|_| how.cut.comes_apart())
-        .unwrap_or(&case.out);
+    let out = case.apart.as_ref().filter(|_| how.cut.comes_apart()).unwrap_or(&case.out);
     check_laws(case, &seen)
         .and_then(|()| check_out(case, out, &seen))
         .map_err(|what| format!("{what}: {seen:?}"))
@@ -280,11 +222,7 @@ fn check_case(case: &Case, how: Play) -> Result<(), String> {
 /// Plays every row so, and tells all that went wrong at once.
 fn check_all(how: Play) {
     let cases = table::load();
-    assert!(
-        cases.len() > 200,
-        "the table has shrunk to {} rows",
-        cases.len()
-    );
+    assert!(cases.len() > 200, "the table has shrunk to {} rows", cases.len());
     let wrong: Vec<String> = cases
         .iter()
         .filter_map(|case| {
@@ -293,11 +231,7 @@ fn check_all(how: Play) {
         })
         .collect();
     let (count, all) = (wrong.len(), cases.len());
-    assert!(
-        wrong.is_empty(),
-        "{how:?}: {count} of {all} rows\n{}",
-        wrong.join("\n")
-    );
+    assert!(wrong.is_empty(), "{how:?}: {count} of {all} rows\n{}", wrong.join("\n"));
 }
 
 #[test]
@@ -307,35 +241,22 @@ fn each_row_comes_out_as_it_says_when_bytes_come_whole() {
 
 #[test]
 fn each_row_comes_out_the_same_byte_by_byte() {
-    check_all(Play {
-        cut: Cut::Bytes,
-        ..WHOLE
-    });
+    check_all(Play { cut: Cut::Bytes, ..WHOLE });
 }
 
 #[test]
 fn each_row_comes_out_the_same_in_random_pieces() {
     for seed in 1..=4 {
-        check_all(Play {
-            cut: Cut::Random(seed),
-            ..WHOLE
-        });
+        check_all(Play { cut: Cut::Random(seed), ..WHOLE });
     }
 }
 
 #[test]
 fn each_row_comes_out_the_same_when_answers_take_no_time_at_all() {
-    check_all(Play {
-        latency_ns: 0,
-        ..WHOLE
-    });
+    check_all(Play { latency_ns: 0, ..WHOLE });
 }
 
 #[test]
 fn a_timer_that_goes_before_a_socket_at_the_same_moment_changes_no_row() {
-    check_all(Play {
-        latency_ns: 0,
-        timers_first: true,
-        ..WHOLE
-    });
+    check_all(Play { latency_ns: 0, timers_first: true, ..WHOLE });
 }

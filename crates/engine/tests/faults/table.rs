@@ -162,11 +162,7 @@ fn case(row: Row, texts: &BTreeMap<String, String>) -> Case {
     let lines = row.peer.clone().unwrap_or_else(|| {
         let answer = row.answer.as_deref().expect("a row has `peer` or `answer`");
         let then = row.then.as_deref().unwrap_or("again");
-        vec![vec![
-            "read".to_owned(),
-            format!("send {answer}"),
-            then.to_owned(),
-        ]]
+        vec![vec!["read".to_owned(), format!("send {answer}"), then.to_owned()]]
     });
     let scripts = lines.iter().map(|script| {
         let steps: Vec<Step> = script.iter().map(|line| step(line, texts)).collect();
@@ -192,10 +188,7 @@ fn case(row: Row, texts: &BTreeMap<String, String>) -> Case {
 fn step(line: &str, texts: &BTreeMap<String, String>) -> Step {
     let (word, rest) = line.split_once(' ').unwrap_or((line, ""));
     let (word, times) = word.split_once('*').unwrap_or((word, "1"));
-    let number = |text: &str| {
-        text.parse()
-            .unwrap_or_else(|_| panic!("no number in `{line}`"))
-    };
+    let number = |text: &str| text.parse().unwrap_or_else(|_| panic!("no number in `{line}`"));
     match word {
         "read" if rest.is_empty() => Step::Read(1),
         "read" => Step::Read(number(rest) as usize),
@@ -230,9 +223,7 @@ fn expand(text: &str, texts: &BTreeMap<String, String>) -> Vec<u8> {
             }
             Some(("hex", digits)) => out.extend(bytes_of_hex(digits)),
             _ => {
-                let named = texts
-                    .get(name)
-                    .unwrap_or_else(|| panic!("no text `{name}`"));
+                let named = texts.get(name).unwrap_or_else(|| panic!("no text `{name}`"));
                 out.extend(expand(named, texts));
             }
         }
@@ -243,7 +234,5 @@ fn expand(text: &str, texts: &BTreeMap<String, String>) -> Vec<u8> {
 }
 
 fn bytes_of_hex(digits: &str) -> impl Iterator<Item = u8> + '_ {
-    (0..digits.len())
-        .step_by(2)
-        .map(|at| u8::from_str_radix(&digits[at..at + 2], 16).expect("hex"))
+    (0..digits.len()).step_by(2).map(|at| u8::from_str_radix(&digits[at..at + 2], 16).expect("hex"))
 }

@@ -119,10 +119,7 @@ impl World {
 
     /// Requests that have come to the peers in whole.
     pub fn requests(&self) -> u64 {
-        self.connections
-            .iter()
-            .map(|connection| connection.peer.whole as u64)
-            .sum()
+        self.connections.iter().map(|connection| connection.peer.whole as u64).sum()
     }
 
     /// Runs until the program is done or nothing is left to happen before `until_ns`.
@@ -168,11 +165,7 @@ impl World {
     /// Everything that is due happens, then each socket with something to read is read once.
     fn happen(&mut self, program: &mut impl Program) -> bool {
         let mut some = false;
-        while self
-            .events
-            .peek()
-            .is_some_and(|Reverse((at_ns, ..))| *at_ns <= self.now_ns)
-        {
+        while self.events.peek().is_some_and(|Reverse((at_ns, ..))| *at_ns <= self.now_ns) {
             if let Some(Reverse((_, _, index, happening))) = self.events.pop() {
                 self.take(program, index, happening);
                 some = true;
@@ -252,8 +245,7 @@ impl World {
 
     fn later(&mut self, in_ns: u64, index: u32, happening: Happening) {
         self.order += 1;
-        self.events
-            .push(Reverse((self.now_ns + in_ns, self.order, index, happening)));
+        self.events.push(Reverse((self.now_ns + in_ns, self.order, index, happening)));
     }
 
     /// The peer follows its script as far as it can now.
@@ -273,11 +265,7 @@ impl World {
                 }
                 Step::Flood(data) => {
                     let apart = self.play.cut.comes_apart();
-                    let most = if apart {
-                        FLOOD_BYTES_APART
-                    } else {
-                        FLOOD_BYTES
-                    };
+                    let most = if apart { FLOOD_BYTES_APART } else { FLOOD_BYTES };
                     let bytes = data.repeat(most.div_ceil(data.len()));
                     self.later(latency_ns, index, Happening::Bytes(bytes));
                     self.later(NS_PER_MS, index, Happening::PeerGoesOn);
@@ -318,10 +306,7 @@ fn is_due(program: &impl Program, now_ns: u64) -> bool {
 }
 
 fn token(index: u32) -> Token {
-    Token {
-        index,
-        generation: 0,
-    }
+    Token { index, generation: 0 }
 }
 
 impl Peer {
@@ -361,30 +346,13 @@ impl Net for World {
         _from: Option<IpAddr>,
     ) -> Result<Token, Refusal> {
         let index = self.connections.len() as u32;
-        let script = self
-            .scripts
-            .get(index as usize)
-            .or(self.scripts.last())
-            .expect("a script");
+        let script = self.scripts.get(index as usize).or(self.scripts.last()).expect("a script");
         let script = Arc::clone(script);
         let first = script.first().cloned();
-        let peer = Peer {
-            script,
-            at: 0,
-            dripped: 0,
-            wanted: 0,
-            whole: 0,
-            rest: Vec::new(),
-            alive: false,
-        };
+        let peer =
+            Peer { script, at: 0, dripped: 0, wanted: 0, whole: 0, rest: Vec::new(), alive: false };
         let open = first != Some(Step::Unroutable);
-        self.connections.push(Connection {
-            key,
-            open,
-            inbox: VecDeque::new(),
-            end: None,
-            peer,
-        });
+        self.connections.push(Connection { key, open, inbox: VecDeque::new(), end: None, peer });
         match first {
             Some(Step::Unroutable) => return Err(Refusal::Unreachable),
             Some(Step::Refuse) => self.later(2 * self.play.latency_ns, index, Happening::Refused),

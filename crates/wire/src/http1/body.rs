@@ -62,12 +62,7 @@ impl Body {
             Framed::Chunked => (Step::ChunkLine(Line::SizeStart), 0),
             Framed::UntilClose => (Step::UntilClose, 0),
         };
-        Self {
-            step,
-            used: 0,
-            left,
-            total: 0,
-        }
+        Self { step, used: 0, left, total: 0 }
     }
 
     pub(crate) fn is_whole(&self) -> bool {
@@ -118,9 +113,7 @@ impl Body {
     fn content(&mut self, rest: &[u8], sink: &mut impl FnMut(&[u8])) -> usize {
         let take = match self.step {
             Step::UntilClose => rest.len(),
-            _ => usize::try_from(self.left)
-                .unwrap_or(usize::MAX)
-                .min(rest.len()),
+            _ => usize::try_from(self.left).unwrap_or(usize::MAX).min(rest.len()),
         };
         sink(&rest[..take]);
         self.total += take as u64;
@@ -142,20 +135,14 @@ impl Body {
     ) -> Result<usize, ParseError> {
         let mut used = self.used;
         let too_long = "a chunk-size line is too long";
-        let taken = scan_within(
-            rest,
-            &mut used,
-            limits.chunk_line_bytes,
-            too_long,
-            |window| {
-                for (at, &byte) in window.iter().enumerate() {
-                    if self.line_byte(byte)? {
-                        return Ok(Some(at + 1));
-                    }
+        let taken = scan_within(rest, &mut used, limits.chunk_line_bytes, too_long, |window| {
+            for (at, &byte) in window.iter().enumerate() {
+                if self.line_byte(byte)? {
+                    return Ok(Some(at + 1));
                 }
-                Ok(None)
-            },
-        )?;
+            }
+            Ok(None)
+        })?;
         self.used = used;
         let Some(taken) = taken else {
             return Ok(rest.len());
@@ -224,13 +211,9 @@ impl Body {
         limits: &Limits,
     ) -> Result<usize, ParseError> {
         let too_long = "the trailers are too long";
-        let taken = scan_within(
-            rest,
-            &mut self.used,
-            limits.trailer_bytes,
-            too_long,
-            |window| fields.scan(window, limits.header_count, true),
-        )?;
+        let taken = scan_within(rest, &mut self.used, limits.trailer_bytes, too_long, |window| {
+            fields.scan(window, limits.header_count, true)
+        })?;
         if taken.is_some() {
             self.step = Step::Whole;
         }

@@ -111,20 +111,20 @@ pub struct Client<T> {
     body: BodyCheck,
 }
 
-impl<T> Default for Client<T> {
-    fn default() -> Self {
+impl<T> Client<T> {
+    /// A connection that will have at most `depth` requests outstanding: no memory is taken for more.
+    #[must_use]
+    pub fn with_depth(depth: usize) -> Self {
         Client {
             parser: ResponseParser::new(),
-            outstanding: VecDeque::new(),
+            outstanding: VecDeque::with_capacity(depth),
             answered: false,
             closing: false,
             first_byte_ns: None,
             body: BodyCheck::default(),
         }
     }
-}
 
-impl<T> Client<T> {
     /// A fresh connection; what was outstanding must have been ended before.
     pub fn reopen(&mut self) {
         debug_assert!(self.outstanding.is_empty());
@@ -172,9 +172,7 @@ impl<T> Client<T> {
             let check = &mut self.body;
             let mut body = |slice: &[u8]| check.compare(slice, rules.body.as_deref());
             let (head, limits) = (rules.head_request, &rules.limits);
-            let fed = self
-                .parser
-                .feed_remembering(bytes, head, limits, Some(memory), &mut body);
+            let fed = self.parser.feed_remembering(bytes, head, limits, Some(memory), &mut body);
             match fed {
                 Ok((_, Fed::Partial)) => {
                     self.first_byte_ns.get_or_insert(now_ns);
@@ -194,11 +192,7 @@ impl<T> Client<T> {
                 }
             }
         }
-        if self.closing {
-            Link::Closing
-        } else {
-            Link::Open
-        }
+        if self.closing { Link::Closing } else { Link::Open }
     }
 
     /// The peer's side has ended; every outstanding request ends with it.
@@ -217,15 +211,7 @@ impl<T> Client<T> {
             return;
         }
         if let Some(response) = self.parser.end() {
-            self.settle(
-                now_ns,
-                Response {
-                    keep_alive: false,
-                    ..response
-                },
-                rules,
-                hear,
-            );
+            self.settle(now_ns, Response { keep_alive: false, ..response }, rules, hear);
             return;
         }
         let alone = self.outstanding.len() == 1;
@@ -240,11 +226,8 @@ impl<T> Client<T> {
 
     /// The oldest request is out of time: the connection is given up, and all on it end.
     pub fn handle_timeout(&mut self, now_ns: u64, hear: &mut impl FnMut(Heard<T>)) {
-        let first = if self.parser.started() {
-            Ending::TimeoutTotal
-        } else {
-            Ending::TimeoutFirstByte
-        };
+        let first =
+            if self.parser.started() { Ending::TimeoutTotal } else { Ending::TimeoutFirstByte };
         self.end_all(now_ns, first, Ending::TimeoutFirstByte, hear);
     }
 
@@ -273,20 +256,12 @@ impl<T> Client<T> {
             Ending::Ok
         };
         let first_byte_ns = self.first_byte_ns.take().unwrap_or(now_ns);
-        hear(Heard {
-            tag,
-            ending,
-            status: Some(response.status),
-            first_byte_ns,
-        });
+        hear(Heard { tag, ending, status: Some(response.status), first_byte_ns });
         self.answered = true;
         if !response.keep_alive {
             self.closing = true;
-            let behind = if rules.idempotent {
-                Ending::StaleBehind
-            } else {
-                Ending::ClosedPipelined
-            };
+            let behind =
+                if rules.idempotent { Ending::StaleBehind } else { Ending::ClosedPipelined };
             self.end_all(now_ns, behind, behind, hear);
         }
     }
@@ -300,12 +275,7 @@ impl<T> Client<T> {
     ) {
         let mut ending = first;
         for tag in self.outstanding.drain(..) {
-            hear(Heard {
-                tag,
-                ending,
-                status: None,
-                first_byte_ns: now_ns,
-            });
+            hear(Heard { tag, ending, status: None, first_byte_ns: now_ns });
             ending = rest;
         }
     }

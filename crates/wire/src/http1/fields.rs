@@ -98,10 +98,7 @@ pub(crate) struct Fields {
 impl Fields {
     /// Starts over for another section of the same message; what the head said stays.
     pub(crate) fn begin_trailers(&mut self) {
-        *self = Self {
-            facts: self.facts,
-            ..Self::default()
-        };
+        *self = Self { facts: self.facts, ..Self::default() };
     }
 
     /// Reads lines up to and with the empty one. Trailers are checked for form only: RFC 9110 §6.5.1 forbids fields
@@ -167,12 +164,7 @@ impl Fields {
         if !plain || name.is_empty() || self.lines as usize >= cap {
             return None;
         }
-        if !trailers
-            && matches!(
-                name[0],
-                b'c' | b'C' | b't' | b'T' | b'h' | b'H' | b'e' | b'E'
-            )
-        {
+        if !trailers && matches!(name[0], b'c' | b'C' | b't' | b'T' | b'h' | b'H' | b'e' | b'E') {
             self.plain_field(name, value.strip_prefix(b" ").unwrap_or(value))?;
         }
         self.lines += 1;

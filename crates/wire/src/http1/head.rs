@@ -76,115 +76,29 @@ mod tests {
         expect_continue: false,
         hosts: 1,
     };
-    const LENGTH: Facts = Facts {
-        length: Some(5),
-        ..NONE
-    };
-    const CHUNKED: Facts = Facts {
-        chunked: true,
-        ..NONE
-    };
-    const BOTH: Facts = Facts {
-        chunked: true,
-        ..LENGTH
-    };
+    const LENGTH: Facts = Facts { length: Some(5), ..NONE };
+    const CHUNKED: Facts = Facts { chunked: true, ..NONE };
+    const BOTH: Facts = Facts { chunked: true, ..LENGTH };
 
     #[test]
     fn the_body_of_a_response_is_framed_by_its_status_its_request_and_its_fields() {
         let refused = Err(());
         for (sentence, facts, http10, status, head_request, framed) in [
-            (
-                "a length frames",
-                LENGTH,
-                false,
-                200,
-                false,
-                Ok(Framed::Length(5)),
-            ),
-            (
-                "chunked frames",
-                CHUNKED,
-                false,
-                404,
-                false,
-                Ok(Framed::Chunked),
-            ),
-            (
-                "else the close does",
-                NONE,
-                false,
-                200,
-                false,
-                Ok(Framed::UntilClose),
-            ),
-            (
-                "HEAD has no body",
-                LENGTH,
-                false,
-                200,
-                true,
-                Ok(Framed::Empty),
-            ),
-            (
-                "HEAD has none until close",
-                NONE,
-                true,
-                200,
-                true,
-                Ok(Framed::Empty),
-            ),
-            (
-                "204 has no body",
-                LENGTH,
-                false,
-                204,
-                false,
-                Ok(Framed::Empty),
-            ),
-            (
-                "304 has no body",
-                CHUNKED,
-                false,
-                304,
-                false,
-                Ok(Framed::Empty),
-            ),
-            (
-                "205 may say so only by a length",
-                NONE,
-                false,
-                205,
-                false,
-                Ok(Framed::UntilClose),
-            ),
-            (
-                "1xx has no body",
-                LENGTH,
-                false,
-                103,
-                false,
-                Ok(Framed::Empty),
-            ),
+            ("a length frames", LENGTH, false, 200, false, Ok(Framed::Length(5))),
+            ("chunked frames", CHUNKED, false, 404, false, Ok(Framed::Chunked)),
+            ("else the close does", NONE, false, 200, false, Ok(Framed::UntilClose)),
+            ("HEAD has no body", LENGTH, false, 200, true, Ok(Framed::Empty)),
+            ("HEAD has none until close", NONE, true, 200, true, Ok(Framed::Empty)),
+            ("204 has no body", LENGTH, false, 204, false, Ok(Framed::Empty)),
+            ("304 has no body", CHUNKED, false, 304, false, Ok(Framed::Empty)),
+            ("205 may say so only by a length", NONE, false, 205, false, Ok(Framed::UntilClose)),
+            ("1xx has no body", LENGTH, false, 103, false, Ok(Framed::Empty)),
             ("both contradict", BOTH, false, 200, false, refused),
             ("both contradict on HEAD", BOTH, false, 200, true, refused),
             ("both contradict on 304", BOTH, false, 304, false, refused),
             ("1.0 knows no chunks", CHUNKED, true, 200, false, refused),
-            (
-                "1.0 knows no chunks on HEAD",
-                CHUNKED,
-                true,
-                200,
-                true,
-                refused,
-            ),
-            (
-                "1.0 has a length",
-                LENGTH,
-                true,
-                200,
-                false,
-                Ok(Framed::Length(5)),
-            ),
+            ("1.0 knows no chunks on HEAD", CHUNKED, true, 200, true, refused),
+            ("1.0 has a length", LENGTH, true, 200, false, Ok(Framed::Length(5))),
         ] {
             let heard = response_body(&facts, http10, status, head_request).map_err(|_| ());
             assert_eq!(heard, framed, "{sentence}");
@@ -203,11 +117,7 @@ mod tests {
     fn a_request_has_one_host() {
         for (hosts, http10, ok) in [(0, false, false), (0, true, true), (1, false, true)] {
             let facts = Facts { hosts, ..NONE };
-            assert_eq!(
-                request_body(&facts, http10).is_ok(),
-                ok,
-                "{hosts} in 1.0: {http10}"
-            );
+            assert_eq!(request_body(&facts, http10).is_ok(), ok, "{hosts} in 1.0: {http10}");
         }
         assert!(request_body(&Facts { hosts: 2, ..NONE }, true).is_err());
     }
@@ -222,16 +132,8 @@ mod tests {
             (false, true, true, true),
             (true, true, true, false),
         ] {
-            let facts = Facts {
-                close,
-                keep_alive,
-                ..NONE
-            };
-            assert_eq!(
-                keeps_alive(&facts, http10),
-                alive,
-                "{facts:?} in 1.0: {http10}"
-            );
+            let facts = Facts { close, keep_alive, ..NONE };
+            assert_eq!(keeps_alive(&facts, http10), alive, "{facts:?} in 1.0: {http10}");
         }
     }
 }

@@ -36,10 +36,7 @@ impl<'a> Request<'a> {
     /// The path of the target, without scheme, authority and query (RFC 9112 §3.2): `/a` for `/a?b` and for
     /// `http://host/a`, `/` for `http://host`; `*` and the authority of CONNECT stay as they are.
     pub fn path(&self) -> &'a str {
-        let after_scheme = self
-            .target
-            .split_once("://")
-            .filter(|_| !self.target.starts_with('/'));
+        let after_scheme = self.target.split_once("://").filter(|_| !self.target.starts_with('/'));
         let path = match after_scheme {
             None => self.target,
             Some((_, rest)) => rest.find(['/', '?']).map_or("", |at| &rest[at..]),
@@ -142,9 +139,7 @@ impl RequestParser {
         if self.part == Part::Refused {
             return Err(self.refused.as_deref().copied().unwrap_or(BAD_METHOD));
         }
-        let taken = self
-            .body
-            .scan(&bytes[at..], &mut self.fields, limits, &mut |_| {})?;
+        let taken = self.body.scan(&bytes[at..], &mut self.fields, limits, &mut |_| {})?;
         Ok(match taken {
             None => (bytes.len(), Told::Partial),
             Some(taken) => (at + taken, Told::Complete),
@@ -152,28 +147,20 @@ impl RequestParser {
     }
 
     fn head(&mut self, bytes: &[u8], limits: &Limits) -> Scan {
-        let Self {
-            part, line, fields, ..
-        } = self;
+        let Self { part, line, fields, .. } = self;
         let too_long = "the head is too long";
-        scan_within(
-            bytes,
-            &mut self.head_bytes,
-            limits.head_bytes,
-            too_long,
-            |window| {
-                let mut at = 0;
-                if *part == Part::RequestLine {
-                    let Some(taken) = line.scan(window)? else {
-                        return Ok(None);
-                    };
-                    at = taken;
-                    *part = Part::Fields;
-                }
-                let taken = fields.scan(&window[at..], limits.header_count, false)?;
-                Ok(taken.map(|taken| at + taken))
-            },
-        )
+        scan_within(bytes, &mut self.head_bytes, limits.head_bytes, too_long, |window| {
+            let mut at = 0;
+            if *part == Part::RequestLine {
+                let Some(taken) = line.scan(window)? else {
+                    return Ok(None);
+                };
+                at = taken;
+                *part = Part::Fields;
+            }
+            let taken = fields.scan(&window[at..], limits.header_count, false)?;
+            Ok(taken.map(|taken| at + taken))
+        })
     }
 
     /// Keeps what the bytes just read hold of method and target.
@@ -187,32 +174,14 @@ impl RequestParser {
         if !self.aside.is_empty() {
             self.put_aside(bytes);
         }
-        let Self {
-            line,
-            fields: Fields { facts, .. },
-            body,
-            ..
-        } = *self;
-        *self = Self {
-            aside: std::mem::take(&mut self.aside),
-            ..Self::default()
-        };
-        let text = if self.aside.is_empty() {
-            line.text_in(bytes)
-        } else {
-            &self.aside
-        };
+        let Self { line, fields: Fields { facts, .. }, body, .. } = *self;
+        *self = Self { aside: std::mem::take(&mut self.aside), ..Self::default() };
+        let text = if self.aside.is_empty() { line.text_in(bytes) } else { &self.aside };
         // Tokens and visible ASCII are always UTF-8.
         let text = str::from_utf8(text).unwrap_or_default();
         let (method, target) = text.split_once(' ').unwrap_or_default();
         let (http10, body_bytes) = (line.http10, body.total);
-        Request {
-            method,
-            target,
-            keep_alive: keeps_alive(&facts, http10),
-            http10,
-            body_bytes,
-        }
+        Request { method, target, keep_alive: keeps_alive(&facts, http10), http10, body_bytes }
     }
 
     /// Whether any byte of the request now awaited has come.
@@ -269,18 +238,14 @@ struct RequestLine {
 
 impl RequestLine {
     fn text_in<'a>(&self, bytes: &'a [u8]) -> &'a [u8] {
-        bytes
-            .get(self.text_at..self.text_at + self.text_len)
-            .unwrap_or_default()
+        bytes.get(self.text_at..self.text_at + self.text_len).unwrap_or_default()
     }
 
     /// Takes a line that is whole and legal and has no empty line before it; else nothing changes.
     fn plain_line(&mut self, bytes: &[u8]) -> Option<usize> {
         let method_end = token_end(bytes, 0);
         let target = bytes.get(method_end + 1..)?;
-        let target_len = target
-            .iter()
-            .position(|byte| !matches!(byte, b'!'..=b'~'))?;
+        let target_len = target.iter().position(|byte| !matches!(byte, b'!'..=b'~'))?;
         let version = target[target_len..].first_chunk::<11>()?;
         self.http10 = match version {
             b" HTTP/1.1\r\n" => false,
@@ -328,11 +293,7 @@ impl RequestLine {
                 (Step::TargetStart | Step::Target, _) => return Err(BAD_TARGET),
                 (Step::Version(taken), _) if byte == PREFIX[usize::from(taken)] => {
                     let whole = usize::from(taken) + 1 == PREFIX.len();
-                    if whole {
-                        Step::Minor
-                    } else {
-                        Step::Version(taken + 1)
-                    }
+                    if whole { Step::Minor } else { Step::Version(taken + 1) }
                 }
                 (Step::Minor, b'0' | b'1') => {
                     self.http10 = byte == b'0';

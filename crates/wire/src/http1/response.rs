@@ -158,11 +158,8 @@ impl ResponseParser {
     fn scan_head(&mut self, bytes: &[u8], limits: &Limits) -> Scan {
         let (part, line, fields) = (&mut self.part, &mut self.line, &mut self.fields);
         let informational = self.informational < limits.informational;
-        let (used, cap, too_long) = (
-            &mut self.head_bytes,
-            limits.head_bytes,
-            "the head is too long",
-        );
+        let (used, cap, too_long) =
+            (&mut self.head_bytes, limits.head_bytes, "the head is too long");
         scan_within(bytes, used, cap, too_long, |window| {
             let mut at = 0;
             if *part == Part::StatusLine {
@@ -181,10 +178,7 @@ impl ResponseParser {
         let StatusLine { status, http10, .. } = self.line;
         let framed = response_body(&self.fields.facts, http10, status, head_request)?;
         if status < 200 {
-            *self = Self {
-                informational: self.informational + 1,
-                ..Self::default()
-            };
+            *self = Self { informational: self.informational + 1, ..Self::default() };
         } else {
             self.body = Body::new(framed);
             self.part = Part::Body;
@@ -326,9 +320,7 @@ impl StatusLine {
             return 0;
         };
         self.http10 = *minor == b'0';
-        self.status = digits
-            .iter()
-            .fold(0, |all, digit| all * 10 + u16::from(digit - b'0'));
+        self.status = digits.iter().fold(0, |all, digit| all * 10 + u16::from(digit - b'0'));
         self.at = REASON_AT;
         start.len()
     }
@@ -342,11 +334,7 @@ impl StatusLine {
             }
             at if at < STATUS_AT => expect(byte == b' ', BAD_VERSION),
             at if at < SPACE_AT => {
-                let digits = if at == STATUS_AT {
-                    b'1'..=b'5'
-                } else {
-                    b'0'..=b'9'
-                };
+                let digits = if at == STATUS_AT { b'1'..=b'5' } else { b'0'..=b'9' };
                 expect(digits.contains(&byte), BAD_STATUS)?;
                 self.status = self.status * 10 + u16::from(byte - b'0');
                 Ok(())
@@ -354,14 +342,8 @@ impl StatusLine {
             _ => {
                 expect(byte == b' ', NO_SPACE)?;
                 // RFC 9110 §15.2.2: sent only to a request that asked to upgrade, and none does.
-                expect(
-                    self.status != 101,
-                    Framing("101 without a request to upgrade"),
-                )?;
-                expect(
-                    self.status >= 200 || informational,
-                    Limit("too many 1xx responses"),
-                )
+                expect(self.status != 101, Framing("101 without a request to upgrade"))?;
+                expect(self.status >= 200 || informational, Limit("too many 1xx responses"))
             }
         }
     }

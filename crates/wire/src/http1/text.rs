@@ -47,10 +47,7 @@ pub(crate) fn token_end(bytes: &[u8], from: usize) -> usize {
         at += 8;
     }
     let rest = &bytes[at..];
-    at + rest
-        .iter()
-        .position(|&byte| !is_token(byte))
-        .unwrap_or(rest.len())
+    at + rest.iter().position(|&byte| !is_token(byte)).unwrap_or(rest.len())
 }
 
 /// The high bit of each byte that is neither a letter nor `-`.
@@ -82,10 +79,7 @@ pub(crate) fn text_end(bytes: &[u8], from: usize) -> usize {
         at += 1;
     }
     let rest = &bytes[at..];
-    at + rest
-        .iter()
-        .position(|&byte| !is_text(byte))
-        .unwrap_or(rest.len())
+    at + rest.iter().position(|&byte| !is_text(byte)).unwrap_or(rest.len())
 }
 
 /// The high bit of the lowest byte that is below SP or DEL; those above it may be marked wrongly.

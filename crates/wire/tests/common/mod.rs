@@ -34,11 +34,7 @@ pub(crate) const SMALL: Limits = Limits {
     informational: 2,
 };
 
-pub(crate) const ONE: Asked = Asked {
-    responses: 1,
-    head_request: false,
-    limits: LIMITS,
-};
+pub(crate) const ONE: Asked = Asked { responses: 1, head_request: false, limits: LIMITS };
 
 /// What was heard, and the most bytes that the parser held meanwhile.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -75,11 +71,7 @@ pub(crate) fn responses_remembering<'a>(
             }
             let mut sink = |slice: &[u8]| body.extend_from_slice(slice);
             let memory = memory.as_deref_mut();
-            let Asked {
-                head_request,
-                ref limits,
-                ..
-            } = asked;
+            let Asked { head_request, ref limits, .. } = asked;
             let fed = parser.feed_remembering(piece, head_request, limits, memory, &mut sink);
             heard.held_bytes_max = heard.held_bytes_max.max(parser.buffered_bytes());
             match fed {
@@ -114,10 +106,9 @@ pub(crate) fn responses_remembering<'a>(
             heard.lines.push(line(response, &body));
             heard.end("done")
         }
-        None if started => heard.end(format!(
-            "truncated after {:?}",
-            String::from_utf8_lossy(&body)
-        )),
+        None if started => {
+            heard.end(format!("truncated after {:?}", String::from_utf8_lossy(&body)))
+        }
         None => heard.end("done"),
     }
 }
@@ -125,21 +116,13 @@ pub(crate) fn responses_remembering<'a>(
 fn line(response: Response, body: &[u8]) -> String {
     assert_eq!(response.body_bytes, body.len() as u64);
     let link = if response.keep_alive { "keep" } else { "close" };
-    format!(
-        "{} {link} {:?}",
-        response.status,
-        String::from_utf8_lossy(body)
-    )
+    format!("{} {link} {:?}", response.status, String::from_utf8_lossy(body))
 }
 
 /// Whole, in every split and by a parser that heard it before: each line of `heard` is the beginning of what is heard.
 pub(crate) fn check_response(sentence: &str, bytes: &[u8], asked: Asked, heard: &[&str]) {
     let whole = responses([bytes], asked);
-    let as_told = whole
-        .lines
-        .iter()
-        .zip(heard)
-        .all(|(line, told)| line.starts_with(told));
+    let as_told = whole.lines.iter().zip(heard).all(|(line, told)| line.starts_with(told));
     assert!(
         whole.lines.len() == heard.len() && as_told,
         "{sentence}: told {heard:?}, heard {:?}",
@@ -151,10 +134,7 @@ pub(crate) fn check_response(sentence: &str, bytes: &[u8], asked: Asked, heard: 
         assert_eq!(again.lines, whole.lines, "{sentence}: heard before");
         let split = responses(cut(bytes, &places), asked);
         assert_eq!(split.lines, whole.lines, "{sentence}: cut at {places:?}");
-        assert!(
-            split.held_bytes_max <= 24,
-            "{sentence}: a response is never buffered"
-        );
+        assert!(split.held_bytes_max <= 24, "{sentence}: a response is never buffered");
     }
 }
 
@@ -190,11 +170,7 @@ pub(crate) fn requests<'a>(pieces: impl IntoIterator<Item = &'a [u8]>, limits: &
             heard.held_bytes_max = heard.held_bytes_max.max(parser.buffered_bytes());
         }
     }
-    let end = if parser.started() {
-        "truncated"
-    } else {
-        "done"
-    };
+    let end = if parser.started() { "truncated" } else { "done" };
     heard.end(end)
 }
 
@@ -218,9 +194,7 @@ pub(crate) fn splits(bytes: &[u8]) -> Vec<Vec<usize>> {
     let mut seed = 7_u64;
     let mut random = || {
         // Knuth's MMIX generator; the high bits are the good ones.
-        seed = seed
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1_442_695_040_888_963_407);
+        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (seed >> 33) as usize
     };
     for pieces in 2..12 {
