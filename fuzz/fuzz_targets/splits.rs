@@ -13,21 +13,9 @@ fuzz_target!(|data: &[u8]| {
         return;
     };
     let cuts: Vec<usize> = places.iter().map(|&place| usize::from(place)).collect();
-    let asked = Asked {
-        responses: 3,
-        head_request: false,
-        limits: LIMITS,
-    };
+    let asked = Asked { responses: 3, head_request: false, limits: LIMITS };
     let whole = responses([bytes], asked);
-    assert_eq!(
-        responses(cut(bytes, &cuts), asked).lines,
-        whole.lines,
-        "responses"
-    );
+    assert_eq!(responses(cut(bytes, &cuts), asked).lines, whole.lines, "responses");
     let whole = requests([bytes], &LIMITS);
-    assert_eq!(
-        requests(cut(bytes, &cuts), &LIMITS).lines,
-        whole.lines,
-        "requests"
-    );
+    assert_eq!(requests(cut(bytes, &cuts), &LIMITS).lines, whole.lines, "requests");
 });

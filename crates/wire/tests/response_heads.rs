@@ -303,7 +303,7 @@ fn the_only_coding_is_chunked() {
 
 #[test]
 fn a_remembered_head_is_heard_only_where_a_head_begins_and_under_the_same_caps() {
-    let legal = "HTTP/1.1 200 OK\r\nA: bbbbbbbbbbbbbbbbb\r\nContent-Length: 5\r\n\r\nHello";
+    let legal = "HTTP/1.1 200 OK\r\nA: bbbbbbbbbbbbbbbbbbbb\r\nContent-Length: 5\r\n\r\nHello";
     let (status_line, rest) = legal.split_at(17);
     let [legal, status_line, rest] = [legal, status_line, rest].map(str::as_bytes);
     let small = Asked { limits: SMALL, ..ONE };

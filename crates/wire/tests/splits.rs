@@ -207,7 +207,7 @@ fn check_requests(bytes: &[u8], limits: &Limits, cuts: &[usize]) -> Result<(), T
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 1000, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 500, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn a_legal_response_is_heard_as_it_was_meant(legal in legal(), cuts in cuts()) {
