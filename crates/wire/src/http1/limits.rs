@@ -2,12 +2,12 @@
 //!
 //! What it must not know: which message a cap was met in, or what a failure is counted as.
 
-// The values: nginx, Apache httpd and Node refuse heads of 8 to 32 KiB, Go and fasthttp ones of 1 MiB; a load generator
+// The values: nginx, Apache httpd and Node refuse heads of 8 to 32 KiB, Go ones of 1 MiB; a load generator
 // should not be the first to fail on a big but legal head, and 10,000 connections are never all in one.
 const HEAD_BYTES: usize = 256 * 1024;
-// Far above any real message (Node: 2000, Apache httpd: 100), low enough that short lines meet it before the head's cap.
+// Far above any real message (Node allows 2000 lines, Apache httpd 100).
 const HEADER_COUNT: usize = 4096;
-// The cap that Node's llhttp and Go's net/http put on chunk extensions.
+// What Node and Go allow the chunk extensions of a whole body; here it is per line, and nothing is kept.
 const CHUNK_LINE_BYTES: usize = 16 * 1024;
 const TRAILER_BYTES: usize = 64 * 1024;
 // RFC 9110 §15.2 allows any number; an interim response every 100 ms for ten seconds is more than any server does.
