@@ -339,9 +339,15 @@ MODULE_MAY_NOT_USE: tuple[tuple[str, tuple[str, ...], str], ...] = (
         "verdicts are pure functions of a record",
     ),
     (
+        "trueload.suite.summary",
+        ("trueload.suite.execute", "trueload.runner", "trueload.places"),
+        "a summary reads records, it runs nothing",
+    ),
+    (
         "trueload.report",
         (
-            "trueload.suite",
+            # not trueload.suite: its plans and summaries are values that a report shows
+            "trueload.suite.execute",
             "trueload.runner",
             "trueload.subjects",
             "trueload.contracts",
