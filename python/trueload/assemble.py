@@ -149,7 +149,7 @@ def make_record(seen: Observation) -> Record:
         slots=measured.slots if complete else None,
         series=measured.series,
         generator=generator,
-        server=_server(seen),
+        server=_server(seen, measured.window_ns),
         hosts=(
             Host(
                 place=seen.place,
@@ -351,13 +351,15 @@ def _generator(seen: Observation, measured: Measurement, complete: bool) -> Gene
     )
 
 
-def _server(seen: Observation) -> Server | None:
+def _server(seen: Observation, window_ns: int) -> Server | None:
     if seen.before is None or seen.after is None or seen.server_source is None:
         return None
     before, after = seen.before.server, seen.after.server
     if before is None or after is None or not (before.processes or after.processes):
         return None
     used = usage(before, after)
+    # The samples lie a little outside the window, in which alone the server had work to do.
+    outside = max(1.0, (after.at_ns - before.at_ns) / window_ns) if window_ns else 1.0
     cpus: set[int] = set()
     for process in (*before.processes.values(), *after.processes.values()):
         cpus |= process.cpus
@@ -366,7 +368,7 @@ def _server(seen: Observation) -> Server | None:
         cpu_s=used.cpu_s,
         user_s=used.user_s,
         system_s=used.system_s,
-        saturation=used.saturation,
+        saturation=None if used.saturation is None else min(1.0, used.saturation * outside),
         peak_rss_bytes=used.peak_rss_bytes,
         threads=used.threads,
         lifetime=Lifetime(user_s=used.lifetime_user_s, system_s=used.lifetime_system_s),

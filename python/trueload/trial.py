@@ -210,6 +210,8 @@ class _Trial:
         seen.connect_wall_s = time.monotonic() - self._began_s
         if connected:
             seen.engine_cpus = seen.generate.cpus or tuple(sorted(_affinity(engine.pid)))
+            if seen.warmup is None:
+                seen.before = self._sample()  # a short window could be over before it is heard of
             for phase in (seen.warmup, seen.window):
                 if phase is not None:
                     engine.send(phase)
@@ -295,7 +297,7 @@ class _Trial:
             case PhaseStarted():
                 seen.phase(message.id).started_ns = message.at_ns
                 self._enter(message.id)
-                if message.id == WINDOW:
+                if message.id == WINDOW and seen.before is None:
                     seen.before = self._sample()
             case PhaseStopped():
                 if message.id == WINDOW:

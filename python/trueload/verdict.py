@@ -29,6 +29,7 @@ FAIR_WARN, FAIR_FAIL = 0.9, 0.5  # Jain, Chiu and Hawe 1984; 0.5: as if half got
 FAIR_REPLIES_MIN = 20  # below, chance alone spreads the replies by more than 22 %
 CONNECTIONS_FAIL = 0.01
 CENSORED_WARN, CENSORED_FAIL = 0.001, 0.01  # p99.9 and p99 are unknown beyond these
+TELLING_WINDOW_NS = 100_000_000  # shares of less than some ten scheduler ticks tell nothing
 HOST_IDLE_MIN = 0.10  # with this much idle, generator and server did not wait for each other
 
 
@@ -106,6 +107,8 @@ def check_littles_law(record: Record) -> Check:
     service, slots, window_ns = record.service_ns, record.slots, record.window.window_ns
     if slots is None or service.mean is None or service.stdev is None or service.mean == 0:
         return _na(name, "no service times were measured")
+    if window_ns < TELLING_WINDOW_NS:
+        return _na(name, _too_short(record))
     if window_ns < 2 * service.mean or slots.permitted_ns == 0:
         return _na(name, "the window is shorter than two service times")
     spent_ns = service.mean * service.count
@@ -120,7 +123,7 @@ def check_littles_law(record: Record) -> Check:
         return _check(name, status, f"{found}: replies came sooner than they can", above, limit)
     if below < -LITTLE_WARN:
         return _check(name, "warn", f"{found}: slots stood empty", below, -LITTLE_WARN)
-    return _check(name, "pass", found, min(max(above, 0.0), below, key=abs), LITTLE_WARN)
+    return _check(name, "pass", found, below, LITTLE_WARN)
 
 
 def check_generator_limit(record: Record) -> Check:
@@ -135,6 +138,8 @@ def check_generator_limit(record: Record) -> Check:
     server = record.server.saturation if record.server else None
     if generator is None:
         return _na(name, "the generator's saturation is not known")
+    if record.window.window_ns < TELLING_WINDOW_NS:
+        return _na(name, _too_short(record))
     busy = f"the generator's busiest thread was busy for {format_share(generator)} of the window"
     if server is None:
         if generator >= GENERATOR_FULL:
@@ -269,6 +274,8 @@ def check_same_host(record: Record) -> Check:
     idle = record.window.host_idle_share
     if idle is None:
         return _na(name, "how busy the machine was is not known")
+    if record.window.window_ns < TELLING_WINDOW_NS:
+        return _na(name, _too_short(record))
     shared = "share CPUs" if server else "may share CPUs"
     why = f"generator and server {shared}, and the machine was idle for {format_share(idle)}"
     status: Status = "pass" if idle >= HOST_IDLE_MIN else "warn"
@@ -346,6 +353,11 @@ def _graded(value: float, warn: float, fail: float) -> tuple[Status, float]:
     if value >= fail:
         return "fail", fail
     return ("warn", warn) if value >= warn else ("pass", warn)
+
+
+def _too_short(record: Record) -> str:
+    window = format_duration(record.window.window_ns)
+    return f"a window of {window} is too short to tell; it takes {TELLING_WINDOW_NS // 10**6} ms"
 
 
 def _times(count: int, what: str) -> str:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import ipaddress
 import json
+import socket
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -153,10 +154,19 @@ def _threads(threads: int | None, connections: int) -> int:
 def _local_addresses(texts: Sequence[str]) -> tuple[str, ...]:
     for text in texts:
         try:
-            ipaddress.ip_address(text)
+            version = ipaddress.ip_address(text).version
         except ValueError as error:
             raise UserError(
                 f"--local-address '{text}' is not an IP address", "write for example 127.0.0.2"
+            ) from error
+        family = socket.AF_INET6 if version == 6 else socket.AF_INET
+        try:
+            with socket.socket(family, socket.SOCK_STREAM) as probe:
+                probe.bind((text, 0))
+        except OSError as error:
+            raise UserError(
+                f"--local-address {text} cannot be used: {error.strerror}",
+                "name an address of this machine",
             ) from error
     return tuple(texts)
 

@@ -1,0 +1,219 @@
+"""Records as an ordinary trial leaves them, for tests to change one thing of.
+
+``good_record`` is what a quiet machine with the CPUs kept apart gives; it must be valid.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from trueload.plan import (
+    Closed,
+    Counts,
+    Duration,
+    ExpectPlan,
+    Generate,
+    Histograms,
+    Phase,
+    RequestPlan,
+    Second,
+    Slots,
+)
+from trueload.record import (
+    SCHEMA,
+    Connections,
+    Distribution,
+    Environment,
+    Generator,
+    Host,
+    Lifetime,
+    Record,
+    RecordPlan,
+    Server,
+    Throughput,
+    Warmup,
+    Window,
+)
+from trueload.stats import Buckets, decode_histogram, encode_histogram, summarise
+from trueload.verdict import judge
+
+URL = "http://127.0.0.1:8080/"
+OK = 10_000
+SLOTS = 10
+WINDOW_NS = 1_000_000_000
+NO_COUNTS = Counts(
+    scheduled=0, unsent=0, issued=0, ok=0, stale=0, cancelled=0, failed={}, statuses={}
+)
+
+
+def distribution(encoded: str | None) -> Distribution:
+    """The figures of a histogram."""
+    return Distribution(**vars(summarise(decode_histogram(encoded))))
+
+
+def histogram(*values_and_counts: tuple[int, int]) -> str:
+    """An encoded histogram of values (ns) and how often each was seen."""
+    ordered = sorted(values_and_counts)
+    encoded = encode_histogram(
+        Buckets(
+            lows=tuple(value for value, _ in ordered),
+            highs=tuple(value for value, _ in ordered),
+            counts=tuple(count for _, count in ordered),
+        )
+    )
+    assert encoded is not None
+    return encoded
+
+
+def good_record(**changes: Any) -> Record:
+    """10,000 answers of 1 ms each on 10 connections in 1 s; ``changes`` replace whole fields."""
+    latency = histogram((1_000_000, OK))
+    environment = Environment(
+        kernel="Linux 6.1", cpu_model="A CPU", cpu_count=2, governor=None, limits={}, versions={}
+    )
+    generator = Generator(
+        driver="epoll",
+        threads=1,
+        cpus=(1,),
+        allowed_cpus=(1,),
+        cpu_s=0.5,
+        cpu_share=0.5,
+        saturation=0.5,
+        peak_rss_bytes=2_000_000,
+        send_lag_p99_ns=None,
+    )
+    fields: dict[str, Any] = {
+        "schema": SCHEMA,
+        "id": "01a1fa73-8e40-79e7-b0d7-dfb4f0bd954d",
+        "started_at": "2026-11-20T19:33:59.488Z",
+        "plan": RecordPlan(
+            url="http://127.0.0.1:8080/", generate=plan(), warmup=None, window=PHASE
+        ),
+        "partial": False,
+        "verdict": "invalid",
+        "checks": (),
+        "counts": counts(),
+        "warmup": Warmup(counts=NO_COUNTS, wall_s=0.0),
+        "throughput": Throughput(ok_per_s=OK, bytes_in_per_s=1_300_000.0, bytes_out_per_s=4e5),
+        "latency_ns": distribution(latency),
+        "service_ns": distribution(latency),
+        "connect_ns": distribution(histogram((50_000, SLOTS))),
+        "first_byte_ns": distribution(latency),
+        "total_ns": Distribution(),
+        "histograms": Histograms(
+            latency=latency,
+            service=latency,
+            connect=histogram((50_000, SLOTS)),
+            first_byte=latency,
+            total=None,
+        ),
+        "connections": connections(),
+        "slots": slots(),
+        "series": (Second(t_s=0, ok=OK, failed=0, latency={100: OK}),),
+        "generator": generator,
+        "server": Server(
+            source="found",
+            cpu_s=0.6,
+            user_s=0.1,
+            system_s=0.5,
+            saturation=0.6,
+            peak_rss_bytes=3_000_000,
+            threads=1,
+            lifetime=Lifetime(user_s=1.0, system_s=2.0),
+            pids=(4242,),
+            allowed_cpus=(0,),
+        ),
+        "hosts": (
+            Host(
+                place="local",
+                generator=generator,
+                environment=environment,
+                clock_offset_ns=None,
+                clock_bound_ns=None,
+            ),
+        ),
+        "environment": environment,
+        "window": Window(
+            window_ns=WINDOW_NS,
+            drain_ns=1_000_000,
+            connect_wall_s=0.01,
+            wall_s=2.1,
+            host_idle_share=0.5,
+        ),
+        "trouble": None,
+    }
+    return judge(Record(**{**fields, **changes}))
+
+
+PHASE = Phase(id="window", load=Closed(), connections=None, stop=Duration(ns=WINDOW_NS), at_ns=None)
+
+
+def plan(**changes: Any) -> Generate:
+    """What the engine was told."""
+    fields: dict[str, Any] = {
+        "addresses": ("127.0.0.1:8080",),
+        "local_addresses": (),
+        "request": RequestPlan(
+            method="GET", path="/", headers=(("Host", "127.0.0.1:8080"),), body_sha256=None
+        ),
+        "expect": ExpectPlan(statuses=None, body_sha256=None),
+        "connections": SLOTS,
+        "pipeline": 1,
+        "close": False,
+        "threads": 1,
+        "cpus": (1,),
+        "timeout_ns": 5 * WINDOW_NS,
+        "connect_timeout_ns": 5 * WINDOW_NS,
+        "connect_rate_per_s": 5_000,
+    }
+    return Generate(**{**fields, **changes})
+
+
+def counts(**changes: Any) -> Counts:
+    """10,000 requests, all of them answered."""
+    fields: dict[str, Any] = {
+        "scheduled": OK,
+        "unsent": 0,
+        "issued": OK,
+        "ok": OK,
+        "stale": 0,
+        "cancelled": 0,
+        "failed": {},
+        "statuses": {"200": OK},
+    }
+    return Counts(**{**fields, **changes})
+
+
+def connections(**changes: Any) -> Connections:
+    """Ten connections that were there all the time."""
+    fields: dict[str, Any] = {
+        "requested": SLOTS,
+        "established": SLOTS,
+        "failed": {},
+        "reconnects": 0,
+        "starved": 0,
+        "jain": 1.0,
+        "least_ok": 1_000,
+        "most_ok": 1_000,
+        "down": 0,
+        "outages": 0,
+        "outage_ns": 0,
+        "family": "ipv4",
+        "address": "127.0.0.1:8080",
+    }
+    return Connections(**{**fields, **changes})
+
+
+def slots(**changes: Any) -> Slots:
+    """The work, spread evenly."""
+    fields: dict[str, Any] = {
+        "asked": SLOTS,
+        "never_answered": 0,
+        "answers_sum": OK,
+        "answers_sum_squares": OK * OK // SLOTS,
+        "answers_min": OK // SLOTS,
+        "answers_max": OK // SLOTS,
+        "long_waits_ns": (),
+        "permitted_ns": SLOTS * WINDOW_NS,
+    }
+    return Slots(**{**fields, **changes})

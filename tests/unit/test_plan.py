@@ -1,0 +1,42 @@
+"""The front's mirror of the protocol: the examples that the engine wrote, read and written back."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from trueload.plan import parse_from_engine, parse_to_engine, to_json
+
+EXAMPLES = Path(__file__).resolve().parents[2] / "schema" / "examples"
+
+
+def lines(name: str) -> list[str]:
+    found = (EXAMPLES / name).read_text(encoding="utf-8").splitlines()
+    assert found, f"{name} has no examples"
+    return found
+
+
+@pytest.mark.parametrize("line", lines("from-engine.jsonl"))
+def test_what_the_engine_says_is_read_and_written_back_unchanged(line: str) -> None:
+    assert to_json(parse_from_engine(line)) == json.loads(line)
+
+
+@pytest.mark.parametrize("line", lines("to-engine.jsonl"))
+def test_what_the_engine_is_told_is_read_and_written_back_unchanged(line: str) -> None:
+    assert to_json(parse_to_engine(line)) == json.loads(line)
+
+
+@pytest.mark.parametrize(
+    ("line", "what"),
+    [
+        ('{"type": "hello", "protocol": 1, "version": "1", "pid": 1, "more": 1}', "more"),
+        ('{"type": "hello", "protocol": 1, "version": "1"}', "pid"),
+        ('{"type": "goodbye"}', "type"),
+        ("hello", "JSON"),
+        ("", "JSON"),
+    ],
+)
+def test_what_is_not_known_is_refused_by_name(line: str, what: str) -> None:
+    with pytest.raises(ValueError, match=what):
+        parse_from_engine(line)

@@ -1,0 +1,172 @@
+"""Statistics: percentiles by counting, their neighbours, medians, intervals and ranks."""
+
+from __future__ import annotations
+
+import math
+import random
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from trueload import stats
+from trueload.stats import Buckets, Interval, Quantile
+
+
+def buckets(values: list[int]) -> Buckets:
+    ordered = sorted(set(values))
+    return Buckets(tuple(ordered), tuple(ordered), tuple(values.count(value) for value in ordered))
+
+
+TEN = buckets(list(range(1, 11)))
+
+
+@pytest.mark.parametrize(
+    ("share", "worse", "expected"),
+    [
+        (0.5, 0, Quantile(5, above=False)),
+        (0.51, 0, Quantile(6, above=False)),
+        (0.99, 0, Quantile(10, above=False)),
+        (1.0, 0, Quantile(10, above=False)),
+        (0.0, 0, Quantile(1, above=False)),
+        (0.5, 10, Quantile(10, above=False)),
+        (0.51, 10, Quantile(10, above=True)),
+        (0.99, 1, Quantile(10, above=True)),
+        (0.9, 1, Quantile(10, above=False)),
+    ],
+)
+def test_a_percentile_counts_those_that_never_ended_as_slower_than_any(
+    share: float, worse: int, expected: Quantile
+) -> None:
+    assert stats.quantile(TEN, share, worse) == expected
+
+
+def test_a_percentile_of_nothing_is_above_nothing() -> None:
+    assert stats.quantile(stats.EMPTY, 0.5) == Quantile(None, above=True)
+
+
+def test_p999_of_a_thousand_is_the_second_largest() -> None:
+    assert stats.quantile(buckets(list(range(1000))), 0.999).value == 998
+
+
+@given(st.lists(st.integers(0, 10**6), min_size=1, max_size=200), st.floats(0.001, 1.0))
+def test_a_percentile_is_the_nearest_rank(values: list[int], share: float) -> None:
+    rank = max(1, math.ceil(share * len(values) * (1 - 1e-12)))
+    assert stats.quantile(buckets(values), share).value == sorted(values)[rank - 1]
+
+
+@settings(deadline=None)
+@given(st.lists(st.integers(1, stats.HIGHEST_NS), min_size=1, max_size=100))
+def test_a_histogram_is_read_as_it_was_written_to_three_digits(values: list[int]) -> None:
+    encoded = stats.encode_histogram(buckets(values))
+    decoded = stats.decode_histogram(encoded)
+    assert decoded.total == len(values)
+    found = stats.summarise(decoded)
+    assert found.min is not None
+    assert found.max is not None
+    assert found.min == pytest.approx(min(values), rel=2e-3, abs=1)
+    assert found.max == pytest.approx(max(values), rel=2e-3, abs=1)
+    assert found.mean == pytest.approx(sum(values) / len(values), rel=2e-3, abs=1)
+
+
+def test_an_empty_histogram_has_no_figures() -> None:
+    assert stats.encode_histogram(stats.EMPTY) is None
+    assert stats.summarise(stats.decode_histogram(None)) == stats.Summary()
+
+
+@pytest.mark.parametrize("junk", ["", "x", "HISTFAAA", "é"])
+def test_junk_is_no_histogram(junk: str) -> None:
+    with pytest.raises(ValueError, match="not an HdrHistogram"):
+        stats.decode_histogram(junk)
+
+
+def test_the_figures_of_a_summary_are_in_order() -> None:
+    chance = random.Random(7)
+    values = [round(chance.lognormvariate(14, 2)) for _ in range(5_000)]
+    found = stats.summarise(stats.decode_histogram(stats.encode_histogram(buckets(values))))
+    order = [found.min, found.p25, found.p50, found.p75, found.p90, found.p95, found.p99]
+    rising = [value for value in (*order, found.p999, found.max) if value is not None]
+    assert len(rising) == 9
+    assert rising == sorted(rising)
+
+
+@given(st.integers(0, 2**50))
+def test_an_index_of_a_sparse_histogram_holds_its_value(value: int) -> None:
+    exponent = 0 if value < 128 else value.bit_length() - 7
+    index = value if value < 128 else 64 * exponent + (value >> exponent)
+    low, high = stats.sparse_bounds(index)
+    assert low <= value <= high
+    assert high - low <= max(0, low // 64)
+
+
+def test_sparse_histograms_are_summed() -> None:
+    merged = stats.merge_sparse([{1: 2, 200: 1}, {1: 3}, {}])
+    assert merged.counts == (5, 1)
+    assert merged.lows[0] == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "share"),
+    [
+        ("p50", 0.5),
+        ("p99", 0.99),
+        ("p99.9", 0.999),
+        ("p999", 0.999),
+        ("p99.99", 0.9999),
+        ("p5", 0.05),
+        ("p100", 1.0),
+        ("p0", None),
+        ("p", None),
+        ("p-1", None),
+        ("q50", None),
+        ("p1.2.3", None),
+        ("p٣", None),
+    ],
+)
+def test_a_percentile_has_a_name(name: str, share: float | None) -> None:
+    found = stats.parse_percentile(name)
+    assert found == (None if share is None else pytest.approx(share))
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [([], None), ([3], 3), ([3, 1], 2), ([3, 1, 2], 2), ([1, math.inf, math.inf, 2], math.inf)],
+)
+def test_the_median_is_the_middle(values: list[float], expected: float | None) -> None:
+    assert stats.median(values) == expected
+
+
+def test_few_values_give_their_range_and_say_so() -> None:
+    assert stats.interval([3.0, 1.0, 2.0]) == Interval(1.0, 3.0, "range")
+    assert stats.interval([]) is None
+
+
+def test_six_values_give_a_bootstrap_interval_that_is_the_same_each_time() -> None:
+    values = [10.0, 11.0, 12.0, 13.0, 14.0, 30.0]
+    found = stats.interval(values)
+    assert found == stats.interval(values)
+    assert found is not None
+    assert found.kind == "95 % interval"
+    assert 10 <= found.low <= 12.5 <= found.high <= 30
+
+
+def test_an_interval_of_equal_values_is_that_value() -> None:
+    assert stats.interval([5.0] * 6) == Interval(5.0, 5.0, "95 % interval")
+
+
+def test_a_bootstrap_interval_covers_the_median_nineteen_times_in_twenty() -> None:
+    chance = random.Random(1)
+    hits = 0
+    for _ in range(40):
+        found = stats.interval([chance.gauss(100, 10) for _ in range(12)])
+        assert found is not None
+        hits += found.low <= 100 <= found.high
+    assert hits >= 34  # 40 x 0.95 = 38; 34 is three standard deviations below
+
+
+def test_a_rank_counts_those_that_lie_wholly_above() -> None:
+    def between(low: float, high: float) -> Interval:
+        return Interval(low, high, "range")
+
+    lying = [between(1, 2), between(3, 4), between(2, 3), between(5, 6), between(0, 10)]
+    assert stats.ranks(lying) == [3, 2, 2, 1, 1]
+    assert stats.ranks([]) == []

@@ -1,0 +1,153 @@
+"""Durations, sizes, rates, counts and CPU lists: each parser and each formatter as a table."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from trueload import units
+
+
+@pytest.mark.parametrize(
+    ("text", "ns"),
+    [
+        ("500ms", 500_000_000),
+        ("10s", 10_000_000_000),
+        ("2m", 120_000_000_000),
+        ("1h", 3_600_000_000_000),
+        ("250us", 250_000),
+        ("250µs", 250_000),
+        ("7ns", 7),
+        ("0.1s", 100_000_000),
+        ("1.5m", 90_000_000_000),
+        (" 3s ", 3_000_000_000),
+        ("0s", 0),
+    ],
+)
+def test_a_duration_is_whole_nanoseconds(text: str, ns: int) -> None:
+    assert units.parse_duration(text) == ns
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ("10", "no unit"),
+        ("10 s", "not a duration"),
+        ("-1s", "not a duration"),
+        ("1e3s", "not a duration"),
+        ("", "not a duration"),
+        ("s", "not a duration"),
+        (".5s", "not a duration"),
+        ("10x", "unit 'x' is not known"),
+        ("10S", "unit 'S' is not known"),
+        ("inf", "not a duration"),
+        ("٣s", "not a duration"),
+        ("9999999h", "too long"),
+        ("1s\n2s", "not a duration"),
+    ],
+)
+def test_what_is_no_duration_is_refused_with_the_reason(text: str, complaint: str) -> None:
+    with pytest.raises(ValueError, match=complaint):
+        units.parse_duration(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "size"),
+    [("64", 64), ("10KiB", 10_240), ("1MiB", 2**20), ("1MB", 10**6), ("1.5kib", 1536), ("0", 0)],
+)
+def test_a_size_is_whole_bytes(text: str, size: int) -> None:
+    assert units.parse_size(text) == size
+
+
+@pytest.mark.parametrize("text", ["", "x", "-1", "1.5", "10 KiB", "1TiB", "0.3KiB", "1" * 40])
+def test_what_is_no_size_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="'"):
+        units.parse_size(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "per_s"),
+    [("5000/s", 5000), ("50k/s", 50_000), ("20k", 20_000), ("300/m", 5), ("1.5M/s", 1_500_000)],
+)
+def test_a_rate_is_per_second(text: str, per_s: float) -> None:
+    assert units.parse_rate(text) == per_s
+
+
+@pytest.mark.parametrize("text", ["", "/s", "5/", "5/d", "x/s", "5//s", "5q/s", "-5/s"])
+def test_what_is_no_rate_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="rate"):
+        units.parse_rate(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "count"), [("1", 1), ("20k", 20_000), ("1M", 10**6), ("1.5k", 1500)]
+)
+def test_a_count_is_a_whole_number(text: str, count: int) -> None:
+    assert units.parse_count(text) == count
+
+
+@pytest.mark.parametrize("text", ["", "1.5", "-3", "k", "1e6", "9999999G"])
+def test_what_is_no_count_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="'"):
+        units.parse_count(text)
+
+
+@pytest.mark.parametrize(("text", "share"), [("1%", 0.01), ("0.1%", 0.001), ("0.5", 0.5)])
+def test_a_share_is_a_fraction(text: str, share: float) -> None:
+    assert units.parse_share(text) == pytest.approx(share)
+
+
+@pytest.mark.parametrize(
+    ("text", "cpus"),
+    [("1", (1,)), ("0-1,3", (0, 1, 3)), ("3,1,2", (1, 2, 3)), ("2-2", (2,)), ("0, 1", (0, 1))],
+)
+def test_a_list_of_cpus_is_rising_numbers(text: str, cpus: tuple[int, ...]) -> None:
+    assert units.parse_cpu_list(text) == cpus
+
+
+@pytest.mark.parametrize("text", ["", "x", "1-", "-1", "3-1", "1,,2", "99999", "1;2"])
+def test_what_is_no_list_of_cpus_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="'"):
+        units.parse_cpu_list(text)
+
+
+@given(st.sets(st.integers(0, 200), min_size=1))
+def test_a_list_of_cpus_is_read_as_it_was_written(cpus: set[int]) -> None:
+    assert units.parse_cpu_list(units.format_cpu_list(cpus)) == tuple(sorted(cpus))
+
+
+@given(st.integers(0, units.DURATION_NS_MAX))
+def test_a_span_is_read_as_it_was_written(ns: int) -> None:
+    assert units.parse_duration(units.format_span(ns)) == ns
+
+
+@pytest.mark.parametrize(
+    ("ns", "text"),
+    [
+        (0, "0 s"),
+        (7, "7 ns"),
+        (1_500, "1.50 us"),
+        (420_000, "420 us"),
+        (12_345_678, "12.3 ms"),
+        (1_500_000_000, "1.50 s"),
+        (3_600_000_000_000, "3,600 s"),
+    ],
+)
+def test_a_duration_is_shown_with_three_digits_and_its_unit(ns: int, text: str) -> None:
+    assert units.format_duration(ns) == text
+
+
+@pytest.mark.parametrize(
+    ("size", "text"),
+    [(0, "0 B"), (13, "13 B"), (1536, "1.50 KiB"), (4.2 * 2**20, "4.20 MiB"), (2**40, "1,024 GiB")],
+)
+def test_a_size_is_shown_in_binary_units(size: float, text: str) -> None:
+    assert units.format_size(size) == text
+
+
+@pytest.mark.parametrize(
+    ("share", "text"),
+    [(0, "0 %"), (0.00012, "0.012 %"), (0.992, "99.2 %"), (1, "100 %"), (0.05, "5 %")],
+)
+def test_a_small_share_is_never_shown_as_nothing(share: float, text: str) -> None:
+    assert units.format_share(share) == text

@@ -1,0 +1,366 @@
+"""The verdict: one table of cases per check, and what follows from the checks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from samples import (
+    NO_COUNTS,
+    OK,
+    SLOTS,
+    WINDOW_NS,
+    connections,
+    counts,
+    distribution,
+    good_record,
+    histogram,
+    plan,
+    slots,
+)
+from trueload.record import (
+    Check,
+    Distribution,
+    Generator,
+    Record,
+    RecordPlan,
+    Server,
+    Status,
+    Trouble,
+    Warmup,
+    Window,
+)
+from trueload.verdict import CHECKS, EXPLANATIONS, decide, is_loopback, worst_checks
+
+GOOD = good_record()
+
+
+def found(record: Record, name: str) -> Check:
+    return next(check for check in record.checks if check.name == name)
+
+
+def generator(**changes: Any) -> Generator:
+    return GOOD.generator.model_copy(update=changes)
+
+
+def server(**changes: Any) -> Server:
+    assert GOOD.server is not None
+    return GOOD.server.model_copy(update=changes)
+
+
+def window(**changes: Any) -> Window:
+    return GOOD.window.model_copy(update=changes)
+
+
+def record_plan(**changes: Any) -> RecordPlan:
+    return GOOD.plan.model_copy(update={"generate": plan(**changes)})
+
+
+def failed(**classes: int) -> dict[str, Any]:
+    lost = sum(classes.values())
+    named = {name.replace("_", "."): count for name, count in classes.items()}
+    return {"counts": counts(ok=OK - lost, failed=named)}
+
+
+def test_an_ordinary_run_with_the_cpus_kept_apart_is_valid() -> None:
+    assert GOOD.verdict == "valid"
+    assert [check.status for check in GOOD.checks] == ["pass"] * len(CHECKS)
+
+
+def test_every_check_is_explained_and_named_once() -> None:
+    names = [check.name for check in GOOD.checks]
+    assert sorted(names) == sorted(set(names)) == sorted(EXPLANATIONS)
+
+
+Case = tuple[str, dict[str, Any], Status, str]
+
+CASES: dict[str, list[Case]] = {
+    "unsolicited": [
+        ("none", {}, "pass", "settled"),
+        ("one in the window", failed(unsolicited=1), "fail", "1 request met"),
+        (
+            "one in the warm-up",
+            {"warmup": Warmup(counts=NO_COUNTS.model_copy(update={"failed": {"unsolicited": 2}}),
+                              wall_s=1.0)},
+            "fail",
+            "2 requests met",
+        ),
+    ],
+    "errors": [
+        ("none", {}, "pass", "0 of 10,000"),
+        ("under one in a thousand", failed(reset=9), "pass", "9 of 10,000"),
+        ("one in a thousand", failed(reset=10), "warn", "mostly reset"),
+        ("under one in a hundred", failed(reset=99), "warn", "99 of 10,000"),
+        ("one in a hundred", failed(reset=40, timeout_total=60), "fail", "mostly timeout.total"),
+        ("all", failed(connect_refused=OK), "fail", "10,000 of 10,000"),
+        ("nothing was issued", {"counts": NO_COUNTS}, "fail", "nothing was measured"),
+    ],
+    "littles-law": [
+        ("as many as permitted", {}, "pass", "10.0 requests in service on average, 10.0 permitted"),
+        ("9 % above", {"slots": slots(permitted_ns=SLOTS * WINDOW_NS * 100 // 109)}, "pass", ""),
+        ("15 % above", {"slots": slots(permitted_ns=SLOTS * WINDOW_NS * 100 // 115)}, "warn",
+         "sooner than they can"),
+        ("30 % above", {"slots": slots(permitted_ns=SLOTS * WINDOW_NS * 100 // 130)}, "fail",
+         "sooner than they can"),
+        ("12 % below", {"slots": slots(permitted_ns=SLOTS * WINDOW_NS * 100 // 88)}, "warn",
+         "stood empty"),
+        ("60 % below only warns", {"slots": slots(permitted_ns=SLOTS * WINDOW_NS * 100 // 40)},
+         "warn", "stood empty"),
+        (
+            "slow answers that end in the drain are no surplus",
+            {
+                "service_ns": distribution(histogram((300_000_000, 40))),
+                "window": window(drain_ns=200_000_000),
+            },
+            "pass",
+            "12.0 requests",
+        ),
+        (
+            "a stuck connection's long drain does not excuse a surplus",
+            {
+                "slots": slots(permitted_ns=SLOTS * WINDOW_NS * 100 // 130),
+                "window": window(drain_ns=5_000_000_000),
+            },
+            "fail",
+            "sooner than they can",
+        ),
+        ("a window of two services", {"service_ns": distribution(histogram((600_000_000, 10)))},
+         "n/a", "shorter than two service times"),
+        ("a window too short to tell", {"window": window(window_ns=20_000_000)}, "n/a", "20.0 ms"),
+        ("nothing answered", {"service_ns": Distribution()}, "n/a", "no service times"),
+        ("no measurement", {"slots": None}, "n/a", "no service times"),
+        ("no slot was permitted", {"slots": slots(permitted_ns=0)}, "n/a", "service times"),
+    ],
+    "generator-limit": [
+        ("neither is full", {}, "pass", "50 %"),
+        ("the server is full", {"server": server(saturation=0.99)}, "pass", "99 %"),
+        ("the generator is full", {"generator": generator(saturation=0.95)}, "fail",
+         "the generator was the limit"),
+        (
+            "the generator is full, the server nearly",
+            {"generator": generator(saturation=0.95), "server": server(saturation=0.899)},
+            "fail",
+            "the generator was the limit",
+        ),
+        (
+            "both are full",
+            {"generator": generator(saturation=0.97), "server": server(saturation=0.90)},
+            "warn",
+            "co-limited, a lower bound",
+        ),
+        (
+            "both are nearly full",
+            {"generator": generator(saturation=0.90), "server": server(saturation=0.95)},
+            "warn",
+            "co-limited",
+        ),
+        ("the server cannot be seen", {"server": None}, "n/a", "cannot be seen"),
+        (
+            "the server cannot be seen and the generator is full",
+            {"server": None, "generator": generator(saturation=0.96)},
+            "warn",
+            "cannot be seen",
+        ),
+        ("the kernel keeps no statistics", {"generator": generator(saturation=None)}, "n/a",
+         "not known"),
+        (
+            "a window too short to tell",
+            {"generator": generator(saturation=0.99), "window": window(window_ns=5_000_000)},
+            "n/a",
+            "too short",
+        ),
+        ("no file descriptor was left", failed(local_fds=3), "fail", "file descriptors"),
+        (
+            "no local port was left at the start",
+            {"connections": connections(failed={"local.ports": 2})},
+            "fail",
+            "local ports",
+        ),
+    ],
+    "starvation": [
+        ("nobody waited", {}, "pass", "no slot waited 1.00 s"),
+        ("a wait under a second", {"slots": slots(long_waits_ns=(999_999_999,))}, "pass", ""),
+        (
+            "a wait under a hundred medians",
+            {
+                "latency_ns": distribution(histogram((20_000_000, OK))),
+                "slots": slots(long_waits_ns=(1_900_000_000,)),
+            },
+            "pass",
+            "2.0",
+        ),
+        (
+            "one slot of a thousand",
+            {"slots": slots(asked=1_000, long_waits_ns=(1_500_000_000,))},
+            "warn",
+            "1 of 1,000 slots waited up to 1.50 s",
+        ),
+        (
+            "one slot in a hundred",
+            {"slots": slots(asked=100, long_waits_ns=(28_000_000_000,))},
+            "fail",
+            "28.0 s",
+        ),
+        ("one that never was answered", {"slots": slots(asked=1_000, never_answered=1)}, "fail",
+         "got no answer"),
+        ("no slot asked", {"slots": slots(asked=0)}, "n/a", "no slot asked"),
+        ("no measurement", {"slots": None}, "n/a", "no slot asked"),
+    ],
+    "fairness": [
+        ("all alike", {}, "pass", "1,000 to 1,000"),
+        (
+            "as far apart as chance takes them",
+            {"slots": slots(answers_sum=200, answers_sum_squares=4_200)},
+            "pass",
+            "fairness 1.00",
+        ),
+        (
+            "a quarter of the mean apart",
+            {"slots": slots(answers_sum_squares=11_500_000)},
+            "warn",
+            "fairness 0.8",
+        ),
+        ("half of the slots got nothing", {"slots": slots(answers_sum_squares=2 * 10**7 + 10**5)},
+         "fail", "fairness 0.5"),
+        ("one got all", {"slots": slots(answers_sum_squares=10**8)}, "fail", "fairness 0.10"),
+        ("too few replies", {"slots": slots(answers_sum=199)}, "n/a", "19.9 replies"),
+        ("one slot", {"slots": slots(asked=1)}, "n/a", "nobody to share with"),
+        ("no slot asked", {"slots": slots(asked=0)}, "n/a", "no slot asked"),
+        ("no measurement", {"slots": None}, "n/a", "no slot asked"),
+    ],
+    "connections": [
+        ("all there", {}, "pass", "all 10"),
+        ("one in a thousand is missing", {"connections": connections(requested=1000,
+         established=999)}, "warn", "1 of 1000 were never established"),
+        ("one in a hundred is missing", {"connections": connections(requested=100,
+         established=99)}, "fail", "never established"),
+        ("one in a thousand was down", {"connections": connections(requested=1000,
+         established=1000, down=1)}, "warn", "down for more than 1 s"),
+        ("the server was away", {"connections": connections(outages=10, outage_ns=2_500_000_000)},
+         "fail", "away for 2.50 s"),
+        ("one in a thousand was refused", {"connections": connections(requested=1000,
+         established=1000, outages=1)}, "pass", ""),
+        ("none was there", {"connections": connections(established=0)}, "fail", "10 of 10"),
+        ("the engine died", {"connections": connections(down=None, outages=None)}, "n/a",
+         "before it could say"),
+        ("none was asked for", {"connections": connections(requested=0)}, "n/a", "asked for"),
+    ],
+    "censored": [
+        ("none", {}, "pass", "0 open"),
+        ("under one in a thousand", {"counts": counts(ok=OK - 9, cancelled=9)}, "pass", "9 open"),
+        ("one in a thousand", {"counts": counts(ok=OK - 10, cancelled=10)}, "warn", "10 open"),
+        ("one in a hundred", {"counts": counts(ok=OK - 100, issued=OK - 50, cancelled=50,
+         unsent=50)}, "fail", "50 never sent"),
+        ("nothing scheduled", {"counts": NO_COUNTS}, "n/a", "no request was scheduled"),
+    ],
+    "same-host": [
+        ("kept apart", {}, "pass", "generator on CPU 1, server on 0"),
+        ("kept apart on a machine that is full", {"window": window(host_idle_share=0.0)}, "pass",
+         "kept apart"),
+        ("together with time to spare", {"server": server(allowed_cpus=(0, 1))}, "pass", "50 %"),
+        (
+            "together on a machine that is full",
+            {"server": server(allowed_cpus=(0, 1)), "window": window(host_idle_share=0.099)},
+            "warn",
+            "share CPUs",
+        ),
+        ("a server that cannot be seen", {"server": None, "window": window(host_idle_share=0.05)},
+         "warn", "may share CPUs"),
+        ("an IPv6 loopback", {"plan": record_plan(addresses=("[::1]:80",))}, "pass", "apart"),
+        ("another host", {"plan": record_plan(addresses=("192.0.2.1:80",))}, "n/a", "loopback"),
+        ("one address elsewhere", {"plan": record_plan(addresses=("127.0.0.1:1", "192.0.2.1:1"))},
+         "n/a", "loopback"),
+        ("no address", {"plan": record_plan(addresses=())}, "n/a", "no address"),
+        ("no samples", {"server": None, "window": window(host_idle_share=None)}, "n/a",
+         "not known"),
+        (
+            "a window too short to tell",
+            {"server": None, "window": window(host_idle_share=0.0, window_ns=5_000_000)},
+            "n/a",
+            "too short",
+        ),
+    ],
+    "audit": [
+        ("all adds up", {}, "pass", "add up"),
+        ("one is lost", {"counts": counts(issued=OK + 1, scheduled=OK + 1)}, "fail",
+         "10001 requests were issued, but 10000 are accounted for"),
+        ("one more scheduled than sent", {"counts": counts(scheduled=OK + 1)}, "fail",
+         "scheduled"),
+        ("an ok without a time", {"counts": counts(ok=OK + 1, issued=OK + 1, scheduled=OK + 1)},
+         "fail", "10000 were timed"),
+        ("an ok without an answer", {"counts": counts(statuses={"200": OK - 1})}, "fail",
+         "fewer complete answers"),
+        ("a percentile out of order", {"latency_ns": GOOD.latency_ns.model_copy(update={"p99": 1})},
+         "fail", "latency_ns are out of order"),
+        ("a mean above the largest", {"service_ns": GOOD.service_ns.model_copy(
+         update={"mean": 2e9})}, "fail", "service_ns are out of order"),
+        ("what the warm-up lost, the window has", {
+            "warmup": Warmup(counts=counts(issued=OK + 1, scheduled=OK + 1), wall_s=1.0),
+            "counts": counts(issued=OK - 1, scheduled=OK - 1)}, "pass", "add up"),
+        ("the engine died", {"trouble": Trouble(kind="died", what="signal 9")}, "fail", "signal 9"),
+    ],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("check", "changes", "status", "why"),
+    [
+        pytest.param(check, changes, status, why, id=f"{check}: {sentence}")
+        for check, cases in CASES.items()
+        for sentence, changes, status, why in cases
+    ],
+)
+def test_a_check_says(check: str, changes: dict[str, Any], status: Status, why: str) -> None:
+    record = good_record(**changes)
+    result = found(record, check)
+    assert result.status == status, result
+    assert why in result.why, result
+    assert "\n" not in result.why
+    assert (result.value is None) <= (result.limit is None)
+    assert record.verdict == decide(record.checks)
+
+
+def test_every_check_has_cases_that_pass_and_that_do_not() -> None:
+    assert {check.name for check in GOOD.checks} == set(CASES)
+    for name, cases in CASES.items():
+        statuses = {status for _, _, status, _ in cases}
+        assert "pass" in statuses, name
+        assert statuses & {"warn", "fail"}, name
+
+
+@pytest.mark.parametrize(
+    ("statuses", "verdict"),
+    [
+        ((), "valid"),
+        (("pass", "n/a"), "valid"),
+        (("pass", "warn", "n/a"), "suspect"),
+        (("warn", "fail", "pass"), "invalid"),
+    ],
+)
+def test_the_verdict_follows_from_the_worst_check(
+    statuses: tuple[Status, ...], verdict: str
+) -> None:
+    checks = [Check(name="x", status=s, value=None, limit=None, why="") for s in statuses]
+    assert decide(checks) == verdict
+
+
+def test_of_several_trials_each_check_counts_as_it_came_out_worst() -> None:
+    worse = good_record(**failed(reset=50))
+    worst = {check.name: check.status for check in worst_checks([GOOD, worse, GOOD])}
+    assert worst["errors"] == "warn"
+    assert worst["audit"] == "fail"  # 10,000 latencies for 9,950 that ended well
+    assert worst["fairness"] == "pass"
+
+
+@pytest.mark.parametrize(
+    ("address", "loopback"),
+    [
+        ("127.0.0.1:80", True),
+        ("127.8.9.1:80", True),
+        ("[::1]:80", True),
+        ("10.0.0.1:80", False),
+        ("[fe80::1%2]:80", False),
+    ],
+)
+def test_loopback_is_told_by_the_address(address: str, loopback: bool) -> None:
+    assert is_loopback(address) is loopback
