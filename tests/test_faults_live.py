@@ -1,0 +1,390 @@
+"""Faults that need a real kernel: ports where nobody listens, limits, signals, servers that die.
+
+Everything goes through the command line, as a user meets it. What only the table of faults can say
+is in `test_faults_cli.py`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+from faults.cases import Script, Step
+from faults.engine_lines import Engine
+from faults.laws import Seen, assert_laws, of_record
+from faults.peer import Peer
+from harness import ROOT, Finished, Trueload
+
+pytestmark = pytest.mark.engine
+
+OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
+ANSWERS: Script = (Step("read"), Step("send", data=OK), Step("again"))
+FIFTY = ("--requests", "50", "--timeout", "200ms", "--json", "-", "--no-save")
+IN_NAMESPACE = ROOT / "tests" / "faults" / "in_namespace.py"
+WAIT_S = 20.0
+
+
+def seen_in(finished: Finished, wall_s: float = 0.0) -> tuple[Seen, Any]:
+    """What a command left: counts and the whole record."""
+    assert "Traceback" not in finished.err, finished.err
+    record = json.loads(finished.out)
+    return of_record(record, finished.code, wall_s), record
+
+
+def timed_run(trueload: Trueload, *words: str) -> tuple[Seen, Any]:
+    """Runs the command and asserts the laws that need no counting server."""
+    began_s = time.monotonic()
+    finished = trueload.run(*words)
+    seen, record = seen_in(finished, time.monotonic() - began_s)
+    assert_laws(seen, wall_s_most=5.0, requests_at_peer=None)
+    return seen, record
+
+
+def run_with(trueload: Trueload, prefix: Sequence[str], *words: str) -> Finished:
+    """Runs the command behind another one: `prlimit`, `unshare`."""
+    command = [*prefix, sys.executable, "-m", "trueload", *words]
+    ran = subprocess.run(
+        command, env=trueload.env(), cwd=ROOT, capture_output=True, text=True, timeout=60
+    )
+    return Finished(ran.returncode, ran.stdout, ran.stderr)
+
+
+def failing(record: Any) -> set[str]:
+    """Names of the checks that fail."""
+    return {check["name"] for check in record["checks"] if check["status"] == "fail"}
+
+
+def wait_until(what: str, holds: Any) -> None:
+    """Waits for an event that nothing announces, for a bounded time."""
+    deadline_s = time.monotonic() + WAIT_S
+    while not holds():
+        assert time.monotonic() < deadline_s, f"never: {what}"
+        time.sleep(0.005)
+
+
+def child_engine(process: subprocess.Popen[str]) -> int:
+    """The pid of the engine that a running command has started."""
+    found: list[int] = []
+
+    def look() -> bool:
+        children = psutil.Process(process.pid).children(recursive=True)
+        found[:] = [child.pid for child in children if "trueload-engine" in child.name()]
+        return bool(found)
+
+    wait_until("the command starts its engine", look)
+    return found[0]
+
+
+def finish(process: subprocess.Popen[str]) -> Finished:
+    """The end of a command that is running."""
+    out, err = process.communicate(timeout=WAIT_S)
+    return Finished(process.returncode, out, err)
+
+
+def needs_namespace() -> None:
+    """Skips, with the reason, where network namespaces cannot be had."""
+    if shutil.which("unshare") is None or shutil.which("ip") is None:
+        pytest.skip("needs unshare and ip")
+    tried = subprocess.run(["unshare", "--net", "true"], capture_output=True, check=False)
+    if tried.returncode != 0:
+        pytest.skip("making a network namespace is not permitted here")
+
+
+# --- connect
+
+
+def test_a_port_where_nobody_listens_ends_in_3_and_names_it(
+    trueload: Trueload, free_port: int
+) -> None:
+    seen, record = timed_run(trueload, "http", f"http://127.0.0.1:{free_port}/", *FIFTY)
+    assert (seen.exit_code, dict(seen.failed)) == (3, {"connect.refused": 50})
+    assert record["connections"]["established"] == 0
+
+
+def test_a_name_that_does_not_resolve_ends_in_3_as_dns(trueload: Trueload) -> None:
+    seen, _ = timed_run(trueload, "http", "http://nothing.invalid:8080/", *FIFTY)
+    assert (seen.exit_code, dict(seen.failed)) == (3, {"dns": 50})
+
+
+@contextmanager
+def full_backlog() -> Iterator[int]:
+    """A port whose queue is full and is never accepted from: the kernel drops further SYNs."""
+    with ExitStack() as stack:
+        listening = stack.enter_context(socket.socket())
+        listening.bind(("127.0.0.1", 0))
+        listening.listen(0)
+        port: int = listening.getsockname()[1]
+        for _ in range(4):
+            filler = stack.enter_context(socket.socket())
+            filler.setblocking(False)
+            filler.connect_ex(("127.0.0.1", port))
+        # A further attempt that is still pending shows that the queue is full.
+        with socket.socket() as probe:
+            probe.settimeout(0.1)
+            with pytest.raises(TimeoutError):
+                probe.connect(("127.0.0.1", port))
+        yield port
+
+
+def test_a_full_backlog_ends_in_3_as_a_connect_timeout(trueload: Trueload) -> None:
+    with full_backlog() as port:
+        seen, _ = timed_run(trueload, "http", f"http://127.0.0.1:{port}/", *FIFTY)
+    assert (seen.exit_code, set(seen.failed)) == (3, {"connect.timeout"})
+
+
+@pytest.mark.parametrize("kind", ["unreachable", "prohibit"])
+def test_an_address_without_a_route_ends_in_3_as_unreachable(trueload: Trueload, kind: str) -> None:
+    needs_namespace()
+    set_up = f'ip link set lo up && ip route add {kind} 192.0.2.0/24 && exec "$@"'
+    prefix = ["unshare", "--net", "sh", "-c", set_up, "sh"]
+    finished = run_with(trueload, prefix, "http", "http://192.0.2.1:8080/", *FIFTY)
+    seen, _ = seen_in(finished)
+    assert (seen.exit_code, dict(seen.failed)) == (3, {"connect.unreachable": 50})
+
+
+def test_few_local_ports_make_a_run_invalid_and_the_generator_limited(trueload: Trueload) -> None:
+    needs_namespace()
+    words = ["http", "{url}", "--connections", "10", "--warmup", "0s", *FIFTY]
+    inner = [sys.executable, "-m", "trueload", *words]
+    ran = subprocess.run(
+        ["unshare", "--net", sys.executable, str(IN_NAMESPACE), *inner],
+        env=trueload.env(),
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    seen, record = seen_in(Finished(ran.returncode, ran.stdout, ran.stderr))
+    assert seen.exit_code == 4
+    assert set(seen.failed) == {"local.ports"}
+    assert "generator-limit" in failing(record)
+    assert record["connections"]["established"] == 4
+
+
+def test_few_file_descriptors_make_a_run_invalid_and_the_generator_limited(
+    trueload: Trueload,
+) -> None:
+    with Peer((ANSWERS,)) as peer:
+        prefix = ["prlimit", "--nofile=40:40"]
+        seen, record = seen_in(run_with(trueload, prefix, "http", peer.url, *FIFTY))
+        peer.settle()
+    assert seen.exit_code == 4
+    assert set(seen.failed) == {"local.fds"}
+    assert seen.ok > 0
+    assert "generator-limit" in failing(record)
+    assert_laws(seen, wall_s_most=5.0, requests_at_peer=peer.requests)
+
+
+def test_a_server_that_accepts_late_costs_no_request(trueload: Trueload) -> None:
+    with socket.socket() as listening:
+        listening.bind(("127.0.0.1", 0))
+        listening.listen(64)
+        port = listening.getsockname()[1]
+        # The kernel completes the connections; nobody takes them until the peer comes.
+        late = threading.Timer(0.1, lambda: None)
+        late.start()
+        url = f"http://127.0.0.1:{port}/"
+        process = trueload.start("http", url, "-c", "4", "--timeout", "5s", *FIFTY[:2], *FIFTY[4:])
+        late.join()
+        stop = threading.Event()
+        acceptor = threading.Thread(target=_accept_and_answer, args=(listening, stop))
+        acceptor.start()
+        finished = finish(process)
+        stop.set()
+        acceptor.join(WAIT_S)
+    seen, record = seen_in(finished)
+    assert (seen.exit_code, seen.ok) == (0, 50)
+    assert record["connect_ns"]["max"] < 5_000_000_000
+
+
+def _accept_and_answer(listening: socket.socket, stop: threading.Event) -> None:
+    listening.settimeout(0.05)
+    threads = []
+    while not stop.is_set():
+        try:
+            sock, _ = listening.accept()
+        except TimeoutError:
+            continue
+        threads.append(threading.Thread(target=_answer, args=(sock,)))
+        threads[-1].start()
+    for thread in threads:
+        thread.join(WAIT_S)
+
+
+def _answer(sock: socket.socket) -> None:
+    with sock:
+        sock.settimeout(WAIT_S)
+        while sock.recv(65536):
+            sock.sendall(OK)
+
+
+@pytest.mark.parametrize(("host", "family"), [("127.0.0.1", "ipv4"), ("::1", "ipv6")])
+def test_the_family_that_answers_is_recorded(trueload: Trueload, host: str, family: str) -> None:
+    with Peer((ANSWERS,), host=host) as peer:
+        seen, record = timed_run(trueload, "http", peer.url, *FIFTY)
+    assert (seen.exit_code, record["connections"]["family"]) == (0, family)
+
+
+@pytest.mark.parametrize(("host", "family"), [("127.0.0.1", "ipv4"), ("::1", "ipv6")])
+def test_of_two_families_of_one_name_the_one_that_listens_is_used(
+    trueload: Trueload, host: str, family: str
+) -> None:
+    known = {info[4][0] for info in socket.getaddrinfo("localhost", 80)}
+    if known < {"127.0.0.1", "::1"}:
+        pytest.skip(f"localhost is only {', '.join(map(str, known))} on this machine")
+    with Peer((ANSWERS,), host=host) as peer:
+        url = f"http://localhost:{peer.port}/"
+        seen, record = timed_run(trueload, "http", url, *FIFTY)
+    assert (seen.exit_code, record["connections"]["family"]) == (0, family)
+    assert record["connections"]["reconnects"] == 0
+
+
+# --- servers that stop
+
+
+def test_a_server_that_is_restarted_in_mid_run_makes_it_invalid_with_the_outage(
+    trueload: Trueload,
+) -> None:
+    with Peer((ANSWERS,)) as first:
+        words = ["http", first.url, "-c", "4", "-d", "2s", "--warmup", "0s", "--timeout", "500ms"]
+        process = trueload.start(*words, "--json", "-", "--no-save")
+        wait_until("the first server is under load", lambda: first.requests > 100)
+        port = first.port
+    # How long the server is away; the slots find nobody listening meanwhile.
+    threading.Event().wait(0.3)
+    with Peer((ANSWERS,), port=port) as second:
+        finished = finish(process)
+        assert second.requests > 100
+    seen, record = seen_in(finished)
+    assert seen.exit_code == 4
+    assert seen.failed["connect.refused"] > 0
+    assert seen.reconnects >= 4
+    assert record["connections"]["outages"] == 4
+    assert 200_000_000 < record["connections"]["outage_ns"] < 2_000_000_000
+
+
+def test_a_server_that_dies_in_mid_run_is_reported_in_time(trueload: Trueload) -> None:
+    began_s = time.monotonic()
+    with Peer((ANSWERS,)) as peer:
+        words = ["http", peer.url, "-c", "4", "-d", "1s", "--warmup", "0s", "--timeout", "500ms"]
+        process = trueload.start(*words, "--json", "-", "--no-save")
+        wait_until("the server is under load", lambda: peer.requests > 100)
+    finished = finish(process)
+    seen, _ = seen_in(finished, time.monotonic() - began_s)
+    assert seen.exit_code == 4
+    assert seen.failed["connect.refused"] > 0
+    # Law 3: connect, duration, timeout and 2 s.
+    assert_laws(seen, wall_s_most=0.5 + 1 + 0.5 + 2, requests_at_peer=None)
+
+
+def test_a_server_that_is_stopped_by_a_signal_times_out_each_request_once(
+    trueload: Trueload, engine_path: Path
+) -> None:
+    with Engine(engine_path) as server:
+        server.wait_for("hello")
+        server.send({"type": "serve", "protocol": 1, "listen": "127.0.0.1:0"} | ONE_THREAD)
+        address = server.wait_for("ready")["listen"]
+        os.kill(server.process.pid, signal.SIGSTOP)
+        words = ["http", f"http://{address}/", "-c", "10", "--requests", "10"]
+        seen, _ = timed_run(trueload, *words, "--timeout", "200ms", "--json", "-", "--no-save")
+        server.process.kill()
+    assert (seen.exit_code, dict(seen.failed)) == (4, {"timeout.first_byte": 10})
+
+
+ONE_THREAD: dict[str, object] = {"threads": 1, "cpus": []}
+
+
+# --- the engine's own surroundings
+
+
+def test_sigterm_to_the_engine_ends_it_within_a_second_and_the_record_is_partial(
+    trueload: Trueload,
+) -> None:
+    with Peer((ANSWERS,)) as peer:
+        words = ["http", peer.url, "-c", "4", "-d", "30s", "--warmup", "0s"]
+        process = trueload.start(*words, "--json", "-", "--no-save")
+        engine = child_engine(process)
+        wait_until("the server is under load", lambda: peer.requests > 100)
+        os.kill(engine, signal.SIGTERM)
+        began_s = time.monotonic()
+        wait_until("the engine ends", lambda: not _lives(engine))
+        took_s = time.monotonic() - began_s
+        seen, record = seen_in(finish(process))
+        peer.settle()
+    assert took_s < 1.0, f"{took_s} s"
+    assert (seen.exit_code, record["partial"], record["verdict"]) == (4, True, "invalid")
+    assert seen.ok > 0
+    assert_laws(seen, wall_s_most=5.0, requests_at_peer=peer.requests)
+
+
+def test_an_engine_that_is_killed_leaves_a_partial_record_of_its_last_ticks(
+    trueload: Trueload,
+) -> None:
+    with Peer((ANSWERS,)) as peer:
+        words = ["http", peer.url, "-c", "4", "-d", "30s", "--warmup", "0s"]
+        process = trueload.start(*words, "--json", "-", "--no-save")
+        engine = child_engine(process)
+        wait_until("the server is under load", lambda: peer.requests > 100)
+        threading.Event().wait(0.6)
+        os.kill(engine, signal.SIGKILL)
+        finished = finish(process)
+    record = json.loads(finished.out)
+    assert (finished.code, record["partial"], record["verdict"]) == (4, True, "invalid")
+    assert record["counts"]["ok"] > 0
+
+
+def test_an_engine_out_of_memory_ends_cleanly_and_the_record_is_partial(
+    trueload: Trueload, engine_path: Path, tmp_path: Path
+) -> None:
+    limited = tmp_path / "trueload-engine"
+    limited.write_text(f'#!/bin/sh\nexec prlimit --as=12000000 {engine_path} "$@"\n')
+    limited.chmod(0o755)
+    with Peer((ANSWERS,)) as peer:
+        words = ["http", peer.url, "-c", "1000", "--pipeline", "64", "-d", "1s"]
+        finished = trueload.run(
+            *words, "--json", "-", "--no-save", env={"TRUELOAD_ENGINE": str(limited)}
+        )
+    record = json.loads(finished.out)
+    assert "Traceback" not in finished.err, finished.err
+    assert finished.code in (3, 4)
+    assert (record["partial"], record["verdict"]) == (True, "invalid")
+
+
+def test_interrupting_the_command_leaves_no_engine_behind(trueload: Trueload) -> None:
+    with Peer((ANSWERS,)) as peer:
+        process = trueload.start("http", peer.url, "-c", "4", "-d", "30s", "--no-save")
+        engine = child_engine(process)
+        wait_until("the server is under load", lambda: peer.requests > 100)
+        process.send_signal(signal.SIGINT)
+        assert finish(process).code == 130
+        wait_until("the engine ends", lambda: not _lives(engine))
+
+
+def test_killing_the_command_leaves_no_engine_behind(trueload: Trueload) -> None:
+    with Peer((ANSWERS,)) as peer:
+        process = trueload.start("http", peer.url, "-c", "4", "-d", "30s", "--no-save")
+        engine = child_engine(process)
+        wait_until("the server is under load", lambda: peer.requests > 100)
+        process.kill()
+        process.wait()
+        wait_until("the engine ends", lambda: not _lives(engine))
+
+
+def _lives(pid: int) -> bool:
+    try:
+        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
