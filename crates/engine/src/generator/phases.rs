@@ -155,6 +155,9 @@ impl Generator {
             Stage::Draining if phase.open == 0 => self.finish_phase(index),
             Stage::Draining if now_ns >= phase.stopped_ns.saturating_add(drain_most_ns) => {
                 self.cancel_waiting(index, now_ns);
+                if last {
+                    self.cut_off(net, index);
+                }
             }
             Stage::Lingering { until_ns } if !last || now_ns >= until_ns => {
                 self.finish_phase(index);
@@ -176,6 +179,21 @@ impl Generator {
             slot.state.again = others;
             let these: Vec<_> = these;
             these.into_iter().for_each(|tag| self.book.cancel(&mut slot.state, now_ns, tag));
+        }
+    }
+
+    /// A request that was sent again during the drain has no further timeout to itself: the
+    /// end of a run is promised.
+    fn cut_off(&mut self, net: &mut impl Net, index: usize) {
+        let now_ns = net.now_ns();
+        for key in 0..self.slots.len() as u32 {
+            let slot = &mut self.slots[key as usize];
+            let ours = slot.client.oldest().is_some_and(|tag| usize::from(tag.phase) == index);
+            if ours && let Link::Open { token } = slot.state.link {
+                let (state, book) = (&mut slot.state, &mut self.book);
+                slot.client.handle_timeout(now_ns, &mut |heard| book.settle(state, now_ns, heard));
+                self.broken(net, key, token);
+            }
         }
     }
 
