@@ -1,0 +1,71 @@
+// Node's own http module. With more than one CPU, its cluster module starts one process per CPU.
+'use strict';
+
+const cluster = require('node:cluster');
+const http = require('node:http');
+
+const PLAIN = Buffer.from('Hello, World!');
+const PERF = Buffer.from(
+  '{"path":"/perf","status":"ok","message":"Hello, World!","numbers":[1,2,3,5,8,13,21]}',
+);
+const WAIT_MS_MAX = 60_000;
+
+// Brings the plain response to 192 bytes, see subjects/README.md.
+const PAD = '.........................';
+
+function send(response, status, type, body, more) {
+  response.writeHead(status, {
+    Server: 'node-http',
+    'Content-Type': type,
+    'Content-Length': body.length,
+    ...more,
+  });
+  response.end(body);
+}
+
+function wait(text, response) {
+  const ms = /^\d+$/.test(text) ? Number(text) : NaN;
+  if (!(ms <= WAIT_MS_MAX)) {
+    send(response, 400, 'text/plain', 'not a number of milliseconds up to a minute');
+    return;
+  }
+  const end = performance.now() + ms;
+  // Timers count whole milliseconds from the start of a loop's turn, so that one may end early: then it is set again.
+  const tick = () => {
+    if (performance.now() < end) setTimeout(tick, 1);
+    else send(response, 200, 'text/plain', 'ok');
+  };
+  setTimeout(tick, ms);
+}
+
+function answer(request, response) {
+  const { url } = request;
+  if (url === '/') send(response, 200, 'text/plain', PLAIN, { 'X-Pad': PAD });
+  else if (url === '/perf') send(response, 200, 'application/json', PERF);
+  else if (url.startsWith('/wait/')) wait(url.slice('/wait/'.length), response);
+  else send(response, 404, 'text/plain', 'not found');
+}
+
+function serve(host, port) {
+  // A connection ends when the client says so: without these, an idle one ends after seconds.
+  const server = http.createServer({ keepAliveTimeout: 0, requestTimeout: 0, headersTimeout: 0 }, answer);
+  server.listen({ host, port, backlog: 4096 });
+  process.on('SIGTERM', () => process.exit(0));
+}
+
+function lead(workers) {
+  let ending = false;
+  process.on('SIGTERM', () => {
+    ending = true;
+    for (const worker of Object.values(cluster.workers)) worker.process.kill('SIGTERM');
+  });
+  cluster.on('exit', () => {
+    if (!ending) process.exit(1);
+    if (Object.keys(cluster.workers).length === 0) process.exit(0);
+  });
+  for (let i = 0; i < workers; i += 1) cluster.fork();
+}
+
+const [host, port, cpus] = process.argv.slice(2);
+if (cluster.isPrimary && Number(cpus) > 1) lead(Number(cpus));
+else serve(host, Number(port));
