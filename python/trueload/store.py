@@ -430,10 +430,11 @@ def _prepare(db: sqlite3.Connection, path: Path) -> None:
     """Check that this is ours and not newer, bring it up to date, and make it durable."""
     elsewhere = "set TRUELOAD_STORE to another file"
     try:
+        _refuse_foreign(db, path)  # before anything is changed in it
         _go_wal(db)
         db.execute("PRAGMA synchronous = FULL")
         db.execute("PRAGMA cell_size_check = ON")
-        if _pragma(db, "user_version") != SCHEMA or _pragma(db, "application_id") == 0:
+        if _pragma(db, "user_version") != SCHEMA:
             _bring_up_to_date(db, path)
     except sqlite3.Error as error:
         text = str(error)
@@ -442,35 +443,49 @@ def _prepare(db: sqlite3.Connection, path: Path) -> None:
         if "malformed" in text or "corrupt" in text:
             raise StoreError(f"the store {path} is damaged: {text}", elsewhere) from error
         raise _write_error(path, error) from error
+
+
+def _refuse_foreign(db: sqlite3.Connection, path: Path) -> None:
+    elsewhere = "set TRUELOAD_STORE to another file"
+    version = int(_pragma(db, "user_version"))
     if _pragma(db, "application_id") != APPLICATION_ID:
-        raise StoreError(f"{path} is a database, but not a store of trueload", elsewhere)
+        if not _is_empty(db):
+            raise StoreError(f"{path} is a database, but not a store of trueload", elsewhere)
+    elif version > SCHEMA:
+        raise StoreError(
+            f"the store {path} has schema {version}; this trueload knows up to {SCHEMA}",
+            "use a newer trueload, or set TRUELOAD_STORE to another file",
+        )
+
+
+def _is_empty(db: sqlite3.Connection) -> bool:
+    count: int = db.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0]
+    return count == 0
 
 
 def _bring_up_to_date(db: sqlite3.Connection, path: Path) -> None:
     db.execute("BEGIN IMMEDIATE")  # read again under the lock: another process may have done it
     try:
+        _refuse_foreign(db, path)
         version = int(_pragma(db, "user_version"))
-        if version > SCHEMA:
-            raise StoreError(
-                f"the store {path} has schema {version}; this trueload knows up to {SCHEMA}",
-                "use a newer trueload, or set TRUELOAD_STORE to another file",
-            )
-        empty = db.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0] == 0
-        if version == 0 and empty:
-            for statement in _TABLES.split(";\n"):
-                db.execute(statement)
+        if _is_empty(db):
+            _execute_each(db, _TABLES)
             db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
-            db.execute(f"PRAGMA user_version = {SCHEMA}")
-        elif _pragma(db, "application_id") == APPLICATION_ID:
+        else:
             for older in range(version, SCHEMA):
-                for statement in MIGRATIONS[older].split(";\n"):
-                    db.execute(statement)
-            db.execute(f"PRAGMA user_version = {SCHEMA}")
+                _execute_each(db, MIGRATIONS[older])
+        db.execute(f"PRAGMA user_version = {SCHEMA}")
         db.execute("COMMIT")
     except BaseException:
         with contextlib.suppress(sqlite3.Error):
             db.execute("ROLLBACK")
         raise
+
+
+def _execute_each(db: sqlite3.Connection, statements: str) -> None:
+    # Not executescript, which would commit what is open.
+    for statement in statements.split(";\n"):
+        db.execute(statement)
 
 
 def _go_wal(db: sqlite3.Connection) -> None:

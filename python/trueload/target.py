@@ -125,12 +125,12 @@ def _split_host_port(host_port: str, url: str) -> tuple[str, int]:
     else:
         host, colon, port = host_port.partition(":")
         rest = colon + port
-        if not host:
-            raise UserError(f"'{url}' has no host", _EXAMPLE)
         if ":" in port:
             raise UserError(
                 f"'{host_port}' has more than one colon", "write IPv6 in brackets: http://[::1]:80/"
             )
+        if not host:
+            raise UserError(f"'{url}' has no host", _EXAMPLE)
         host = _host_name(host)
     if rest and not rest.startswith(":"):
         raise UserError(f"'{rest}' follows the address in '{url}'", "write http://[::1]:8080/")

@@ -1,0 +1,347 @@
+"""The store under what happens to files: killed writers, full disks, flipped bits, other versions,
+other processes, other files. What was acknowledged is there; what is not as it was is said."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import resource
+import signal
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from harness import ROOT, Trueload
+from samples import good_record
+from trueload import store as store_module
+from trueload.errors import UserError
+from trueload.store import APPLICATION_ID, SCHEMA, Damaged, Row, Store, StoreError
+
+RECORD = good_record()
+
+
+def filled(path: Path, rows: int = 5) -> Path:
+    with Store.open(path) as store:
+        run = store.new_run(kind="suite", title="a suite", plan={"cells": rows}, seed=7)
+        for number in range(rows):
+            store.add_record(run, RECORD, key=f"cell {number}", labels={"subject": "ours"})
+        store.end_run(run)
+    return path
+
+
+def readable(path: Path) -> tuple[list[Row], list[Damaged]]:
+    with Store.open(path) as store:
+        found = [row for run in store.runs() for row in store.rows(run)]
+        damaged = store.damaged_runs()
+    return (
+        [row for row in found if isinstance(row, Row)],
+        damaged + [row for row in found if isinstance(row, Damaged)],
+    )
+
+
+def test_what_is_put_in_comes_out_unchanged(tmp_path: Path) -> None:
+    with Store.open(tmp_path / "new folder" / "store") as store:
+        run = store.new_run(
+            kind="http", title="t", plan={"a": [1, None]}, seed=3, command=["trueload", "http"]
+        )
+        store.add_record(run, RECORD, key="a", labels={"language": "rust"})
+        store.add_row(run, "skipped", "no toolchain", key="b", detail="tail\nof the log")
+        ended = store.end_run(run, "interrupted")
+    with Store.open(tmp_path / "new folder" / "store") as store:
+        assert store.runs() == [ended]
+        assert (ended.row_count, ended.state, ended.plan) == (2, "interrupted", {"a": [1, None]})
+        first, second = store.rows(ended)
+        assert isinstance(first, Row)
+        assert isinstance(second, Row)
+        assert first.record == RECORD
+        assert (first.number, first.key, first.labels) == (1, "a", {"language": "rust"})
+        assert (second.outcome, second.reason, second.record) == ("skipped", "no toolchain", None)
+        assert second.detail == "tail\nof the log"
+        assert store.done_keys(ended) == {"a", "b"}
+
+
+def test_runs_are_found_by_id_by_a_prefix_and_as_the_last(tmp_path: Path) -> None:
+    with Store.open(tmp_path / "store") as store:
+        with pytest.raises(UserError, match="there is no run 'last'"):
+            store.find_run("last")
+        first = store.new_run(kind="http", title="one")
+        second = store.new_run(kind="http", title="two")
+        assert store.find_run(first.id) == first
+        assert store.find_run(second.id[:-1]) == second or first.id[:-1] == second.id[:-1]
+        assert store.find_run("last") == second
+        for selector, complaint in (("2", "beginning of 2 runs"), ("nope", "no run"), ("", "no r")):
+            with pytest.raises(UserError, match=complaint):
+                store.find_run(selector)
+
+
+def test_order_is_by_sequence_when_the_clock_jumps_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hours = iter(range(23, 0, -1))
+    monkeypatch.setattr(store_module, "now_iso", lambda: f"2026-01-01T{next(hours):02}:00:00Z")
+    monkeypatch.setattr(store_module, "run_id", lambda: f"20260101-{next(hours):02}0000-0000")
+    with Store.open(tmp_path / "store") as store:
+        runs = [store.new_run(kind="http", title=str(number)) for number in range(3)]
+        for key in "abc":
+            store.add_record(runs[0], RECORD, key=key)
+        assert [run.title for run in store.runs()] == ["0", "1", "2"]
+        assert store.find_run("last").title == "2"
+        keys = [row.key for row in store.rows(runs[0]) if isinstance(row, Row)]
+        assert keys == ["a", "b", "c"]
+
+
+WRITER = """
+import sys
+sys.path[:0] = [{python!r}, {tests!r}]
+from samples import good_record
+from trueload.store import Store
+record = good_record()
+with Store.open() as store:
+    run = store.new_run(kind="suite", title="writer")
+    for number in range(1, {rows} + 1):
+        store.add_record(run, record, key=str(number))
+        print(number, flush=True)
+"""
+
+
+def start_writer(path: Path, rows: int) -> subprocess.Popen[str]:
+    code = WRITER.format(python=str(ROOT / "python"), tests=str(ROOT / "tests"), rows=rows)
+    return subprocess.Popen(
+        [sys.executable, "-c", code],
+        env={**os.environ, "TRUELOAD_STORE": str(path)},
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+
+
+@pytest.mark.parametrize("kill_after", [1, 2, 3, 5, 8, 13])
+def test_each_acknowledged_row_is_there_after_kill_9(tmp_path: Path, kill_after: int) -> None:
+    path = tmp_path / "store"
+    with start_writer(path, 10_000) as writer:
+        assert writer.stdout is not None
+        for _ in range(kill_after):
+            assert writer.stdout.readline()
+        writer.send_signal(signal.SIGKILL)
+        acknowledged = kill_after + len(writer.stdout.readlines())
+    rows, damaged = readable(path)
+    assert not damaged
+    # One more may have reached the disk without its word of it having got out.
+    assert [row.key for row in rows[:acknowledged]] == [str(n + 1) for n in range(acknowledged)]
+    assert len(rows) - acknowledged in (0, 1)
+    assert all(row.record == RECORD for row in rows)
+    filled(path, rows=1)  # and the store goes on
+
+
+def test_two_processes_write_at_once(tmp_path: Path) -> None:
+    path = tmp_path / "store"
+    writers = [start_writer(path, 20) for _ in range(3)]
+    for writer in writers:
+        out, _ = writer.communicate(timeout=60)
+        assert writer.returncode == 0
+        assert out.split()[-1] == "20"
+    with Store.open(path) as store:
+        assert [run.row_count for run in store.runs()] == [20, 20, 20]
+        for run in store.runs():
+            keys = [row.key for row in store.rows(run) if isinstance(row, Row)]
+            assert keys == [str(number) for number in range(1, 21)]
+
+
+def test_a_full_disk_is_one_clear_error_and_earlier_rows_are_intact(tmp_path: Path) -> None:
+    path = tmp_path / "store"
+    with Store.open(path) as store:
+        run = store.new_run(kind="http", title="t")
+        store.add_record(run, RECORD, key="first")
+        pages = store._db.execute("PRAGMA page_count").fetchone()[0]
+        store._db.execute(f"PRAGMA max_page_count = {pages + 2}")
+        with pytest.raises(StoreError, match="full") as caught:
+            add_many(store, run, 20)
+        assert "\n" not in caught.value.message
+        assert "free some space" in caught.value.hint
+        store._db.execute("PRAGMA max_page_count = 1000000")
+        store.add_record(run, RECORD, key="after")
+    rows, damaged = readable(path)
+    assert not damaged
+    assert rows[0].key == "first"
+    assert rows[-1].key == "after"
+
+
+def add_many(store: Store, run: Run, rows: int) -> None:
+    for number in range(rows):
+        store.add_record(run, RECORD, key=f"more {number}")
+
+
+def test_every_save_point_survives_a_disk_that_is_full_there(tmp_path: Path) -> None:
+    """A limit on the size of files stands for the disk; it is moved on until all fits."""
+    acknowledged = 0
+    for limit in range(4096, 200_000, 8192):
+        path = tmp_path / f"store-{limit}"
+        acknowledged = fill_up_to(path, limit, rows=4)
+        if not path.exists() or path.stat().st_size == 0:
+            assert acknowledged == 0
+            continue
+        rows, damaged = readable(path)
+        assert not damaged, limit
+        assert len(rows) == acknowledged, limit
+        if acknowledged == 4:
+            break
+    assert acknowledged == 4, "the last limit was still too small"
+
+
+def fill_up_to(path: Path, limit: int, rows: int) -> int:
+    """Write rows in a process that can have no larger file; how many were acknowledged."""
+
+    def shrink() -> None:
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
+
+    code = WRITER.format(python=str(ROOT / "python"), tests=str(ROOT / "tests"), rows=rows)
+    done = subprocess.run(
+        [sys.executable, "-B", "-c", code],
+        env={**os.environ, "TRUELOAD_STORE": str(path)},
+        capture_output=True,
+        text=True,
+        preexec_fn=shrink,
+        timeout=60,
+        check=False,
+    )
+    if done.returncode:
+        assert "trueload.store.StoreError" in done.stderr, done.stderr
+    return len(done.stdout.split())
+
+
+def test_flipped_bits_are_found_and_the_other_rows_kept(tmp_path: Path) -> None:
+    whole = filled(tmp_path / "whole", rows=8).read_bytes()
+    noticed = 0
+    for position in range(700, len(whole), len(whole) // 60):
+        path = tmp_path / f"flipped-{position}"
+        path.write_bytes(flip(whole, position))
+        try:
+            rows, damaged = readable(path)
+        except StoreError:  # so much is wrong that there is nothing to read
+            noticed += 1
+            continue
+        for row in rows:  # never silently wrong
+            assert row.record == RECORD
+            assert re.fullmatch(r"cell \d", row.key)
+        noticed += bool(damaged)
+        assert len(rows) + len(damaged) >= 8 or damaged, (
+            f"rows are missing without a word: {position}"
+        )
+    assert noticed > 20, "most of the file is content: most flips must be noticed"
+
+
+def flip(content: bytes, position: int) -> bytes:
+    changed = bytearray(content)
+    changed[position] ^= 0x10
+    return bytes(changed)
+
+
+def test_a_row_whose_record_was_changed_is_damaged_and_its_neighbours_are_not(
+    tmp_path: Path,
+) -> None:
+    path = filled(tmp_path / "store", rows=3)
+    with contextlib.closing(sqlite3.connect(path)) as db, db:
+        db.execute('UPDATE rows SET labels = \'{"subject":"theirs"}\' WHERE number = 2')
+    rows, damaged = readable(path)
+    assert [row.number for row in rows] == [1, 3]
+    assert damaged == [Damaged(2, "its content does not match its checksum")]
+
+
+def test_a_row_that_was_taken_out_is_missed(tmp_path: Path) -> None:
+    path = filled(tmp_path / "store", rows=3)
+    with contextlib.closing(sqlite3.connect(path)) as db, db:
+        db.execute("DELETE FROM rows WHERE number = 2")
+    rows, damaged = readable(path)
+    assert [row.number for row in rows] == [1, 3]
+    assert [row.number for row in damaged] == [2]
+
+
+def test_a_newer_schema_is_refused(tmp_path: Path) -> None:
+    path = filled(tmp_path / "store")
+    with contextlib.closing(sqlite3.connect(path)) as db, db:
+        db.execute(f"PRAGMA user_version = {SCHEMA + 1}")
+    with pytest.raises(StoreError, match=f"schema {SCHEMA + 1}; this trueload knows up to"):
+        Store.open(path)
+
+
+def test_an_older_schema_is_brought_up_to_date_and_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = filled(tmp_path / "store")
+    monkeypatch.setattr(store_module, "SCHEMA", SCHEMA + 1)
+    monkeypatch.setattr(
+        store_module, "MIGRATIONS", {SCHEMA: "CREATE TABLE notes (text TEXT);\nSELECT 1"}
+    )
+    with Store.open(path) as store:
+        assert store._db.execute("SELECT count(*) FROM notes").fetchone() == (0,)
+        assert store._db.execute("PRAGMA user_version").fetchone() == (SCHEMA + 1,)
+    rows, damaged = readable(path)
+    assert (len(rows), damaged) == (5, [])
+
+
+def make_directory(path: Path) -> None:
+    path.mkdir()
+
+
+def make_text(path: Path) -> None:
+    path.write_text("this is not a database, and longer than the header of one\n" * 20)
+
+
+def make_foreign_database(path: Path) -> None:
+    with contextlib.closing(sqlite3.connect(path)) as db, db:
+        db.execute("CREATE TABLE theirs (x)")
+
+
+def make_folder_of_a_file(path: Path) -> None:
+    path.parent.rmdir()
+    path.parent.write_text("a file where a folder should be")
+
+
+@pytest.mark.parametrize(
+    ("make", "complaint"),
+    [
+        (make_directory, "is a directory"),
+        (make_text, "is not a store"),
+        (make_foreign_database, "not a store"),
+        (make_folder_of_a_file, "cannot be opened"),
+    ],
+)
+def test_what_is_no_store_is_told_and_left_alone(
+    tmp_path: Path, trueload: Trueload, make: Callable[[Path], None], complaint: str
+) -> None:
+    path = tmp_path / "folder" / "store"
+    path.parent.mkdir()
+    make(path)
+    before = path.read_bytes() if path.is_file() else None
+    for words in (["runs", "list"], ["http", "http://127.0.0.1:9/", "--requests", "1"]):
+        done = trueload.run(*words, env={"TRUELOAD_STORE": str(path)})
+        assert done.code == 2
+        assert complaint in done.err
+        assert len(done.err.splitlines()) == 2, done.err
+        assert done.err.splitlines()[1].startswith("hint: ")
+        assert done.out == ""
+    if before is not None:
+        assert path.read_bytes() == before
+
+
+def test_a_foreign_database_gets_no_table_of_ours(tmp_path: Path) -> None:
+    path = tmp_path / "theirs"
+    make_foreign_database(path)
+    with pytest.raises(StoreError, match="not a store of trueload"):
+        Store.open(path)
+    with contextlib.closing(sqlite3.connect(path)) as db:
+        names = db.execute("SELECT name FROM sqlite_schema").fetchall()
+        assert names == [("theirs",)]
+        assert db.execute("PRAGMA application_id").fetchone() != (APPLICATION_ID,)
+
+
+def test_a_store_nobody_may_write_is_told(tmp_path: Path, trueload: Trueload) -> None:
+    # /proc refuses new files to everybody, root too.
+    done = trueload.run("runs", "list", env={"TRUELOAD_STORE": "/proc/store"})
+    assert done.code == 2
+    assert "cannot be opened" in done.err
+    assert len(done.err.splitlines()) == 2
