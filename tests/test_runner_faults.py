@@ -39,7 +39,7 @@ FAULTS = [
     ("wrong", "failed", "body 'Hello, Moon!!' instead of 'Hello, World!'"),
     ("dies-after-ready", "failed", "ended before anything was measured: exit code 3"),
     ("dies-in-mid-run", "invalid", "ended in mid-run: exit code 3"),
-    ("killed", "invalid", r"ended in mid-run: signal 9 \(SIGKILL\)"),
+    ("killed", "invalid", r"ended in mid-run: signal 9 \(SIGKILL"),
     ("twice", "invalid", "unsolicited"),
     ("ignores-sigterm", "measured", ""),
     ("daemonises", "measured", ""),

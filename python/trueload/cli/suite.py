@@ -274,8 +274,9 @@ def _execution(
 ) -> Execution:
     progress = Progress(sys.stderr)
 
-    def measure(spec: TrialSpec) -> Record:
-        return run_trial(spec, on_progress=progress.on_progress, interrupt=interrupt)
+    def measure(spec: TrialSpec, ended: Callable[[], bool]) -> Record:
+        until = Until(interrupt, ended)
+        return run_trial(spec, on_progress=progress.on_progress, interrupt=until)
 
     return Execution(
         plan=plan,
@@ -289,6 +290,19 @@ def _execution(
         stopped=lambda: interrupt.requested,
         events=progress.events(),
     )
+
+
+@dataclass(frozen=True)
+class Until:
+    """What ends a trial before its time: the user, or the end of the subject."""
+
+    user: Interrupt
+    ended: Callable[[], bool]
+
+    @property
+    def requested(self) -> bool:
+        """Whether one of them has."""
+        return self.user.requested or self.ended()
 
 
 def _finish(work: Execution, interrupt: Interrupt, shown: Shown) -> int:

@@ -70,8 +70,8 @@ class Exit:
         if self.signal is None:
             return f"exit code {self.code}"
         name = signal.Signals(self.signal).name if self.signal in _SIGNALS else "a signal"
-        memory = " (out of memory?)" if self.signal == signal.SIGKILL else ""
-        return f"signal {self.signal} ({name}){memory}"
+        memory = ", perhaps out of memory" if self.signal == signal.SIGKILL else ""
+        return f"signal {self.signal} ({name}{memory})"
 
 
 _SIGNALS = {int(number) for number in signal.Signals}

@@ -10,6 +10,7 @@ Must not know: suites, the store, tables.
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import random
 import resource
@@ -48,11 +49,14 @@ from trueload.subjects import Subject
 
 STOP_GRACE_S = 5.0
 READY_POLL_S = 0.005
+DAEMON_LOOK_S = 0.5
 # Below the ports that the kernel gives to outgoing connections: one of those could take a
 # subject's port between its choice and its start.
 PORT_MIN = 15_000
 
-Measure = Callable[[TrialSpec], Record]
+# Measures; the second argument says whether the subject has ended, so that a trial of a dead
+# one need not go on to its end. It is asked often.
+Measure = Callable[[TrialSpec, Callable[[], bool]], Record]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -121,7 +125,7 @@ def run_subject(
         if fault is not None:
             raise UnreadyError(f"it does not keep the contract: {fault}")
         with _kept_off(layout), _open_files(setting.files):
-            record = measure(_spec(load, layout, setting, started))
+            record = measure(_spec(load, layout, setting, started), _Watch(started.processes))
         died = _death(started.processes)
         if not died:
             return Measured(record, started.sample.wire_bytes, None, "")
@@ -251,6 +255,25 @@ def _command_name(pid: int) -> str:
     except OSError:
         return "gone"
     return "".join(c if c.isprintable() else "?" for c in name)
+
+
+class _Watch:
+    """Whether a subject has ended, cheap enough to be asked often: what has left its first
+    process behind is looked for only every `DAEMON_LOOK_S`."""
+
+    def __init__(self, processes: Processes) -> None:
+        self._processes = processes
+        self._looked_s = -math.inf
+        self._ended = False
+
+    def __call__(self) -> bool:
+        self._processes.poll(0)
+        if not self._ended and self._processes.exits:
+            now_s = time.monotonic()
+            if now_s - self._looked_s >= DAEMON_LOOK_S:
+                self._looked_s = now_s
+                self._ended = _death(self._processes) is not None
+        return self._ended
 
 
 def _death(processes: Processes) -> str | None:

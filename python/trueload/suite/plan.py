@@ -23,7 +23,7 @@ from trueload.units import parse_duration
 
 NS_PER_S = 1_000_000_000
 # Start, verification, connect, drain and stop of one trial, as seen with small subjects.
-OVERHEAD_NS = 1_500_000_000
+OVERHEAD_NS = 600_000_000
 
 
 class PlannedSubject(Model):

@@ -1,0 +1,162 @@
+"""The plan of a suite: pure, the same for the same seed, and small however large the suite."""
+
+from __future__ import annotations
+
+from itertools import islice
+from pathlib import Path
+
+import pytest
+
+from trueload.errors import UserError
+from trueload.plan import Duration, Requests
+from trueload.suite.definition import Axes, Suite, load_suite
+from trueload.suite.plan import (
+    Changes,
+    PlannedSubject,
+    SuitePlan,
+    cells,
+    describe,
+    make_plan,
+    trial_count,
+    trials,
+)
+
+SUITE = Suite(
+    about="a suite",
+    contract="http-plaintext",
+    duration="30s",
+    warmup="2s",
+    repeat=3,
+    seed=7,
+    loads=(Axes(connections=(8, 64)),),
+)
+
+
+def subjects(count: int) -> list[PlannedSubject]:
+    return [
+        PlannedSubject(
+            name=f"c/s{number}",
+            language="c",
+            framework=f"s{number}",
+            variant="",
+            category="micro",
+            trap=False,
+            digest="",
+        )
+        for number in range(count)
+    ]
+
+
+def plan(count: int = 4, **changes: object) -> SuitePlan:
+    return make_plan("suite", SUITE, subjects(count), Changes(**changes))  # type: ignore[arg-type]
+
+
+def test_a_plan_says_what_it_is() -> None:
+    assert describe(plan()) == (
+        "24 trials, about 13 min: 4 subjects x 2 loads x 3 repetitions, seed 7"
+    )
+    assert describe(plan(1, connections=(8,), repeat=1, requests=50)) == (
+        "1 trial: 1 subject x 1 load x 1 repetition, seed 7"
+    )
+
+
+def test_every_repetition_goes_once_through_all_cells() -> None:
+    made = plan()
+    everything = {cell.key for cell in cells(made)}
+    order = list(trials(made))
+    assert len(order) == trial_count(made) == 24
+    for repetition in (1, 2, 3):
+        part = order[(repetition - 1) * 8 : repetition * 8]
+        assert {trial.repetition for trial in part} == {repetition}, "interleaved"
+        assert {trial.cell.key for trial in part} == everything
+
+
+def test_the_same_seed_gives_the_same_order_and_another_another() -> None:
+    def keys(seed: int) -> list[str]:
+        return [trial.key for trial in trials(plan(seed=seed))]
+
+    assert keys(1) == keys(1)
+    assert keys(1) != keys(2)
+    assert sorted(keys(1)) == sorted(keys(2))
+    first, second = keys(1)[:8], keys(1)[8:16]
+    assert [key[:-3] for key in first] != [key[:-3] for key in second], "shuffled anew"
+
+
+CHANGES = [
+    ("an axis that is given replaces the suite's", {"connections": (2,)}, "loads", [(2, 1)]),
+    ("both axes", {"connections": (2, 4), "pipeline": (1, 9)}, "loads",
+     [(2, 1), (4, 1), (2, 9), (4, 9)]),
+    ("a duration", {"duration_ns": 5}, "stop", Duration(ns=5)),
+    ("a count", {"requests": 50}, "stop", Requests(count=50)),
+    ("no warm-up by count", {"requests": 50}, "warmup", None),
+    ("the suite's warm-up", {}, "warmup", Duration(ns=2_000_000_000)),
+    ("no warm-up at all", {"warmup_ns": 0}, "warmup", None),
+    ("a warm-up by time before a count", {"requests": 5, "warmup_ns": 3}, "warmup", Duration(ns=3)),
+    ("closing", {"close": True}, "close", True),
+    ("repetitions", {"repeat": 9}, "repeat", 9),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("what", "changes", "field", "expected"), CHANGES, ids=lambda v: str(v)[:30]
+)
+def test_the_command_line_changes_the_plan(
+    what: str, changes: dict[str, object], field: str, expected: object
+) -> None:
+    found = getattr(plan(**changes), field)
+    if field == "loads":
+        found = [(load.connections, load.pipeline) for load in found]
+    assert found == expected, what
+
+
+def test_loads_that_come_twice_are_measured_once() -> None:
+    suite = SUITE.model_copy(
+        update={"loads": (Axes(connections=(8, 64)), Axes(connections=(64,), pipeline=(1, 10)))}
+    )
+    made = make_plan("suite", suite, subjects(1), Changes())
+    assert [(load.connections, load.pipeline) for load in made.loads] == [(8, 1), (64, 1), (64, 10)]
+
+
+def test_a_duration_and_a_count_exclude_each_other() -> None:
+    with pytest.raises(UserError, match="exclude each other"):
+        plan(duration_ns=1, requests=1)
+    with pytest.raises(UserError, match="no subject is selected"):
+        plan(0)
+
+
+def test_a_plan_comes_back_from_the_store_as_it_was() -> None:
+    made = plan(requests=9)
+    assert SuitePlan.model_validate(made.model_dump(mode="json")) == made
+
+
+def test_a_suite_of_10000_cells_is_two_short_lists() -> None:
+    made = plan(2500, connections=(1, 2, 3, 4), repeat=6)
+    assert trial_count(made) == 60_000
+    assert len(list(islice(trials(made), 10))) == 10
+    assert len({trial.key for trial in trials(made)}) == 60_000
+
+
+BAD_SUITES = [
+    ("about = ''\n", "contract"),
+    ("about = ''\ncontract = 'x'\n", "give either duration or requests"),
+    ("about = ''\ncontract = 'x'\nduration = '1s'\nrequests = 5\n", "give either"),
+    ("about = ''\ncontract = 'x'\nduration = '1'\n", "duration"),
+    ("about = ''\ncontract = 'x'\nduration = '1s'\ncolour = 1\n", "'colour' is not a key"),
+    ("about = ''\ncontract = 'x'\nduration = '1s'\n[[loads]]\nrate = 1\n", "keys are connections"),
+    ("about = ''\ncontract = 'x'\nduration = '1s'\n[[loads]]\nconnections = [0]\n", "loads.0"),
+    ("about = ''\ncontract = 'x'\nduration = '1s'\nrepeat = 0\n", "repeat"),
+    ("about = \n", "is not TOML"),
+    ("about = " + "[" * 20_000, "nested too deeply"),
+    ("#" * 70_000, "larger than 64 KiB"),
+]
+
+
+@pytest.mark.parametrize(("text", "word"), BAD_SUITES, ids=lambda value: str(value)[-40:])
+def test_a_bad_suite_gets_one_line_with_the_place(tmp_path: Path, text: str, word: str) -> None:
+    path = tmp_path / "bad.toml"
+    path.write_text(text)
+    with pytest.raises(UserError) as caught:
+        load_suite(path)
+    assert word in caught.value.message
+    assert "bad.toml" in caught.value.message
+    assert "\n" not in caught.value.message
