@@ -162,9 +162,8 @@ impl Generator {
             self.attempt(net, key);
             return;
         }
-        if state.lost.is_some_and(|(_, polite)| !polite) {
-            state.this_phase.outage = true;
-        }
+        // However politely it closed: a server that then refuses was away.
+        state.this_phase.outage |= state.ever_established;
         if !state.tried && self.book.current.is_none() {
             self.pace.failed(class);
         }

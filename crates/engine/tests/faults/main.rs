@@ -5,6 +5,7 @@
 
 #![allow(missing_docs, unreachable_pub, clippy::unwrap_used, clippy::expect_used)]
 
+mod random;
 mod table;
 mod world;
 
