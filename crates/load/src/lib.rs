@@ -4,6 +4,10 @@
 //! one has been sent; shares divide work over threads and slots without losing any
 //! to rounding. No clock: elapsed time is an argument.
 
+mod schedule;
+
+pub use schedule::{Arrivals, Schedule, Stage, value_at};
+
 /// When to send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Load {

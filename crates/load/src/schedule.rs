@@ -1,0 +1,298 @@
+//! When each request of an open loop is to be sent: arrivals over stages of a rate.
+//!
+//! Strategy: arrivals are drawn in a time of their own in which the rate is one per unit
+//! (1, 2, 3, … for constant arrivals, sums of exponential steps for Poisson ones), and
+//! the inverse of the rate's integral turns that time into nanoseconds. So steps, ramps
+//! and both kinds of arrivals are one path. Nothing is queued: an arrival that is late
+//! is the next one drawn, however late it is.
+
+/// A stretch of time in which a quantity goes from one value to another in a straight line.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Stage {
+    /// How long, in ns.
+    pub ns: u64,
+    /// At its beginning.
+    pub from: f64,
+    /// At its end.
+    pub to: f64,
+}
+
+impl Stage {
+    fn seconds(&self) -> f64 {
+        self.ns as f64 / NS_PER_S
+    }
+
+    /// The quantity's integral over the whole stage, in units · s.
+    fn area(&self) -> f64 {
+        (self.from + self.to) / 2.0 * self.seconds()
+    }
+
+    /// After how many seconds the integral reaches `area`.
+    fn seconds_to(&self, area: f64) -> f64 {
+        if area <= 0.0 {
+            return 0.0;
+        }
+        let slope = (self.to - self.from) / self.seconds().max(f64::MIN_POSITIVE);
+        // from·t + slope·t²/2 = area, solved in the form that does not cancel.
+        let root = (self.from * self.from + 2.0 * slope * area).max(0.0).sqrt();
+        let divisor = self.from + root;
+        if divisor > 0.0 { (2.0 * area / divisor).min(self.seconds()) } else { self.seconds() }
+    }
+}
+
+const NS_PER_S: f64 = 1e9;
+
+/// The value of a staged quantity at `elapsed_ns`; after the last stage its end value holds.
+#[must_use]
+pub fn value_at(stages: &[Stage], elapsed_ns: u64) -> f64 {
+    let mut before_ns = 0u64;
+    for stage in stages {
+        let into_ns = elapsed_ns.saturating_sub(before_ns);
+        if into_ns < stage.ns {
+            let part = into_ns as f64 / stage.ns as f64;
+            return stage.from + (stage.to - stage.from) * part;
+        }
+        before_ns = before_ns.saturating_add(stage.ns);
+    }
+    stages.last().map_or(0.0, |stage| stage.to)
+}
+
+/// How arrivals are spaced.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Arrivals {
+    /// Evenly.
+    Constant,
+    /// With exponential gaps, drawn from this seed.
+    Poisson {
+        /// The same seed gives the same arrivals.
+        seed: u64,
+    },
+}
+
+/// The arrivals of one thread, in order.
+#[derive(Clone, Debug)]
+pub struct Schedule {
+    stages: Vec<Stage>,
+    /// Which stage the next arrival falls into, what came before it: ns and units.
+    stage: usize,
+    before_ns: u64,
+    before_units: f64,
+    /// The next arrival, in units.
+    unit: f64,
+    /// Arrivals of a constant schedule so far: units are computed, not summed, so that no error builds up.
+    drawn: u64,
+    first: f64,
+    step: f64,
+    chance: Option<Chance>,
+    next_ns: Option<u64>,
+}
+
+impl Schedule {
+    /// The arrivals that fall to thread `thread` of `threads`: of constant ones every
+    /// `threads`-th, of Poisson ones a process of its own with its part of the rate.
+    #[must_use]
+    pub fn new(stages: &[Stage], arrivals: Arrivals, thread: u32, threads: u32) -> Self {
+        let threads = threads.max(1);
+        let chance = match arrivals {
+            Arrivals::Constant => None,
+            Arrivals::Poisson { seed } => Some(Chance::new(seed, thread)),
+        };
+        let mut schedule = Schedule {
+            stages: stages.iter().copied().filter(|stage| stage.ns > 0).collect(),
+            stage: 0,
+            before_ns: 0,
+            before_units: 0.0,
+            unit: 0.0,
+            drawn: 0,
+            first: f64::from(thread),
+            step: f64::from(threads),
+            chance,
+            next_ns: None,
+        };
+        schedule.unit = schedule.first;
+        if let Some(chance) = &mut schedule.chance {
+            schedule.unit = chance.exponential() * schedule.step;
+        }
+        schedule.next_ns = schedule.place();
+        schedule
+    }
+
+    /// When the next arrival is, in ns since the start; none when the stages are over.
+    #[inline]
+    #[must_use]
+    pub fn next_ns(&self) -> Option<u64> {
+        self.next_ns
+    }
+
+    /// Goes on to the arrival after the next.
+    #[inline]
+    pub fn advance(&mut self) {
+        self.drawn += 1;
+        self.unit = match &mut self.chance {
+            None => self.first + self.drawn as f64 * self.step,
+            Some(chance) => self.unit + chance.exponential() * self.step,
+        };
+        self.next_ns = self.place();
+    }
+
+    /// How many arrivals come before `until_ns`, beginning with the next; they are passed over.
+    pub fn skip_until(&mut self, until_ns: u64) -> u64 {
+        let mut skipped = 0;
+        while self.next_ns.is_some_and(|next_ns| next_ns < until_ns) {
+            self.advance();
+            skipped += 1;
+        }
+        skipped
+    }
+
+    /// Where the next arrival stands in time.
+    fn place(&mut self) -> Option<u64> {
+        loop {
+            let stage = self.stages.get(self.stage)?;
+            let into = self.unit - self.before_units;
+            if into < stage.area() {
+                let ns = stage.seconds_to(into) * NS_PER_S;
+                return Some(self.before_ns + ns as u64);
+            }
+            self.before_units += stage.area();
+            self.before_ns += stage.ns;
+            self.stage += 1;
+        }
+    }
+}
+
+/// A small seeded generator (`xorshift64*`, Vigna 2016): arrivals need no more than 53 even bits.
+#[derive(Clone, Copy, Debug)]
+struct Chance(u64);
+
+impl Chance {
+    fn new(seed: u64, thread: u32) -> Self {
+        // SplitMix64 (Steele et al. 2014) keeps near seeds and threads apart.
+        let mut mixed =
+            seed.wrapping_add(0x9e37_79b9_7f4a_7c15_u64.wrapping_mul(u64::from(thread) + 1));
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        Chance((mixed ^ (mixed >> 31)).max(1))
+    }
+
+    fn next(&mut self) -> u64 {
+        self.0 ^= self.0 >> 12;
+        self.0 ^= self.0 << 25;
+        self.0 ^= self.0 >> 27;
+        self.0.wrapping_mul(0x2545_f491_4f6c_dd1d)
+    }
+
+    /// Exponential with mean 1.
+    fn exponential(&mut self) -> f64 {
+        // In (0, 1]: the logarithm of 0 has no place in time.
+        let even = ((self.next() >> 11) + 1) as f64 / (1u64 << 53) as f64;
+        -even.ln()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const S: u64 = 1_000_000_000;
+
+    fn stage(seconds: u64, from: f64, to: f64) -> Stage {
+        Stage { ns: seconds * S, from, to }
+    }
+
+    fn all(stages: &[Stage], arrivals: Arrivals, thread: u32, threads: u32) -> Vec<u64> {
+        let mut schedule = Schedule::new(stages, arrivals, thread, threads);
+        let mut times = Vec::new();
+        while let Some(ns) = schedule.next_ns() {
+            times.push(ns);
+            schedule.advance();
+        }
+        times
+    }
+
+    #[test]
+    fn constant_arrivals_are_evenly_spaced_and_none_is_lost() {
+        let times = all(&[stage(2, 1000.0, 1000.0)], Arrivals::Constant, 0, 1);
+        assert_eq!(times.len(), 2000);
+        let off = times.iter().enumerate().map(|(k, ns)| ns.abs_diff(k as u64 * 1_000_000)).max();
+        assert!(off.is_some_and(|ns| ns <= 1), "{off:?}");
+    }
+
+    #[test]
+    fn threads_share_the_constant_arrivals_exactly() {
+        let whole = all(&[stage(1, 999.0, 999.0)], Arrivals::Constant, 0, 1);
+        let mut merged: Vec<u64> = (0..8)
+            .flat_map(|thread| all(&[stage(1, 999.0, 999.0)], Arrivals::Constant, thread, 8))
+            .collect();
+        merged.sort_unstable();
+        assert_eq!(merged, whole);
+    }
+
+    #[test]
+    fn a_ramp_reaches_its_end_and_sends_its_area() {
+        let times = all(&[stage(10, 0.0, 100.0)], Arrivals::Constant, 0, 1);
+        assert_eq!(times.len(), 500);
+        let first_half = times.iter().filter(|ns| **ns < 5 * S).count();
+        assert_eq!(first_half, 125);
+    }
+
+    #[test]
+    fn a_stage_of_silence_is_passed_over() {
+        let stages = [stage(1, 10.0, 10.0), stage(5, 0.0, 0.0), stage(1, 10.0, 10.0)];
+        let times = all(&stages, Arrivals::Constant, 0, 1);
+        assert_eq!(times.len(), 20);
+        assert!(times[9] < S && times[10] >= 6 * S, "{:?}", &times[9..11]);
+    }
+
+    #[test]
+    fn poisson_gaps_have_the_mean_and_spread_of_an_exponential_and_the_seed_decides() {
+        let arrivals = Arrivals::Poisson { seed: 7 };
+        let times = all(&[stage(100, 1000.0, 1000.0)], arrivals, 0, 1);
+        let gaps: Vec<f64> = times.windows(2).map(|pair| (pair[1] - pair[0]) as f64).collect();
+        let mean = gaps.iter().sum::<f64>() / gaps.len() as f64;
+        let variance = gaps.iter().map(|gap| (gap - mean).powi(2)).sum::<f64>() / gaps.len() as f64;
+        assert!((mean / 1e6 - 1.0).abs() < 0.02, "mean {mean}");
+        assert!((variance.sqrt() / mean - 1.0).abs() < 0.02, "spread {}", variance.sqrt() / mean);
+        assert_eq!(times, all(&[stage(100, 1000.0, 1000.0)], arrivals, 0, 1));
+        let other = Arrivals::Poisson { seed: 8 };
+        assert_ne!(times[..10], all(&[stage(1, 1000.0, 1000.0)], other, 0, 1)[..10]);
+    }
+
+    #[test]
+    fn values_between_stages_are_on_the_line() {
+        let stages = [stage(10, 1000.0, 1000.0), stage(30, 1000.0, 20_000.0)];
+        let cases = [(0, 1000.0), (10 * S, 1000.0), (25 * S, 10_500.0), (99 * S, 20_000.0)];
+        for (elapsed_ns, expected) in cases {
+            assert!((value_at(&stages, elapsed_ns) - expected).abs() < 1e-6, "at {elapsed_ns}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn arrivals_never_go_back_in_time(
+            rates in prop::collection::vec((1u64..5, 0.0f64..500.0, 0.0f64..500.0), 1..5),
+            seed in any::<Option<u64>>(),
+            threads in 1u32..4,
+        ) {
+            let stages: Vec<Stage> =
+                rates.iter().map(|(s, from, to)| stage(*s, *from, *to)).collect();
+            let arrivals = seed.map_or(Arrivals::Constant, |seed| Arrivals::Poisson { seed });
+            let end_ns: u64 = stages.iter().map(|stage| stage.ns).sum();
+            for thread in 0..threads {
+                let times = all(&stages, arrivals, thread, threads);
+                prop_assert!(times.is_sorted());
+                prop_assert!(times.iter().all(|ns| *ns <= end_ns));
+            }
+        }
+
+        #[test]
+        fn skipping_counts_what_drawing_would_draw(rate in 1.0f64..2000.0, cut_ms in 0u64..3000) {
+            let stages = [stage(2, rate, rate)];
+            let mut schedule = Schedule::new(&stages, Arrivals::Constant, 0, 1);
+            let before = all(&stages, Arrivals::Constant, 0, 1);
+            let expected = before.iter().filter(|ns| **ns < cut_ms * 1_000_000).count() as u64;
+            prop_assert_eq!(schedule.skip_until(cut_ms * 1_000_000), expected);
+        }
+    }
+}
