@@ -18,8 +18,10 @@ import pytest
 from harness import ROOT, Trueload
 from samples import good_record
 from trueload import store as store_module
+from trueload import store_file
 from trueload.errors import UserError
-from trueload.store import APPLICATION_ID, SCHEMA, Damaged, Row, Store, StoreError
+from trueload.store import Damaged, Row, Run, Store
+from trueload.store_file import APPLICATION_ID, SCHEMA, StoreError
 
 RECORD = good_record()
 
@@ -272,9 +274,9 @@ def test_an_older_schema_is_brought_up_to_date_and_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = filled(tmp_path / "store")
-    monkeypatch.setattr(store_module, "SCHEMA", SCHEMA + 1)
+    monkeypatch.setattr(store_file, "SCHEMA", SCHEMA + 1)
     monkeypatch.setattr(
-        store_module, "MIGRATIONS", {SCHEMA: "CREATE TABLE notes (text TEXT);\nSELECT 1"}
+        store_file, "MIGRATIONS", {SCHEMA: "CREATE TABLE notes (text TEXT);\nSELECT 1"}
     )
     with Store.open(path) as store:
         assert store._db.execute("SELECT count(*) FROM notes").fetchone() == (0,)

@@ -15,9 +15,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
-import os
 import sqlite3
-import time
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -28,49 +26,12 @@ from typing import Any, Literal
 from trueload.errors import UserError
 from trueload.ids import now_iso, run_id
 from trueload.record import Record
+from trueload.store_file import StoreError, connect, default_path, prepare, read_error, write_error
 
-SCHEMA = 1
-"""Version of the tables, in ``PRAGMA user_version``. A newer one is refused, an older migrated."""
-
-APPLICATION_ID = 0x54_4C_4F_41  # "TLOA", in the file's header: tells our stores from other files
-BUSY_TIMEOUT_S = 30.0  # how long one process waits for another's write
+__all__ = ["Damaged", "Outcome", "Row", "Run", "RunState", "Store", "StoreError", "default_path"]
 
 Outcome = Literal["measured", "skipped", "failed"]
 RunState = Literal["running", "finished", "interrupted"]
-
-_TABLES = """
-CREATE TABLE runs (
-    seq INTEGER PRIMARY KEY AUTOINCREMENT,
-    id TEXT NOT NULL UNIQUE,
-    kind TEXT NOT NULL,
-    title TEXT NOT NULL,
-    command TEXT NOT NULL,
-    plan TEXT NOT NULL,
-    seed INTEGER,
-    started_at TEXT NOT NULL,
-    state TEXT NOT NULL,
-    ended_at TEXT,
-    row_count INTEGER NOT NULL,
-    checksum BLOB NOT NULL
-);
-CREATE TABLE rows (
-    seq INTEGER PRIMARY KEY AUTOINCREMENT,
-    run_seq INTEGER NOT NULL REFERENCES runs (seq),
-    number INTEGER NOT NULL,
-    key TEXT NOT NULL,
-    labels TEXT NOT NULL,
-    outcome TEXT NOT NULL,
-    reason TEXT,
-    detail TEXT,
-    added_at TEXT NOT NULL,
-    record BLOB,
-    checksum BLOB NOT NULL,
-    UNIQUE (run_seq, number)
-);
-"""
-
-# From schema N to N + 1, in order; an older store is brought up to date when it is opened.
-MIGRATIONS: Mapping[int, str] = {}
 
 _RUN_COLUMNS = (
     "seq, id, kind, title, command, plan, seed, started_at, state, ended_at, row_count, checksum"
@@ -78,10 +39,6 @@ _RUN_COLUMNS = (
 _ROW_COLUMNS = (
     "seq, run_seq, number, key, labels, outcome, reason, detail, added_at, record, checksum"
 )
-
-
-class StoreError(UserError):
-    """The store could not be read or written; what it had acknowledged before is intact."""
 
 
 @dataclass(frozen=True)
@@ -131,16 +88,6 @@ class Damaged:
     why: str
 
 
-def default_path() -> Path:
-    """``TRUELOAD_STORE``, else the user's data directory."""
-    named = os.environ.get("TRUELOAD_STORE")
-    if named:
-        return Path(named)
-    import platformdirs
-
-    return platformdirs.user_data_path("trueload") / "store.sqlite3"
-
-
 class Store:
     """An open store; a context manager. Open one per process and thread."""
 
@@ -152,9 +99,9 @@ class Store:
     def open(cls, path: Path | None = None) -> Store:
         """Open, or make, the store at ``path`` (else ``default_path``). Raises ``UserError``."""
         where = default_path() if path is None else path
-        connection = _connect(where)
+        connection = connect(where)
         try:
-            _prepare(connection, where)
+            prepare(connection, where)
         except BaseException:
             connection.close()
             raise
@@ -319,10 +266,10 @@ class Store:
                 f"SELECT {_RUN_COLUMNS} FROM runs WHERE seq = ?", (seq,)
             ).fetchone()
         except sqlite3.DatabaseError as error:
-            raise _read_error(self.path, error) from error
+            raise read_error(self.path, error) from error
         run = Damaged(None, "it cannot be read") if found is None else _to_run(found)
         if isinstance(run, Damaged):
-            raise _read_error(self.path, run.why)
+            raise read_error(self.path, run.why)
         return run
 
     def _scan_runs(self) -> Iterator[Run | Damaged]:
@@ -376,7 +323,7 @@ class Store:
         try:
             return _next_seq(self._db, table) - 1
         except sqlite3.DatabaseError as error:
-            raise _read_error(self.path, error) from error
+            raise read_error(self.path, error) from error
 
     # ---- writing
 
@@ -393,116 +340,7 @@ class Store:
                     self._db.execute("ROLLBACK")
                 raise
         except sqlite3.Error as error:
-            raise _write_error(self.path, error) from error
-
-
-def _read_error(path: Path, why: object) -> StoreError:
-    hint = "keep a copy of the file, and set TRUELOAD_STORE to a new one"
-    return StoreError(f"the store {path} is damaged: {why}", hint)
-
-
-def _write_error(path: Path, error: sqlite3.Error) -> StoreError:
-    text = str(error)
-    if "locked" in text or "busy" in text:
-        hint = f"another trueload has held it for {BUSY_TIMEOUT_S:.0f} s; wait for it and repeat"
-    elif "full" in text or "disk I/O" in text:
-        hint = "free some space, or set TRUELOAD_STORE to a file elsewhere; earlier rows are intact"
-    elif "readonly" in text:
-        hint = "make it writable, or set TRUELOAD_STORE to a file elsewhere"
-    else:
-        hint = "keep a copy of the file, and set TRUELOAD_STORE to a new one"
-    return StoreError(f"the store {path} could not be written: {text}", hint)
-
-
-def _connect(path: Path) -> sqlite3.Connection:
-    elsewhere = "set TRUELOAD_STORE to a file that can be written, or use --no-save"
-    if path.is_dir():
-        raise StoreError(f"the store {path} is a directory, not a file", elsewhere)
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        connection = sqlite3.connect(path, timeout=BUSY_TIMEOUT_S, isolation_level=None)
-    except (OSError, ValueError, sqlite3.Error) as error:
-        raise StoreError(f"the store {path} cannot be opened: {error}", elsewhere) from error
-    return connection
-
-
-def _prepare(db: sqlite3.Connection, path: Path) -> None:
-    """Check that this is ours and not newer, bring it up to date, and make it durable."""
-    elsewhere = "set TRUELOAD_STORE to another file"
-    try:
-        _refuse_foreign(db, path)  # before anything is changed in it
-        _go_wal(db)
-        db.execute("PRAGMA synchronous = FULL")
-        db.execute("PRAGMA cell_size_check = ON")
-        if _pragma(db, "user_version") != SCHEMA:
-            _bring_up_to_date(db, path)
-    except sqlite3.Error as error:
-        text = str(error)
-        if "not a database" in text:
-            raise StoreError(f"{path} is not a store of trueload", elsewhere) from error
-        if "malformed" in text or "corrupt" in text:
-            raise StoreError(f"the store {path} is damaged: {text}", elsewhere) from error
-        raise _write_error(path, error) from error
-
-
-def _refuse_foreign(db: sqlite3.Connection, path: Path) -> None:
-    elsewhere = "set TRUELOAD_STORE to another file"
-    version = int(_pragma(db, "user_version"))
-    if _pragma(db, "application_id") != APPLICATION_ID:
-        if not _is_empty(db):
-            raise StoreError(f"{path} is a database, but not a store of trueload", elsewhere)
-    elif version > SCHEMA:
-        raise StoreError(
-            f"the store {path} has schema {version}; this trueload knows up to {SCHEMA}",
-            "use a newer trueload, or set TRUELOAD_STORE to another file",
-        )
-
-
-def _is_empty(db: sqlite3.Connection) -> bool:
-    count: int = db.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0]
-    return count == 0
-
-
-def _bring_up_to_date(db: sqlite3.Connection, path: Path) -> None:
-    db.execute("BEGIN IMMEDIATE")  # read again under the lock: another process may have done it
-    try:
-        _refuse_foreign(db, path)
-        version = int(_pragma(db, "user_version"))
-        if _is_empty(db):
-            _execute_each(db, _TABLES)
-            db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
-        else:
-            for older in range(version, SCHEMA):
-                _execute_each(db, MIGRATIONS[older])
-        db.execute(f"PRAGMA user_version = {SCHEMA}")
-        db.execute("COMMIT")
-    except BaseException:
-        with contextlib.suppress(sqlite3.Error):
-            db.execute("ROLLBACK")
-        raise
-
-
-def _execute_each(db: sqlite3.Connection, statements: str) -> None:
-    # Not executescript, which would commit what is open.
-    for statement in statements.split(";\n"):
-        db.execute(statement)
-
-
-def _go_wal(db: sqlite3.Connection) -> None:
-    """Switching to WAL does not wait for other processes by itself (sqlite.org/wal.html)."""
-    deadline = time.monotonic() + BUSY_TIMEOUT_S
-    while True:
-        try:
-            db.execute("PRAGMA journal_mode = WAL")
-            return
-        except sqlite3.OperationalError as error:
-            if "locked" not in str(error) or time.monotonic() > deadline:
-                raise
-            time.sleep(0.01)
-
-
-def _pragma(db: sqlite3.Connection, name: str) -> Any:
-    return db.execute(f"PRAGMA {name}").fetchone()[0]
+            raise write_error(self.path, error) from error
 
 
 def _next_seq(db: sqlite3.Connection, table: str) -> int:

@@ -1,0 +1,183 @@
+"""The store's file: where it is, how it is opened, its tables, and what its failures are called.
+
+How: an existing file is looked at before anything in it is changed, so that a foreign database or
+the store of a newer version is left as it was. Must not know what runs and rows mean.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sqlite3
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from trueload.errors import UserError
+
+SCHEMA = 1
+"""Version of the tables, in ``PRAGMA user_version``. A newer one is refused, an older migrated."""
+
+APPLICATION_ID = 0x54_4C_4F_41  # "TLOA", in the file's header: tells our stores from other files
+BUSY_TIMEOUT_S = 30.0  # how long one process waits for another's write
+
+_TABLES = """
+CREATE TABLE runs (
+    seq INTEGER PRIMARY KEY AUTOINCREMENT,
+    id TEXT NOT NULL UNIQUE,
+    kind TEXT NOT NULL,
+    title TEXT NOT NULL,
+    command TEXT NOT NULL,
+    plan TEXT NOT NULL,
+    seed INTEGER,
+    started_at TEXT NOT NULL,
+    state TEXT NOT NULL,
+    ended_at TEXT,
+    row_count INTEGER NOT NULL,
+    checksum BLOB NOT NULL
+);
+CREATE TABLE rows (
+    seq INTEGER PRIMARY KEY AUTOINCREMENT,
+    run_seq INTEGER NOT NULL REFERENCES runs (seq),
+    number INTEGER NOT NULL,
+    key TEXT NOT NULL,
+    labels TEXT NOT NULL,
+    outcome TEXT NOT NULL,
+    reason TEXT,
+    detail TEXT,
+    added_at TEXT NOT NULL,
+    record BLOB,
+    checksum BLOB NOT NULL,
+    UNIQUE (run_seq, number)
+);
+"""
+
+# From schema N to N + 1, in order; an older store is brought up to date when it is opened.
+MIGRATIONS: Mapping[int, str] = {}
+
+
+class StoreError(UserError):
+    """The store could not be read or written; what it had acknowledged before is intact."""
+
+
+def default_path() -> Path:
+    """``TRUELOAD_STORE``, else the user's data directory."""
+    named = os.environ.get("TRUELOAD_STORE")
+    if named:
+        return Path(named)
+    import platformdirs
+
+    return platformdirs.user_data_path("trueload") / "store.sqlite3"
+
+
+def read_error(path: Path, why: object) -> StoreError:
+    """What was there cannot be read."""
+    hint = "keep a copy of the file, and set TRUELOAD_STORE to a new one"
+    return StoreError(f"the store {path} is damaged: {why}", hint)
+
+
+def write_error(path: Path, error: sqlite3.Error) -> StoreError:
+    """What SQLite says when it cannot write, with the next step."""
+    text = str(error)
+    if "locked" in text or "busy" in text:
+        hint = f"another trueload has held it for {BUSY_TIMEOUT_S:.0f} s; wait for it and repeat"
+    elif "full" in text or "disk I/O" in text:
+        hint = "free some space, or set TRUELOAD_STORE to a file elsewhere; earlier rows are intact"
+    elif "readonly" in text:
+        hint = "make it writable, or set TRUELOAD_STORE to a file elsewhere"
+    else:
+        hint = "keep a copy of the file, and set TRUELOAD_STORE to a new one"
+    return StoreError(f"the store {path} could not be written: {text}", hint)
+
+
+def connect(path: Path) -> sqlite3.Connection:
+    """Open the file, or make it. Raises ``StoreError``."""
+    elsewhere = "set TRUELOAD_STORE to a file that can be written, or use --no-save"
+    if path.is_dir():
+        raise StoreError(f"the store {path} is a directory, not a file", elsewhere)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        connection = sqlite3.connect(path, timeout=BUSY_TIMEOUT_S, isolation_level=None)
+    except (OSError, ValueError, sqlite3.Error) as error:
+        raise StoreError(f"the store {path} cannot be opened: {error}", elsewhere) from error
+    return connection
+
+
+def prepare(db: sqlite3.Connection, path: Path) -> None:
+    """Check that this is ours and not newer, bring it up to date, and make it durable."""
+    elsewhere = "set TRUELOAD_STORE to another file"
+    try:
+        _refuse_foreign(db, path)  # before anything is changed in it
+        _go_wal(db)
+        db.execute("PRAGMA synchronous = FULL")
+        db.execute("PRAGMA cell_size_check = ON")
+        if _pragma(db, "user_version") != SCHEMA:
+            _bring_up_to_date(db, path)
+    except sqlite3.Error as error:
+        text = str(error)
+        if "not a database" in text:
+            raise StoreError(f"{path} is not a store of trueload", elsewhere) from error
+        if "malformed" in text or "corrupt" in text:
+            raise StoreError(f"the store {path} is damaged: {text}", elsewhere) from error
+        raise write_error(path, error) from error
+
+
+def _refuse_foreign(db: sqlite3.Connection, path: Path) -> None:
+    elsewhere = "set TRUELOAD_STORE to another file"
+    version = int(_pragma(db, "user_version"))
+    if _pragma(db, "application_id") != APPLICATION_ID:
+        if not _is_empty(db):
+            raise StoreError(f"{path} is a database, but not a store of trueload", elsewhere)
+    elif version > SCHEMA:
+        raise StoreError(
+            f"the store {path} has schema {version}; this trueload knows up to {SCHEMA}",
+            "use a newer trueload, or set TRUELOAD_STORE to another file",
+        )
+
+
+def _is_empty(db: sqlite3.Connection) -> bool:
+    count: int = db.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0]
+    return count == 0
+
+
+def _bring_up_to_date(db: sqlite3.Connection, path: Path) -> None:
+    db.execute("BEGIN IMMEDIATE")  # read again under the lock: another process may have done it
+    try:
+        _refuse_foreign(db, path)
+        version = int(_pragma(db, "user_version"))
+        if _is_empty(db):
+            _execute_each(db, _TABLES)
+            db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+        else:
+            for older in range(version, SCHEMA):
+                _execute_each(db, MIGRATIONS[older])
+        db.execute(f"PRAGMA user_version = {SCHEMA}")
+        db.execute("COMMIT")
+    except BaseException:
+        with contextlib.suppress(sqlite3.Error):
+            db.execute("ROLLBACK")
+        raise
+
+
+def _execute_each(db: sqlite3.Connection, statements: str) -> None:
+    # Not executescript, which would commit what is open.
+    for statement in statements.split(";\n"):
+        db.execute(statement)
+
+
+def _go_wal(db: sqlite3.Connection) -> None:
+    """Switching to WAL does not wait for other processes by itself (sqlite.org/wal.html)."""
+    deadline = time.monotonic() + BUSY_TIMEOUT_S
+    while True:
+        try:
+            db.execute("PRAGMA journal_mode = WAL")
+            return
+        except sqlite3.OperationalError as error:
+            if "locked" not in str(error) or time.monotonic() > deadline:
+                raise
+            time.sleep(0.01)
+
+
+def _pragma(db: sqlite3.Connection, name: str) -> Any:
+    return db.execute(f"PRAGMA {name}").fetchone()[0]
