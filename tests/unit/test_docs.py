@@ -76,6 +76,25 @@ def test_a_command_that_does_not_exist_would_be_found() -> None:
     ]
 
 
+# Flags of others that our pages name.
+FOREIGN = {"--h1", "--latency", "--timeout", "-disable-keepalive", "-cpus"}
+
+
+def test_every_flag_that_a_page_names_exists() -> None:
+    ours = set(all_flags(build_command()))
+    for page in PAGES:
+        for code in re.findall(r"`([^`\n]+)`", page.read_text()):
+            for flag in re.findall(r"(?<![\w-])--[a-z][a-z0-9-]+", code):
+                assert flag in ours | FOREIGN, f"{page.name}: {code}"
+
+
+def all_flags(node: Any) -> Iterator[str]:
+    for param in node.params:
+        yield from (*param.opts, *param.secondary_opts)
+    for child in getattr(node, "commands", {}).values():
+        yield from all_flags(child)
+
+
 def test_the_method_explains_every_check_and_no_other() -> None:
     explained = re.findall(r"^\*\*`([a-z-]+)`\*\*:", read("docs/method.md"), re.MULTILINE)
     assert explained == list(verdict.EXPLANATIONS)
