@@ -211,7 +211,7 @@ def fill_up_to(path: Path, limit: int, rows: int) -> int:
         check=False,
     )
     if done.returncode:
-        assert "trueload.store.StoreError" in done.stderr, done.stderr
+        assert "StoreError: the store" in done.stderr, done.stderr
     return len(done.stdout.split())
 
 

@@ -200,13 +200,14 @@ def measure_from_ticks(log: PhaseLog, seen: Observation) -> Measurement:
     was last heard of count as cancelled."""
     last = log.ticks[-1] if log.ticks else None
     counts = _last_counts(last) if last else _counts_without_phase(seen)
-    started_ns = log.started_ns or (last.at_ns if last else 0)
-    window_ns = (log.stopped_ns or (last.at_ns if last else started_ns)) - started_ns
+    last_ns = last.at_ns if last else 0
+    started_ns = last_ns if log.started_ns is None else log.started_ns
+    stopped_ns = last_ns if log.stopped_ns is None else log.stopped_ns
     latency = encode_histogram(merge_sparse(tick.latency for tick in log.ticks))
     return Measurement(
         started_ns=started_ns,
-        window_ns=max(0, window_ns),
-        drain_ns=max(0, last.at_ns - log.stopped_ns) if last and log.stopped_ns else 0,
+        window_ns=max(0, stopped_ns - started_ns),
+        drain_ns=max(0, last_ns - stopped_ns),
         partial=True,
         counts=counts,
         bytes_in=last.bytes_in if last else 0,
@@ -280,7 +281,8 @@ def _warmup(seen: Observation) -> Warmup:
         return Warmup(counts=log.measurement.counts, wall_s=wall_ns / NS_PER_S)
     if not log.ticks:
         return Warmup(counts=NO_COUNTS, wall_s=0.0)
-    wall_ns = log.ticks[-1].at_ns - (log.started_ns or log.ticks[0].at_ns)
+    first_ns = log.ticks[0].at_ns if log.started_ns is None else log.started_ns
+    wall_ns = log.ticks[-1].at_ns - first_ns
     return Warmup(counts=_last_counts(log.ticks[-1]), wall_s=wall_ns / NS_PER_S)
 
 

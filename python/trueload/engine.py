@@ -89,13 +89,13 @@ def engine_candidates() -> Sequence[Path]:
 class Engine:
     """A running engine; a context manager that leaves nothing running."""
 
-    def __init__(self, channel: Channel, hello_s: float = HELLO_S) -> None:
+    def __init__(self, channel: Channel) -> None:
         self._channel = channel
         self._done = False
         self._over = threading.Event()
         threading.Thread(target=self._keep_alive, name="engine-lease", daemon=True).start()
         try:
-            self.hello = self._greet(hello_s)
+            self.hello = self._greet()
         except BaseException:
             self.close()
             raise
@@ -167,10 +167,10 @@ class Engine:
         if not self._done or self._channel.wait(STOP_S) is None:
             self._channel.kill()
 
-    def _greet(self, hello_s: float) -> Hello:
-        message = self.receive(hello_s)
+    def _greet(self) -> Hello:
+        message = self.receive(HELLO_S)
         if not isinstance(message, Hello):
-            said = f"said '{message.type}' first" if message else f"said nothing for {hello_s:g} s"
+            said = f"said '{message.type}' first" if message else f"said nothing for {HELLO_S:g} s"
             raise EngineError("start", f"the engine {said}")
         if message.protocol != PROTOCOL:
             raise UserError(

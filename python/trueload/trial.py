@@ -73,6 +73,7 @@ __all__ = [
 WARMUP, WINDOW = "warm-up", "window"
 
 SLACK_S = 2.0  # law 3: a trial lasts at most connect + warm-up + duration + timeout + 2 s
+CONNECT_SLACK_S = 5.0  # for an engine that starts on a busy machine
 SILENCE_S = 3.0  # the engine ticks every 250 ms; one that is silent for so long hangs
 STOP_S = 1.5  # it ends within 1 s of `stop`
 POLL_S = 0.1  # how soon an interrupt is noticed
@@ -193,7 +194,9 @@ class _Trial:
                 with Engine.start(self._place) as engine:
                     self._drive(engine)
             except EngineError as error:
-                self._seen.trouble = Trouble(kind=error.kind, what=str(error))
+                # What the engine itself complained of before is the cause.
+                trouble = Trouble(kind=error.kind, what=str(error))
+                self._seen.trouble = self._seen.trouble or trouble
         if self._seen.before is not None and self._seen.after is None:
             self._seen.after = self._sample()
         self._seen.wall_s = time.monotonic() - self._began_s
@@ -222,7 +225,8 @@ class _Trial:
         """Wait for the connections; True if there is at least one to go on with."""
         spec = self._spec
         tries_s = len(spec.addresses) * spec.connect_timeout_ns / NS_PER_S
-        deadline = time.monotonic() + spec.connections / spec.connect_rate_per_s + tries_s + 5
+        deadline = time.monotonic() + spec.connections / spec.connect_rate_per_s
+        deadline += tries_s + CONNECT_SLACK_S
         while self._seen.ready is None:
             if self._interrupted(engine):
                 return False

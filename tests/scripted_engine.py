@@ -1,0 +1,185 @@
+#!/usr/bin/env python3
+"""An engine that follows a script instead of sending anything, to test what the front does with it.
+
+Started as the engine's binary (by ``TRUELOAD_ENGINE``); ``SCRIPTED_ENGINE`` names the script. It
+speaks the protocol by hand, and knows nothing of the front's models.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+import threading
+import time
+from typing import Any
+
+COUNTS: dict[str, Any] = {
+    "scheduled": 0,
+    "unsent": 0,
+    "issued": 0,
+    "ok": 0,
+    "stale": 0,
+    "cancelled": 0,
+    "failed": {},
+    "statuses": {},
+}
+
+
+def say(line: dict[str, Any]) -> None:
+    sys.stdout.write(json.dumps(line) + "\n")
+    sys.stdout.flush()
+
+
+def hello() -> None:
+    say({"type": "hello", "protocol": 1, "version": "scripted", "pid": os.getpid()})
+
+
+def hear(*wanted: str) -> dict[str, Any]:
+    """The next line of one of these types; leases in between are skipped."""
+    for line in sys.stdin:
+        message: dict[str, Any] = json.loads(line)
+        if message["type"] in wanted:
+            return message
+    sys.exit(0)
+
+
+def ready(established: int, failed: dict[str, int]) -> None:
+    plan = hear("generate")
+    say(
+        {
+            "type": "ready",
+            "at_ns": 0,
+            "listen": None,
+            "requested": plan["connections"],
+            "established": established,
+            "failed": failed,
+            "address": plan["addresses"][0] if established else None,
+        }
+    )
+
+
+def begin_window() -> None:
+    """Two ticks of a window: 90 requests that ended well, 5 that failed and 5 that are open."""
+    hello()
+    ready(4, {})
+    phase = hear("phase")
+    say({"type": "phase_started", "id": phase["id"], "at_ns": 0})
+    for number in (1, 2):
+        counts = {
+            **COUNTS,
+            "scheduled": 50 * number,
+            "issued": 50 * number,
+            "ok": 45 * number,
+            "failed": {"reset": 2 * number + number // 2},
+            "statuses": {"200": 45 * number},
+        }
+        say(
+            {
+                "type": "tick",
+                "at_ns": 600_000_000 * number,
+                "id": phase["id"],
+                "counts": counts,
+                "latency": {"100": 45},
+                "open": 4,
+                "bytes_in": 6_000 * number,
+                "bytes_out": 3_000 * number,
+            }
+        )
+
+
+def refuse() -> None:
+    hello()
+    hear("generate")
+    say({"type": "error", "class": "plan", "message": "field `connections`: too many"})
+
+
+def say_nothing() -> None:
+    time.sleep(60)
+
+
+def speak_of_tomorrow() -> None:
+    say({"type": "hello", "protocol": 999, "version": "2", "pid": 1})
+    time.sleep(60)
+
+
+def die_at_once() -> None:
+    sys.stderr.write("out of memory\n")
+    sys.exit(7)
+
+
+def die_in_the_window() -> None:
+    begin_window()
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def fall_silent() -> None:
+    begin_window()
+    time.sleep(60)
+
+
+def talk_nonsense() -> None:
+    begin_window()
+    sys.stdout.write("\x1b[31mpanic: \x00 at line 3\n")
+    sys.stdout.flush()
+    time.sleep(60)
+
+
+def talk_without_end() -> None:
+    begin_window()
+    while True:
+        sys.stdout.write("x" * 65_536)
+
+
+def close_stdout() -> None:
+    begin_window()
+    os.close(1)
+    time.sleep(60)
+
+
+def end_by_itself() -> None:
+    begin_window()
+    say({"type": "done", "why": "signalled"})
+
+
+def have_no_connection() -> None:
+    hello()
+    ready(0, {"connect.refused": 3, "connect.timeout": 1})
+    hear("stop")
+    say({"type": "done", "why": "stopped"})
+
+
+def tick_for_ever() -> None:
+    begin_window()
+    phase_id = "window"
+    threading.Thread(target=hear, args=("stop",), daemon=True).start()
+    while True:
+        say(
+            {
+                "type": "tick",
+                "at_ns": 1_300_000_000,
+                "id": phase_id,
+                "counts": COUNTS,
+                "latency": {},
+                "open": 4,
+                "bytes_in": 0,
+                "bytes_out": 0,
+            }
+        )
+        time.sleep(0.05)
+
+
+def complain_and_go_on() -> None:
+    begin_window()
+    say({"type": "error", "class": "engine", "message": "thread 2 has ended"})
+    say({"type": "done", "why": "finished"})
+
+
+def never_be_ready() -> None:
+    hello()
+    time.sleep(60)
+
+
+if __name__ == "__main__":
+    globals()[os.environ["SCRIPTED_ENGINE"]]()

@@ -1,0 +1,254 @@
+"""One trial against an engine that does what it should not: always a record, always an end."""
+
+from __future__ import annotations
+
+import dataclasses
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from trueload import engine as engine_module
+from trueload import places
+from trueload import trial as trial_module
+from trueload.assemble import charge
+from trueload.errors import UserError
+from trueload.plan import Duration, Requests
+from trueload.record import Check, Record
+from trueload.trial import Progress, Request, TrialSpec, make_plan, run_trial
+
+SCRIPTED = Path(__file__).resolve().parents[1] / "scripted_engine.py"
+SPEC = TrialSpec(
+    url="http://127.0.0.1:9/",
+    addresses=("127.0.0.1:9",),
+    request=Request(host="127.0.0.1:9"),
+    connections=4,
+    stop=Duration(ns=2_000_000_000),
+    warmup=None,
+    timeout_ns=100_000_000,
+    connect_timeout_ns=100_000_000,
+)
+
+
+@pytest.fixture
+def scripted(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """The scripted engine in the engine's place."""
+    binary = tmp_path / "engine"
+    binary.write_text(f"#!/bin/sh\nexec {sys.executable} -S {SCRIPTED}\n")
+    binary.chmod(0o755)
+    monkeypatch.setenv("TRUELOAD_ENGINE", str(binary))
+    return binary
+
+
+def play(
+    monkeypatch: pytest.MonkeyPatch, script: str, spec: TrialSpec = SPEC, **options: Any
+) -> Record:
+    monkeypatch.setenv("SCRIPTED_ENGINE", script)
+    return run_trial(spec, **options)
+
+
+def check(record: Record, name: str) -> Check:
+    return next(check for check in record.checks if check.name == name)
+
+
+@pytest.mark.parametrize(
+    ("script", "kind", "what"),
+    [
+        ("die_in_the_window", "died", "signal 9 (SIGKILL)"),
+        ("fall_silent", "silent", "said nothing"),
+        ("talk_nonsense", "junk", "no message"),
+        ("talk_without_end", "junk", "no message"),
+        ("close_stdout", "died", "closed its output"),
+        ("end_by_itself", "engine", "ended by itself: signalled"),
+        ("complain_and_go_on", "engine", "thread 2 has ended"),
+    ],
+)
+@pytest.mark.usefixtures("scripted")
+def test_a_record_is_made_from_the_last_ticks(
+    monkeypatch: pytest.MonkeyPatch, script: str, kind: str, what: str
+) -> None:
+    monkeypatch.setattr(trial_module, "SILENCE_S", 1.0)
+    monkeypatch.setattr(places, "LINE_BYTES_MAX", 2**20)
+    record = play(monkeypatch, script)
+    assert record.trouble is not None
+    assert record.trouble.kind == kind
+    assert what in record.trouble.what
+    assert record.trouble.what.isprintable()
+    assert record.partial
+    assert record.verdict == "invalid"
+    assert check(record, "audit").status == "fail"
+    assert check(record, "connections").status == "n/a"
+    counts = record.counts
+    assert (counts.issued, counts.ok, counts.failed, counts.cancelled) == (100, 90, {"reset": 5}, 5)
+    assert record.window.window_ns == 1_200_000_000
+    assert record.throughput.ok_per_s == pytest.approx(75)
+    assert record.latency_ns.count == 90
+    assert [second.ok for second in record.series] == [45, 45]
+    assert record.slots is None
+    assert record.generator.saturation is None
+
+
+@pytest.mark.usefixtures("scripted")
+def test_a_trial_ends_in_time_though_its_engine_does_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(trial_module, "SLACK_S", 0.2)
+    spec = dataclasses.replace(SPEC, stop=Duration(ns=100_000_000))
+    record = play(monkeypatch, "tick_for_ever", spec)
+    assert record.trouble is not None
+    assert record.trouble.kind == "late"
+    assert record.window.wall_s < 30
+
+
+@pytest.mark.parametrize(
+    ("script", "kind", "what"),
+    [
+        ("die_at_once", "died", "exit code 7; its last words: out of memory"),
+        ("say_nothing", "start", "said nothing for 0.5 s"),
+        ("never_be_ready", "silent", "did not say that it had connected"),
+    ],
+)
+@pytest.mark.usefixtures("scripted")
+def test_an_engine_that_never_connects_leaves_an_empty_record(
+    monkeypatch: pytest.MonkeyPatch, script: str, kind: str, what: str
+) -> None:
+    monkeypatch.setattr(engine_module, "HELLO_S", 0.5)
+    monkeypatch.setattr(trial_module, "CONNECT_SLACK_S", 0.2)
+    record = play(monkeypatch, script)
+    assert record.trouble is not None
+    assert record.trouble.kind == kind
+    assert what in record.trouble.what
+    assert record.connections.established == 0
+    assert record.counts.issued == 0
+    assert record.verdict == "invalid"
+    assert record.partial
+
+
+@pytest.mark.usefixtures("scripted")
+def test_a_refused_plan_is_the_users_to_mend(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(UserError, match="refused the plan: field `connections`: too many"):
+        play(monkeypatch, "refuse")
+
+
+@pytest.mark.usefixtures("scripted")
+def test_an_engine_of_another_version_is_not_talked_to(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(UserError, match="speaks protocol 999"):
+        play(monkeypatch, "speak_of_tomorrow")
+
+
+def test_an_engine_that_is_not_there_is_told(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    text = tmp_path / "text"
+    text.write_text("not to be executed")
+    for path in (tmp_path / "missing", tmp_path, text):
+        monkeypatch.setenv("TRUELOAD_ENGINE", str(path))
+        with pytest.raises(UserError, match="is not a program"):
+            run_trial(SPEC)
+
+
+def test_an_engine_that_cannot_be_executed_is_told(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    binary = tmp_path / "engine"
+    binary.write_bytes(b"\x7fELF and then nothing")
+    binary.chmod(0o755)
+    monkeypatch.setenv("TRUELOAD_ENGINE", str(binary))
+    with pytest.raises(UserError, match="cannot be started"):
+        run_trial(SPEC)
+
+
+@pytest.mark.parametrize(
+    ("stop", "failed"),
+    [
+        (Duration(ns=10**9), {"connect.refused": 3, "connect.timeout": 1}),
+        (Requests(count=10), {"connect.refused": 8, "connect.timeout": 2}),
+    ],
+)
+@pytest.mark.usefixtures("scripted")
+def test_without_a_connection_requests_are_charged_with_its_failure(
+    monkeypatch: pytest.MonkeyPatch, stop: Duration | Requests, failed: dict[str, int]
+) -> None:
+    record = play(monkeypatch, "have_no_connection", dataclasses.replace(SPEC, stop=stop))
+    assert record.counts.failed == failed
+    assert record.counts.issued == record.counts.scheduled == sum(failed.values())
+    assert record.trouble is None
+    assert not record.partial
+    assert record.verdict == "invalid"
+    assert check(record, "connections").status == "fail"
+    assert check(record, "audit").status == "pass"
+
+
+def test_a_name_without_addresses_is_a_record_of_class_dns() -> None:
+    record = run_trial(dataclasses.replace(SPEC, addresses=(), stop=Requests(count=50)))
+    assert record.counts.failed == {"dns": 50}
+    assert record.counts.issued == 50
+    assert record.connections.established == 0
+    assert record.verdict == "invalid"
+    assert record.trouble is None
+
+
+class Asked:
+    """An interrupt that comes with the first tick."""
+
+    requested = False
+
+
+@pytest.mark.usefixtures("scripted")
+def test_an_interrupt_keeps_what_was_measured(monkeypatch: pytest.MonkeyPatch) -> None:
+    interrupt = Asked()
+
+    def ask(progress: Progress) -> None:
+        interrupt.requested = interrupt.requested or progress.tick is not None
+
+    record = play(monkeypatch, "fall_silent", on_progress=ask, interrupt=interrupt)
+    assert record.partial
+    assert record.trouble is None
+    assert record.counts.ok in (45, 90)
+
+
+@pytest.mark.parametrize(
+    ("failed", "requests", "charged"),
+    [
+        ({}, 10, {}),
+        ({"a": 1}, 10, {"a": 10}),
+        ({"a": 1, "b": 1}, 3, {"a": 2, "b": 1}),
+        ({"a": 2, "b": 1, "c": 1}, 10, {"a": 5, "b": 3, "c": 2}),
+        ({"a": 100, "b": 1}, 1, {"a": 1}),
+        ({"a": 5}, 0, {}),
+    ],
+)
+def test_every_request_is_charged_with_one_failure(
+    failed: dict[str, int], requests: int, charged: dict[str, int]
+) -> None:
+    assert charge(failed, requests) == charged
+
+
+def test_the_plan_has_the_headers_that_the_request_needs() -> None:
+    request = Request(host="[::1]:8080", method="POST", headers=(("A", "b"),), body=b"12345")
+    plan = make_plan(dataclasses.replace(SPEC, request=request, close=True), (1,))
+    assert plan.request.headers == (
+        ("Host", "[::1]:8080"),
+        ("A", "b"),
+        ("Content-Length", "5"),
+        ("Connection", "close"),
+    )
+    assert plan.request.body_sha256 is not None
+    assert plan.cpus == (1,)
+    own = Request(host="h", headers=(("host", "other"),))
+    assert make_plan(dataclasses.replace(SPEC, request=own), ()).request.headers == (
+        ("host", "other"),
+    )
+
+
+def test_nothing_is_left_running(monkeypatch: pytest.MonkeyPatch, scripted: Path) -> None:
+    monkeypatch.setattr(trial_module, "SILENCE_S", 0.2)
+    began = time.monotonic()
+    record = play(monkeypatch, "fall_silent")
+    assert record.trouble is not None
+    assert time.monotonic() - began < 30
+    for stat in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            words = stat.read_bytes()
+        except OSError:
+            continue
+        assert str(scripted).encode() not in words
