@@ -1,0 +1,523 @@
+"""``trueload http``, ``serve`` and ``runs`` as a user runs them: the real command and engine."""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import csv
+import http.client
+import io
+import json
+import os
+import pty
+import re
+import signal
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from harness import ROOT, Server, Trueload, kill_group, start_server
+
+RECORD_FIELDS = {
+    *("schema", "id", "started_at", "plan", "partial", "verdict", "checks", "counts", "warmup"),
+    *("throughput", "latency_ns", "service_ns", "connect_ns", "first_byte_ns", "histograms"),
+    *("connections", "series", "generator", "server", "hosts", "environment"),
+}
+DISTRIBUTION = {"min", "mean", "p25", "p50", "p75", "p90", "p95", "p99", "p999", "max", "stdev"}
+CHECKS = [
+    *("unsolicited", "errors", "littles-law", "generator-limit", "starvation", "fairness"),
+    *("connections", "censored", "same-host", "audit"),
+]
+
+
+class OneAnswer:
+    """A server that reads requests and gives each the same bytes; it keeps what it was sent."""
+
+    def __init__(
+        self, answer: bytes, family: int = socket.AF_INET, host: str = "127.0.0.1"
+    ) -> None:
+        self._answer = answer
+        self._socket = socket.create_server((host, 0), family=family)
+        self.port: int = self._socket.getsockname()[1]
+        self.heard = b""
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def _accept(self) -> None:
+        with contextlib.suppress(OSError):
+            while True:
+                connection, _ = self._socket.accept()
+                threading.Thread(target=self._serve, args=(connection,), daemon=True).start()
+
+    def _serve(self, connection: socket.socket) -> None:
+        with connection, contextlib.suppress(OSError):
+            while data := connection.recv(65_536):
+                self.heard += data
+                if self._answer:
+                    connection.sendall(self._answer)
+
+    def close(self) -> None:
+        self._socket.close()
+
+
+OK_ANSWER = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
+
+
+@pytest.fixture
+def one_answer() -> Iterator[OneAnswer]:
+    server = OneAnswer(OK_ANSWER)
+    yield server
+    server.close()
+
+
+@pytest.fixture
+def silent() -> Iterator[OneAnswer]:
+    server = OneAnswer(b"")
+    yield server
+    server.close()
+
+
+def measure(trueload: Trueload, url: str, *flags: str, code: int = 0) -> Any:
+    done = trueload.run("http", url, "--json", "-", *flags)
+    assert done.code == code, done
+    return done.json()
+
+
+def test_a_run_by_count_is_one_record_with_every_field(trueload: Trueload, server: Server) -> None:
+    record = measure(trueload, server.url, "--requests", "1003", "-c", "4")
+    assert set(record) >= RECORD_FIELDS
+    for name in ("latency_ns", "service_ns", "connect_ns", "first_byte_ns"):
+        assert set(record[name]) >= DISTRIBUTION, name
+    assert record["counts"]["scheduled"] == record["counts"]["ok"] == 1003
+    assert record["counts"]["statuses"] == {"200": 1003}
+    assert record["counts"]["failed"] == {}
+    assert [check["name"] for check in record["checks"]] == CHECKS
+    assert record["warmup"] == {"counts": record["warmup"]["counts"], "wall_s": 0.0}
+    assert record["server"]["source"] == "found"
+    assert record["connections"]["least_ok"] == 250
+    assert record["connections"]["most_ok"] == 251
+    assert record["generator"]["send_lag_p99_ns"] is None
+    assert len(record["hosts"]) == 1
+    assert record["hosts"][0]["environment"] == record["environment"]
+    assert record["environment"]["versions"].keys() >= {"trueload", "engine", "python"}
+    assert record["plan"]["generate"]["request"]["headers"] == [
+        ["Host", f"127.0.0.1:{server.port}"]
+    ]
+
+
+def test_a_run_by_duration_counts_the_window_and_leaves_the_warm_up_out(
+    trueload: Trueload, server: Server
+) -> None:
+    record = measure(trueload, server.url, "-d", "500ms", "--warmup", "200ms", "-c", "8")
+    assert record["window"]["window_ns"] == pytest.approx(500_000_000, rel=0.05)
+    assert record["warmup"]["counts"]["ok"] > 0
+    window_s = record["window"]["window_ns"] / 1e9
+    assert record["throughput"]["ok_per_s"] == pytest.approx(record["counts"]["ok"] / window_s)
+    assert record["latency_ns"]["count"] == record["counts"]["ok"]
+    assert sum(second["ok"] for second in record["series"]) == record["counts"]["ok"]
+
+
+def test_a_result_for_people_says_what_was_measured(trueload: Trueload, server: Server) -> None:
+    done = trueload.run("http", server.url, "--requests", "500", "-c", "2")
+    assert done.code == 0, done
+    assert done.err == ""
+    for word in ("requests/s", "p50", "p99.9", "500 ok", "200 500", "verdict", "saved", "server"):
+        assert word in done.out, word
+    assert "\x1b" not in done.out
+
+
+def test_json_on_stdout_is_alone_there(trueload: Trueload, server: Server) -> None:
+    done = trueload.run("http", server.url, "--requests", "50", "-c", "2", "--json", "-")
+    assert done.json()["counts"]["ok"] == 50
+    assert len(done.out.splitlines()) == 1
+    assert "50 ok" in done.err
+
+
+def test_json_in_a_file_and_text_on_stdout(
+    trueload: Trueload, server: Server, tmp_path: Path
+) -> None:
+    file = tmp_path / "result.json"
+    done = trueload.run("http", server.url, "--requests", "50", "-c", "2", "--json", file)
+    assert "50 ok" in done.out
+    assert json.loads(file.read_text())["counts"]["ok"] == 50
+
+
+def test_several_trials_are_one_object(trueload: Trueload, server: Server) -> None:
+    flags = ("--requests", "50", "-c", "2", "--repeat", "3")
+    result = measure(trueload, server.url, *flags)
+    assert len(result["trials"]) == 3
+    assert {trial["counts"]["ok"] for trial in result["trials"]} == {50}
+    assert [check["name"] for check in result["checks"]] == CHECKS
+    assert len({trial["id"] for trial in result["trials"]}) == 3
+    shown = trueload.run("http", server.url, *flags)
+    assert "trial 3" in shown.out
+    assert "range" in shown.out
+    assert trueload.run("runs", "list").out.count("3 rows") == 2
+
+
+def test_statuses_and_bodies_are_held_to_what_is_expected(
+    trueload: Trueload, server: Server
+) -> None:
+    few = ("--requests", "20", "-c", "2")
+    record = measure(trueload, f"{server.url}/nowhere", *few, code=4)
+    assert record["counts"]["failed"] == {"status": 20}
+    assert record["counts"]["statuses"] == {"404": 20}
+    assert record["latency_ns"]["p50"] is None
+    measure(trueload, f"{server.url}/nowhere", *few, "--expect-status", "404")
+    measure(trueload, server.url, *few, "--expect-body", "Hello, World!")
+    record = measure(trueload, server.url, *few, "--expect-body", "Hello, you!", code=4)
+    assert record["counts"]["failed"] == {"mismatch": 20}
+
+
+@pytest.mark.parametrize(
+    "flags",
+    [("--close",), ("--pipeline", "8"), ("-X", "HEAD"), ("--threads", "2"), ("--cpus", "0")],
+    ids=" ".join,
+)
+def test_ways_to_send(trueload: Trueload, server: Server, flags: tuple[str, ...]) -> None:
+    record = measure(trueload, server.url, "--requests", "200", "-c", "4", *flags)
+    assert record["counts"]["ok"] == 200
+
+
+def test_the_request_is_what_the_flags_say(
+    trueload: Trueload, one_answer: OneAnswer, tmp_path: Path
+) -> None:
+    body = tmp_path / "body"
+    body.write_bytes(b"\x00\r\n\xff")
+    url = f"http://me:secret@localhost:{one_answer.port}/a?b=%20#c"
+    flags = ("-X", "PUT", "-H", "X-One:  1", "--body-file", str(body), "--close")
+    record = measure(trueload, url, "--requests", "1", "-c", "1", *flags)
+    credentials = base64.b64encode(b"me:secret").decode()
+    assert one_answer.heard == (
+        b"PUT /a?b=%20 HTTP/1.1\r\n"
+        + f"Host: localhost:{one_answer.port}\r\n".encode()
+        + b"X-One: 1\r\n"
+        + f"Authorization: Basic {credentials}\r\n".encode()
+        + b"Content-Length: 4\r\nConnection: close\r\n\r\n\x00\r\n\xff"
+    )
+    for text in (json.dumps(record), trueload.run("runs", "show", "last", "--json").out):
+        assert "secret" not in text
+        assert credentials not in text
+        assert "<redacted>" in text
+
+
+def test_an_ipv6_host_stands_in_brackets(trueload: Trueload) -> None:
+    server = OneAnswer(OK_ANSWER, socket.AF_INET6, "::1")
+    record = measure(trueload, f"http://[::1]:{server.port}/", "--requests", "1", "-c", "1")
+    assert f"Host: [::1]:{server.port}\r\n".encode() in server.heard
+    assert record["connections"]["family"] == "ipv6"
+    server.close()
+
+
+def test_a_name_goes_on_to_the_address_that_answers(
+    trueload: Trueload, one_answer: OneAnswer
+) -> None:
+    url = f"http://localhost:{one_answer.port}/"
+    record = measure(trueload, url, "--requests", "4", "-c", "2")
+    assert record["counts"]["ok"] == 4
+    assert record["connections"]["family"] == "ipv4"
+
+
+@pytest.mark.parametrize(
+    ("condition", "code"),
+    [("p99>10s", 0), ("p99>1ns", 1), ("throughput<1/s", 0), ("throughput<900M/s", 1)],
+)
+def test_a_threshold_that_is_crossed_ends_with_1(
+    trueload: Trueload, server: Server, condition: str, code: int
+) -> None:
+    done = trueload.run("http", server.url, "--requests", "50", "-c", "2", "--fail-on", condition)
+    assert done.code == code, done
+    assert (condition in done.err) is bool(code)
+
+
+def test_an_invalid_verdict_comes_before_a_threshold(trueload: Trueload, server: Server) -> None:
+    flags = ("--requests", "20", "-c", "2", "--fail-on", "errors>1%")
+    done = trueload.run("http", f"{server.url}/nowhere", *flags)
+    assert done.code == 4
+    assert "errors is 100 %" in done.err
+    assert "fail errors" in done.out
+
+
+def test_a_refused_connection_measures_nothing(trueload: Trueload, free_port: int) -> None:
+    url = f"http://127.0.0.1:{free_port}/"
+    done = trueload.run("http", url, "--requests", "50", "-c", "4", "--timeout", "1s")
+    assert done.code == 3, done
+    assert "connect.refused 50" in done.out
+    assert done.err.splitlines() == [
+        "error: no connection became usable: connect.refused",
+        f"hint: is a server listening on 127.0.0.1:{free_port}?",
+    ]
+
+
+def test_a_name_that_does_not_resolve_is_of_class_dns(trueload: Trueload) -> None:
+    done = trueload.run("http", "http://nowhere.invalid/", "--requests", "50", "--json", "-")
+    assert done.code == 3, done
+    assert done.json()["counts"]["failed"] == {"dns": 50}
+    assert "'nowhere.invalid' does not resolve" in done.err
+
+
+def test_a_server_that_never_answers_ends_in_time(trueload: Trueload, silent: OneAnswer) -> None:
+    url = f"http://127.0.0.1:{silent.port}/"
+    flags = ("-d", "200ms", "--warmup", "0", "-c", "2", "--timeout", "200ms")
+    record = measure(trueload, url, *flags, code=4)
+    assert set(record["counts"]["failed"]) == {"timeout.first_byte"}
+    assert record["window"]["wall_s"] < 0.2 + 0.2 + 2
+
+
+MISTAKES = [
+    (("http",), "missing argument"),
+    (("http", "127.0.0.1:80"), "has no scheme"),
+    (("http", "http://h:65536/"), "port '65536'"),
+    (("http", "https://h/"), "https:// is not supported yet"),
+    (("http", "http://h/", "--frobnicate"), "no flag --frobnicate"),
+    (("http", "http://h/", "-n", "5"), "no flag -n"),
+    (("http", "http://h/", "-c", "0"), "'0' is not from 1 to"),
+    (("http", "http://h/", "-c", "many"), "'many' is not a count"),
+    (("http", "http://h/", "-d", "10"), "'10' has no unit"),
+    (("http", "http://h/", "-d", "0s"), "no time at all"),
+    (("http", "http://h/", "-d", "1s", "--requests", "1"), "exclude each other"),
+    (("http", "http://h/", "--close", "--pipeline", "2"), "exclude each other"),
+    (("http", "http://h/", "--body", "a", "--body-file", "b"), "exclude each other"),
+    (("http", "http://h/", "--body-file", "/nowhere"), "cannot be read"),
+    (("http", "http://h/", "-H", "A: b\r\nC: d"), "control character"),
+    (("http", "http://h/", "-X", "G\r\nT"), "is not a method"),
+    (("http", "http://h/\r\nX: y",), "U+000D"),
+    (("http", "http://h/", "--fail-on", "p99"), "is missing, at its end"),
+    (("http", "http://h/", "--threads", "2", "-c", "1"), "2 threads cannot share"),
+    (("http", "http://h/", "--cpus", "9999"), "no CPU 9999"),
+    (("http", "http://h/", "--cpus", "1-0"), "runs backwards"),
+    (("http", "http://h/", "--local-address", "x"), "not an IP address"),
+    (("http", "http://h/", "--local-address", "192.0.2.1"), "cannot be used"),
+    (("http", "http://h/", "--expect-status", "99"), "not a final status"),
+    (("http", "http://h/", "--json", "/nowhere/x"), "cannot be written"),
+    (("serve", "http", "--listen", "8080"), "no IP address"),
+    (("serve", "http", "--listen", "127.0.0.1:99999"), "no port"),
+    (("serve", "http", "--listen", "::1:80"), "needs brackets"),
+    (("serve", "http", "--listen", "127.0.0.1:x"), "no port"),
+    (("runs", "show", "nope"), "no run 'nope'"),
+    (("runs", "show", "last"), "no run 'last'"),
+    (("runs", "export", "last", "--format", "xml"), "xml"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("words", "complaint"), MISTAKES, ids=lambda value: str(value)[:60])
+def test_a_mistake_is_told_in_two_lines_and_nothing_is_sent(
+    trueload: Trueload, words: tuple[str, ...], complaint: str
+) -> None:
+    done = trueload.run(*words)
+    assert done.code == 2, done
+    assert done.out == ""
+    lines = done.err.splitlines()
+    assert len(lines) == 2, done.err
+    assert lines[0].startswith("error: ")
+    assert complaint in lines[0]
+    assert lines[1].startswith("hint: ")
+
+
+def test_nothing_is_left_in_the_store_if_it_is_not_to_be(
+    trueload: Trueload, server: Server
+) -> None:
+    trueload.run("http", server.url, "--requests", "5", "-c", "1", "--no-save")
+    assert not trueload.store.exists()
+
+
+def test_a_run_is_listed_shown_and_exported(
+    trueload: Trueload, server: Server, tmp_path: Path
+) -> None:
+    record = measure(trueload, server.url, "--requests", "50", "-c", "2")
+    listed = trueload.run("runs", "list", "--json").json()
+    assert [run["row_count"] for run in listed] == [1]
+    run_id = listed[0]["id"]
+    assert run_id in trueload.run("runs", "list").out
+
+    shown = trueload.run("runs", "show", run_id)
+    for name in CHECKS:
+        assert name in shown.out
+    whole = trueload.run("runs", "show", run_id[:-1], "--json").json()
+    assert whole["rows"][0]["record"] == record
+
+    lines = trueload.run("runs", "export", "last", "--format", "jsonl").out.splitlines()
+    assert json.loads(lines[0])["record"] == record
+    file = tmp_path / "run.csv"
+    assert trueload.run("runs", "export", "last", "--format", "csv", "-o", file).out == ""
+    (row,) = csv.DictReader(io.StringIO(file.read_text()))
+    assert row["ok"] == "50"
+    assert row["verdict"] == record["verdict"]
+    markdown = trueload.run("runs", "export", "last", "--format", "markdown").out
+    assert "| 50 |" in markdown
+
+
+def interrupt_when_under_way(
+    trueload: Trueload, url: str, number: signal.Signals, *flags: str
+) -> tuple[int, str, str]:
+    """Start a long run, send the signal once the engine is loading, and wait for the end."""
+    process = trueload.start("http", url, "-d", "60s", "-c", "2", *flags)
+    wait_for_load(url)
+    process.send_signal(number)
+    out, err = process.communicate(timeout=30)
+    return process.returncode, out, err
+
+
+def wait_for_load(url: str) -> None:
+    """Until the server at the URL has somebody else's connections."""
+    host, _, port = url.removeprefix("http://").partition("/")[0].partition(":")
+    wanted = f"{int(port):04X}"
+    for _ in range(10_000):
+        lines = Path("/proc/net/tcp").read_text().splitlines()[1:]
+        if sum(f[1].endswith(f":{wanted}") and f[3] == "01" for f in map(str.split, lines)) >= 2:
+            return
+        threading.Event().wait(0.005)
+    raise AssertionError(f"nobody connected to {host}:{port}")
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_an_interrupted_run_is_saved_and_marked_partial(
+    trueload: Trueload, number: signal.Signals
+) -> None:
+    server = start_server(trueload)
+    flags = ("--warmup", "0", "--json", "-")
+    code, out, err = interrupt_when_under_way(trueload, server.url, number, *flags)
+    assert code == 130, (out, err)
+    assert json.loads(out)["partial"] is True
+    (run,) = trueload.run("runs", "list", "--json").json()
+    assert run["state"] == "interrupted"
+    assert run["row_count"] == 1
+    assert engines_of(trueload) == {server.process.pid}
+
+
+def engines_of(trueload: Trueload) -> set[int]:
+    """Parents of the engines that were started with this test's store."""
+    found = set()
+    for folder in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError, IndexError):
+            environment = (folder / "environ").read_bytes()
+            program = os.readlink(folder / "exe")
+            parent = int((folder / "stat").read_text().rpartition(")")[2].split()[1])
+            if str(trueload.store).encode() in environment and "trueload-engine" in program:
+                found.add(parent)
+    return found
+
+
+def test_a_second_interrupt_ends_at_once_and_leaves_no_child(
+    trueload: Trueload, silent: OneAnswer
+) -> None:
+    url = f"http://127.0.0.1:{silent.port}/"
+    process = trueload.start("http", url, "-d", "60s", "-c", "2", "--timeout", "60s")
+    wait_for_load(url)
+    process.send_signal(signal.SIGINT)
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=30)
+    assert process.returncode == 130
+    assert engines_of(trueload) == set()
+
+
+def test_kill_9_of_the_front_leaves_no_engine(trueload: Trueload) -> None:
+    server = start_server(trueload)
+    process = trueload.start("http", server.url, "-d", "60s", "-c", "2")
+    wait_for_load(server.url)
+    process.kill()
+    process.communicate(timeout=30)
+    for _ in range(600):
+        if engines_of(trueload) == {server.process.pid}:
+            return
+        threading.Event().wait(0.02)
+    raise AssertionError("the engine outlived its front")
+
+
+def test_a_killed_engine_is_told_and_invalid(trueload: Trueload) -> None:
+    server = start_server(trueload)
+    process = trueload.start("http", server.url, "-d", "60s", "-c", "2", "--warmup", "0")
+    wait_for_load(server.url)
+    children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+    os.kill(int(children[0]), signal.SIGKILL)
+    out, err = process.communicate(timeout=30)
+    assert process.returncode == 4, (out, err)
+    assert "the engine died: signal 9" in out
+    assert "invalid" in out
+
+
+def test_a_reader_that_goes_away_is_no_error(trueload: Trueload, server: Server) -> None:
+    trueload.run("http", server.url, "--requests", "50", "-c", "2")
+    command = [sys.executable, "-m", "trueload", "runs", "show", "last", "--json"]
+    process = subprocess.Popen(
+        command, env=trueload.env(), stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    assert process.stdout is not None
+    assert process.stderr is not None
+    process.stdout.close()
+    assert process.stderr.read() == b""
+    process.wait(timeout=30)
+    process.stderr.close()
+
+
+def test_a_terminal_gets_a_panel_and_a_pipe_gets_none(trueload: Trueload, server: Server) -> None:
+    main, side = pty.openpty()
+    flags = ("-d", "600ms", "--warmup", "0", "-c", "2")
+    process = trueload.start("http", server.url, *flags, stderr=side)
+    os.close(side)
+    drawn = b""
+    with contextlib.suppress(OSError):
+        while data := os.read(main, 65_536):
+            drawn += data
+    os.close(main)
+    out, _ = process.communicate(timeout=30)
+    assert process.returncode == 0
+    assert b"throughput" in drawn
+    assert b"trueload http" in drawn
+    assert "\x1b" not in out
+
+
+def test_the_reference_server_says_where_it_listens_and_what_it_saw(trueload: Trueload) -> None:
+    process = trueload.start("serve", "http", "--listen", "127.0.0.1:0", "--json", "-")
+    assert process.stderr is not None
+    line = process.stderr.readline()
+    match = re.fullmatch(r"listening on http://127\.0\.0\.1:(\d+)/\n", line)
+    assert match, line
+    record = measure(trueload, line.split()[-1], "--requests", "100", "-c", "4")
+    assert record["counts"]["ok"] == 100
+    client = http.client.HTTPConnection("127.0.0.1", int(match[1]), timeout=10)
+    client.request("GET", "/perf")
+    assert len(client.getresponse().read()) == 84
+    client.close()
+    process.send_signal(signal.SIGTERM)
+    out, err = process.communicate(timeout=30)
+    assert process.returncode == 0, err
+    served = json.loads(out)
+    assert served["requests"] == served["responses"] == 101
+    assert served["accepted"] == 5
+    assert "101 responses to 101 requests" in err
+
+
+def test_a_port_that_is_taken_is_told(trueload: Trueload, server: Server) -> None:
+    done = trueload.run("serve", "http", "--listen", f"127.0.0.1:{server.port}")
+    assert done.code == 2, done
+    assert len(done.err.splitlines()) == 2, done.err
+    assert f"cannot listen on 127.0.0.1:{server.port}" in done.err
+
+
+def test_the_engine_keeps_off_the_cpus_of_a_pinned_server(trueload: Trueload) -> None:
+    if len(os.sched_getaffinity(0)) < 2:
+        pytest.skip("it takes two CPUs")
+    cpu = min(os.sched_getaffinity(0))
+    server = start_server(trueload, "--cpus", str(cpu))
+    record = measure(trueload, server.url, "-d", "300ms", "--warmup", "0", "-c", "4")
+    assert record["server"]["allowed_cpus"] == [cpu]
+    assert cpu not in record["generator"]["allowed_cpus"]
+    apart = next(check for check in record["checks"] if check["name"] == "same-host")
+    assert apart["status"] == "pass"
+    kill_group(server.process)
+
+
+def test_serving_starts_without_the_heavy_libraries() -> None:
+    code = "import trueload.cli.serve, sys; print(*sys.modules)"
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / "python")}
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True
+    )
+    loaded = set(done.stdout.split())
+    assert "trueload.engine" in loaded
+    assert not loaded & {"numpy", "scipy", "rich", "hdrh", "psutil", "sqlite3", "trueload.trial"}
