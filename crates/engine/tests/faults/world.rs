@@ -364,8 +364,10 @@ impl Net for World {
 
     fn send(&mut self, token: Token, bytes: &[u8]) {
         let connection = &self.connections[token.index as usize];
-        // After a reset the kernel takes nothing more.
-        if connection.open && connection.end != Some(Ended::Reset) {
+        // After a reset the kernel takes nothing more; one that comes behind bytes that are still
+        // to be read in pieces has not come yet.
+        let reset = connection.end == Some(Ended::Reset) && connection.inbox.is_empty();
+        if connection.open && !reset {
             let latency_ns = self.play.latency_ns;
             self.later(latency_ns, token.index, Happening::AtPeer(bytes.to_vec()));
         }
