@@ -20,7 +20,7 @@ MARK = "TRUELOAD_TEST_MARK"
 GONE_TIMEOUT_S = 20.0
 
 # A threaded HTTP/1.1 server in a page. Its first argument says how it misbehaves.
-PROGRAM = '''
+PROGRAM = """
 import os, socket, sys, threading, time
 
 how, host, port = sys.argv[1], sys.argv[2], int(sys.argv[3])
@@ -90,7 +90,7 @@ if how == "litters":
     open("left-about.txt", "w").write("here")
     open(os.path.join(os.environ["TMPDIR"], "left-there.txt"), "w").write("there")
 listen(0 if how == "elsewhere" else port)
-'''
+"""
 
 
 class World:

@@ -50,7 +50,7 @@ FAULTS = [
 
 
 def test_each_fault_is_a_row_with_its_reason_and_nothing_is_left(world: World) -> None:
-    for how, outcome, _ in FAULTS:
+    for how, _outcome, _reason in FAULTS:
         unready = how in ("never-listens", "elsewhere", "wrong")
         world.add(how, how, ready_s=2 if unready else 20)
     world.add("build-fails", build=[["sh", "-c", "echo the compiler is unhappy; exit 7"]])
@@ -74,7 +74,7 @@ def test_each_fault_is_a_row_with_its_reason_and_nothing_is_left(world: World) -
     assert rows["fine"]["rank"] is not None
     assert rows["twice"]["rank"] is None
     assert ended.code == 0, "something is ranked"
-    litter = [path for path in world.folder.rglob("left-*.txt")]
+    litter = list(world.folder.rglob("left-*.txt"))
     assert litter == [], "neither in the checkout nor in the cache"
 
 

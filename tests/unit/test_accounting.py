@@ -9,7 +9,6 @@ import sys
 from dataclasses import replace
 
 import pytest
-
 from trueload.accounting import (
     CpuTimes,
     GroupCpu,

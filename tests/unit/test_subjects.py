@@ -6,7 +6,6 @@ import os
 from pathlib import Path
 
 import pytest
-
 from trueload.errors import UserError
 from trueload.subjects import (
     MANIFEST_BYTES_MAX,
@@ -73,7 +72,7 @@ BAD_MANIFESTS: list[tuple[str, str | bytes, list[str]]] = [
     ("a number for a text", changed('about = "it serves"', "about = 7"), ["about:"]),
     ("a text for a number", "ready_s = '10'\n" + GOOD, ["ready_s:"]),
     ("no time at all", "ready_s = 0\n" + GOOD, ["ready_s:"]),
-    ("a shell line for a command", changed('["./subject", "{host}:{port}", "{cpus}"]', '"./x"'), ["run:"]),
+    ("a shell line", changed('["./subject", "{host}:{port}", "{cpus}"]', '"./x"'), ["run:"]),
     ("no program", changed('["./subject", "{host}:{port}", "{cpus}"]', "[]"), ["run: must name"]),
     ("a blank program", changed('"./subject", "{host}:{port}"', '" ", "x"'), ["run: must name"]),
     ("a NUL in the file", GOOD.replace("serves", "ser\0ves").encode(), ["is not TOML", "line 3"]),
@@ -84,7 +83,7 @@ BAD_MANIFESTS: list[tuple[str, str | bytes, list[str]]] = [
     ("a file of more than 64 KiB", GOOD + "#" * MANIFEST_BYTES_MAX, ["larger than 64 KiB"]),
     ("a parent folder", changed('"./subject", "{host}', '"../up", "{host}'), ["'../up' leaves"]),
     ("a parent folder in an option", changed('"{cpus}"', '"--dir=a/../../b"'), ["leaves"]),
-    ("an absolute program", changed('"./subject", "{host}', '"/bin/sh", "{host}'), ["run[0]", "absolute"]),
+    ("an absolute program", changed('"./subject", "{host}', '"/bin/sh", "{host}'), ["run[0]"]),
     ("an unknown substitution", changed("{cpus}", "{cores}"), ["{cores}", "{cpus}"]),
     ("an unknown role", changed('"server"', '"proxy"'), ["role:"]),
     ("an unknown category", changed('"micro"', '"tiny"'), ["category:"]),

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 import pytest
-
 from trueload.errors import UserError
 from trueload.plan import Duration, Requests
 from trueload.suite.definition import Axes, Suite, load_suite
@@ -47,8 +47,8 @@ def subjects(count: int) -> list[PlannedSubject]:
     ]
 
 
-def plan(count: int = 4, **changes: object) -> SuitePlan:
-    return make_plan("suite", SUITE, subjects(count), Changes(**changes))  # type: ignore[arg-type]
+def plan(count: int = 4, **changes: Any) -> SuitePlan:
+    return make_plan("suite", SUITE, subjects(count), Changes(**changes))
 
 
 def test_a_plan_says_what_it_is() -> None:
@@ -101,7 +101,7 @@ CHANGES = [
     ("what", "changes", "field", "expected"), CHANGES, ids=lambda v: str(v)[:30]
 )
 def test_the_command_line_changes_the_plan(
-    what: str, changes: dict[str, object], field: str, expected: object
+    what: str, changes: dict[str, Any], field: str, expected: object
 ) -> None:
     found = getattr(plan(**changes), field)
     if field == "loads":

@@ -21,6 +21,7 @@ from typing import Annotated, Any, TextIO, cast
 import typer
 
 from trueload.catalogue import find_folder
+from trueload.cli.options import JsonOption, RepeatOption, RequestsOption, ThreadsOption
 from trueload.cli.suite_progress import Progress
 from trueload.contracts import load_contract
 from trueload.engine import find_engine
@@ -44,6 +45,9 @@ from trueload.units import parse_duration
 
 # Without the current folder on the path: a subject's folder must not shadow a module of ours.
 TRUELOAD_COMMAND = (sys.executable, "-P", "-m", "trueload")
+
+
+STDOUT = Path("-")
 
 
 class Format(StrEnum):
@@ -106,9 +110,7 @@ def run_suite(
     duration: Annotated[
         str | None, typer.Option("-d", "--duration", metavar="TIME", help="Of each trial.")
     ] = None,
-    requests: Annotated[
-        int | None, typer.Option("--requests", metavar="N", min=1, help="Instead of a duration.")
-    ] = None,
+    requests: RequestsOption = None,
     warmup: Annotated[
         str | None, typer.Option("--warmup", metavar="TIME", help="Before each trial.")
     ] = None,
@@ -118,12 +120,8 @@ def run_suite(
     close: Annotated[
         bool | None, typer.Option("--close/--no-close", help="A connection per request.")
     ] = None,
-    threads: Annotated[
-        int | None, typer.Option("--threads", metavar="N", min=1, help="Of the engine.")
-    ] = None,
-    repeat: Annotated[
-        int | None, typer.Option("--repeat", metavar="N", min=1, help="Repetitions of each cell.")
-    ] = None,
+    threads: ThreadsOption = None,
+    repeat: RepeatOption = None,
     seed: Annotated[
         int | None, typer.Option("--seed", metavar="N", help="Of the order of the trials.")
     ] = None,
@@ -144,9 +142,7 @@ def run_suite(
         bool, typer.Option("--published", help="Add the best repetitions, as published.")
     ] = False,
     output: Annotated[Format, typer.Option("--format", help="Of the table.")] = Format.TEXT,
-    json_file: Annotated[
-        str | None, typer.Option("--json", metavar="FILE|-", help="Write one JSON object.")
-    ] = None,
+    json_path: JsonOption = None,
 ) -> int:
     """Run a suite: build, start, verify and measure each subject, and rank them.
 
@@ -169,9 +165,9 @@ def run_suite(
         share_cpus=share_cpus,
         port=port,
     )
-    if json_file is None and output is Format.JSON:
-        json_file = "-"
-    shown = Shown(output, json_file, published)
+    if json_path is None and output is Format.JSON:
+        json_path = STDOUT
+    shown = Shown(output, json_path, published)
     shown.check()
     if resume is not None:
         return _resume(resume, name, changes, subjects, shown)
@@ -185,14 +181,14 @@ class Shown:
     """What is printed at the end, and where."""
 
     output: Format
-    json_file: str | None
+    json_path: Path | None
     published: bool
 
     def check(self) -> None:
         """Raises ``UserError`` for a file that cannot be written: before hours of measuring."""
-        if self.json_file is None or self.json_file == "-":
+        path = self.json_path
+        if path is None or path == STDOUT:
             return
-        path = Path(self.json_file)
         folder = path.parent
         if path.is_dir() or not os.access(path if path.exists() else folder, os.W_OK):
             raise UserError(f"--json: {path} cannot be written", "name a file in a folder of yours")
@@ -343,15 +339,15 @@ def exit_code(tables: Iterable[LoadTable]) -> ExitCode:
 
 
 def _show(tables: list[LoadTable], pieces: Callable[[], Iterable[str]], shown: Shown) -> None:
-    if shown.json_file == "-":
+    if shown.json_path == STDOUT:
         _write(sys.stdout, pieces())
         return
-    if shown.json_file is not None:
+    if shown.json_path is not None:
         try:
-            with Path(shown.json_file).open("w", encoding="utf-8") as file:
+            with shown.json_path.open("w", encoding="utf-8") as file:
                 _write(file, pieces())
         except OSError as error:
-            _talk(f"error: {shown.json_file} was not written: {error.strerror}")
+            _talk(f"error: {shown.json_path} was not written: {error.strerror}")
     if shown.output is Format.CSV:
         sys.stdout.write(table.csv_lines(tables, published=shown.published))
     elif shown.output is Format.MARKDOWN:
@@ -368,7 +364,7 @@ def _write(out: TextIO, pieces: Iterable[str]) -> None:
 
 
 def _print_plan(plan: SuitePlan, suite: Suite, shown: Shown) -> None:
-    if shown.json_file == "-":
+    if shown.json_path == STDOUT:
         sys.stdout.write(plan_json(plan, describe(plan)))
         return
     lines = [describe(plan), "", "subjects:"]

@@ -154,7 +154,7 @@ class Keeper:
             for child in self.orders["children"]:
                 self.mine.add(start(child, self.orders, self.output_in))
         except OSError as error:
-            self.end(0.0)
+            self.end(0)
             say(error=f"{child['argv'][0]}: {error.strerror}")
             return
         os.close(self.output_in)
@@ -186,7 +186,7 @@ class Keeper:
             return
         if data:
             self.log.add(data)
-        else:
+        elif self.output in self.events.get_map():
             self.events.unregister(self.output)
 
     def reap(self) -> None:

@@ -22,13 +22,17 @@ from trueload.runner.cpus import Layout, Unfit, available_cpus, lay_out, physica
 from trueload.runner.trials import Failed, Measure, Measured, run_subject
 from trueload.store import Row, Run, Store
 from trueload.subjects import Subject
-from trueload.suite.plan import Cell, SuitePlan, Trial, trial_count, trials
+from trueload.suite.plan import (
+    ALL_REPETITIONS,
+    PARTIAL,
+    Cell,
+    SuitePlan,
+    Trial,
+    trial_count,
+    trials,
+)
 
 Talk = Callable[[str], None]
-# A row for all repetitions of a cell: it was skipped, or given up.
-ALL_REPETITIONS = "r*"
-# Ends the key of a trial that the user interrupted.
-PARTIAL = " partial"
 
 
 @dataclass(frozen=True)

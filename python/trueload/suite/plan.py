@@ -25,6 +25,11 @@ NS_PER_S = 1_000_000_000
 # Start, verification, connect, drain and stop of one trial, as seen with small subjects.
 OVERHEAD_NS = 600_000_000
 
+# A row for all repetitions of a cell: it was skipped, or given up.
+ALL_REPETITIONS = "r*"
+# Ends the key of a trial that the user interrupted.
+PARTIAL = " partial"
+
 
 class PlannedSubject(Model):
     """A subject of the plan. `digest` stands for everything that its figures depend on."""

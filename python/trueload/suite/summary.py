@@ -17,8 +17,7 @@ from typing import Literal
 from trueload import stats
 from trueload.record import Check, Record, Verdict
 from trueload.store import Damaged, Row
-from trueload.suite.execute import PARTIAL
-from trueload.suite.plan import Cell, PlannedLoad, SuitePlan
+from trueload.suite.plan import PARTIAL, Cell, PlannedLoad, SuitePlan
 
 # Checks that fail because of the machine or the generator, not of the subject: another
 # repetition can stand in for the one that they spoilt.

@@ -1,0 +1,227 @@
+"""The runner's parts: who runs where, what is needed, and processes that surely end."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from trueload.runner import cgroup
+from trueload.runner import process as processes_module
+from trueload.runner.cpus import Layout, Unfit, lay_out
+from trueload.runner.needs import version_satisfies
+from trueload.runner.process import (
+    Exit,
+    Orders,
+    Processes,
+    Program,
+    StartError,
+    subject_environment,
+    substitute,
+)
+from trueload.subjects import Cores
+
+APART = {0: "0", 1: "1", 2: "2", 3: "3"}
+THREADS = {0: "0,2", 1: "1,3", 2: "0,2", 3: "1,3"}
+
+# cores, CPUs, physical cores, engine threads, share: subject's CPUs, engine's, shared.
+LAYOUTS: list[tuple[Cores, list[int], dict[int, str], int, bool, object]] = [
+    ("single", [0, 1], APART, 1, False, ((1,), (0,), False)),
+    ("single", [0, 1, 2, 3], APART, 2, False, ((3,), (0, 1), False)),
+    ("single", [0, 1, 2, 3], THREADS, 1, False, ((3,), (0,), False)),
+    ("single", [1, 2, 3], THREADS, 1, False, ((3,), (2,), False)),
+    ("single", [1, 3], THREADS, 1, False, ((3,), (1,), False)),
+    ("single", [5], {}, 1, False, "one CPU for the subject and 1 for the engine"),
+    ("single", [5], {}, 1, True, ((5,), (5,), True)),
+    ("single", [0, 1], APART, 2, False, "--share-cpus"),
+    ("multi", [0, 1, 2, 3], APART, 1, False, ((1, 2, 3), (0,), False)),
+    ("multi", [0, 1, 2, 3], APART, 2, False, ((2, 3), (0, 1), False)),
+    ("multi", [0, 1], APART, 1, False, "needs three CPUs"),
+    ("multi", [0, 1], APART, 1, True, ((0, 1), (0, 1), True)),
+    ("multi", [0, 1, 2], APART, 3, False, "leave no CPU of 3"),
+]
+
+
+@pytest.mark.parametrize(("cores", "cpus", "core_of", "threads", "share", "expected"), LAYOUTS)
+def test_subject_and_engine_are_kept_apart_or_it_is_said_why_not(
+    cores: Cores,
+    cpus: list[int],
+    core_of: dict[int, str],
+    threads: int,
+    share: bool,
+    expected: object,
+) -> None:
+    found = lay_out(cores, cpus, core_of, threads, share)
+    if isinstance(expected, str):
+        assert isinstance(found, Unfit)
+        assert expected in found.reason
+    else:
+        assert isinstance(found, Layout)
+        assert (found.subject, found.engine, found.shared) == expected
+
+
+VERSIONS = [
+    ("go version go1.22.3 linux/amd64", ">=", "1.22", True),
+    ("go version go1.9.3 linux/amd64", ">=", "1.22", False),
+    ("v20.20.2", ">=", "18", True),
+    ("v20.20.2", "==", "20", True),
+    ("v20.20.2", "==", "20.1", False),
+    ("v20", ">=", "20.0", True),
+    ("v20", "<", "21", True),
+    ('openjdk version "17.0.9" 2023', ">=", "17", True),
+    ("no number at all", ">=", "1", False),
+]
+
+
+@pytest.mark.parametrize(("said", "operator", "wanted", "expected"), VERSIONS)
+def test_a_version_is_compared_by_its_parts(
+    said: str, operator: str, wanted: str, expected: bool
+) -> None:
+    assert version_satisfies(said, operator, wanted) is expected
+
+
+def test_substitution_never_makes_one_argument_of_several_or_several_of_one() -> None:
+    values = {"host": "127.0.0.1", "port": "80", "build": "/a b/$(c)"}
+    argv = ["{build}/x", "{host}:{port}", "{other}", "a b"]
+    assert substitute(argv, values, ()) == ["/a b/$(c)/x", "127.0.0.1:80", "{other}", "a b"]
+    assert substitute(["{trueload}", "serve"], {}, ("py", "-m")) == ["py", "-m", "serve"]
+
+
+def test_the_environment_moves_no_build_output(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CARGO_TARGET_DIR", "/elsewhere")
+    monkeypatch.setenv("PATH", "/bin")
+    env = subject_environment({"A": "1"})
+    assert "CARGO_TARGET_DIR" not in env
+    assert env["A"] == "1"
+    assert env["PATH"].split(":")[0] == "/bin"
+    assert "/usr/sbin" in env["PATH"].split(":")
+
+
+def test_an_exit_is_a_code_or_a_signal() -> None:
+    assert str(Exit.of_status(3 << 8)) == "exit code 3"
+    assert str(Exit.of_status(15)) == "signal 15 (SIGTERM)"
+    assert "perhaps out of memory" in str(Exit.of_status(9))
+
+
+def orders(tmp_path: Path, *argv: str, programs: int = 1, log_bytes_max: int = 1 << 20) -> Orders:
+    return Orders(
+        programs=(Program(argv),) * programs,
+        cwd=tmp_path,
+        env=subject_environment({}),
+        log=tmp_path / "log",
+        log_bytes_max=log_bytes_max,
+    )
+
+
+def python(code: str) -> tuple[str, ...]:
+    return (sys.executable, "-c", code)
+
+
+def wait_for_log(processes: Processes, word: str) -> None:
+    deadline_s = time.monotonic() + 30
+    while word not in processes.log_tail():
+        assert time.monotonic() < deadline_s, processes.log_tail()
+        processes.poll(0.01)
+
+
+@pytest.fixture(params=["with a cgroup", "without a cgroup"])
+def either(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both ways of knowing which processes belong to a subject."""
+    if request.param == "without a cgroup":
+        monkeypatch.setattr(processes_module, "make_group", lambda: None)
+
+
+DAEMON = """
+import os, time
+if os.fork() == 0:
+    os.setsid()
+    if os.fork() == 0:
+        print("daemon", os.getpid(), flush=True)
+        time.sleep(3600)
+    os._exit(0)
+os.wait()
+"""
+
+
+@pytest.mark.usefixtures("either")
+def test_a_daemon_belongs_to_the_tree_and_ends_with_it(tmp_path: Path) -> None:
+    with Processes(orders(tmp_path, *python(DAEMON))) as processes:
+        wait_for_log(processes, "daemon")
+        assert processes.wait(time.monotonic() + 30), "the first process ends by itself"
+        daemon = int(processes.log_tail().split()[1])
+        assert daemon in processes.pids()
+        assert daemon in {p.pid for p in processes.tree.sample().processes.values()}
+        assert processes.alive()
+        processes.end(5)
+    assert not Path(f"/proc/{daemon}").exists()
+
+
+@pytest.mark.usefixtures("either")
+def test_a_keeper_that_is_killed_takes_the_program_with_it(tmp_path: Path) -> None:
+    with Processes(orders(tmp_path, *python("print('up', flush=True); input()"))) as processes:
+        wait_for_log(processes, "EOF")
+    with Processes(
+        orders(tmp_path, *python("import time; print('up', flush=True); time.sleep(3600)"))
+    ) as processes:
+        wait_for_log(processes, "up")
+        (pid,) = processes.started
+        kept = processes._keeper
+        assert kept is not None
+        os.kill(kept.pid, signal.SIGKILL)
+        deadline_s = time.monotonic() + 30
+        while Path(f"/proc/{pid}").exists():
+            assert time.monotonic() < deadline_s, "the program outlived its keeper"
+            processes.poll(0.01)
+
+
+def test_a_program_has_no_terminal_no_input_and_a_session_of_its_own(tmp_path: Path) -> None:
+    code = "import os, sys; print(os.getsid(0) == os.getpid(), repr(sys.stdin.read()))"
+    with Processes(orders(tmp_path, *python(code))) as processes:
+        assert processes.wait(time.monotonic() + 30)
+        processes.end(0)
+        assert processes.log_tail().strip() == "True ''"
+
+
+def test_one_that_prints_without_end_is_never_blocked_and_its_log_is_bounded(
+    tmp_path: Path,
+) -> None:
+    code = "import sys; [sys.stdout.write('x' * 65535 + '\\n') for _ in range(1000)]; print('end')"
+    made = orders(tmp_path, *python(code), log_bytes_max=100_000)
+    with Processes(made) as processes:
+        assert processes.wait(time.monotonic() + 60), "it came to its end"
+        processes.end(0)
+    assert (tmp_path / "log").stat().st_size < 200_000
+    assert processes.log_tail().endswith("end\n")
+    assert "bytes dropped" in (tmp_path / "log").read_text()
+
+
+def test_one_that_cannot_be_started_says_why(tmp_path: Path) -> None:
+    for program, why in (("no-such-program", "No such file"), (str(tmp_path), "Permission denied")):
+        with (
+            pytest.raises(StartError, match=why),
+            Processes(orders(tmp_path, program)),
+        ):
+            pass
+
+
+def test_several_are_started_together_and_each_end_is_told(tmp_path: Path) -> None:
+    with Processes(orders(tmp_path, "sh", "-c", "exit 4", programs=3)) as processes:
+        assert processes.wait(time.monotonic() + 30)
+        assert [str(end) for end in processes.exits] == ["exit code 4"] * 3
+        assert not processes.alive()
+
+
+def test_groups_of_a_dead_run_are_swept_and_those_of_a_live_one_stay() -> None:
+    mine = cgroup.make_group()
+    if mine is None:
+        return  # no group can be made here; the keeper's descendants serve instead
+    stale = cgroup.Group(mine.path.with_name(f"{cgroup.PREFIX}1-999999999-1"))
+    stale.path.mkdir(exist_ok=True)
+    cgroup.sweep()
+    assert not stale.path.exists()
+    assert mine.path.exists()
+    mine.remove()
+    assert not mine.path.exists()

@@ -1,0 +1,364 @@
+"""From rows to a table: what may be ranked, what stands apart, and that no text does harm."""
+
+from __future__ import annotations
+
+import csv
+import io
+import tracemalloc
+from collections.abc import Iterator, Sequence
+
+import pytest
+import samples
+from trueload.cli.suite import exit_code
+from trueload.errors import ExitCode
+from trueload.plan import Duration
+from trueload.record import Check, Record
+from trueload.report import table
+from trueload.store import Damaged, Row
+from trueload.suite.plan import Cell, PlannedLoad, PlannedSubject, SuitePlan, Trial
+from trueload.suite.summary import (
+    CellRows,
+    Collected,
+    Figures,
+    LoadTable,
+    collect,
+    judge,
+    run_verdict,
+    summarise,
+    tabulate,
+)
+
+LOAD = PlannedLoad(connections=64, pipeline=1, cores="single")
+
+
+def subject(name: str, *, trap: bool = False, variant: str = "") -> PlannedSubject:
+    return PlannedSubject(
+        name=f"c/{name}" + (f":{variant}" if variant else ""),
+        language="c",
+        framework=name,
+        variant=variant,
+        category="micro",
+        trap=trap,
+        digest="",
+    )
+
+
+def plan(
+    *subjects: PlannedSubject, repeat: int = 3, loads: Sequence[PlannedLoad] = (LOAD,)
+) -> SuitePlan:
+    return SuitePlan(
+        suite="s",
+        contract="http-plaintext",
+        subjects=subjects,
+        loads=tuple(loads),
+        stop=Duration(ns=1),
+        warmup=None,
+        timeout_ns=1,
+        close=False,
+        threads=1,
+        repeat=repeat,
+        seed=1,
+        files=0,
+        share_cpus=False,
+        port=None,
+    )  # fmt: skip
+
+
+def figures(rate: float | None = 100.0, **changes: object) -> Figures:
+    fields: dict[str, object] = {
+        "record_id": "r",
+        "verdict": "valid",
+        "failed_checks": (),
+        "reasons": (),
+        "response_bytes": 192,
+        "requests": 1000,
+        "errors": 0,
+        "ok_per_s": rate,
+        "bytes_per_s": 19_200.0,
+        "min_ms": 0.1,
+        "p25_ms": 0.2,
+        "p50_ms": 0.3,
+        "p75_ms": 0.4,
+        "p99_ms": 0.5,
+        "max_ms": 0.6,
+        "cpu_share": 0.97,
+        "peak_rss_bytes": 3 << 20,
+    }
+    return Figures(**{**fields, **changes})  # type: ignore[arg-type]
+
+
+def invalid(check: str, rate: float = 900.0) -> Figures:
+    return figures(rate, verdict="invalid", failed_checks=(check,), reasons=(f"{check}: why",))
+
+
+SUSPECT = figures(verdict="suspect", reasons=("fairness: uneven",))
+GOOD = figures()
+
+# Repetitions, reasons of failed ones: the cell's verdict and a word of its reason.
+JUDGED: list[tuple[str, list[Figures], list[str], str, str]] = [
+    ("all valid", [GOOD] * 3, [], "valid", ""),
+    ("one suspect", [GOOD, SUSPECT, GOOD], [], "suspect", "fairness: uneven"),
+    ("the subject's fault", [GOOD] * 5 + [invalid("unsolicited")], [], "invalid", "unsolicited"),
+    ("errors once", [GOOD] * 5 + [invalid("errors")], [], "invalid", "errors"),
+    ("it died once", [GOOD] * 5 + [invalid("died")], [], "invalid", "died"),
+    ("the machine's fault", [GOOD, GOOD, invalid("generator-limit")], [], "suspect", "1 of 3"),
+    ("mostly so", [GOOD, *[invalid("generator-limit")] * 2], [], "invalid", "generator"),
+    ("half of them", [GOOD, invalid("generator-limit")], [], "invalid", "generator-limit"),
+    ("one failed to start", [GOOD, GOOD], ["no port"], "suspect", "1 of 3 repetitions failed"),
+    ("most failed to start", [GOOD], ["no port", "no port"], "invalid", "no port"),
+    ("no reason at all", [figures(verdict="invalid")], [], "invalid", "its checks failed"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("what", "done", "failed", "verdict", "word"), JUDGED, ids=lambda v: str(v)[:25]
+)
+def test_a_cell_is_only_as_good_as_its_repetitions(
+    what: str, done: list[Figures], failed: list[str], verdict: str, word: str
+) -> None:
+    found, why = judge(done, failed)
+    assert found == verdict, what
+    assert word in why, what
+
+
+def cell_rows(each: PlannedSubject, *measured: Figures, **more: object) -> CellRows:
+    return CellRows(Cell(each, LOAD), list(measured), **more)  # type: ignore[arg-type]
+
+
+def test_figures_of_a_cell_are_medians_sums_and_extremes() -> None:
+    some = [
+        figures(90.0, errors=1, min_ms=0.3, max_ms=9.0, p50_ms=1.0),
+        figures(100.0, errors=2, min_ms=0.1, max_ms=1.0, p50_ms=2.0),
+        figures(300.0, errors=0, min_ms=0.2, max_ms=2.0, p50_ms=9.0),
+    ]
+    summary = summarise(cell_rows(subject("a"), *some))
+    assert summary is not None
+    shown = summary.figures
+    assert shown is not None
+    assert (shown.ok_per_s, shown.p50_ms) == (100.0, 2.0)
+    assert (shown.requests, shown.errors) == (3000, 3)
+    assert (shown.min_ms, shown.max_ms) == (0.1, 9.0), "a median would hide the worst"
+    assert summary.best is not None
+    assert summary.best.ok_per_s == 300.0
+    assert summary.interval is not None
+    assert (summary.interval.low, summary.interval.high) == (90.0, 300.0)
+    assert summary.interval.kind == "range"
+
+
+def test_a_spoilt_repetition_never_lends_its_figures() -> None:
+    summary = summarise(cell_rows(subject("a"), GOOD, GOOD, invalid("generator-limit", 9e9)))
+    assert summary is not None
+    assert summary.best is not None
+    assert summary.best.ok_per_s == 100.0
+    assert summary.counted == 2
+
+
+def test_repetitions_of_two_states_of_a_subject_are_suspect() -> None:
+    summary = summarise(cell_rows(subject("a"), GOOD, GOOD, digests={"x", "y"}))
+    assert summary is not None
+    assert summary.verdict == "suspect"
+    assert "changed in mid-run" in summary.why
+
+
+def one_table(*cells: CellRows) -> LoadTable:
+    made = plan(*(rows.cell.subject for rows in cells))
+    (only,) = tabulate(Collected(tuple(cells), (), ()), made)
+    return only
+
+
+def test_invalid_rows_and_traps_are_never_ranked() -> None:
+    found = one_table(
+        cell_rows(subject("slow"), *[figures(100.0)] * 3),
+        cell_rows(subject("fast"), *[figures(200.0)] * 3),
+        cell_rows(subject("liar"), *[invalid("unsolicited", 9000.0)] * 3),
+        cell_rows(subject("trap", trap=True), *[figures(8000.0)] * 3),
+        cell_rows(subject("broken"), failed=["it does not build"]),
+        cell_rows(subject("absent"), skipped="no compiler"),
+    )
+    assert [(s.cell.subject.framework, s.rank) for s in found.ranked] == [("fast", 1), ("slow", 2)]
+    assert [s.cell.subject.framework for s in found.invalid] == ["liar"]
+    assert [s.cell.subject.framework for s in found.traps] == ["trap"]
+    assert [s.outcome for s in found.unmeasured] == ["failed", "skipped"]
+    shown = table.text([found], width=None, published=False)
+    below = shown.index("Invalid, not ranked:")
+    assert shown.index("fast") < below < shown.index("liar")
+    assert "c/liar: unsolicited: why" in shown
+    assert "c/broken: it does not build" in shown
+    assert "c/absent: no compiler" in shown
+
+
+def test_ranks_are_shared_where_intervals_overlap() -> None:
+    found = one_table(
+        cell_rows(subject("a"), figures(100.0), figures(120.0)),
+        cell_rows(subject("b"), figures(110.0), figures(130.0)),
+        cell_rows(subject("c"), figures(10.0), figures(90.0)),
+    )
+    assert [(s.cell.subject.framework, s.rank) for s in found.ranked] == [
+        ("b", 1), ("a", 1), ("c", 3),
+    ]  # fmt: skip
+
+
+def test_the_interval_says_whether_it_is_a_range() -> None:
+    few = one_table(cell_rows(subject("a"), figures(90.0), figures(110.0)))
+    many = one_table(cell_rows(subject("a"), *[figures(90.0 + n) for n in range(6)]))
+    assert "90-110 (range)" in table.text([few], width=None, published=False)
+    text = table.text([many], width=None, published=False)
+    assert "(range)" not in text
+    assert "95 % by bootstrap" in text
+
+
+ENDS = [
+    ("something is ranked", [cell_rows(subject("a"), GOOD)], ExitCode.OK, "valid"),
+    ("all invalid", [cell_rows(subject("a"), invalid("errors"))], ExitCode.INVALID, "invalid"),
+    ("none measured", [cell_rows(subject("a"), failed=["x"])], ExitCode.NOTHING_MEASURED, None),
+    (
+        "one of both",
+        [cell_rows(subject("a"), GOOD), cell_rows(subject("b"), invalid("errors"))],
+        ExitCode.OK,
+        "suspect",
+    ),
+    ("no rows at all", [cell_rows(subject("a"))], ExitCode.NOTHING_MEASURED, None),
+]
+
+
+@pytest.mark.parametrize(("what", "cells", "code", "verdict"), ENDS, ids=[e[0] for e in ENDS])
+def test_the_exit_code_agrees_with_the_table(
+    what: str, cells: list[CellRows], code: ExitCode, verdict: str | None
+) -> None:
+    found = one_table(*cells)
+    assert exit_code([found]) == code
+    assert run_verdict([found]) == verdict
+    for text in (
+        table.text([found], width=None, published=True),
+        table.text([found], width=60, published=True),
+        table.markdown([found], published=True),
+        table.csv_lines([found], published=True),
+    ):
+        assert text.endswith("\n"), what
+
+
+def test_nothing_answered_renders_as_blanks_not_as_zero() -> None:
+    nothing = figures(
+        None, verdict="invalid", failed_checks=("errors",), requests=50, errors=50,
+        bytes_per_s=None, min_ms=None, p25_ms=None, p50_ms=None, p75_ms=None, p99_ms=None,
+        max_ms=None, cpu_share=None, peak_rss_bytes=None, response_bytes=None,
+    )  # fmt: skip
+    found = one_table(cell_rows(subject("a"), nothing))
+    (row,) = csv.DictReader(io.StringIO(table.csv_lines([found], published=False)))
+    assert (row["Req"], row["Err"], row["RPS"], row["min"], row["rank"]) == ("50", "50", "", "", "")
+
+
+def test_a_narrow_terminal_gets_every_column_within_its_width() -> None:
+    cells = [
+        cell_rows(subject(f"framework-{n}"), *[figures(123_456.0 + n, requests=9_999_999)] * 3)
+        for n in range(3)
+    ]
+    text = table.text([one_table(*cells)], width=100, published=False)
+    lines = text.split("\n\nRPS, BPS")[0].splitlines()
+    assert max(len(line) for line in lines) <= 100
+    for column in (*table.PUBLISHED, *table.OURS):
+        assert any(column in line.split() for line in lines), column
+    whole = table.text([one_table(*cells)], width=None, published=False)
+    header = next(line for line in whole.splitlines() if line.startswith("Language"))
+    assert header.split() == [*table.PUBLISHED, *table.OURS]
+
+
+HOSTILE = "\x1b]0;owned\x07\x1b[31m=cmd|'/c calc'!A1\n<script>alert(1)</script>\u2028\u202e|x"
+
+
+def test_hostile_text_reaches_neither_terminal_nor_spreadsheet_nor_page() -> None:
+    liar = subject("liar").model_copy(update={"variant": HOSTILE, "name": "c/liar:" + HOSTILE})
+    worst = figures(verdict="suspect", reasons=(HOSTILE,))
+    found = one_table(cell_rows(liar, worst), cell_rows(subject("b"), failed=[HOSTILE]))
+    for width in (None, 80):
+        shown = table.text([found], width=width, published=True)
+        assert all(c == "\n" or c.isprintable() for c in shown)
+    for row in csv.reader(io.StringIO(table.csv_lines([found], published=True))):
+        assert not any(cell[:1] in ("=", "+", "-", "@") for cell in row), row
+    marked = table.markdown([found], published=True)
+    assert "<script>" not in marked
+    for line in marked.splitlines():
+        if line.startswith("| c"):
+            assert line.replace("\\|", "").count("|") == len(table.PUBLISHED + table.OURS) + 1 or (
+                line.replace("\\|", "").count("|") == len(table.PUBLISHED) + 1
+            )
+
+
+PLAIN = [
+    ("a\x1b[31mred\x1b[0m", "ared"),
+    ("\x1b]0;title\x07x", "x"),
+    ("tab\tand\nline", "tab and line"),
+    ("\u202eevil\u2028", "evil"),
+    ("nul\0x", "nulx"),
+    ("fine: ü 漢 ✓", "fine: ü 漢 ✓"),
+]
+
+
+@pytest.mark.parametrize(("text", "expected"), PLAIN)
+def test_plain_text_is_one_line_without_control_characters(text: str, expected: str) -> None:
+    assert table.plain(text) == expected
+
+
+def row_of(trial: Trial, record: Record, number: int) -> Row:
+    labels = {"repetition": f"r{trial.repetition}", "response_bytes": "192", "digest": ""}
+    return Row(
+        seq=number, number=number, key=trial.key, labels=labels, outcome="measured",
+        reason=None, detail=None, added_at="", record=record,
+    )  # fmt: skip
+
+
+def test_rows_find_their_cells_and_damaged_ones_are_told() -> None:
+    made = plan(subject("a"), subject("b"), repeat=2)
+    record = samples.good_record()
+    trials = [Trial(Cell(each, LOAD), number) for each in made.subjects for number in (1, 2)]
+    rows: list[Row | Damaged] = [row_of(t, record, n) for n, t in enumerate(trials)]
+    cut_short = row_of(trials[0], record, 9)
+    rows.append(Row(**{**cut_short.__dict__, "key": f"{trials[0].key} partial"}))
+    rows.append(Damaged(7, "its checksum is another"))
+    found = collect(made, rows)
+    assert [len(each.measured) for each in found.cells] == [2, 2]
+    assert found.damaged == ("row 7 is damaged: its checksum is another",)
+    assert {check.name for check in found.checks} == {check.name for check in record.checks}
+    (only,) = tabulate(found, made)
+    shown = only.ranked[0].figures
+    assert shown is not None
+    assert shown.ok_per_s == samples.OK
+    assert shown.cpu_share == pytest.approx(0.6)
+
+
+def test_each_check_is_kept_as_it_came_out_worst() -> None:
+    made = plan(subject("a"), repeat=3)
+    cell = Cell(made.subjects[0], LOAD)
+
+    def record(status: str) -> Record:
+        check = Check(name="errors", status=status, value=None, limit=None, why=status)  # type: ignore[arg-type]
+        return samples.good_record().model_copy(update={"checks": (check,)})
+
+    rows = [row_of(Trial(cell, n), record(s), n) for n, s in enumerate(("pass", "fail", "warn"), 1)]
+    assert [check.status for check in collect(made, rows).checks] == ["fail"]
+
+
+@pytest.mark.slow
+def test_a_run_of_10000_cells_is_summed_up_in_bounded_memory() -> None:
+    subjects = [subject(f"s{number}") for number in range(2_500)]
+    loads = [PlannedLoad(connections=n, pipeline=1, cores="single") for n in (1, 2, 3, 4)]
+    made = plan(*subjects, repeat=1, loads=loads)
+    text = samples.good_record().model_dump_json(by_alias=True)
+
+    def rows() -> Iterator[Row]:
+        """Each record anew, as the store reads them: kept, they would fill 100 MB and more."""
+        number = 0
+        for each in made.subjects:
+            for load in made.loads:
+                number += 1
+                record = Record.model_validate_json(text)
+                yield row_of(Trial(Cell(each, load), 1), record, number)
+
+    tracemalloc.start()
+    found = collect(made, rows())
+    peak_bytes = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert len(found.cells) == 10_000
+    assert peak_bytes < 40 << 20, f"{peak_bytes / 2**20:.0f} MiB"
+    tables = tabulate(found, made)
+    assert [len(each.ranked) for each in tables] == [2_500] * 4
