@@ -1,6 +1,7 @@
 """The application, twice: as plain ASGI, and as RSGI, granian's own interface.
 
-No framework: both are what a framework's author would write for three paths. Granian adds Server and Date by itself.
+No framework: both are what a framework's author would write for three paths. Granian adds Server
+and Date by itself.
 """
 
 from __future__ import annotations

@@ -35,7 +35,7 @@ async def wait(text: str) -> Answer:
     if not (text.isascii() and text.isdigit() and len(text) <= 5 and int(text) <= WAIT_MS_MAX):
         return 400, b"text/plain", b"not a number of milliseconds up to a minute"
     end = time.monotonic() + int(text) / 1000
-    # uvloop counts whole milliseconds from the start of a loop's turn, so that a sleep may end early.
+    # uvloop counts whole milliseconds from the start of a turn: a sleep may end early.
     while (left := end - time.monotonic()) > 0:
         await asyncio.sleep(left)
     return 200, b"text/plain", b"ok"
