@@ -82,8 +82,10 @@ bench: setup ## our speed against wrk, ab and h2load, side by side
 	$(BIN)/python bench/run.py
 
 .PHONY: fuzz
-fuzz: ## fuzz the parsers for a minute each (needs a nightly Rust and cargo-fuzz)
-	tools/fuzz.sh
+fuzz: ## fuzz the parsers, a minute each target (needs a C++ compiler)
+	@for target in $(basename $(notdir $(wildcard fuzz/fuzz_targets/*.rs))); do \
+		fuzz/run $$target 60 || exit 1; \
+	done
 
 .PHONY: lock
 lock: $(DEV_LOCKED) ## write the Python lock files anew from pyproject.toml
