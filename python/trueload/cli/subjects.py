@@ -27,11 +27,11 @@ from trueload.errors import ExitCode, UserError
 from trueload.interrupt import Interrupt
 from trueload.plan import Requests
 from trueload.report.table import plain
-from trueload.runner import cgroup, needs
+from trueload.runner import needs
 from trueload.runner.build import Build, BuildError, build
 from trueload.runner.cpus import Layout, Unfit, available_cpus, lay_out, physical_cores
 from trueload.runner.process import substitute
-from trueload.runner.trials import Failed, Setting, Started, with_subject
+from trueload.runner.trials import Failed, Setting, Started, sweep, with_subject
 from trueload.runner.verify import ask, verify
 from trueload.subjects import MANIFEST, NAME_PATTERN, Subject, parse_selects, select_subjects
 
@@ -152,7 +152,7 @@ def check_subjects(selects: Selects = None, as_json: AsJson = False) -> int:
     Example: trueload subjects check go/fasthttp
     """
     results = []
-    cgroup.sweep()
+    sweep()
     with Interrupt() as interrupt:
         for subject in _selected(selects):
             for result in _check(subject, lambda: interrupt.requested):
@@ -318,7 +318,7 @@ def show_responses(selects: Selects = None, as_json: AsJson = False) -> int:
     Example: trueload subjects responses nginx
     """
     shown: list[dict[str, Any]] = []
-    cgroup.sweep()
+    sweep()
     failed = False
     for subject in _selected(selects):
         answers = _responses(subject)

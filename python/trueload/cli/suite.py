@@ -8,6 +8,7 @@ Must not know: how a subject is run or a figure computed.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shutil
@@ -30,8 +31,8 @@ from trueload.interrupt import Interrupt
 from trueload.record import Record
 from trueload.report import table
 from trueload.report.suite_json import plan_json, read_plan, suite_json
-from trueload.runner import cgroup
 from trueload.runner.build import manifest_digest
+from trueload.runner.trials import sweep
 from trueload.spec import TrialSpec
 from trueload.store import Run, Store
 from trueload.subjects import Cores, Subject, parse_selects
@@ -303,7 +304,7 @@ class Until:
 
 def _finish(work: Execution, interrupt: Interrupt, shown: Shown) -> int:
     """Executes, says how the run ended, shows it, and gives the exit code."""
-    cgroup.sweep()
+    sweep()
     finished = False
     try:
         work.execute()
@@ -375,7 +376,8 @@ def _print_plan(plan: SuitePlan, suite: Suite, shown: Shown) -> None:
 
 
 def _talk(line: str) -> None:
-    sys.stderr.write(table.plain(line) + "\n")
+    with contextlib.suppress(OSError):
+        sys.stderr.write(table.plain(line) + "\n")
 
 
 def _numbers(option: str, text: str | None) -> tuple[int, ...] | None:

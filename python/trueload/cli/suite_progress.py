@@ -5,6 +5,7 @@ Must not know: anything but what it is told.
 
 from __future__ import annotations
 
+import contextlib
 import time
 from typing import TextIO
 
@@ -63,5 +64,7 @@ class Progress:
     def _write(self, line: str, *, stay: bool) -> None:
         # \r and "erase to the end of the line", on a terminal only.
         start = "\r\x1b[K" if self._live else ""
-        self._out.write(f"{start}{line}" + ("\n" if stay else ""))
-        self._out.flush()
+        # Whoever read the talk may have gone (`2>&1 | head`): no reason to end the run.
+        with contextlib.suppress(OSError):
+            self._out.write(f"{start}{line}" + ("\n" if stay else ""))
+            self._out.flush()

@@ -70,10 +70,8 @@ def content_key(subject: Subject) -> str:
         path = subject.folder / relative
         if relative == Path("subject.toml"):
             continue  # what matters of it is below; a change of words builds nothing
-        content = os.readlink(path).encode() if path.is_symlink() else path.read_bytes()
         mode = "x" if os.access(path, os.X_OK) else "-"
-        digest.update(f"{relative}\0{mode}\0{len(content)}\0".encode())
-        digest.update(content)
+        digest.update(f"{relative}\0{mode}\0{_content_hash(path)}\0".encode())
     facts = {
         "build": manifest.build,
         "env": manifest.env,
@@ -82,6 +80,13 @@ def content_key(subject: Subject) -> str:
     }
     digest.update(json.dumps(facts, sort_keys=True).encode())
     return digest.hexdigest()[:24]
+
+
+def _content_hash(path: Path) -> str:
+    if path.is_symlink():
+        return f"link to {os.readlink(path)}"
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def manifest_digest(subject: Subject) -> str:
@@ -95,8 +100,10 @@ def build(
     *,
     trueload_command: tuple[str, ...],
     stopped: Callable[[], bool] = lambda: False,
+    announce: Callable[[str], None] = lambda line: None,
 ) -> Build:
-    """The build of the subject, from the cache if it is there.
+    """The build of the subject, from the cache if it is there; `announce` hears of one that
+    takes its time.
 
     Raises ``BuildError`` if a command fails or takes longer than `build_s`, and
     ``UserError`` for a link that leads out of the folder.
@@ -111,6 +118,8 @@ def build(
             with contextlib.suppress(OSError):
                 os.utime(stamp)
             return Build(key, home / "tree", True)
+        if subject.manifest.build:
+            announce(f"{subject.name}: building")
         _copy(subject, home / "tree")
         _run_commands(subject, home, trueload_command, deadline_s, stopped)
         _write_stamp(home)

@@ -72,7 +72,7 @@ def make_group() -> Group | None:
     parent = _parent()
     if parent is None:
         return None
-    path = parent / f"{PREFIX}{os.getpid()}-{_start_ticks(os.getpid())}-{next(_numbers)}"
+    path = parent / f"{owner_prefix()}{next(_numbers)}"
     try:
         path.mkdir()
     except OSError:
@@ -84,10 +84,20 @@ def sweep() -> None:
     """Ends what a killed run left in its groups, and removes them."""
     parent = _parent()
     for path in parent.glob(f"{PREFIX}*") if parent else ():
-        pid, _, rest = path.name.removeprefix(PREFIX).partition("-")
-        start_ticks = rest.partition("-")[0]
-        if pid.isdigit() and _start_ticks(int(pid)) != start_ticks:
+        if is_left_behind(path.name):
             Group(path).remove()
+
+
+def owner_prefix() -> str:
+    """Begins the names of what belongs to this process: its pid, and its start time because
+    a pid alone can be given to another."""
+    return f"{PREFIX}{os.getpid()}-{_start_ticks(os.getpid())}-"
+
+
+def is_left_behind(name: str) -> bool:
+    """Whether the process that gave something this name has ended."""
+    pid, _, rest = name.removeprefix(PREFIX).partition("-")
+    return pid.isdigit() and _start_ticks(int(pid)) != rest.partition("-")[0]
 
 
 def _start_ticks(pid: int) -> str | None:
@@ -121,7 +131,7 @@ def _own_path() -> str | None:
 
 
 def _can_be_used(parent: Path) -> bool:
-    probe = parent / f"{PREFIX}{os.getpid()}-{_start_ticks(os.getpid())}-0"
+    probe = parent / f"{owner_prefix()}0"
     try:
         probe.mkdir()
     except OSError:

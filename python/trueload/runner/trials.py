@@ -33,6 +33,7 @@ from trueload.catalogue import cache_folder
 from trueload.contracts import Contract, Reply, asked_of
 from trueload.plan import Duration, Requests
 from trueload.record import Record
+from trueload.runner import cgroup
 from trueload.runner.build import Build, in_use
 from trueload.runner.cpus import Layout
 from trueload.runner.process import (
@@ -355,11 +356,20 @@ def _scratch() -> Iterator[Path]:
     """A folder for the log and for what the subject leaves about; gone afterwards."""
     home = cache_folder() / "scratch"
     home.mkdir(parents=True, exist_ok=True)
-    path = Path(tempfile.mkdtemp(dir=home))
+    path = Path(tempfile.mkdtemp(prefix=cgroup.owner_prefix(), dir=home))
     try:
         yield path
     finally:
         shutil.rmtree(path, ignore_errors=True)
+
+
+def sweep() -> None:
+    """Ends and removes what a run that was killed has left: processes in its groups, and the
+    folders of its trials."""
+    cgroup.sweep()
+    for path in (cache_folder() / "scratch").glob(f"{cgroup.PREFIX}*"):
+        if cgroup.is_left_behind(path.name):
+            shutil.rmtree(path, ignore_errors=True)
 
 
 @contextlib.contextmanager

@@ -52,6 +52,7 @@ def figures(record: Record, labels: Mapping[str, str]) -> Figures:
     """The numbers of a row that a table needs. Pure."""
     latency, died = record.latency_ns, labels.get("died")
     failed = [check for check in record.checks if check.status == "fail"]
+    failed.sort(key=lambda check: check.name in MACHINE_CHECKS)  # the subject's own come first
     noted = failed or [check for check in record.checks if check.status == "warn"]
     reasons = [f"{check.name}: {check.why}" for check in noted]
     if died:
