@@ -8,7 +8,7 @@ Must not know processes, stores or terminals.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 
 from trueload import plan
@@ -64,18 +64,38 @@ NO_SLOTS = plan.Slots(
     permitted_ns=0,
 )
 NO_GENERATOR = plan.Generator(
-    driver="", threads=0, cpus=(), cpu_ns=0, saturation=0.0, peak_rss_bytes=0
+    driver="", threads=0, cpus=(), cpu_ns=0, saturation=0.0, peak_rss_bytes=0, hiccup_ns=0
 )
 
 
 @dataclass
+class SecondLog:
+    """The sum of the ticks of one second; ``counts`` are the totals at its end."""
+
+    counts: Counts
+    latency: dict[int, int] = field(default_factory=dict)
+
+
+@dataclass
 class PhaseLog:
-    """What was heard of one phase."""
+    """What was heard of one phase: of the ticks only their sum by second, as runs may be long."""
 
     started_ns: int | None = None
     stopped_ns: int | None = None
-    ticks: list[Tick] = field(default_factory=list)
+    first: Tick | None = None
+    last: Tick | None = None
+    seconds: dict[int, SecondLog] = field(default_factory=dict)
     measurement: Measurement | None = None
+
+    def add(self, tick: Tick) -> None:
+        """Hear one tick."""
+        self.first = self.first or tick
+        self.last = tick
+        since_ns = tick.at_ns - (self.first.at_ns if self.started_ns is None else self.started_ns)
+        second = self.seconds.setdefault(max(0, since_ns) // NS_PER_S, SecondLog(tick.counts))
+        second.counts = tick.counts
+        for index, count in tick.latency.items():
+            second.latency[index] = second.latency.get(index, 0) + count
 
 
 @dataclass(frozen=True)
@@ -198,12 +218,12 @@ def charge(failed: Mapping[str, int], requests: int) -> dict[str, int]:
 def measure_from_ticks(log: PhaseLog, seen: Observation) -> Measurement:
     """What is known of a phase that left no measurement. Requests that were open when the engine
     was last heard of count as cancelled."""
-    last = log.ticks[-1] if log.ticks else None
+    last = log.last
     counts = _last_counts(last) if last else _counts_without_phase(seen)
     last_ns = last.at_ns if last else 0
     started_ns = last_ns if log.started_ns is None else log.started_ns
     stopped_ns = last_ns if log.stopped_ns is None else log.stopped_ns
-    latency = encode_histogram(merge_sparse(tick.latency for tick in log.ticks))
+    latency = encode_histogram(merge_sparse(second.latency for second in log.seconds.values()))
     return Measurement(
         started_ns=started_ns,
         window_ns=max(0, stopped_ns - started_ns),
@@ -220,7 +240,7 @@ def measure_from_ticks(log: PhaseLog, seen: Observation) -> Measurement:
             }
         ),
         slots=NO_SLOTS,
-        series=_series_from_ticks(log.ticks, started_ns),
+        series=_series_from_ticks(log),
         generator=NO_GENERATOR,
     )
 
@@ -254,21 +274,15 @@ def _last_counts(tick: Tick) -> Counts:
     )
 
 
-def _series_from_ticks(ticks: Sequence[Tick], started_ns: int) -> tuple[Second, ...]:
-    seconds: dict[int, list[Tick]] = {}
-    for tick in ticks:
-        seconds.setdefault(max(0, tick.at_ns - started_ns) // NS_PER_S, []).append(tick)
+def _series_from_ticks(log: PhaseLog) -> tuple[Second, ...]:
     series = []
     ok = failed = 0
-    for t_s, members in sorted(seconds.items()):
-        latency: dict[int, int] = {}
-        for tick in members:
-            for index, count in tick.latency.items():
-                latency[index] = latency.get(index, 0) + count
-        end = members[-1].counts
-        failed_now = sum(end.failed.values())
-        series.append(Second(t_s=t_s, ok=end.ok - ok, failed=failed_now - failed, latency=latency))
-        ok, failed = end.ok, failed_now
+    for t_s, second in sorted(log.seconds.items()):
+        ok_now, failed_now = second.counts.ok, sum(second.counts.failed.values())
+        series.append(
+            Second(t_s=t_s, ok=ok_now - ok, failed=failed_now - failed, latency=second.latency)
+        )
+        ok, failed = ok_now, failed_now
     return tuple(series)
 
 
@@ -279,11 +293,11 @@ def _warmup(seen: Observation) -> Warmup:
     if log.measurement is not None:
         wall_ns = log.measurement.window_ns + log.measurement.drain_ns
         return Warmup(counts=log.measurement.counts, wall_s=wall_ns / NS_PER_S)
-    if not log.ticks:
+    if log.first is None or log.last is None:
         return Warmup(counts=NO_COUNTS, wall_s=0.0)
-    first_ns = log.ticks[0].at_ns if log.started_ns is None else log.started_ns
-    wall_ns = log.ticks[-1].at_ns - first_ns
-    return Warmup(counts=_last_counts(log.ticks[-1]), wall_s=wall_ns / NS_PER_S)
+    first_ns = log.first.at_ns if log.started_ns is None else log.started_ns
+    wall_ns = log.last.at_ns - first_ns
+    return Warmup(counts=_last_counts(log.last), wall_s=wall_ns / NS_PER_S)
 
 
 def _throughput(measured: Measurement) -> Throughput:

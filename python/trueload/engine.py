@@ -184,8 +184,8 @@ class Engine:
         code = self._channel.wait(0.5)
         if code is None:
             return EngineError("died", f"the engine does not go on: {error}")
-        last = self._channel.log_tail().strip().splitlines()[-1:]
-        said = f"; its last words: {last[0][:200]}" if last else ""
+        last = last_words(self._channel.log_tail())
+        said = f"; its last words: {last}" if last else ""
         return EngineError("died", f"the engine died: {_how(code)}{said}")
 
     def _keep_alive(self) -> None:
@@ -194,6 +194,18 @@ class Engine:
             # A channel that has closed is found out by whoever reads from it.
             with contextlib.suppress(ChannelClosedError):
                 self._channel.send(line, LEASE_EVERY_S)
+
+
+def last_words(log: str) -> str:
+    """The last line of a log that says what happened: not a hint of the language's runtime, nor a
+    line of its backtrace. Printable, at most 200 characters."""
+    telling = [
+        line.strip()
+        for line in log.splitlines()
+        if line.strip() and not line.strip().startswith(("note:", "skipping ", "stack backtrace"))
+    ]
+    words = telling[-1] if telling else ""
+    return "".join(c if c.isprintable() else " " for c in words)[:200]
 
 
 def _how(code: int) -> str:

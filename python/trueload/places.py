@@ -19,7 +19,7 @@ import time
 from collections.abc import Sequence
 from typing import Protocol
 
-LINE_BYTES_MAX = 64 * 2**20  # the longest line: a measurement with many seconds of series
+LINE_BYTES_MAX = 256 * 2**20  # the longest line: a measurement with a day of seconds
 LINES_MAX = 4_096  # lines read ahead; beyond that the child waits
 LOG_BYTES_MAX = 64 * 2**10
 READ_BYTES = 2**16

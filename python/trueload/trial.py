@@ -269,8 +269,8 @@ class _Trial:
                 continue
             if isinstance(phase.stop, Requests):
                 return None
-            seconds += (phase.stop.ns + self._spec.timeout_ns) / NS_PER_S
-        return time.monotonic() + seconds + SLACK_S
+            seconds += phase.stop.ns / NS_PER_S
+        return time.monotonic() + seconds + self._spec.timeout_ns / NS_PER_S + SLACK_S
 
     def _finish(self, engine: Engine) -> None:
         """Tell the engine to end and hear what it still has to say."""
@@ -312,7 +312,7 @@ class _Trial:
                 seen.phase(message.id).measurement = message.measurement
             case Tick():
                 if message.id is not None:
-                    seen.phase(message.id).ticks.append(message)
+                    seen.phase(message.id).add(message)
                 self._show(message)
             case Error():
                 # The first one is the cause; what follows from it says less.

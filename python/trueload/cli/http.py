@@ -15,11 +15,13 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from types import TracebackType
 from typing import Any
 
 import typer
 
 from trueload.cli import options
+from trueload.engine import find_engine
 from trueload.errors import ExitCode, UserError
 from trueload.interrupt import Interrupt
 from trueload.plan import Duration, Requests
@@ -58,6 +60,7 @@ class Job:
     target: Target
     repeat: int
     thresholds: tuple[Threshold, ...]
+    strict: bool
     json_path: Path | None
     save: bool
 
@@ -89,6 +92,7 @@ def http(
     connect_rate: options.ConnectRateOption = None,
     repeat: options.RepeatOption = None,
     fail_on: options.FailOnOption = None,
+    strict: options.StrictOption = False,
     json_path: options.JsonOption = None,
     no_save: options.NoSaveOption = False,
 ) -> int:
@@ -118,7 +122,7 @@ def http(
         cpus=options.check_cpus(cpus),
         local_addresses=_local_addresses(local_address or ()),
     )
-    return _run(Job(spec, target, repeat or 1, thresholds, json_path, save=not no_save))
+    return _run(Job(spec, target, repeat or 1, thresholds, strict, json_path, save=not no_save))
 
 
 def _stop_rules(
@@ -174,9 +178,10 @@ def _local_addresses(texts: Sequence[str]) -> tuple[str, ...]:
 def _run(job: Job) -> int:
     """Measure, save, show; the exit code follows."""
     _check_writable(job.json_path)
+    find_engine()  # before a run is begun in the store that could measure nothing
     with contextlib.ExitStack() as stack:
         interrupt = stack.enter_context(Interrupt())
-        saved = _Saved.begin(stack, job)
+        saved = stack.enter_context(_Saved.begin(stack, job))
         spec = replace(job.spec, addresses=resolve(job.target.host, job.target.port))
         records = []
         for number in range(1, job.repeat + 1):
@@ -189,7 +194,7 @@ def _run(job: Job) -> int:
                 break
         saved.end(interrupt.requested)
         over = crossed(job.thresholds, records)
-        code = exit_code(records, over, interrupted=interrupt.requested)
+        code = exit_code(records, over, interrupted=interrupt.requested, strict=job.strict)
         try:
             _show(job, records, over, saved)
         except OSError:
@@ -206,7 +211,20 @@ class _Saved:
     def __init__(self, store: Store | None, run: Run | None) -> None:
         self._store = store
         self._run = run
+        self._ended = False
         self.error: StoreError | None = None
+
+    def __enter__(self) -> _Saved:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if not self._ended:
+            self.end(interrupted=True)
 
     @classmethod
     def begin(cls, stack: contextlib.ExitStack, job: Job) -> _Saved:
@@ -232,6 +250,7 @@ class _Saved:
 
     def end(self, interrupted: bool) -> None:
         """Say how the run ended."""
+        self._ended = True
         if self._store is not None and self._run is not None and self.error is None:
             try:
                 self._store.end_run(self._run, "interrupted" if interrupted else "finished")
@@ -239,13 +258,16 @@ class _Saved:
                 self.error = error
 
 
-def exit_code(records: Sequence[Record], over: Sequence[Crossed], *, interrupted: bool) -> ExitCode:
+def exit_code(
+    records: Sequence[Record], over: Sequence[Crossed], *, interrupted: bool, strict: bool = False
+) -> ExitCode:
     """What the command ends with; where two apply, in this order: 130, 3, 4, 1, 0."""
     if interrupted:
         return ExitCode.INTERRUPTED
     if all(record.connections.established == 0 for record in records):
         return ExitCode.NOTHING_MEASURED
-    if any(record.verdict == "invalid" for record in records):
+    bad = {"invalid", "suspect"} if strict else {"invalid"}
+    if any(record.verdict in bad for record in records):
         return ExitCode.INVALID
     return ExitCode.THRESHOLD if over else ExitCode.OK
 
@@ -311,7 +333,7 @@ def _check_writable(path: Path | None) -> None:
 
 
 def _write_json(path: Path, value: dict[str, Any]) -> None:
-    text = json.dumps(value, ensure_ascii=False) + "\n"
+    text = json.dumps(value) + "\n"
     if str(path) == "-":
         sys.stdout.write(text)
         return

@@ -198,6 +198,9 @@ JsonOption = Annotated[
         help="Write the result as one JSON object, - for stdout.",
     ),
 ]
+StrictOption = Annotated[
+    bool, typer.Option("--strict", help="End with 4 also when the verdict is suspect.")
+]
 NoSaveOption = Annotated[bool, typer.Option("--no-save", help="Leave nothing in the store.")]
 MethodOption = Annotated[
     str | None,

@@ -70,16 +70,16 @@ def row_json(row: Row | Damaged) -> dict[str, Any]:
 
 
 def _json(run: Run, rows: Rows) -> Iterator[str]:
-    head = json.dumps({**run_json(run), "plan": run.plan}, ensure_ascii=False)
+    head = json.dumps({**run_json(run), "plan": run.plan})
     yield head[:-1] + ', "rows": ['
     for number, row in enumerate(rows):
-        yield (",\n" if number else "\n") + json.dumps(row_json(row), ensure_ascii=False)
+        yield (",\n" if number else "\n") + json.dumps(row_json(row))
     yield "\n]}\n"
 
 
 def _jsonl(run: Run, rows: Rows) -> Iterator[str]:
     for row in rows:
-        yield json.dumps({"run": run.id, **row_json(row)}, ensure_ascii=False) + "\n"
+        yield json.dumps({"run": run.id, **row_json(row)}) + "\n"
 
 
 def _csv(run: Run, rows: Rows) -> Iterator[str]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from trueload.plan import Duration, Requests
+from trueload.plan import Counts, Duration, Requests
 from trueload.record import Record
 from trueload.report.text import plain
 from trueload.stats import decode_histogram, interval, median, quantile
@@ -35,6 +35,7 @@ def result_lines(record: Record) -> list[str]:
     lines += _line("requests", _requests(record))
     lines += _line("failures", _by_count(record.counts.failed))
     lines += _line("statuses", _by_count(record.counts.statuses))
+    lines += _line("warm-up", _warmup(record))
     lines += _line("CPU", _cpu(record))
     lines += _line("partial", _partial(record))
     lines += _line("verdict", record.verdict)
@@ -121,8 +122,19 @@ def _median_throughput(records: Sequence[Record]) -> str:
     return f"median {format_rate(round(middle), 'requests')} ({around.kind} {low} to {high})"
 
 
+def _warmup(record: Record) -> str:
+    """Only what went wrong in it, as it is left out of everything above."""
+    counts = record.warmup.counts
+    if not (counts.failed or counts.cancelled):
+        return ""
+    return ", ".join(part for part in (_outcomes(counts), _by_count(counts.failed)) if part)
+
+
 def _requests(record: Record) -> str:
-    counts = record.counts
+    return _outcomes(record.counts)
+
+
+def _outcomes(counts: Counts) -> str:
     failed = sum(counts.failed.values())
     parts = [f"{format_count(counts.ok)} ok"]
     if failed and counts.issued:
