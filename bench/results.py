@@ -105,8 +105,10 @@ def _row(samples: Sequence[Sample], cell: Cell) -> str:
     speed = spread(list(values(samples, cell, "throughput").values()))
     if cost is None or server is None or speed is None:
         return f"{start} not measured"
-    own = Cell(cell.server, cell.connections, cell.depth, OURS)
-    ratios = [_shown(ratio(samples, own, cell, kind)) for kind in ("generator", "throughput")]
+    ratios = ["-", "-"]
+    if cell.tool != OURS:
+        own = Cell(cell.server, cell.connections, cell.depth, OURS)
+        ratios = [_shown(ratio(samples, own, cell, kind)) for kind in ("generator", "throughput")]
     return (
         f"{start} {cost.middle:>8.3f} {f'{cost.least:.3f}..{cost.most:.3f}':>13}"
         f" {server.middle:>14.3f} {speed.middle:>9.0f}  {ratios[0]:>19}  {ratios[1]:>19}"

@@ -17,9 +17,11 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 
+import front
 import generators
-from cells import OURS, Cell, Turn, memory_cells, schedule, targets
+from cells import CONNECTIONS, OURS, Cell, Turn, memory_cells, schedule, targets
 from engine import Work
+from front import Front
 from generators import Generator
 from machine import Machine, describe, missing_programs
 from process import BenchError
@@ -42,10 +44,13 @@ def main() -> int:
     turns = schedule(options.rounds, options.seed)
     print(machine)
     print(f"{len(turns)} turns, {options.rounds} rounds, {options.seconds:g} s each\n", flush=True)
-    samples = _measure(turns, binary, options.seconds)
+    samples, front_cost = _measure(turns, binary, options.seconds)
     marked = marks(samples, targets())
     print("\n".join([*table(samples), "", *memory_table(samples, memory_cells()), ""]))
     print("\n".join(marks_table(marked)))
+    if front_cost is not None:
+        cost = f"{front_cost.cpu_s:.2f} CPU s in a run of {front_cost.run_s:g} s"
+        print(f"\nthe front, apart from the engine and not on its CPU: {cost}")
     if options.json:
         Path(options.json).write_text(json.dumps(_as_json(machine, samples, marked), indent=1))
     return 0 if all(mark.word == "pass" for mark in marked) else 1
@@ -85,7 +90,9 @@ def _problem(binary: Path) -> tuple[str, str] | None:
     return None
 
 
-def _measure(turns: Sequence[Turn], binary: Path, seconds: float) -> list[Sample]:
+def _measure(
+    turns: Sequence[Turn], binary: Path, seconds: float
+) -> tuple[list[Sample], Front | None]:
     """Every turn that could be measured; one that could not is named and left out."""
     tools: dict[str, Generator] = {
         OURS: generators.ours(binary),
@@ -108,7 +115,15 @@ def _measure(turns: Sequence[Turn], binary: Path, seconds: float) -> list[Sample
             except BenchError as error:
                 print(f"{_name(turn.cell)}: left out: {error}", file=sys.stderr)
             _progress(turn, len(samples), len(turns))
-    return samples
+        return samples, _front(ours, binary, seconds)
+
+
+def _front(server: Server, binary: Path, seconds: float) -> Front | None:
+    try:
+        return front.measure(Work(server.port, CONNECTIONS[0], 1, seconds), binary)
+    except BenchError as error:
+        print(f"the front: left out: {error}", file=sys.stderr)
+        return None
 
 
 def _turn(turn: Turn, server: Server, generator: Generator, seconds: float) -> Sample:
