@@ -1,0 +1,297 @@
+"""Results and exports: what people and programs are shown, also of hostile and missing things."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+
+import pytest
+from samples import counts, distribution, good_record, histogram
+from trueload.cli.http import exit_code, result_json
+from trueload.cli.runs import check_lines
+from trueload.engine import last_words
+from trueload.plan import Duration, Histograms, Requests, Tick
+from trueload.record import Record, Trouble
+from trueload.report.export import CSV_COLUMNS, Format, export
+from trueload.report.live import panel_lines
+from trueload.report.result import latency_text, repeated_lines, result_lines
+from trueload.report.text import csv_cell, markdown_cell, plain
+from trueload.spec import Progress, Request, TrialSpec
+from trueload.store import Damaged, Row, Run
+from trueload.thresholds import crossed, parse_threshold
+
+HOSTILE = "\x1b]0;owned\x07\x9b31m=cmd()|'\u202e\u2028<script>\r\nX"
+RUN = Run(
+    seq=1,
+    id="20261120-190105-7f3a",
+    kind="suite",
+    title=HOSTILE,
+    command=("trueload", "suite"),
+    plan={"a": 1},
+    seed=7,
+    started_at="2026-11-20T19:01:05.000Z",
+    state="finished",
+    ended_at=None,
+    row_count=3,
+)
+
+
+def row(number: int, record: Record | None, reason: str | None = None, key: str = "k") -> Row:
+    return Row(
+        seq=number,
+        number=number,
+        key=key,
+        labels={"subject": HOSTILE},
+        outcome="measured" if record else "skipped",
+        reason=reason,
+        detail=None,
+        added_at="2026-11-20T19:01:05.000Z",
+        record=record,
+    )
+
+
+GOOD = good_record()
+BAD = good_record(trouble=Trouble(kind="died", what=HOSTILE), partial=True)
+ROWS: list[Row | Damaged] = [
+    row(1, GOOD),
+    row(2, None, HOSTILE, "=1+1"),
+    Damaged(3, HOSTILE),
+    row(4, BAD),
+]
+FORMATS: tuple[Format, ...] = ("json", "jsonl", "csv", "markdown")
+
+
+@pytest.mark.parametrize("format_", FORMATS)
+@pytest.mark.parametrize("rows", [[], ROWS[:1], ROWS], ids=["none", "one", "all"])
+def test_no_export_carries_control_codes(format_: Format, rows: list[Row | Damaged]) -> None:
+    text = "".join(export(RUN, rows, format_))
+    assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028\u2029\u202e]", text)
+
+
+def test_json_holds_every_row_whole() -> None:
+    value = json.loads("".join(export(RUN, ROWS, "json")))
+    assert value["id"] == RUN.id
+    assert value["plan"] == {"a": 1}
+    outcomes = [line["outcome"] for line in value["rows"]]
+    assert outcomes == ["measured", "skipped", "damaged", "measured"]
+    assert Record.model_validate(value["rows"][0]["record"]) == GOOD
+    assert value["rows"][1]["reason"] == HOSTILE
+
+
+def test_json_lines_hold_a_row_each() -> None:
+    lines = "".join(export(RUN, ROWS, "jsonl")).splitlines()
+    assert [json.loads(line)["number"] for line in lines] == [1, 2, 3, 4]
+
+
+def test_csv_has_a_row_each_and_no_formula() -> None:
+    found = list(csv.DictReader(io.StringIO("".join(export(RUN, ROWS, "csv")))))
+    assert len(found) == len(ROWS)
+    assert set(found[0]) == set(CSV_COLUMNS)
+    assert (found[0]["ok"], found[0]["verdict"]) == ("10000", "valid")
+    assert found[0]["latency_p99_ns"] == str(GOOD.latency_ns.p99)
+    assert found[1]["key"] == "'=1+1"
+    for cells in found:
+        for cell in cells.values():
+            assert not cell.startswith(("=", "+", "-", "@"))
+
+
+def test_markdown_has_a_line_each_and_no_markup_from_outside() -> None:
+    lines = "".join(export(RUN, ROWS, "markdown")).splitlines()
+    table = [line for line in lines if line.startswith("| ")]
+    assert len(table) == 1 + len(ROWS)
+    assert {len(re.findall(r"(?<!\\)\|", line)) for line in table} == {10}
+    assert "<script>" not in "\n".join(lines).replace("\\<", "")
+
+
+@pytest.mark.parametrize(
+    ("value", "cell"),
+    [
+        (None, ""),
+        (0, "0"),
+        (-1.5, "-1.5"),
+        (True, "True"),
+        ("=1+1", "'=1+1"),
+        ("-1", "'-1"),
+        ("@x", "'@x"),
+        ("\tx", " x"),
+        ("a,b", "a,b"),
+    ],
+)
+def test_a_csv_cell(value: object, cell: str) -> None:
+    assert csv_cell(value) == cell
+
+
+def test_text_is_one_line_without_anything_a_terminal_obeys() -> None:
+    assert plain(HOSTILE).isprintable()
+    assert plain("grüße 漢字") == "grüße 漢字"
+    assert plain("x" * 20, 5) == "xxxxx…"
+    assert markdown_cell("a|b`c") == "a\\|b\\`c"
+
+
+def test_a_result_has_no_control_codes_whatever_the_record_says() -> None:
+    for line in (*result_lines(BAD), *repeated_lines([GOOD, BAD]), *check_lines(BAD)):
+        assert line.isprintable() or line == ""
+
+
+def test_a_result_shows_what_was_measured() -> None:
+    text = "\n".join(result_lines(GOOD))
+    for part in (
+        "10 connections, 1s",
+        "10,000 requests/s",
+        "p99 1.00 ms",
+        "10,000 ok",
+        "200 10,000",
+        "generator 0.50 s",
+        "server 0.60 s (busiest thread 60 %), peak 2.86 MiB",
+        "verdict      valid",
+    ):
+        assert part in text, part
+
+
+def test_an_empty_record_renders() -> None:
+    nothing = good_record(
+        counts=counts(**dict.fromkeys(("scheduled", "issued", "ok"), 0), statuses={}),
+        latency_ns=distribution(None),
+        histograms=Histograms(
+            latency=None, service=None, connect=None, first_byte=None, total=None
+        ),
+        server=None,
+        slots=None,
+    )
+    text = "\n".join(result_lines(nothing))
+    assert "0 ok" in text
+    assert "latency" not in text
+    assert latency_text(nothing) == ""
+
+
+def test_a_percentile_that_nobody_can_know_is_shown_as_more() -> None:
+    latency = histogram((1_000_000, 9_800))
+    record = good_record(
+        counts=counts(ok=9_800, cancelled=150, unsent=50, issued=9_950),
+        latency_ns=distribution(latency),
+        histograms=GOOD.histograms.model_copy(update={"latency": latency}),
+    )
+    text = latency_text(record)
+    assert "p50 1.00 ms" in text
+    assert "p90 1.00 ms" in text
+    assert "p99 > 1.00 ms" in text
+    assert "p99.9 > 1.00 ms" in text
+    assert "max > 1.00 ms" in text
+
+
+def test_several_trials_show_their_median_and_say_what_the_interval_is() -> None:
+    text = "\n".join(repeated_lines([GOOD] * 3))
+    assert "median 10,000 requests/s (range 10,000 to 10,000)" in text
+    assert "95 % interval" in "\n".join(repeated_lines([GOOD] * 6))
+
+
+def test_one_trial_is_its_record_and_several_are_one_object() -> None:
+    assert result_json([GOOD], None) == GOOD.model_dump(mode="json")
+    several = result_json([GOOD, BAD], "a run")
+    assert (several["id"], several["verdict"], several["partial"]) == ("a run", "invalid", True)
+    assert len(several["trials"]) == 2
+
+
+UNREACHED = good_record(connections=GOOD.connections.model_copy(update={"established": 0}))
+SUSPECT = good_record(
+    connections=GOOD.connections.model_copy(update={"requested": 1000, "established": 999})
+)
+
+
+@pytest.mark.parametrize(
+    ("records", "condition", "interrupted", "strict", "code"),
+    [
+        ([GOOD], "p99>10s", False, False, 0),
+        ([SUSPECT], "p99>10s", False, False, 0),
+        ([SUSPECT], "p99>10s", False, True, 4),
+        ([GOOD], "p99>1ns", False, False, 1),
+        ([GOOD], "p99>1ns", False, True, 1),
+        ([BAD], "p99>1ns", False, False, 4),
+        ([GOOD, BAD], "p99>10s", False, False, 4),
+        ([UNREACHED], "p99>1ns", False, False, 3),
+        ([UNREACHED, GOOD], "p99>10s", False, False, 4),
+        ([UNREACHED], "p99>1ns", True, False, 130),
+        ([GOOD], "p99>10s", True, False, 130),
+    ],
+)
+def test_the_exit_code_follows_the_order_of_the_design(
+    records: list[Record], condition: str, interrupted: bool, strict: bool, code: int
+) -> None:
+    over = crossed([parse_threshold(condition)], records)
+    assert exit_code(records, over, interrupted=interrupted, strict=strict) == code
+
+
+def test_every_check_is_shown_with_what_to_do_about_it() -> None:
+    text = "\n".join(check_lines(UNREACHED))
+    assert "fail connections: 10 of 10 were never established" in text
+    assert text.count("What to do:") == sum(c.status in ("warn", "fail") for c in UNREACHED.checks)
+
+
+def tick(at_s: float, ok: int, failed: dict[str, int]) -> Tick:
+    return Tick(
+        type="tick",
+        at_ns=int(at_s * 1e9),
+        id="window",
+        counts=counts(ok=ok, issued=ok, failed=failed),
+        latency={500: 10},
+        open=9,
+        bytes_in=0,
+        bytes_out=0,
+    )
+
+
+SPEC = TrialSpec(url="http://h/", addresses=("127.0.0.1:1",), request=Request(host="h"))
+
+
+def test_the_panel_shows_progress_throughput_percentiles_and_failures() -> None:
+    recent = [tick(1.0, 1_000, {}), tick(2.0, 3_500, {"reset": 7})]
+    text = "\n".join(panel_lines(SPEC, Progress("window", 5_000_000_000, recent[-1]), recent))
+    for part in (
+        "5.00 s of 10s",
+        "2,500 requests/s",
+        "p50",
+        "p99",
+        "7 failed",
+        "reset 7",
+        "9 open",
+    ):
+        assert part in text, part
+    assert "█" * 14 + "░" * 14 in text
+
+
+@pytest.mark.parametrize(
+    ("progress", "part"),
+    [
+        (Progress("connect", 1_000_000, None), "connect      1.00 ms"),
+        (Progress("drain", 1_000_000_000, None), "drain        1.00 s"),
+        (Progress("window", 99 * 10**9, None), "█" * 28),
+    ],
+)
+def test_the_panel_has_something_to_say_at_every_stage(progress: Progress, part: str) -> None:
+    assert part in panel_lines(SPEC, progress, [])[0]
+
+
+def test_the_panel_counts_requests_where_they_end_the_run() -> None:
+    spec = TrialSpec(
+        url="u", addresses=(), request=Request(host="h"), stop=Requests(count=100), warmup=None
+    )
+    now = tick(1.0, 25, {})
+    assert "25 of 100" in panel_lines(spec, Progress("window", 10**9, now), [now])[0]
+    assert isinstance(SPEC.stop, Duration)
+
+
+@pytest.mark.parametrize(
+    ("log", "words"),
+    [
+        ("", ""),
+        ("one\ntwo\n", "two"),
+        ("memory allocation of 9 bytes failed\nskipping backtrace printing\n", "memory allocation"),
+        ("panicked: x\nnote: run with RUST_BACKTRACE=1\n", "panicked: x"),
+        ("\x1b[31mred\n", " [31mred"),
+    ],
+)
+def test_the_last_words_of_an_engine_say_what_happened(log: str, words: str) -> None:
+    assert last_words(log).startswith(words)
+    assert bool(last_words(log)) is bool(words)
