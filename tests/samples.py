@@ -45,6 +45,33 @@ NO_COUNTS = Counts(
     scheduled=0, unsent=0, issued=0, ok=0, stale=0, cancelled=0, failed={}, statuses={}
 )
 
+ENVIRONMENT = Environment(
+    kernel="Linux 6.1", cpu_model="A CPU", cpu_count=2, governor=None, limits={}, versions={}
+)
+GENERATOR = Generator(
+    driver="epoll",
+    threads=1,
+    cpus=(1,),
+    allowed_cpus=(1,),
+    cpu_s=0.5,
+    cpu_share=0.5,
+    saturation=0.5,
+    peak_rss_bytes=2_000_000,
+    send_lag_p99_ns=None,
+)
+SERVER = Server(
+    source="found",
+    cpu_s=0.6,
+    user_s=0.1,
+    system_s=0.5,
+    saturation=0.6,
+    peak_rss_bytes=3_000_000,
+    threads=1,
+    lifetime=Lifetime(user_s=1.0, system_s=2.0),
+    pids=(4242,),
+    allowed_cpus=(0,),
+)
+
 
 def distribution(encoded: str | None) -> Distribution:
     """The figures of a histogram."""
@@ -68,20 +95,6 @@ def histogram(*values_and_counts: tuple[int, int]) -> str:
 def good_record(**changes: Any) -> Record:
     """10,000 answers of 1 ms each on 10 connections in 1 s; ``changes`` replace whole fields."""
     latency = histogram((1_000_000, OK))
-    environment = Environment(
-        kernel="Linux 6.1", cpu_model="A CPU", cpu_count=2, governor=None, limits={}, versions={}
-    )
-    generator = Generator(
-        driver="epoll",
-        threads=1,
-        cpus=(1,),
-        allowed_cpus=(1,),
-        cpu_s=0.5,
-        cpu_share=0.5,
-        saturation=0.5,
-        peak_rss_bytes=2_000_000,
-        send_lag_p99_ns=None,
-    )
     fields: dict[str, Any] = {
         "schema": SCHEMA,
         "id": "01a1fa73-8e40-79e7-b0d7-dfb4f0bd954d",
@@ -110,29 +123,18 @@ def good_record(**changes: Any) -> Record:
         "connections": connections(),
         "slots": slots(),
         "series": (Second(t_s=0, ok=OK, failed=0, latency={100: OK}),),
-        "generator": generator,
-        "server": Server(
-            source="found",
-            cpu_s=0.6,
-            user_s=0.1,
-            system_s=0.5,
-            saturation=0.6,
-            peak_rss_bytes=3_000_000,
-            threads=1,
-            lifetime=Lifetime(user_s=1.0, system_s=2.0),
-            pids=(4242,),
-            allowed_cpus=(0,),
-        ),
+        "generator": GENERATOR,
+        "server": SERVER,
         "hosts": (
             Host(
                 place="local",
-                generator=generator,
-                environment=environment,
+                generator=GENERATOR,
+                environment=ENVIRONMENT,
                 clock_offset_ns=None,
                 clock_bound_ns=None,
             ),
         ),
-        "environment": environment,
+        "environment": ENVIRONMENT,
         "window": Window(
             window_ns=WINDOW_NS,
             drain_ns=1_000_000,

@@ -105,6 +105,8 @@ def check_littles_law(record: Record) -> Check:
     """
     name = "littles-law"
     service, slots, window_ns = record.service_ns, record.slots, record.window.window_ns
+    if not _is_closed(record):
+        return _na(name, "the load is not a closed loop")
     if slots is None or service.mean is None or service.stdev is None or service.mean == 0:
         return _na(name, "no service times were measured")
     if window_ns < TELLING_WINDOW_NS:
@@ -197,6 +199,8 @@ def jain_index(asked: int, total: int, squares: int) -> float | None:
 def check_fairness(record: Record) -> Check:
     """How evenly the replies were spread over the slots."""
     name, slots = "fairness", record.slots
+    if not _is_closed(record):
+        return _na(name, "the load is not a closed loop")
     if slots is None or slots.asked == 0:
         return _na(name, "no slot asked")
     if slots.asked == 1:
@@ -353,6 +357,10 @@ def _graded(value: float, warn: float, fail: float) -> tuple[Status, float]:
     if value >= fail:
         return "fail", fail
     return ("warn", warn) if value >= warn else ("pass", warn)
+
+
+def _is_closed(record: Record) -> bool:
+    return record.plan.window.load.kind == "closed"
 
 
 def _too_short(record: Record) -> str:
