@@ -176,12 +176,14 @@ LAWFUL = [
 ]
 
 
-@pytest.mark.parametrize(("sentence", "path", "text", "rule"), BROKEN, ids=lambda v: str(v)[:40])
+@pytest.mark.parametrize(
+    ("sentence", "path", "text", "rule"), BROKEN, ids=[row[0] for row in BROKEN]
+)
 def test_a_broken_rule_is_found(sentence: str, path: str, text: str, rule: str) -> None:
     assert rules_broken(path, text) == {rule}, sentence
 
 
-@pytest.mark.parametrize(("sentence", "path", "text"), LAWFUL, ids=lambda v: str(v)[:40])
+@pytest.mark.parametrize(("sentence", "path", "text"), LAWFUL, ids=[row[0] for row in LAWFUL])
 def test_what_is_lawful_is_left_alone(sentence: str, path: str, text: str) -> None:
     assert rules_broken(path, text) == set(), sentence
 
