@@ -22,7 +22,9 @@ Sparse = dict[int, int]
 class Model(BaseModel):
     """A frozen value that refuses what it does not know."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", validate_by_name=True, serialize_by_alias=True
+    )
 
 
 class RequestPlan(Model):
@@ -41,14 +43,38 @@ class ExpectPlan(Model):
     body_sha256: str | None
 
 
+class Stage(Model):
+    """A stretch of time over which a quantity goes in a straight line."""
+
+    ns: int
+    from_: float = Field(alias="from")
+    to: float
+
+
 class Closed(Model):
-    """A closed loop: each free slot sends at once."""
+    """A closed loop: each free slot sends at once.
+
+    ``active``: how many connections take part, over time; empty for all of them throughout.
+    """
 
     kind: Literal["closed"] = "closed"
+    active: tuple[Stage, ...] = ()
 
 
-LoadPlan = Closed
-"""When to send. The open loops of later versions join here, told apart by ``kind``."""
+class Open(Model):
+    """An open loop: requests are sent at scheduled times, whatever became of those before.
+
+    ``stages``: requests per second, over time; ``seed`` decides the gaps of ``poisson``.
+    """
+
+    kind: Literal["open"] = "open"
+    stages: tuple[Stage, ...]
+    arrivals: Literal["constant", "poisson"]
+    seed: int
+
+
+LoadPlan = Annotated[Closed | Open, Field(discriminator="kind")]
+"""When to send."""
 
 
 class Duration(Model):
@@ -159,6 +185,7 @@ class Histograms(Model):
     connect: str | None
     first_byte: str | None
     total: str | None
+    send_lag: str | None = None
 
 
 class Connections(Model):
@@ -204,6 +231,7 @@ class Generator(Model):
     cpu_ns: int
     saturation: float
     peak_rss_bytes: int
+    hiccup_ns: int = 0
 
 
 class Measurement(Model):

@@ -162,6 +162,8 @@ impl Epoll {
                 timeout.as_ref(),
             ) {
                 Ok(_) | Err(Errno::INTR) => {}
+                // Timeouts finer than a millisecond came with Linux 5.11 (`epoll_pwait2`).
+                Err(Errno::NOSYS) => return Err(io::Error::other("needs Linux 5.11 or newer")),
                 Err(errno) => return Err(errno.into()),
             }
             self.now_ns = self.clock.now_ns();

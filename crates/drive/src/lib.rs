@@ -13,5 +13,7 @@ mod outbox;
 
 pub use clock::Clock;
 pub use epoll::{Epoll, Listener, Waker};
-pub use host::{ThreadUse, peak_rss_bytes, pin_to_cpu, raise_open_files, thread_use};
+pub use host::{
+    ThreadUse, peak_rss_bytes, pin_to_cpu, raise_open_files, thread_use, wake_precisely,
+};
 pub use net::{Ended, Net, Program, Refusal, Token};

@@ -7,14 +7,14 @@ use std::sync::atomic::AtomicU64;
 use std::sync::mpsc::{self, Sender};
 
 use trueload_drive::Clock;
-use trueload_load::{Load, Stop};
+use trueload_load::Stop;
 
 use crate::control::{self, Event, Failure};
 use crate::generator::{Command, Connected, DoneReport, Generator, PhaseShare, Report, TickReport};
 use crate::lines::say;
 use crate::outlet::Outlet;
 use crate::plan::{self, Blobs};
-use crate::protocol::{FromEngine, GeneratePlan, LoadPlan, PhasePlan, Ready, StopPlan, ToEngine};
+use crate::protocol::{FromEngine, GeneratePlan, PhasePlan, Ready, StopPlan, ToEngine};
 use crate::sums;
 use crate::threads::{self, Worker};
 
@@ -88,12 +88,12 @@ impl Role {
             let worker = threads::start(&name, self.clock, cpu, None, inbox, program, &self.sink)?;
             self.workers.push(worker);
         }
-        self.tell_all(Command::Connections(self.connections));
+        self.tell_all(&Command::Connections(self.connections));
         Ok(())
     }
 
-    fn tell_all(&self, command: Command) {
-        self.workers.iter().for_each(|worker| worker.tell(command));
+    fn tell_all(&self, command: &Command) {
+        self.workers.iter().for_each(|worker| worker.tell(command.clone()));
     }
 
     /// Hands the next phase to the threads as soon as its start is known.
@@ -108,7 +108,7 @@ impl Role {
                 if quiet {
                     self.connections = connections;
                     self.connected.clear();
-                    self.tell_all(Command::Connections(connections));
+                    self.tell_all(&Command::Connections(connections));
                 }
                 return;
             }
@@ -131,9 +131,7 @@ impl Role {
             return;
         };
         let share = PhaseShare {
-            load: match next.load {
-                LoadPlan::Closed => Load::Closed,
-            },
+            load: plan::load(&next.load),
             stop: match next.stop {
                 StopPlan::Duration { ns } => Stop::After(ns),
                 StopPlan::Requests { count } => Stop::Requests(count),
@@ -143,14 +141,14 @@ impl Role {
         };
         self.phases.push(Running {
             id: next.id,
-            share,
+            share: share.clone(),
             started: false,
             stopped: 0,
             done: Vec::new(),
             ticks: vec![TickReport::default(); self.workers.len()],
             over: false,
         });
-        self.tell_all(Command::Phase(share));
+        self.tell_all(&Command::Phase(share));
     }
 
     fn hear_connected(&mut self, connected: Connected) -> Result<(), Failure> {
@@ -237,9 +235,7 @@ impl control::Role for Role {
             }
             ToEngine::Blob(_) => Err(Failure::Plan("blob: comes too late".into())),
             ToEngine::Phase(phase) => {
-                if phase.connections == Some(0) {
-                    return Err(Failure::Plan("connections: must not be 0".into()));
-                }
+                plan::check_phase(&phase)?;
                 self.waiting.push_back(phase);
                 self.dispatch();
                 Ok(())
@@ -257,7 +253,7 @@ impl control::Role for Role {
 
     fn stop(&mut self) {
         self.waiting.clear();
-        self.tell_all(Command::Stop);
+        self.tell_all(&Command::Stop);
     }
 
     fn ended(&self) -> bool {

@@ -130,7 +130,7 @@ mod tests {
                 "colour",
             ),
             (
-                r#"{"type":"phase","id":"w","load":{"kind":"closed"},"connections":null,"stop":{"kind":"duration","ns":-1},"at_ns":null}"#,
+                r#"{"type":"phase","id":"w","load":{"kind":"closed","active":[]},"connections":null,"stop":{"kind":"duration","ns":-1},"at_ns":null}"#,
                 "stop",
             ),
         ];

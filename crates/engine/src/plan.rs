@@ -6,19 +6,21 @@ use std::sync::Arc;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use sha2::{Digest, Sha256};
-use trueload_load::refill;
+use trueload_load::{Arrivals, Load, Stage, refill};
 use trueload_wire::http1::Limits;
 use trueload_wire::http1::client::Rules;
 
 use crate::control::Failure;
 use crate::generator::Config;
-use crate::protocol::{Blob, GeneratePlan, PROTOCOL};
+use crate::protocol::{ArrivalsPlan, Blob, GeneratePlan, LoadPlan, PROTOCOL, PhasePlan, StagePlan};
 use crate::serve::THREADS_MOST;
 
 /// Connections of one engine, at most.
 const CONNECTIONS_MOST: u32 = 10_000_000;
 /// Requests in flight per connection, at most.
 const PIPELINE_MOST: u32 = 65_536;
+/// Requests per second of an open loop, at most.
+const RATE_MOST_PER_S: f64 = 1e9;
 /// Bytes kept for one connection's requests in a row.
 const BURST_BYTES_MOST: usize = 1 << 30;
 
@@ -71,6 +73,45 @@ pub(crate) fn check(plan: &GeneratePlan) -> Result<(), Failure> {
     within("connect_timeout_ns", plan.connect_timeout_ns, u64::MAX / 8)?;
     within("connect_rate_per_s", plan.connect_rate_per_s.into(), 1_000_000_000)?;
     check_request(plan)
+}
+
+/// Refuses a phase that cannot be carried out, with the field's name.
+pub(crate) fn check_phase(phase: &PhasePlan) -> Result<(), Failure> {
+    let refused = |what: String| Err(Failure::Plan(what));
+    if phase.connections == Some(0) {
+        return refused("connections: must not be 0".into());
+    }
+    let (field, stages, most) = match &phase.load {
+        LoadPlan::Closed { active } => ("load.active", active, f64::from(CONNECTIONS_MOST)),
+        LoadPlan::Open { stages, .. } if stages.is_empty() => {
+            return refused("load.stages: must name one".into());
+        }
+        LoadPlan::Open { stages, .. } => ("load.stages", stages, RATE_MOST_PER_S),
+    };
+    for (index, stage) in stages.iter().enumerate() {
+        if ![stage.from, stage.to].iter().all(|value| (0.0..=most).contains(value)) {
+            return refused(format!("{field}[{index}]: from and to must be 0 to {most}"));
+        }
+    }
+    Ok(())
+}
+
+/// When to send, as the load has it.
+pub(crate) fn load(plan: &LoadPlan) -> Load {
+    let stages = |plans: &[StagePlan]| -> Arc<[Stage]> {
+        let stage = |plan: &StagePlan| Stage { ns: plan.ns, from: plan.from, to: plan.to };
+        plans.iter().map(stage).collect()
+    };
+    match plan {
+        LoadPlan::Closed { active } => Load::Closed { active: stages(active) },
+        LoadPlan::Open { stages: plans, arrivals, seed } => Load::Open {
+            stages: stages(plans),
+            arrivals: match arrivals {
+                ArrivalsPlan::Constant => Arrivals::Constant,
+                ArrivalsPlan::Poisson => Arrivals::Poisson { seed: *seed },
+            },
+        },
+    }
 }
 
 /// No part of a request may end its line: it would be another request.

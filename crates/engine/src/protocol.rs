@@ -118,7 +118,42 @@ pub struct PhasePlan {
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum LoadPlan {
     /// Each free slot sends at once.
-    Closed,
+    Closed {
+        /// How many connections take part, over time; empty for all of them throughout.
+        #[serde(default)]
+        active: Vec<StagePlan>,
+    },
+    /// Requests are sent at scheduled times, whatever became of those before.
+    Open {
+        /// Requests per second, over time; after the last stage nothing is scheduled.
+        stages: Vec<StagePlan>,
+        /// How they are spaced.
+        arrivals: ArrivalsPlan,
+        /// Decides the gaps of `poisson`.
+        seed: u64,
+    },
+}
+
+/// A stretch of time over which a quantity goes in a straight line.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct StagePlan {
+    /// How long.
+    pub ns: u64,
+    /// At its beginning.
+    pub from: f64,
+    /// At its end.
+    pub to: f64,
+}
+
+/// How the requests of an open loop are spaced.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ArrivalsPlan {
+    /// Evenly.
+    Constant,
+    /// With exponential gaps.
+    Poisson,
 }
 
 /// When to stop sending.
@@ -321,6 +356,8 @@ pub struct Histograms {
     pub first_byte: Option<String>,
     /// With a connection per request: from the connection attempt to the last byte.
     pub total: Option<String>,
+    /// Open loop: from the time when a request could have been sent, its schedule come and a connection free, to its send.
+    pub send_lag: Option<String>,
 }
 
 /// Connections of a phase.
@@ -396,6 +433,8 @@ pub struct Generator {
     pub saturation: f64,
     /// Peak resident memory of the process (VmHWM).
     pub peak_rss_bytes: u64,
+    /// How late the 10 ms heartbeats of the window came, in all, of the worst thread; a beat that is less than a beat late counts as in time.
+    pub hiccup_ns: u64,
 }
 
 /// What a reference server saw since it began.

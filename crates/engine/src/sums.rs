@@ -123,6 +123,7 @@ pub(crate) fn measurement(
             connect: meter.times.connect(),
             first_byte: meter.times.first_byte(),
             total: meter.times.total(),
+            send_lag: meter.times.send_lag(),
         },
         connections: Connections {
             requested,
@@ -174,5 +175,6 @@ fn generator(plan: &GeneratePlan, window_ns: u64, threads: &[DoneReport]) -> Gen
         cpu_ns: threads.iter().map(|thread| thread.used.cpu_ns).sum(),
         saturation: saturation.min(1.0),
         peak_rss_bytes: peak_rss_bytes(),
+        hiccup_ns: threads.iter().map(|thread| thread.hiccup_ns).max().unwrap_or(0),
     }
 }

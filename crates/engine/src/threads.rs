@@ -4,7 +4,7 @@ use std::panic::{self, AssertUnwindSafe};
 use std::sync::mpsc::Sender;
 use std::thread;
 
-use trueload_drive::{Clock, Epoll, Listener, Program, Waker, pin_to_cpu};
+use trueload_drive::{Clock, Epoll, Listener, Program, Waker, pin_to_cpu, wake_precisely};
 
 use crate::control::{Event, Failure};
 
@@ -48,6 +48,7 @@ pub(crate) fn start<C, P: Program + Send + 'static>(
             let _ = sink.send(Event::Died(format!("{title}: cannot run on CPU {cpu}: {error}")));
             return;
         }
+        wake_precisely();
         let outcome = panic::catch_unwind(AssertUnwindSafe(|| epoll.run(&mut program)));
         let message = match outcome {
             Ok(Ok(())) => return,

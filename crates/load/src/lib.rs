@@ -6,13 +6,25 @@
 
 mod schedule;
 
+use std::sync::Arc;
+
 pub use schedule::{Arrivals, Schedule, Stage, value_at};
 
 /// When to send.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Load {
     /// Each free slot sends at once.
-    Closed,
+    Closed {
+        /// How many of the slots take part, over time; empty for all of them.
+        active: Arc<[Stage]>,
+    },
+    /// Requests are sent at their scheduled times, whatever became of those before.
+    Open {
+        /// Requests per second over all threads, over time.
+        stages: Arc<[Stage]>,
+        /// How they are spaced.
+        arrivals: Arrivals,
+    },
 }
 
 /// When to stop sending.

@@ -23,6 +23,7 @@ pub struct Times {
     first_byte: Lazy,
     total: Lazy,
     connect: Lazy,
+    send_lag: Lazy,
 }
 
 /// A histogram that takes no memory before its first value.
@@ -91,6 +92,12 @@ impl Times {
         self.connect.record(value_ns);
     }
 
+    /// Records how long after it could have been sent a request of an open loop was sent.
+    #[inline]
+    pub fn record_send_lag(&mut self, value_ns: u64) {
+        self.send_lag.record(value_ns);
+    }
+
     /// Records one request with its own connection: from the attempt to the last byte.
     pub fn record_total(&mut self, value_ns: u64) {
         self.total.record(value_ns);
@@ -109,6 +116,7 @@ impl Times {
         self.first_byte.add(&other.first_byte);
         self.total.add(&other.total);
         self.connect.add(&other.connect);
+        self.send_lag.add(&other.send_lag);
     }
 
     fn with_same(&self, own: &Lazy) -> Option<String> {
@@ -140,6 +148,12 @@ impl Times {
     #[must_use]
     pub fn total(&self) -> Option<String> {
         self.total.encoded()
+    }
+
+    /// Lags of an open loop's sends, in the same form.
+    #[must_use]
+    pub fn send_lag(&self) -> Option<String> {
+        self.send_lag.encoded()
     }
 
     /// Connection set-up, in the same form.

@@ -60,11 +60,11 @@ impl Book {
         self.phases.get_mut(self.current?)
     }
 
-    /// A tag for a request that is sent now.
+    /// A tag for a request that is sent now, and was to be sent at `scheduled_ns`.
     #[inline]
-    pub(super) fn tag(&self, now_ns: u64, phase: usize) -> Tag {
+    pub(super) fn tag(&self, scheduled_ns: u64, now_ns: u64, phase: usize) -> Tag {
         Tag {
-            scheduled_ns: now_ns,
+            scheduled_ns,
             sent_ns: now_ns,
             settled_before: self.settled_seen,
             phase: phase as u16,

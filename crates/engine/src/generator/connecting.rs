@@ -182,7 +182,8 @@ impl Generator {
             self.book.fail(state, now_ns, tag, class);
             state.last = None;
         } else if state.quota > 0
-            && let Some((phase, _)) = self.book.sending(now_ns)
+            && let Some((phase, running)) = self.book.sending(now_ns)
+            && running.draw_due(now_ns)
         {
             self.book.charge(phase, state, now_ns, class);
         }
@@ -247,9 +248,12 @@ impl Generator {
         let now_ns = net.now_ns();
         let state = &mut self.slots[key as usize].state;
         while state.owed > 0 && state.quota > 0 {
-            let Some((phase, _)) = self.book.sending(now_ns) else {
+            let Some((phase, running)) = self.book.sending(now_ns) else {
                 return;
             };
+            if !running.draw_due(now_ns) {
+                return;
+            }
             state.owed -= 1;
             self.book.charge(phase, state, now_ns, Class::Unsolicited);
         }

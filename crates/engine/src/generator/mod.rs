@@ -9,9 +9,11 @@ mod book;
 mod connecting;
 mod phase;
 mod phases;
+mod sending;
 mod slot;
 mod timers;
 
+use std::collections::VecDeque;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -63,8 +65,22 @@ pub struct Config {
     pub threads: u32,
 }
 
+impl Config {
+    /// Requests in flight per connection, as they are sent: a connection of its own takes one.
+    #[inline]
+    fn depth_used(&self) -> usize {
+        if self.close { 1 } else { self.depth }
+    }
+
+    /// A slot's number over all threads.
+    #[inline]
+    fn global(&self, key: u32) -> u32 {
+        key * self.threads + self.thread
+    }
+}
+
 /// What a generator is told while it runs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Command {
     /// Have this many connections over all threads, and report.
     Connections(u32),
@@ -142,6 +158,8 @@ pub struct DoneReport {
     pub partial: bool,
     /// Slots of this thread that were ever established.
     pub established: u32,
+    /// How late the heartbeats of the window came, in all, in ns.
+    pub hiccup_ns: u64,
 }
 
 /// The generator of one thread.
@@ -154,6 +172,8 @@ pub struct Generator {
     pace: Pace,
     memory: HeadMemory,
     open: u32,
+    /// Under an open loop: slots that can take a request, the longest idle first.
+    ready: VecDeque<u32>,
     inbox: Receiver<Command>,
     reports: Outlet<Report>,
     finished: bool,
@@ -177,6 +197,7 @@ impl Generator {
             pace: Pace::default(),
             memory: HeadMemory::default(),
             open: 0,
+            ready: VecDeque::new(),
             inbox,
             reports,
             finished: false,
@@ -185,72 +206,6 @@ impl Generator {
 
     fn report(&self, report: Report) {
         self.reports.send(report);
-    }
-
-    /// Sends what the slot may send now.
-    #[inline]
-    fn fill(&mut self, net: &mut impl Net, key: u32) {
-        let now_ns = net.now_ns();
-        let slot = &mut self.slots[key as usize];
-        let Link::Open { token } = slot.state.link else {
-            return;
-        };
-        let depth = if self.config.close { 1 } else { self.config.depth };
-        let outstanding = slot.client.outstanding();
-        let free = depth - outstanding.min(depth);
-        if free < self.config.refill && outstanding > 0 {
-            self.note_gap(key, now_ns, free);
-            return;
-        }
-        let mut sent = 0;
-        while sent < free {
-            let Some(tag) = slot.state.again.pop() else {
-                break;
-            };
-            slot.client.ask(self.book.tag_again(now_ns, tag));
-            sent += 1;
-        }
-        if sent < free
-            && let Some((phase, _)) = self.book.sending(now_ns)
-        {
-            let fresh = (free - sent).min(usize::try_from(slot.state.quota).unwrap_or(usize::MAX));
-            let tag = self.book.tag(now_ns, phase);
-            (0..fresh).for_each(|_| slot.client.ask(tag));
-            if fresh > 0 {
-                self.book.issue(phase, &mut slot.state, fresh as u64);
-            }
-            sent += fresh;
-        }
-        if outstanding + sent == 0 && slot.state.quota == 0 {
-            // Its share is done: what it does not use is no longer permitted.
-            self.end_open(key, now_ns);
-        }
-        if sent > 0 {
-            let bytes = sent * self.config.request_len;
-            if let Some(phase) = self.book.current_mut() {
-                phase.meter.bytes_out += bytes as u64;
-            }
-            net.send_shared(token, &self.config.burst, 0..bytes);
-            self.arm(key);
-        }
-        self.note_gap(key, now_ns, free - sent);
-    }
-
-    /// Under pipelining, keeps the books on places that wait for their refill.
-    #[inline]
-    fn note_gap(&mut self, key: u32, now_ns: u64, free: usize) {
-        if self.config.depth == 1 {
-            return;
-        }
-        let state = &mut self.slots[key as usize].state;
-        let (gap, since_ns) = std::mem::replace(&mut state.gap, (free as u32, now_ns));
-        if gap > 0
-            && let Some((_, phase)) = self.book.sending(now_ns)
-        {
-            let over_ns = now_ns - since_ns.max(phase.started_ns).min(now_ns);
-            let lost_ns = u64::from(gap) * over_ns;
-            phase.meter.permitted_ns = phase.meter.permitted_ns.wrapping_sub(lost_ns);
-        }
     }
 
     #[inline]
@@ -405,6 +360,8 @@ impl Program for Generator {
         self.set_up(net);
         self.run_timers(net);
         self.advance(net);
+        self.send_due(net);
+        self.beat(net);
         self.tick(net.now_ns());
     }
 
@@ -420,7 +377,7 @@ impl Program for Generator {
     fn wake_at_ns(&self) -> Option<u64> {
         let phases = self.next_phase_event_ns();
         let timers = self.timers.next_ns().unwrap_or(NEVER);
-        let at_ns = phases.min(timers).min(self.pace.next_ns());
+        let at_ns = phases.min(timers).min(self.pace.next_ns()).min(self.next_send_ns());
         (at_ns != NEVER).then_some(at_ns)
     }
 

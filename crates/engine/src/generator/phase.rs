@@ -1,7 +1,7 @@
 //! One phase on one thread: from its start over its window and drain to its report.
 
 use trueload_drive::{ThreadUse, thread_use};
-use trueload_load::{Load, Stop};
+use trueload_load::{Load, Schedule, Stop};
 use trueload_meter::Meter;
 
 /// Residual bytes are looked for this long after the last answer (design §7).
@@ -9,8 +9,11 @@ pub(super) const RESIDUAL_NS: u64 = 50_000_000;
 /// Ticks come this often.
 pub(super) const TICK_NS: u64 = 250_000_000;
 
+/// The engine's own heartbeat (design §6, `hiccup`).
+pub(super) const BEAT_NS: u64 = 10_000_000;
+
 /// A phase as a thread is told of it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct PhaseShare {
     /// When to send.
     pub load: Load,
@@ -52,6 +55,14 @@ pub(super) struct Phase {
     pub(super) use_at_start: ThreadUse,
     pub(super) used: ThreadUse,
     pub(super) meter: Meter,
+    /// The arrivals of an open loop still to be drawn, and those not yet counted by a tick.
+    pub(super) schedule: Option<Schedule>,
+    pub(super) uncounted: Option<Schedule>,
+    counted: u64,
+    pub(super) next_beat_ns: u64,
+    pub(super) hiccup_ns: u64,
+    /// Slots that a stage of connections had made active by the last heartbeat.
+    pub(super) active_before: u32,
 }
 
 impl Phase {
@@ -70,12 +81,24 @@ impl Phase {
             use_at_start: ThreadUse::default(),
             used: ThreadUse::default(),
             meter: Meter::default(),
+            schedule: None,
+            uncounted: None,
+            counted: 0,
+            next_beat_ns: u64::MAX,
+            hiccup_ns: 0,
+            active_before: 0,
         }
     }
 
-    /// Sending begins.
-    pub(super) fn start(&mut self, now_ns: u64) {
+    /// Sending begins, on thread `thread` of `threads`.
+    pub(super) fn start(&mut self, now_ns: u64, thread: u32, threads: u32) {
         self.stage = Stage::Sending;
+        if let Load::Open { stages, arrivals } = &self.share.load {
+            let schedule = Schedule::new(stages, *arrivals, thread, threads);
+            self.uncounted = Some(schedule.clone());
+            self.schedule = Some(schedule);
+        }
+        self.next_beat_ns = now_ns + BEAT_NS;
         // The nominal start, so that windows of a chain of phases and of all threads meet.
         self.started_ns = match self.share.stop {
             Stop::After(_) => self.share.start_ns,
@@ -94,8 +117,19 @@ impl Phase {
         }
     }
 
+    /// Counts what the schedule of an open loop has asked for by `now_ns`.
+    pub(super) fn count_scheduled(&mut self, now_ns: u64) {
+        if let Some(uncounted) = &mut self.uncounted {
+            self.counted += uncounted.skip_until(now_ns.saturating_sub(self.started_ns));
+            if let Stop::After(_) = self.share.stop {
+                self.meter.scheduled = self.counted.max(self.meter.issued);
+            }
+        }
+    }
+
     /// Sending ends.
     pub(super) fn stop(&mut self, at_ns: u64) {
+        self.count_scheduled(at_ns);
         self.stage = Stage::Draining;
         self.stopped_ns = at_ns;
         let now = thread_use();

@@ -1,7 +1,7 @@
 //! How a generator goes from phase to phase: start, stop, drain, residual bytes, report.
 
 use trueload_drive::Net;
-use trueload_load::{Stop, share};
+use trueload_load::{Load, Stop, share};
 use trueload_meter::Class;
 
 use super::connecting::is_open;
@@ -85,8 +85,8 @@ impl Generator {
         if phase.stage != Stage::Waiting || phase.share.start_ns > now_ns {
             return;
         }
-        let share = phase.share;
-        phase.start(now_ns);
+        let share = phase.share.clone();
+        phase.start(now_ns, self.config.thread, self.config.threads);
         let started_ns = phase.started_ns;
         if next > 0 {
             self.enter_slots(next - 1);
@@ -96,7 +96,8 @@ impl Generator {
         }
         self.book.current = Some(next);
         self.report(Report::Started(next, started_ns));
-        self.give_quotas(next, share);
+        self.give_quotas(next, &share);
+        self.forget_ready();
         for key in 0..self.slots.len() as u32 {
             if key % SLOTS_PER_CLOCK == 0 {
                 net.read_clock();
@@ -108,26 +109,29 @@ impl Generator {
         self.stop_if_due(next, now_ns);
     }
 
-    fn give_quotas(&mut self, index: usize, phase_share: PhaseShare) {
+    fn give_quotas(&mut self, index: usize, phase_share: &PhaseShare) {
         let (thread, threads) = (self.config.thread, self.config.threads);
+        let open_loop = matches!(phase_share.load, Load::Open { .. });
         let mut sum = 0;
         for (key, slot) in self.slots.iter_mut().enumerate() {
             slot.state.this_phase.asked = slot.client.outstanding() > 0;
             let open = is_open(slot);
             slot.state.open_since_ns = if open { phase_share.start_ns } else { NEVER };
             slot.state.quota = match phase_share.stop {
-                Stop::After(_) => u64::MAX,
-                Stop::Requests(total) => {
+                Stop::Requests(total) if !open_loop => {
                     let global = key as u64 * u64::from(threads) + u64::from(thread);
                     share(total, u64::from(phase_share.connections), global)
                 }
+                _ => u64::MAX,
             };
             sum = slot.state.quota.saturating_add(sum);
         }
-        if let Stop::Requests(_) = phase_share.stop {
+        if let Stop::Requests(total) = phase_share.stop {
             let phase = &mut self.book.phases[index];
-            phase.quota = sum;
-            phase.meter.scheduled = sum;
+            // Under an open loop it is the arrivals that are divided, not the slots' work.
+            let mine = share(total, u64::from(threads), u64::from(thread));
+            phase.quota = if open_loop { mine } else { sum };
+            phase.meter.scheduled = phase.quota;
         }
     }
 
@@ -225,6 +229,7 @@ impl Generator {
             used: phase.used,
             partial: phase.partial,
             established,
+            hiccup_ns: phase.hiccup_ns,
         };
         self.report(Report::Done(Box::new(report)));
     }
@@ -281,6 +286,9 @@ impl Generator {
         while phase.next_tick_ns <= now_ns {
             phase.next_tick_ns += TICK_NS;
         }
+        if phase.stage == Stage::Sending {
+            phase.count_scheduled(now_ns);
+        }
         let latency = phase.meter.tick(second);
         let meter = &phase.meter;
         let report = TickReport {
@@ -311,7 +319,7 @@ impl Generator {
         let phase = &self.book.phases[current];
         let own_ns = match phase.stage {
             Stage::Waiting => phase.share.start_ns,
-            Stage::Sending => phase.stop_ns(),
+            Stage::Sending => phase.stop_ns().min(phase.next_beat_ns),
             Stage::Draining => phase.stopped_ns.saturating_add(self.drain_most_ns()),
             Stage::Lingering { until_ns } => until_ns,
             Stage::Done => NEVER,

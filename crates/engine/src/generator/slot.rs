@@ -88,6 +88,9 @@ pub(super) struct State {
     pub(super) this_phase: ThisPhase,
     /// Permitted requests that were not outstanding, since when (pipelining only).
     pub(super) gap: (u32, u64),
+    /// In the queue of slots that can take a request (open loop only), since when.
+    pub(super) ready: bool,
+    pub(super) ready_since_ns: u64,
     /// Open since, within the window.
     pub(super) open_since_ns: u64,
 }
@@ -122,6 +125,8 @@ impl Slot {
             address: 0,
             this_phase: ThisPhase::default(),
             gap: (0, 0),
+            ready: false,
+            ready_since_ns: 0,
             open_since_ns: NEVER,
         };
         Slot { client: Client::with_depth(depth), state }

@@ -96,7 +96,7 @@ fn play(case: &Case, how: Play) -> Result<Seen, String> {
     let (began_ns, most_ns) = (world_now(&world), law_3_ns(case, case.requests));
     to_generator
         .send(Command::Phase(PhaseShare {
-            load: Load::Closed,
+            load: Load::Closed { active: Arc::default() },
             stop: Stop::Requests(case.requests),
             connections: case.connections,
             start_ns: began_ns,
