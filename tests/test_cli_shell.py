@@ -30,7 +30,10 @@ WRONG = [
     ("a flag that is nearly right", f"http {URL} --duratio 1s", "--duratio", "--duration"),
     ("a flag of trueload itself", "--verzion", "no flag --verzion", "--version"),
     ("a missing argument", "http", "missing argument", "trueload http --help"),
-    ("a flag without its value", f"http {URL} --connections", "--connections", "--help"),
+    ("a flag without its value", f"http {URL} -c", "-c", "trueload http --help"),
+    ("the same, of a verb", "runs export x -o", "-o", "trueload runs export --help"),
+    ("another tool's flag, where ours would not fit", "doctor -n 3", "-n", "doctor --help"),
+    ("a flag of curl that the suite has not", "suite run -m GET", "-m", "suite run --help"),
     ("an argument too many", f"doctor {URL}", URL, "trueload doctor --help"),
     ("a wrong value", f"http {URL} -c many", "many", ""),
 ]

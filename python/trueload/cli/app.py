@@ -91,7 +91,7 @@ def run(argv: Sequence[str]) -> int:
         sys.stderr.write(error.format_message().rstrip() + "\n")
         return ExitCode.USAGE
     except typer.TyperException as error:
-        _say(*explain_usage_error(error))
+        _say(*explain_usage_error(error, argv))
         return ExitCode.USAGE
     except (KeyboardInterrupt, typer.Abort):
         _say("interrupted", "what had been saved is kept: `trueload runs list` shows it")
@@ -130,19 +130,18 @@ def build_command(first_word: str | None = None) -> typer.core.TyperGroup:
     return group
 
 
-def explain_usage_error(error: typer.TyperException) -> tuple[str, str]:
-    """A parser's complaint as (message, hint), each one line."""
+def explain_usage_error(error: typer.TyperException, argv: Sequence[str]) -> tuple[str, str]:
+    """A parser's complaint about a command line as (message, hint), each one line."""
     message = _one_line(error.format_message()).rstrip(".")
-    if not isinstance(error, UsageError):
-        return message, "see `trueload --help`"
-    command_path = error.ctx.command_path if error.ctx else "trueload"
+    context = error.ctx if isinstance(error, UsageError) else None
+    command_path = context.command_path if context else _command_path(argv)
     see_help = f"see `{command_path} --help`"
     if isinstance(error, NoSuchOption):
-        foreign = find_foreign_flag(error.option_name)
-        if foreign is not None:
-            return f"{command_path} has no flag {error.option_name}", foreign.hint()
         near = " or ".join(sorted(error.possibilities or ()))
         hint = f"did you mean {near}? {see_help}" if near else see_help
+        foreign = find_foreign_flag(error.option_name)
+        if foreign is not None and context and foreign.is_of_use(_flags(context.command)):
+            hint = foreign.hint()
         return f"{command_path} has no flag {error.option_name}", hint
     unknown = re.fullmatch(r"No such command '(.*?)'\.?(?: Did you mean (.*)\?)?", message)
     if unknown is not None:
@@ -150,6 +149,22 @@ def explain_usage_error(error: typer.TyperException) -> tuple[str, str]:
         hint = f"did you mean {near}? {see_help}" if near else f"{see_help} for the commands"
         return f"{command_path} has no command '{name}'", hint
     return message[:1].lower() + message[1:], see_help
+
+
+def _command_path(argv: Sequence[str]) -> str:
+    # The parser does not always say which command it was at: `trueload runs show` of the words.
+    node: Any = build_command(argv[0] if argv else None)
+    path = ["trueload"]
+    for word in argv:
+        node = getattr(node, "commands", {}).get(word)
+        if node is None:
+            break
+        path.append(word)
+    return " ".join(path)
+
+
+def _flags(command: Any) -> set[str]:
+    return {flag for parameter in command.params for flag in parameter.opts}
 
 
 def _invoke(argv: Sequence[str]) -> int:

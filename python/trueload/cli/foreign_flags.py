@@ -6,6 +6,7 @@ never gets here. A row names our options; a test holds that each of them exists.
 
 from __future__ import annotations
 
+from collections.abc import Set
 from dataclasses import dataclass
 
 
@@ -19,6 +20,10 @@ class ForeignFlag:
     ours: tuple[str, ...]
     """Our options that do it; empty where we have none, and then ``advice`` says why."""
     advice: str
+
+    def is_of_use(self, flags: Set[str]) -> bool:
+        """Whether a command with these flags is one that loads, and has what the advice names."""
+        return "--connections" in flags and flags >= set(self.ours)
 
     def hint(self) -> str:
         return f"{self.flag} of {self.tools} ({self.meaning}): {self.advice}"
