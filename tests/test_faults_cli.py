@@ -90,6 +90,29 @@ def test_a_user_is_told_what_a_faulty_peer_did(case: Case, trueload: Trueload) -
 
 @pytest.mark.engine
 @pytest.mark.parametrize("name", ONE_OF_EACH)
+def test_a_run_by_duration_with_a_warm_up_ends_in_time_and_keeps_the_laws(
+    name: str, trueload: Trueload
+) -> None:
+    case = next(case for case in LIVE if case.name == name)
+    with Peer(case.scripts) as peer:
+        words = command(case, peer, Asked(case.requests, connections=4))
+        at = words.index("--requests")
+        words[at : at + 2] = ["--duration", "400ms", "--warmup", "200ms"]
+        began_s = time.monotonic()
+        finished = trueload.run(*words)
+        wall_s = time.monotonic() - began_s
+        peer.settle()
+        seen = of_record(json.loads(finished.out), finished.code, wall_s)
+        # Law 3: connect, warm-up, duration, timeout and 2 s.
+        bound_s = 0.2 + 0.2 + 0.4 + 0.2 + 2
+        assert_laws(seen, wall_s_most=bound_s, requests_at_peer=peer.requests)
+    endings = set(seen.failed) | ({"ok"} if seen.ok else set())
+    assert endings == set(case.out.each), seen
+    assert seen.exit_code == (0 if endings == {"ok"} else 4), seen
+
+
+@pytest.mark.engine
+@pytest.mark.parametrize("name", ONE_OF_EACH)
 def test_fifty_requests_over_the_default_connections_end_alike(
     name: str, trueload: Trueload
 ) -> None:
