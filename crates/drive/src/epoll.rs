@@ -216,11 +216,16 @@ impl Epoll {
             return;
         };
         socket.connecting = false;
-        let outcome = socket.fd.as_ref().map(sockopt::socket_error);
-        if let Some(Ok(Err(errno)) | Err(errno)) = outcome {
-            self.close(token);
-            program.handle_refused(self, key, token, refusal(errno));
-            return;
+        match socket.fd.as_ref().map(sockopt::socket_error) {
+            // A reset is what an established connection gets (one that is refused says so):
+            // the peer accepted, and reset before this was looked at.
+            Some(Ok(Err(Errno::CONNRESET | Errno::PIPE))) => socket.failed = Some(Ended::Reset),
+            Some(Ok(Err(errno)) | Err(errno)) => {
+                self.close(token);
+                program.handle_refused(self, key, token, refusal(errno));
+                return;
+            }
+            Some(Ok(Ok(()))) | None => {}
         }
         self.set_interest(token);
         program.handle_connected(self, key, token);

@@ -151,8 +151,11 @@ impl Generator {
         let now_ns = net.now_ns();
         let last = self.book.current == Some(index);
         let drain_most_ns = self.drain_most_ns();
+        // The last phase to end is the last phase: what a warm-up has left open is waited for, too.
+        let alone = self.book.phases[..index].iter().all(|phase| phase.stage == Stage::Done);
         let phase = &mut self.book.phases[index];
         match phase.stage {
+            Stage::Draining if phase.open == 0 && last && !alone => {}
             Stage::Draining if phase.open == 0 && last => {
                 phase.stage = Stage::Lingering { until_ns: now_ns + RESIDUAL_NS };
             }
