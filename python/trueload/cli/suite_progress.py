@@ -6,6 +6,7 @@ Must not know: anything but what it is told.
 from __future__ import annotations
 
 import contextlib
+import shutil
 import time
 from typing import TextIO
 
@@ -48,7 +49,13 @@ class Progress:
         now_s = time.monotonic()
         if self._live and now_s - self._drawn_s >= REDRAW_S:
             self._drawn_s = now_s
-            stage = f"{progress.stage} {progress.elapsed_ns / 1e9:.1f} s"
+            elapsed_s = progress.elapsed_ns / 1e9
+            stage = f"{progress.stage} {elapsed_s:.1f} s"
+            if progress.tick is not None and elapsed_s > 0:
+                counts = progress.tick.counts
+                stage += f", {format_rate(counts.ok / elapsed_s)}"
+                if failed := sum(counts.failed.values()):
+                    stage += f", {failed} failed"
             self._write(f"{self._head}: {stage}", stay=False)
 
     def ended(self, trial: Trial, outcome: Measured | Failed) -> None:
@@ -64,6 +71,8 @@ class Progress:
     def _write(self, line: str, *, stay: bool) -> None:
         # \r and "erase to the end of the line", on a terminal only.
         start = "\r\x1b[K" if self._live else ""
+        if not stay:  # a line that wraps could not be taken back
+            line = line[: max(shutil.get_terminal_size().columns - 1, 1)]
         # Whoever read the talk may have gone (`2>&1 | head`): no reason to end the run.
         with contextlib.suppress(OSError):
             self._out.write(f"{start}{line}" + ("\n" if stay else ""))
