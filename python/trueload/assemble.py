@@ -25,7 +25,9 @@ from trueload.plan import (
     Tick,
 )
 from trueload.record import (
+    NO_CLAIM,
     SCHEMA,
+    Claim,
     Connections,
     Distribution,
     Environment,
@@ -119,6 +121,7 @@ class Observation:
     environment: Environment
     place: str = "local"
     server_source: str | None = None
+    claim: Claim = NO_CLAIM
     engine_cpus: tuple[int, ...] = ()
     ready: Ready | None = None
     resolve_failed: bool = False
@@ -152,6 +155,7 @@ def make_record(seen: Observation) -> Record:
             generate=_redacted(seen.generate),
             warmup=seen.warmup,
             window=seen.window,
+            claim=seen.claim,
         ),
         partial=_is_partial(seen, measured, complete),
         verdict="invalid",

@@ -31,6 +31,20 @@ class Check(Model):
     why: str
 
 
+class Claim(Model):
+    """What will be said with a trial's figures: some checks are about a claim.
+
+    ``percentile`` is the one that counts (``p99``), None if nobody named one; ``maximum``: that
+    the server cannot carry more (a search, the ranking of a suite).
+    """
+
+    percentile: str | None = None
+    maximum: bool = False
+
+
+NO_CLAIM = Claim()
+
+
 class RecordPlan(Model):
     """The plan as sent: bodies by their SHA-256, secrets redacted."""
 
@@ -38,6 +52,7 @@ class RecordPlan(Model):
     generate: Generate
     warmup: Phase | None
     window: Phase
+    claim: Claim = NO_CLAIM
 
 
 class Warmup(Model):

@@ -1,4 +1,4 @@
-"""What a trial is to do, and what it says of itself while it does it: values, no behaviour.
+"""What a trial is to do, and what it says of itself while it does it: values, hardly any behaviour.
 
 A specification is complete: addresses and not names, bytes and not files, so that running it asks
 the network and the user nothing more. Must not know how a trial is run.
@@ -8,15 +8,43 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Literal, Protocol
 
 from trueload.accounting import TreeSample
-from trueload.plan import Closed, Duration, LoadPlan, Requests, Tick
+from trueload.plan import Closed, Duration, LoadPlan, Open, Requests, Stage, Tick
+from trueload.record import NO_CLAIM, Claim
+from trueload.units import DURATION_NS_MAX
 
 NS_PER_S = 1_000_000_000
 TEN_SECONDS = Duration(ns=10 * NS_PER_S)
 ONE_SECOND = Duration(ns=NS_PER_S)
 CLOSED = Closed()
+Arrivals = Literal["constant", "poisson"]
+
+
+def open_load(
+    rate_per_s: float, stop: Duration | Requests, arrivals: Arrivals = "constant", seed: int = 1
+) -> Open:
+    """An open loop at one rate, for as long as ``stop`` may take."""
+    ns = stop.ns if isinstance(stop, Duration) else DURATION_NS_MAX
+    return Open(stages=(make_stage(ns, rate_per_s, rate_per_s),), arrivals=arrivals, seed=seed)
+
+
+def make_stage(ns: int, first: float, last: float) -> Stage:
+    """A stage (its ``from`` is a word of Python)."""
+    return Stage.model_validate({"ns": ns, "from": first, "to": last})
+
+
+def warmup_load(load: LoadPlan, warmup: Duration | Requests) -> LoadPlan:
+    """The load of a warm-up: what the window begins with, held for its whole time."""
+    ns = warmup.ns if isinstance(warmup, Duration) else DURATION_NS_MAX
+    if isinstance(load, Open):
+        return load.model_copy(update={"stages": (_held(load.stages[0], ns),)})
+    return Closed(active=(_held(load.active[0], ns),)) if load.active else load
+
+
+def _held(first: Stage, ns: int) -> Stage:
+    return make_stage(ns, first.from_, first.from_)
 
 
 class Tree(Protocol):
@@ -55,7 +83,9 @@ class TrialSpec:
     ``addresses`` are ``IP:PORT`` or ``[IPv6]:PORT``, tried in this order. ``server`` is the tree of
     a server that the caller started; without one, that of a loopback target is found by its
     listening socket. ``cpus`` pins the engine's threads, in turn; None lets ``run_trial`` keep it
-    off the CPUs of a pinned loopback server, and an empty tuple pins nothing.
+    off the CPUs of a pinned loopback server, and an empty tuple pins nothing. ``load`` is that of
+    the window; its stages must last as long as ``stop`` (see ``open_load``). ``claim`` is what
+    will be said with the figures: checks of the claimed percentile and maximum need it.
     """
 
     url: str
@@ -75,6 +105,7 @@ class TrialSpec:
     cpus: tuple[int, ...] | None = None
     local_addresses: tuple[str, ...] = ()
     server: Tree | None = None
+    claim: Claim = NO_CLAIM
 
 
 @dataclass(frozen=True)

@@ -31,6 +31,7 @@ from trueload.plan import (
     ExpectPlan,
     FromEngine,
     Generate,
+    LoadPlan,
     Phase,
     PhaseDone,
     PhaseStarted,
@@ -53,6 +54,7 @@ from trueload.spec import (
     Request,
     Tree,
     TrialSpec,
+    warmup_load,
 )
 from trueload.verdict import is_loopback
 
@@ -122,10 +124,13 @@ def make_plan(spec: TrialSpec, cpus: tuple[int, ...]) -> Generate:
 def make_phases(spec: TrialSpec) -> tuple[Phase | None, Phase]:
     """Warm-up, if any, and window."""
 
-    def phase(name: str, stop: Duration | Requests) -> Phase:
-        return Phase(id=name, load=spec.load, connections=None, stop=stop, at_ns=None)
+    def phase(name: str, load: LoadPlan, stop: Duration | Requests) -> Phase:
+        return Phase(id=name, load=load, connections=None, stop=stop, at_ns=None)
 
-    return (phase(WARMUP, spec.warmup) if spec.warmup else None, phase(WINDOW, spec.stop))
+    window = phase(WINDOW, spec.load, spec.stop)
+    if spec.warmup is None:
+        return None, window
+    return phase(WARMUP, warmup_load(spec.load, spec.warmup), spec.warmup), window
 
 
 def _full_headers(request: Request, close: bool) -> tuple[tuple[str, str], ...]:
@@ -182,6 +187,7 @@ class _Trial:
             environment=read_environment(None),
             place=place.name,
             server_source=source,
+            claim=spec.claim,
             resolve_failed=not spec.addresses,
         )
         self._began_s = time.monotonic()
