@@ -94,8 +94,7 @@ class _Connection:
             case "read":
                 self._read(step.count)
             case "send":
-                for _ in range(step.count):
-                    self._send(step.data)
+                self._send(step.data * step.count)
             case "flood":
                 while True:
                     self._sock.sendall(step.data * max(1, 65536 // len(step.data)))
