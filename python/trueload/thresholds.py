@@ -1,9 +1,10 @@
-"""``--fail-on 'p99>20ms'``: what a user will not accept, as a value.
+"""Conditions: what a user will not accept (``--fail-on``), or wants kept (``--limit``), as values.
 
-Grammar: METRIC OPERATOR VALUE. Metrics are ``p50`` ``p99`` ``p99.9`` (any percentile), ``min``,
-``mean`` and ``max`` of the latency, ``throughput`` (requests that ended well, per second) and
-``errors`` (failed of issued). Operators are ``>`` ``>=`` ``<`` ``<=``. A request that failed,
-stayed open or was never sent counts as slower than any: failing must never look fast. Pure.
+Grammar: METRIC OPERATOR VALUE, several joined by ``and``. Metrics are ``p50`` ``p99`` ``p99.9``
+(any percentile), ``min``, ``mean`` and ``max`` of the latency, ``throughput`` (requests that ended
+well, per second) and ``errors`` (failed of issued). Operators are ``>`` ``>=`` ``<`` ``<=``. A
+request that failed, stayed open or was never sent counts as slower than any: failing must never
+look fast. One parser reads all of it; a ``Form`` says what a flag takes of it. Pure.
 """
 
 from __future__ import annotations
@@ -33,68 +34,137 @@ OPERATORS: dict[str, Callable[[float, float], bool]] = {
     ">": operator.gt,
     "<": operator.lt,
 }
-HINT = "write METRIC, > or <, VALUE: 'p99>20ms', 'throughput<50k/s', 'errors>0.1%'"
+_ORDER = (">", ">=", "<", "<=")
 
 _TOKENS = re.compile(r"(\s*)([A-Za-z][A-Za-z0-9.]*)?(\s*)(>=|<=|>|<)?(\s*)(.*)", re.DOTALL)
+_AND = re.compile(r"(?:^|(?<=\s))and(?=\s|$)")
 _LATENCIES = ("min", "mean", "max")
 
 
 @dataclass(frozen=True)
+class Form:
+    """What a flag takes: which metrics, which operators, and values or ratios of two of them."""
+
+    flag: str
+    hint: str
+    metrics: tuple[str, ...] = (*_LATENCIES, "throughput", "errors")
+    below_only: bool = False
+    ratio: bool = False
+
+
+FAIL_ON = Form(
+    "--fail-on", "write METRIC, > or <, VALUE: 'p99>20ms', 'throughput<50k/s', 'errors>0.1%'"
+)
+LIMIT = Form(
+    "--limit",
+    "write METRIC<VALUE: 'p99<10ms', 'p99<10ms and errors<0.1%'",
+    metrics=(*_LATENCIES, "errors"),
+    below_only=True,
+)
+RATIO = Form(
+    "--fail-on",
+    "write METRIC, > or <, RATIO of new to base: 'throughput<0.95', 'p99>1.2'",
+    metrics=("mean", "throughput"),
+    ratio=True,
+)
+
+
+@dataclass(frozen=True)
 class Threshold:
-    """A condition under which the command fails. ``limit`` in ns, per second, or as a share."""
+    """One comparison. ``limit`` in ns, per second, as a share, or as a ratio."""
 
     text: str
     metric: str
     operator: str
     limit: float
 
+    def holds(self, value: float) -> bool:
+        """Whether it is true of a value in the limit's unit; never of one that is no number."""
+        return OPERATORS[self.operator](value, self.limit)
+
+    def shown(self, value: float) -> str:
+        """A value of its metric, for people."""
+        if self.metric == "throughput":
+            return f"{format_count(value)}/s"
+        if self.metric == "errors":
+            return format_share(value)
+        return "above everything measured" if math.isinf(value) else format_duration(value)
+
+
+@dataclass(frozen=True)
+class Condition:
+    """Thresholds that must all hold."""
+
+    text: str
+    parts: tuple[Threshold, ...]
+
 
 @dataclass(frozen=True)
 class Crossed:
-    """A threshold and the value that crossed it, in its unit; inf where none was measured."""
+    """A condition that held, and the values that made it, in their units; inf where none was
+    measured."""
 
-    threshold: Threshold
-    value: float
+    condition: Condition
+    values: tuple[float, ...]
 
     def sentence(self) -> str:
         """For people: ``p99 is 31.0 ms, and --fail-on says p99>20ms``."""
-        return (
-            f"{self.threshold.metric} is {self._shown()}, and --fail-on says {self.threshold.text}"
-        )
-
-    def _shown(self) -> str:
-        if self.threshold.metric == "throughput":
-            return f"{format_count(self.value)}/s"
-        if self.threshold.metric == "errors":
-            return format_share(self.value)
-        if math.isinf(self.value):
-            return "above everything measured"
-        return format_duration(self.value)
+        found = zip(self.condition.parts, self.values, strict=True)
+        shown = " and ".join(f"{part.metric} is {part.shown(value)}" for part, value in found)
+        return f"{shown}, and --fail-on says {self.condition.text}"
 
 
-def parse_threshold(text: str) -> Threshold:
-    """Read one expression. Raises ``UserError`` that points at the character."""
-    match = _TOKENS.fullmatch(text)
+def parse_condition(text: str, form: Form = FAIL_ON) -> Condition:
+    """Read an expression. Raises ``UserError`` that points at the character."""
+    ands = list(_AND.finditer(text))
+    starts = [0, *(found.end() for found in ands)]
+    ends = [*(found.start() for found in ands), len(text)]
+    parts = tuple(
+        _parse_part(text, start, end, form) for start, end in zip(starts, ends, strict=True)
+    )
+    return Condition(text=text.strip(), parts=parts)
+
+
+def _parse_part(text: str, start: int, end: int, form: Form) -> Threshold:
+    match = _TOKENS.fullmatch(text, start, end)
     assert match is not None, "every part is optional"
-    metric, symbol, value = match[2] or "", match[4] or "", match[6]
-    if not _is_metric(metric):
-        _refuse(text, match.end(1), f"'{metric}' is no metric" if metric else "a metric is missing")
-    if not symbol:
-        _refuse(text, match.end(3), "one of > >= < <= is missing")
+    metric, symbol, value = match[2] or "", match[4] or "", match[6].rstrip()
+    if not metric or not _is_metric(metric, FAIL_ON.metrics):
+        why = f"'{metric}' is no metric" if metric else "a metric is missing"
+        _refuse(text, match.end(1), why, form)
+    if not _is_metric(metric, form.metrics):
+        _refuse(text, match.end(1), f"'{metric}' cannot be used here", form)
+    allowed = ("<=", "<") if form.below_only else tuple(OPERATORS)
+    if symbol not in allowed:
+        why = f"one of {' '.join(sorted(allowed, key=_ORDER.index))} is missing"
+        _refuse(text, match.end(3), why, form)
     try:
-        limit = _parse_limit(metric, value)
+        limit = _parse_ratio(value) if form.ratio else _parse_limit(metric, value)
     except ValueError as error:
-        _refuse(text, match.end(5), str(error) if value.strip() else "a value is missing")
-    return Threshold(text=text, metric=metric, operator=symbol, limit=limit)
+        _refuse(text, match.end(5), str(error) if value else "a value is missing", form)
+    return Threshold(text=text[start:end].strip(), metric=metric, operator=symbol, limit=limit)
 
 
-def crossed(thresholds: Sequence[Threshold], records: Sequence[Record]) -> list[Crossed]:
-    """The thresholds that the median of the trials crosses."""
+def crossed(conditions: Sequence[Condition], records: Sequence[Record]) -> list[Crossed]:
+    """The conditions that hold of the median of the trials."""
+
+    def middle(metric: str) -> float | None:
+        return median([metric_value(metric, record) for record in records])
+
+    return crossed_by(conditions, middle)
+
+
+def crossed_by(
+    conditions: Sequence[Condition], value_of: Callable[[str], float | None]
+) -> list[Crossed]:
+    """The conditions that hold of what ``value_of`` says of each metric; None holds nothing."""
     found = []
-    for threshold in thresholds:
-        value = median([metric_value(threshold.metric, record) for record in records])
-        if value is not None and OPERATORS[threshold.operator](value, threshold.limit):
-            found.append(Crossed(threshold, value))
+    for condition in conditions:
+        values = [value_of(part.metric) for part in condition.parts]
+        known = [value for value in values if value is not None]
+        pairs = zip(condition.parts, known, strict=False)
+        if len(known) == len(values) and all(part.holds(value) for part, value in pairs):
+            found.append(Crossed(condition, tuple(known)))
     return found
 
 
@@ -118,8 +188,7 @@ def metric_value(metric: str, record: Record) -> float:
     return math.inf if at.above or at.value is None else float(at.value)
 
 
-def _is_metric(metric: str) -> bool:
-    named = (*_LATENCIES, "throughput", "errors")
+def _is_metric(metric: str, named: Sequence[str]) -> bool:
     return metric in named or parse_percentile(metric) is not None
 
 
@@ -131,7 +200,13 @@ def _parse_limit(metric: str, value: str) -> float:
     return float(parse_duration(value))
 
 
-def _refuse(text: str, at: int, why: str) -> NoReturn:
+def _parse_ratio(value: str) -> float:
+    if re.fullmatch(r"\d+(\.\d+)?", value, re.ASCII) is None:
+        raise ValueError(f"'{value}' is not a ratio: ratios are like 0.95")
+    return float(value)
+
+
+def _refuse(text: str, at: int, why: str, form: Form) -> NoReturn:
     shown = text.rstrip()
     pointer = f"at character {at + 1}" if at < len(shown) else "at its end"
-    raise UserError(f"--fail-on '{text}': {why}, {pointer}", HINT)
+    raise UserError(f"{form.flag} '{text}': {why}, {pointer}", form.hint)

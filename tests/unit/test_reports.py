@@ -20,7 +20,7 @@ from trueload.report.result import latency_text, repeated_lines, result_lines
 from trueload.report.text import csv_cell, markdown_cell, plain
 from trueload.spec import Progress, Request, TrialSpec
 from trueload.store import Damaged, Row, Run
-from trueload.thresholds import crossed, parse_threshold
+from trueload.thresholds import crossed, parse_condition
 
 HOSTILE = "\x1b]0;owned\x07\x9b31m=cmd()|'\u202e\u2028<script>\r\nX"
 RUN = Run(
@@ -219,7 +219,7 @@ SUSPECT = good_record(
 def test_the_exit_code_follows_the_order_of_the_design(
     records: list[Record], condition: str, interrupted: bool, strict: bool, code: int
 ) -> None:
-    over = crossed([parse_threshold(condition)], records)
+    over = crossed([parse_condition(condition)], records)
     assert exit_code(records, over, interrupted=interrupted, strict=strict) == code
 
 

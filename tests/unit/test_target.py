@@ -17,7 +17,14 @@ from trueload.record import Record
 from trueload.redact import redact_command, redact_headers, redact_url
 from trueload.request import make_request, parse_header, parse_statuses, read_body
 from trueload.target import parse_url, resolve
-from trueload.thresholds import crossed, metric_value, parse_threshold
+from trueload.thresholds import (
+    LIMIT,
+    RATIO,
+    Form,
+    crossed,
+    metric_value,
+    parse_condition,
+)
 
 
 @pytest.mark.parametrize(
@@ -294,7 +301,7 @@ def test_secrets_are_kept_out_of_what_is_stored() -> None:
 def test_a_threshold_is_a_metric_an_operator_and_a_limit(
     text: str, metric: str, limit: float
 ) -> None:
-    found = parse_threshold(text)
+    (found,) = parse_condition(text).parts
     assert found.metric == metric
     assert found.limit == pytest.approx(limit)
 
@@ -314,14 +321,55 @@ def test_a_threshold_is_a_metric_an_operator_and_a_limit(
         ("p99 > 20", "has no unit: durations are like 500ms, 10s, 2m, at character 7"),
         ("throughput>1ms", "at character 12"),
         ("errors>1s", "at character 8"),
-        ("p99>1s and more", "at character 5"),
+        ("p99>1s andmore", "at character 5"),
+        ("p99>1s and more", "'more' is no metric, at character 12"),
+        ("p99>1s and", "a metric is missing, at its end"),
+        ("and p99>1s", "a metric is missing, at character 1"),
+        ("p99>1s and and p50>1s", "a metric is missing, at character 12"),
+        ("p99>1s and p50>", "a value is missing, at its end"),
         ("p99>1s\np50>1s", "at character 5"),
     ],
 )
 def test_a_malformed_threshold_is_told_with_the_place(text: str, complaint: str) -> None:
     with pytest.raises(UserError) as caught:
-        parse_threshold(text)
+        parse_condition(text)
     assert complaint in caught.value.message
+
+
+@pytest.mark.parametrize(
+    ("text", "form", "complaint"),
+    [
+        ("p99>10ms", LIMIT, "--limit 'p99>10ms': one of < <= is missing, at character 4"),
+        ("throughput<5k/s", LIMIT, "'throughput' cannot be used here, at character 1"),
+        ("p99<10ms and errors>1%", LIMIT, "one of < <= is missing, at character 20"),
+        ("p99<10", LIMIT, "has no unit: durations are like 500ms, 10s, 2m, at character 5"),
+        ("p99>20ms", RATIO, "'20ms' is not a ratio: ratios are like 0.95, at character 5"),
+        ("errors>1.5", RATIO, "'errors' cannot be used here, at character 1"),
+        ("throughput<-1", RATIO, "'-1' is not a ratio"),
+    ],
+)
+def test_each_flag_takes_its_own_form(text: str, form: Form, complaint: str) -> None:
+    with pytest.raises(UserError) as caught:
+        parse_condition(text, form)
+    assert complaint in caught.value.message
+
+
+def test_parts_are_joined_by_and() -> None:
+    limit = parse_condition("p99<10ms and p99.9 <= 1s  and errors<0.1%", LIMIT)
+    assert [part.text for part in limit.parts] == ["p99<10ms", "p99.9 <= 1s", "errors<0.1%"]
+    assert parse_condition("throughput<0.95", RATIO).parts[0].limit == 0.95
+
+
+@pytest.mark.parametrize(
+    ("condition", "is_crossed"),
+    [
+        ("p99<1h and errors<1%", True),
+        ("p99<1h and errors>1%", False),
+        ("p99>1h and errors<1%", False),
+    ],
+)
+def test_all_parts_of_a_condition_must_hold(condition: str, is_crossed: bool) -> None:
+    assert bool(crossed([parse_condition(condition)], [fast_with_failures(0)])) is is_crossed
 
 
 def fast_with_failures(failed: int) -> Record:
@@ -356,14 +404,14 @@ def fast_with_failures(failed: int) -> Record:
     ],
 )
 def test_failing_never_looks_fast(condition: str, failed: int, is_crossed: bool) -> None:
-    found = crossed([parse_threshold(condition)], [fast_with_failures(failed)])
+    found = crossed([parse_condition(condition)], [fast_with_failures(failed)])
     assert bool(found) is is_crossed
     for crossing in found:
         assert condition in crossing.sentence()
 
 
 def test_of_several_trials_the_median_decides() -> None:
-    threshold = parse_threshold("errors>1%")
+    threshold = parse_condition("errors>1%")
     good, bad = fast_with_failures(0), fast_with_failures(500)
     assert not crossed([threshold], [good, bad, good])
     assert crossed([threshold], [bad, good, bad])

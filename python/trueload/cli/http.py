@@ -21,31 +21,31 @@ from typing import Any
 import typer
 
 from trueload.cli import options
+from trueload.cli.load_flags import LoadFlags, choose_load
 from trueload.engine import find_engine
 from trueload.errors import ExitCode, UserError
 from trueload.interrupt import Interrupt
-from trueload.plan import Duration, Requests
-from trueload.record import SCHEMA, Record
+from trueload.plan import Open
+from trueload.record import SCHEMA, Claim, Record
 from trueload.redact import redact_command, redact_url
 from trueload.report.live import live_view
 from trueload.report.result import repeated_lines, result_lines
 from trueload.request import make_request, parse_statuses, read_body
 from trueload.spec import NS_PER_S, Expect, TrialSpec
+from trueload.stats import parse_percentile
 from trueload.store import Run, Store, StoreError
 from trueload.target import Target, parse_url, resolve
-from trueload.thresholds import Crossed, Threshold, crossed, parse_threshold
+from trueload.thresholds import Condition, Crossed, crossed, parse_condition
 from trueload.trial import run_trial
 from trueload.verdict import decide, worst_checks
 
-CONNECTIONS = 64
-DURATION_NS = 10 * NS_PER_S
-WARMUP_NS = 1 * NS_PER_S
 TIMEOUT_NS = 5 * NS_PER_S
 CONNECT_RATE_PER_S = 5_000
 
 HELP = """Load an HTTP/1.1 server and say what it carried, and whether that can be trusted.
 
-Each connection sends its next request as soon as its answer is there (a closed loop). No redirects
+Each connection sends its next request as soon as its answer is there (a closed loop); with --rate
+or --stages requests are sent by a schedule, and latency counts from it (an open loop). No redirects
 are followed: an answer counts as it comes. With --body and no --method, the method is POST.
 
 Example: trueload http http://127.0.0.1:8080/ -c 64 -d 10s --fail-on 'p99>20ms'
@@ -59,7 +59,7 @@ class Job:
     spec: TrialSpec
     target: Target
     repeat: int
-    thresholds: tuple[Threshold, ...]
+    thresholds: tuple[Condition, ...]
     strict: bool
     json_path: Path | None
     save: bool
@@ -75,6 +75,11 @@ def http(
     connections: options.ConnectionsOption = None,
     duration: options.DurationOption = None,
     requests: options.RequestsOption = None,
+    rate: options.RateOption = None,
+    arrivals: options.ArrivalsOption = None,
+    seed: options.SeedOption = None,
+    stages: options.StagesOption = None,
+    stages_of: options.StagesOfOption = None,
     pipeline: options.PipelineOption = None,
     timeout: options.TimeoutOption = None,
     warmup: options.WarmupOption = None,
@@ -98,9 +103,20 @@ def http(
 ) -> int:
     """Understand the flags, then run."""
     target = parse_url(url)
-    thresholds = tuple(parse_threshold(text) for text in fail_on or ())
-    stop, before = _stop_rules(duration, requests, warmup)
-    count = connections or CONNECTIONS
+    thresholds = tuple(parse_condition(text) for text in fail_on or ())
+    chosen = choose_load(
+        LoadFlags(
+            connections=connections,
+            duration_ns=duration,
+            requests=requests,
+            warmup_ns=warmup,
+            rate_per_s=rate,
+            arrivals=arrivals,
+            seed=seed,
+            stages=stages,
+            stages_of=stages_of,
+        )
+    )
     content = read_body(body, body_file)
     spec = TrialSpec(
         url=redact_url(url),
@@ -110,34 +126,36 @@ def http(
             statuses=parse_statuses(expect_status or ()),
             body=None if expect_body is None else expect_body.encode("utf-8", "surrogateescape"),
         ),
-        connections=count,
+        connections=chosen.connections,
         pipeline=_pipeline(pipeline, close),
         close=close,
-        stop=stop,
-        warmup=before,
+        load=chosen.load,
+        stop=chosen.stop,
+        warmup=chosen.warmup,
         timeout_ns=timeout or TIMEOUT_NS,
         connect_timeout_ns=timeout or TIMEOUT_NS,
         connect_rate_per_s=int(connect_rate or CONNECT_RATE_PER_S),
-        threads=_threads(threads, count),
+        threads=_threads(threads, chosen.connections),
         cpus=options.check_cpus(cpus),
         local_addresses=_local_addresses(local_address or ()),
+        claim=Claim(percentile=claimed_percentile(thresholds)),
     )
     return _run(Job(spec, target, repeat or 1, thresholds, strict, json_path, save=not no_save))
 
 
-def _stop_rules(
-    duration_ns: int | None, requests: int | None, warmup_ns: int | None
-) -> tuple[Duration | Requests, Duration | None]:
-    """When to stop, and the warm-up before."""
-    if duration_ns is not None and requests is not None:
-        raise UserError("--duration and --requests exclude each other", "keep one of them")
-    if requests is not None:
-        stop: Duration | Requests = Requests(count=requests)
-        before_ns = warmup_ns or 0
-    else:
-        stop = Duration(ns=duration_ns or DURATION_NS)
-        before_ns = WARMUP_NS if warmup_ns is None else warmup_ns
-    return stop, Duration(ns=before_ns) if before_ns else None
+def claimed_percentile(conditions: Sequence[Condition]) -> str | None:
+    """The highest percentile that a condition names: it must be known well enough to decide."""
+    named = {part.metric for condition in conditions for part in condition.parts}
+    shares = {name: parse_percentile(name) for name in named}
+    return max(named, key=lambda name: shares[name] or 0.0) if any(shares.values()) else None
+
+
+def _repetition(spec: TrialSpec, number: int) -> TrialSpec:
+    """Each repetition draws other poisson arrivals."""
+    if not isinstance(spec.load, Open):
+        return spec
+    seed = spec.load.seed + number - 1
+    return replace(spec, load=spec.load.model_copy(update={"seed": seed}))
 
 
 def _pipeline(pipeline: int | None, close: bool) -> int:
@@ -186,8 +204,9 @@ def _run(job: Job) -> int:
         records = []
         for number in range(1, job.repeat + 1):
             title = "trueload http" + (f"  {number}/{job.repeat}" if job.repeat > 1 else "")
-            with live_view(spec, title) as on_progress:
-                record = run_trial(spec, on_progress=on_progress, interrupt=interrupt)
+            one = _repetition(spec, number)
+            with live_view(one, title) as on_progress:
+                record = run_trial(one, on_progress=on_progress, interrupt=interrupt)
             saved.add(record)
             records.append(record)
             if interrupt.requested:
