@@ -324,6 +324,12 @@ class _Trial:
                 # The first one is the cause; what follows from it says less.
                 if seen.trouble is None:
                     seen.trouble = Trouble(kind="engine", what=f"the engine: {message.message}")
+            case Done() if message.why in ("signalled", "orphaned") and seen.trouble is None:
+                # It reports what it has before it goes: without this a window that was cut short
+                # could look whole.
+                seen.trouble = Trouble(
+                    kind="engine", what=f"the engine ended by itself: {message.why}"
+                )
             case _:
                 pass
 
