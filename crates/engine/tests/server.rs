@@ -1,0 +1,201 @@
+//! The reference server in virtual time: one thread of it, a wire that only writes down.
+
+use std::net::{IpAddr, SocketAddr};
+use std::ops::Range;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender, channel};
+
+use proptest::prelude::*;
+use trueload_drive::{Ended, Net, Program, Refusal, Token};
+use trueload_engine::outlet::Outlet;
+use trueload_engine::server::{Command, Report, Seen, Server};
+
+const MS: u64 = 1_000_000;
+const TOKEN: Token = Token { index: 0, generation: 0 };
+
+/// What the server has said, when, and whether it has closed.
+#[derive(Default)]
+struct Wire {
+    now_ns: u64,
+    said: Vec<(u64, String)>,
+    closed: bool,
+}
+
+impl Net for Wire {
+    fn now_ns(&self) -> u64 {
+        self.now_ns
+    }
+
+    fn read_clock(&mut self) {}
+
+    fn connect(&mut self, _: u32, _: SocketAddr, _: Option<IpAddr>) -> Result<Token, Refusal> {
+        unreachable!("a server does not connect")
+    }
+
+    fn send(&mut self, _token: Token, bytes: &[u8]) {
+        let text = String::from_utf8(bytes.to_vec()).expect("the server says ASCII");
+        self.said.push((self.now_ns, text));
+    }
+
+    fn send_shared(&mut self, token: Token, bytes: &Arc<[u8]>, range: Range<usize>) {
+        self.send(token, &bytes[range]);
+    }
+
+    fn close(&mut self, _token: Token) {
+        self.closed = true;
+    }
+
+    fn finish(&mut self, _token: Token) {
+        self.closed = true;
+    }
+}
+
+/// A server with one connection, and the clock in hand.
+struct World {
+    server: Server,
+    wire: Wire,
+    key: u32,
+    commands: Sender<Command>,
+    reports: Receiver<Report>,
+}
+
+impl World {
+    fn new() -> Self {
+        let (commands, inbox) = channel();
+        let (sink, reports) = channel();
+        let mut server = Server::new(0, inbox, Outlet::to(sink, |report| report));
+        let mut wire = Wire::default();
+        let key = server.handle_accepted(&mut wire, TOKEN);
+        World { server, wire, key, commands, reports }
+    }
+
+    fn hear(&mut self, text: &[u8]) {
+        self.server.handle_input(&mut self.wire, self.key, TOKEN, text, false);
+    }
+
+    /// Lets time pass up to `until_ns`, waking the server whenever it asks for it.
+    fn pass(&mut self, until_ns: u64) {
+        while let Some(at_ns) = self.server.wake_at_ns().filter(|at_ns| *at_ns <= until_ns) {
+            self.wire.now_ns = at_ns.max(self.wire.now_ns);
+            self.server.handle_time(&mut self.wire);
+        }
+        self.wire.now_ns = until_ns;
+    }
+
+    fn said(&self) -> String {
+        self.wire.said.iter().map(|(_, text)| text.as_str()).collect()
+    }
+
+    fn statuses(&self) -> Vec<String> {
+        let said = self.said();
+        let heads = said.match_indices("HTTP/1.1 ").map(|(at, _)| said[at + 9..at + 12].to_owned());
+        heads.collect()
+    }
+
+    fn seen(mut self) -> Seen {
+        self.commands.send(Command::Stop).expect("the server listens");
+        self.server.handle_wake(&mut self.wire);
+        assert!(self.server.is_done());
+        let last = self.reports.try_iter().last().expect("a last report");
+        assert!(last.ended);
+        last.seen
+    }
+}
+
+fn get(path: &str, fields: &str) -> Vec<u8> {
+    format!("GET {path} HTTP/1.1\r\nHost: x\r\n{fields}\r\n").into_bytes()
+}
+
+#[test]
+fn a_wait_is_answered_when_its_time_has_come_and_not_before() {
+    let mut world = World::new();
+    world.hear(&get("/wait/10", ""));
+    world.pass(10 * MS - 1);
+    assert_eq!(world.said(), "");
+    world.pass(10 * MS);
+    assert_eq!(world.wire.said.len(), 1);
+    assert_eq!(world.wire.said[0].0, 10 * MS);
+    assert!(world.said().ends_with("\r\n\r\nok"), "{}", world.said());
+}
+
+#[test]
+fn answers_leave_in_the_order_of_their_requests_those_that_wait_included() {
+    let mut world = World::new();
+    world.hear(&[get("/wait/20", ""), get("/", ""), get("/wait/5", ""), get("/x", "")].concat());
+    world.pass(19 * MS);
+    assert_eq!(world.said(), "", "the first one holds back the rest");
+    world.pass(20 * MS);
+    assert_eq!(world.statuses(), ["200", "200", "200", "404"]);
+    let said = world.said();
+    let places = ["\r\n\r\nok", "Hello, World!", "not found"].map(|text| said.find(text));
+    assert!(places.is_sorted() && places[0].is_some(), "{said}");
+}
+
+#[test]
+fn a_close_that_was_asked_for_ends_the_connection_after_its_answer() {
+    for (fields, waits) in [("Connection: close\r\n", false), ("Connection: close\r\n", true)] {
+        let mut world = World::new();
+        world.hear(&get(if waits { "/wait/3" } else { "/" }, fields));
+        world.pass(3 * MS);
+        assert_eq!(world.statuses(), ["200"]);
+        assert!(world.said().contains("Connection: close\r\n"));
+        assert!(world.wire.closed);
+        let seen = world.seen();
+        assert_eq!((seen.requests, seen.responses, seen.open), (1, 1, 0));
+    }
+}
+
+#[test]
+fn what_is_not_http_is_refused_once_and_counted() {
+    let mut world = World::new();
+    world.hear(b"HELO mail\r\n\r\n");
+    assert_eq!(world.statuses(), ["400"]);
+    assert!(world.wire.closed);
+    let seen = world.seen();
+    assert_eq!((seen.malformed, seen.requests, seen.responses), (1, 0, 0));
+}
+
+#[test]
+fn a_client_that_leaves_while_its_answer_waits_is_counted_as_aborted() {
+    let mut world = World::new();
+    world.hear(&[get("/wait/50", ""), get("/", "")].concat());
+    world.server.handle_end(&mut world.wire, world.key, TOKEN, Ended::Reset);
+    world.pass(100 * MS);
+    assert_eq!(world.said(), "");
+    let seen = world.seen();
+    assert_eq!((seen.aborted, seen.waiting, seen.open, seen.requests), (2, 0, 0, 2));
+}
+
+#[test]
+fn a_head_request_gets_the_head_alone_and_an_awaited_body_is_asked_for() {
+    let mut world = World::new();
+    world.hear(b"HEAD / HTTP/1.1\r\nHost: x\r\n\r\n");
+    assert!(world.said().contains("Content-Length: 13\r\n") && world.said().ends_with("\r\n\r\n"));
+    world.hear(b"POST / HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 3\r\n\r\n");
+    assert!(world.said().ends_with("HTTP/1.1 100 Continue\r\n\r\n"), "{}", world.said());
+    world.hear(b"abc");
+    assert_eq!(world.statuses(), ["200", "100", "200"]);
+}
+
+proptest! {
+    #[test]
+    fn a_split_never_changes_what_is_answered(
+        paths in prop::collection::vec(prop::sample::select(vec!["/", "/perf", "/nope", "/wait/1"]), 1..6),
+        cuts in prop::collection::vec(any::<prop::sample::Index>(), 0..8),
+    ) {
+        let bytes: Vec<u8> = paths.iter().flat_map(|path| get(path, "")).collect();
+        let mut whole = World::new();
+        whole.hear(&bytes);
+        whole.pass(20 * MS);
+        let mut places: Vec<usize> = cuts.iter().map(|cut| cut.index(bytes.len())).collect();
+        places.extend([0, bytes.len()]);
+        places.sort_unstable();
+        let mut split = World::new();
+        for pair in places.windows(2).filter(|pair| pair[0] < pair[1]) {
+            split.hear(&bytes[pair[0]..pair[1]]);
+        }
+        split.pass(20 * MS);
+        prop_assert_eq!(split.statuses(), whole.statuses());
+        prop_assert_eq!(split.seen(), whole.seen());
+    }
+}
