@@ -1,0 +1,201 @@
+//! The epoll driver against the kernel: real sockets on loopback, ended by events, never by time.
+
+use std::io::{Read, Write};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::sync::Arc;
+use std::thread;
+
+use trueload_drive::{Clock, Ended, Epoll, Listener, Net, Program, Refusal, Token};
+
+/// More than loopback's socket buffers take at once.
+const MUCH: usize = 24 * 1024 * 1024;
+
+fn loopback() -> SocketAddr {
+    SocketAddr::from((Ipv4Addr::LOCALHOST, 0))
+}
+
+fn pattern(len: usize) -> Vec<u8> {
+    (0..len).map(|at| (at % 251) as u8).collect()
+}
+
+/// Connects, sends what it has, and writes down what happens until the peer's end.
+struct Caller {
+    to: SocketAddr,
+    shared: Arc<[u8]>,
+    then: Vec<u8>,
+    heard: Vec<u8>,
+    ended: Option<Ended>,
+    refused: Option<Refusal>,
+    stale: Option<Token>,
+}
+
+impl Caller {
+    fn new(to: SocketAddr, shared: Vec<u8>, then: Vec<u8>) -> Self {
+        let (heard, shared) = (Vec::new(), Arc::from(shared));
+        Caller { to, shared, then, heard, ended: None, refused: None, stale: None }
+    }
+
+    fn run(&mut self) {
+        let mut epoll = Epoll::new(Clock::start(), None).expect("an epoll");
+        epoll.waker().wake();
+        epoll.run(self).expect("the loop runs");
+    }
+}
+
+impl Program for Caller {
+    fn handle_wake(&mut self, net: &mut impl Net) {
+        let connected = net.connect(7, self.to, None);
+        self.refused = connected.err();
+    }
+
+    fn handle_accepted(&mut self, _: &mut impl Net, _: Token) -> u32 {
+        unreachable!("nobody connects to a caller")
+    }
+
+    fn handle_connected(&mut self, net: &mut impl Net, key: u32, token: Token) {
+        assert_eq!(key, 7);
+        let shared = Arc::clone(&self.shared);
+        net.send_shared(token, &shared, 0..shared.len());
+        net.send(token, &self.then);
+        self.stale = Some(token);
+    }
+
+    fn handle_refused(&mut self, _: &mut impl Net, _: u32, _: Token, why: Refusal) {
+        self.refused = Some(why);
+    }
+
+    fn handle_input(&mut self, _: &mut impl Net, _: u32, _: Token, bytes: &[u8], _: bool) {
+        self.heard.extend_from_slice(bytes);
+    }
+
+    fn handle_end(&mut self, net: &mut impl Net, _: u32, token: Token, ended: Ended) {
+        self.ended = Some(ended);
+        net.close(token);
+        // A token outlives its socket harmlessly.
+        net.send(token, b"nobody hears this");
+        net.finish(token);
+        net.close(token);
+    }
+
+    fn handle_time(&mut self, _: &mut impl Net) {}
+
+    fn wake_at_ns(&self) -> Option<u64> {
+        None
+    }
+
+    fn is_done(&self) -> bool {
+        self.ended.is_some() || self.refused.is_some()
+    }
+}
+
+/// Echoes the first `most` bytes of its one connection, then finishes it.
+struct Echo {
+    most: usize,
+    echoed: usize,
+    over: bool,
+}
+
+impl Program for Echo {
+    fn handle_wake(&mut self, _: &mut impl Net) {}
+
+    fn handle_accepted(&mut self, _: &mut impl Net, _: Token) -> u32 {
+        3
+    }
+
+    fn handle_connected(&mut self, _: &mut impl Net, _: u32, _: Token) {}
+
+    fn handle_refused(&mut self, _: &mut impl Net, _: u32, _: Token, _: Refusal) {}
+
+    fn handle_input(&mut self, net: &mut impl Net, key: u32, token: Token, bytes: &[u8], _: bool) {
+        assert_eq!(key, 3);
+        let part = bytes.len().min(self.most - self.echoed);
+        net.send(token, &bytes[..part]);
+        self.echoed += part;
+    }
+
+    fn handle_end(&mut self, net: &mut impl Net, _: u32, token: Token, _: Ended) {
+        net.finish(token);
+        self.over = true;
+    }
+
+    fn handle_time(&mut self, _: &mut impl Net) {}
+
+    fn wake_at_ns(&self) -> Option<u64> {
+        None
+    }
+
+    fn is_done(&self) -> bool {
+        self.over
+    }
+}
+
+#[test]
+fn what_the_kernel_does_not_take_at_once_arrives_later_whole_and_in_order() {
+    let listener = TcpListener::bind(loopback()).expect("a port");
+    let to = listener.local_addr().expect("an address");
+    let reader = thread::spawn(move || {
+        let (mut peer, _) = listener.accept().expect("a connection");
+        let mut heard = vec![0; MUCH + 5];
+        peer.read_exact(&mut heard).expect("everything");
+        peer.write_all(b"thanks").expect("an answer");
+        heard
+    });
+    let mut caller = Caller::new(to, pattern(MUCH), b"after".to_vec());
+    caller.run();
+    let heard = reader.join().expect("the reader");
+    assert!(heard[..MUCH] == pattern(MUCH)[..], "the shared bytes are not what was sent");
+    assert_eq!(&heard[MUCH..], b"after");
+    assert_eq!((caller.heard.as_slice(), caller.ended), (&b"thanks"[..], Some(Ended::Fin)));
+}
+
+#[test]
+fn what_a_peer_said_before_its_reset_is_heard() {
+    let listener = TcpListener::bind(loopback()).expect("a port");
+    let to = listener.local_addr().expect("an address");
+    let peer = thread::spawn(move || {
+        let (mut peer, _) = listener.accept().expect("a connection");
+        let mut first = [0; 1];
+        peer.read_exact(&mut first).expect("a byte");
+        peer.write_all(b"half an answer").expect("an answer");
+        // Closing with input unread makes the kernel send a reset.
+    });
+    let mut caller = Caller::new(to, b"question".to_vec(), Vec::new());
+    caller.run();
+    peer.join().expect("the peer");
+    assert_eq!(caller.heard, b"half an answer");
+    assert_eq!(caller.ended, Some(Ended::Reset));
+}
+
+#[test]
+fn nobody_listening_is_a_refusal() {
+    let to = TcpListener::bind(loopback()).expect("a port").local_addr().expect("an address");
+    let mut caller = Caller::new(to, Vec::new(), Vec::new());
+    caller.run();
+    assert_eq!((caller.refused, caller.ended), (Some(Refusal::Refused), None));
+}
+
+#[test]
+fn an_accepting_program_echoes_more_than_the_kernel_buffers() {
+    let listener = Listener::bind(loopback(), false).expect("a port");
+    let to = listener.address();
+    let server = thread::spawn(move || {
+        let mut epoll = Epoll::new(Clock::start(), Some(listener)).expect("an epoll");
+        epoll.run(&mut Echo { most: MUCH, echoed: 0, over: false }).expect("the loop runs");
+    });
+    let mut stream = TcpStream::connect(to).expect("a connection");
+    let mut writer = stream.try_clone().expect("a second handle");
+    let feeder = thread::spawn(move || writer.write_all(&pattern(MUCH)));
+    let mut heard = vec![0; MUCH];
+    stream.read_exact(&mut heard).expect("everything");
+    feeder.join().expect("the feeder").expect("all is taken");
+    assert!(heard == pattern(MUCH), "the echo is not what was sent");
+    drop(stream);
+    server.join().expect("the server");
+}
+
+#[test]
+fn a_port_that_is_taken_is_an_error_unless_it_is_shared() {
+    let first = Listener::bind(loopback(), true).expect("a port");
+    assert!(Listener::bind(first.address(), false).is_err());
+    assert!(Listener::bind(first.address(), true).is_ok());
+}
