@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 HIGHEST_NS = 3_600_000_000_000  # one hour: nothing that is timed lasts longer
 SIGNIFICANT_DIGITS = 3
@@ -22,6 +22,11 @@ SIGNIFICANT_DIGITS = 3
 BOOTSTRAP_VALUES_MIN = 6
 BOOTSTRAP_RESAMPLES = 9_999
 BOOTSTRAP_SEED = 20_231  # fixed: the same values give the same interval
+
+BEYOND_MIN = (
+    10  # values beyond a percentile: its 95 % interval by rank spans some 6 of them each way
+)
+NORMAL_975 = 1.959963984540054  # the 97.5 % point of the normal distribution
 
 
 @dataclass(frozen=True)
@@ -67,6 +72,15 @@ class Quantile:
 
     value: int | None
     above: bool
+
+
+@dataclass(frozen=True)
+class RankInterval:
+    """Where a percentile lies, with 95 %; an end is None where too few values lie beyond it (for
+    ``high`` also: where its rank lies among those that have no value)."""
+
+    low: int | None
+    high: int | None
 
 
 @dataclass(frozen=True)
@@ -144,12 +158,35 @@ def quantile(buckets: Buckets, share: float, worse: int = 0) -> Quantile:
     rank = max(1, math.ceil(share * (total + worse) * (1 - 1e-12)))
     if rank > total:
         return Quantile(buckets.highs[-1] if total else None, above=True)
+    return Quantile(_value_at(buckets, rank), above=False)
+
+
+def _value_at(buckets: Buckets, rank: int) -> int:
     seen = 0
     for high, count in zip(buckets.highs, buckets.counts, strict=True):
         seen += count
         if seen >= rank:
-            return Quantile(high, above=False)
+            return high
     raise AssertionError("the rank is at most the total")
+
+
+def rank_interval(buckets: Buckets, share: float, worse: int = 0) -> RankInterval:
+    """The 95 % interval of a percentile by rank, which needs no shape of the distribution: the
+    number of values below a percentile is binomial, here by its normal approximation (Conover,
+    Practical Nonparametric Statistics, 3rd ed., 3.2)."""
+    total = buckets.total
+    everything = total + worse
+    spread = NORMAL_975 * math.sqrt(everything * share * (1 - share))
+    first = math.floor(everything * share - spread)
+    last = math.ceil(everything * share + spread) + 1
+    low = _value_at(buckets, first) if 1 <= first <= total else None
+    return RankInterval(low, _value_at(buckets, last) if last <= total else None)
+
+
+def samples_for(share: float) -> int:
+    """How many values it takes until a percentile's interval by rank is of use: some ten beyond
+    it, so that its upper rank is one of them."""
+    return math.ceil(BEYOND_MIN / (1 - share)) if share < 1 else 1
 
 
 def summarise(buckets: Buckets) -> Summary:
@@ -215,12 +252,55 @@ def interval(values: Sequence[float]) -> Interval | None:
         return Interval(low, high, "range")
     if low == high or not math.isfinite(low) or not math.isfinite(high):
         return Interval(low, high, "95 % interval")
+    return _bootstrap([values], median_ratio=False)
+
+
+def coefficient_of_variation(values: Sequence[float]) -> float | None:
+    """Standard deviation (of a sample) over mean; None for fewer than two values, or mean 0."""
+    if len(values) < 2 or not all(map(math.isfinite, values)):
+        return None
+    mean = math.fsum(values) / len(values)
+    variance = math.fsum((value - mean) ** 2 for value in values) / (len(values) - 1)
+    return math.sqrt(variance) / mean if mean else None
+
+
+def ratio(new: float, base: float) -> float | None:
+    """new / base; None where that is no number (0 / 0, both endless)."""
+    if math.isinf(new) and math.isinf(base):
+        return None
+    if base == 0:
+        return math.inf if new > 0 else None
+    return new / base
+
+
+def ratio_interval(base: Sequence[float], new: Sequence[float]) -> Interval | None:
+    """Where median(new) / median(base) lies: from six values each on the 95 % percentile bootstrap
+    interval of independent resamples, below that from the extremes of both; None of nothing."""
+    if not base or not new:
+        return None
+    low, high = ratio(min(new), max(base)), ratio(max(new), min(base))
+    if low is None or high is None:
+        return None
+    if min(len(base), len(new)) < BOOTSTRAP_VALUES_MIN:
+        return Interval(low, high, "range")
+    if low == high or min(base) <= 0 or not (math.isfinite(low) and math.isfinite(high)):
+        return Interval(low, high, "95 % interval")
+    return _bootstrap([base, new], median_ratio=True)
+
+
+def _bootstrap(samples: Sequence[Sequence[float]], *, median_ratio: bool) -> Interval:
+    """The 95 % percentile bootstrap interval of the median of one sample, or of the ratio of the
+    second one's to the first one's."""
     import numpy
     from scipy.stats import bootstrap
 
+    def of_medians(base: Any, new: Any, axis: int) -> Any:
+        return numpy.median(new, axis=axis) / numpy.median(base, axis=axis)
+
     found = bootstrap(
-        (numpy.asarray(values, dtype=float),),
-        numpy.median,
+        tuple(numpy.asarray(values, dtype=float) for values in samples),
+        of_medians if median_ratio else numpy.median,
+        vectorized=True,
         confidence_level=0.95,
         method="percentile",
         n_resamples=BOOTSTRAP_RESAMPLES,

@@ -4,12 +4,23 @@ from __future__ import annotations
 
 import math
 import random
+from collections.abc import Sequence
+from math import inf
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from trueload import stats
-from trueload.stats import Buckets, Interval, Quantile
+from trueload.stats import (
+    Buckets,
+    Interval,
+    Quantile,
+    coefficient_of_variation,
+    rank_interval,
+    ratio,
+    ratio_interval,
+    samples_for,
+)
 
 
 def buckets(values: list[int]) -> Buckets:
@@ -170,3 +181,78 @@ def test_a_rank_counts_those_that_lie_wholly_above() -> None:
     lying = [between(1, 2), between(3, 4), between(2, 3), between(5, 6), between(0, 10)]
     assert stats.ranks(lying) == [3, 2, 2, 1, 1]
     assert stats.ranks([]) == []
+
+
+@pytest.mark.parametrize(
+    ("values", "share", "worse", "low", "high"),
+    [
+        # 1,000 x 0.5 +- 1.96 sqrt(250): ranks 469 and 532.
+        (range(1, 1_001), 0.50, 0, 469, 532),
+        # 1,000 x 0.99 +- 1.96 sqrt(9.9): ranks 983 and 998.
+        (range(1, 1_001), 0.99, 0, 983, 998),
+        (range(1, 101), 0.99, 0, 97, None),
+        (range(1, 1_001), 0.99, 10, 993, None),
+        (range(1, 3), 0.50, 0, None, None),
+        ([], 0.50, 0, None, None),
+        ([], 0.50, 100, None, None),
+    ],
+)
+def test_a_percentile_lies_between_two_ranks(
+    values: Sequence[int], share: float, worse: int, low: int | None, high: int | None
+) -> None:
+    each = tuple(values)
+    found = rank_interval(Buckets(each, each, (1,) * len(each)), share, worse)
+    assert (found.low, found.high) == (low, high)
+
+
+@pytest.mark.parametrize(("share", "samples"), [(0.5, 20), (0.99, 1_000), (0.999, 10_000), (1, 1)])
+def test_a_percentile_needs_ten_values_beyond_it(share: float, samples: int) -> None:
+    assert samples_for(share) == pytest.approx(samples, abs=1)
+
+
+@pytest.mark.parametrize("share", [0.5, 0.9, 0.95, 0.99, 0.999])
+def test_so_many_values_give_an_interval_with_both_ends(share: float) -> None:
+    each = tuple(range(1, samples_for(share) + 1))
+    found = rank_interval(Buckets(each, each, (1,) * len(each)), share)
+    assert found.low is not None
+    assert found.high is not None
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [([], None), ([5], None), ([5, 5], 0), ([1, 3], 2**0.5 / 2), ([0, 0], None), ([1, inf], None)],
+)
+def test_the_coefficient_of_variation_is_deviation_over_mean(
+    values: list[float], expected: float | None
+) -> None:
+    found = coefficient_of_variation(values)
+    assert found == (None if expected is None else pytest.approx(expected))
+
+
+@pytest.mark.parametrize(
+    ("base", "new", "low", "high", "kind"),
+    [
+        ([100], [90], 0.9, 0.9, "range"),
+        ([100, 200], [100, 300], 0.5, 3, "range"),
+        ([100] * 6, [90] * 6, 0.9, 0.9, "95 % interval"),
+        ([100, 101, 102, 103, 104, 105, 106], [206] * 7, 206 / 106, 206 / 100, "95 % interval"),
+        ([10, 20], [inf, inf], inf, inf, "range"),
+    ],
+)
+def test_a_ratio_has_an_interval(
+    base: list[float], new: list[float], low: float, high: float, kind: str
+) -> None:
+    found = ratio_interval(base, new)
+    assert found is not None
+    assert found.kind == kind
+    assert low <= found.low * 1.000001
+    assert found.high <= high * 1.000001
+    if kind == "range":
+        assert (found.low, found.high) == (low, high)
+
+
+def test_a_ratio_of_nothing_has_none() -> None:
+    assert ratio_interval([], [1]) is None
+    assert ratio_interval([inf], [inf]) is None
+    assert ratio(0, 0) is None
+    assert ratio(1, 0) == inf
