@@ -1,0 +1,172 @@
+"""Which load to try next: a pure function of what has been tried.
+
+Strategy: from a sensible start the load is doubled while it keeps to the limit (or divided while it
+does not), which gives a bracket; the bracket is halved, by its geometric mean, until it is narrow
+enough; then its lower end is measured anew, in a run of its own, because the largest of several
+noisy tries is chosen with its luck. If that fails, the load steps down and is confirmed again, a
+bounded number of times. A step that our own side spoiled says nothing of the server: it is tried
+once more, and then bounds the search from above as the generator's limit.
+
+Must not know: what a load is made of, how it is measured.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+GROWTH = 2.0
+# Down from a start that is too high: a factor of 8 costs at most three halvings more, and reaches
+# 1 request/s from 1,000 in four steps.
+DESCENT = 8.0
+PRECISION = (
+    0.03  # the bracket's width: within the spread of two equal runs there is nothing to find
+)
+# Shares of the found load that are confirmed in turn if it does not hold: the first ones are small
+# because the found load is usually right, the last ones large because something has changed.
+STEPS_DOWN = (1.0, 0.95, 0.85, 0.7, 0.5)
+
+Outcome = Literal["kept", "exceeded", "limited"]
+"""kept: within the limit; exceeded: the server did not keep to it; limited: our side spoiled it."""
+Stage = Literal["bracket", "bisect", "confirm"]
+LimitedBy = Literal["server", "generator", "ceiling"]
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """Where to search. ``whole``: loads are whole numbers (connections)."""
+
+    start: float
+    floor: float
+    ceiling: float
+    whole: bool = False
+    precision: float = PRECISION
+
+
+@dataclass(frozen=True)
+class Step:
+    """One load that was tried, and what came of it."""
+
+    load: float
+    outcome: Outcome
+    stage: Stage
+
+
+@dataclass(frozen=True)
+class Try:
+    """What to measure next."""
+
+    load: float
+    stage: Stage
+
+
+@dataclass(frozen=True)
+class Found:
+    """A confirmed load; the true one is below ``above`` (None where nothing larger failed).
+    ``limited_by`` says what failed there: unless it is the server, ``load`` is a lower bound."""
+
+    load: float
+    above: float | None
+    limited_by: LimitedBy
+
+
+@dataclass(frozen=True)
+class NotFound:
+    """Why there is no such load. ``none``: not even ``lowest`` keeps to the limit;
+    ``unconfirmed``: no confirming run did; ``generator``: our side was the limit at each load."""
+
+    why: Literal["none", "unconfirmed", "generator"]
+    lowest: float
+
+
+Done = Found | NotFound
+
+
+def decide(bounds: Bounds, steps: Sequence[Step]) -> Try | Done:
+    """The next load, or the end. ``steps`` in the order in which they were measured."""
+    if not steps:
+        return Try(_rounded(bounds, bounds.start), "bracket")
+    if _is_worth_another_try(steps):
+        return Try(steps[-1].load, steps[-1].stage)
+    searching = [step for step in steps if step.stage != "confirm"]
+    kept = max((step.load for step in searching if step.outcome == "kept"), default=None)
+    failed = min(
+        (step.load for step in searching if step.load not in _kept(searching)), default=None
+    )
+    if len(searching) < len(steps):
+        assert kept is not None, "only what was kept is confirmed"
+        return _after_confirming(bounds, searching, kept, failed, steps[len(searching) :])
+    if kept is None:
+        assert failed is not None, "a step has an outcome"
+        return _descend(bounds, searching, failed)
+    if failed is None:
+        if kept >= bounds.ceiling:
+            return Try(kept, "confirm")
+        return Try(_rounded(bounds, kept * GROWTH), "bracket")
+    middle = _between(bounds, kept, failed)
+    return Try(kept, "confirm") if middle is None else Try(middle, "bisect")
+
+
+def _kept(steps: Sequence[Step]) -> set[float]:
+    return {step.load for step in steps if step.outcome == "kept"}
+
+
+def _is_worth_another_try(steps: Sequence[Step]) -> bool:
+    """A spoiled step is, once: the spoiling may have been a moment's."""
+    last = steps[-1]
+    before = steps[-2] if len(steps) > 1 else None
+    again = before is not None and (before.load, before.stage) == (last.load, last.stage)
+    return last.outcome == "limited" and not again
+
+
+def _descend(bounds: Bounds, steps: Sequence[Step], failed: float) -> Try | Done:
+    if failed > bounds.floor:
+        return Try(_rounded(bounds, failed / DESCENT), "bracket")
+    exceeded = any(step.outcome == "exceeded" for step in steps)
+    return NotFound("none" if exceeded else "generator", failed)
+
+
+def _between(bounds: Bounds, low: float, high: float) -> float | None:
+    """A load between the two, or None when they are close enough."""
+    if high <= low * (1 + bounds.precision):
+        return None
+    middle = _rounded(bounds, math.sqrt(low * high))
+    return middle if low < middle < high else None
+
+
+def _after_confirming(
+    bounds: Bounds,
+    searching: Sequence[Step],
+    kept: float,
+    failed: float | None,
+    confirming: Sequence[Step],
+) -> Try | Done:
+    last = confirming[-1]
+    if last.outcome == "kept":
+        refused = [step for step in confirming if step.load > last.load]
+        above = min((step.load for step in refused), default=failed)
+        return Found(last.load, above, _limited_by((*searching, *confirming), above))
+    for share in STEPS_DOWN:
+        load = max(_rounded(bounds, kept * share), bounds.floor)
+        if load < last.load:
+            return Try(load, "confirm")
+    return NotFound("unconfirmed", last.load)
+
+
+def _limited_by(steps: Sequence[Step], above: float | None) -> LimitedBy:
+    if above is None:
+        return "ceiling"
+    last = [step.outcome for step in steps if step.load == above][-1]
+    return "generator" if last == "limited" else "server"
+
+
+def _rounded(bounds: Bounds, load: float) -> float:
+    """Within the bounds; to whole numbers, or to three digits, which is finer than the bracket."""
+    if bounds.whole:
+        rounded = float(round(load))
+    else:
+        digits = 2 - math.floor(math.log10(load))
+        rounded = round(load, digits)
+    return min(max(rounded, bounds.floor), bounds.ceiling)
