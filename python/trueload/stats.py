@@ -26,7 +26,6 @@ BOOTSTRAP_SEED = 20_231  # fixed: the same values give the same interval
 BEYOND_MIN = (
     10  # values beyond a percentile: its 95 % interval by rank spans some 6 of them each way
 )
-NORMAL_975 = 1.959963984540054  # the 97.5 % point of the normal distribution
 
 
 @dataclass(frozen=True)
@@ -72,15 +71,6 @@ class Quantile:
 
     value: int | None
     above: bool
-
-
-@dataclass(frozen=True)
-class RankInterval:
-    """Where a percentile lies, with 95 %; an end is None where too few values lie beyond it (for
-    ``high`` also: where its rank lies among those that have no value)."""
-
-    low: int | None
-    high: int | None
 
 
 @dataclass(frozen=True)
@@ -158,35 +148,24 @@ def quantile(buckets: Buckets, share: float, worse: int = 0) -> Quantile:
     rank = max(1, math.ceil(share * (total + worse) * (1 - 1e-12)))
     if rank > total:
         return Quantile(buckets.highs[-1] if total else None, above=True)
-    return Quantile(_value_at(buckets, rank), above=False)
-
-
-def _value_at(buckets: Buckets, rank: int) -> int:
-    seen = 0
-    for high, count in zip(buckets.highs, buckets.counts, strict=True):
-        seen += count
-        if seen >= rank:
-            return high
-    raise AssertionError("the rank is at most the total")
-
-
-def rank_interval(buckets: Buckets, share: float, worse: int = 0) -> RankInterval:
-    """The 95 % interval of a percentile by rank, which needs no shape of the distribution: the
-    number of values below a percentile is binomial, here by its normal approximation (Conover,
-    Practical Nonparametric Statistics, 3rd ed., 3.2)."""
-    total = buckets.total
-    everything = total + worse
-    spread = NORMAL_975 * math.sqrt(everything * share * (1 - share))
-    first = math.floor(everything * share - spread)
-    last = math.ceil(everything * share + spread) + 1
-    low = _value_at(buckets, first) if 1 <= first <= total else None
-    return RankInterval(low, _value_at(buckets, last) if last <= total else None)
+    return Quantile(value_at_rank(buckets, rank), above=False)
 
 
 def samples_for(share: float) -> int:
     """How many values it takes until a percentile's interval by rank is of use: some ten beyond
     it, so that its upper rank is one of them."""
     return math.ceil(BEYOND_MIN / (1 - share)) if share < 1 else 1
+
+
+def mean_interval(values: Sequence[float]) -> tuple[float, float]:
+    """The 95 % interval of the mean of at least two values, by Student's t."""
+    from scipy.stats import t as student
+
+    count = len(values)
+    mean = math.fsum(values) / count
+    variance = math.fsum((value - mean) ** 2 for value in values) / (count - 1)
+    half = float(student.ppf(0.975, count - 1)) * math.sqrt(variance / count)
+    return mean - half, mean + half
 
 
 def summarise(buckets: Buckets) -> Summary:
