@@ -327,6 +327,7 @@ def test_sigterm_to_the_engine_ends_it_within_a_second_and_the_record_is_partial
     assert took_s < 1.0, f"{took_s} s"
     assert (seen.exit_code, record["partial"], record["verdict"]) == (4, True, "invalid")
     assert seen.ok > 0
+    assert "audit" in failing(record)
     assert_laws(seen, wall_s_most=5.0, requests_at_peer=peer.requests)
 
 
