@@ -145,6 +145,10 @@ def backwards(connection: socket.socket) -> None:
 def close_after_one(connection: socket.socket) -> None:
     next(read_requests(connection))
     connection.sendall(HELLO)
+    # Politely: closing with a request unread would reset the connection.
+    connection.shutdown(socket.SHUT_WR)
+    while connection.recv(65536):
+        pass
 
 
 def whole_requests_only(connection: socket.socket) -> None:
