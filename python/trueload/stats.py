@@ -21,6 +21,7 @@ SIGNIFICANT_DIGITS = 3
 # three): below this the range is given instead, labelled so.
 BOOTSTRAP_VALUES_MIN = 6
 BOOTSTRAP_RESAMPLES = 9_999
+Z_95 = 1.959964  # of the normal distribution, two-sided
 BOOTSTRAP_SEED = 20_231  # fixed: the same values give the same interval
 
 BEYOND_MIN = (
@@ -149,6 +150,29 @@ def quantile(buckets: Buckets, share: float, worse: int = 0) -> Quantile:
     if rank > total:
         return Quantile(buckets.highs[-1] if total else None, above=True)
     return Quantile(value_at_rank(buckets, rank), above=False)
+
+
+def value_at_rank(buckets: Buckets, rank: int) -> int:
+    """The value of a rank from 1 to the total."""
+    seen = 0
+    for high, count in zip(buckets.highs, buckets.counts, strict=True):
+        seen += count
+        if seen >= rank:
+            return high
+    raise ValueError(f"there is no rank {rank} among {seen}")
+
+
+def rank_interval(buckets: Buckets, share: float, worse: int = 0) -> tuple[float, float] | None:
+    """The 95 % interval of a percentile by its rank, which is binomial: n p -+ z sqrt(n p (1 - p)),
+    rounded outwards (Conover, Practical Nonparametric Statistics, 1999, 3.2). None if the upper
+    rank lies beyond what has a value: there are too few."""
+    count = buckets.total + worse
+    spread = Z_95 * math.sqrt(count * share * (1 - share))
+    low, high = math.floor(count * share - spread), math.ceil(count * share + spread)
+    if high > buckets.total or not buckets.total:
+        return None
+    found = value_at_rank(buckets, max(1, low)), value_at_rank(buckets, high)
+    return float(found[0]), float(found[1])
 
 
 def samples_for(share: float) -> int:
