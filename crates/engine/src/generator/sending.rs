@@ -58,8 +58,10 @@ impl Generator {
     #[inline]
     fn take_fresh(&mut self, key: u32, index: usize, free: usize, now_ns: u64) -> usize {
         let slot = &mut self.slots[key as usize];
-        let phase = &self.book.phases[index];
-        if !phase.active(self.config.global(key), now_ns) {
+        let (phase, global) = (&mut self.book.phases[index], self.config.global(key));
+        if !phase.active(global, now_ns) {
+            // However short its pause, the next heartbeat looks at it again.
+            phase.active_before = phase.active_before.min(global);
             return 0;
         }
         let fresh = free.min(usize::try_from(slot.state.quota).unwrap_or(usize::MAX));
@@ -162,13 +164,12 @@ impl Generator {
         if !phase.beat(now_ns) {
             return;
         }
-        let Some(stages) = phase.active_stages() else { return };
-        let active = value_at(stages, now_ns.saturating_sub(phase.started_ns)) as u32;
+        let Some(active) = phase.active_slots(now_ns) else { return };
         let before = std::mem::replace(&mut phase.active_before, active);
         if active > before {
             for key in 0..self.slots.len() as u32 {
                 let global = self.config.global(key);
-                if (before..=active).contains(&global) && self.book.current == Some(index) {
+                if (before..active).contains(&global) && self.book.current == Some(index) {
                     self.fill(net, key);
                 }
             }
@@ -203,13 +204,16 @@ impl Phase {
     /// Whether slot `global` may send at `now_ns`: under stages of connections only the first ones may.
     #[inline]
     fn active(&self, global: u32, now_ns: u64) -> bool {
-        let Some(stages) = self.active_stages() else { return true };
-        f64::from(global) < value_at(stages, now_ns.saturating_sub(self.started_ns)).round()
+        self.active_slots(now_ns).is_none_or(|active| global < active)
     }
 
-    fn active_stages(&self) -> Option<&[trueload_load::Stage]> {
+    /// How many slots of all threads may send at `now_ns`; none for all of them.
+    #[inline]
+    fn active_slots(&self, now_ns: u64) -> Option<u32> {
         match &self.share.load {
-            Load::Closed { active } if !active.is_empty() => Some(active),
+            Load::Closed { active } if !active.is_empty() => {
+                Some(value_at(active, now_ns.saturating_sub(self.started_ns)).round() as u32)
+            }
             _ => None,
         }
     }
@@ -217,16 +221,19 @@ impl Phase {
     /// Draws the next arrival if it is due: the time that the schedule gave it.
     fn due(&mut self, now_ns: u64) -> Option<u64> {
         let at_ns = self.next_arrival_ns();
-        if at_ns > now_ns || at_ns >= self.stop_ns() || self.quota == 0 {
+        if at_ns > now_ns || at_ns >= self.stop_ns() {
             return None;
         }
         self.schedule.as_mut()?.advance();
         Some(at_ns)
     }
 
-    /// When the next arrival is; never when there is no more.
+    /// When the next arrival is; never when there is no more, or when all that were asked for are sent.
     #[inline]
     pub(super) fn next_arrival_ns(&self) -> u64 {
+        if self.quota == 0 {
+            return NEVER;
+        }
         let next_ns = self.schedule.as_ref().and_then(|schedule| schedule.next_ns());
         next_ns.map_or(NEVER, |next_ns| self.started_ns.saturating_add(next_ns))
     }

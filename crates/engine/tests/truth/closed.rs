@@ -1,0 +1,59 @@
+//! Closed loops whose number of connections follows stages.
+
+use std::sync::Arc;
+
+use trueload_load::{Load, Stage, value_at};
+
+use crate::model::{Delay, MS, Model, S};
+use crate::play::{Play, Played, play};
+use crate::stage;
+
+/// The engine looks at stages of connections at its heartbeat (10 ms).
+const LOOK_NS: u64 = 10 * MS;
+
+fn staged(stages: &[Stage], seconds: u64, depth: usize) -> Played {
+    let model = Model::of(Delay::Constant(3 * MS));
+    let load = Load::Closed { active: Arc::from(stages) };
+    play(&Play { depth, ..Play::new(model, load, seconds * S, 20) })
+}
+
+#[test]
+fn no_more_connections_send_than_their_stage_allows() {
+    let stages = [stage(2, 5.0, 5.0), stage(4, 0.0, 20.0), stage(2, 20.0, 3.0), stage(1, 0.0, 0.0)];
+    for depth in [1, 4] {
+        let played = staged(&stages, 9, depth);
+        played.adds_up();
+        for sent in &played.sent {
+            let allowed = value_at(&stages, sent.at_ns).round() as u32;
+            assert!(sent.slot < allowed, "at {} ns: slot {}", sent.at_ns, sent.slot);
+        }
+    }
+}
+
+#[test]
+fn a_connection_takes_part_as_soon_as_its_stage_allows_it() {
+    let stages = [stage(10, 0.0, 10.0)];
+    let played = staged(&stages, 10, 1);
+    for slot in 0..10 {
+        // The ramp passes slot + 1/2, which rounds up to one more.
+        let due_ns = u64::from(slot) * S + S / 2;
+        let first = played.sent.iter().find(|sent| sent.slot == slot).map(|sent| sent.at_ns);
+        let late_ns = first.and_then(|at_ns| at_ns.checked_sub(due_ns));
+        assert!(
+            late_ns.is_some_and(|ns| ns <= 2 * LOOK_NS),
+            "slot {slot} sends first at {first:?}"
+        );
+    }
+}
+
+#[test]
+fn a_connection_that_had_to_pause_goes_on_however_short_the_pause() {
+    let brief = Stage { ns: 6 * MS, from: 1.0, to: 1.0 };
+    let stages = [Stage { ns: 502 * MS, from: 5.0, to: 5.0 }, brief, stage(1, 5.0, 5.0)];
+    let played = staged(&stages, 1, 1);
+    let late = played.sent.iter().filter(|sent| sent.at_ns > 600 * MS);
+    let mut slots: Vec<u32> = late.map(|sent| sent.slot).collect();
+    slots.sort_unstable();
+    slots.dedup();
+    assert_eq!(slots, [0, 1, 2, 3, 4]);
+}
