@@ -21,6 +21,7 @@ from typing import Any
 import typer
 
 from trueload.cli import options
+from trueload.cli.flags import command
 from trueload.cli.load_flags import LoadFlags, choose_load
 from trueload.engine import find_engine
 from trueload.errors import ExitCode, UserError
@@ -67,10 +68,10 @@ class Job:
 
 def register(app: typer.Typer) -> None:
     """Add the command."""
-    app.command("http", help=HELP)(http)
+    app.command("http", help=HELP)(command(read_job, run_job))
 
 
-def http(
+def read_job(
     url: options.UrlArgument,
     connections: options.ConnectionsOption = None,
     duration: options.DurationOption = None,
@@ -100,8 +101,8 @@ def http(
     strict: options.StrictOption = False,
     json_path: options.JsonOption = None,
     no_save: options.NoSaveOption = False,
-) -> int:
-    """Understand the flags, then run."""
+) -> Job:
+    """What the flags mean, checked as a whole; nothing has been sent."""
     target = parse_url(url)
     thresholds = tuple(parse_condition(text) for text in fail_on or ())
     chosen = choose_load(
@@ -140,7 +141,7 @@ def http(
         local_addresses=_local_addresses(local_address or ()),
         claim=Claim(percentile=claimed_percentile(thresholds)),
     )
-    return _run(Job(spec, target, repeat or 1, thresholds, strict, json_path, save=not no_save))
+    return Job(spec, target, repeat or 1, thresholds, strict, json_path, save=not no_save)
 
 
 def claimed_percentile(conditions: Sequence[Condition]) -> str | None:
@@ -193,7 +194,7 @@ def _local_addresses(texts: Sequence[str]) -> tuple[str, ...]:
     return tuple(texts)
 
 
-def _run(job: Job) -> int:
+def run_job(job: Job) -> int:
     """Measure, save, show; the exit code follows."""
     _check_writable(job.json_path)
     find_engine()  # before a run is begun in the store that could measure nothing

@@ -1,0 +1,239 @@
+"""What came of a search: as JSON, as a few lines for people, as labels in the store.
+
+How: everything is made from the plan and the steps; what the store keeps of a step (its load and
+stage as labels, its record whole) is enough to judge it again, so that a stored search is shown by
+the same functions. Pure.
+
+Must not know: the store, terminals, how a step is measured.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, cast
+
+from trueload.errors import ExitCode
+from trueload.record import SCHEMA, Record
+from trueload.report.text import plain
+from trueload.search.decide import Bounds, Done, Found, Stage, Try
+from trueload.search.execute import UNITS, Axis, SearchPlan, Taken, outcome
+from trueload.search.judge import LimitValue, judge_step
+from trueload.thresholds import LIMIT, parse_condition
+from trueload.units import format_count, format_span
+from trueload.verdict import decide as decide_verdict
+
+
+def plan_json(plan: SearchPlan) -> dict[str, Any]:
+    """The plan as the store keeps it; ``read_plan`` reads it."""
+    return {
+        "limit": plan.limit.text,
+        "axis": plan.axis,
+        "start": plan.bounds.start,
+        "floor": plan.bounds.floor,
+        "ceiling": plan.bounds.ceiling,
+        "precision": plan.bounds.precision,
+        "step_ns": plan.step_ns,
+    }
+
+
+def read_plan(stored: Mapping[str, Any]) -> SearchPlan:
+    """The inverse. Raises ``ValueError``, ``KeyError`` or ``UserError`` for anything else."""
+    axis = cast(Axis, stored["axis"])
+    bounds = Bounds(
+        start=float(stored["start"]),
+        floor=float(stored["floor"]),
+        ceiling=float(stored["ceiling"]),
+        whole=axis == "connections",
+        precision=float(stored["precision"]),
+    )
+    return SearchPlan(axis, parse_condition(stored["limit"], LIMIT), bounds, stored["step_ns"])
+
+
+def labels(taken: Taken) -> dict[str, str]:
+    """What the store says of a step beside its record."""
+    return {
+        "load": f"{taken.next.load:.12g}",
+        "stage": taken.next.stage,
+        "outcome": taken.judgement.outcome,
+    }
+
+
+def read_steps(plan: SearchPlan, stored: Iterable[tuple[Mapping[str, str], Record]]) -> list[Taken]:
+    """The steps of a stored search, from the labels and the record of each row."""
+    return [
+        Taken(
+            Try(float(found["load"]), cast(Stage, found["stage"])),
+            record,
+            judge_step(record, plan.limit),
+        )
+        for found, record in stored
+    ]
+
+
+def deciding(plan: SearchPlan, taken: Sequence[Taken]) -> Taken:
+    """The step whose verdict is the search's: the confirming one, else the last one inside the
+    limit, else the last one."""
+    done = outcome(plan, taken)
+    kept = [each for each in taken if each.judgement.outcome == "kept"]
+    if isinstance(done, Found):
+        return taken[-1]
+    return kept[-1] if kept else taken[-1]
+
+
+def exit_code(
+    plan: SearchPlan,
+    taken: Sequence[Taken],
+    *,
+    crossed: bool = False,
+    interrupted: bool = False,
+    strict: bool = False,
+) -> ExitCode:
+    """What a search ends with; where two apply, in this order: 130, 3, 4, 1, 0."""
+    done = outcome(plan, taken) if taken else None
+    if interrupted:
+        return ExitCode.INTERRUPTED
+    if done is None:
+        return ExitCode.NOTHING_MEASURED
+    if not isinstance(done, Found):
+        return ExitCode.INVALID if done.why == "generator" else ExitCode.THRESHOLD
+    verdict = taken[-1].record.verdict
+    if verdict == "invalid" or (strict and verdict == "suspect"):
+        return ExitCode.INVALID
+    return ExitCode.THRESHOLD if crossed else ExitCode.OK
+
+
+def search_json(
+    plan: SearchPlan, taken: Sequence[Taken], run_id: str | None, *, interrupted: bool
+) -> dict[str, Any]:
+    """One object: verdict, checks and result at the top, the records under ``steps``."""
+    decided = deciding(plan, taken)
+    record = decided.record
+    return {
+        "schema": SCHEMA,
+        "id": run_id or taken[0].record.id,
+        "started_at": taken[0].record.started_at,
+        "partial": interrupted,
+        "verdict": decide_verdict(record.checks),
+        "checks": [check.model_dump(mode="json") for check in record.checks],
+        "search": plan_json(plan),
+        "result": result_json(plan, taken),
+        "steps": [_step_json(plan, each) for each in taken],
+    }
+
+
+def result_json(plan: SearchPlan, taken: Sequence[Taken]) -> dict[str, Any]:
+    """The result alone. ``load`` is null unless one was confirmed; ``interval`` is where the
+    largest load lies, its ``high`` null where nothing larger failed."""
+    done, decided = outcome(plan, taken), deciding(plan, taken)
+    found = done if isinstance(done, Found) else None
+    return {
+        "outcome": _outcome_word(done),
+        "unit": UNITS[plan.axis],
+        "load": found.load if found else None,
+        "interval": {"low": found.load, "high": found.above} if found else None,
+        "limited_by": found.limited_by if found else None,
+        "lower_bound": found is not None and found.limited_by != "server",
+        "lowest": min(each.next.load for each in taken),
+        "ok_per_s": decided.record.throughput.ok_per_s if found else None,
+        "values": [_value_json(each) for each in decided.judgement.values],
+        "sentence": sentence(plan, taken),
+    }
+
+
+def _outcome_word(done: Done | None) -> str:
+    if done is None:
+        return "cut short"
+    return "found" if isinstance(done, Found) else done.why
+
+
+def _step_json(plan: SearchPlan, taken: Taken) -> dict[str, Any]:
+    return {
+        **taken.record.model_dump(mode="json"),
+        "step": {
+            "load": taken.next.load,
+            "unit": UNITS[plan.axis],
+            "stage": taken.next.stage,
+            "outcome": taken.judgement.outcome,
+            "why": taken.judgement.why,
+            "values": [_value_json(each) for each in taken.judgement.values],
+        },
+    }
+
+
+def _value_json(found: LimitValue) -> dict[str, Any]:
+    within = found.within
+    return {
+        "metric": found.threshold.metric,
+        "limit": found.threshold.limit,
+        "value": None if math.isinf(found.value) else found.value,
+        "low": within[0] if within else None,
+        "high": within[1] if within else None,
+    }
+
+
+def sentence(plan: SearchPlan, taken: Sequence[Taken]) -> str:
+    """The result in one sentence."""
+    done, limit = outcome(plan, taken), plan.limit.text
+    if done is None:
+        return "cut short before there was a result"
+    if isinstance(done, Found):
+        text = f"{_load(plan, done.load)} is the largest load confirmed to keep {limit}"
+        if done.limited_by == "server":
+            return f"{text}; {_load(plan, done.above or 0)} did not"
+        if done.limited_by == "ceiling":
+            return f"{text}: a lower bound, more was not tried"
+        return (
+            f"{text}: a lower bound, because the generator was the limit at"
+            f" {_load(plan, done.above or 0)}"
+        )
+    lowest = _load(plan, done.lowest)
+    if done.why == "unconfirmed":
+        return f"no load was confirmed to keep {limit}; the last tried was {lowest}"
+    if done.why == "generator":
+        return (
+            "the generator was the limit at every load, which says nothing of the server;"
+            f" the lowest tried was {lowest}"
+        )
+    return f"no load keeps to {limit}; the lowest tried was {lowest}"
+
+
+def search_lines(plan: SearchPlan, taken: Sequence[Taken]) -> list[str]:
+    """For people: the steps, the result, what decided it."""
+    if not taken:
+        return ["nothing was tried"]
+    generate = taken[0].record.plan.generate
+    over = "" if plan.axis == "connections" else f", over {generate.connections} connections"
+    what = "rate" if plan.axis == "rate" else "number of connections"
+    lines = [f"{plain(taken[0].record.plan.url)}  the largest {what} with {plan.limit.text}{over}"]
+    lines += ["", *(step_line(plan, each) for each in taken), ""]
+    decided = deciding(plan, taken)
+    if isinstance(outcome(plan, taken), Found):
+        measured = ", ".join(value.sentence() for value in decided.judgement.values)
+        lines.append(f"{'confirmed':<13}{measured}")
+    lines.append(f"{'result':<13}{sentence(plan, taken)}")
+    lines.append(f"{'verdict':<13}{decided.record.verdict}")
+    lines += [
+        f"  {check.status:<5}{check.name}: {plain(check.why)}"
+        for check in decided.record.checks
+        if check.status in ("warn", "fail")
+    ]
+    return lines
+
+
+def step_line(plan: SearchPlan, taken: Taken) -> str:
+    """One step: ``bracket  2,000/s  for 2s  p99 0.42 ms  kept``."""
+    judged = taken.judgement
+    shown = "  ".join(f"{v.threshold.metric} {v.threshold.shown(v.value)}" for v in judged.values)
+    why = f": {plain(judged.why)}" if judged.why and judged.outcome == "limited" else ""
+    if judged.outcome == "exceeded" and all(v.threshold.holds(v.value) for v in judged.values):
+        why = f": {plain(judged.why)}"
+    span = format_span(taken.record.window.window_ns // 10**6 * 10**6)
+    load = _load(plan, taken.next.load)
+    return f"{taken.next.stage:<9}{load:>18}  {span:>7}  {shown}  {judged.outcome}{why}"
+
+
+def _load(plan: SearchPlan, load: float) -> str:
+    if plan.axis == "rate":
+        return f"{format_count(load)} requests/s"
+    return f"{format_count(load)} connection{'' if load == 1 else 's'}"

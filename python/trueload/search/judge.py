@@ -1,0 +1,131 @@
+"""What a record says of a step of a search, and how long a step must be.
+
+Strategy: a limit is kept when each of its values, with failed, open and unsent requests counted as
+slower than any, is within it, and the record can be trusted. A check that fails is the server's
+doing, or ours: what the generator could not offer, or what the machine spoiled, is no verdict on
+the server. Pure.
+
+Must not know: which load comes next, how a trial is run.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from trueload.record import Check, Record
+from trueload.search.decide import Outcome, Stage
+from trueload.spec import NS_PER_S
+from trueload.stats import (
+    BEYOND_MIN,
+    decode_histogram,
+    parse_percentile,
+    rank_interval,
+    samples_for,
+)
+from trueload.thresholds import Condition, Threshold, metric_value
+from trueload.units import format_duration, format_share
+from trueload.verdict.machine import GENERATOR_FULL
+
+# Checks that tell of our side: the generator, and the machine that it runs on.
+OURS = frozenset({"generator-limit", "send-lag", "hiccup", "noise"})
+
+# Seconds of a step: at least so many that a second's hiccup does not decide, at most so many that a
+# search ends. While the bracket is looked for, a wrong step costs little: bisection and the
+# confirming run, which has twice the samples, find it out.
+STEP_S: dict[Stage, tuple[float, float]] = {
+    "bracket": (2.0, 5.0),
+    "bisect": (2.0, 20.0),
+    "confirm": (5.0, 40.0),
+}
+CONFIRM_SAMPLES = 2.0
+
+
+@dataclass(frozen=True)
+class LimitValue:
+    """One part of a limit, and what was measured against it, in its unit; inf where it is above
+    everything measured. ``within``: its 95 % interval by rank, for
+    percentiles of enough requests."""
+
+    threshold: Threshold
+    value: float
+    within: tuple[float, float] | None
+
+    def sentence(self) -> str:
+        """For people: ``p99 8.10 ms (7.90 ms to 8.40 ms)``."""
+        text = f"{self.threshold.metric} {self.threshold.shown(self.value)}"
+        if self.within is None:
+            return text
+        low, high = self.within
+        return f"{text} ({format_duration(low)} to {format_duration(high)})"
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """The outcome of a step, why in one line, and what was measured."""
+
+    outcome: Outcome
+    why: str
+    values: tuple[LimitValue, ...]
+
+
+def judge_step(record: Record, limit: Condition) -> Judgement:
+    """Whether a record keeps to a limit, and if not, whose doing that is."""
+    values = tuple(_measured(part, record) for part in limit.parts)
+    ours = _our_fault(record)
+    if ours is not None:
+        return Judgement("limited", ours, values)
+    for found in values:
+        if not found.threshold.holds(found.value):
+            shown = found.threshold.shown(found.value)
+            return Judgement("exceeded", f"{found.threshold.metric} is {shown}", values)
+    for check in record.checks:
+        if check.status == "fail":
+            return Judgement("exceeded", f"{check.name}: {check.why}", values)
+    return Judgement("kept", "", values)
+
+
+def _measured(part: Threshold, record: Record) -> LimitValue:
+    share = parse_percentile(part.metric)
+    within = None
+    if share is not None and share < 1:
+        counts = record.counts
+        worse = sum(counts.failed.values()) + counts.cancelled + counts.unsent
+        within = rank_interval(decode_histogram(record.histograms.latency), share, worse)
+    return LimitValue(part, metric_value(part.metric, record), within)
+
+
+def _our_fault(record: Record) -> str | None:
+    """What our own side did to a step; None if nothing that counts."""
+    if record.trouble is not None:
+        return record.trouble.what
+    failed = {check.name: check for check in record.checks if check.status == "fail"}
+    for name in failed.keys() & OURS:
+        return f"{name}: {failed[name].why}"
+    short = failed.get("rate-reached")
+    if short is not None and (record.generator.saturation or 0.0) >= GENERATOR_FULL:
+        return _full(short, record.generator.saturation or 0.0)
+    return None
+
+
+def _full(short: Check, saturation: float) -> str:
+    # A rate that is not reached by a generator with time to spare waited for free connections: for
+    # the server.
+    return f"rate-reached: {short.why}, and the generator was busy for {format_share(saturation)}"
+
+
+def step_ns(limit: Condition, per_s: float | None, stage: Stage) -> int:
+    """How long a step must be for its percentiles' intervals at so many requests per second
+    (None: not known yet), within the bounds of its stage."""
+    low_s, high_s = STEP_S[stage]
+    samples = max(map(_samples, limit.parts)) * (CONFIRM_SAMPLES if stage == "confirm" else 1)
+    seconds = samples / per_s if per_s else low_s
+    return round(min(max(seconds, low_s), high_s) * NS_PER_S)
+
+
+def _samples(part: Threshold) -> float:
+    share = parse_percentile(part.metric)
+    if share is not None:
+        return samples_for(share)
+    if part.metric == "errors" and part.limit > 0:
+        return BEYOND_MIN / part.limit
+    return BEYOND_MIN
