@@ -439,7 +439,16 @@ def check(file: File) -> list[Finding]:
 def read_files(folder: Path) -> Iterator[File]:
     """The text files that git knows or would add, by path."""
     listed = subprocess.run(
-        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+        [
+            "git",
+            "-c",
+            "safe.directory=*",
+            "ls-files",
+            "-z",
+            "--cached",
+            "--others",
+            "--exclude-standard",
+        ],
         cwd=folder,
         check=True,
         capture_output=True,
