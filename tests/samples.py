@@ -14,6 +14,7 @@ from trueload.plan import (
     ExpectPlan,
     Generate,
     Histograms,
+    Open,
     Phase,
     RequestPlan,
     Second,
@@ -58,6 +59,7 @@ GENERATOR = Generator(
     saturation=0.5,
     peak_rss_bytes=2_000_000,
     send_lag_p99_ns=None,
+    hiccup_ns=0,
 )
 SERVER = Server(
     source="found",
@@ -141,6 +143,8 @@ def good_record(**changes: Any) -> Record:
             connect_wall_s=0.01,
             wall_s=2.1,
             host_idle_share=0.5,
+            others_share=0.01,
+            stolen_share=0.0,
         ),
         "trouble": None,
     }
@@ -148,6 +152,14 @@ def good_record(**changes: Any) -> Record:
 
 
 PHASE = Phase(id="window", load=Closed(), connections=None, stop=Duration(ns=WINDOW_NS), at_ns=None)
+
+
+def staged(*rates: tuple[float, float], **changes: Any) -> Phase:
+    """The window with an open loop: a stage per (from, to), in equal parts; ``changes`` are of the
+    load."""
+    stages = [{"ns": WINDOW_NS // len(rates), "from": first, "to": last} for first, last in rates]
+    load = {"stages": stages, "arrivals": "constant", "seed": 1, **changes}
+    return PHASE.model_copy(update={"load": Open.model_validate(load)})
 
 
 def plan(**changes: Any) -> Generate:

@@ -30,8 +30,10 @@ RECORD_FIELDS = {
 }
 DISTRIBUTION = {"min", "mean", "p25", "p50", "p75", "p90", "p95", "p99", "p999", "max", "stdev"}
 CHECKS = [
-    *("unsolicited", "errors", "littles-law", "generator-limit", "starvation", "fairness"),
-    *("connections", "censored", "same-host", "audit"),
+    *("unsolicited", "errors", "stale", "littles-law", "generator-limit", "send-lag"),
+    *("rate-reached", "starvation", "fairness", "connections", "censored", "steady-state"),
+    *("server-idle", "hiccup", "noise", "same-host", "quantile-width", "ledger", "both-ends"),
+    "audit",
 ]
 
 

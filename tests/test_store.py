@@ -216,7 +216,7 @@ def fill_up_to(path: Path, limit: int, rows: int) -> int:
 
 
 def test_flipped_bits_are_found_and_the_other_rows_kept(tmp_path: Path) -> None:
-    whole = filled(tmp_path / "whole", rows=8).read_bytes()
+    whole = filled(tmp_path / "whole", rows=24).read_bytes()
     noticed = 0
     for position in range(700, len(whole), len(whole) // 60):
         path = tmp_path / f"flipped-{position}"
@@ -228,12 +228,12 @@ def test_flipped_bits_are_found_and_the_other_rows_kept(tmp_path: Path) -> None:
             continue
         for row in rows:  # never silently wrong
             assert row.record == RECORD
-            assert re.fullmatch(r"cell \d", row.key)
+            assert re.fullmatch(r"cell \d+", row.key)
         noticed += bool(damaged)
-        assert len(rows) + len(damaged) >= 8 or damaged, (
+        assert len(rows) + len(damaged) >= 24 or damaged, (
             f"rows are missing without a word: {position}"
         )
-    assert noticed > 20, "most of the file is content: most flips must be noticed"
+    assert noticed > 20, "a third of the file is content: so many flips must be noticed"
 
 
 def flip(content: bytes, position: int) -> bytes:

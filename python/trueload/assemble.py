@@ -8,11 +8,13 @@ Must not know processes, stores or terminals.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 
 from trueload import plan
-from trueload.accounting import MachineSample, TreeSample, machine_usage, usage
+from trueload.accounting import MachineSample, MachineUsage, TreeSample, machine_usage, usage
+from trueload.noise import NoiseSample, others_share
 from trueload.plan import (
     Counts,
     Generate,
@@ -106,6 +108,7 @@ class HostSample:
 
     machine: MachineSample
     server: TreeSample | None
+    processes: NoiseSample | None = None
 
 
 @dataclass
@@ -123,6 +126,7 @@ class Observation:
     server_source: str | None = None
     claim: Claim = NO_CLAIM
     engine_cpus: tuple[int, ...] = ()
+    front_pid: int = field(default_factory=os.getpid)
     ready: Ready | None = None
     resolve_failed: bool = False
     interrupted: bool = False
@@ -144,7 +148,7 @@ def make_record(seen: Observation) -> Record:
     measured = window.measurement or measure_from_ticks(window, seen)
     complete = window.measurement is not None
     latency = _distribution(measured.histograms.latency)
-    host_idle = _host_idle(seen)
+    machine = _machine(seen)
     generator = _generator(seen, measured, complete)
     record = Record(
         schema=SCHEMA,
@@ -189,7 +193,9 @@ def make_record(seen: Observation) -> Record:
             drain_ns=measured.drain_ns,
             connect_wall_s=seen.connect_wall_s,
             wall_s=seen.wall_s,
-            host_idle_share=host_idle,
+            host_idle_share=machine.idle_share if machine else None,
+            others_share=_others_share(seen),
+            stolen_share=machine.stolen_share if machine else None,
         ),
         trouble=seen.trouble,
     )
@@ -367,7 +373,8 @@ def _generator(seen: Observation, measured: Measurement, complete: bool) -> Gene
         cpu_share=cpu_s / window_s if complete and window_s > 0 else None,
         saturation=found.saturation if complete else None,
         peak_rss_bytes=found.peak_rss_bytes if complete else None,
-        send_lag_p99_ns=None,  # of open loops only
+        send_lag_p99_ns=summarise(decode_histogram(measured.histograms.send_lag)).p99,
+        hiccup_ns=found.hiccup_ns if complete else None,
     )
 
 
@@ -397,10 +404,24 @@ def _server(seen: Observation, window_ns: int) -> Server | None:
     )
 
 
-def _host_idle(seen: Observation) -> float | None:
+def _machine(seen: Observation) -> MachineUsage | None:
     if seen.before is None or seen.after is None:
         return None
-    return machine_usage(seen.before.machine, seen.after.machine).idle_share
+    return machine_usage(seen.before.machine, seen.after.machine)
+
+
+def _others_share(seen: Observation) -> float | None:
+    """What processes that are not ours used; ours are the front, whose children are the engine and
+    the runner, and the server."""
+    if seen.before is None or seen.after is None:
+        return None
+    before, after = seen.before.processes, seen.after.processes
+    if before is None or after is None:
+        return None
+    ours = {seen.front_pid}
+    for sample in (seen.before.server, seen.after.server):
+        ours |= sample.pids if sample is not None else set()
+    return others_share(before, after, ours)
 
 
 def _redacted(generate: Generate) -> Generate:

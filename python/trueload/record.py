@@ -111,7 +111,8 @@ class Connections(Model):
 
 class Generator(Model):
     """The engine's own load over the window. ``cpu_share`` = ``cpu_s`` / window;
-    ``allowed_cpus`` are those that the kernel let it run on."""
+    ``allowed_cpus`` are those that the kernel let it run on; ``send_lag_p99_ns`` is of open loops;
+    ``hiccup_ns`` is by how much the engine's own 10 ms heartbeats were late, in all."""
 
     driver: str | None
     threads: int
@@ -122,6 +123,7 @@ class Generator(Model):
     saturation: float | None
     peak_rss_bytes: int | None
     send_lag_p99_ns: int | None
+    hiccup_ns: int | None = None
 
 
 class Lifetime(Model):
@@ -168,13 +170,19 @@ class Host(Model):
 
 
 class Window(Model):
-    """Times of the measured phase on the engine's clock, and of the whole trial."""
+    """Times of the measured phase on the engine's clock, and of the whole trial.
+
+    The shares are of all CPUs' time over the window: idle; used by processes that are neither
+    engine, front, runner nor server; taken by the machine's own host.
+    """
 
     window_ns: int
     drain_ns: int
     connect_wall_s: float
     wall_s: float
     host_idle_share: float | None
+    others_share: float | None = None
+    stolen_share: float | None = None
 
 
 class Trouble(Model):

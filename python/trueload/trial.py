@@ -22,6 +22,7 @@ from trueload.engine import Engine, EngineError, seconds_left
 from trueload.environment import read_environment
 from trueload.errors import UserError
 from trueload.ids import now_iso, record_id
+from trueload.noise import noise_sample
 from trueload.places import LocalPlace, Place
 from trueload.plan import (
     Blob,
@@ -344,7 +345,7 @@ class _Trial:
 
     def _sample(self) -> HostSample:
         server = self._tree.sample() if self._tree is not None else None
-        return HostSample(machine=machine_sample(), server=server)
+        return HostSample(machine=machine_sample(), server=server, processes=noise_sample())
 
 
 def _find_server(spec: TrialSpec) -> tuple[Tree | None, str | None]:

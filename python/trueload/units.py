@@ -9,8 +9,12 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from decimal import Decimal
+from typing import NoReturn, TypeVar
+
+Value = TypeVar("Value")
 
 NS_BY_UNIT = {
     "ns": 1,
@@ -74,6 +78,70 @@ def parse_rate(text: str) -> float:
         raise ValueError(f"'{text}' is not a rate: rates are like 5000/s or 50k/s")
     seconds = NS_BY_UNIT[unit] // NS_BY_UNIT["s"]
     return float(number * COUNT_BY_UNIT[scale.lower()] / seconds)
+
+
+@dataclass(frozen=True)
+class Ramp:
+    """A stretch of time over which a quantity goes in a straight line from ``first`` to ``last``;
+    a step where they are the same."""
+
+    ns: int
+    first: float
+    last: float
+
+
+def parse_stages(text: str, parse_value: Callable[[str], float]) -> tuple[Ramp, ...]:
+    """``10s@1k,30s@1k..20k,10s@20k``: TIME@VALUE holds it, TIME@FIRST..LAST is a ramp.
+
+    Raises ``ValueError`` that points at the character.
+    """
+    stages: list[Ramp] = []
+    at = 0
+    for part in text.split(","):
+        time_text, sign, values = part.partition("@")
+        value_at = at + len(time_text) + len(sign)
+        if not part.strip():
+            _refuse_at(text, at, "a stage is missing")
+        if not sign:
+            _refuse_at(text, at, f"stage '{part.strip()}' has no @: write TIME@VALUE")
+        ns = _parse_at(text, at, time_text, parse_duration, "a time")
+        if ns == 0:
+            _refuse_at(text, at, f"stage '{part.strip()}' lasts no time at all")
+        first_text, dots, last_text = values.partition("..")
+        first = _parse_at(text, value_at, first_text, parse_value, "a value")
+        last_at = value_at + len(first_text) + len(dots)
+        last = _parse_at(text, last_at, last_text, parse_value, "a value") if dots else first
+        stages.append(Ramp(ns, first, last))
+        at += len(part) + 1
+    if sum(stage.ns for stage in stages) > DURATION_NS_MAX:
+        raise ValueError(f"'{text}' is too long: at most a day in all")
+    if not any(stage.first or stage.last for stage in stages):
+        raise ValueError(f"'{text}' asks for nothing at all")
+    return tuple(stages)
+
+
+def _parse_at(text: str, at: int, part: str, parse: Callable[[str], Value], what: str) -> Value:
+    if not part.strip():
+        _refuse_at(text, at, f"{what} is missing")
+    try:
+        return parse(part)
+    except ValueError as error:
+        _refuse_at(text, at, str(error))
+
+
+def _refuse_at(text: str, at: int, why: str) -> NoReturn:
+    pointer = f"at character {at + 1}" if at < len(text.rstrip()) else "at its end"
+    raise ValueError(f"'{text}': {why}, {pointer}")
+
+
+def format_stages(stages: Sequence[Ramp]) -> str:
+    """The inverse: ``10s@1000,30s@1000..20000``."""
+
+    def one(stage: Ramp) -> str:
+        ramp = f"..{stage.last:.10g}" if stage.last != stage.first else ""
+        return f"{format_span(stage.ns)}@{stage.first:.10g}{ramp}"
+
+    return ",".join(one(stage) for stage in stages)
 
 
 def parse_share(text: str) -> float:

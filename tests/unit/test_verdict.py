@@ -8,6 +8,7 @@ import pytest
 from samples import (
     NO_COUNTS,
     OK,
+    PHASE,
     SLOTS,
     WINDOW_NS,
     connections,
@@ -17,9 +18,12 @@ from samples import (
     histogram,
     plan,
     slots,
+    staged,
 )
+from trueload.plan import Closed, Requests, Second
 from trueload.record import (
     Check,
+    Claim,
     Distribution,
     Generator,
     Record,
@@ -56,6 +60,75 @@ def record_plan(**changes: Any) -> RecordPlan:
     return GOOD.plan.model_copy(update={"generate": plan(**changes)})
 
 
+def claiming(**claim: Any) -> dict[str, Any]:
+    return {"plan": GOOD.plan.model_copy(update={"claim": Claim(**claim)})}
+
+
+def opened(*rates: tuple[float, float], **load: Any) -> RecordPlan:
+    """The plan of an open loop, at 10,000/s unless told otherwise."""
+    phase = staged(*(rates or ((OK, OK),)), **load)
+    return GOOD.plan.model_copy(update={"window": phase})
+
+
+def by_count(**load: Any) -> RecordPlan:
+    """10,000 requests at 10,000/s."""
+    found = opened(**load)
+    window = found.window.model_copy(update={"stop": Requests(count=OK)})
+    return found.model_copy(update={"window": window})
+
+
+def connection_stages() -> RecordPlan:
+    stages = [{"ns": WINDOW_NS, "from": 1, "to": SLOTS}]
+    load = Closed.model_validate({"active": stages})
+    return GOOD.plan.model_copy(update={"window": PHASE.model_copy(update={"load": load})})
+
+
+def lagging(lag_ns: int | None, p50_ns: int = 1_000_000) -> dict[str, Any]:
+    """An open loop with this send lag."""
+    return {
+        "plan": opened(),
+        "generator": generator(send_lag_p99_ns=lag_ns),
+        "latency_ns": distribution(histogram((p50_ns, OK))),
+    }
+
+
+def seconds(*ok: int, latency: dict[int, int] | None = None) -> dict[str, Any]:
+    """A window of so many seconds, with the answers of each."""
+    series = tuple(
+        Second(t_s=t_s, ok=count, failed=0, latency={100: count} if latency is None else latency)
+        for t_s, count in enumerate(ok)
+    )
+    return {"series": series, "window": window(window_ns=len(ok) * WINDOW_NS)}
+
+
+def spread_out(count: int) -> dict[str, Any]:
+    """So many answers, from 1 ms on by 1 % more each, and p99 claimed."""
+    values = tuple((round(1_000_000 * 1.01**number), 1) for number in range(count))
+    latency = histogram(*values)
+    return {
+        **claiming(percentile="p99"),
+        "histograms": GOOD.histograms.model_copy(update={"latency": latency}),
+        "counts": counts(ok=count, issued=count, scheduled=count),
+    }
+
+
+# Indexes of the sparse histogram some 10 % apart, from 1 ms on.
+SPARSE = (958, 964, 970, 976, 982, 988, 994, 1000, 1006, 1012)
+
+
+def p99_of_each_second(same: bool) -> dict[str, Any]:
+    """Ten seconds with 1,000 answers each, whose p99 is the same or grows."""
+    series = tuple(
+        Second(t_s=t_s, ok=1000, failed=0, latency={900: 980, SPARSE[0 if same else t_s]: 20})
+        for t_s in range(10)
+    )
+    return {
+        **claiming(percentile="p99"),
+        "series": series,
+        "window": window(window_ns=10 * WINDOW_NS),
+    }
+
+
 def failed(**classes: int) -> dict[str, Any]:
     lost = sum(classes.values())
     named = {name.replace("_", "."): count for name, count in classes.items()}
@@ -64,13 +137,21 @@ def failed(**classes: int) -> dict[str, Any]:
 
 def test_an_ordinary_run_with_the_cpus_kept_apart_is_valid() -> None:
     assert GOOD.verdict == "valid"
-    assert [check.status for check in GOOD.checks] == ["pass"] * len(CHECKS)
+    statuses = {check.name: check.status for check in GOOD.checks}
+    assert len(statuses) == len(CHECKS)
+    assert set(statuses.values()) == {"pass", "n/a"}
+    assert {name for name, status in statuses.items() if status == "n/a"} == {
+        *("send-lag", "rate-reached", "steady-state", "server-idle", "quantile-width"),
+        *("ledger", "both-ends"),
+    }
 
 
 def test_every_check_is_explained_and_named_once() -> None:
     names = [check.name for check in GOOD.checks]
     assert sorted(names) == sorted(set(names)) == sorted(EXPLANATIONS)
 
+
+NOT_OF_HTTP_SERVERS = {"ledger", "both-ends"}
 
 Case = tuple[str, dict[str, Any], Status, str]
 
@@ -94,6 +175,13 @@ CASES: dict[str, list[Case]] = {
         ("one in a hundred", failed(reset=40, timeout_total=60), "fail", "mostly timeout.total"),
         ("all", failed(connect_refused=OK), "fail", "10,000 of 10,000"),
         ("nothing was issued", {"counts": NO_COUNTS}, "fail", "nothing was measured"),
+    ],
+    "stale": [
+        ("none", {}, "pass", "0 of 10,000"),
+        ("under one in a hundred", {"counts": counts(stale=99)}, "pass", "99 of 10,000"),
+        ("one in a hundred", {"counts": counts(stale=100)}, "warn", "just closed"),
+        ("a connection per request", {"plan": record_plan(close=True)}, "n/a", "--close"),
+        ("nothing was issued", {"counts": NO_COUNTS}, "n/a", "no request"),
     ],
     "littles-law": [
         ("as many as permitted", {}, "pass", "10.0 requests in service on average, 10.0 permitted"),
@@ -124,6 +212,8 @@ CASES: dict[str, list[Case]] = {
             "fail",
             "sooner than they can",
         ),
+        ("an open loop", {"plan": opened()}, "n/a", "not a closed loop"),
+        ("connections over time", {"plan": connection_stages()}, "n/a", "the load itself changes"),
         ("a window of two services", {"service_ns": distribution(histogram((600_000_000, 10)))},
          "n/a", "shorter than two service times"),
         ("a window too short to tell", {"window": window(window_ns=20_000_000)}, "n/a", "20.0 ms"),
@@ -176,6 +266,34 @@ CASES: dict[str, list[Case]] = {
             "fail",
             "local ports",
         ),
+    ],
+    "send-lag": [
+        ("a closed loop", {}, "n/a", "not an open loop"),
+        ("nothing sent", lagging(None), "n/a", "no request was sent"),
+        ("as timers are", lagging(60_000), "pass", "60.0 us"),
+        ("at 250 us", lagging(250_000), "pass", ""),
+        ("above 250 us", lagging(250_001), "warn", "after they could have"),
+        ("5 % of a p50 of 100 ms", lagging(4_900_000, 100_000_000), "pass", ""),
+        ("above 5 % of it", lagging(5_100_000, 100_000_000), "warn", ""),
+        ("at 1 ms", lagging(1_000_000), "warn", ""),
+        ("above 1 ms", lagging(1_000_001), "fail", "1.00 ms"),
+        ("above 10 % of a p50 of 100 ms", lagging(10_100_000, 100_000_000), "fail", ""),
+    ],
+    "rate-reached": [
+        ("a closed loop", {}, "n/a", "not an open loop"),
+        ("all of it", {"plan": opened()}, "pass", "10,000 requests/s offered, 10,000/s sent"),
+        ("under 1 % short", {"plan": opened(), "counts": counts(issued=OK - 99, unsent=99)},
+         "pass", "9,901/s sent"),
+        ("1 % short", {"plan": opened(), "counts": counts(issued=OK - 100, unsent=100)},
+         "warn", "1 % short"),
+        ("5 % short", {"plan": opened(), "counts": counts(issued=OK - 500, unsent=500)},
+         "fail", "5 % short"),
+        ("by count in its time", {"plan": by_count()}, "pass", "10,000/s sent"),
+        ("by count in a tenth more", {"plan": by_count(), "window": window(
+            window_ns=WINDOW_NS * 11 // 10)}, "fail", "9,091/s sent: 9.1 % short"),
+        ("by count, within what chance spreads", {"plan": by_count(arrivals="poisson"),
+         "window": window(window_ns=WINDOW_NS * 102 // 100)}, "pass", ""),
+        ("nothing scheduled", {"plan": opened(), "counts": NO_COUNTS}, "n/a", "no request"),
     ],
     "starvation": [
         ("nobody waited", {}, "pass", "no slot waited 1.00 s"),
@@ -253,6 +371,52 @@ CASES: dict[str, list[Case]] = {
          unsent=50)}, "fail", "50 never sent"),
         ("nothing scheduled", {"counts": NO_COUNTS}, "n/a", "no request was scheduled"),
     ],
+    "steady-state": [
+        ("a second", {}, "n/a", "shorter than 10 s"),
+        ("even seconds", seconds(*[1000] * 10), "pass", "1,000 requests/s in the first half"),
+        ("4 % less", seconds(*[1000] * 5, *[960] * 5), "pass", "960/s in the second"),
+        ("6 % less", seconds(*[1000] * 5, *[940] * 5), "warn", "940/s in the second"),
+        ("6 % more", seconds(*[1000] * 5, *[1060] * 5), "warn", "1,060/s"),
+        ("6 % less, but seconds differ by more",
+         seconds(1200, 800, 1200, 800, 1000, 740, 1140, 740, 1140, 940), "pass", ""),
+        ("60 % less", seconds(*[1000] * 5, *[400] * 5), "fail", "400/s in the second"),
+        ("the middle second of eleven is in neither",
+         seconds(*[1000] * 5, 0, *[1000] * 5), "pass", ""),
+        ("nothing in the second half", seconds(*[1000] * 5, *[0] * 5), "fail", "0/s in the"),
+        ("nothing in the first half", seconds(*[0] * 5, *[9] * 5), "n/a", "nothing was answered"),
+        ("stages", {**seconds(*[1000] * 10), "plan": opened((1, 9), (9, 9))}, "n/a", "--stages"),
+        ("a rate that is held", {**seconds(*[1000] * 10), "plan": opened()}, "pass", ""),
+    ],
+    "server-idle": [
+        ("nobody claims it", {"server": server(saturation=0.1)}, "n/a", "nobody claims"),
+        ("the server is full", {**claiming(maximum=True), "server": server(saturation=0.8)},
+         "pass", "80 %"),
+        ("the server has time", {**claiming(maximum=True), "server": server(saturation=0.79)},
+         "warn", "something else was the limit"),
+        ("the generator has none", {**claiming(maximum=True), "server": server(saturation=0.5),
+         "generator": generator(saturation=0.95)}, "n/a", "the generator was the limit"),
+        ("no server in sight", {**claiming(maximum=True), "server": None}, "n/a", "be seen"),
+        ("too short to tell", {**claiming(maximum=True), "server": server(saturation=0.5),
+         "window": window(window_ns=50_000_000)}, "n/a", "too short"),
+    ],
+    "hiccup": [
+        ("none", {}, "pass", "0 s in all"),
+        ("100 ms", {"generator": generator(hiccup_ns=100_000_000)}, "pass", "100 ms"),
+        ("above", {"generator": generator(hiccup_ns=100_000_001)}, "warn", "100 ms"),
+        ("0.5 s", {"generator": generator(hiccup_ns=500_000_000)}, "warn", "500 ms"),
+        ("above 0.5 s", {"generator": generator(hiccup_ns=510_000_000)}, "fail", "510 ms"),
+        ("the engine died", {"generator": generator(hiccup_ns=None)}, "n/a", "before it could"),
+    ],
+    "noise": [
+        ("hardly any", {}, "pass", "other processes took 1 %"),
+        ("5 % of others", {"window": window(others_share=0.05)}, "warn", "took 5 %"),
+        ("stolen counts, too", {"window": window(others_share=0.03, stolen_share=0.03)},
+         "warn", "its host 3 %"),
+        ("a quarter", {"window": window(others_share=0.25)}, "fail", "25 %"),
+        ("too short to tell", {"window": window(window_ns=900_000_000, others_share=0.5)},
+         "n/a", "it takes 1 s"),
+        ("not known", {"window": window(others_share=None)}, "n/a", "not known"),
+    ],
     "same-host": [
         ("kept apart", {}, "pass", "generator on CPU 1, server on 0"),
         ("kept apart on a machine that is full", {"window": window(host_idle_share=0.0)}, "pass",
@@ -280,6 +444,22 @@ CASES: dict[str, list[Case]] = {
             "too short",
         ),
     ],
+    "quantile-width": [
+        ("nobody claims one", {}, "n/a", "nobody claims"),
+        ("all the same", claiming(percentile="p99"), "pass", "by rank: 0 % wide"),
+        # Ranks 983 and 997 of 1,000, by 1 % each: 14 % wide.
+        ("a thousand", spread_out(1_000), "pass", "13.9 % wide"),
+        ("too few", spread_out(100), "warn", "too few for p99"),
+        # Ranks 194 and 200.
+        ("few, and a low percentile", {**spread_out(200), **claiming(percentile="p50")}, "warn",
+         "28 % wide"),
+        ("failures are slower than any", {**spread_out(1_000), "counts": counts(
+            ok=1_000, issued=1_020, failed={"reset": 20})}, "warn", "never ended well"),
+        ("each second the same", p99_of_each_second(same=True), "pass", "in each second: 0 % wide"),
+        ("each second another", p99_of_each_second(same=False), "warn", "in each second"),
+    ],
+    "ledger": [("HTTP", {}, "n/a", "nothing is broadcast")],
+    "both-ends": [("a server", {}, "n/a", "the server is under test")],
     "audit": [
         ("all adds up", {}, "pass", "add up"),
         ("one is lost", {"counts": counts(issued=OK + 1, scheduled=OK + 1)}, "fail",
@@ -323,6 +503,8 @@ def test_a_check_says(check: str, changes: dict[str, Any], status: Status, why: 
 def test_every_check_has_cases_that_pass_and_that_do_not() -> None:
     assert {check.name for check in GOOD.checks} == set(CASES)
     for name, cases in CASES.items():
+        if name in NOT_OF_HTTP_SERVERS:
+            continue
         statuses = {status for _, _, status, _ in cases}
         assert "pass" in statuses, name
         assert statuses & {"warn", "fail"}, name

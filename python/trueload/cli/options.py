@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, TypeVar
 
@@ -25,6 +26,7 @@ PIPELINE_MAX = 10_000
 THREADS_MAX = 1_024
 REPEAT_MAX = 10_000
 CONNECT_RATE_MAX = 10_000_000
+RATE_MAX = 1_000_000_000
 
 
 def option_parser(parse: Callable[[str], Value]) -> Callable[[str], Value]:
@@ -69,6 +71,28 @@ def _connect_rate(text: str) -> float:
     if not 1 <= rate <= CONNECT_RATE_MAX:
         raise ValueError(f"'{text}' is not from 1/s to {CONNECT_RATE_MAX:,}/s")
     return rate
+
+
+def positive_rate(text: str) -> float:
+    """A rate that asks for something, and that an engine can count."""
+    rate = parse_rate(text)
+    if not 0 < rate <= RATE_MAX:
+        raise ValueError(f"'{text}' is not a rate above 0, up to {RATE_MAX:,}/s")
+    return rate
+
+
+class Arrivals(StrEnum):
+    """How the requests of an open loop are spaced."""
+
+    CONSTANT = "constant"
+    POISSON = "poisson"
+
+
+class StagesOf(StrEnum):
+    """What the values of ``--stages`` are."""
+
+    RATE = "rate"
+    CONNECTIONS = "connections"
 
 
 @dataclass(frozen=True)
@@ -134,6 +158,37 @@ RequestsOption = Annotated[
         parser=option_parser(positive_count(10**12)),
         help="Send so many requests, divided among the connections, instead of --duration.",
     ),
+]
+RateOption = Annotated[
+    float | None,
+    typer.Option(
+        "--rate",
+        metavar="RATE",
+        parser=option_parser(positive_rate),
+        help="Send so many requests, like 20k/s, whatever becomes of them (an open loop).",
+    ),
+]
+ArrivalsOption = Annotated[
+    Arrivals | None,
+    typer.Option("--arrivals", help="How an open loop spaces them.  [default: constant]"),
+]
+SeedOption = Annotated[
+    int | None,
+    typer.Option(
+        "--seed", metavar="N", min=0, max=2**63 - 1, help="Of poisson arrivals.  [default: 1]"
+    ),
+]
+StagesOption = Annotated[
+    str | None,
+    typer.Option(
+        "--stages",
+        metavar="STAGES",
+        help="A rate over time, for --rate and --duration: '10s@1k,30s@1k..20k,10s@20k'.",
+    ),
+]
+StagesOfOption = Annotated[
+    StagesOf | None,
+    typer.Option("--stages-of", help="What the stages are of.  [default: rate]"),
 ]
 PipelineOption = Annotated[
     int | None,

@@ -1,0 +1,88 @@
+"""Checks of what came back: did each answer settle one request, and how many did not end well?
+
+Pure functions of a record.
+"""
+
+from __future__ import annotations
+
+from trueload.plan import Counts
+from trueload.record import Check, Record
+from trueload.units import format_count
+from trueload.verdict.common import checked, graded, not_applicable, times
+
+ERRORS_WARN, ERRORS_FAIL = 0.001, 0.01  # the usual error budgets of 99.9 % and 99 %
+STALE_WARN = 0.01  # as much as may fail: each cost its client a second try
+CENSORED_WARN, CENSORED_FAIL = 0.001, 0.01  # p99.9 and p99 are unknown beyond these
+
+
+def check_unsolicited(record: Record) -> Check:
+    """Replies or bytes that settle no outstanding request, warm-up included."""
+    count = sum(
+        counts.failed.get("unsolicited", 0) for counts in (record.counts, record.warmup.counts)
+    )
+    if count == 0:
+        return checked("unsolicited", "pass", "every reply settled a request", 0, 0)
+    why = f"{times(count, 'request')} met bytes that nobody had asked for: the server answers"
+    return checked("unsolicited", "fail", f"{why} twice or unasked", count, 0)
+
+
+def check_errors(record: Record) -> Check:
+    """failed / issued."""
+    counts = record.counts
+    failed = sum(counts.failed.values())
+    if counts.issued == 0:
+        return checked(
+            "errors", "fail", "no request was issued in the window: nothing was measured"
+        )
+    share = failed / counts.issued
+    status, limit = graded(share, ERRORS_WARN, ERRORS_FAIL)
+    worst = max(counts.failed, key=lambda name: counts.failed[name], default="")
+    mostly = f", mostly {worst}" if failed else ""
+    why = f"{format_count(failed)} of {format_count(counts.issued)} requests failed{mostly}"
+    return checked("errors", status, why, share, limit)
+
+
+def check_stale(record: Record) -> Check:
+    """stale / issued, of connections that are kept."""
+    name, counts = "stale", record.counts
+    if record.plan.generate.close:
+        return not_applicable(name, "no connection is kept (--close)")
+    if counts.issued == 0:
+        return not_applicable(name, "no request was issued")
+    share = counts.stale / counts.issued
+    why = (
+        f"{format_count(counts.stale)} of {format_count(counts.issued)} requests met a connection"
+        " that the server had just closed"
+    )
+    return checked(name, "warn" if share >= STALE_WARN else "pass", why, share, STALE_WARN)
+
+
+def censored_count(counts: Counts) -> int:
+    """Requests that were still open after the drain, or never sent."""
+    return counts.cancelled + counts.unsent
+
+
+def check_censored(record: Record) -> Check:
+    """Requests whose latency is only known to be more than their age."""
+    name, counts = "censored", record.counts
+    if counts.scheduled == 0:
+        return not_applicable(name, "no request was scheduled")
+    share = censored_count(counts) / counts.scheduled
+    status, limit = graded(share, CENSORED_WARN, CENSORED_FAIL)
+    why = (
+        f"{format_count(counts.cancelled)} open after the drain and {format_count(counts.unsent)}"
+        f" never sent, of {format_count(counts.scheduled)}"
+    )
+    return checked(name, status, why, share, limit)
+
+
+def check_ledger(record: Record) -> Check:
+    """Each message of a broadcast exactly once at each receiver."""
+    return not_applicable("ledger", "nothing is broadcast over HTTP")
+
+
+def check_both_ends(record: Record) -> Check:
+    """What a client claims against what the reference server saw."""
+    return not_applicable(
+        "both-ends", "the server is under test; it applies when an HTTP client is"
+    )

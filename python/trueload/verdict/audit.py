@@ -1,0 +1,62 @@
+"""The check of the record itself: do its figures agree with each other?
+
+A pure function of a record.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from trueload.plan import Counts
+from trueload.record import Check, Distribution, Record
+from trueload.verdict.common import checked
+
+
+def check_audit(record: Record) -> Check:
+    """Whether the record's own figures agree with each other."""
+    if record.trouble is not None:
+        return checked("audit", "fail", f"cut short: {record.trouble.what}")
+    for problem in _disagreements(record):
+        return checked("audit", "fail", problem)
+    return checked("audit", "pass", "counts add up and percentiles are in order")
+
+
+def _disagreements(record: Record) -> Iterator[str]:
+    window, warmup = record.counts, record.warmup.counts
+
+    def both(count: Callable[[Counts], int]) -> int:
+        return count(window) + count(warmup)
+
+    issued = both(lambda counts: counts.issued)
+    settled = both(lambda counts: counts.ok + sum(counts.failed.values()) + counts.cancelled)
+    if issued != settled:
+        yield f"{issued} requests were issued, but {settled} are accounted for"
+    scheduled = both(lambda counts: counts.scheduled)
+    sent = both(lambda counts: counts.issued + counts.unsent)
+    if scheduled != sent:
+        yield f"{scheduled} requests were scheduled, but {sent} were issued or left unsent"
+    if record.latency_ns.count != window.ok:
+        yield f"{window.ok} requests ended well, but {record.latency_ns.count} were timed"
+    if sum(window.statuses.values()) < window.ok:
+        yield f"{window.ok} requests ended well, but fewer complete answers were seen"
+    for name, found in _distributions(record):
+        if not _is_ordered(found):
+            yield f"the figures of {name} are out of order"
+
+
+def _distributions(record: Record) -> Iterator[tuple[str, Distribution]]:
+    yield "latency_ns", record.latency_ns
+    yield "service_ns", record.service_ns
+    yield "connect_ns", record.connect_ns
+    yield "first_byte_ns", record.first_byte_ns
+    yield "total_ns", record.total_ns
+
+
+def _is_ordered(found: Distribution) -> bool:
+    rising = [found.min, found.p25, found.p50, found.p75, found.p90, found.p95, found.p99]
+    known = [value for value in (*rising, found.p999, found.max) if value is not None]
+    if known != sorted(known):
+        return False
+    if found.min is None or found.max is None or found.mean is None:
+        return found.count == 0
+    return found.min <= found.mean <= found.max

@@ -1,0 +1,55 @@
+"""What every check is made of: its result, grades against two limits, and words for reasons.
+
+Thresholds are beside the check that uses them, each with its source; where none is named it is
+design.md's section 6. Must not know any single check.
+"""
+
+from __future__ import annotations
+
+from trueload.record import Check, Record, Status
+from trueload.units import format_count, format_duration
+
+NS_PER_S = 1_000_000_000
+TELLING_WINDOW_NS = 100_000_000  # shares of less than some ten scheduler ticks tell nothing
+
+
+def checked(
+    name: str, status: Status, why: str, value: float | None = None, limit: float | None = None
+) -> Check:
+    """A check that could tell; ``why`` is one line with the figures that decided."""
+    return Check(name=name, status=status, value=value, limit=limit, why=why)
+
+
+def not_applicable(name: str, why: str) -> Check:
+    """A check that does not apply, or cannot tell."""
+    return Check(name=name, status="n/a", value=None, limit=None, why=why)
+
+
+def graded(value: float, warn: float, fail: float) -> tuple[Status, float]:
+    """The status of a value that should be small, and the limit that decided."""
+    if value >= fail:
+        return "fail", fail
+    return ("warn", warn) if value >= warn else ("pass", warn)
+
+
+def is_open(record: Record) -> bool:
+    """Whether requests were sent by a schedule."""
+    return record.plan.window.load.kind == "open"
+
+
+def is_staged(record: Record) -> bool:
+    """Whether the load changed in the window."""
+    load = record.plan.window.load
+    stages = load.stages if load.kind == "open" else load.active
+    return len({value for stage in stages for value in (stage.from_, stage.to)}) > 1
+
+
+def too_short(record: Record) -> str:
+    """Why a short window tells nothing."""
+    window = format_duration(record.window.window_ns)
+    return f"a window of {window} is too short to tell; it takes {TELLING_WINDOW_NS // 10**6} ms"
+
+
+def times(count: int, what: str) -> str:
+    """``1 request``, ``2 requests``."""
+    return f"{format_count(count)} {what}{'' if count == 1 else 's'}"

@@ -1,0 +1,151 @@
+"""Checks of the flow of requests: was the load what was asked for, and did it flow evenly?
+
+Pure functions of a record.
+"""
+
+from __future__ import annotations
+
+import math
+
+from trueload.plan import Duration, Open
+from trueload.record import Check, Record, Status
+from trueload.units import format_count, format_duration, format_rate, format_share
+from trueload.verdict.common import (
+    NS_PER_S,
+    TELLING_WINDOW_NS,
+    checked,
+    graded,
+    is_open,
+    is_staged,
+    not_applicable,
+    too_short,
+)
+
+LITTLE_WARN, LITTLE_FAIL = 0.10, 0.25  # Little 1961: L = lambda W holds exactly; 10 % covers gaps
+# A lag that is small against p50 does not show in it; below 250 us (1 ms) it is timer slack and
+# one scheduler's turn, whatever p50 is.
+LAG_WARN_SHARE, LAG_WARN_NS = 0.05, 250_000
+LAG_FAIL_SHARE, LAG_FAIL_NS = 0.10, 1_000_000
+RATE_WARN, RATE_FAIL = 0.01, 0.05  # a rate that is 5 % off is another rate
+STEADY_BINS_MIN = 10  # halves of fewer than five seconds have no spread to speak of
+STEADY_WARN, STEADY_FAIL = 0.05, 0.50
+STANDARD_ERRORS = 3.0  # chance exceeds it in about 2 of 100 runs with five bins a half
+
+
+def check_littles_law(record: Record) -> Check:
+    """Time spent in service against the time that the load permitted.
+
+    Little's law: throughput x mean service time is the mean number in service; both sides times
+    the window give sum(service) against ``slots.permitted_ns``. Requests sent in the window may
+    end in the drain; by that overhang the sum may exceed what was permitted within the window. It
+    is at most the drain, and at most the length-biased mean service E[s^2] / E[s] (the interval
+    that a fixed moment falls into), for each request outstanding at the end.
+    """
+    name = "littles-law"
+    service, slots, window_ns = record.service_ns, record.slots, record.window.window_ns
+    if is_open(record):
+        return not_applicable(name, "the load is not a closed loop")
+    if is_staged(record):
+        return not_applicable(name, "the load itself changes (--stages)")
+    if slots is None or service.mean is None or service.stdev is None or service.mean == 0:
+        return not_applicable(name, "no service times were measured")
+    if window_ns < TELLING_WINDOW_NS:
+        return not_applicable(name, too_short(record))
+    if window_ns < 2 * service.mean or slots.permitted_ns == 0:
+        return not_applicable(name, "the window is shorter than two service times")
+    spent_ns = service.mean * service.count
+    biased_ns = service.mean + service.stdev**2 / service.mean
+    in_flight = slots.permitted_ns / window_ns
+    overhang_ns = in_flight * min(record.window.drain_ns, biased_ns)
+    above = spent_ns / (slots.permitted_ns + overhang_ns) - 1
+    below = spent_ns / slots.permitted_ns - 1
+    found = f"{spent_ns / window_ns:.1f} requests in service on average, {in_flight:.1f} permitted"
+    if above > LITTLE_WARN:
+        status, limit = graded(above, LITTLE_WARN, LITTLE_FAIL)
+        return checked(name, status, f"{found}: replies came sooner than they can", above, limit)
+    if below < -LITTLE_WARN:
+        return checked(name, "warn", f"{found}: slots stood empty", below, -LITTLE_WARN)
+    return checked(name, "pass", found, below, LITTLE_WARN)
+
+
+def check_send_lag(record: Record) -> Check:
+    """How late requests went out that could have gone: p99 of send - max(scheduled, free)."""
+    name, lag_ns = "send-lag", record.generator.send_lag_p99_ns
+    if not is_open(record):
+        return not_applicable(name, "the load is not an open loop")
+    if lag_ns is None:
+        return not_applicable(name, "no request was sent")
+    p50_ns = record.latency_ns.p50 or 0
+    warn_ns = max(LAG_WARN_SHARE * p50_ns, LAG_WARN_NS)
+    fail_ns = max(LAG_FAIL_SHARE * p50_ns, LAG_FAIL_NS)
+    status: Status = "fail" if lag_ns > fail_ns else "warn" if lag_ns > warn_ns else "pass"
+    why = f"1 % of the requests went out {format_duration(lag_ns)} or more after they could have"
+    return checked(name, status, why, lag_ns, fail_ns if status == "fail" else warn_ns)
+
+
+def check_rate_reached(record: Record) -> Check:
+    """How much of what was scheduled was sent, in the time that it was scheduled for."""
+    name = "rate-reached"
+    load, counts, window_ns = record.plan.window.load, record.counts, record.window.window_ns
+    if not isinstance(load, Open):
+        return not_applicable(name, "the load is not an open loop")
+    if counts.scheduled == 0 or window_ns <= 0:
+        return not_applicable(name, "no request was scheduled")
+    short = counts.unsent / counts.scheduled
+    stop = record.plan.window.stop
+    if isinstance(stop, Duration):
+        offered_per_s = counts.scheduled * NS_PER_S / window_ns
+    else:
+        # By count everything is sent in the end: it shows in how long that took.
+        offered_per_s = load.stages[0].from_
+        short = max(short, 1 - _scheduled_s(load, counts.scheduled) * NS_PER_S / window_ns)
+    sent_per_s = counts.issued * NS_PER_S / window_ns
+    status, limit = graded(short, RATE_WARN, RATE_FAIL)
+    why = (
+        f"{format_rate(round(offered_per_s), 'requests')} offered,"
+        f" {format_count(round(sent_per_s))}/s sent"
+    )
+    why += f": {format_share(short)} short" if status != "pass" else ""
+    return checked(name, status, why, max(0.0, short), limit)
+
+
+def _scheduled_s(load: Open, requests: int) -> float:
+    """How long a schedule of so many requests takes at one rate; at most, where chance spaces
+    them: the sum of n exponential gaps has a standard deviation of its mean / sqrt(n)."""
+    spread = 0.0 if load.arrivals == "constant" else STANDARD_ERRORS / math.sqrt(requests)
+    return requests / load.stages[0].from_ * (1 + spread)
+
+
+def check_steady_state(record: Record) -> Check:
+    """Throughput of the second half of the window against that of the first, by 1 s bins."""
+    name = "steady-state"
+    if is_staged(record):
+        return not_applicable(name, "the load itself changes (--stages)")
+    bins = record.window.window_ns // NS_PER_S
+    if bins < STEADY_BINS_MIN:
+        return not_applicable(name, f"the window is shorter than {STEADY_BINS_MIN} s")
+    ok = [0] * bins
+    for second in record.series:
+        if second.t_s < bins:
+            ok[second.t_s] = second.ok
+    first, second_half = ok[: bins // 2], ok[-(bins // 2) :]
+    (first_mean, first_error), (last_mean, last_error) = map(_mean, (first, second_half))
+    if first_mean == 0:
+        return not_applicable(name, "nothing was answered in the first half")
+    change = last_mean / first_mean - 1
+    error = math.hypot(first_error, last_error) / first_mean
+    warn, fail = (max(limit, STANDARD_ERRORS * error) for limit in (STEADY_WARN, STEADY_FAIL))
+    off = abs(change)
+    status: Status = "fail" if off > fail else "warn" if off > warn else "pass"
+    why = (
+        f"{format_rate(round(first_mean), 'requests')} in the first half,"
+        f" {format_count(round(last_mean))}/s in the second"
+    )
+    return checked(name, status, why, change, fail if status == "fail" else warn)
+
+
+def _mean(values: list[int]) -> tuple[float, float]:
+    """Mean and its standard error."""
+    mean = sum(values) / len(values)
+    variance = sum((value - mean) ** 2 for value in values) / (len(values) - 1)
+    return mean, math.sqrt(variance / len(values))

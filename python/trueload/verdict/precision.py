@@ -1,0 +1,74 @@
+"""The check of the claimed percentile: is it known well enough to be claimed?
+
+How: by rank, as binomial order statistics have it, or, over ten seconds and more, by how the
+percentile of each second varies, which also sees what ranks cannot: that requests of one moment
+are slow together. A pure function of a record.
+"""
+
+from __future__ import annotations
+
+from trueload.record import Check, Record
+from trueload.stats import (
+    decode_histogram,
+    mean_interval,
+    merge_sparse,
+    parse_percentile,
+    quantile,
+    rank_interval,
+)
+from trueload.units import format_duration, format_share
+from trueload.verdict.common import NS_PER_S, checked, not_applicable
+
+WIDTH_WARN = 0.20  # a limit that is nearer than this cannot be told from the value
+BATCHES_MIN = 10
+BATCH_BEYOND_MIN = 5  # values beyond the percentile that each second must have to show it
+
+
+def check_quantile_width(record: Record) -> Check:
+    """The width of the claimed percentile's 95 % interval, against its value."""
+    name, claimed = "quantile-width", record.plan.claim.percentile
+    share = None if claimed is None else parse_percentile(claimed)
+    if share is None:
+        return not_applicable(name, "nobody claims a percentile (--fail-on, --limit)")
+    counts = record.counts
+    # As in --fail-on: what did not end well is slower than any that did.
+    worse = sum(counts.failed.values()) + counts.cancelled + counts.unsent
+    buckets = decode_histogram(record.histograms.latency)
+    found = quantile(buckets, share, worse)
+    if found.value is None or found.above:
+        why = f"{claimed} lies among requests that never ended well: it is not known"
+        return checked(name, "warn", why, None, None)
+    between = _batches(record, share)
+    by = "by its value in each second"
+    if between is None:
+        between, by = rank_interval(buckets, share, worse), "by rank"
+    if between is None:
+        total = buckets.total + worse
+        why = f"{total} requests are too few for {claimed}: it may be anything from there on"
+        return checked(name, "warn", why, None, None)
+    low, high = between
+    width = (high - low) / max(1, found.value)
+    why = (
+        f"{claimed} is {format_duration(found.value)}, between {format_duration(low)} and"
+        f" {format_duration(high)} with 95 % {by}: {format_share(width)} wide"
+    )
+    return checked(name, "warn" if width > WIDTH_WARN else "pass", why, width, WIDTH_WARN)
+
+
+def _batches(record: Record, share: float) -> tuple[float, float] | None:
+    """From the percentile of each whole second; None if there are too few, or too little in
+    them."""
+    bins = record.window.window_ns // NS_PER_S
+    if bins < BATCHES_MIN:
+        return None
+    values: list[float] = []
+    for second in record.series:
+        if second.t_s >= bins:
+            continue
+        if (second.ok + second.failed) * (1 - share) < BATCH_BEYOND_MIN:
+            return None
+        found = quantile(merge_sparse([second.latency]), share, second.failed)
+        if found.value is None or found.above:
+            return None
+        values.append(found.value)
+    return mean_interval(values) if len(values) >= BATCHES_MIN else None

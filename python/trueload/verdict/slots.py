@@ -1,0 +1,106 @@
+"""Checks of how the work was spread over connections: were all there, and all served?
+
+Pure functions of a record.
+"""
+
+from __future__ import annotations
+
+from trueload.record import Check, Distribution, Record, Status
+from trueload.units import format_count, format_duration
+from trueload.verdict.common import NS_PER_S, checked, is_open, is_staged, not_applicable, times
+
+STARVED_NS_MIN, STARVED_P50S = NS_PER_S, 100  # a wait that no queue of fair turns explains
+STARVED_SHARE_FAIL = 0.01
+FAIR_WARN, FAIR_FAIL = 0.9, 0.5  # Jain, Chiu and Hawe 1984; 0.5: as if half got nothing
+FAIR_REPLIES_MIN = 20  # below, chance alone spreads the replies by more than 22 %
+CONNECTIONS_FAIL = 0.01
+
+
+def starvation_ns(latency: Distribution) -> int:
+    """How long a slot must wait to count as starved: max(1 s, 100 x p50)."""
+    return max(STARVED_NS_MIN, STARVED_P50S * (latency.p50 or 0))
+
+
+def check_starvation(record: Record) -> Check:
+    """Slots that waited far longer than the others took, or were never answered."""
+    name, slots = "starvation", record.slots
+    if slots is None or slots.asked == 0:
+        return not_applicable(name, "no slot asked")
+    threshold_ns = starvation_ns(record.latency_ns)
+    waits = [wait_ns for wait_ns in slots.long_waits_ns if wait_ns >= threshold_ns]
+    share = len(waits) / slots.asked
+    if slots.never_answered:
+        why = f"{slots.never_answered} of {times(slots.asked, 'slot')} asked and got no answer"
+        return checked(name, "fail", why, slots.never_answered / slots.asked, 0)
+    if not waits:
+        why = f"no slot waited {format_duration(threshold_ns)} while others were served"
+        return checked(name, "pass", why, 0, 0)
+    why = (
+        f"{len(waits)} of {times(slots.asked, 'slot')} waited up to"
+        f" {format_duration(max(waits))} while others were served"
+    )
+    if share >= STARVED_SHARE_FAIL:
+        return checked(name, "fail", why, share, STARVED_SHARE_FAIL)
+    return checked(name, "warn", why, share, 0)
+
+
+def jain_index(asked: int, total: int, squares: int) -> float | None:
+    """Jain's index of replies per slot, less what chance alone would spread:
+    1 / (1 + max(0, CV^2 - 1 / mean)); None without replies."""
+    if asked == 0 or total == 0:
+        return None
+    mean = total / asked
+    squared_cv = max(0.0, squares / asked - mean**2) / mean**2
+    return 1 / (1 + max(0.0, squared_cv - 1 / mean))
+
+
+def check_fairness(record: Record) -> Check:
+    """How evenly the replies were spread over the slots."""
+    name, slots = "fairness", record.slots
+    if is_open(record):
+        return not_applicable(name, "the load is not a closed loop")
+    if is_staged(record):
+        return not_applicable(name, "connections take part for different times (--stages)")
+    if slots is None or slots.asked == 0:
+        return not_applicable(name, "no slot asked")
+    if slots.asked == 1:
+        return not_applicable(name, "one slot has nobody to share with")
+    mean = slots.answers_sum / slots.asked
+    if mean < FAIR_REPLIES_MIN:
+        return not_applicable(
+            name, f"{mean:.1f} replies a slot are too few to compare; it takes 20"
+        )
+    index = jain_index(slots.asked, slots.answers_sum, slots.answers_sum_squares) or 0.0
+    status: Status = "pass" if index >= FAIR_WARN else "warn" if index >= FAIR_FAIL else "fail"
+    limit = FAIR_FAIL if status == "fail" else FAIR_WARN
+    why = (
+        f"{format_count(slots.answers_min)} to {format_count(slots.answers_max)} replies a slot,"
+        f" fairness {index:.2f}"
+    )
+    return checked(name, status, why, index, limit)
+
+
+def check_connections(record: Record) -> Check:
+    """Slots that were never established, were down for long, or lost a server that went away."""
+    name, found = "connections", record.connections
+    if found.requested == 0:
+        return not_applicable(name, "no connection was asked for")
+    if found.down is None or found.outages is None:
+        return not_applicable(name, "the engine ended before it could say")
+    missing = found.requested - found.established
+    share = (missing + found.down) / found.requested
+    outage_share = found.outages / found.requested
+    parts = [
+        f"{missing} of {found.requested} were never established" if missing else "",
+        f"{found.down} of {found.requested} were down for more than 1 s" if found.down else "",
+    ]
+    if outage_share >= CONNECTIONS_FAIL:
+        outage = format_duration(found.outage_ns or 0)
+        parts.append(f"the server was away for {outage}: {found.outages} were refused a new one")
+        why = "; ".join(part for part in parts if part)
+        return checked(name, "fail", why, max(share, outage_share), CONNECTIONS_FAIL)
+    if share == 0:
+        return checked(name, "pass", f"all {found.requested} were there", 0, 0)
+    why = "; ".join(part for part in parts if part)
+    status: Status = "fail" if share >= CONNECTIONS_FAIL else "warn"
+    return checked(name, status, why, share, CONNECTIONS_FAIL if status == "fail" else 0)
