@@ -9,33 +9,30 @@ from __future__ import annotations
 
 import contextlib
 import ipaddress
-import json
 import socket
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from pathlib import Path
-from types import TracebackType
+from dataclasses import replace
 from typing import Any
 
 import typer
 
 from trueload.cli import options
 from trueload.cli.flags import command
+from trueload.cli.job import Job, Saved, check_writable, tell_nothing_measured, write_json
 from trueload.cli.load_flags import LoadFlags, choose_load
 from trueload.engine import find_engine
 from trueload.errors import ExitCode, UserError
 from trueload.interrupt import Interrupt
 from trueload.plan import Open
 from trueload.record import SCHEMA, Claim, Record
-from trueload.redact import redact_command, redact_url
+from trueload.redact import redact_url
 from trueload.report.live import live_view
 from trueload.report.result import repeated_lines, result_lines
 from trueload.request import make_request, parse_statuses, read_body
 from trueload.spec import NS_PER_S, Expect, TrialSpec
 from trueload.stats import parse_percentile
-from trueload.store import Run, Store, StoreError
-from trueload.target import Target, parse_url, resolve
+from trueload.target import parse_url, resolve
 from trueload.thresholds import Condition, Crossed, crossed, parse_condition
 from trueload.trial import run_trial
 from trueload.verdict import decide, worst_checks
@@ -51,19 +48,6 @@ are followed: an answer counts as it comes. With --body and no --method, the met
 
 Example: trueload http http://127.0.0.1:8080/ -c 64 -d 10s --fail-on 'p99>20ms'
 """
-
-
-@dataclass(frozen=True)
-class Job:
-    """A command line that has been understood."""
-
-    spec: TrialSpec
-    target: Target
-    repeat: int
-    thresholds: tuple[Condition, ...]
-    strict: bool
-    json_path: Path | None
-    save: bool
 
 
 def register(app: typer.Typer) -> None:
@@ -196,11 +180,11 @@ def _local_addresses(texts: Sequence[str]) -> tuple[str, ...]:
 
 def run_job(job: Job) -> int:
     """Measure, save, show; the exit code follows."""
-    _check_writable(job.json_path)
+    check_writable(job.json_path)
     find_engine()  # before a run is begun in the store that could measure nothing
     with contextlib.ExitStack() as stack:
         interrupt = stack.enter_context(Interrupt())
-        saved = stack.enter_context(_Saved.begin(stack, job))
+        saved = stack.enter_context(Saved.begin(stack, "http", job.spec.url, save=job.save))
         spec = replace(job.spec, addresses=resolve(job.target.host, job.target.port))
         records = []
         for number in range(1, job.repeat + 1):
@@ -222,60 +206,6 @@ def run_job(job: Job) -> int:
             if not interrupt.requested:
                 raise
         return code
-
-
-class _Saved:
-    """The run in the store, if there is to be one. A store that fails in mid-run is told of, and
-    does not take the measurement with it."""
-
-    def __init__(self, store: Store | None, run: Run | None) -> None:
-        self._store = store
-        self._run = run
-        self._ended = False
-        self.error: StoreError | None = None
-
-    def __enter__(self) -> _Saved:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        if not self._ended:
-            self.end(interrupted=True)
-
-    @classmethod
-    def begin(cls, stack: contextlib.ExitStack, job: Job) -> _Saved:
-        """Open the store and begin a run: it must be writable before anything is sent."""
-        if not job.save:
-            return cls(None, None)
-        store = stack.enter_context(Store.open())
-        command = redact_command(["trueload", *sys.argv[1:]])
-        return cls(store, store.new_run(kind="http", title=job.spec.url, command=command))
-
-    @property
-    def run_id(self) -> str | None:
-        """The run's id, if it was saved whole."""
-        return self._run.id if self._run is not None and self.error is None else None
-
-    def add(self, record: Record) -> None:
-        """Save one trial."""
-        if self._store is not None and self._run is not None and self.error is None:
-            try:
-                self._store.add_record(self._run, record)
-            except StoreError as error:
-                self.error = error
-
-    def end(self, interrupted: bool) -> None:
-        """Say how the run ended."""
-        self._ended = True
-        if self._store is not None and self._run is not None and self.error is None:
-            try:
-                self._store.end_run(self._run, "interrupted" if interrupted else "finished")
-            except StoreError as error:
-                self.error = error
 
 
 def exit_code(
@@ -308,7 +238,7 @@ def result_json(records: Sequence[Record], run_id: str | None) -> dict[str, Any]
     }
 
 
-def _show(job: Job, records: Sequence[Record], over: Sequence[Crossed], saved: _Saved) -> None:
+def _show(job: Job, records: Sequence[Record], over: Sequence[Crossed], saved: Saved) -> None:
     to_stdout = job.json_path is not None and str(job.json_path) == "-"
     talk = sys.stderr if to_stdout else sys.stdout
     lines = result_lines(records[0]) if len(records) == 1 else repeated_lines(records)
@@ -317,44 +247,9 @@ def _show(job: Job, records: Sequence[Record], over: Sequence[Crossed], saved: _
     talk.write("\n".join(lines) + "\n")
     talk.flush()
     if job.json_path is not None:
-        _write_json(job.json_path, result_json(records, saved.run_id))
+        write_json(job.json_path, result_json(records, saved.run_id))
     for crossing in over:
         sys.stderr.write(f"threshold crossed: {crossing.sentence()}\n")
     if all(record.connections.established == 0 for record in records):
-        _tell_nothing_measured(job, records[0])
-    if saved.error is not None:
-        sys.stderr.write(f"error: {saved.error.message}\nhint: {saved.error.hint}\n")
-
-
-def _tell_nothing_measured(job: Job, record: Record) -> None:
-    failed = record.counts.failed
-    if record.trouble is not None:
-        why, hint = record.trouble.what, "`trueload doctor` looks at this machine"
-    elif "dns" in failed:
-        why = f"'{job.target.host}' does not resolve"
-        hint = "look for a mistake in the name, or write the address"
-    else:
-        why = f"no connection became usable: {', '.join(sorted(failed)) or 'none was tried'}"
-        hint = f"is a server listening on {job.target.authority}?"
-    sys.stderr.write(f"error: {why}\nhint: {hint}\n")
-
-
-def _check_writable(path: Path | None) -> None:
-    """Find out that the JSON cannot be written before anything is measured."""
-    if path is None or str(path) == "-":
-        return
-    try:
-        with path.open("a", encoding="utf-8"):
-            pass
-    except OSError as error:
-        raise UserError(
-            f"--json {path} cannot be written: {error.strerror}", "name another file"
-        ) from error
-
-
-def _write_json(path: Path, value: dict[str, Any]) -> None:
-    text = json.dumps(value) + "\n"
-    if str(path) == "-":
-        sys.stdout.write(text)
-        return
-    options.write_text(path, text)
+        tell_nothing_measured(job, records[0])
+    saved.tell()

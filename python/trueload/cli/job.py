@@ -1,0 +1,146 @@
+"""What commands that measure have in common: a job, its run in the store, its JSON.
+
+Must not know what is measured, or how a result is shown.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from trueload.cli import options
+from trueload.errors import UserError
+from trueload.record import Record
+from trueload.redact import redact_command
+from trueload.search.execute import SearchPlan
+from trueload.spec import TrialSpec
+from trueload.store import Run, Store, StoreError
+from trueload.target import Target
+from trueload.thresholds import Condition
+
+
+@dataclass(frozen=True)
+class Job:
+    """A command line that has been understood. ``spec`` has no addresses yet."""
+
+    spec: TrialSpec
+    target: Target
+    repeat: int
+    thresholds: tuple[Condition, ...]
+    strict: bool
+    json_path: Path | None
+    save: bool
+    search: SearchPlan | None = None
+
+
+class Saved:
+    """The run in the store, if there is to be one. A store that fails in mid-run is told of, and
+    does not take the measurement with it."""
+
+    def __init__(self, store: Store | None, run: Run | None) -> None:
+        self._store = store
+        self._run = run
+        self._ended = False
+        self.error: StoreError | None = None
+
+    def __enter__(self) -> Saved:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if not self._ended:
+            self.end(interrupted=True)
+
+    @classmethod
+    def begin(
+        cls,
+        stack: contextlib.ExitStack,
+        kind: str,
+        title: str,
+        *,
+        save: bool = True,
+        plan: Any = None,
+        seed: int | None = None,
+    ) -> Saved:
+        """Open the store and begin a run: it must be writable before anything is sent."""
+        if not save:
+            return cls(None, None)
+        store = stack.enter_context(Store.open())
+        command = redact_command(["trueload", *sys.argv[1:]])
+        run = store.new_run(kind=kind, title=title, plan=plan, seed=seed, command=command)
+        return cls(store, run)
+
+    @property
+    def run_id(self) -> str | None:
+        """The run's id, if it was saved whole."""
+        return self._run.id if self._run is not None and self.error is None else None
+
+    def add(
+        self, record: Record, *, key: str = "", labels: Mapping[str, str] | None = None
+    ) -> None:
+        """Save one trial."""
+        if self._store is not None and self._run is not None and self.error is None:
+            try:
+                self._store.add_record(self._run, record, key=key, labels=labels)
+            except StoreError as error:
+                self.error = error
+
+    def end(self, interrupted: bool) -> None:
+        """Say how the run ended."""
+        self._ended = True
+        if self._store is not None and self._run is not None and self.error is None:
+            try:
+                self._store.end_run(self._run, "interrupted" if interrupted else "finished")
+            except StoreError as error:
+                self.error = error
+
+    def tell(self) -> None:
+        """Say what was not saved."""
+        if self.error is not None:
+            sys.stderr.write(f"error: {self.error.message}\nhint: {self.error.hint}\n")
+
+
+def tell_nothing_measured(job: Job, record: Record) -> None:
+    """Why no connection became usable."""
+    failed = record.counts.failed
+    if record.trouble is not None:
+        why, hint = record.trouble.what, "`trueload doctor` looks at this machine"
+    elif "dns" in failed:
+        why = f"'{job.target.host}' does not resolve"
+        hint = "look for a mistake in the name, or write the address"
+    else:
+        why = f"no connection became usable: {', '.join(sorted(failed)) or 'none was tried'}"
+        hint = f"is a server listening on {job.target.authority}?"
+    sys.stderr.write(f"error: {why}\nhint: {hint}\n")
+
+
+def check_writable(path: Path | None) -> None:
+    """Find out that the JSON cannot be written before anything is measured."""
+    if path is None or str(path) == "-":
+        return
+    try:
+        with path.open("a", encoding="utf-8"):
+            pass
+    except OSError as error:
+        raise UserError(
+            f"--json {path} cannot be written: {error.strerror}", "name another file"
+        ) from error
+
+
+def write_json(path: Path, value: dict[str, Any]) -> None:
+    """Write the result as one JSON object, to stdout for ``-``."""
+    text = json.dumps(value) + "\n"
+    if str(path) == "-":
+        sys.stdout.write(text)
+        return
+    options.write_text(path, text)
