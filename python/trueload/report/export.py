@@ -14,10 +14,13 @@ import json
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Literal
 
+from trueload.plan import Open
 from trueload.record import Record
+from trueload.report.result import bounded
 from trueload.report.text import csv_cell, markdown_cell
 from trueload.store import Damaged, Row, Run
-from trueload.units import format_count, format_duration
+from trueload.units import format_count
+from trueload.verdict import censored_count, offered_per_s
 
 Format = Literal["json", "jsonl", "csv", "markdown"]
 Rows = Iterable[Row | Damaged]
@@ -28,8 +31,16 @@ CSV_COLUMNS = (
     *("scheduled", "unsent", "issued", "ok", "stale", "cancelled", "failed", "failed_by_class"),
     *("latency_min_ns", "latency_mean_ns", "latency_p25_ns", "latency_p50_ns", "latency_p75_ns"),
     *("latency_p90_ns", "latency_p95_ns", "latency_p99_ns", "latency_p999_ns", "latency_max_ns"),
+    *("latency_at_least", "rate_per_s", "arrivals", "service_p50_ns", "service_p99_ns"),
+    *("service_max_ns", "send_lag_p99_ns"),
     *("generator_cpu_s", "generator_saturation", "server_cpu_s", "server_saturation"),
     *("server_peak_rss_bytes", "checks"),
+)
+
+
+SHARES = (
+    *(("p25", 0.25), ("p50", 0.5), ("p75", 0.75), ("p90", 0.9), ("p95", 0.95)),
+    *(("p99", 0.99), ("p999", 0.999), ("max", 1.0)),
 )
 
 
@@ -110,6 +121,7 @@ def _row_values(row: Row | Damaged) -> dict[str, object]:
 
 def _record_values(record: Record) -> dict[str, object]:
     counts, latency, server = record.counts, record.latency_ns, record.server
+    load = record.plan.window.load
     names = ("min", "mean", "p25", "p50", "p75", "p90", "p95", "p99", "p999", "max")
     return {
         "verdict": record.verdict,
@@ -123,6 +135,13 @@ def _record_values(record: Record) -> dict[str, object]:
         "failed": sum(counts.failed.values()),
         "failed_by_class": "; ".join(f"{name}={n}" for name, n in sorted(counts.failed.items())),
         **{f"latency_{name}_ns": getattr(latency, name) for name in names},
+        "latency_at_least": "; ".join(lower_bounds(record)),
+        "rate_per_s": offered_per_s(record) if isinstance(load, Open) else None,
+        "arrivals": load.arrivals if isinstance(load, Open) else None,
+        "service_p50_ns": record.service_ns.p50,
+        "service_p99_ns": record.service_ns.p99,
+        "service_max_ns": record.service_ns.max,
+        "send_lag_p99_ns": record.generator.send_lag_p99_ns,
         "generator_cpu_s": record.generator.cpu_s,
         "generator_saturation": record.generator.saturation,
         "server_cpu_s": server.cpu_s if server else None,
@@ -134,6 +153,15 @@ def _record_values(record: Record) -> dict[str, object]:
             if check.status in ("warn", "fail")
         ),
     }
+
+
+def lower_bounds(record: Record) -> tuple[str, ...]:
+    """The figures of the latency that are only lower bounds: their rank lies among requests that
+    never ended, or were never sent."""
+    worse, count = censored_count(record.counts), record.latency_ns.count
+    if worse == 0:
+        return ()
+    return tuple(name for name, share in SHARES if share * (count + worse) > count)
 
 
 def _markdown(run: Run, rows: Rows) -> Iterator[str]:
@@ -154,6 +182,7 @@ def _markdown_cells(row: Row | Damaged) -> tuple[str, ...]:
     crossed = [c for c in record.checks if c.status in ("warn", "fail")]
     why = "".join(f"; {check.name}: {check.why}" for check in crossed)
     per_s = record.throughput.ok_per_s
+    unknown = lower_bounds(record)
     return (
         str(row.number),
         what or record.plan.url,
@@ -161,8 +190,8 @@ def _markdown_cells(row: Row | Damaged) -> tuple[str, ...]:
         format_count(record.counts.ok),
         format_count(sum(record.counts.failed.values())),
         *(
-            "" if value is None else format_duration(value)
-            for value in (latency.p50, latency.p99, latency.max)
+            "" if value is None else bounded(value, above=name in unknown)
+            for name, value in (("p50", latency.p50), ("p99", latency.p99), ("max", latency.max))
         ),
         record.verdict + why,
     )

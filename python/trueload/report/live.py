@@ -13,10 +13,10 @@ from contextlib import AbstractContextManager, nullcontext, suppress
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from trueload.plan import Duration, Tick
+from trueload.plan import Duration, Open, Tick
 from trueload.report.text import plain
 from trueload.spec import OnProgress, Progress, TrialSpec
-from trueload.stats import merge_sparse, quantile
+from trueload.stats import Quantile, merge_sparse, quantile
 from trueload.units import format_count, format_duration, format_rate, format_span
 
 if TYPE_CHECKING:
@@ -95,10 +95,21 @@ def panel_lines(spec: TrialSpec, progress: Progress, recent: list[Tick]) -> list
     if seconds > 0:
         per_s = (last.counts.ok - first.counts.ok) / seconds
         lines.append(f"throughput   {format_rate(round(per_s), 'requests')}")
+        if isinstance(spec.load, Open):
+            offered = (last.counts.scheduled - first.counts.scheduled) / seconds
+            sent = (last.counts.issued - first.counts.issued) / seconds
+            lines.append(
+                f"rate         offered {format_rate(round(offered), 'requests')},"
+                f" sent {format_count(round(sent))}/s"
+            )
     buckets = merge_sparse(tick.latency for tick in recent)
     if buckets.total:
-        p50, p99 = quantile(buckets, 0.50).value or 0, quantile(buckets, 0.99).value or 0
-        lines.append(f"latency      p50 {format_duration(p50)}   p99 {format_duration(p99)}")
+        # What is due and not yet sent is slower than what has come back.
+        waiting = max(0, last.counts.scheduled - last.counts.issued)
+        worse = waiting if isinstance(spec.load, Open) else 0
+        p50, p99 = (_shown(quantile(buckets, share, worse)) for share in (0.50, 0.99))
+        label = "response" if isinstance(spec.load, Open) else "latency"
+        lines.append(f"{label:<12} p50 {p50}   p99 {p99}")
     failed = sum(last.counts.failed.values())
     classes = ", ".join(f"{name} {count}" for name, count in sorted(last.counts.failed.items()))
     lines.append(f"requests     {format_count(last.counts.ok)} ok, {format_count(failed)} failed")
@@ -106,6 +117,10 @@ def panel_lines(spec: TrialSpec, progress: Progress, recent: list[Tick]) -> list
         lines.append(f"failures     {plain(classes)}")
     lines.append(f"connections  {last.open} open of {spec.connections}")
     return lines
+
+
+def _shown(found: Quantile) -> str:
+    return f"{'> ' if found.above else ''}{format_duration(found.value or 0)}"
 
 
 def _progress_line(spec: TrialSpec, progress: Progress) -> str:

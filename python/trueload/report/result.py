@@ -9,19 +9,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from trueload.plan import Counts, Duration, Requests
-from trueload.record import Record
+from trueload.plan import Counts, Duration, LoadPlan, Open, Requests, Stage
+from trueload.record import Distribution, Record
 from trueload.report.text import plain
 from trueload.stats import decode_histogram, interval, median, quantile
 from trueload.units import (
+    Ramp,
     format_count,
     format_duration,
     format_rate,
     format_share,
     format_size,
     format_span,
+    format_stages,
 )
-from trueload.verdict import censored_count, worst_checks
+from trueload.verdict import censored_count, offered_per_s, worst_checks
 
 PERCENTILES = (("p50", 0.50), ("p90", 0.90), ("p99", 0.99), ("p99.9", 0.999))
 _LABEL_WIDTH = 13
@@ -31,7 +33,13 @@ def result_lines(record: Record) -> list[str]:
     """One trial."""
     lines = [_headline(record), ""]
     lines += _line("throughput", _throughput(record))
-    lines += _line("latency", latency_text(record))
+    lines += _line("rate", rate_text(record))
+    if isinstance(record.plan.window.load, Open):
+        # Two times only where they can differ: from the schedule, and from the send.
+        lines += _line("response", latency_text(record))
+        lines += _line("service", service_text(record))
+    else:
+        lines += _line("latency", latency_text(record))
     lines += _line("requests", _requests(record))
     lines += _line("failures", _by_count(record.counts.failed))
     lines += _line("statuses", _by_count(record.counts.statuses))
@@ -67,17 +75,38 @@ def verdict_lines(records: Sequence[Record]) -> list[str]:
 
 def latency_text(record: Record) -> str:
     """``p50 0.42 ms   p99 > 5.00 s   max 5.00 s``; empty when nothing ended well."""
-    buckets = decode_histogram(record.histograms.latency)
-    if buckets.total == 0 or record.latency_ns.max is None:
+    return _percentiles(record.histograms.latency, record.latency_ns, censored_count(record.counts))
+
+
+def service_text(record: Record) -> str:
+    """The same from the actual send: what was never sent has no service time."""
+    return _percentiles(record.histograms.service, record.service_ns, record.counts.cancelled)
+
+
+def _percentiles(encoded: str | None, found: Distribution, worse: int) -> str:
+    buckets = decode_histogram(encoded)
+    if buckets.total == 0 or found.max is None:
         return ""
-    worse = censored_count(record.counts)
     parts = []
     for name, share in PERCENTILES:
-        found = quantile(buckets, share, worse)
-        above = "> " if found.above else ""
-        parts.append(f"{name} {above}{format_duration(found.value or 0)}")
-    above = "> " if worse else ""
-    return "   ".join([*parts, f"max {above}{format_duration(record.latency_ns.max)}"])
+        at = quantile(buckets, share, worse)
+        parts.append(f"{name} {bounded(at.value or 0, above=at.above)}")
+    return "   ".join([*parts, f"max {bounded(found.max, above=worse > 0)}"])
+
+
+def bounded(ns: float, *, above: bool) -> str:
+    """A time, with ``>`` where it is only known to be more."""
+    return f"{'> ' if above else ''}{format_duration(ns)}"
+
+
+def rate_text(record: Record) -> str:
+    """``offered 20,000 requests/s, sent 12,345/s``; empty but for an open loop."""
+    window_ns = record.window.window_ns
+    load = record.plan.window.load
+    if not isinstance(load, Open) or window_ns <= 0:
+        return ""
+    offered, sent = round(offered_per_s(record)), round(record.counts.issued * 1e9 / window_ns)
+    return f"offered {format_rate(offered, 'requests')}, sent {format_count(sent)}/s"
 
 
 def _line(label: str, text: str) -> list[str]:
@@ -91,10 +120,25 @@ def _headline(record: Record) -> str:
         parts[-1] += ", one per request"
     if generate.pipeline > 1:
         parts.append(f"pipeline {generate.pipeline}")
+    parts += _load(record.plan.window.load)
     parts.append(_stop(record.plan.window.stop))
     if record.plan.warmup is not None:
         parts.append(f"after {_stop(record.plan.warmup.stop)} of warm-up")
     return "  ".join([parts[0], ", ".join(parts[1:])])
+
+
+def _load(load: LoadPlan) -> list[str]:
+    """An open loop, or stages, as one would type them."""
+    if not isinstance(load, Open):
+        return [f"stages {_ramps(load.active)} of connections"] if load.active else []
+    rates = {value for stage in load.stages for value in (stage.from_, stage.to)}
+    if len(rates) > 1:
+        return [f"stages {_ramps(load.stages)} of {load.arrivals} arrivals"]
+    return [f"{format_rate(rates.pop())} of {load.arrivals} arrivals"]
+
+
+def _ramps(stages: Sequence[Stage]) -> str:
+    return format_stages([Ramp(stage.ns, stage.from_, stage.to) for stage in stages])
 
 
 def _stop(stop: Duration | Requests) -> str:

@@ -28,6 +28,7 @@ from trueload.verdict.flow import (
     check_rate_reached,
     check_send_lag,
     check_steady_state,
+    offered_per_s,
 )
 from trueload.verdict.machine import (
     GENERATOR_FULL,
@@ -58,6 +59,7 @@ __all__ = [
     "is_loopback",
     "jain_index",
     "judge",
+    "offered_per_s",
     "starvation_ns",
     "worst_checks",
 ]

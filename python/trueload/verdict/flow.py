@@ -92,21 +92,25 @@ def check_rate_reached(record: Record) -> Check:
     if counts.scheduled == 0 or window_ns <= 0:
         return not_applicable(name, "no request was scheduled")
     short = counts.unsent / counts.scheduled
-    stop = record.plan.window.stop
-    if isinstance(stop, Duration):
-        offered_per_s = counts.scheduled * NS_PER_S / window_ns
-    else:
+    if not isinstance(record.plan.window.stop, Duration):
         # By count everything is sent in the end: it shows in how long that took.
-        offered_per_s = load.stages[0].from_
         short = max(short, 1 - _scheduled_s(load, counts.scheduled) * NS_PER_S / window_ns)
     sent_per_s = counts.issued * NS_PER_S / window_ns
     status, limit = graded(short, RATE_WARN, RATE_FAIL)
     why = (
-        f"{format_rate(round(offered_per_s), 'requests')} offered,"
+        f"{format_rate(round(offered_per_s(record)), 'requests')} offered,"
         f" {format_count(round(sent_per_s))}/s sent"
     )
     why += f": {format_share(short)} short" if status != "pass" else ""
     return checked(name, status, why, max(0.0, short), limit)
+
+
+def offered_per_s(record: Record) -> float:
+    """The rate that an open loop's schedule had: over the window, or as asked for by count."""
+    load, window_ns = record.plan.window.load, record.window.window_ns
+    if isinstance(load, Open) and not isinstance(record.plan.window.stop, Duration):
+        return load.stages[0].from_
+    return record.counts.scheduled * NS_PER_S / window_ns if window_ns > 0 else 0.0
 
 
 def _scheduled_s(load: Open, requests: int) -> float:
