@@ -77,9 +77,13 @@ format: setup ## rewrite the sources in the one style
 test-subjects: setup ## build every subject and check it against its contracts
 	$(BIN)/trueload subjects check
 
+REPORTS ?= run truth pacing openloop
+
 .PHONY: bench
-bench: setup ## our speed against wrk, ab and h2load, side by side
-	$(BIN)/python bench/run.py
+bench: setup ## speed and accuracy against other tools and the truth (REPORTS=truth for one of them)
+	@status=0; for report in $(REPORTS); do \
+		$(BIN)/python bench/$$report.py || status=1; echo; \
+	done; exit $$status
 
 .PHONY: fuzz
 fuzz: ## fuzz the parsers, a minute each target (needs a C++ compiler)

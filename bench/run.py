@@ -35,7 +35,7 @@ MEMORY_DURATION_S = 4.0
 def main() -> int:
     """Measures, prints, and says by its exit code whether the targets are met."""
     options = _options()
-    binary = _engine()
+    binary = engine_path()
     problem = _problem(binary)
     if problem is not None:
         print(f"error: {problem[0]}\nhint: {problem[1]}", file=sys.stderr)
@@ -71,7 +71,8 @@ def _options() -> argparse.Namespace:
     return options
 
 
-def _engine() -> Path:
+def engine_path() -> Path:
+    """The engine under test: `TRUELOAD_ENGINE`, else the build, else the one installed."""
     named = os.environ.get("TRUELOAD_ENGINE")
     beside = Path(sys.executable).parent / "trueload-engine"
     built = ROOT / "target" / "release" / "trueload-engine"

@@ -49,7 +49,7 @@ def reference(binary: Path, cpu: int) -> Iterator[Server]:
 @contextmanager
 def nginx(folder: Path, cpu: int) -> Iterator[Server]:
     """nginx with one worker, started as the suite starts it."""
-    port = _free_port()
+    port = free_port()
     command = ["sh", "start.sh", str(folder), "127.0.0.1", str(port), "1"]
     environment = {**os.environ, "PATH": os.environ.get("PATH", "") + ":/usr/sbin"}
     process = subprocess.Popen(
@@ -61,13 +61,14 @@ def nginx(folder: Path, cpu: int) -> Iterator[Server]:
         start_new_session=True,
     )
     try:
-        _wait_until_listening(port, process)
+        wait_until_listening(port, process)
         yield Server("nginx", port, process.pid)
     finally:
-        _stop(process)
+        stop(process)
 
 
-def _stop(process: subprocess.Popen[bytes]) -> None:
+def stop(process: subprocess.Popen[bytes]) -> None:
+    """Ends a server of its own session, in bounded time."""
     process.terminate()
     try:
         process.wait(READY_S)
@@ -76,20 +77,22 @@ def _stop(process: subprocess.Popen[bytes]) -> None:
         process.wait()
 
 
-def _free_port() -> int:
+def free_port() -> int:
+    """A port on loopback that nobody uses now."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]
         return port
 
 
-def _wait_until_listening(port: int, process: subprocess.Popen[bytes]) -> None:
+def wait_until_listening(port: int, process: subprocess.Popen[bytes]) -> None:
+    """Returns when the port takes connections; `BenchError` when it never does."""
     deadline_s = time.monotonic() + READY_S
     while time.monotonic() < deadline_s:
         if process.poll() is not None:
-            raise BenchError(f"nginx ended with {process.returncode} before it listened")
+            raise BenchError(f"the server ended with {process.returncode} before it listened")
         with socket.socket() as probe:
             if probe.connect_ex(("127.0.0.1", port)) == 0:
                 return
         time.sleep(0.02)
-    raise BenchError(f"nginx does not listen on port {port} after {READY_S} s")
+    raise BenchError(f"the server does not listen on port {port} after {READY_S} s")

@@ -1,0 +1,76 @@
+"""When requests pass the loopback device, by the kernel's clock: an ear apart from the engine.
+
+A packet socket with a filter in the kernel hears only requests to one port; each packet carries the
+time at which the sender's `send` put it there (SO_TIMESTAMPNS), so it does not matter when it is
+read. Needs root (CAP_NET_RAW).
+"""
+
+from __future__ import annotations
+
+import ctypes
+import socket
+import struct
+import threading
+
+NS_PER_S = 1_000_000_000
+SO_TIMESTAMPNS = 35
+SO_ATTACH_FILTER = 26
+SO_RCVBUFFORCE = 33
+ETH_P_IP = 0x0800
+BUFFER_BYTES = 256 * 1024 * 1024
+# Longer than any segment without data: 20 bytes of IP, up to 60 of TCP.
+BARE_MOST_BYTES = 80
+LOOK_S = 0.05
+
+
+def _filter(port: int) -> bytes:
+    """Classic BPF over an IP packet: TCP segments with data to this port."""
+    steps = [
+        (0x30, 0, 0, 9),  # ldb protocol
+        (0x15, 0, 6, socket.IPPROTO_TCP),
+        (0x28, 0, 0, 2),  # ldh total length
+        (0x25, 0, 4, BARE_MOST_BYTES),
+        (0xB1, 0, 0, 0),  # ldx 4 * (header length)
+        (0x48, 0, 0, 2),  # ldh destination port
+        (0x15, 0, 1, port),
+        (0x06, 0, 0, 64),  # keep 64 bytes
+        (0x06, 0, 0, 0),  # drop
+    ]
+    return b"".join(struct.pack("HBBI", *step) for step in steps)
+
+
+class Sniffer:
+    """Hears requests to a port from its start to its stop."""
+
+    def __init__(self, port: int) -> None:
+        program = _filter(port)
+        buffer = ctypes.create_string_buffer(program)
+        fprog = struct.pack("HP", len(program) // 8, ctypes.addressof(buffer))
+        self._socket = socket.socket(socket.AF_PACKET, socket.SOCK_DGRAM, 0)
+        self._socket.setsockopt(socket.SOL_SOCKET, SO_ATTACH_FILTER, fprog)
+        self._socket.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, BUFFER_BYTES)
+        self._socket.setsockopt(socket.SOL_SOCKET, SO_TIMESTAMPNS, 1)
+        self._socket.bind(("lo", ETH_P_IP))
+        self._socket.settimeout(LOOK_S)
+        self._times_ns: list[int] = []
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._hear, daemon=True)
+        self._thread.start()
+
+    def stop(self) -> list[int]:
+        """The times of all requests heard, in ns, in order."""
+        self._stop.set()
+        self._thread.join()
+        self._socket.close()
+        return sorted(self._times_ns)
+
+    def _hear(self) -> None:
+        while True:
+            try:
+                _, ancillary, _, _ = self._socket.recvmsg(64, 64)
+            except TimeoutError:
+                if self._stop.is_set():
+                    return
+                continue
+            seconds, ns = struct.unpack("qq", ancillary[0][2][:16])
+            self._times_ns.append(seconds * NS_PER_S + ns)

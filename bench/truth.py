@@ -1,0 +1,197 @@
+"""Is the latency right? Our open loop against the computed truth, wrk and hey beside it.
+
+A server whose delays are known (bench/scripted.py) on CPU 0, the generators in turn on CPU 1. The
+truth is a queue over the connections, computed from the schedule and the delays. wrk and hey are
+closed loops, with so many connections that the throughput is about the same. Prints a Markdown
+table and a mark: each of our percentiles within 2 % of the truth. Exit code 1 when one is not.
+"""
+
+from __future__ import annotations
+
+import argparse
+import heapq
+import json
+import math
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from conversation import Outcome, Phase, converse, opened
+from machine import describe
+from process import BenchError, prepare, run
+from run import GENERATOR_CPU, SERVER_CPU, engine_path
+from scripted import Delays
+from servers import free_port, stop, wait_until_listening
+
+HERE = Path(__file__).resolve().parent
+PARTS = (50.0, 90.0, 99.0, 99.9, 100.0)
+OFF_MOST = 0.02
+RATE_PER_S = 200
+# Enough for all that a freeze of 2 s leaves waiting; select(2), in the server, ends at 1024.
+CONNECTIONS = 500
+PATIENCE_S = 30.0
+
+
+@dataclass(frozen=True)
+class Case:
+    """A server, and how many closed-loop connections make the same mean throughput."""
+
+    name: str
+    delays: Delays
+    closed_connections: int
+
+
+CASES = (
+    Case("constant 50 ms", Delays(0.05, 0.05), 10),
+    Case("uniform 50 to 150 ms", Delays(0.05, 0.15), 20),
+    Case("50 ms, one in 200 stalls 1 s", Delays(0.05, 0.05, stall_every=200), 11),
+    Case("50 ms, frozen for 2 s", Delays(0.05, 0.05, freeze_at_s=4.0, freeze_s=2.0), 12),
+)
+
+
+@dataclass(frozen=True)
+class Row:
+    """What was said about one server: percentiles in ms, as PARTS."""
+
+    case: str
+    who: str
+    percentiles_ms: tuple[float, ...]
+    per_s: float
+
+
+def truth(delays: Delays, rate_per_s: float, connections: int, window_s: float) -> list[float]:
+    """Sorted response times in s, from the schedule; what could not be sent is left out."""
+    free = [0.0] * connections
+    response_s = []
+    for number in range(round(rate_per_s * window_s)):
+        scheduled_s = number / rate_per_s
+        sent_s = max(scheduled_s, free[0])
+        if sent_s >= window_s:
+            continue
+        done_s = delays.done_s(number, sent_s)
+        heapq.heapreplace(free, done_s)
+        response_s.append(done_s - scheduled_s)
+    return sorted(response_s)
+
+
+def quantile(ordered: Sequence[float], part: float) -> float:
+    """The value that so many percent do not pass."""
+    rank = max(1, math.ceil(part / 100 * len(ordered)))
+    return ordered[rank - 1]
+
+
+@contextmanager
+def scripted(delays: Delays) -> Iterator[int]:
+    """The scripted server on its CPU; gives its port."""
+    port = free_port()
+    command = [sys.executable, str(HERE / "scripted.py"), str(port), json.dumps(asdict(delays))]
+    process = subprocess.Popen(
+        command, preexec_fn=prepare(SERVER_CPU), start_new_session=True, stderr=subprocess.DEVNULL
+    )
+    try:
+        wait_until_listening(port, process)
+        yield port
+    finally:
+        stop(process)
+
+
+def ours(binary: Path, case: Case, port: int, seconds: float) -> Row:
+    """The open loop."""
+    load = opened(RATE_PER_S, seconds)
+    outcome: Outcome = converse(binary, GENERATOR_CPU, Phase(port, CONNECTIONS, seconds, load))
+    histogram = outcome.histogram("latency")
+    values = tuple(histogram.get_value_at_percentile(part) / 1e6 for part in PARTS)
+    return Row(case.name, "trueload, open loop", values, outcome.per_s)
+
+
+def wrk(case: Case, port: int, seconds: float) -> Row:
+    """wrk, with a script that prints the percentiles that its summary leaves out."""
+    command = [
+        "wrk",
+        "-t1",
+        f"-c{case.closed_connections}",
+        f"-d{seconds:.0f}s",
+        "--timeout",
+        "20s",
+    ]
+    command += ["-s", str(HERE / "percentiles.lua"), f"http://127.0.0.1:{port}/"]
+    out = run(command, cpu=GENERATOR_CPU, timeout_s=seconds + PATIENCE_S).out
+    found = dict(re.findall(r"percentile ([\d.]+) (\d+)", out))
+    per_s = re.search(r"Requests/sec:\s+([\d.]+)", out)
+    if per_s is None:
+        raise BenchError(f"wrk says:\n{out}")
+    values = tuple(int(found[f"{part:g}"]) / 1e3 for part in PARTS)
+    return Row(case.name, "wrk, closed loop", values, float(per_s[1]))
+
+
+def hey(case: Case, port: int, seconds: float) -> Row:
+    """hey; its list of all response times has the percentiles that its summary leaves out."""
+    command = ["hey", "-z", f"{seconds:.0f}s", "-c", str(case.closed_connections), "-o", "csv"]
+    command.append(f"http://127.0.0.1:{port}/")
+    out = run(command, cpu=GENERATOR_CPU, timeout_s=seconds + PATIENCE_S).out
+    times = sorted(float(line.split(",")[0]) for line in out.splitlines()[1:] if line.strip())
+    if not times:
+        raise BenchError(f"hey says:\n{out[-500:]}")
+    values = tuple(quantile(times, part) * 1e3 for part in PARTS)
+    return Row(case.name, "hey, closed loop", values, len(times) / seconds)
+
+
+def measure(case: Case, binary: Path, seconds: float) -> list[Row]:
+    """The truth and every tool, each against a server just started."""
+    ordered = truth(case.delays, RATE_PER_S, CONNECTIONS, seconds)
+    values = tuple(quantile(ordered, part) * 1e3 for part in PARTS)
+    rows = [Row(case.name, "the truth, computed", values, RATE_PER_S)]
+    tools: list[Callable[[int], Row]] = [lambda port: ours(binary, case, port, seconds)]
+    tools += [lambda port: wrk(case, port, seconds)]
+    if shutil.which("hey"):
+        tools += [lambda port: hey(case, port, seconds)]
+    else:
+        print("hey is not installed (Debian: hey): left out", file=sys.stderr)
+    for tool in tools:
+        with scripted(case.delays) as port:
+            rows.append(tool(port))
+    return rows
+
+
+def markdown(rows: Sequence[Row]) -> list[str]:
+    """One line a row, times in ms."""
+    lines = ["| server | who | p50 | p90 | p99 | p99.9 | max | req/s |", "|---|---|" + "--:|" * 6]
+    for row in rows:
+        values = " | ".join(f"{value:.1f}" for value in row.percentiles_ms)
+        lines.append(f"| {row.case} | {row.who} | {values} | {row.per_s:.0f} |")
+    return lines
+
+
+def off(rows: Sequence[Row]) -> float:
+    """The most that a percentile of ours is from the truth, as a part of it."""
+    true, ours = rows[0], rows[1]
+    pairs = zip(true.percentiles_ms, ours.percentiles_ms, strict=True)
+    return max(abs(seen / expected - 1) for expected, seen in pairs)
+
+
+def main() -> int:
+    """Measures, prints, and says by its exit code whether ours is right."""
+    parser = argparse.ArgumentParser(description="Our latencies against the computed truth.")
+    parser.add_argument("--seconds", type=float, default=12.0, help="a run (12; whole seconds)")
+    seconds = parser.parse_args().seconds
+    binary = engine_path()
+    print(describe())
+    print(f"hey {'as packaged by Debian' if shutil.which('hey') else 'not installed'}")
+    print(f"\nopen loop: {RATE_PER_S}/s, {CONNECTIONS} connections, {seconds:g} s; times in ms\n")
+    groups = [measure(case, binary, seconds) for case in CASES]
+    print("\n".join(markdown([row for rows in groups for row in rows])))
+    print()
+    offs = [(rows[0].case, off(rows)) for rows in groups]
+    for name, part in offs:
+        mark = "pass" if part <= OFF_MOST else "FAIL"
+        print(f"{mark}: {name}: within {part:.2%} of the truth (2 %)")
+    return 0 if all(part <= OFF_MOST for _, part in offs) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
