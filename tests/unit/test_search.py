@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import random
 from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from samples import GENERATOR, OK, counts, good_record, histogram
+from trueload.plan import Duration, Histograms
+from trueload.record import Check, Record, Trouble
 from trueload.search.decide import (
     PRECISION,
     STEPS_DOWN,
@@ -15,10 +21,25 @@ from trueload.search.decide import (
     Found,
     NotFound,
     Outcome,
+    Stage,
     Step,
     Try,
     decide,
 )
+from trueload.search.execute import SearchPlan, make_bounds, spec_at
+from trueload.search.execute import search as run_steps
+from trueload.search.found import (
+    exit_code,
+    labels,
+    plan_json,
+    read_plan,
+    read_steps,
+    search_json,
+    search_lines,
+)
+from trueload.search.judge import judge_step, step_ns
+from trueload.spec import Request, TrialSpec, open_load
+from trueload.thresholds import LIMIT, parse_condition
 
 RATES = Bounds(start=1_000, floor=1, ceiling=10_000_000)
 CONNECTIONS = Bounds(start=8, floor=1, ceiling=100_000, whole=True)
@@ -159,3 +180,152 @@ def test_every_search_ends_and_confirms_what_it_finds(
     if isinstance(done, Found):
         assert steps[-1] == Step(done.load, "kept", "confirm")
         assert done.above is None or done.above > done.load
+
+
+LIMIT_10MS = parse_condition("p99<10ms and errors<1%", LIMIT)
+
+
+def failing(*names: str, **changes: Any) -> Record:
+    """A record in which some checks fail."""
+    record = good_record(**changes)
+    known = {check.name for check in record.checks}
+    checks = [
+        c.model_copy(update={"status": "fail"} if c.name in names else {}) for c in record.checks
+    ]
+    checks += [
+        Check(name=name, status="fail", value=None, limit=None, why="why")
+        for name in names
+        if name not in known
+    ]
+    return record.model_copy(update={"checks": tuple(checks), "verdict": "invalid"})
+
+
+SLOW = Histograms(
+    latency=histogram((1_000_000, 9_000), (20_000_000, 1_000)),
+    service=None,
+    connect=None,
+    first_byte=None,
+    total=None,
+)
+FULL = GENERATOR.model_copy(update={"saturation": 0.99})
+
+
+@pytest.mark.parametrize(
+    ("record", "stage", "outcome", "why"),
+    [
+        (good_record(), "bracket", "kept", ""),
+        (good_record(histograms=SLOW), "bracket", "exceeded", "p99 is 20.0 ms"),
+        (
+            good_record(counts=counts(ok=9_900, failed={"reset": 100})),
+            "bisect",
+            "exceeded",
+            "errors",
+        ),
+        (failing("send-lag", histograms=SLOW), "bisect", "limited", "send-lag"),
+        (failing("generator-limit", histograms=SLOW), "bisect", "limited", "generator-limit"),
+        (failing("hiccup", histograms=SLOW), "bracket", "limited", "hiccup"),
+        (failing("noise", histograms=SLOW), "bracket", "limited", "noise"),
+        # From the schedule our lag only makes it slower: what is kept all the same is kept.
+        (failing("send-lag"), "bisect", "kept", "send-lag"),
+        (failing("send-lag"), "confirm", "limited", "send-lag"),
+        # Requests waited for free connections: that is the server's doing, unless we were full.
+        (failing("rate-reached"), "bracket", "exceeded", "rate-reached"),
+        (failing("rate-reached", histograms=SLOW), "bracket", "exceeded", "p99"),
+        (
+            failing("rate-reached", generator=FULL, server=None),
+            "bracket",
+            "limited",
+            "rate-reached",
+        ),
+        (failing("unsolicited"), "bracket", "exceeded", "unsolicited"),
+        (good_record(trouble=Trouble(kind="died", what="it died")), "bisect", "limited", "it died"),
+    ],
+)
+def test_a_step_is_the_servers_doing_or_ours(
+    record: Record, stage: Stage, outcome: Outcome, why: str
+) -> None:
+    judged = judge_step(record, LIMIT_10MS, stage)
+    assert (judged.outcome, judged.why[: len(why)]) == (outcome, why)
+
+
+@pytest.mark.parametrize(
+    ("limit", "per_s", "stage", "seconds"),
+    [
+        ("p99<10ms", 100_000, "bracket", 2),
+        ("p99<10ms", 300, "bracket", 10 / 3),
+        ("p99<10ms", 10, "bracket", 5),
+        ("p99<10ms", 100, "bisect", 10),
+        ("p99<10ms", 100, "confirm", 20),
+        ("p99<10ms", 1, "confirm", 40),
+        ("p99.9<10ms", 1_000, "bisect", 10),
+        ("p50<1s and p99<10ms", 100, "bisect", 10),
+        ("errors<0.1%", 1_000, "bisect", 10),
+        ("max<1s", None, "bisect", 2),
+    ],
+)
+def test_a_step_is_long_enough_for_its_percentile_and_no_longer_than_it_may_be(
+    limit: str, per_s: float | None, stage: Stage, seconds: float
+) -> None:
+    found_ns = step_ns(parse_condition(limit, LIMIT), per_s, stage)
+    assert found_ns / 1e9 == pytest.approx(seconds, rel=0.01)
+
+
+def records_up_to(largest: float) -> Callable[[Try, int], Record]:
+    return lambda following, _: good_record() if following.load <= largest else SLOW_RECORD
+
+
+SLOW_RECORD = good_record(histograms=SLOW)
+
+
+def test_a_search_is_read_back_from_what_is_stored_of_it() -> None:
+    plan = SearchPlan("rate", LIMIT_10MS, make_bounds("rate", None), None)
+    taken = list(run_steps(plan, records_up_to(5_000)))
+    stored = json.loads(json.dumps(plan_json(plan)))
+    read = read_plan(stored)
+    assert read == plan
+    again = read_steps(read, [(labels(each), each.record) for each in taken])
+    assert again == taken
+    assert search_lines(read, again) == search_lines(plan, taken)
+    found = search_json(plan, taken, "an-id", interrupted=False)
+    assert found["verdict"] == "valid"
+    assert found["result"]["outcome"] == "found"
+    assert found["result"]["interval"]["low"] <= 5_000 < found["result"]["interval"]["high"]
+    assert [step["counts"]["ok"] for step in found["steps"]] == [OK] * len(taken)
+    assert exit_code(plan, taken) == 0
+    assert exit_code(plan, taken, crossed=True) == 1
+    assert exit_code(plan, taken, interrupted=True) == 130
+
+
+@pytest.mark.parametrize(
+    ("record", "code", "sentence"),
+    [
+        (
+            SLOW_RECORD,
+            1,
+            "no load keeps to p99<10ms and errors<1%; the lowest tried was 1 request/s",
+        ),
+        (failing("send-lag", histograms=SLOW), 4, "the generator was the limit at every load"),
+    ],
+)
+def test_what_is_not_found_is_said(record: Record, code: int, sentence: str) -> None:
+    plan = SearchPlan("rate", LIMIT_10MS, make_bounds("rate", None), None)
+    taken = list(run_steps(plan, lambda following, ns: record))
+    assert exit_code(plan, taken) == code
+    assert any(sentence in line for line in search_lines(plan, taken))
+    assert search_json(plan, taken, None, interrupted=False)["result"]["load"] is None
+
+
+def test_a_step_is_the_same_specification_at_another_load() -> None:
+    spec = TrialSpec(url="u", addresses=(), request=Request(host="h"), threads=4)
+    plan = SearchPlan("rate", LIMIT_10MS, make_bounds("rate", None), None)
+    one = spec_at(plan, spec, Try(500, "bisect"), 10**9)
+    assert one.load == open_load(500, Duration(ns=10**9))
+    assert one.stop == Duration(ns=10**9)
+    assert (one.claim.percentile, one.claim.maximum) == ("p99", False)
+    poisson = replace(spec, load=open_load(1, spec.stop, "poisson", 7))
+    assert spec_at(plan, poisson, Try(500, "confirm"), 10**9).load == open_load(
+        500, Duration(ns=10**9), "poisson", 7
+    )
+    plan = replace(plan, axis="connections")
+    one = spec_at(plan, spec, Try(2, "confirm"), 10**9)
+    assert (one.connections, one.threads, one.claim.maximum) == (2, 2, True)

@@ -21,6 +21,7 @@ from trueload.cli import options
 from trueload.cli.flags import command
 from trueload.cli.job import Job, Saved, check_writable, tell_nothing_measured, write_json
 from trueload.cli.load_flags import LoadFlags, choose_load
+from trueload.cli.search import SearchFlags, choose_search, run_search, started
 from trueload.engine import find_engine
 from trueload.errors import ExitCode, UserError
 from trueload.interrupt import Interrupt
@@ -81,6 +82,8 @@ def read_job(
     local_address: options.LocalAddressOption = None,
     connect_rate: options.ConnectRateOption = None,
     repeat: options.RepeatOption = None,
+    limit: options.LimitOption = None,
+    search: options.SearchOption = None,
     fail_on: options.FailOnOption = None,
     strict: options.StrictOption = False,
     json_path: options.JsonOption = None,
@@ -89,19 +92,19 @@ def read_job(
     """What the flags mean, checked as a whole; nothing has been sent."""
     target = parse_url(url)
     thresholds = tuple(parse_condition(text) for text in fail_on or ())
-    chosen = choose_load(
-        LoadFlags(
-            connections=connections,
-            duration_ns=duration,
-            requests=requests,
-            warmup_ns=warmup,
-            rate_per_s=rate,
-            arrivals=arrivals,
-            seed=seed,
-            stages=stages,
-            stages_of=stages_of,
-        )
+    load = LoadFlags(
+        connections=connections,
+        duration_ns=duration,
+        requests=requests,
+        warmup_ns=warmup,
+        rate_per_s=rate,
+        arrivals=arrivals,
+        seed=seed,
+        stages=stages,
+        stages_of=stages_of,
     )
+    plan = choose_search(SearchFlags(limit, search, repeat), load)
+    chosen = choose_load(started(load, plan))
     content = read_body(body, body_file)
     spec = TrialSpec(
         url=redact_url(url),
@@ -125,7 +128,7 @@ def read_job(
         local_addresses=_local_addresses(local_address or ()),
         claim=Claim(percentile=claimed_percentile(thresholds)),
     )
-    return Job(spec, target, repeat or 1, thresholds, strict, json_path, save=not no_save)
+    return Job(spec, target, repeat or 1, thresholds, strict, json_path, not no_save, plan)
 
 
 def claimed_percentile(conditions: Sequence[Condition]) -> str | None:
@@ -180,6 +183,10 @@ def _local_addresses(texts: Sequence[str]) -> tuple[str, ...]:
 
 def run_job(job: Job) -> int:
     """Measure, save, show; the exit code follows."""
+    if job.search is not None:
+        return run_search(
+            job, job.search, "http", lambda: resolve(job.target.host, job.target.port)
+        )
     check_writable(job.json_path)
     find_engine()  # before a run is begun in the store that could measure nothing
     with contextlib.ExitStack() as stack:

@@ -95,6 +95,13 @@ class StagesOf(StrEnum):
     CONNECTIONS = "connections"
 
 
+class SearchAxis(StrEnum):
+    """What ``--limit`` searches the largest of."""
+
+    RATE = "rate"
+    CONNECTIONS = "connections"
+
+
 @dataclass(frozen=True)
 class CpuList:
     """CPUs that a flag named. (A bare tuple would mean several words to typer.)"""
@@ -308,4 +315,18 @@ FailOnOption = Annotated[
         help="End with 1 if it holds: 'p99>20ms', 'throughput<50k/s', 'errors>0.1%';"
         " repeatable. Of several trials the median counts.",
     ),
+]
+LimitOption = Annotated[
+    str | None,
+    typer.Option(
+        "--limit",
+        metavar="CONDITION",
+        help="Search the largest rate that keeps to it, like 'p99<10ms' or"
+        " 'p99<10ms and errors<0.1%', from --rate on; --duration is that of each step."
+        "  [default: as long as the percentile needs]",
+    ),
+]
+SearchOption = Annotated[
+    SearchAxis | None,
+    typer.Option("--search", help="What --limit searches the largest of.  [default: rate]"),
 ]

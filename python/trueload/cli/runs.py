@@ -16,11 +16,13 @@ from typing import IO, Annotated
 
 import typer
 
+from trueload.cli import compare
 from trueload.errors import ExitCode, UserError
 from trueload.record import Record
 from trueload.report.export import export, run_json
 from trueload.report.result import result_lines
 from trueload.report.text import plain
+from trueload.search.found import read_plan, read_steps, search_lines
 from trueload.store import Damaged, Row, Run, Store
 from trueload.verdict import EXPLANATIONS
 
@@ -47,7 +49,9 @@ FormatOption = Annotated[ExportFormat, typer.Option("--format", help="The format
 
 def register(app: typer.Typer) -> None:
     """Add the commands."""
-    runs = typer.Typer(no_args_is_help=True, help="List, show and export what was measured.")
+    runs = typer.Typer(
+        no_args_is_help=True, help="List, show, compare and export what was measured."
+    )
     runs.command("list", help="List the runs, oldest first.\n\nExample: trueload runs list")(
         list_runs
     )
@@ -61,6 +65,7 @@ def register(app: typer.Typer) -> None:
         help="Write a run for other programs.\n\n"
         "Example: trueload runs export last --format csv -o run.csv",
     )(export_run)
+    runs.command("compare", help=compare.HELP)(compare.compare_runs)
     app.add_typer(runs, name="runs")
 
 
@@ -75,7 +80,7 @@ def list_runs(as_json: AsJsonOption = False) -> int:
         else:
             for run in runs:
                 rows = f"{run.row_count} row{'' if run.row_count == 1 else 's'}"
-                text = f"{run.id}  {run.kind:<6}{rows:<10}{run.state:<12}{plain(run.title, 80)}"
+                text = f"{run.id}  {run.kind:<8}{rows:<10}{run.state:<12}{plain(run.title, 80)}"
                 sys.stdout.write(text.rstrip() + "\n")
         _tell_damage(store, damaged)
     return ExitCode.OK
@@ -88,7 +93,7 @@ def show_run(run: RunArgument, as_json: AsJsonOption = False) -> int:
         if as_json:
             sys.stdout.writelines(export(found, store.rows(found), "json"))
             return ExitCode.OK
-        sys.stdout.write("\n".join(_run_head(found)) + "\n")
+        sys.stdout.write("\n".join([*_run_head(found), *_search_lines(store, found)]) + "\n")
         damaged = []
         for row in store.rows(found):
             if isinstance(row, Damaged):
@@ -139,6 +144,19 @@ def _run_head(run: Run) -> list[str]:
     if run.command:
         lines.append(f"command      {plain(' '.join(run.command))}")
     return lines
+
+
+def _search_lines(store: Store, run: Run) -> list[str]:
+    """What came of a search, from its stored steps."""
+    if run.kind != "search":
+        return []
+    rows = [row for row in store.rows(run) if isinstance(row, Row)]
+    try:
+        plan = read_plan(run.plan)
+        steps = read_steps(plan, [(row.labels, row.record) for row in rows if row.record])
+    except (UserError, ValueError, KeyError, TypeError):
+        return ["", "its plan cannot be read by this version"]
+    return ["", *search_lines(plan, steps)]
 
 
 def _row_lines(row: Row | Damaged) -> list[str]:

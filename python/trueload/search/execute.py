@@ -70,7 +70,8 @@ def spec_at(plan: SearchPlan, spec: TrialSpec, following: Try, ns: int) -> Trial
     claim = Claim(percentile=name if share else None, maximum=following.stage == "confirm")
     spec = replace(spec, stop=Duration(ns=ns), claim=claim)
     if plan.axis == "connections":
-        return replace(spec, connections=int(following.load))
+        count = int(following.load)
+        return replace(spec, connections=count, threads=min(spec.threads, count))
     if isinstance(spec.load, Open):
         arrivals, seed = spec.load.arrivals, spec.load.seed
         return replace(spec, load=open_load(following.load, spec.stop, arrivals, seed))
@@ -89,7 +90,8 @@ def search(
             return
         ns = plan.step_ns or step_ns(plan.limit, _per_s(plan, following, taken), following.stage)
         record = measure(following, ns)
-        taken.append(Taken(following, record, judge_step(record, plan.limit)))
+        judged = judge_step(record, plan.limit, following.stage)
+        taken.append(Taken(following, record, judged))
         yield taken[-1]
         if record.connections.established == 0 and len(taken) == 1:
             return

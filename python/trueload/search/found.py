@@ -65,7 +65,7 @@ def read_steps(plan: SearchPlan, stored: Iterable[tuple[Mapping[str, str], Recor
         Taken(
             Try(float(found["load"]), cast(Stage, found["stage"])),
             record,
-            judge_step(record, plan.limit),
+            judge_step(record, plan.limit, cast(Stage, found["stage"])),
         )
         for found, record in stored
     ]
@@ -198,15 +198,15 @@ def sentence(plan: SearchPlan, taken: Sequence[Taken]) -> str:
     return f"no load keeps to {limit}; the lowest tried was {lowest}"
 
 
-def search_lines(plan: SearchPlan, taken: Sequence[Taken]) -> list[str]:
-    """For people: the steps, the result, what decided it."""
+def search_lines(plan: SearchPlan, taken: Sequence[Taken], *, steps: bool = True) -> list[str]:
+    """For people: the steps (unless they have been seen), the result, what decided it."""
     if not taken:
         return ["nothing was tried"]
     generate = taken[0].record.plan.generate
     over = "" if plan.axis == "connections" else f", over {generate.connections} connections"
     what = "rate" if plan.axis == "rate" else "number of connections"
     lines = [f"{plain(taken[0].record.plan.url)}  the largest {what} with {plan.limit.text}{over}"]
-    lines += ["", *(step_line(plan, each) for each in taken), ""]
+    lines += ["", *(step_line(plan, each) for each in taken), ""] if steps else [""]
     decided = deciding(plan, taken)
     if isinstance(outcome(plan, taken), Found):
         measured = ", ".join(value.sentence() for value in decided.judgement.values)
@@ -235,5 +235,5 @@ def step_line(plan: SearchPlan, taken: Taken) -> str:
 
 def _load(plan: SearchPlan, load: float) -> str:
     if plan.axis == "rate":
-        return f"{format_count(load)} requests/s"
+        return f"{format_count(load)} request{'' if load == 1 else 's'}/s"
     return f"{format_count(load)} connection{'' if load == 1 else 's'}"

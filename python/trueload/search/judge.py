@@ -10,6 +10,7 @@ Must not know: which load comes next, how a trial is run.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from trueload.record import Check, Record
@@ -27,7 +28,7 @@ from trueload.units import format_duration, format_share
 from trueload.verdict.machine import GENERATOR_FULL
 
 # Checks that tell of our side: the generator, and the machine that it runs on.
-OURS = frozenset({"generator-limit", "send-lag", "hiccup", "noise"})
+OURS = ("generator-limit", "send-lag", "hiccup", "noise")
 
 # Seconds of a step: at least so many that a second's hiccup does not decide, at most so many that a
 # search ends. While the bracket is looked for, a wrong step costs little: bisection and the
@@ -68,20 +69,28 @@ class Judgement:
     values: tuple[LimitValue, ...]
 
 
-def judge_step(record: Record, limit: Condition) -> Judgement:
-    """Whether a record keeps to a limit, and if not, whose doing that is."""
+def judge_step(record: Record, limit: Condition, stage: Stage) -> Judgement:
+    """Whether a record keeps to a limit, and if not, whose doing that is.
+
+    What our side did can only make a response time longer, as that counts from the schedule: a
+    limit that is kept all the same is kept. Only a confirming run must be beyond doubt.
+    """
     values = tuple(_measured(part, record) for part in limit.parts)
-    ours = _our_fault(record)
-    if ours is not None:
+    failed = {check.name: check for check in record.checks if check.status == "fail"}
+    ours = _our_fault(record, failed)
+    beyond = [found for found in values if not found.threshold.holds(found.value)]
+    if record.trouble is not None or (ours and beyond):
+        return Judgement("limited", ours or "", values)
+    for found in beyond:
+        shown = found.threshold.shown(found.value)
+        return Judgement("exceeded", f"{found.threshold.metric} is {shown}", values)
+    for name, check in failed.items():
+        if name not in OURS:
+            outcome: Outcome = "limited" if ours else "exceeded"
+            return Judgement(outcome, ours or f"{name}: {check.why}", values)
+    if ours and stage == "confirm":
         return Judgement("limited", ours, values)
-    for found in values:
-        if not found.threshold.holds(found.value):
-            shown = found.threshold.shown(found.value)
-            return Judgement("exceeded", f"{found.threshold.metric} is {shown}", values)
-    for check in record.checks:
-        if check.status == "fail":
-            return Judgement("exceeded", f"{check.name}: {check.why}", values)
-    return Judgement("kept", "", values)
+    return Judgement("kept", ours or "", values)
 
 
 def _measured(part: Threshold, record: Record) -> LimitValue:
@@ -94,13 +103,13 @@ def _measured(part: Threshold, record: Record) -> LimitValue:
     return LimitValue(part, metric_value(part.metric, record), within)
 
 
-def _our_fault(record: Record) -> str | None:
+def _our_fault(record: Record, failed: Mapping[str, Check]) -> str | None:
     """What our own side did to a step; None if nothing that counts."""
     if record.trouble is not None:
         return record.trouble.what
-    failed = {check.name: check for check in record.checks if check.status == "fail"}
-    for name in failed.keys() & OURS:
-        return f"{name}: {failed[name].why}"
+    for name in OURS:
+        if name in failed:
+            return f"{name}: {failed[name].why}"
     short = failed.get("rate-reached")
     if short is not None and (record.generator.saturation or 0.0) >= GENERATOR_FULL:
         return _full(short, record.generator.saturation or 0.0)

@@ -1,0 +1,131 @@
+"""One side of a comparison: the records of a run, from the store or from a file, in rows.
+
+How: a file is what ``runs export --format json`` or ``--json`` wrote; whatever it is of, its
+records are grouped into rows that a later run of the same has too. Must not know what is compared.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from trueload.errors import UserError
+from trueload.record import Record
+from trueload.search.found import deciding, read_plan, read_steps
+from trueload.store import Row, Store
+
+HINT = "name a run (`trueload runs list`), or a file of `trueload runs export --format json`"
+FILE_BYTES_MAX = 2 * 1024**3
+
+# The labels that name a row of a suite; its repetition and its digest do not.
+CELL_LABELS = ("subject", "connections", "pipeline", "cores")
+
+
+@dataclass(frozen=True)
+class Side:
+    """A run as one side: its name for people, and its records by the name of their row."""
+
+    name: str
+    rows: dict[str, list[Record]]
+
+
+@dataclass(frozen=True)
+class _Kept:
+    """A measured row, from wherever."""
+
+    labels: Mapping[str, str]
+    record: Record
+
+
+def read_side(selector: str, store: Store | None) -> Side:
+    """A run of the store, or a file: what has a dot or a slash, or exists. Raises ``UserError``."""
+    path = Path(selector)
+    if path.suffix == ".json" or "/" in selector or path.is_file() or store is None:
+        return _from_file(path)
+    run = store.find_run(selector)
+    kept = [
+        _Kept(row.labels, row.record)
+        for row in store.rows(run)
+        if isinstance(row, Row) and row.record is not None
+    ]
+    return _side(run.id, run.kind, run.plan, kept)
+
+
+def _from_file(path: Path) -> Side:
+    try:
+        if path.stat().st_size > FILE_BYTES_MAX:
+            raise UserError(f"{path} is too large", HINT)
+        value = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise UserError(f"{path} cannot be read: {error.strerror}", HINT) from error
+    except (ValueError, RecursionError):
+        raise UserError(f"{path} is no JSON", HINT) from None
+    try:
+        kind, plan, kept = _understood(value)
+    except (ValueError, KeyError, TypeError, AttributeError):
+        raise UserError(f"{path} holds no run that this version can read", HINT) from None
+    return _side(str(path), kind, plan, kept)
+
+
+def _understood(value: Any) -> tuple[str, Any, list[_Kept]]:
+    """The kind, plan and rows of what was exported, or of a result's JSON."""
+    if "rows" in value and "kind" in value:
+        return value["kind"], value["plan"], list(_rows(value["rows"]))
+    if "steps" in value:
+        steps = [{k: v for k, v in each.items() if k != "step"} for each in value["steps"]]
+        kept = [
+            _Kept({"load": str(each["step"]["load"]), "stage": each["step"]["stage"]}, _record(one))
+            for each, one in zip(value["steps"], steps, strict=True)
+        ]
+        return "search", value["search"], kept
+    trials = value.get("trials", [value])
+    return "http", None, [_Kept({}, _record(each)) for each in trials]
+
+
+def _rows(values: Iterable[Any]) -> Iterator[_Kept]:
+    for value in values:
+        if value["record"] is not None:
+            yield _Kept(dict(value["labels"]), _record(value["record"]))
+
+
+def _record(value: Any) -> Record:
+    # By JSON text: strict models take lists for tuples only there.
+    return Record.model_validate_json(json.dumps(value))
+
+
+def _side(name: str, kind: str, plan: Any, kept: list[_Kept]) -> Side:
+    if kind == "search":
+        kept = _deciding(name, plan, kept)
+    rows: dict[str, list[Record]] = {}
+    for each in kept:
+        if not each.record.partial:
+            rows.setdefault(row_name(each.labels), []).append(each.record)
+    if not rows:
+        raise UserError(f"nothing that was measured to its end is in {name}", HINT)
+    return Side(name, rows)
+
+
+def row_name(labels: Mapping[str, str]) -> str:
+    """What a row is called on both sides: ``go/fasthttp, 64 connections, single``; empty for a
+    command that measures one thing."""
+    found = {name: labels[name] for name in CELL_LABELS if labels.get(name)}
+    parts = [
+        found.get("subject", ""),
+        f"{found['connections']} connections" if "connections" in found else "",
+        f"pipeline {found['pipeline']}" if found.get("pipeline", "1") != "1" else "",
+        f"{found['cores']} core" if "cores" in found else "",
+    ]
+    return ", ".join(part for part in parts if part)
+
+
+def _deciding(name: str, plan: Any, kept: list[_Kept]) -> list[_Kept]:
+    """Of a search only the step that decided, under the load that was found."""
+    try:
+        read = read_plan(plan)
+        taken = read_steps(read, [(each.labels, each.record) for each in kept])
+    except (ValueError, KeyError, TypeError):
+        raise UserError(f"the search in {name} cannot be read by this version", HINT) from None
+    return [_Kept({}, deciding(read, taken).record)] if taken else []

@@ -1,0 +1,94 @@
+"""``trueload runs compare BASE NEW``: is the new run better, worse or the same?
+
+Must not know how runs are made, or how ratios are computed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from trueload.baseline import HINT, read_side
+from trueload.cli.options import write_text
+from trueload.compare import Comparison, CrossedRow, compare, crossed_rows, with_metrics
+from trueload.errors import ExitCode, UserError
+from trueload.report.compare import Compared, render
+from trueload.store import Store
+from trueload.thresholds import RATIO, parse_condition
+
+HELP = """Compare two runs, each of the store or a file of `runs export --format json`: the ratio
+of each figure, new to base, with where it lies, and what that means.
+
+Example: trueload runs compare baseline.json last --fail-on 'throughput<0.95'
+"""
+
+
+class CompareFormat(StrEnum):
+    """Formats of ``runs compare``."""
+
+    TEXT = "text"
+    MARKDOWN = "markdown"
+    JUNIT = "junit"
+    JSON = "json"
+
+
+BaseArgument = Annotated[
+    str, typer.Argument(metavar="BASE", help="A run, or a JSON file of one: what was before.")
+]
+NewArgument = Annotated[
+    str, typer.Argument(metavar="NEW", help="A run, or a JSON file of one: what is now.")
+]
+FormatOption = Annotated[CompareFormat, typer.Option("--format", help="The format.")]
+OutputOption = Annotated[
+    Path | None, typer.Option("-o", "--output", metavar="FILE", help="Write there, not to stdout.")
+]
+FailOnRatioOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--fail-on",
+        metavar="CONDITION",
+        help="End with 1 if it holds of a row's ratio, new to base: 'throughput<0.95',"
+        " 'p99>1.2'; repeatable.",
+    ),
+]
+
+
+def compare_runs(
+    base: BaseArgument,
+    new: NewArgument,
+    fail_on: FailOnRatioOption = None,
+    format_: FormatOption = CompareFormat.TEXT,
+    output: OutputOption = None,
+) -> int:
+    """Read both, compare, show; the exit code follows."""
+    conditions = tuple(parse_condition(text, RATIO) for text in fail_on or ())
+    with contextlib.ExitStack() as stack:
+        store = stack.enter_context(Store.open())
+        before, after = read_side(base, store), read_side(new, store)
+    comparison = compare(before.rows, after.rows, with_metrics(conditions))
+    if not comparison.rows:
+        raise UserError(f"{base} and {new} have no row in common", HINT)
+    crossed = crossed_rows(comparison, conditions)
+    text = render(Compared(before.name, after.name, comparison, tuple(crossed)), format_.value)
+    if output is None or str(output) == "-":
+        sys.stdout.write(text)
+    else:
+        write_text(output, text)
+    if format_ is not CompareFormat.TEXT or output is not None:
+        for each in crossed:
+            sys.stderr.write(f"threshold crossed: {each.sentence()}\n")
+    return exit_code(comparison, crossed)
+
+
+def exit_code(comparison: Comparison, crossed: list[CrossedRow]) -> ExitCode:
+    """4 if a row that could be trusted no longer can, or none can; 1 for a condition that holds of
+    what can be trusted. Pure."""
+    spoiled = any(r.new_verdict == "invalid" != r.base_verdict for r in comparison.rows)
+    if spoiled or all(row.verdict == "invalid" for row in comparison.rows):
+        return ExitCode.INVALID
+    return ExitCode.THRESHOLD if crossed else ExitCode.OK

@@ -1,0 +1,167 @@
+"""``--limit``: search the largest load that keeps to it, for any command that measures.
+
+How: the flags become a plan, each step is a trial of its own, saved as soon as it has ended, and
+what is shown comes from the steps. Must not know protocols.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from trueload.cli.job import Job, Saved, check_writable, tell_nothing_measured, write_json
+from trueload.cli.load_flags import LoadFlags
+from trueload.cli.options import SearchAxis
+from trueload.engine import find_engine
+from trueload.errors import UserError
+from trueload.interrupt import Interrupt
+from trueload.record import Record
+from trueload.report.live import live_view
+from trueload.search.decide import Try
+from trueload.search.execute import SearchPlan, Taken, make_bounds, search, spec_at
+from trueload.search.found import (
+    deciding,
+    exit_code,
+    labels,
+    plan_json,
+    search_json,
+    search_lines,
+    step_line,
+)
+from trueload.spec import TrialSpec
+from trueload.thresholds import LIMIT, crossed, parse_condition
+from trueload.trial import run_trial
+
+
+@dataclass(frozen=True)
+class SearchFlags:
+    """What was given; None for what was not."""
+
+    limit: str | None
+    axis: SearchAxis | None
+    repeat: int | None
+
+
+def choose_search(flags: SearchFlags, load: LoadFlags) -> SearchPlan | None:
+    """The search that the flags ask for, if any. ``--rate``, or ``--connections`` of a search for
+    connections, is where it starts. Raises ``UserError`` for flags that contradict."""
+    if flags.limit is None:
+        if flags.axis is not None:
+            raise UserError(
+                "--search is given, but no --limit", "add for example --limit 'p99<10ms'"
+            )
+        return None
+    limit = parse_condition(flags.limit, LIMIT)
+    axis = flags.axis or SearchAxis.RATE
+    excluded = [
+        ("--requests", load.requests),
+        ("--stages", load.stages),
+        ("--repeat", flags.repeat),
+        ("--rate", load.rate_per_s if axis is SearchAxis.CONNECTIONS else None),
+    ]
+    for name, value in excluded:
+        if value is not None:
+            what = "--limit" if name != "--rate" else "--search connections"
+            raise UserError(f"{what} and {name} exclude each other", "keep one of them")
+    start = load.rate_per_s if axis is SearchAxis.RATE else load.connections
+    return SearchPlan(axis.value, limit, make_bounds(axis.value, start), load.duration_ns)
+
+
+def started(load: LoadFlags, plan: SearchPlan | None) -> LoadFlags:
+    """The flags with the load that a search starts at."""
+    if plan is None or plan.axis != "rate":
+        return load
+    return replace(load, rate_per_s=plan.bounds.start)
+
+
+def run_search(
+    job: Job, plan: SearchPlan, kind: str, addresses: Callable[[], Sequence[str]]
+) -> int:
+    """Search, save, show; the exit code follows. ``addresses`` is asked when all else is well."""
+    check_writable(job.json_path)
+    find_engine()
+    with contextlib.ExitStack() as stack:
+        interrupt = stack.enter_context(Interrupt())
+        stored = {**plan_json(plan), "of": kind}
+        saved = stack.enter_context(
+            Saved.begin(stack, "search", job.spec.url, save=job.save, plan=stored)
+        )
+        spec = replace(job.spec, addresses=tuple(addresses()))
+        taken: list[Taken] = []
+        for each in search(plan, _measure(plan, spec, interrupt), lambda: interrupt.requested):
+            found = labels(each)
+            saved.add(each.record, key=f"{found['stage']} {found['load']}", labels=found)
+            taken.append(each)
+            if _is_watched():
+                with contextlib.suppress(OSError):
+                    sys.stderr.write(step_line(plan, each) + "\n")
+        saved.end(interrupt.requested)
+        over = crossed(job.thresholds, [deciding(plan, taken).record] if taken else [])
+        code = exit_code(
+            plan,
+            taken,
+            crossed=bool(over),
+            interrupted=interrupt.requested,
+            strict=job.strict,
+        )
+        with contextlib.suppress(*([OSError] if interrupt.requested else [])):
+            _show(job, plan, taken, saved, interrupted=interrupt.requested)
+            for crossing in over:
+                sys.stderr.write(f"threshold crossed: {crossing.sentence()}\n")
+        return code
+
+
+def _is_watched() -> bool:
+    """Whether somebody at a terminal sees the steps as they are taken."""
+    try:
+        return sys.stderr.isatty()
+    except ValueError:  # closed
+        return False
+
+
+def _measure(
+    plan: SearchPlan, spec: TrialSpec, interrupt: Interrupt
+) -> Callable[[Try, int], Record]:
+    def measure(following: Try, ns: int) -> Record:
+        one = spec_at(plan, spec, following, ns)
+        with live_view(one, f"{following.stage} {following.load:g}") as on_progress:
+            return run_trial(one, on_progress=on_progress, interrupt=interrupt)
+
+    return measure
+
+
+def _show(
+    job: Job, plan: SearchPlan, taken: Sequence[Taken], saved: Saved, *, interrupted: bool
+) -> None:
+    to_stdout = job.json_path is not None and str(job.json_path) == "-"
+    talk = sys.stderr if to_stdout else sys.stdout
+    lines = search_lines(plan, taken, steps=not (_is_watched() and talk.isatty()))
+    if saved.run_id:
+        lines.append(f"{'saved':<13}{saved.run_id}   (trueload runs show {saved.run_id})")
+    talk.write("\n".join(lines) + "\n")
+    talk.flush()
+    if job.json_path is not None:
+        write_json(job.json_path, _json(plan, taken, saved, interrupted=interrupted))
+    if taken and taken[0].record.connections.established == 0:
+        tell_nothing_measured(job, taken[0].record)
+    saved.tell()
+
+
+def _json(
+    plan: SearchPlan, taken: Sequence[Taken], saved: Saved, *, interrupted: bool
+) -> dict[str, Any]:
+    if taken:
+        return search_json(plan, taken, saved.run_id, interrupted=interrupted)
+    return {
+        "schema": 1,
+        "id": saved.run_id,
+        "partial": True,
+        "verdict": "invalid",
+        "checks": [],
+        "search": plan_json(plan),
+        "result": None,
+        "steps": [],
+    }

@@ -1,0 +1,226 @@
+"""A comparison as text, Markdown (for a pull request), JUnit XML (for CI) or JSON. Pure.
+
+How: each row becomes a small table of its metrics once; the writers only lay it out. Names that a
+manifest or a peer has chosen lose their control characters here.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+from xml.etree import ElementTree
+
+from trueload.compare import Comparison, CrossedRow, Ratio, RowCompared, Within
+from trueload.report.text import markdown_cell, plain
+from trueload.units import format_count, format_duration
+
+Format = Literal["text", "markdown", "junit", "json"]
+HEADER = ("metric", "base", "new", "new / base", "where it lies", "verdict")
+SCHEMA = 1
+
+
+@dataclass(frozen=True)
+class Compared:
+    """Everything that is shown: two sides by name, the comparison, and what was crossed."""
+
+    base: str
+    new: str
+    comparison: Comparison
+    crossed: tuple[CrossedRow, ...]
+
+
+def render(compared: Compared, format_: Format) -> str:
+    """In one of the formats, with a newline at its end."""
+    return RENDERERS[format_](compared)
+
+
+def ratio_cells(found: Ratio) -> tuple[str, ...]:
+    """One metric as a line of the table."""
+    return (
+        found.metric,
+        _value(found.metric, found.base) + _cv(found.base_cv),
+        _value(found.metric, found.new) + _cv(found.new_cv),
+        _times(found.ratio),
+        within_text(found.within),
+        found.word,
+    )
+
+
+def within_text(within: Within | None) -> str:
+    """``0.90 to 0.95 (95 % interval)``."""
+    if within is None:
+        return ""
+    return f"{_times(within.low)} to {_times(within.high)} ({within.kind})"
+
+
+def _times(value: float | None) -> str:
+    if value is None:
+        return "?"
+    return "endless" if math.isinf(value) else f"{value:.3f}"
+
+
+def _cv(value: float | None) -> str:
+    return "" if value is None else f" (CV {value * 100:.1f} %)"
+
+
+def _value(metric: str, value: float) -> str:
+    if metric == "throughput":
+        return f"{format_count(round(value))}/s"
+    return "unknown" if math.isinf(value) else format_duration(value)
+
+
+def grid_lines(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    """Columns as wide as their widest cell."""
+    widths = [max(len(row[i]) for row in (header, *rows)) for i in range(len(header))]
+    return [
+        "  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)).rstrip()
+        for row in (header, *rows)
+    ]
+
+
+def _notes(compared: Compared) -> list[str]:
+    comparison = compared.comparison
+    lines = [f"note: {plain(note)}" for note in comparison.notes]
+    for names, where in ((comparison.only_base, "base"), (comparison.only_new, "new")):
+        lines += [f"only in {where}: {plain(name) or 'its one row'}" for name in names]
+    return lines
+
+
+def _trials(row: RowCompared) -> str:
+    times = f"{row.base_trials} against {row.new_trials} trials"
+    if row.base_verdict == row.new_verdict == "valid":
+        return times
+    return f"{times}; base {row.base_verdict}, new {row.new_verdict}"
+
+
+def _text(compared: Compared) -> str:
+    lines = [f"base {plain(compared.base)}, new {plain(compared.new)}"]
+    for row in compared.comparison.rows:
+        title = f"{plain(row.name)}: " if row.name else ""
+        lines += ["", f"{title}{_trials(row)}"]
+        lines += grid_lines(HEADER, [ratio_cells(each) for each in row.ratios])
+    lines += ["", *notes] if (notes := _notes(compared)) else []
+    lines += [f"threshold crossed: {plain(each.sentence())}" for each in compared.crossed]
+    return "\n".join(lines) + "\n"
+
+
+def _markdown(compared: Compared) -> str:
+    lines = [f"**trueload**: {markdown_cell(compared.new)} against {markdown_cell(compared.base)}"]
+    for row in compared.comparison.rows:
+        lines += [
+            "",
+            f"**{markdown_cell(row.name)}** ({_trials(row)})" if row.name else _trials(row),
+        ]
+        lines += ["", f"| {' | '.join(HEADER)} |", f"|{'---|' * len(HEADER)}"]
+        for found in row.ratios:
+            cells = [markdown_cell(cell) for cell in ratio_cells(found)]
+            if found.word in ("better", "worse"):
+                cells[-1] = f"**{cells[-1]}**"
+            lines.append(f"| {' | '.join(cells)} |")
+    listed = [*_notes(compared), *(f"threshold crossed: {c.sentence()}" for c in compared.crossed)]
+    lines += ["", *(f"- {markdown_cell(line)}" for line in listed)] if listed else []
+    return "\n".join(lines) + "\n"
+
+
+def _junit(compared: Compared) -> str:
+    """A case for each row and metric; what a condition is true of fails, what is invalid errs."""
+    suite = ElementTree.Element("testsuite", name="trueload runs compare")
+    numbers = {"tests": 0, "failures": 0, "errors": 0, "skipped": 0}
+
+    def case(row: str, name: str, kind: str | None, why: str, text: str = "") -> None:
+        named = plain(row) or "trueload"
+        one = ElementTree.SubElement(suite, "testcase", classname=named, name=plain(name))
+        numbers["tests"] += 1
+        if kind is not None:
+            tag = {"failures": "failure", "errors": "error", "skipped": "skipped"}[kind]
+            ElementTree.SubElement(one, tag, message=plain(why))
+            numbers[kind] += 1
+        if text:
+            ElementTree.SubElement(one, "system-out").text = plain(text)
+
+    for row in compared.comparison.rows:
+        if row.new_verdict == "invalid":
+            case(row.name, "verdict", "errors", "the new run is invalid")
+        for found in row.ratios:
+            cells = ", ".join(
+                f"{name} {cell}" for name, cell in zip(HEADER, ratio_cells(found), strict=True)
+            )
+            case(row.name, found.metric, None, "", cells)
+    for each in compared.crossed:
+        case(each.row, f"--fail-on {each.crossed.condition.text}", "failures", each.sentence())
+    for name in (*compared.comparison.only_base, *compared.comparison.only_new):
+        case(name, "row", "skipped", "only one of the two runs has it")
+    suite.attrib.update({name: str(number) for name, number in numbers.items()})
+    ElementTree.indent(suite)
+    head = '<?xml version="1.0" encoding="UTF-8"?>\n'
+    return head + ElementTree.tostring(suite, encoding="unicode") + "\n"
+
+
+def _json(compared: Compared) -> str:
+    comparison = compared.comparison
+    return (
+        json.dumps(
+            {
+                "schema": SCHEMA,
+                "base": compared.base,
+                "new": compared.new,
+                "verdict": worst_verdict(comparison),
+                "rows": [row_json(row) for row in comparison.rows],
+                "only_base": list(comparison.only_base),
+                "only_new": list(comparison.only_new),
+                "notes": list(comparison.notes),
+                "crossed": [
+                    {
+                        "row": each.row,
+                        "condition": each.crossed.condition.text,
+                        "sentence": each.sentence(),
+                    }
+                    for each in compared.crossed
+                ],
+            }
+        )
+        + "\n"
+    )
+
+
+def worst_verdict(comparison: Comparison) -> str:
+    """The worst of the rows."""
+    verdicts = {row.verdict for row in comparison.rows}
+    return next((name for name in ("invalid", "suspect", "valid") if name in verdicts), "invalid")
+
+
+def row_json(row: RowCompared) -> dict[str, Any]:
+    """One row; what is endless or unknown is null."""
+    return {
+        "name": row.name,
+        "verdict": row.verdict,
+        "base_verdict": row.base_verdict,
+        "new_verdict": row.new_verdict,
+        "base_trials": row.base_trials,
+        "new_trials": row.new_trials,
+        "ratios": [ratio_json(each) for each in row.ratios],
+    }
+
+
+def ratio_json(found: Ratio) -> dict[str, Any]:
+    """One metric: values in ns or per second."""
+    fields = asdict(found)
+    within = fields.pop("within")
+    shown = {name: _finite(value) for name, value in fields.items()}
+    interval = {k: _finite(v) for k, v in within.items()} if within else None
+    return {**shown, "interval": interval}
+
+
+def _finite(value: Any) -> Any:
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+RENDERERS: dict[Format, Callable[[Compared], str]] = {
+    "text": _text,
+    "markdown": _markdown,
+    "junit": _junit,
+    "json": _json,
+}
