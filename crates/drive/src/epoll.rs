@@ -1,9 +1,10 @@
-//! The epoll driver: level-triggered, each socket registered once.
+//! The epoll driver: edge-triggered, each socket registered once.
 //!
-//! Strategy: read, let the program act, send at once. As long as the kernel takes
-//! everything, a request costs one `recv`, one `send` and its part of an
-//! `epoll_wait`; `epoll_ctl` is called again only when a send was cut short. The
-//! clock is read once per batch.
+//! Strategy: read, let the program act, send at once. A request costs one `recv`, one
+//! `send` and its part of an `epoll_wait`; a short read has emptied the socket, so
+//! that nothing is read twice. Edge-triggered, the kernel looks at a socket once per
+//! event and not a second time to find that it is quiet; whoever stops before the
+//! socket is empty arms it again. The clock is read once per batch.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -32,6 +33,9 @@ const EVENTS: usize = 1024;
 const OUTBOX_MOST: usize = 256 * 1024;
 /// After `accept` met a limit the listener rests this long.
 const ACCEPT_PAUSE_NS: u64 = 10_000_000;
+
+/// To fall asleep and be woken by a timer costs about so much CPU time: below it, looking is cheaper.
+const SLEEP_LEAST_NS: u64 = 4_000;
 
 const WAKER: u64 = u64::MAX;
 const LISTENER: u64 = u64::MAX - 1;
@@ -95,7 +99,7 @@ struct Socket {
     connecting: bool,
     finishing: bool,
     failed: Option<Ended>,
-    interest: u32,
+    deaf: bool,
     outbox: Option<Box<Outbox>>,
 }
 
@@ -153,8 +157,7 @@ impl Epoll {
         let mut events: Vec<Event> = Vec::with_capacity(EVENTS);
         while !program.is_done() {
             let wake_at_ns = earlier(program.wake_at_ns(), self.accept_again_ns);
-            let timeout =
-                wake_at_ns.map(|at_ns| timespec(at_ns.saturating_sub(self.clock.now_ns())));
+            let timeout = wake_at_ns.map(|at_ns| sleep_for(at_ns, self.clock.now_ns()));
             events.clear();
             match epoll::wait(
                 &self.epoll,
@@ -227,44 +230,49 @@ impl Epoll {
             }
             Some(Ok(Ok(()))) | None => {}
         }
-        self.set_interest(token);
         program.handle_connected(self, key, token);
     }
 
     fn readable<P: Program>(&mut self, program: &mut P, key: u32, token: Token, closing: bool) {
         let mut buffer = std::mem::take(&mut self.buffer);
-        for _ in 0..READS_PER_TURN {
-            let Some(socket) = self.live(token) else {
+        let mut reads = 0;
+        while self.read(program, key, token, closing, &mut buffer) {
+            reads += 1;
+            if reads == READS_PER_TURN {
+                self.arm_again(token);
                 break;
-            };
-            let Some(fd) = &socket.fd else { break };
-            match rustix::net::recv(fd, &mut *buffer, RecvFlags::empty()) {
-                Ok((_, 0)) => {
-                    let ended = socket.failed.unwrap_or(Ended::Fin);
-                    self.end(program, key, token, ended);
-                    break;
-                }
-                Ok((_, count)) => {
-                    program.handle_input(self, key, token, &buffer[..count], closing);
-                    // A short read has emptied the socket; a close that is known is read out now.
-                    if count < buffer.len() && !closing {
-                        break;
-                    }
-                }
-                Err(Errno::AGAIN) => break,
-                Err(Errno::INTR) => {}
-                // After a FIN the peer's reset arrives as EPIPE: the orderly close came first.
-                Err(Errno::PIPE) => {
-                    self.end(program, key, token, Ended::Fin);
-                    break;
-                }
-                Err(_) => {
-                    self.end(program, key, token, Ended::Reset);
-                    break;
-                }
             }
         }
         self.buffer = buffer;
+    }
+
+    /// One read; whether there may be more to read now.
+    #[inline]
+    fn read<P: Program>(
+        &mut self,
+        program: &mut P,
+        key: u32,
+        token: Token,
+        closing: bool,
+        buffer: &mut [u8],
+    ) -> bool {
+        let Some(socket) = self.live(token) else { return false };
+        let Some(fd) = &socket.fd else { return false };
+        let ended = match rustix::net::recv(fd, &mut *buffer, RecvFlags::empty()) {
+            Ok((_, 0)) => socket.failed.unwrap_or(Ended::Fin),
+            Ok((_, count)) => {
+                program.handle_input(self, key, token, &buffer[..count], closing);
+                // A short read has emptied the socket; a close that is known is read out now.
+                return count == buffer.len() || closing;
+            }
+            Err(Errno::AGAIN) => return false,
+            Err(Errno::INTR) => return true,
+            // After a FIN the peer's reset arrives as EPIPE: the orderly close came first.
+            Err(Errno::PIPE) => Ended::Fin,
+            Err(_) => Ended::Reset,
+        };
+        self.end(program, key, token, ended);
+        false
     }
 
     fn end<P: Program>(&mut self, program: &mut P, key: u32, token: Token, ended: Ended) {
@@ -333,9 +341,8 @@ impl Epoll {
         });
         let socket = &mut self.sockets[index as usize];
         let token = Token { index, generation: socket.generation };
-        let flags = interest(connecting, false, false);
         let data = EventData::new_u64(u64::from(index) | (u64::from(token.generation) << 32));
-        if let Err(errno) = epoll::add(&self.epoll, &fd, data, flags) {
+        if let Err(errno) = epoll::add(&self.epoll, &fd, data, interest(false)) {
             self.free.push(index);
             return Err(errno);
         }
@@ -344,24 +351,26 @@ impl Epoll {
             generation: token.generation,
             key,
             connecting,
-            interest: flags.bits(),
             ..Socket::default()
         };
         Ok(token)
     }
 
-    /// Tells the kernel what is waited for, when that has changed.
+    /// Stops hearing a peer that takes nothing, and hears it again when it does.
     fn set_interest(&mut self, token: Token) {
-        let Some(socket) = self.live(token) else {
-            return;
-        };
+        let Some(socket) = self.live(token) else { return };
         let pending = socket.outbox.as_ref().map_or(0, |outbox| outbox.len());
         let deaf = socket.finishing || pending > OUTBOX_MOST;
-        let flags = interest(socket.connecting, pending > 0, deaf);
-        if flags.bits() == socket.interest {
-            return;
+        if deaf != socket.deaf {
+            socket.deaf = deaf;
+            self.arm_again(token);
         }
-        socket.interest = flags.bits();
+    }
+
+    /// Registers the socket anew: what is ready by now is told in the next batch.
+    fn arm_again(&mut self, token: Token) {
+        let Some(socket) = self.live(token) else { return };
+        let flags = interest(socket.deaf);
         let generation = u64::from(token.generation) << 32;
         let data = EventData::new_u64(u64::from(token.index) | generation);
         let socket = &self.sockets[token.index as usize];
@@ -524,15 +533,11 @@ impl Net for Epoll {
     }
 }
 
-fn interest(connecting: bool, pending: bool, deaf: bool) -> EventFlags {
-    let mut flags = EventFlags::empty();
-    if !deaf {
-        flags |= EventFlags::IN | EventFlags::RDHUP;
-    }
-    if connecting || pending {
-        flags |= EventFlags::OUT;
-    }
-    flags
+/// What a socket is registered for; errors and hang-ups are always told.
+fn interest(deaf: bool) -> EventFlags {
+    let heard = EventFlags::IN | EventFlags::RDHUP;
+    let flags = EventFlags::OUT | EventFlags::ET;
+    if deaf { flags } else { flags | heard }
 }
 
 fn earlier(one: Option<u64>, two: Option<u64>) -> Option<u64> {
@@ -540,6 +545,12 @@ fn earlier(one: Option<u64>, two: Option<u64>) -> Option<u64> {
         (Some(one), Some(two)) => Some(one.min(two)),
         (one, two) => one.or(two),
     }
+}
+
+/// How long to wait for events when the program is to be woken at `at_ns`.
+fn sleep_for(at_ns: u64, now_ns: u64) -> Timespec {
+    let left_ns = at_ns.saturating_sub(now_ns);
+    timespec(if left_ns < SLEEP_LEAST_NS { 0 } else { left_ns })
 }
 
 fn timespec(ns: u64) -> Timespec {
