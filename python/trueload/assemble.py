@@ -302,7 +302,11 @@ def _warmup(seen: Observation) -> Warmup:
     log = seen.phase(seen.warmup.id)
     if log.measurement is not None:
         wall_ns = log.measurement.window_ns + log.measurement.drain_ns
-        return Warmup(counts=log.measurement.counts, wall_s=wall_ns / NS_PER_S)
+        return Warmup(
+            counts=log.measurement.counts,
+            wall_s=wall_ns / NS_PER_S,
+            reconnects=log.measurement.connections.reconnects,
+        )
     if log.first is None or log.last is None:
         return Warmup(counts=NO_COUNTS, wall_s=0.0)
     first_ns = log.first.at_ns if log.started_ns is None else log.started_ns

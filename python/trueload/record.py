@@ -60,6 +60,7 @@ class Warmup(Model):
 
     counts: Counts
     wall_s: float
+    reconnects: int = 0
 
 
 class Throughput(Model):

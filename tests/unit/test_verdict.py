@@ -347,6 +347,16 @@ CASES: dict[str, list[Case]] = {
         ("no measurement", {"slots": None}, "n/a", "no slot asked"),
     ],
     "connections": [
+        ("one of ten was dropped in the warm-up", {"warmup": Warmup(
+            counts=NO_COUNTS.model_copy(update={"failed": {"empty": 1}}), wall_s=1.0,
+            reconnects=1)}, "fail", "dropped 9.1 % of those that were opened"),
+        ("one of a hundred was dropped", {**failed(reset=1), "connections": connections(
+            requested=99, established=99, reconnects=1)}, "warn", "dropped 1 %"),
+        ("one of a thousand was dropped", {**failed(reset=1), "connections": connections(
+            requested=999, established=999, reconnects=1)}, "pass", "all 999"),
+        ("pipelined requests fail together", {**failed(truncated=10), "plan": record_plan(
+            pipeline=10), "connections": connections(requested=199, established=199,
+            reconnects=1)}, "pass", "all 199"),
         ("all there", {}, "pass", "all 10"),
         ("one in a thousand is missing", {"connections": connections(requested=1000,
          established=999)}, "warn", "1 of 1000 were never established"),

@@ -6,7 +6,7 @@ Pure functions of a record.
 from __future__ import annotations
 
 from trueload.record import Check, Distribution, Record, Status
-from trueload.units import format_count, format_duration
+from trueload.units import format_count, format_duration, format_share
 from trueload.verdict.common import NS_PER_S, checked, is_open, is_staged, not_applicable, times
 
 STARVED_NS_MIN, STARVED_P50S = NS_PER_S, 100  # a wait that no queue of fair turns explains
@@ -14,6 +14,10 @@ STARVED_SHARE_FAIL = 0.01
 FAIR_WARN, FAIR_FAIL = 0.9, 0.5  # Jain, Chiu and Hawe 1984; 0.5: as if half got nothing
 FAIR_REPLIES_MIN = 20  # below, chance alone spreads the replies by more than 22 %
 CONNECTIONS_FAIL = 0.01
+# Of the connections opened. One in a hundred may be an accident of the network; more are a server
+# that drops them, and what it serves on the others is another, smaller load.
+LOST_WARN, LOST_FAIL = 0.01, 0.02
+LOST_CLASSES = ("empty", "reset", "truncated")
 
 
 def starvation_ns(latency: Distribution) -> int:
@@ -80,8 +84,19 @@ def check_fairness(record: Record) -> Check:
     return checked(name, status, why, index, limit)
 
 
+def lost_share(record: Record) -> float:
+    """Connections that broke with a request on them, of all that were opened; warm-up included,
+    where a server that drops some of them soon shows. Pipelined requests fail together."""
+    counts = (record.counts, record.warmup.counts)
+    requests = sum(each.failed.get(name, 0) for each in counts for name in LOST_CLASSES)
+    reconnects = record.connections.reconnects + record.warmup.reconnects
+    opened = record.connections.requested + reconnects
+    return requests / record.plan.generate.pipeline / opened if opened else 0.0
+
+
 def check_connections(record: Record) -> Check:
-    """Slots that were never established, were down for long, or lost a server that went away."""
+    """Slots that were never established, were down for long, or lost a server that went away; and
+    connections that the server dropped."""
     name, found = "connections", record.connections
     if found.requested == 0:
         return not_applicable(name, "no connection was asked for")
@@ -99,7 +114,13 @@ def check_connections(record: Record) -> Check:
         parts.append(f"the server was away for {outage}: {found.outages} were refused a new one")
         why = "; ".join(part for part in parts if part)
         return checked(name, "fail", why, max(share, outage_share), CONNECTIONS_FAIL)
-    if share == 0:
+    lost = lost_share(record)
+    if lost >= LOST_WARN:
+        parts.append(f"the server dropped {format_share(lost)} of those that were opened")
+    if lost >= LOST_FAIL and share < CONNECTIONS_FAIL:
+        why = "; ".join(part for part in parts if part)
+        return checked(name, "fail", why, lost, LOST_FAIL)
+    if share == 0 and lost < LOST_WARN:
         return checked(name, "pass", f"all {found.requested} were there", 0, 0)
     why = "; ".join(part for part in parts if part)
     status: Status = "fail" if share >= CONNECTIONS_FAIL else "warn"
