@@ -1,0 +1,16 @@
+"""The published traps are flagged: each makes the verdict invalid, by the check about it."""
+
+from __future__ import annotations
+
+import pytest
+from harness import Trueload
+from traps import TRAPS, Trap, spring
+
+
+@pytest.mark.parametrize("trap", TRAPS, ids=lambda trap: trap.name)
+def test_a_trap_makes_the_verdict_invalid(trueload: Trueload, trap: Trap) -> None:
+    code, record = spring(trueload, trap)
+    failed = {check["name"] for check in record["checks"] if check["status"] == "fail"}
+    assert trap.check in failed, record["checks"]
+    assert record["verdict"] == "invalid"
+    assert code == 4
