@@ -2,8 +2,8 @@
 
 Strategy: the records of each run are grouped into rows that mean the same on both sides (subject,
 variant, load); each metric of a row becomes the ratio of the medians, new to base, with where it
-lies. From six repetitions a side on it is a bootstrap interval, below that the range of the ratios; with
-one trial a side it is what is known within the runs, which says nothing of how two equal runs
+lies. From six repetitions a side on that is a bootstrap interval, below the range of the ratios;
+with one trial a side it is what is known within the runs, which says nothing of how two equal runs
 differ: there a difference counts only beyond ``BETWEEN_RUNS``. Pure.
 
 Must not know: the store, files, how a comparison is shown.

@@ -1,0 +1,93 @@
+"""Two servers measured in turn: pairs of trials in random order, and the ratio of each pair.
+
+Strategy: what drifts on a machine drifts over minutes, so the two trials of a pair, one right after
+the other, see the same machine, and which of them comes first is chance. Each metric becomes a
+ratio per pair; their median is the result, with a bootstrap interval from six pairs on, and the
+range below. Pure.
+
+Must not know: what is measured, how it is shown.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from trueload.compare import METRICS, Ratio, Within, word_of
+from trueload.record import Record
+from trueload.stats import coefficient_of_variation, interval, median, ratio
+from trueload.thresholds import metric_value
+
+Letter = Literal["a", "b"]
+
+
+@dataclass(frozen=True)
+class Turn:
+    """Which side is measured, in which pair (from 1)."""
+
+    pair: int
+    letter: Letter
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Both trials of one pair."""
+
+    a: Record
+    b: Record
+
+
+def turns(pairs: int, seed: int) -> list[Turn]:
+    """The order of the trials: pair after pair, within each by chance."""
+    chance = random.Random(seed)
+    order: list[Turn] = []
+    for number in range(1, pairs + 1):
+        letters: list[Letter] = ["a", "b"]
+        chance.shuffle(letters)
+        order += [Turn(number, letter) for letter in letters]
+    return order
+
+
+def whole_pairs(taken: Sequence[tuple[Turn, Record]]) -> list[Pair]:
+    """The pairs of which both trials went to their end."""
+    found = {(turn.pair, turn.letter): record for turn, record in taken if not record.partial}
+    numbers = sorted({turn.pair for turn, _ in taken})
+    return [
+        Pair(found[number, "a"], found[number, "b"])
+        for number in numbers
+        if (number, "a") in found and (number, "b") in found
+    ]
+
+
+def pair_ratios(metric: str, pairs: Sequence[Pair]) -> list[float | None]:
+    """b / a of each pair; None where there is none."""
+    return [ratio(metric_value(metric, each.b), metric_value(metric, each.a)) for each in pairs]
+
+
+def compare_pairs(pairs: Sequence[Pair], metrics: Sequence[str] = METRICS) -> list[Ratio]:
+    """Each metric: the medians of both sides, and the median of the pairs' ratios; empty without a
+    whole pair."""
+    return [_compare(metric, pairs) for metric in metrics] if pairs else []
+
+
+def _compare(metric: str, pairs: Sequence[Pair]) -> Ratio:
+    olds = [metric_value(metric, each.a) for each in pairs]
+    news = [metric_value(metric, each.b) for each in pairs]
+    found = pair_ratios(metric, pairs)
+    known = [each for each in found if each is not None]
+    # A pair without a ratio (neither side has an answer) leaves nothing to be sure of.
+    middle = median(known) if len(known) == len(found) else None
+    around = interval(known) if len(known) > 1 and middle is not None else None
+    within = Within(around.low, around.high, around.kind) if around else None
+    return Ratio(
+        metric=metric,
+        base=median(olds) or 0.0,
+        new=median(news) or 0.0,
+        ratio=middle,
+        within=within,
+        word=word_of(metric, middle, within),
+        base_cv=coefficient_of_variation(olds),
+        new_cv=coefficient_of_variation(news),
+    )
