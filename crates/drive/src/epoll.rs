@@ -34,9 +34,6 @@ const OUTBOX_MOST: usize = 256 * 1024;
 /// After `accept` met a limit the listener rests this long.
 const ACCEPT_PAUSE_NS: u64 = 10_000_000;
 
-/// To fall asleep and be woken by a timer costs about so much CPU time: below it, looking is cheaper.
-const SLEEP_LEAST_NS: u64 = 4_000;
-
 const WAKER: u64 = u64::MAX;
 const LISTENER: u64 = u64::MAX - 1;
 
@@ -157,7 +154,8 @@ impl Epoll {
         let mut events: Vec<Event> = Vec::with_capacity(EVENTS);
         while !program.is_done() {
             let wake_at_ns = earlier(program.wake_at_ns(), self.accept_again_ns);
-            let timeout = wake_at_ns.map(|at_ns| sleep_for(at_ns, self.clock.now_ns()));
+            let timeout =
+                wake_at_ns.map(|at_ns| timespec(at_ns.saturating_sub(self.clock.now_ns())));
             events.clear();
             match epoll::wait(
                 &self.epoll,
@@ -545,12 +543,6 @@ fn earlier(one: Option<u64>, two: Option<u64>) -> Option<u64> {
         (Some(one), Some(two)) => Some(one.min(two)),
         (one, two) => one.or(two),
     }
-}
-
-/// How long to wait for events when the program is to be woken at `at_ns`.
-fn sleep_for(at_ns: u64, now_ns: u64) -> Timespec {
-    let left_ns = at_ns.saturating_sub(now_ns);
-    timespec(if left_ns < SLEEP_LEAST_NS { 0 } else { left_ns })
 }
 
 fn timespec(ns: u64) -> Timespec {
