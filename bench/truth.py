@@ -3,7 +3,8 @@
 A server whose delays are known (bench/scripted.py) on CPU 0, the generators in turn on CPU 1. The
 truth is a queue over the connections, computed from the schedule and the delays. wrk and hey are
 closed loops, with so many connections that the throughput is about the same. Prints a Markdown
-table and a mark: each of our percentiles within 2 % of the truth. Exit code 1 when one is not.
+table and a mark: each of our percentiles up to p99.9 within 2 % of the truth. Exit code 1 when one
+is not.
 """
 
 from __future__ import annotations
@@ -168,9 +169,12 @@ def markdown(rows: Sequence[Row]) -> list[str]:
 
 
 def off(rows: Sequence[Row]) -> float:
-    """The most that a percentile of ours is from the truth, as a part of it."""
+    """The most that a percentile of ours is from the truth, as a part of it.
+
+    The maximum is left out: it is one request's fate on a machine that is never quite idle.
+    """
     true, ours = rows[0], rows[1]
-    pairs = zip(true.percentiles_ms, ours.percentiles_ms, strict=True)
+    pairs = zip(true.percentiles_ms[:-1], ours.percentiles_ms[:-1], strict=True)
     return max(abs(seen / expected - 1) for expected, seen in pairs)
 
 
