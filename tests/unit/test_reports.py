@@ -8,7 +8,7 @@ import json
 import re
 
 import pytest
-from samples import counts, distribution, good_record, histogram
+from samples import counts, distribution, good_record, histogram, staged
 from trueload.cli.http import exit_code, result_json
 from trueload.cli.runs import check_lines
 from trueload.engine import last_words
@@ -295,3 +295,32 @@ def test_the_panel_counts_requests_where_they_end_the_run() -> None:
 def test_the_last_words_of_an_engine_say_what_happened(log: str, words: str) -> None:
     assert last_words(log).startswith(words)
     assert bool(last_words(log)) is bool(words)
+
+
+OPEN = good_record(
+    plan=GOOD.plan.model_copy(update={"window": staged((10_000, 10_000))}),
+    counts=counts(scheduled=12_500, unsent=2_500),
+)
+
+
+def test_an_open_loop_shows_both_rates_and_both_times() -> None:
+    text = "\n".join(result_lines(OPEN))
+    assert "10,000/s of constant arrivals" in text
+    assert "rate         offered 12,500 requests/s, sent 10,000/s" in text
+    assert re.search(r"response +p50 1.00 ms +p90 > 1.00 ms", text)
+    assert re.search(r"service +p50 1.00 ms +p90 1.00 ms", text)
+    assert "2,500 never sent" in text
+
+
+def test_exports_mark_what_is_only_a_lower_bound() -> None:
+    [line] = csv.DictReader(io.StringIO("".join(export(RUN, [row(1, OPEN)], "csv"))))
+    assert line["latency_at_least"] == "p90; p95; p99; p999; max"
+    assert (line["rate_per_s"], line["arrivals"]) == ("12500.0", "constant")
+    table = "".join(export(RUN, [row(1, OPEN)], "markdown"))
+    assert "| 1.00 ms | \\> 1.00 ms | \\> 1.00 ms |" in table
+
+
+def test_stages_are_shown_as_typed() -> None:
+    phase = staged((1_000, 1_000), (1_000, 20_000))
+    record = good_record(plan=GOOD.plan.model_copy(update={"window": phase}))
+    assert "stages 500ms@1000,500ms@1000..20000 of constant arrivals" in result_lines(record)[0]

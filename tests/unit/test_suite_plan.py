@@ -117,6 +117,19 @@ def test_loads_that_come_twice_are_measured_once() -> None:
     assert [(load.connections, load.pipeline) for load in made.loads] == [(8, 1), (64, 1), (64, 10)]
 
 
+def test_a_rate_is_an_axis_and_names_its_cells() -> None:
+    made = plan(1, connections=(8,), rates_per_s=(1_000.0, 20_000.0))
+    assert [load.title for load in made.loads] == [
+        "8 connections, 1,000/s, single core",
+        "8 connections, 20,000/s, single core",
+    ]
+    assert [cell.key for cell in cells(made)] == [
+        "c/s0 c8 p1 1000/s single",
+        "c/s0 c8 p1 20000/s single",
+    ]
+    assert [load.load.rate_per_s for load in made.loads] == [1_000, 20_000]
+
+
 def test_a_duration_and_a_count_exclude_each_other() -> None:
     with pytest.raises(UserError, match="exclude each other"):
         plan(duration_ns=1, requests=1)
@@ -142,7 +155,7 @@ BAD_SUITES = [
     ("about = ''\ncontract = 'x'\nduration = '1s'\nrequests = 5\n", "give either"),
     ("about = ''\ncontract = 'x'\nduration = '1'\n", "duration"),
     ("about = ''\ncontract = 'x'\nduration = '1s'\ncolour = 1\n", "'colour' is not a key"),
-    ("about = ''\ncontract = 'x'\nduration = '1s'\n[[loads]]\nrate = 1\n", "keys are connections"),
+    ("about = ''\ncontract = 'x'\nduration = '1s'\n[[loads]]\npace = 1\n", "keys are connections"),
     ("about = ''\ncontract = 'x'\nduration = '1s'\n[[loads]]\nconnections = [0]\n", "loads.0"),
     ("about = ''\ncontract = 'x'\nduration = '1s'\nrepeat = 0\n", "repeat"),
     ("about = \n", "is not TOML"),

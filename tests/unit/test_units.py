@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -151,3 +153,50 @@ def test_a_size_is_shown_in_binary_units(size: float, text: str) -> None:
 )
 def test_a_small_share_is_never_shown_as_nothing(share: float, text: str) -> None:
     assert units.format_share(share) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "stages"),
+    [
+        ("10s@1k", [(10, 1000, 1000)]),
+        ("10s@1k,30s@1k..20k/s,10s@20k", [(10, 1e3, 1e3), (30, 1e3, 2e4), (10, 2e4, 2e4)]),
+        (" 1s@0..5 , 1m@60/m", [(1, 0, 5), (60, 1, 1)]),
+    ],
+)
+def test_stages_hold_or_ramp(text: str, stages: list[tuple[int, float, float]]) -> None:
+    found = units.parse_stages(text, units.parse_rate)
+    assert [(ramp.ns / 1e9, ramp.first, ramp.last) for ramp in found] == stages
+    assert units.parse_stages(units.format_stages(found), units.parse_rate) == found
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ("", "a stage is missing, at its end"),
+        ("1s@5,", "a stage is missing, at its end"),
+        ("1s@5,,1s@5", "a stage is missing, at character 6"),
+        ("1s", "has no @: write TIME@VALUE, at character 1"),
+        ("1s@5,2s", "'2s' has no @: write TIME@VALUE, at character 6"),
+        ("@5", "a time is missing, at character 1"),
+        ("1s@", "a value is missing, at its end"),
+        ("1s@5..", "a value is missing, at its end"),
+        ("1s@..5", "a value is missing, at character 4"),
+        ("1s@5,x@5", "'x' is not a duration: write for example 10s, at character 6"),
+        ("1s@5,10@5", "'10' has no unit"),
+        ("1s@5..x", "'x' is not a rate: write for example 50k/s, at character 7"),
+        ("0s@5", "lasts no time at all, at character 1"),
+        ("1s@0,1s@0..0", "asks for nothing at all"),
+        ("20h@5,20h@5", "too long: at most a day in all"),
+        ("1s@-5", "'-5' is not a rate"),
+    ],
+)
+def test_what_are_no_stages_is_refused_at_the_character(text: str, complaint: str) -> None:
+    with pytest.raises(ValueError, match=r"^'") as caught:
+        units.parse_stages(text, units.parse_rate)
+    assert complaint in str(caught.value)
+
+
+@given(st.text(max_size=30))
+def test_stages_never_fail_otherwise(text: str) -> None:
+    with contextlib.suppress(ValueError):
+        units.parse_stages(text, units.parse_rate)

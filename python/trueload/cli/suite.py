@@ -22,7 +22,13 @@ from typing import Annotated, Any, TextIO, cast
 import typer
 
 from trueload.catalogue import find_folder
-from trueload.cli.options import JsonOption, RepeatOption, RequestsOption, ThreadsOption
+from trueload.cli.options import (
+    JsonOption,
+    RepeatOption,
+    RequestsOption,
+    ThreadsOption,
+    positive_rate,
+)
 from trueload.cli.suite_progress import Progress
 from trueload.contracts import load_contract
 from trueload.engine import find_engine
@@ -108,6 +114,10 @@ def run_suite(
         str | None,
         typer.Option("--pipeline", metavar="LIST", help="Requests in flight on a connection."),
     ] = None,
+    rate: Annotated[
+        str | None,
+        typer.Option("--rate", metavar="LIST", help="Open loops, such as 1k/s,20k/s."),
+    ] = None,
     duration: Annotated[
         str | None, typer.Option("-d", "--duration", metavar="TIME", help="Of each trial.")
     ] = None,
@@ -155,6 +165,7 @@ def run_suite(
         connections=_numbers("-c", connections),
         pipeline=_numbers("--pipeline", pipeline),
         cores=_cores(cores),
+        rates_per_s=_rates(rate),
         duration_ns=_span("-d", duration),
         requests=requests,
         warmup_ns=_span("--warmup", warmup),
@@ -390,6 +401,17 @@ def _numbers(option: str, text: str | None) -> tuple[int, ...] | None:
             f"{option}: {text!r} is not a list of numbers from 1 to 1000000", f"try {option} 8,64"
         )
     return tuple(dict.fromkeys(int(part) for part in parts))
+
+
+def _rates(text: str | None) -> tuple[float, ...] | None:
+    """A list such as 1k/s,20k/s; raises ``UserError``."""
+    if text is None:
+        return None
+    try:
+        rates = [positive_rate(part) for part in text.split(",")]
+    except ValueError as error:
+        raise UserError(f"--rate: {error}", "try --rate 1k/s,20k/s") from None
+    return tuple(dict.fromkeys(rates))
 
 
 def _cores(text: str | None) -> tuple[Cores, ...] | None:

@@ -32,7 +32,7 @@ from trueload.accounting import (
 from trueload.catalogue import cache_folder
 from trueload.contracts import Contract, Reply, asked_of
 from trueload.plan import Duration, Requests
-from trueload.record import Record
+from trueload.record import Claim, Record
 from trueload.runner import cgroup
 from trueload.runner.build import Build, in_use
 from trueload.runner.cpus import Layout
@@ -45,7 +45,7 @@ from trueload.runner.process import (
     substitute,
 )
 from trueload.runner.verify import ask, verify
-from trueload.spec import Expect, Request, TrialSpec
+from trueload.spec import CLOSED, Expect, Request, TrialSpec, open_load
 from trueload.subjects import Subject
 
 STOP_GRACE_S = 5.0
@@ -77,10 +77,11 @@ class Setting:
 
 @dataclass(frozen=True)
 class Load:
-    """Connections, and requests in flight on each."""
+    """Connections, requests in flight on each, and the rate of an open loop."""
 
     connections: int
     pipeline: int
+    rate_per_s: float | None = None
 
 
 @dataclass(frozen=True)
@@ -304,10 +305,13 @@ def _spec(load: Load, layout: Layout, setting: Setting, started: Started) -> Tri
         connections=load.connections,
         pipeline=load.pipeline,
         close=setting.close,
+        load=CLOSED if load.rate_per_s is None else open_load(load.rate_per_s, setting.stop),
         stop=setting.stop,
         warmup=setting.warmup,
         timeout_ns=setting.timeout_ns,
         threads=setting.threads,
+        # A ranking by throughput says that a subject can do no more; at a rate nobody says so.
+        claim=Claim(maximum=load.rate_per_s is None),
         cpus=() if layout.shared else layout.engine,
         server=started.processes.tree,
     )

@@ -18,9 +18,10 @@ from pydantic import AfterValidator, Field, ValidationError, model_validator
 from trueload.errors import UserError
 from trueload.plan import Model
 from trueload.subjects import Cores
-from trueload.units import parse_duration
+from trueload.units import parse_duration, parse_rate
 
 SUITE_BYTES_MAX = 64 * 1024
+RATE_PER_S_MAX = 1_000_000_000
 
 Positive = Annotated[int, Field(gt=0)]
 
@@ -30,15 +31,24 @@ def _duration(text: str) -> str:
     return text
 
 
+def _rate(text: str) -> str:
+    if not 0 < parse_rate(text) <= RATE_PER_S_MAX:
+        raise ValueError(f"'{text}' is not a rate above 0, up to {RATE_PER_S_MAX:,}/s")
+    return text
+
+
 Span = Annotated[str, AfterValidator(_duration)]
+Rate = Annotated[str, AfterValidator(_rate)]
 
 
 class Axes(Model):
-    """Loads: every combination of the values. `cores` is where the subject runs."""
+    """Loads: every combination of the values. `cores` is where the subject runs; with a `rate` the
+    loop is open, without one each connection sends as soon as it can."""
 
     connections: tuple[Positive, ...] = Field(default=(64,), min_length=1)
     pipeline: tuple[Positive, ...] = Field(default=(1,), min_length=1)
     cores: tuple[Cores, ...] = Field(default=("single",), min_length=1)
+    rate: tuple[Rate, ...] = ()
 
 
 class Suite(Model):

@@ -12,6 +12,7 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import product
 
 from trueload.contracts import Contract
 from trueload.errors import UserError
@@ -19,7 +20,7 @@ from trueload.plan import Duration, Model, Requests
 from trueload.runner.trials import Load, Setting
 from trueload.subjects import Cores, Subject
 from trueload.suite.definition import Axes, Suite
-from trueload.units import parse_duration
+from trueload.units import format_rate, parse_duration, parse_rate
 
 NS_PER_S = 1_000_000_000
 # Start, verification, connect, drain and stop of one trial, as seen with small subjects.
@@ -49,11 +50,12 @@ class PlannedLoad(Model):
     connections: int
     pipeline: int
     cores: Cores
+    rate_per_s: float | None = None
 
     @property
     def load(self) -> Load:
         """What the runner needs of it."""
-        return Load(self.connections, self.pipeline)
+        return Load(self.connections, self.pipeline, self.rate_per_s)
 
     @property
     def title(self) -> str:
@@ -61,7 +63,8 @@ class PlannedLoad(Model):
         plural = "s" if self.connections > 1 else ""
         pipelining = f", pipelining {self.pipeline}" if self.pipeline > 1 else ""
         cores = "single core" if self.cores == "single" else "multi core"
-        return f"{self.connections} connection{plural}{pipelining}, {cores}"
+        rate = "" if self.rate_per_s is None else f", {format_rate(self.rate_per_s)}"
+        return f"{self.connections} connection{plural}{pipelining}{rate}, {cores}"
 
 
 class SuitePlan(Model):
@@ -107,7 +110,8 @@ class Cell:
     def key(self) -> str:
         """Names the cell within the plan, and in the store."""
         load = self.load
-        return f"{self.subject.name} c{load.connections} p{load.pipeline} {load.cores}"
+        rate = "" if load.rate_per_s is None else f" {load.rate_per_s:.10g}/s"
+        return f"{self.subject.name} c{load.connections} p{load.pipeline}{rate} {load.cores}"
 
 
 @dataclass(frozen=True)
@@ -130,6 +134,7 @@ class Changes:
     connections: tuple[int, ...] | None = None
     pipeline: tuple[int, ...] | None = None
     cores: tuple[Cores, ...] | None = None
+    rates_per_s: tuple[float, ...] | None = None
     duration_ns: int | None = None
     requests: int | None = None
     warmup_ns: int | None = None
@@ -180,13 +185,22 @@ def _loads(blocks: Sequence[Axes], changes: Changes) -> Iterator[PlannedLoad]:
     """Every combination of each block, once; an axis that was given replaces the suite's."""
     seen = set()
     for block in blocks:
-        for cores in changes.cores or block.cores:
-            for pipeline in changes.pipeline or block.pipeline:
-                for connections in changes.connections or block.connections:
-                    load = PlannedLoad(connections=connections, pipeline=pipeline, cores=cores)
-                    if load not in seen:
-                        seen.add(load)
-                        yield load
+        rates: Sequence[float | None] = (
+            changes.rates_per_s or tuple(parse_rate(rate) for rate in block.rate) or (None,)
+        )
+        axes = product(
+            changes.cores or block.cores,
+            changes.pipeline or block.pipeline,
+            changes.connections or block.connections,
+            rates,
+        )
+        for cores, pipeline, connections, rate_per_s in axes:
+            load = PlannedLoad(
+                connections=connections, pipeline=pipeline, cores=cores, rate_per_s=rate_per_s
+            )
+            if load not in seen:
+                seen.add(load)
+                yield load
 
 
 def _stop(suite: Suite, changes: Changes) -> Duration | Requests:

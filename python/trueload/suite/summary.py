@@ -21,7 +21,9 @@ from trueload.suite.plan import PARTIAL, Cell, PlannedLoad, SuitePlan
 
 # Checks that fail because of the machine or the generator, not of the subject: another
 # repetition can stand in for the one that they spoilt.
-MACHINE_CHECKS = frozenset({"generator-limit", "same-host", "littles-law"})
+MACHINE_CHECKS = frozenset(
+    {"generator-limit", "same-host", "littles-law", "send-lag", "hiccup", "noise"}
+)
 
 
 @dataclass(frozen=True)
