@@ -37,6 +37,10 @@ HIGHER_IS_BETTER = frozenset({"throughput"})
 # trials less than this is not called a difference.
 BETWEEN_RUNS = 0.05
 
+# Two ranges that do not overlap may have come so by chance: of n and m equal trials in 2 of
+# (n + m over n) orders (the extreme of Wilcoxon's rank sum). More often than this is no finding.
+CHANCE_MAX = 0.05
+
 NORMAL_975 = 1.96  # of the normal distribution, two-sided 95 %
 SAMPLES_MIN = 5  # seconds of a window, or answers, from which a deviation tells anything
 
@@ -188,14 +192,15 @@ def compare_metric(metric: str, base: Sequence[Record], new: Sequence[Record]) -
         new=now,
         ratio=found,
         within=within,
-        word=word_of(metric, found, within),
+        word=word_of(metric, found, within, 2 / math.comb(len(olds) + len(news), len(olds))),
         base_cv=coefficient_of_variation(olds),
         new_cv=coefficient_of_variation(news),
     )
 
 
-def word_of(metric: str, found: float | None, within: Within | None) -> Word:
-    """What a ratio means. The same: 1 is not outside of where it lies."""
+def word_of(metric: str, found: float | None, within: Within | None, chance: float = 0.0) -> Word:
+    """What a ratio means. The same: 1 is not outside of where it lies; unclear: it is, but so few
+    trials would fall so with more than ``CHANCE_MAX`` if there were no difference."""
     if found is None:
         return "unclear"
     if math.isinf(found) or found == 0:  # one side has an answer, the other none
@@ -206,6 +211,8 @@ def word_of(metric: str, found: float | None, within: Within | None) -> Word:
         slack = BETWEEN_RUNS if within.kind == "within the runs" else 0.0
         if within.low <= 1 <= within.high or abs(found - 1) <= slack:
             return "same"
+        if within.kind == "range" and chance > CHANCE_MAX:
+            return "unclear"
         more = found > 1
     return "better" if more == (metric in HIGHER_IS_BETTER) else "worse"
 

@@ -87,7 +87,8 @@ def _compare(metric: str, pairs: Sequence[Pair]) -> Ratio:
         new=median(news) or 0.0,
         ratio=middle,
         within=within,
-        word=word_of(metric, middle, within),
+        # All pairs fall to one side by chance in 2 of 2^n ways (the sign test).
+        word=word_of(metric, middle, within, 2 * 0.5 ** len(pairs)),
         base_cv=coefficient_of_variation(olds),
         new_cv=coefficient_of_variation(news),
     )

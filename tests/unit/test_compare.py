@@ -54,9 +54,11 @@ def record(per_s: float, latency_ms: float = 1.0, seconds: int = 10) -> Record:
         ([100], [104], "same", "within the runs"),
         ([100], [120], "better", "within the runs"),
         ([100], [80], "worse", "within the runs"),
-        ([100, 101, 102], [90, 91, 92], "worse", "range"),
+        ([100, 101, 102, 103], [90, 91, 92, 93], "worse", "range"),
+        # Three of three apart come so by chance in one of ten orders.
+        ([100, 101, 102], [90, 91, 92], "unclear", "range"),
         ([100, 101, 102], [101, 102, 103], "same", "range"),
-        ([100, 101, 102], [103, 104, 105], "better", "range"),
+        ([100, 101, 102, 103], [104, 105, 106, 107], "better", "range"),
         ([100, 101, 99, 100, 101, 99], [90, 91, 89, 90, 91, 89], "worse", "95 % interval"),
         ([100, 110, 90, 100, 110, 90], [99, 109, 91, 102, 108, 93], "same", "95 % interval"),
     ],
@@ -242,6 +244,14 @@ def test_a_drift_that_both_sides_share_is_not_in_the_ratio() -> None:
     assert found.within.low == pytest.approx(0.9)
     assert found.within.high == pytest.approx(0.9)
     assert found.word == "worse"
+
+
+@pytest.mark.parametrize(("pairs", "word"), [(1, "unclear"), (5, "unclear"), (6, "worse")])
+def test_few_pairs_may_fall_to_one_side_by_chance(pairs: int, word: str) -> None:
+    taken = [
+        (turn, record(100 if turn.letter == "a" else 80 + turn.pair)) for turn in turns(pairs, 1)
+    ]
+    assert compare_pairs(whole_pairs(taken))[0].word == word
 
 
 def test_half_a_pair_is_no_pair() -> None:

@@ -207,6 +207,7 @@ SLOW = Histograms(
     first_byte=None,
     total=None,
 )
+SERVED_SLOWLY = SLOW.model_copy(update={"service": SLOW.latency})
 FULL = GENERATOR.model_copy(update={"saturation": 0.99})
 
 
@@ -225,6 +226,9 @@ FULL = GENERATOR.model_copy(update={"saturation": 0.99})
         (failing("generator-limit", histograms=SLOW), "bisect", "limited", "generator-limit"),
         (failing("hiccup", histograms=SLOW), "bracket", "limited", "hiccup"),
         (failing("noise", histograms=SLOW), "bracket", "limited", "noise"),
+        # We were late, but it took too long from the actual send, too.
+        (failing("send-lag", histograms=SERVED_SLOWLY), "bisect", "exceeded", "p99"),
+        (failing("send-lag", "hiccup", histograms=SERVED_SLOWLY), "bisect", "limited", ""),
         # From the schedule our lag only makes it slower: what is kept all the same is kept.
         (failing("send-lag"), "bisect", "kept", "send-lag"),
         (failing("send-lag"), "confirm", "limited", "send-lag"),

@@ -34,6 +34,7 @@ from trueload.errors import ExitCode, UserError
 # The modules in the order of `trueload --help`, each with the commands that it registers.
 COMMANDS_BY_MODULE: dict[str, tuple[str, ...]] = {
     "http": ("http",),
+    "ab": ("ab",),
     "serve": ("serve",),
     "subjects": ("subjects",),
     "suite": ("suite",),

@@ -29,10 +29,10 @@ def command(
 
 def with_flags_of(
     other: Callable[..., Any], *, without: Iterable[str]
-) -> Callable[[Callable[..., int]], Callable[..., int]]:
+) -> Callable[[Callable[..., Understood]], Callable[..., Understood]]:
     """A decorator: the command takes its own parameters, and by ``**flags`` those of ``other``."""
 
-    def decorate(own: Callable[..., int]) -> Callable[..., int]:
+    def decorate(own: Callable[..., Understood]) -> Callable[..., Understood]:
         mine = inspect.signature(own, eval_str=True).parameters.values()
         named = [each for each in mine if each.kind is not inspect.Parameter.VAR_KEYWORD]
         hidden = {*without, *(each.name for each in named)}
@@ -42,7 +42,7 @@ def with_flags_of(
             each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in (*named, *taken)
         ]
 
-        def run(**flags: Any) -> int:
+        def run(**flags: Any) -> Understood:
             return own(**flags)
 
         run.__doc__ = own.__doc__

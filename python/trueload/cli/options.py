@@ -182,7 +182,7 @@ ArrivalsOption = Annotated[
 SeedOption = Annotated[
     int | None,
     typer.Option(
-        "--seed", metavar="N", min=0, max=2**63 - 1, help="Of poisson arrivals.  [default: 1]"
+        "--seed", metavar="N", min=0, max=2**63 - 1, help="Of what is left to chance.  [default: 1]"
     ),
 ]
 StagesOption = Annotated[

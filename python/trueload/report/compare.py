@@ -209,12 +209,13 @@ def ratio_json(found: Ratio) -> dict[str, Any]:
     """One metric: values in ns or per second."""
     fields = asdict(found)
     within = fields.pop("within")
-    shown = {name: _finite(value) for name, value in fields.items()}
-    interval = {k: _finite(v) for k, v in within.items()} if within else None
+    shown = {name: finite(value) for name, value in fields.items()}
+    interval = {k: finite(v) for k, v in within.items()} if within else None
     return {**shown, "interval": interval}
 
 
-def _finite(value: Any) -> Any:
+def finite(value: Any) -> Any:
+    """The value, or None for a float that JSON has no word for."""
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from trueload.plan import Counts, Duration, LoadPlan, Open, Requests, Stage
 from trueload.record import Distribution, Record
 from trueload.report.text import plain
-from trueload.stats import decode_histogram, interval, median, quantile
+from trueload.stats import coefficient_of_variation, decode_histogram, interval, median, quantile
 from trueload.units import (
     Ramp,
     format_count,
@@ -163,7 +163,9 @@ def _median_throughput(records: Sequence[Record]) -> str:
     if middle is None or around is None:
         return ""
     low, high = format_count(round(around.low)), format_count(round(around.high))
-    return f"median {format_rate(round(middle), 'requests')} ({around.kind} {low} to {high})"
+    found = f"median {format_rate(round(middle), 'requests')} ({around.kind} {low} to {high})"
+    spread = coefficient_of_variation(values)
+    return found if spread is None else f"{found}, CV {format_share(spread)}"
 
 
 def _warmup(record: Record) -> str:

@@ -10,7 +10,7 @@ Must not know: which load comes next, how a trial is run.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from trueload.record import Check, Record
@@ -20,6 +20,7 @@ from trueload.stats import (
     BEYOND_MIN,
     decode_histogram,
     parse_percentile,
+    quantile,
     rank_interval,
     samples_for,
 )
@@ -28,7 +29,7 @@ from trueload.units import format_duration, format_share
 from trueload.verdict.machine import GENERATOR_FULL
 
 # Checks that tell of our side: the generator, and the machine that it runs on.
-OURS = ("generator-limit", "send-lag", "hiccup", "noise")
+OURS = frozenset({"generator-limit", "send-lag", "hiccup", "noise"})
 
 # Seconds of a step: at least so many that a second's hiccup does not decide, at most so many that a
 # search ends. While the bracket is looked for, a wrong step costs little: bisection and the
@@ -79,6 +80,9 @@ def judge_step(record: Record, limit: Condition, stage: Stage) -> Judgement:
     failed = {check.name: check for check in record.checks if check.status == "fail"}
     ours = _our_fault(record, failed)
     beyond = [found for found in values if not found.threshold.holds(found.value)]
+    only_late = failed.keys() & {*OURS, "rate-reached"} == {"send-lag"}
+    if only_late and _is_served_beyond(record, beyond):
+        ours = None  # we were late, but even from the actual send it took too long
     if record.trouble is not None or (ours and beyond):
         return Judgement("limited", ours or "", values)
     for found in beyond:
@@ -103,12 +107,23 @@ def _measured(part: Threshold, record: Record) -> LimitValue:
     return LimitValue(part, metric_value(part.metric, record), within)
 
 
+def _is_served_beyond(record: Record, beyond: Sequence[LimitValue]) -> bool:
+    """Whether a percentile is beyond its limit by the service times alone."""
+    for found in beyond:
+        share = parse_percentile(found.threshold.metric)
+        if share is not None and record.trouble is None:
+            at = quantile(decode_histogram(record.histograms.service), share)
+            if at.value is not None and not found.threshold.holds(at.value):
+                return True
+    return False
+
+
 def _our_fault(record: Record, failed: Mapping[str, Check]) -> str | None:
     """What our own side did to a step; None if nothing that counts."""
     if record.trouble is not None:
         return record.trouble.what
-    for name in OURS:
-        if name in failed:
+    for name in failed:
+        if name in OURS:
             return f"{name}: {failed[name].why}"
     short = failed.get("rate-reached")
     if short is not None and (record.generator.saturation or 0.0) >= GENERATOR_FULL:

@@ -1,0 +1,251 @@
+"""``trueload ab URL_A URL_B``: which of two servers is better, by pairs of trials in turn.
+
+How: the flags are those of ``trueload http``, the sides are measured in an order of chance, each
+trial is saved as soon as it has ended, and the verdict is that of the trials. Must not know how a
+ratio is computed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+import typer
+
+from trueload.cli import options
+from trueload.cli.compare import FailOnRatioOption
+from trueload.cli.flags import command, with_flags_of
+from trueload.cli.http import exit_code, read_job
+from trueload.cli.job import Job, Saved, check_writable, tell_nothing_measured, write_json
+from trueload.cli.sides import Side, find_subject, is_url, open_side
+from trueload.compare import Ratio, with_metrics
+from trueload.engine import find_engine
+from trueload.interrupt import Interrupt
+from trueload.pairs import Letter, Turn, compare_pairs, pair_ratios, turns, whole_pairs
+from trueload.record import SCHEMA, Record
+from trueload.report.compare import finite, grid_lines, ratio_cells, ratio_json
+from trueload.report.result import verdict_lines
+from trueload.report.text import plain
+from trueload.thresholds import RATIO, Condition, Crossed, crossed_by, parse_condition
+from trueload.units import format_rate
+from trueload.verdict import decide, worst_checks
+
+PAIRS = 6  # the fewest whose median has a bootstrap interval
+SEED = 1
+
+HELP = """Compare two servers by pairs of trials in turn, in random order: the ratio B to A of each
+figure, per pair, and the median of the ratios with where it lies. --repeat is the number of pairs,
+6 unless given.
+
+A side is a URL, or the name of a subject of the catalogue, which is started for each of its trials
+and asked what its contract says.
+
+Example: trueload ab http://127.0.0.1:8080/ http://127.0.0.1:8081/ -c 64 -d 5s
+"""
+
+# Of what stands for a subject until it is started: nothing is sent there.
+NOWHERE = "http://127.0.0.1/"
+
+
+@dataclass(frozen=True)
+class AbJob:
+    """Two command lines of ``http``, and what is done with them."""
+
+    sides: tuple[str, str]
+    jobs: tuple[Job, Job]
+    pairs: int
+    seed: int
+    conditions: tuple[Condition, ...]
+
+
+@dataclass(frozen=True)
+class Result:
+    """What was measured, in order; the ratios are of whole pairs."""
+
+    names: tuple[str, str]
+    seed: int
+    taken: tuple[tuple[Turn, Record], ...]
+    ratios: tuple[Ratio, ...]
+    crossed: tuple[Crossed, ...]
+    interrupted: bool
+
+    @property
+    def records(self) -> list[Record]:
+        return [record for _, record in self.taken]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("ab", help=HELP)(command(read_ab, run_ab))
+
+
+SideA = Annotated[str, typer.Argument(metavar="URL_A", help="A URL, or a subject: the base.")]
+SideB = Annotated[str, typer.Argument(metavar="URL_B", help="A URL, or a subject: the other.")]
+
+
+@with_flags_of(read_job, without=("url", "limit", "search"))
+def read_ab(
+    url_a: SideA,
+    url_b: SideB,
+    repeat: options.RepeatOption = None,
+    seed: options.SeedOption = None,
+    fail_on: FailOnRatioOption = None,
+    **flags: Any,
+) -> AbJob:
+    """What the flags mean, checked as a whole; nothing has been sent."""
+    if flags.get("arrivals") is not None:
+        flags["seed"] = seed
+    conditions = tuple(parse_condition(text, RATIO) for text in fail_on or ())
+    for side in (url_a, url_b):
+        if not is_url(side):
+            find_subject(side)
+    jobs = [read_job(side if is_url(side) else NOWHERE, **flags) for side in (url_a, url_b)]
+    return AbJob(
+        sides=(url_a, url_b),
+        jobs=(jobs[0], jobs[1]),
+        pairs=repeat or PAIRS,
+        seed=SEED if seed is None else seed,
+        conditions=conditions,
+    )
+
+
+def run_ab(job: AbJob) -> int:
+    """Measure both in turn, save, show; the exit code follows."""
+    check_writable(job.jobs[0].json_path)
+    find_engine()
+    with contextlib.ExitStack() as stack:
+        interrupt = stack.enter_context(Interrupt())
+        pair = list(zip(job.sides, job.jobs, strict=True))
+        sides = [open_side(text, one.spec, interrupt) for text, one in pair]
+        names = (sides[0].name, sides[1].name)
+        saved = stack.enter_context(
+            Saved.begin(
+                stack,
+                "ab",
+                " against ".join(names),
+                save=job.jobs[0].save,
+                plan={"a": names[0], "b": names[1], "pairs": job.pairs, "seed": job.seed},
+                seed=job.seed,
+            )
+        )
+        taken = _measure(job, dict(zip(("a", "b"), sides, strict=True)), saved, interrupt)
+        saved.end(interrupt.requested)
+        result = _result(job, names, taken, interrupted=interrupt.requested)
+        with contextlib.suppress(*([OSError] if interrupt.requested else [])):
+            _show(job, result, saved)
+        return exit_code(
+            result.records,
+            result.crossed,
+            interrupted=interrupt.requested,
+            strict=job.jobs[0].strict,
+        )
+
+
+def _measure(
+    job: AbJob, sides: dict[str, Side], saved: Saved, interrupt: Interrupt
+) -> list[tuple[Turn, Record]]:
+    taken = []
+    for turn in turns(job.pairs, job.seed):
+        side = sides[turn.letter]
+        record = side.measure(f"pair {turn.pair}/{job.pairs}  {turn.letter.upper()}", interrupt)
+        labels = {"subject": side.name, "side": turn.letter, "pair": str(turn.pair)}
+        saved.add(record, key=f"pair {turn.pair} {turn.letter.upper()}", labels=labels)
+        taken.append((turn, record))
+        if interrupt.requested or record.connections.established == 0:
+            break
+    return taken
+
+
+def _result(
+    job: AbJob, names: tuple[str, str], taken: list[tuple[Turn, Record]], *, interrupted: bool
+) -> Result:
+    ratios = compare_pairs(whole_pairs(taken), with_metrics(job.conditions))
+    known = {each.metric: each.ratio for each in ratios}
+    return Result(
+        names=names,
+        seed=job.seed,
+        taken=tuple(taken),
+        ratios=tuple(ratios),
+        crossed=tuple(crossed_by(job.conditions, known.get)),
+        interrupted=interrupted,
+    )
+
+
+def result_json(result: Result, run_id: str | None) -> dict[str, Any]:
+    """One object: verdict, checks and ratios at the top, the records under ``trials``."""
+    checks = worst_checks(result.records)
+    pairs = whole_pairs(result.taken)
+    return {
+        "schema": SCHEMA,
+        "id": run_id,
+        "started_at": result.records[0].started_at if result.records else None,
+        "partial": result.interrupted,
+        "verdict": decide(checks) if checks else "invalid",
+        "checks": [check.model_dump(mode="json") for check in checks],
+        "a": result.names[0],
+        "b": result.names[1],
+        "seed": result.seed,
+        "pairs": len(pairs),
+        "ratios": [
+            {**ratio_json(each), "pairs": [finite(one) for one in pair_ratios(each.metric, pairs)]}
+            for each in result.ratios
+        ],
+        "trials": [
+            {**record.model_dump(mode="json"), "pair": turn.pair, "side": turn.letter}
+            for turn, record in result.taken
+        ],
+    }
+
+
+def result_lines(result: Result) -> list[str]:
+    """For people: the pairs, the ratios, what stands against them."""
+    lines = [f"{letter} {plain(name)}" for letter, name in zip("AB", result.names, strict=True)]
+    found: dict[int, dict[Letter, Record]] = {}
+    for turn, record in result.taken:
+        found.setdefault(turn.pair, {})[turn.letter] = record
+    lines.append("")
+    for number, both in found.items():
+        shown = "   ".join(
+            f"{letter.upper()} {format_rate(round(record.throughput.ok_per_s or 0), 'requests')}"
+            f" {record.verdict}"
+            for letter, record in both.items()
+        )
+        lines.append(f"pair {number:<4}{shown}")
+    if result.ratios:
+        header = ("metric", "A", "B", "B / A", "where it lies", "B is")
+        lines += ["", *grid_lines(header, [ratio_cells(each) for each in result.ratios])]
+    checks = worst_checks(result.records)
+    lines += ["", f"{'verdict':<13}{decide(checks) if checks else 'invalid'}"]
+    return lines + verdict_lines(result.records)
+
+
+def _show(job: AbJob, result: Result, saved: Saved) -> None:
+    first = job.jobs[0]
+    to_stdout = first.json_path is not None and str(first.json_path) == "-"
+    talk = sys.stderr if to_stdout else sys.stdout
+    lines = result_lines(result)
+    if saved.run_id:
+        lines.append(f"{'saved':<13}{saved.run_id}   (trueload runs show {saved.run_id})")
+    talk.write("\n".join(lines) + "\n")
+    talk.flush()
+    if first.json_path is not None:
+        write_json(first.json_path, result_json(result, saved.run_id))
+    for each in result.crossed:
+        sys.stderr.write(f"threshold crossed: {_sentence(each)}\n")
+    _tell_unmeasured(job, result.taken)
+    saved.tell()
+
+
+def _tell_unmeasured(job: AbJob, taken: Sequence[tuple[Turn, Record]]) -> None:
+    for turn, record in taken:
+        if record.connections.established == 0:
+            tell_nothing_measured(job.jobs["ab".index(turn.letter)], record)
+
+
+def _sentence(crossed: Crossed) -> str:
+    found = zip(crossed.condition.parts, crossed.values, strict=True)
+    shown = " and ".join(f"{part.metric} of B is {value:.3f} of A's" for part, value in found)
+    return f"{shown}, and --fail-on says {crossed.condition.text}"

@@ -1,0 +1,182 @@
+"""The two sides of ``trueload ab``: a URL, or a subject of the catalogue that is started anew for
+each of its trials. Must not know what is done with the records.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+from trueload.catalogue import find_folder
+from trueload.contracts import Contract, load_contract
+from trueload.errors import UserError
+from trueload.interrupt import Interrupt
+from trueload.record import Record
+from trueload.report.live import live_view
+from trueload.report.text import plain
+from trueload.runner import needs
+from trueload.runner.build import Build, BuildError, build
+from trueload.runner.cpus import Layout, Unfit, available_cpus, lay_out, physical_cores
+from trueload.runner.trials import Load, Measured, Setting, run_subject
+from trueload.spec import TrialSpec
+from trueload.subjects import Subject, parse_selects, select_subjects
+from trueload.target import parse_url, resolve
+from trueload.trial import run_trial
+
+CONTRACT = "http-plaintext"
+TRUELOAD_COMMAND = (sys.executable, "-P", "-m", "trueload")
+
+
+class Side(Protocol):
+    """One of the two; ``name`` is shown and stored."""
+
+    @property
+    def name(self) -> str: ...
+
+    def measure(self, title: str, interrupt: Interrupt) -> Record:
+        """One trial. Raises ``UserError`` when the subject cannot be measured."""
+        ...
+
+
+@dataclass(frozen=True)
+class UrlSide:
+    """A server that runs by itself. ``spec`` has its addresses."""
+
+    spec: TrialSpec
+
+    @property
+    def name(self) -> str:
+        return self.spec.url
+
+    def measure(self, title: str, interrupt: Interrupt) -> Record:
+        with live_view(self.spec, title) as on_progress:
+            return run_trial(self.spec, on_progress=on_progress, interrupt=interrupt)
+
+
+@dataclass(frozen=True)
+class SubjectSide:
+    """A subject, built. The load is that of ``spec``; the request is its contract's."""
+
+    subject: Subject
+    built: Build
+    contract: Contract
+    spec: TrialSpec
+
+    @property
+    def name(self) -> str:
+        return self.subject.name
+
+    def measure(self, title: str, interrupt: Interrupt) -> Record:
+        def measured(found: TrialSpec, ended: Callable[[], bool]) -> Record:
+            one = replace(
+                self.spec,
+                url=found.url,
+                addresses=found.addresses,
+                request=found.request,
+                expect=found.expect,
+                cpus=found.cpus if self.spec.cpus is None else self.spec.cpus,
+                server=found.server,
+            )
+            with live_view(one, title) as on_progress:
+                until = _Until(interrupt, ended)
+                return run_trial(one, on_progress=on_progress, interrupt=until)
+
+        spec = self.spec
+        outcome = run_subject(
+            self.subject,
+            self.built,
+            Load(spec.connections, spec.pipeline),
+            _layout(self.subject, spec.threads),
+            Setting(
+                contract=self.contract,
+                stop=spec.stop,
+                warmup=spec.warmup,
+                timeout_ns=spec.timeout_ns,
+                close=spec.close,
+                threads=spec.threads,
+            ),
+            measured,
+            trueload_command=TRUELOAD_COMMAND,
+            stopped=lambda: interrupt.requested,
+        )
+        if isinstance(outcome, Measured):
+            return outcome.record
+        raise UserError(
+            f"{self.name} cannot be measured: {plain(outcome.reason)}",
+            f"`trueload subjects check {self.name}` looks into it",
+        )
+
+
+@dataclass(frozen=True)
+class _Until:
+    """What ends a trial before its time: the user, or the end of the subject."""
+
+    user: Interrupt
+    ended: Callable[[], bool]
+
+    @property
+    def requested(self) -> bool:
+        return self.user.requested or self.ended()
+
+
+def is_url(text: str) -> bool:
+    """Whether a side is a URL; else it is a subject's name."""
+    return "://" in text
+
+
+def open_side(text: str, spec: TrialSpec, interrupt: Interrupt) -> Side:
+    """The side of that name, ready to be measured: resolved, or built. Raises ``UserError``."""
+    if is_url(text):
+        target = parse_url(text)
+        return UrlSide(replace(spec, addresses=resolve(target.host, target.port)))
+    subject = find_subject(text)
+    if reason := needs.missing(subject):
+        raise UserError(f"{subject.name} cannot be built: {reason}", "install that, and repeat")
+    try:
+        built = build(
+            subject,
+            trueload_command=TRUELOAD_COMMAND,
+            stopped=lambda: interrupt.requested,
+            announce=lambda line: print(plain(line), file=sys.stderr),
+        )
+    except BuildError as error:
+        raise UserError(
+            f"{subject.name} cannot be built: {plain(error.reason)}",
+            f"`trueload subjects check {subject.name}` shows the log",
+        ) from error
+    return SubjectSide(subject, built, load_contract(find_folder("contracts"), CONTRACT), spec)
+
+
+def find_subject(text: str) -> Subject:
+    """The one subject that a name selects. Raises ``UserError``."""
+    selects = parse_selects([text])
+    found = [
+        subject
+        for subject in select_subjects(find_folder("subjects"), selects)
+        if CONTRACT in subject.manifest.contracts
+    ]
+    exact = [subject for subject in found if subject.name == text]
+    plain_ones = [subject for subject in found if not subject.variant]
+    for candidates in (exact, found, plain_ones):
+        if len(candidates) == 1:
+            return candidates[0]
+    names = ", ".join(subject.name for subject in found[:3])
+    raise UserError(
+        f"'{text}' selects {len(found)} subjects with the contract {CONTRACT}"
+        + (f": {names}" if names else ""),
+        "name one, as `trueload subjects list` does, or write a URL",
+    )
+
+
+def _layout(subject: Subject, threads: int) -> Layout:
+    """All CPUs but the engine's where there are enough, else one each, else shared."""
+    found: Layout | Unfit = Unfit("it runs on no number of CPUs")
+    for share in (False, True):
+        for cores in ("multi", "single"):
+            if cores in subject.manifest.cores and isinstance(found, Unfit):
+                found = lay_out(cores, available_cpus(), physical_cores(), threads, share)
+    if isinstance(found, Unfit):
+        raise UserError(f"{subject.name} cannot be run: {found.reason}", "use fewer --threads")
+    return found

@@ -1,0 +1,109 @@
+"""``runs compare`` and ``ab``, by the command line against the reference server."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+from harness import Server, Trueload, find_free_port
+
+SHORT = ("-d", "200ms", "--warmup", "0", "-c", "4")
+
+
+def measure(trueload: Trueload, server: Server, *flags: str) -> str:
+    """A run in the store; its id."""
+    done = trueload.run("http", f"{server.url}/", *SHORT, *flags)
+    assert done.code in (0, 4), done
+    return str(json.loads(trueload.run("runs", "list", "--json").out)[-1]["id"])
+
+
+def test_two_runs_are_compared_in_every_format(
+    trueload: Trueload, server: Server, tmp_path: Path
+) -> None:
+    base = measure(trueload, server, "--repeat", "2")
+    new = measure(trueload, server)
+    found = trueload.run("runs", "compare", base, new, "--format", "json")
+    assert found.code in (0, 4), found
+    row = found.json()["rows"][0]
+    assert (row["base_trials"], row["new_trials"]) == (2, 1)
+    assert row["ratios"][0]["metric"] == "throughput"
+    assert row["ratios"][0]["ratio"] > 0
+
+    exported = tmp_path / "baseline.json"
+    assert trueload.run("runs", "export", base, "--format", "json", "-o", exported).code == 0
+    from_file = trueload.run("runs", "compare", exported, new, "--format", "json")
+    assert from_file.json()["rows"] == found.json()["rows"]
+
+    assert (
+        "| throughput |" in trueload.run("runs", "compare", base, new, "--format", "markdown").out
+    )
+    output = tmp_path / "junit.xml"
+    condition = ("--fail-on", "throughput>0.000001")
+    crossed = trueload.run(
+        "runs", "compare", base, new, *condition, "--format", "junit", "-o", output
+    )
+    assert crossed.code in (1, 4), crossed
+    assert "threshold crossed" in crossed.err
+    assert ElementTree.parse(output).getroot().attrib["failures"] == "1"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        (("nosuch", "nosuch"), "there is no run 'nosuch'"),
+        (("nosuch.json", "last"), "cannot be read"),
+        (("a", "b", "--fail-on", "throughput<x"), "'x' is not a ratio"),
+        (("a", "b", "--fail-on", "errors<1"), "at character 1"),
+    ],
+)
+def test_a_comparison_of_nothing_is_refused(
+    trueload: Trueload, arguments: tuple[str, ...], complaint: str
+) -> None:
+    done = trueload.run("runs", "compare", *arguments)
+    assert (done.code, done.out) == (2, "")
+    assert complaint in done.err.splitlines()[0]
+    assert len(done.err.splitlines()) == 2
+
+
+def test_two_servers_are_measured_in_pairs(trueload: Trueload, server: Server) -> None:
+    urls = (f"{server.url}/", f"{server.url}/perf")
+    done = trueload.run("ab", *urls, *SHORT, "--repeat", "2", "--seed", "3", "--json", "-")
+    assert done.code in (0, 4), done
+    found = done.json()
+    assert (found["a"], found["b"], found["pairs"], found["partial"]) == (*urls, 2, False)
+    sides = [(trial["pair"], trial["side"]) for trial in found["trials"]]
+    assert sorted(sides) == [(1, "a"), (1, "b"), (2, "a"), (2, "b")]
+    paths = {
+        trial["side"]: trial["plan"]["generate"]["request"]["path"] for trial in found["trials"]
+    }
+    assert paths == {"a": "/", "b": "/perf"}
+    assert {check["name"] for check in found["checks"]} >= {"errors", "audit"}
+    throughput = found["ratios"][0]
+    assert throughput["metric"] == "throughput"
+    assert len(throughput["pairs"]) == 2
+    assert throughput["interval"]["kind"] == "range"
+    assert throughput["word"] in ("same", "unclear")
+    shown = trueload.run("runs", "show", "last")
+    assert shown.code == 0
+    assert "pair 1 A" in shown.out
+
+
+def test_a_pair_that_is_much_slower_crosses_a_ratio(trueload: Trueload, server: Server) -> None:
+    done = trueload.run(
+        *("ab", f"{server.url}/", f"{server.url}/wait/20", *SHORT, "--repeat", "1"),
+        *("--fail-on", "throughput<0.5", "--no-save"),
+    )
+    assert done.code in (1, 4), done
+    assert "throughput of B is" in done.err
+
+
+def test_a_side_that_is_not_there_measures_nothing(trueload: Trueload, server: Server) -> None:
+    gone = f"http://127.0.0.1:{find_free_port()}/"
+    done = trueload.run("ab", f"{server.url}/", gone, *SHORT, "--repeat", "2")
+    assert done.code in (3, 4), done
+    assert "connect.refused" in done.err
+    missing = trueload.run("ab", "no-such-subject", gone)
+    assert missing.code == 2
+    assert "no-such-subject" in missing.err

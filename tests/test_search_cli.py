@@ -1,0 +1,95 @@
+"""``--limit`` by the command line, against the reference server: structure and exit codes."""
+
+from __future__ import annotations
+
+import pytest
+from harness import Server, Trueload, find_free_port
+
+STEPS = ("-d", "100ms", "--warmup", "0", "-c", "8")
+
+
+def test_a_limit_that_nothing_keeps_ends_with_1(trueload: Trueload, server: Server) -> None:
+    done = trueload.run("http", f"{server.url}/", "--limit", "p99<1ns", *STEPS, "--json", "-")
+    assert done.code == 1, done
+    found = done.json()
+    assert found["result"]["outcome"] == "none"
+    assert found["result"]["load"] is None
+    loads = dict.fromkeys(step["step"]["load"] for step in found["steps"])
+    assert list(loads) == [1000, 125, 15.6, 1.95, 1]
+    assert all(step["plan"]["window"]["load"]["kind"] == "open" for step in found["steps"])
+    assert "no load keeps to p99<1ns; the lowest tried was 1 request/s" in done.err
+    assert found["verdict"] in ("valid", "suspect", "invalid")
+    listed = trueload.run("runs", "list", "--json").json()
+    assert [(run["kind"], run["row_count"]) for run in listed] == [("search", len(found["steps"]))]
+    shown = trueload.run("runs", "show", "last")
+    assert "no load keeps to p99<1ns" in shown.out
+
+
+def test_the_largest_number_of_connections_is_searched(trueload: Trueload, server: Server) -> None:
+    # Each answer takes a tenth of a second, whatever the number of connections.
+    done = trueload.run(
+        *("http", f"{server.url}/wait/100", "--limit", "p50<10ms", "--search", "connections"),
+        *("-d", "300ms", "--warmup", "0", "--json", "-"),
+    )
+    assert done.code == 1, done
+    found = done.json()
+    assert found["result"]["unit"] == "connections"
+    requested = dict.fromkeys(step["connections"]["requested"] for step in found["steps"])
+    assert list(requested) == [8, 1]
+
+
+def test_what_is_found_has_a_confirming_run_and_its_verdict(
+    trueload: Trueload, server: Server
+) -> None:
+    # Eight connections that wait 20 ms each carry 400 requests a second, and no more.
+    done = trueload.run(
+        *("http", f"{server.url}/wait/20", "--limit", "p50<80ms and errors<50%", "--rate", "300/s"),
+        *("-c", "8", "-d", "500ms", "--warmup", "0", "--json", "-"),
+    )
+    found = done.json()
+    result = found["result"]
+    assert found["partial"] is False
+    if result["outcome"] == "found":
+        last = found["steps"][-1]
+        assert last["step"]["stage"] == "confirm"
+        assert last["step"]["outcome"] == "kept"
+        assert found["verdict"] == last["verdict"]
+        assert result["interval"]["low"] == result["load"]
+        assert done.code == 0
+    else:
+        assert done.code in (1, 4)
+    assert {step["step"]["stage"] for step in found["steps"]} >= {"bracket"}
+
+
+def test_nothing_listens(trueload: Trueload) -> None:
+    url = f"http://127.0.0.1:{find_free_port()}/"
+    done = trueload.run("http", url, "--limit", "p99<10ms", *STEPS, "--json", "-")
+    assert done.code == 3, done
+    assert len(done.json()["steps"]) == 1
+    assert "connect.refused" in done.err
+
+
+@pytest.mark.parametrize(
+    ("flags", "complaint"),
+    [
+        (("--limit", "p99"), "--limit 'p99': one of < <= is missing, at its end"),
+        (("--limit", "p99>10ms"), "one of < <= is missing, at character 4"),
+        (("--limit", "p99<10ms and"), "a metric is missing, at its end"),
+        (("--limit", "throughput<1k/s"), "'throughput' cannot be used here, at character 1"),
+        (("--limit", "p99<10ms", "--repeat", "2"), "--limit and --repeat exclude each other"),
+        (("--limit", "p99<10ms", "--requests", "2"), "--limit and --requests exclude each other"),
+        (("--limit", "p99<1s", "--stages", "1s@1k"), "--limit and --stages exclude each other"),
+        (("--search", "connections"), "--search is given, but no --limit"),
+        (
+            ("--limit", "p99<1s", "--search", "connections", "--rate", "1k"),
+            "--search connections and --rate exclude each other",
+        ),
+    ],
+)
+def test_what_makes_no_search_is_refused_in_one_line(
+    trueload: Trueload, flags: tuple[str, ...], complaint: str
+) -> None:
+    done = trueload.run("http", "http://127.0.0.1:9/", *flags)
+    assert (done.code, done.out) == (2, "")
+    assert complaint in done.err.splitlines()[0]
+    assert len(done.err.splitlines()) == 2
