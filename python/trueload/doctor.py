@@ -12,8 +12,9 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
+from trueload.ceiling import Ceiling
 from trueload.machine import Machine
-from trueload.units import format_size
+from trueload.units import format_rate, format_size
 
 Status = Literal["pass", "warn", "fail", "n/a"]
 
@@ -60,6 +61,7 @@ class Facts:
     front_version: str
     skipped: Mapping[str, str] | None
     subjects: int
+    ceiling: Ceiling | None = None
 
 
 @dataclass(frozen=True)
@@ -332,6 +334,25 @@ def _judge_subjects(facts: Facts) -> Finding:
     )
 
 
+def _judge_ceiling(facts: Facts) -> Finding:
+    name, ceiling = "ceiling", facts.ceiling
+    if ceiling is None:
+        return _unknown(name, "not measured (--quick, or no engine)")
+    if ceiling.depth_1_per_s is None or ceiling.pipelined_per_s is None:
+        return Finding(
+            name,
+            "warn",
+            f"could not be measured: {ceiling.trouble}",
+            "how much the generator can carry here is not known",
+            "see the other findings; `trueload serve http` and `trueload http` tell more",
+        )
+    where = "a CPU each" if ceiling.apart else "on one CPU together"
+    depth_1 = format_rate(ceiling.depth_1_per_s, "requests")
+    pipelined = format_rate(ceiling.pipelined_per_s, "requests")
+    value = f"{depth_1}, pipelined {pipelined}: one thread each, {where}"
+    return _pass(name, f"{value}; a faster server needs --threads")
+
+
 JUDGES: tuple[Callable[[Facts], Finding], ...] = (
     _judge_engine,
     _judge_cpus,
@@ -347,4 +368,5 @@ JUDGES: tuple[Callable[[Facts], Finding], ...] = (
     _judge_backlog,
     _judge_clock,
     _judge_subjects,
+    _judge_ceiling,
 )

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from trueload.ceiling import Ceiling
 from trueload.cli.doctor import render
 from trueload.doctor import JUDGES, EngineFound, Facts, Finding, examine, worst
 from trueload.machine import Machine, observe
@@ -38,6 +39,7 @@ FIT = Facts(
     front_version="1.2.3",
     skipped={},
     subjects=12,
+    ceiling=Ceiling(100_000.0, 1_000_000.0, True, None),
 )
 
 
@@ -108,9 +110,17 @@ TROUBLES = [
         "warn",
         "go/fasthttp",
     ),
+    (
+        "a ceiling that could not be measured is not known",
+        replace(FIT, ceiling=Ceiling(None, None, True, "it did not listen")),
+        "ceiling",
+        "warn",
+        "not known",
+    ),
 ]
 
 UNKNOWN = [
+    ("a quick look measures no ceiling", replace(FIT, ceiling=None), "ceiling"),
     ("no governor is visible in a virtual machine", unfit(governors=()), "frequency"),
     ("a kernel that hides its ports", unfit(ports=None), "local-ports"),
     ("a kernel that hides its sockets", unfit(time_wait=None), "time-wait"),
@@ -181,3 +191,12 @@ def test_this_machine_can_be_observed() -> None:
     assert machine.cpus >= 1
     assert 0.0 <= machine.busy_share <= 1.0
     assert machine.clock_read_ns > 0
+
+
+def test_the_ceiling_says_what_it_was_measured_on() -> None:
+    apart = named("ceiling", replace(FIT, ceiling=Ceiling(100_000.0, 1_000_000.0, True, None)))
+    together = named("ceiling", replace(FIT, ceiling=Ceiling(50_000.0, 500_000.0, False, None)))
+    assert apart.status == together.status == "pass"
+    assert "100,000 requests/s" in apart.value
+    assert "a CPU each" in apart.value
+    assert "on one CPU together" in together.value
