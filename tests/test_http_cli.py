@@ -98,7 +98,7 @@ def test_a_run_by_count_is_one_record_with_every_field(trueload: Trueload, serve
     assert record["counts"]["statuses"] == {"200": 1003}
     assert record["counts"]["failed"] == {}
     assert [check["name"] for check in record["checks"]] == CHECKS
-    assert record["warmup"] == {"counts": record["warmup"]["counts"], "wall_s": 0.0}
+    assert (record["warmup"]["wall_s"], record["warmup"]["reconnects"]) == (0.0, 0)
     assert record["server"]["source"] == "found"
     assert record["connections"]["least_ok"] == 250
     assert record["connections"]["most_ok"] == 251
@@ -523,3 +523,58 @@ def test_serving_starts_without_the_heavy_libraries() -> None:
     loaded = set(done.stdout.split())
     assert "trueload.engine" in loaded
     assert not loaded & {"numpy", "scipy", "rich", "hdrh", "psutil", "sqlite3", "trueload.trial"}
+
+
+def test_a_rate_is_sent_by_schedule_and_both_times_are_kept(
+    trueload: Trueload, server: Server
+) -> None:
+    flags = ("--rate", "1k/s", "--arrivals", "poisson", "--seed", "7", "--requests", "200")
+    record = measure(trueload, server.url, *flags, "-c", "4")
+    load = record["plan"]["window"]["load"]
+    assert (load["kind"], load["arrivals"], load["seed"]) == ("open", "poisson", 7)
+    assert load["stages"][0]["from"] == load["stages"][0]["to"] == 1_000
+    assert record["counts"]["ok"] == record["counts"]["scheduled"] == 200
+    assert record["latency_ns"]["mean"] >= record["service_ns"]["mean"]
+    assert record["generator"]["send_lag_p99_ns"] is not None
+    assert record["generator"]["hiccup_ns"] is not None
+
+
+def test_a_rate_that_cannot_be_reached_is_measured_and_judged(
+    trueload: Trueload, server: Server
+) -> None:
+    url = f"{server.url}/wait/50"
+    flags = ("--rate", "1k/s", "-c", "5", "-d", "400ms", "--warmup", "0")
+    done = trueload.run("http", url, *flags)
+    assert done.code == 4, done
+    assert re.search(r"rate +offered 1,000 requests/s, sent \d+/s", done.out)
+    assert "fail rate-reached" in done.out
+    assert re.search(r"response .*p99 > ", done.out)
+
+
+def test_stages_change_the_load(trueload: Trueload, server: Server) -> None:
+    record = measure(
+        trueload, server.url, "--stages", "200ms@100,400ms@100..1k", "--warmup", "0", "-c", "4"
+    )
+    # 100/s for 0.2 s, then 550/s on average for 0.4 s.
+    assert record["counts"]["scheduled"] == 240
+    assert record["plan"]["window"]["stop"] == {"kind": "duration", "ns": 600_000_000}
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        (("--stages", "1s@5,2s"), "at character 6"),
+        (("--stages", "1s@"), "at its end"),
+        (("--rate", "x"), "'x' is not a rate"),
+        (("--rate", "1k", "--stages", "1s@1"), "exclude each other"),
+        (("--stages", "1s@1", "-d", "1s"), "exclude each other"),
+        (("--arrivals", "poisson"), "no rate is given"),
+    ],
+)
+def test_a_mistake_in_a_load_is_one_line_and_a_hint(
+    trueload: Trueload, flags: tuple[str, ...], message: str
+) -> None:
+    done = trueload.run("http", "http://127.0.0.1:9/", *flags)
+    assert done.code == 2
+    assert message in done.err
+    assert [line.partition(":")[0] for line in done.err.splitlines()] == ["error", "hint"]

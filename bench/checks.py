@@ -1,0 +1,72 @@
+"""How long checks and statistics of a large suite take: records read, judged and tabulated.
+
+`bench/checks.py [RECORDS]`, 10,000 by default; the target is 10 s. The records are one real-looking
+trial, stored so many times; what is timed is what a reader of the store does with each of them:
+every check, the figures of its row, and at the end an interval for each six and the ranks.
+Exit code 1 if it takes longer.
+"""
+
+from __future__ import annotations
+
+import random
+import sys
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "python")]
+
+from samples import good_record, histogram  # noqa: E402
+from trueload.record import Record  # noqa: E402
+from trueload.stats import interval, ranks  # noqa: E402
+from trueload.suite.summary import figures  # noqa: E402
+from trueload.verdict import judge  # noqa: E402
+
+RECORDS = 10_000
+TARGET_S = 10.0
+REPETITIONS = 6
+
+
+def sample() -> Record:
+    """A record with a histogram of some 600 buckets."""
+    chance = random.Random(1)
+    values = {int(chance.lognormvariate(13, 0.5)): 1 + chance.randrange(50) for _ in range(1_000)}
+    latency = histogram(*values.items())
+    record = good_record()
+    kept = record.histograms.model_copy(update={"latency": latency, "service": latency})
+    return record.model_copy(update={"histograms": kept})
+
+
+def main() -> int:
+    """One measurement of each part, in CPU seconds."""
+    count = int(sys.argv[1]) if len(sys.argv) > 1 else RECORDS
+    record = sample()
+    text = record.model_dump_json(by_alias=True)
+    parts: dict[str, float] = {}
+
+    def timed(name: str, since_s: float) -> float:
+        now_s = time.process_time()
+        parts[name] = now_s - since_s
+        return now_s
+
+    at_s = time.process_time()
+    records = [Record.model_validate_json(text) for _ in range(count)]
+    at_s = timed("read", at_s)
+    records = [judge(each) for each in records]
+    at_s = timed("checks", at_s)
+    rows = [figures(each, {}) for each in records]
+    at_s = timed("figures", at_s)
+    chance = random.Random(2)
+    per_s = [(row.ok_per_s or 0) * chance.uniform(0.9, 1.1) for row in rows]
+    cells = [interval(per_s[at : at + REPETITIONS]) for at in range(0, count, REPETITIONS)]
+    ranks([each for each in cells[:100] if each is not None])
+    timed("intervals and ranks", at_s)
+    for name, seconds in parts.items():
+        print(f"{name:<20}{seconds:6.2f} s")
+    judged_s = sum(seconds for name, seconds in parts.items() if name != "read")
+    print(f"{'checks, statistics':<20}{judged_s:6.2f} s of {TARGET_S:g} s, for {count:,} records")
+    return int(judged_s > TARGET_S)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
