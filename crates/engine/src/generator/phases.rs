@@ -104,6 +104,7 @@ impl Generator {
             }
             self.reopen(net, key);
             self.settle_debts(net, key);
+            self.free_since_start(key);
             self.fill(net, key);
         }
         self.stop_if_due(next, now_ns);

@@ -35,7 +35,8 @@ impl Generator {
                 {
                     // A slot that waits for work has been free since then; one that was just answered, from now.
                     let state = &self.slots[key as usize].state;
-                    let free_ns = if state.ready { state.ready_since_ns } else { now_ns };
+                    let free_ns =
+                        if state.ready { state.ready_since_ns.min(now_ns) } else { now_ns };
                     self.take_due(key, index, free - again, free_ns, now_ns)
                 }
             }
@@ -143,9 +144,28 @@ impl Generator {
         let sending = self.book.sending(now_ns);
         let Some((_, Phase { schedule: Some(_), .. })) = sending else { return };
         let state = &mut self.slots[key as usize].state;
-        if free > 0 && !state.ready {
+        if free == 0 {
+            // What the queue may still have of it is stale.
+            state.ready_since_ns = NEVER;
+        } else if state.ready {
+            state.ready_since_ns = state.ready_since_ns.min(now_ns);
+        } else {
             state.ready = true;
             state.ready_since_ns = now_ns;
+            self.ready.push_back(key);
+        }
+    }
+
+    /// Under an open loop, what is idle at the start of a phase has been free since then, however late this is.
+    pub(super) fn free_since_start(&mut self, key: u32) {
+        let Some(Phase { schedule: Some(_), started_ns, .. }) = self.book.current_mut() else {
+            return;
+        };
+        let started_ns = *started_ns;
+        let Slot { client, state } = &mut self.slots[key as usize];
+        if matches!(state.link, Link::Open { .. }) && client.outstanding() == 0 {
+            state.ready = true;
+            state.ready_since_ns = started_ns;
             self.ready.push_back(key);
         }
     }

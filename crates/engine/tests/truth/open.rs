@@ -145,6 +145,18 @@ fn a_generator_that_stood_still_catches_up_with_the_schedule_and_no_further_and_
 }
 
 #[test]
+fn a_generator_that_starts_late_has_lagged_since_the_start() {
+    let model = Model::of(Delay::Constant(MS));
+    let load = open(&[stage(1, 1000.0, 1000.0)], Arrivals::Constant);
+    let mut it = Play::new(model, load, S, 1000);
+    it.generator_stalls = Some((0, S / 2));
+    let played = play(&it);
+    played.adds_up();
+    assert!(near(played.latency().max(), S / 2 + MS), "latency {}", played.latency().max());
+    assert!(near(played.send_lag().max(), S / 2), "send lag {}", played.send_lag().max());
+}
+
+#[test]
 fn what_finds_no_connection_before_the_window_ends_is_unsent_and_counted() {
     let model = Model::of(Delay::Constant(100 * MS));
     let load = open(&[stage(2, 100.0, 100.0)], Arrivals::Constant);

@@ -14,6 +14,8 @@ use trueload_wire::http1::client::Rules;
 use crate::model::{Model, S};
 use crate::world::{Sent, World};
 
+/// The phase begins so long after the engine was told of it.
+const START_IN_NS: u64 = 1_000_000;
 const REQUEST: &str = "GET / HTTP/1.1\r\nHost: a\r\n\r\n";
 
 /// What is played.
@@ -94,7 +96,7 @@ pub fn play(play: &Play) -> Played {
     world.run(&mut generator, connected_ns, || false);
     assert!(matches!(heard.try_recv(), Ok(Report::Connected(_))));
 
-    world.zero_ns = now_ns(&world);
+    world.zero_ns = now_ns(&world) + START_IN_NS;
     world.generator_stalls = play.generator_stalls;
     let phase = PhaseShare {
         load: play.load.clone(),
