@@ -525,11 +525,18 @@ def test_serving_starts_without_the_heavy_libraries() -> None:
     assert not loaded & {"numpy", "scipy", "rich", "hdrh", "psutil", "sqlite3", "trueload.trial"}
 
 
+def measure_at_a_rate(trueload: Trueload, url: str, *flags: str) -> Any:
+    """A record; on a busy machine its verdict may be invalid, because requests went out late."""
+    done = trueload.run("http", url, "--json", "-", *flags)
+    assert done.code in (0, 4), done
+    return done.json()
+
+
 def test_a_rate_is_sent_by_schedule_and_both_times_are_kept(
     trueload: Trueload, server: Server
 ) -> None:
     flags = ("--rate", "1k/s", "--arrivals", "poisson", "--seed", "7", "--requests", "200")
-    record = measure(trueload, server.url, *flags, "-c", "4")
+    record = measure_at_a_rate(trueload, server.url, *flags, "-c", "4")
     load = record["plan"]["window"]["load"]
     assert (load["kind"], load["arrivals"], load["seed"]) == ("open", "poisson", 7)
     assert load["stages"][0]["from"] == load["stages"][0]["to"] == 1_000
@@ -552,7 +559,7 @@ def test_a_rate_that_cannot_be_reached_is_measured_and_judged(
 
 
 def test_stages_change_the_load(trueload: Trueload, server: Server) -> None:
-    record = measure(
+    record = measure_at_a_rate(
         trueload, server.url, "--stages", "200ms@100,400ms@100..1k", "--warmup", "0", "-c", "4"
     )
     # 100/s for 0.2 s, then 550/s on average for 0.4 s.
