@@ -157,6 +157,15 @@ def test_confirming_ends() -> None:
     assert [step.stage for step in steps].count("confirm") == 1
 
 
+def test_confirming_runs_that_our_side_spoiled_are_no_verdict_on_the_server() -> None:
+    def server(load: float, stage: str) -> Outcome:
+        return "limited" if stage == "confirm" else up_to(5_000)(load, stage)
+
+    done, _ = search(RATES, server)
+    assert isinstance(done, NotFound)
+    assert done.why == "generator"
+
+
 @settings(max_examples=300, deadline=None)
 @given(
     largest=st.floats(min_value=0.1, max_value=2e7),
@@ -317,6 +326,20 @@ def test_what_is_not_found_is_said(record: Record, code: int, sentence: str) -> 
     assert exit_code(plan, taken) == code
     assert any(sentence in line for line in search_lines(plan, taken))
     assert search_json(plan, taken, None, interrupted=False)["result"]["load"] is None
+
+
+def test_a_lower_bound_that_nothing_confirmed_is_said() -> None:
+    plan = SearchPlan("rate", LIMIT_10MS, make_bounds("rate", None), None)
+    lagging = failing("send-lag")
+
+    def measure(following: Try, ns: int) -> Record:
+        if following.stage == "confirm":
+            return lagging
+        return records_up_to(5_000)(following, ns)
+
+    taken = list(run_steps(plan, measure))
+    assert exit_code(plan, taken) == 4
+    assert "a lower bound that is not confirmed: the generator" in search_lines(plan, taken)[-2]
 
 
 def test_a_step_is_the_same_specification_at_another_load() -> None:

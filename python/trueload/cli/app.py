@@ -54,7 +54,8 @@ that cannot be trusted.
 
 Example: trueload http http://127.0.0.1:8080/ -c 64 -d 10s
 
-Exit codes: 0 measured, valid or suspect; 1 a --fail-on threshold crossed; 2 wrong command or file,
+Exit codes: 0 measured, valid or suspect; 1 a --fail-on threshold crossed, or no load
+keeps to the --limit; 2 wrong command or file,
 nothing sent; 3 nothing could be measured; 4 measured but invalid; 70 a bug in trueload;
 130 interrupted.
 """

@@ -45,7 +45,8 @@ HELP = """Load an HTTP/1.1 server and say what it carried, and whether that can 
 
 Each connection sends its next request as soon as its answer is there (a closed loop); with --rate
 or --stages requests are sent by a schedule, and latency counts from it (an open loop). No redirects
-are followed: an answer counts as it comes. With --body and no --method, the method is POST.
+are followed: an answer counts as it comes. With --body and no --method, the method is POST. With
+--limit the largest load that keeps to it is searched, and confirmed by a run of its own.
 
 Example: trueload http http://127.0.0.1:8080/ -c 64 -d 10s --fail-on 'p99>20ms'
 """

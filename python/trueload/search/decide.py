@@ -75,7 +75,8 @@ class Found:
 @dataclass(frozen=True)
 class NotFound:
     """Why there is no such load. ``none``: not even ``lowest`` keeps to the limit;
-    ``unconfirmed``: no confirming run did; ``generator``: our side was the limit at each load."""
+    ``unconfirmed``: no confirming run did; ``generator``: our side was the limit at each load, or
+    in each confirming run."""
 
     why: Literal["none", "unconfirmed", "generator"]
     lowest: float
@@ -152,7 +153,8 @@ def _after_confirming(
         load = max(_rounded(bounds, kept * share), bounds.floor)
         if load < last.load:
             return Try(load, "confirm")
-    return NotFound("unconfirmed", last.load)
+    exceeded = any(step.outcome == "exceeded" for step in confirming)
+    return NotFound("unconfirmed" if exceeded else "generator", last.load)
 
 
 def _limited_by(steps: Sequence[Step], above: float | None) -> LimitedBy:

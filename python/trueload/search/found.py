@@ -190,6 +190,12 @@ def sentence(plan: SearchPlan, taken: Sequence[Taken]) -> str:
     lowest = _load(plan, done.lowest)
     if done.why == "unconfirmed":
         return f"no load was confirmed to keep {limit}; the last tried was {lowest}"
+    kept = max((each.next.load for each in taken if each.judgement.outcome == "kept"), default=None)
+    if done.why == "generator" and kept is not None:
+        return (
+            f"{_load(plan, kept)} kept {limit}, a lower bound that is not confirmed: the generator"
+            " was the limit in each confirming run"
+        )
     if done.why == "generator":
         return (
             "the generator was the limit at every load, which says nothing of the server;"
