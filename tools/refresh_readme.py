@@ -80,6 +80,23 @@ def show_http() -> str:
         return f"$ trueload http {url} -d 5s\n" + output_of("http", url, "-d", "5s")
 
 
+def show_search() -> str:
+    """The largest rate of a good server."""
+    with reference_server() as url:
+        words = ("--limit", "p99<10ms", "--cpus", "1")
+        return f"$ trueload http {url} --limit 'p99<10ms' --cpus 1\n" + output_of(
+            "http", url, *words
+        )
+
+
+def show_ab() -> str:
+    """Two paths of a good server, in pairs."""
+    with reference_server() as url:
+        return f"$ trueload ab {url} {url}perf -d 2s\n" + output_of(
+            "ab", url, f"{url}perf", "-d", "2s"
+        )
+
+
 def show_twice() -> str:
     """A measurement of a server that answers twice."""
     with double_server() as url:
@@ -102,6 +119,8 @@ def show_suite() -> str:
 SHOWS: dict[str, Callable[[], str]] = {
     "make demo": show_demo,
     "trueload http": show_http,
+    "trueload http --limit": show_search,
+    "trueload ab": show_ab,
     "twice": show_twice,
     "trueload suite run http-servers": show_suite,
 }
