@@ -21,7 +21,7 @@ HINT = "name a run (`trueload runs list`), or a file of `trueload runs export --
 FILE_BYTES_MAX = 2 * 1024**3
 
 # The labels that name a row of a suite; its repetition and its digest do not.
-CELL_LABELS = ("subject", "connections", "pipeline", "cores")
+CELL_LABELS = ("subject", "connections", "pipeline", "rate", "cores")
 
 
 @dataclass(frozen=True)
@@ -116,6 +116,7 @@ def row_name(labels: Mapping[str, str]) -> str:
         found.get("subject", ""),
         f"{found['connections']} connections" if "connections" in found else "",
         f"pipeline {found['pipeline']}" if found.get("pipeline", "1") != "1" else "",
+        found.get("rate", ""),
         f"{found['cores']} core" if "cores" in found else "",
     ]
     return ", ".join(part for part in parts if part)

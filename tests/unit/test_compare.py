@@ -200,6 +200,7 @@ def test_a_row_has_the_same_name_in_each_repetition() -> None:
     labels = {"subject": "go/x", "connections": "64", "pipeline": "10", "cores": "single"}
     assert row_name({**labels, "repetition": "r1"}) == row_name({**labels, "digest": "abc"})
     assert row_name(labels) == "go/x, 64 connections, pipeline 10, single core"
+    assert row_name({**labels, "rate": "1,000/s"}) != row_name({**labels, "rate": "2,000/s"})
     assert row_name({}) == ""
 
 

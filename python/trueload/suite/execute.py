@@ -32,6 +32,7 @@ from trueload.suite.plan import (
     trial_count,
     trials,
 )
+from trueload.units import format_rate
 
 Talk = Callable[[str], None]
 BUILDS_AT_ONCE = 2
@@ -224,6 +225,7 @@ class Execution:
             "name": subject.variant,
             "connections": str(load.connections),
             "pipeline": str(load.pipeline),
+            "rate": "" if load.rate_per_s is None else format_rate(load.rate_per_s),
             "cores": load.cores,
             "repetition": repetition,
             "digest": self.digests.get(subject.name, ""),
