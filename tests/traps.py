@@ -121,6 +121,7 @@ TRAPS = (
     Trap("80 % of the answers are errors, at a rate", fail_most, "errors", RATE),
     Trap("one connection in ten is dropped when asked", drop_when_asked, "connections"),
     Trap("one connection in ten is dropped in mid-answer", drop_in_mid_answer, "connections"),
+    Trap("one connection in ten is dropped unasked", drop_after_accept, "connections"),
     Trap(
         "one connection in ten is dropped, of one per request",
         drop_after_accept,

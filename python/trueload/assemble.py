@@ -306,6 +306,7 @@ def _warmup(seen: Observation) -> Warmup:
             counts=log.measurement.counts,
             wall_s=wall_ns / NS_PER_S,
             reconnects=log.measurement.connections.reconnects,
+            dropped=log.measurement.connections.dropped,
         )
     if log.first is None or log.last is None:
         return Warmup(counts=NO_COUNTS, wall_s=0.0)
@@ -346,6 +347,7 @@ def _connections(
         established=found.established,
         failed=ready.failed if ready else {},
         reconnects=found.reconnects,
+        dropped=found.dropped,
         starved=starved if complete else None,
         jain=jain if complete else None,
         least_ok=slots.answers_min if complete and slots.asked else None,

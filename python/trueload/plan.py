@@ -194,6 +194,7 @@ class Connections(Model):
     requested: int
     established: int
     reconnects: int
+    dropped: int = 0
     down: int
     outage_ns: int
     outages: int

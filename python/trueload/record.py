@@ -61,6 +61,7 @@ class Warmup(Model):
     counts: Counts
     wall_s: float
     reconnects: int = 0
+    dropped: int = 0
 
 
 class Throughput(Model):
@@ -91,6 +92,7 @@ class Distribution(Model):
 class Connections(Model):
     """``starved`` slots waited too long or for ever; ``jain`` is Jain's index of replies per slot;
     ``least_ok`` and ``most_ok`` the replies of the slot with the fewest and the most.
+    ``dropped`` were closed within 1 s of being taken, with nothing asked;
     ``down``, ``outages`` and ``outage_ns`` are the engine's (protocol.rs); ``family`` is ``ipv4``
     or ``ipv6`` of the ``address`` that answered; ``failed`` is what the first attempts that failed
     met, by class."""
@@ -99,6 +101,7 @@ class Connections(Model):
     established: int
     failed: dict[str, int]
     reconnects: int
+    dropped: int = 0
     starved: int | None
     jain: float | None
     least_ok: int | None

@@ -370,6 +370,8 @@ pub struct Connections {
     pub established: u32,
     /// Connections opened again during the phase.
     pub reconnects: u64,
+    /// Connections that the peer closed within 1 s of taking them, with nothing asked (the first phase: and before it).
+    pub dropped: u64,
     /// Slots down for more than 1 s at a stretch without a polite close.
     pub down: u32,
     /// The longest time that an established slot could not be opened again after a loss, 0 when none.

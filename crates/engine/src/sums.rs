@@ -129,6 +129,7 @@ pub(crate) fn measurement(
             requested,
             established,
             reconnects: meter.reconnects,
+            dropped: meter.dropped,
             down: meter.slots.down,
             outage_ns: meter.slots.outage_ns,
             outages: meter.slots.outages,

@@ -46,6 +46,8 @@ pub struct Meter {
     pub cancelled: u64,
     /// Connections opened again.
     pub reconnects: u64,
+    /// Connections that the peer closed soon after it took them, unasked.
+    pub dropped: u64,
     /// Bytes received.
     pub bytes_in: u64,
     /// Bytes sent.
@@ -72,6 +74,7 @@ impl Default for Meter {
             stale: 0,
             cancelled: 0,
             reconnects: 0,
+            dropped: 0,
             bytes_in: 0,
             bytes_out: 0,
             permitted_ns: 0,
@@ -192,6 +195,7 @@ impl Meter {
         self.stale += other.stale;
         self.cancelled += other.cancelled;
         self.reconnects += other.reconnects;
+        self.dropped += other.dropped;
         self.bytes_in += other.bytes_in;
         self.bytes_out += other.bytes_out;
         self.permitted_ns += other.permitted_ns;

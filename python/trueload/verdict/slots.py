@@ -85,13 +85,16 @@ def check_fairness(record: Record) -> Check:
 
 
 def lost_share(record: Record) -> float:
-    """Connections that broke with a request on them, of all that were opened; warm-up included,
-    where a server that drops some of them soon shows. Pipelined requests fail together."""
+    """Connections that broke with a request on them, or were closed as soon as they were taken,
+    of all that were opened; warm-up included, where a server that drops some of them soon shows.
+    Pipelined requests fail together."""
     counts = (record.counts, record.warmup.counts)
     requests = sum(each.failed.get(name, 0) for each in counts for name in LOST_CLASSES)
     reconnects = record.connections.reconnects + record.warmup.reconnects
     opened = record.connections.requested + reconnects
-    return requests / record.plan.generate.pipeline / opened if opened else 0.0
+    dropped = record.connections.dropped + record.warmup.dropped
+    broken = requests / record.plan.generate.pipeline + dropped
+    return broken / opened if opened else 0.0
 
 
 def check_connections(record: Record) -> Check:

@@ -15,6 +15,9 @@ const LONG_WAIT_NS: u64 = 1_000_000_000;
 /// … while at least so many other requests settle.
 const LONG_WAIT_OTHERS: u64 = 100;
 
+/// A connection that the peer closes within this time unasked was dropped; later it was idle for too long.
+const DROPPED_WITHIN_NS: u64 = 1_000_000_000;
+
 /// The phases of one thread and what they have counted.
 #[derive(Debug)]
 pub(super) struct Book {
@@ -23,6 +26,8 @@ pub(super) struct Book {
     pub(super) current: Option<usize>,
     /// Set-up times of connections opened before a phase began.
     pub(super) early: Times,
+    /// Connections dropped before a phase began.
+    early_dropped: u64,
     /// Settled in this batch; joined to `settled_all` once per batch.
     settled: u64,
     settled_seen: u64,
@@ -38,6 +43,7 @@ impl Book {
             phases: Vec::new(),
             current: None,
             early: Times::default(),
+            early_dropped: 0,
             settled: 0,
             settled_seen: 0,
             settled_all,
@@ -195,6 +201,26 @@ impl Book {
         match outcome {
             Outcome::Ok(answered) => meter.retract_ok(&answered, Class::Unsolicited),
             Outcome::Failed(class) => meter.reclass_failed(class, Class::Unsolicited),
+        }
+    }
+
+    /// A connection ended before anything was asked on it: one that the peer has just taken was dropped.
+    pub(super) fn note_dropped(&mut self, state: &State, now_ns: u64) {
+        if now_ns.saturating_sub(state.attempted_ns) >= DROPPED_WITHIN_NS {
+            return;
+        }
+        match self.current_mut() {
+            Some(phase) => phase.meter.dropped += 1,
+            None => self.early_dropped += 1,
+        }
+    }
+
+    /// The first phase answers for what happened before it.
+    pub(super) fn take_over_early(&mut self) {
+        let early = std::mem::take(&mut self.early);
+        if let Some(first) = self.phases.first_mut() {
+            first.meter.times.merge(&early);
+            first.meter.dropped += std::mem::take(&mut self.early_dropped);
         }
     }
 

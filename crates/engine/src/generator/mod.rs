@@ -344,6 +344,9 @@ impl Program for Generator {
         client.handle_end(now_ns, end, &self.config.rules, &mut |heard| {
             book.settle(state, now_ns, heard);
         });
+        if idle && !client.has_answered() {
+            book.note_dropped(state, now_ns);
+        }
         let stale = !state.again.is_empty();
         if idle || stale {
             net.close(token);

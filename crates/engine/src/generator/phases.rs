@@ -91,8 +91,7 @@ impl Generator {
         if next > 0 {
             self.enter_slots(next - 1);
         } else {
-            let early = std::mem::take(&mut self.book.early);
-            self.book.phases[0].meter.times.merge(&early);
+            self.book.take_over_early();
         }
         self.book.current = Some(next);
         self.report(Report::Started(next, started_ns));

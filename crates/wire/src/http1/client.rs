@@ -148,6 +148,12 @@ impl<T> Client<T> {
         self.outstanding.len()
     }
 
+    /// Whether a complete answer came on this connection.
+    #[must_use]
+    pub fn has_answered(&self) -> bool {
+        self.answered
+    }
+
     /// The request whose answer comes next.
     #[must_use]
     pub fn oldest(&self) -> Option<&T> {
