@@ -8,6 +8,7 @@ not wait for the statistics. This module must not know what any command does.
 
 from __future__ import annotations
 
+import errno
 import importlib
 import itertools
 import os
@@ -75,10 +76,8 @@ def main(argv: Sequence[str] | None = None) -> NoReturn:
         sys.stderr.flush()
     except BrokenPipeError:
         code = _close_broken_pipe()
-    except OSError as error:  # the disk behind `> FILE` is full
-        _say(f"the output could not be written: {error.strerror}", "free some space and repeat")
-        _discard(sys.stdout)
-        code = ExitCode.INTERNAL
+    except OSError as error:
+        code = _close_full_disk(error)
     sys.exit(code)
 
 
@@ -101,6 +100,9 @@ def run(argv: Sequence[str]) -> int:
     except BrokenPipeError:
         return _close_broken_pipe()
     except Exception as error:
+        # A nameless one is of a stream that is open: the disk behind `> FILE`.
+        if isinstance(error, OSError) and error.errno == errno.ENOSPC and error.filename is None:
+            return _close_full_disk(error)
         return _report_bug(error)
 
 
@@ -229,6 +231,12 @@ def _close_broken_pipe() -> int:
 
 def _discard(stream: Any) -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+
+
+def _close_full_disk(error: OSError) -> int:
+    _say(f"the output could not be written: {error.strerror}", "free some space and repeat")
+    _discard(sys.stdout)
+    return ExitCode.INTERNAL
 
 
 def _report_bug(error: Exception) -> int:
