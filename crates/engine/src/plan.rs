@@ -19,6 +19,8 @@ use crate::serve::THREADS_MOST;
 const CONNECTIONS_MOST: u32 = 10_000_000;
 /// Requests in flight per connection, at most.
 const PIPELINE_MOST: u32 = 65_536;
+/// A tenth of the smallest send lag that the verdict warns of (design §6, `send-lag`: 250 us).
+const SEND_QUANTUM_NS: u64 = 25_000;
 /// Requests per second of an open loop, at most.
 const RATE_MOST_PER_S: f64 = 1e9;
 /// Bytes kept for one connection's requests in a row.
@@ -170,6 +172,7 @@ pub(crate) fn config(plan: &GeneratePlan, blobs: &Blobs, burst: &Arc<[u8]>, thre
         rules: rules(plan, blobs),
         timeout_ns: plan.timeout_ns,
         connect_timeout_ns: plan.connect_timeout_ns,
+        send_quantum_ns: SEND_QUANTUM_NS,
         connect_interval_ns: 1_000_000_000 * u64::from(plan.threads) / rate,
         thread,
         threads: plan.threads,

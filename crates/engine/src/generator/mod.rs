@@ -59,6 +59,8 @@ pub struct Config {
     pub connect_timeout_ns: u64,
     /// Between two attempts of this thread, while connections are set up.
     pub connect_interval_ns: u64,
+    /// Under an open loop: not woken again for a send sooner than this after the last.
+    pub send_quantum_ns: u64,
     /// This thread's number.
     pub thread: u32,
     /// Threads in all.
@@ -174,6 +176,8 @@ pub struct Generator {
     open: u32,
     /// Under an open loop: slots that can take a request, the longest idle first.
     ready: VecDeque<u32>,
+    /// When requests were last sent because their time had come.
+    sent_due_ns: u64,
     inbox: Receiver<Command>,
     reports: Outlet<Report>,
     finished: bool,
@@ -198,6 +202,7 @@ impl Generator {
             memory: HeadMemory::default(),
             open: 0,
             ready: VecDeque::new(),
+            sent_due_ns: 0,
             inbox,
             reports,
             finished: false,
@@ -380,7 +385,7 @@ impl Program for Generator {
     fn wake_at_ns(&self) -> Option<u64> {
         let phases = self.next_phase_event_ns();
         let timers = self.timers.next_ns().unwrap_or(NEVER);
-        let at_ns = phases.min(timers).min(self.pace.next_ns()).min(self.next_send_ns());
+        let at_ns = phases.min(timers).min(self.pace.next_ns()).min(self.send_wake_ns());
         (at_ns != NEVER).then_some(at_ns)
     }
 
