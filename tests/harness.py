@@ -53,7 +53,7 @@ class Trueload:
     def env(self, extra: Mapping[str, str] | None = None) -> dict[str, str]:
         """The environment of every command: the caller's, but its own store and folders."""
         kept = {k: v for k, v in os.environ.items() if not k.startswith(("TRUELOAD_", "PYTEST_"))}
-        # What a terminal can do is for a test to say; what it is run from may be none, or a dumb one.
+        # What a terminal can do is for a test to say: its own may be none, or a dumb one.
         kept["TERM"] = "xterm-256color"
         for name in ("TRUELOAD_ENGINE", "TRUELOAD_HOME"):
             if name in os.environ:
