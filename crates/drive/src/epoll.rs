@@ -15,11 +15,11 @@ use std::sync::Arc;
 use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
 use rustix::event::{EventfdFlags, Timespec, eventfd};
 use rustix::io::Errno;
-use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, sockopt};
+use rustix::net::{RecvFlags, SendFlags, SocketAddrUnix, SocketFlags, SocketType, sockopt};
 
-use crate::Clock;
 use crate::net::{Ended, Net, Program, Refusal, Token};
 use crate::outbox::Outbox;
+use crate::{Address, Clock};
 
 /// Bytes taken from a socket in one read.
 const READ_BYTES: usize = 64 * 1024;
@@ -63,7 +63,7 @@ impl Listener {
     /// What the kernel says: the address is in use, not local, or not permitted.
     pub fn bind(address: SocketAddr, shared: bool) -> io::Result<Self> {
         let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
-        let family = family_of(&address);
+        let family = Address::Ip(address).socket_family();
         let fd = rustix::net::socket_with(family, SocketType::STREAM, flags, None)?;
         sockopt::set_socket_reuseaddr(&fd, true)?;
         if shared {
@@ -82,10 +82,6 @@ impl Listener {
     pub fn address(&self) -> SocketAddr {
         self.address
     }
-}
-
-fn family_of(address: &SocketAddr) -> AddressFamily {
-    if address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 }
 }
 
 #[derive(Debug, Default)]
@@ -462,20 +458,24 @@ impl Net for Epoll {
         self.now_ns = self.clock.now_ns();
     }
 
-    fn connect(
-        &mut self,
-        key: u32,
-        to: SocketAddr,
-        from: Option<IpAddr>,
-    ) -> Result<Token, Refusal> {
+    fn connect(&mut self, key: u32, to: &Address, from: Option<IpAddr>) -> Result<Token, Refusal> {
         let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
-        let fd = rustix::net::socket_with(family_of(&to), SocketType::STREAM, flags, None)
+        let fd = rustix::net::socket_with(to.socket_family(), SocketType::STREAM, flags, None)
             .map_err(refusal)?;
-        let _ = sockopt::set_tcp_nodelay(&fd, true);
-        if let Some(from) = from {
-            rustix::net::bind(&fd, &SocketAddr::new(from, 0)).map_err(local_refusal)?;
-        }
-        match rustix::net::connect(&fd, &to) {
+        let connected = match to {
+            Address::Ip(to) => {
+                let _ = sockopt::set_tcp_nodelay(&fd, true);
+                if let Some(from) = from {
+                    let from = SocketAddr::new(from, 0);
+                    rustix::net::bind(&fd, &from).map_err(local_refusal)?;
+                }
+                rustix::net::connect(&fd, to)
+            }
+            Address::Unix(path) => {
+                SocketAddrUnix::new(&**path).and_then(|to| rustix::net::connect(&fd, &to))
+            }
+        };
+        match connected {
             Ok(()) | Err(Errno::INPROGRESS | Errno::INTR) => {}
             Err(errno) => return Err(refusal(errno)),
         }
@@ -555,7 +555,8 @@ fn refusal(errno: Errno) -> Refusal {
         Errno::ADDRNOTAVAIL | Errno::ADDRINUSE | Errno::AGAIN => Refusal::Ports,
         Errno::TIMEDOUT => Refusal::Timeout,
         Errno::CONNRESET | Errno::PIPE => Refusal::Reset,
-        Errno::CONNREFUSED => Refusal::Refused,
+        // No socket file, or one that nobody listens on.
+        Errno::CONNREFUSED | Errno::NOENT => Refusal::Refused,
         _ => Refusal::Unreachable,
     }
 }

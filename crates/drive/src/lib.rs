@@ -5,12 +5,14 @@
 //! the same program runs over epoll, over another driver, and in virtual time.
 //! What this crate must not know: HTTP, loads, meters, JSON.
 
+mod address;
 mod clock;
 mod epoll;
 mod host;
 mod net;
 mod outbox;
 
+pub use address::Address;
 pub use clock::Clock;
 pub use epoll::{Epoll, Listener, Waker};
 pub use host::{

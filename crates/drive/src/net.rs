@@ -1,8 +1,10 @@
 //! The seam between programs and drivers.
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::IpAddr;
 use std::ops::Range;
 use std::sync::Arc;
+
+use crate::Address;
 
 /// One socket of a driver. A token outlives its socket harmlessly: what is asked of a closed one is ignored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -51,8 +53,7 @@ pub trait Net {
     ///
     /// # Errors
     /// What the kernel says at once; what it says later comes as `handle_refused`.
-    fn connect(&mut self, key: u32, to: SocketAddr, from: Option<IpAddr>)
-    -> Result<Token, Refusal>;
+    fn connect(&mut self, key: u32, to: &Address, from: Option<IpAddr>) -> Result<Token, Refusal>;
 
     /// Sends; what the kernel does not take now is kept and sent later, in order.
     fn send(&mut self, token: Token, bytes: &[u8]);

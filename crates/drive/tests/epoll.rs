@@ -2,10 +2,12 @@
 
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::os::unix::net::UnixListener;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread;
 
-use trueload_drive::{Clock, Ended, Epoll, Listener, Net, Program, Refusal, Token};
+use trueload_drive::{Address, Clock, Ended, Epoll, Listener, Net, Program, Refusal, Token};
 
 /// More than loopback's socket buffers take at once.
 const MUCH: usize = 24 * 1024 * 1024;
@@ -14,13 +16,34 @@ fn loopback() -> SocketAddr {
     SocketAddr::from((Ipv4Addr::LOCALHOST, 0))
 }
 
+fn unix(path: &Path) -> Address {
+    Address::Unix(Arc::from(path))
+}
+
+/// A folder for socket files, gone with the test.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("trueload-{name}-{}", std::process::id()));
+        std::fs::create_dir_all(&path).expect("a folder");
+        Folder(path)
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
 fn pattern(len: usize) -> Vec<u8> {
     (0..len).map(|at| (at % 251) as u8).collect()
 }
 
 /// Connects, sends what it has, and writes down what happens until the peer's end.
 struct Caller {
-    to: SocketAddr,
+    to: Address,
     shared: Arc<[u8]>,
     then: Vec<u8>,
     heard: Vec<u8>,
@@ -30,7 +53,8 @@ struct Caller {
 }
 
 impl Caller {
-    fn new(to: SocketAddr, shared: Vec<u8>, then: Vec<u8>) -> Self {
+    fn new(to: impl Into<Address>, shared: Vec<u8>, then: Vec<u8>) -> Self {
+        let to = to.into();
         let (heard, shared) = (Vec::new(), Arc::from(shared));
         Caller { to, shared, then, heard, ended: None, refused: None, stale: None }
     }
@@ -44,7 +68,7 @@ impl Caller {
 
 impl Program for Caller {
     fn handle_wake(&mut self, net: &mut impl Net) {
-        let connected = net.connect(7, self.to, None);
+        let connected = net.connect(7, &self.to, None);
         self.refused = connected.err();
     }
 
@@ -172,6 +196,38 @@ fn nobody_listening_is_a_refusal() {
     let mut caller = Caller::new(to, Vec::new(), Vec::new());
     caller.run();
     assert_eq!((caller.refused, caller.ended), (Some(Refusal::Refused), None));
+}
+
+#[test]
+fn a_socket_in_the_file_system_is_connected_to_like_any_other() {
+    let folder = Folder::new("connected");
+    let path = folder.0.join("peer.sock");
+    let listener = UnixListener::bind(&path).expect("a socket file");
+    let peer = thread::spawn(move || {
+        let (mut peer, _) = listener.accept().expect("a connection");
+        let mut heard = [0; 8];
+        peer.read_exact(&mut heard).expect("everything");
+        peer.write_all(b"thanks").expect("an answer");
+        heard
+    });
+    let mut caller = Caller::new(unix(&path), b"question".to_vec(), Vec::new());
+    caller.run();
+    assert_eq!(&peer.join().expect("the peer"), b"question");
+    assert_eq!((caller.heard.as_slice(), caller.ended), (&b"thanks"[..], Some(Ended::Fin)));
+}
+
+#[test]
+fn a_socket_file_that_is_missing_or_left_over_is_a_refusal() {
+    let folder = Folder::new("refused");
+    let path = folder.0.join("peer.sock");
+    for left_over in [false, true] {
+        if left_over {
+            drop(UnixListener::bind(&path).expect("a socket file"));
+        }
+        let mut caller = Caller::new(unix(&path), Vec::new(), Vec::new());
+        caller.run();
+        assert_eq!(caller.refused, Some(Refusal::Refused), "left over: {left_over}");
+    }
 }
 
 #[test]

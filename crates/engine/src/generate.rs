@@ -14,7 +14,9 @@ use crate::generator::{Command, Connected, DoneReport, Generator, PhaseShare, Re
 use crate::lines::say;
 use crate::outlet::Outlet;
 use crate::plan::{self, Blobs};
-use crate::protocol::{FromEngine, GeneratePlan, PhasePlan, Ready, StopPlan, ToEngine};
+use crate::protocol::{
+    AddressPlan, FromEngine, GeneratePlan, PhasePlan, Ready, StopPlan, ToEngine,
+};
 use crate::sums;
 use crate::threads::{self, Worker};
 
@@ -165,7 +167,7 @@ impl Role {
                 requested: self.connections,
                 established: sum.established,
                 failed: sums::by_class(&sum.failed),
-                address: sum.address,
+                address: sum.address.map(AddressPlan),
             }))?;
         }
         self.dispatch();
@@ -216,9 +218,10 @@ impl Role {
         if phase.done.len() == self.workers.len() {
             phase.over = true;
             let done = std::mem::take(&mut phase.done);
-            let family = sums::connected(&self.connected).address;
+            let address = sums::connected(&self.connected).address;
             let measurement =
-                Box::new(sums::measurement(&self.plan, self.connections, family, done));
+                sums::measurement(&self.plan, self.connections, address.as_ref(), done);
+            let measurement = Box::new(measurement);
             say(&FromEngine::PhaseDone { id: phase.id.clone(), measurement })?;
             self.dispatch();
         }

@@ -162,7 +162,7 @@ pub(crate) fn config(plan: &GeneratePlan, blobs: &Blobs, burst: &Arc<[u8]>, thre
     let depth = plan.pipeline as usize;
     let rate = u64::from(plan.connect_rate_per_s);
     Config {
-        addresses: plan.addresses.clone(),
+        addresses: plan.addresses.iter().map(|address| address.0.clone()).collect(),
         local_addresses: plan.local_addresses.clone(),
         burst: Arc::clone(burst),
         request_len: burst.len() / depth,

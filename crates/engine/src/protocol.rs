@@ -9,6 +9,7 @@ use std::net::{IpAddr, SocketAddr};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
+use trueload_drive::Address;
 
 /// Version of this protocol; `hello` carries it, a plan must name it.
 pub const PROTOCOL: u32 = 1;
@@ -38,7 +39,7 @@ pub struct GeneratePlan {
     /// Must equal [`PROTOCOL`].
     pub protocol: u32,
     /// Where to connect: resolved by the front, tried in this order at the start.
-    pub addresses: Vec<SocketAddr>,
+    pub addresses: Vec<AddressPlan>,
     /// Addresses to connect from, used in turn; empty for the kernel's choice.
     pub local_addresses: Vec<IpAddr>,
     /// The one request that is sent, as written on the wire.
@@ -61,6 +62,25 @@ pub struct GeneratePlan {
     pub connect_timeout_ns: u64,
     /// Connection attempts per second, over all threads.
     pub connect_rate_per_s: u32,
+}
+
+/// Where to connect to: `127.0.0.1:80`, `[::1]:80` or `unix:/run/app.sock`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(try_from = "String", into = "String")]
+pub struct AddressPlan(#[schemars(with = "String")] pub Address);
+
+impl TryFrom<String> for AddressPlan {
+    type Error = &'static str;
+
+    fn try_from(text: String) -> Result<Self, Self::Error> {
+        text.parse().map(AddressPlan)
+    }
+}
+
+impl From<AddressPlan> for String {
+    fn from(address: AddressPlan) -> Self {
+        address.0.to_string()
+    }
 }
 
 /// A request: its head is exactly `method`, `path`, `headers`, in this order.
@@ -255,7 +275,7 @@ pub struct Ready {
     /// Generator: what the attempts that failed met, by class.
     pub failed: BTreeMap<String, u64>,
     /// Generator: the address that answered first.
-    pub address: Option<SocketAddr>,
+    pub address: Option<AddressPlan>,
 }
 
 /// Requests of one phase, up to now.
@@ -378,7 +398,7 @@ pub struct Connections {
     pub outage_ns: u64,
     /// Slots that lost their connection and were then refused a new one.
     pub outages: u32,
-    /// `ipv4` or `ipv6`.
+    /// `ipv4`, `ipv6` or `unix`.
     pub family: String,
 }
 

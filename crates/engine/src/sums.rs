@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
-use trueload_drive::peak_rss_bytes;
+use trueload_drive::{Address, peak_rss_bytes};
 use trueload_meter::{Class, Meter, Sparse};
 
 use crate::generator::{Connected, DoneReport, TickReport};
@@ -41,7 +41,7 @@ pub(crate) fn connected(threads: &[Connected]) -> Connected {
     for thread in threads {
         sum.established += thread.established;
         sum.failed.extend(&thread.failed);
-        sum.address = sum.address.or(thread.address);
+        sum.address = sum.address.or_else(|| thread.address.clone());
     }
     sum
 }
@@ -91,7 +91,7 @@ fn counts(meter: &Meter) -> Counts {
 pub(crate) fn measurement(
     plan: &GeneratePlan,
     requested: u32,
-    address: Option<SocketAddr>,
+    address: Option<&Address>,
     threads: Vec<DoneReport>,
 ) -> Measurement {
     let started_ns = threads.iter().map(|thread| thread.started_ns).min().unwrap_or(0);
@@ -103,11 +103,12 @@ pub(crate) fn measurement(
     let generator = generator(plan, window_ns, &threads);
     let mut meter = Meter::default();
     threads.iter().for_each(|thread| meter.merge(&thread.meter));
+    let ipv6 = |address: &Address| matches!(address, Address::Ip(SocketAddr::V6(_)));
     let family = match address {
-        Some(SocketAddr::V6(_)) => "ipv6",
-        Some(SocketAddr::V4(_)) => "ipv4",
-        None if plan.addresses.iter().all(SocketAddr::is_ipv6) => "ipv6",
-        None => "ipv4",
+        Some(Address::Unix(_)) => "unix",
+        Some(address) if ipv6(address) => "ipv6",
+        None if plan.addresses.iter().all(|address| ipv6(&address.0)) => "ipv6",
+        Some(_) | None => "ipv4",
     };
     Measurement {
         started_ns,

@@ -1,12 +1,12 @@
 //! The reference server in virtual time: one thread of it, a wire that only writes down.
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::IpAddr;
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 
 use proptest::prelude::*;
-use trueload_drive::{Ended, Net, Program, Refusal, Token};
+use trueload_drive::{Address, Ended, Net, Program, Refusal, Token};
 use trueload_engine::outlet::Outlet;
 use trueload_engine::server::{Command, Report, Seen, Server};
 
@@ -28,7 +28,7 @@ impl Net for Wire {
 
     fn read_clock(&mut self) {}
 
-    fn connect(&mut self, _: u32, _: SocketAddr, _: Option<IpAddr>) -> Result<Token, Refusal> {
+    fn connect(&mut self, _: u32, _: &Address, _: Option<IpAddr>) -> Result<Token, Refusal> {
         unreachable!("a server does not connect")
     }
 

@@ -1,9 +1,8 @@
 //! How slots get their connections: the first set-up, spread over time, and every reconnect.
 
 use std::collections::VecDeque;
-use std::net::SocketAddr;
 
-use trueload_drive::{Net, Refusal, Token};
+use trueload_drive::{Address, Net, Refusal, Token};
 use trueload_load::dealt;
 use trueload_meter::Class;
 
@@ -26,7 +25,7 @@ pub(super) struct Pace {
     asked: bool,
     next_ns: u64,
     failed: Vec<(Class, u64)>,
-    address: Option<SocketAddr>,
+    address: Option<Address>,
 }
 
 impl Pace {
@@ -98,7 +97,7 @@ impl Generator {
         self.pace.asked = false;
         let established = self.established();
         let failed = std::mem::take(&mut self.pace.failed);
-        let address = self.pace.address;
+        let address = self.pace.address.clone();
         self.report(Report::Connected(Connected { established, failed, address }));
     }
 
@@ -113,8 +112,8 @@ impl Generator {
         let global = key as usize * self.config.threads as usize + self.config.thread as usize;
         let from = (!local.is_empty()).then(|| local[global % local.len()]);
         let state = &mut self.slots[key as usize].state;
-        let tried = self.config.addresses[state.address];
-        let to = self.pace.address.unwrap_or(tried);
+        let tried = &self.config.addresses[state.address];
+        let to = self.pace.address.as_ref().unwrap_or(tried);
         state.attempted_ns = now_ns;
         match net.connect(key, to, from) {
             Ok(token) => {
@@ -132,7 +131,7 @@ impl Generator {
         client.reopen();
         state.link = Link::Open { token };
         self.open += 1;
-        self.pace.address.get_or_insert(self.config.addresses[state.address]);
+        self.pace.address.get_or_insert_with(|| self.config.addresses[state.address].clone());
         let times = match self.book.current_mut() {
             Some(phase) => {
                 state.note_down(now_ns, phase.started_ns);

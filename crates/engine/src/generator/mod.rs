@@ -14,12 +14,12 @@ mod slot;
 mod timers;
 
 use std::collections::VecDeque;
-use std::net::{IpAddr, SocketAddr};
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::sync::mpsc::Receiver;
 
-use trueload_drive::{Ended, Net, Program, Refusal, ThreadUse, Token};
+use trueload_drive::{Address, Ended, Net, Program, Refusal, ThreadUse, Token};
 use trueload_meter::{Class, Meter, Sparse};
 use trueload_wire::http1::client::{self, Rules};
 use trueload_wire::http1::response::HeadMemory;
@@ -38,7 +38,7 @@ const CLOSING_NS: u64 = phase::RESIDUAL_NS;
 #[derive(Debug)]
 pub struct Config {
     /// Where to connect, in the order to try.
-    pub addresses: Vec<SocketAddr>,
+    pub addresses: Vec<Address>,
     /// Where to connect from, in turn.
     pub local_addresses: Vec<IpAddr>,
     /// The request, as often in a row as a connection takes at once.
@@ -117,7 +117,7 @@ pub struct Connected {
     /// Attempts that failed, by class.
     pub failed: Vec<(Class, u64)>,
     /// The address that answered.
-    pub address: Option<SocketAddr>,
+    pub address: Option<Address>,
 }
 
 /// Totals of a phase up to now, and the latencies since the last tick.

@@ -7,11 +7,11 @@
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
-use std::net::{IpAddr, SocketAddr};
+use std::net::IpAddr;
 use std::ops::Range;
 use std::sync::Arc;
 
-use trueload_drive::{Ended, Net, Program, Refusal, Token};
+use trueload_drive::{Address, Ended, Net, Program, Refusal, Token};
 
 use crate::table::Step;
 
@@ -339,12 +339,7 @@ impl Net for World {
 
     fn read_clock(&mut self) {}
 
-    fn connect(
-        &mut self,
-        key: u32,
-        _to: SocketAddr,
-        _from: Option<IpAddr>,
-    ) -> Result<Token, Refusal> {
+    fn connect(&mut self, key: u32, _: &Address, _: Option<IpAddr>) -> Result<Token, Refusal> {
         let index = self.connections.len() as u32;
         let script = self.scripts.get(index as usize).or(self.scripts.last()).expect("a script");
         let script = Arc::clone(script);

@@ -6,11 +6,11 @@
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
-use std::net::{IpAddr, SocketAddr};
+use std::net::IpAddr;
 use std::ops::Range;
 use std::sync::Arc;
 
-use trueload_drive::{Net, Program, Refusal, Token};
+use trueload_drive::{Address, Net, Program, Refusal, Token};
 
 use crate::model::{Model, ONE_WAY_NS};
 
@@ -151,7 +151,7 @@ impl Net for World {
 
     fn read_clock(&mut self) {}
 
-    fn connect(&mut self, key: u32, _: SocketAddr, _: Option<IpAddr>) -> Result<Token, Refusal> {
+    fn connect(&mut self, key: u32, _: &Address, _: Option<IpAddr>) -> Result<Token, Refusal> {
         let index = self.connections.len() as u32;
         self.connections.push(Connection { slot: key, in_flight: 0, last_answer_ns: 0 });
         self.at(self.now_ns + 2 * ONE_WAY_NS, index, Happening::Connected);
