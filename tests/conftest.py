@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from harness import ROOT, Server, Trueload, find_free_port, start_server
+from subject_world import World
 
 
 @pytest.fixture(scope="session")
@@ -25,6 +26,14 @@ def trueload(tmp_path: Path) -> Iterator[Trueload]:
     command = Trueload(tmp_path / "trueload")
     yield command
     command.close()
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> Iterator[World]:
+    """A catalogue of subjects of its own."""
+    made = World(tmp_path)
+    yield made
+    made.trueload.close()
 
 
 @pytest.fixture(scope="session")

@@ -8,6 +8,7 @@ from xml.etree import ElementTree
 
 import pytest
 from harness import Server, Trueload, find_free_port
+from subject_world import World
 
 SHORT = ("-d", "200ms", "--warmup", "0", "-c", "4")
 
@@ -107,3 +108,64 @@ def test_a_side_that_is_not_there_measures_nothing(trueload: Trueload, server: S
     missing = trueload.run("ab", "no-such-subject", gone)
     assert missing.code == 2
     assert "no-such-subject" in missing.err
+
+
+def test_each_pair_has_arrivals_of_its_own_and_both_sides_the_same(
+    trueload: Trueload, server: Server
+) -> None:
+    urls = (f"{server.url}/", f"{server.url}/perf")
+    chance = ("--rate", "500/s", "--arrivals", "poisson", "--seed", "40")
+    done = trueload.run("ab", *urls, *SHORT, *chance, "--repeat", "3", "--json", "-")
+    assert done.code in (0, 4), done
+    seeds: dict[int, set[int]] = {}
+    for trial in done.json()["trials"]:
+        seeds.setdefault(trial["pair"], set()).add(trial["plan"]["window"]["load"]["seed"])
+    assert seeds == {1: {40}, 2: {41}, 3: {42}}
+
+
+def test_a_body_from_stdin_goes_to_both_sides(trueload: Trueload, server: Server) -> None:
+    urls = (f"{server.url}/", f"{server.url}/perf")
+    flags = ("--body-file", "-", "-X", "GET", "--repeat", "1", "--json", "-")
+    done = trueload.run("ab", *urls, *SHORT, *flags, stdin="a body \u00fc")
+    assert done.code in (0, 4), done
+    plans = [trial["plan"]["generate"]["request"] for trial in done.json()["trials"]]
+    assert len({plan["body_sha256"] for plan in plans}) == 1
+    assert all(["Content-Length", "9"] in plan["headers"] for plan in plans)
+
+
+def test_a_subject_is_asked_what_its_contract_says_with_the_headers_given(
+    world: World,
+) -> None:
+    world.add("one")
+    world.add("two")
+    sides = ("ab", "python/one", "python/two", *SHORT, "--repeat", "1")
+    done = world.run(*sides, "-H", "Accept: text/x", "--user", "a:b", "--json", "-")
+    assert done.code in (0, 4), done
+    for trial in done.json()["trials"]:
+        request = trial["plan"]["generate"]["request"]
+        assert (request["method"], request["path"]) == ("GET", "/")
+        assert ["Accept", "text/x"] in request["headers"]
+        assert "Authorization" in [name for name, _ in request["headers"]]
+        assert trial["counts"]["ok"] > 0
+
+
+@pytest.mark.parametrize(
+    "flags",
+    [
+        ("--method", "POST"),
+        ("--body", "x"),
+        ("--body-file", "-"),
+        ("--expect-status", "404"),
+        ("--expect-body", "x"),
+    ],
+)
+def test_what_a_contract_decides_is_refused_for_a_subject(
+    world: World, flags: tuple[str, str]
+) -> None:
+    world.add("one")
+    done = world.run("ab", "http://127.0.0.1:1/", "python/one", *flags)
+    assert (done.code, done.out) == (2, "")
+    error, hint = done.err.splitlines()
+    assert f"{flags[0]} is not for a subject" in error
+    assert "http-plaintext" in error
+    assert hint.startswith("hint: ")

@@ -8,8 +8,6 @@ import re
 import signal
 import socket
 import time
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,13 +15,6 @@ from harness import kill_group
 from subject_world import World
 
 pytestmark = pytest.mark.engine
-
-
-@pytest.fixture
-def world(tmp_path: Path) -> Iterator[World]:
-    made = World(tmp_path)
-    yield made
-    made.trueload.close()
 
 
 def rows_by_name(found: Any) -> dict[str, Any]:

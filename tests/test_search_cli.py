@@ -25,6 +25,16 @@ def test_a_limit_that_nothing_keeps_ends_with_1(trueload: Trueload, server: Serv
     assert "no load keeps to p99<1ns" in shown.out
 
 
+def test_each_step_of_a_search_has_arrivals_of_its_own(trueload: Trueload, server: Server) -> None:
+    chance = ("--rate", "10/s", "--arrivals", "poisson", "--seed", "7", "--no-save")
+    done = trueload.run(
+        *("http", f"{server.url}/", "--limit", "p99<1ns", *STEPS, *chance, "--json", "-")
+    )
+    steps = done.json()["steps"]
+    seeds = [step["plan"]["window"]["load"]["seed"] for step in steps]
+    assert seeds == list(range(7, 7 + len(steps)))
+
+
 def test_the_largest_number_of_connections_is_searched(trueload: Trueload, server: Server) -> None:
     # Each answer takes a tenth of a second, whatever the number of connections.
     done = trueload.run(

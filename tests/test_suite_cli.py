@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import io
 import signal
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,13 +12,6 @@ import pytest
 from subject_world import World
 
 PUBLISHED = "Language,Framework,Category,Name,Res[B],Req,Err,RPS,BPS,min,25%,50%,75%,99%,max"
-
-
-@pytest.fixture
-def world(tmp_path: Path) -> Iterator[World]:
-    made = World(tmp_path)
-    yield made
-    made.trueload.close()
 
 
 def test_a_dry_run_prints_the_plan_and_starts_nothing(world: World) -> None:

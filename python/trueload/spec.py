@@ -7,7 +7,7 @@ the network and the user nothing more. Must not know how a trial is run.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, Protocol
 
 from trueload.accounting import TreeSample
@@ -106,6 +106,15 @@ class TrialSpec:
     local_addresses: tuple[str, ...] = ()
     server: Tree | None = None
     claim: Claim = NO_CLAIM
+
+
+def repetition(spec: TrialSpec, number: int) -> TrialSpec:
+    """The same trial for the ``number``-th time, from 1: with other arrivals, where they are left
+    to chance. Their seed is in the plan, so that each can be sent again."""
+    if not isinstance(spec.load, Open):
+        return spec
+    seed = spec.load.seed + number - 1
+    return replace(spec, load=spec.load.model_copy(update={"seed": seed}))
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any
 
@@ -20,15 +20,17 @@ from trueload.cli.compare import FailOnRatioOption
 from trueload.cli.flags import command, with_flags_of
 from trueload.cli.http import exit_code, read_job
 from trueload.cli.job import Job, Saved, check_writable, tell_nothing_measured, write_json
-from trueload.cli.sides import Side, find_subject, is_url, open_side
+from trueload.cli.sides import CONTRACT, Side, find_subject, is_url, open_side
 from trueload.compare import Ratio, with_metrics
 from trueload.engine import find_engine
+from trueload.errors import UserError
 from trueload.interrupt import Interrupt
 from trueload.pairs import Letter, Turn, compare_pairs, pair_ratios, turns, whole_pairs
 from trueload.record import SCHEMA, Record
 from trueload.report.compare import finite, grid_lines, ratio_cells, ratio_json
 from trueload.report.result import verdict_lines
 from trueload.report.text import plain
+from trueload.request import read_body
 from trueload.thresholds import RATIO, Condition, Crossed, crossed_by, parse_condition
 from trueload.units import format_rate
 from trueload.verdict import decide, worst_checks
@@ -41,10 +43,14 @@ figure, per pair, and the median of the ratios with where it lies. --repeat is t
 6 unless given.
 
 A side is a URL, or the name of a subject of the catalogue, which is started for each of its trials
-and asked what its contract says.
+and asked what its contract says, with the headers given. With --arrivals poisson each pair has
+arrivals of its own, the same for both sides.
 
 Example: trueload ab http://127.0.0.1:8080/ http://127.0.0.1:8081/ -c 64 -d 5s
 """
+
+# What a contract decides of a subject's request; headers go with it.
+OF_CONTRACT = ("method", "body", "body_file", "expect_status", "expect_body")
 
 # Of what stands for a subject until it is started: nothing is sent there.
 NOWHERE = "http://127.0.0.1/"
@@ -101,7 +107,11 @@ def read_ab(
     conditions = tuple(parse_condition(text, RATIO) for text in fail_on or ())
     for side in (url_a, url_b):
         if not is_url(side):
-            find_subject(side)
+            _refuse_contract_flags(find_subject(side).name, flags)
+    # Read once: stdin has nothing to say to the second side.
+    body = read_body(flags.get("body"), flags.get("body_file"))
+    flags["body"] = None if body is None else body.decode("utf-8", "surrogateescape")
+    flags["body_file"] = None
     jobs = [read_job(side if is_url(side) else NOWHERE, **flags) for side in (url_a, url_b)]
     return AbJob(
         sides=(url_a, url_b),
@@ -110,6 +120,16 @@ def read_ab(
         seed=SEED if seed is None else seed,
         conditions=conditions,
     )
+
+
+def _refuse_contract_flags(subject: str, flags: Mapping[str, Any]) -> None:
+    given = [name for name in OF_CONTRACT if flags.get(name) is not None]
+    if given:
+        raise UserError(
+            f"--{given[0].replace('_', '-')} is not for a subject: the contract {CONTRACT} says"
+            f" what {subject} is asked and answers",
+            "leave it out, or start the program yourself and give its URL",
+        )
 
 
 def run_ab(job: AbJob) -> int:
@@ -150,7 +170,9 @@ def _measure(
     taken = []
     for turn in turns(job.pairs, job.seed):
         side = sides[turn.letter]
-        record = side.measure(f"pair {turn.pair}/{job.pairs}  {turn.letter.upper()}", interrupt)
+        record = side.measure(
+            turn.pair, f"pair {turn.pair}/{job.pairs}  {turn.letter.upper()}", interrupt
+        )
         labels = {"subject": side.name, "side": turn.letter, "pair": str(turn.pair)}
         saved.add(record, key=f"pair {turn.pair} {turn.letter.upper()}", labels=labels)
         taken.append((turn, record))

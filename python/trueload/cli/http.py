@@ -25,13 +25,12 @@ from trueload.cli.search import SearchFlags, choose_search, run_search, started
 from trueload.engine import find_engine
 from trueload.errors import ExitCode, UserError
 from trueload.interrupt import Interrupt
-from trueload.plan import Open
 from trueload.record import SCHEMA, Claim, Record
 from trueload.redact import redact_url
 from trueload.report.live import live_view
 from trueload.report.result import repeated_lines, result_lines
 from trueload.request import make_request, parse_statuses, read_body
-from trueload.spec import NS_PER_S, Expect, TrialSpec
+from trueload.spec import NS_PER_S, Expect, TrialSpec, repetition
 from trueload.stats import parse_percentile
 from trueload.target import parse_url, resolve
 from trueload.thresholds import Condition, Crossed, crossed, parse_condition
@@ -139,14 +138,6 @@ def claimed_percentile(conditions: Sequence[Condition]) -> str | None:
     return max(named, key=lambda name: shares[name] or 0.0) if any(shares.values()) else None
 
 
-def _repetition(spec: TrialSpec, number: int) -> TrialSpec:
-    """Each repetition draws other poisson arrivals."""
-    if not isinstance(spec.load, Open):
-        return spec
-    seed = spec.load.seed + number - 1
-    return replace(spec, load=spec.load.model_copy(update={"seed": seed}))
-
-
 def _pipeline(pipeline: int | None, close: bool) -> int:
     if close and (pipeline or 1) > 1:
         raise UserError("--close and --pipeline exclude each other", "keep one of them")
@@ -197,7 +188,7 @@ def run_job(job: Job) -> int:
         records = []
         for number in range(1, job.repeat + 1):
             title = "trueload http" + (f"  {number}/{job.repeat}" if job.repeat > 1 else "")
-            one = _repetition(spec, number)
+            one = repetition(spec, number)
             with live_view(one, title) as on_progress:
                 record = run_trial(one, on_progress=on_progress, interrupt=interrupt)
             saved.add(record)

@@ -7,6 +7,7 @@ what is shown comes from the steps. Must not know protocols.
 from __future__ import annotations
 
 import contextlib
+import itertools
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -31,7 +32,7 @@ from trueload.search.found import (
     search_lines,
     step_line,
 )
-from trueload.spec import TrialSpec
+from trueload.spec import TrialSpec, repetition
 from trueload.thresholds import LIMIT, crossed, parse_condition
 from trueload.trial import run_trial
 
@@ -125,8 +126,11 @@ def _is_watched() -> bool:
 def _measure(
     plan: SearchPlan, spec: TrialSpec, interrupt: Interrupt
 ) -> Callable[[Try, int], Record]:
+    # What is confirmed by the arrivals that found it is not confirmed.
+    numbers = itertools.count(1)
+
     def measure(following: Try, ns: int) -> Record:
-        one = spec_at(plan, spec, following, ns)
+        one = spec_at(plan, repetition(spec, next(numbers)), following, ns)
         with live_view(one, f"{following.stage} {following.load:g}") as on_progress:
             return run_trial(one, on_progress=on_progress, interrupt=interrupt)
 

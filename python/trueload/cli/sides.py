@@ -20,7 +20,7 @@ from trueload.runner import needs
 from trueload.runner.build import Build, BuildError, build
 from trueload.runner.cpus import Layout, Unfit, available_cpus, lay_out, physical_cores
 from trueload.runner.trials import Load, Measured, Setting, run_subject
-from trueload.spec import TrialSpec
+from trueload.spec import TrialSpec, repetition
 from trueload.subjects import Subject, parse_selects, select_subjects
 from trueload.target import parse_url, resolve
 from trueload.trial import run_trial
@@ -35,8 +35,8 @@ class Side(Protocol):
     @property
     def name(self) -> str: ...
 
-    def measure(self, title: str, interrupt: Interrupt) -> Record:
-        """One trial. Raises ``UserError`` when the subject cannot be measured."""
+    def measure(self, pair: int, title: str, interrupt: Interrupt) -> Record:
+        """Its trial of a pair. Raises ``UserError`` when the subject cannot be measured."""
         ...
 
 
@@ -50,14 +50,16 @@ class UrlSide:
     def name(self) -> str:
         return self.spec.url
 
-    def measure(self, title: str, interrupt: Interrupt) -> Record:
-        with live_view(self.spec, title) as on_progress:
-            return run_trial(self.spec, on_progress=on_progress, interrupt=interrupt)
+    def measure(self, pair: int, title: str, interrupt: Interrupt) -> Record:
+        spec = repetition(self.spec, pair)
+        with live_view(spec, title) as on_progress:
+            return run_trial(spec, on_progress=on_progress, interrupt=interrupt)
 
 
 @dataclass(frozen=True)
 class SubjectSide:
-    """A subject, built. The load is that of ``spec``; the request is its contract's."""
+    """A subject, built. The load is that of ``spec``, the request its contract's, with the headers
+    of ``spec``."""
 
     subject: Subject
     built: Build
@@ -68,22 +70,23 @@ class SubjectSide:
     def name(self) -> str:
         return self.subject.name
 
-    def measure(self, title: str, interrupt: Interrupt) -> Record:
+    def measure(self, pair: int, title: str, interrupt: Interrupt) -> Record:
+        spec = repetition(self.spec, pair)
+
         def measured(found: TrialSpec, ended: Callable[[], bool]) -> Record:
             one = replace(
-                self.spec,
+                spec,
                 url=found.url,
                 addresses=found.addresses,
-                request=found.request,
+                request=replace(found.request, headers=spec.request.headers),
                 expect=found.expect,
-                cpus=found.cpus if self.spec.cpus is None else self.spec.cpus,
+                cpus=found.cpus if spec.cpus is None else spec.cpus,
                 server=found.server,
             )
             with live_view(one, title) as on_progress:
                 until = _Until(interrupt, ended)
                 return run_trial(one, on_progress=on_progress, interrupt=until)
 
-        spec = self.spec
         outcome = run_subject(
             self.subject,
             self.built,
