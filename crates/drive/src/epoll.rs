@@ -19,6 +19,9 @@ use rustix::net::{RecvFlags, SendFlags, SocketAddrUnix, SocketFlags, SocketType,
 
 use crate::net::{Ended, Net, Program, Refusal, Token};
 use crate::outbox::Outbox;
+use crate::socket::{
+    ACCEPT_PAUSE_NS, Listener, OUTBOX_MOST, Waker, earlier, local_refusal, refusal,
+};
 use crate::{Address, Clock};
 
 /// Bytes taken from a socket in one read.
@@ -29,60 +32,9 @@ const READS_PER_TURN: usize = 16;
 const ACCEPTS_PER_TURN: usize = 64;
 /// Events taken in one wait.
 const EVENTS: usize = 1024;
-/// Nothing more is read from a peer that leaves this much unread on its side.
-const OUTBOX_MOST: usize = 256 * 1024;
-/// After `accept` met a limit the listener rests this long.
-const ACCEPT_PAUSE_NS: u64 = 10_000_000;
 
 const WAKER: u64 = u64::MAX;
 const LISTENER: u64 = u64::MAX - 1;
-
-/// Rings a driver's bell from another thread.
-#[derive(Clone, Debug)]
-pub struct Waker(Arc<OwnedFd>);
-
-impl Waker {
-    /// Makes `handle_wake` happen soon.
-    pub fn wake(&self) {
-        // A full counter is a bell that already rings.
-        let _ = rustix::io::write(&*self.0, &1u64.to_ne_bytes());
-    }
-}
-
-/// A listening socket.
-#[derive(Debug)]
-pub struct Listener {
-    fd: OwnedFd,
-    address: SocketAddr,
-}
-
-impl Listener {
-    /// Binds and listens; several threads may share a port.
-    ///
-    /// # Errors
-    /// What the kernel says: the address is in use, not local, or not permitted.
-    pub fn bind(address: SocketAddr, shared: bool) -> io::Result<Self> {
-        let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
-        let family = Address::Ip(address).socket_family();
-        let fd = rustix::net::socket_with(family, SocketType::STREAM, flags, None)?;
-        sockopt::set_socket_reuseaddr(&fd, true)?;
-        if shared {
-            sockopt::set_socket_reuseport(&fd, true)?;
-        }
-        rustix::net::bind(&fd, &address)?;
-        rustix::net::listen(&fd, 65_535)?;
-        let address = rustix::net::getsockname(&fd)?
-            .try_into()
-            .map_err(|_| io::Error::from(io::ErrorKind::Unsupported))?;
-        Ok(Listener { fd, address })
-    }
-
-    /// Where it listens: with the real port when 0 was asked for.
-    #[must_use]
-    pub fn address(&self) -> SocketAddr {
-        self.address
-    }
-}
 
 #[derive(Debug, Default)]
 struct Socket {
@@ -538,30 +490,6 @@ fn interest(deaf: bool) -> EventFlags {
     if deaf { flags } else { flags | heard }
 }
 
-fn earlier(one: Option<u64>, two: Option<u64>) -> Option<u64> {
-    match (one, two) {
-        (Some(one), Some(two)) => Some(one.min(two)),
-        (one, two) => one.or(two),
-    }
-}
-
 fn timespec(ns: u64) -> Timespec {
     Timespec { tv_sec: (ns / 1_000_000_000) as i64, tv_nsec: (ns % 1_000_000_000) as _ }
-}
-
-fn refusal(errno: Errno) -> Refusal {
-    match errno {
-        Errno::MFILE | Errno::NFILE => Refusal::Fds,
-        Errno::ADDRNOTAVAIL | Errno::ADDRINUSE | Errno::AGAIN => Refusal::Ports,
-        Errno::TIMEDOUT => Refusal::Timeout,
-        Errno::CONNRESET | Errno::PIPE => Refusal::Reset,
-        // No socket file, or one that nobody listens on.
-        Errno::CONNREFUSED | Errno::NOENT => Refusal::Refused,
-        _ => Refusal::Unreachable,
-    }
-}
-
-/// A local address that is not ours is no lack of ports.
-fn local_refusal(errno: Errno) -> Refusal {
-    if errno == Errno::ADDRINUSE { Refusal::Ports } else { Refusal::Unreachable }
 }

@@ -11,11 +11,15 @@ mod epoll;
 mod host;
 mod net;
 mod outbox;
+mod socket;
+mod uring;
 
 pub use address::Address;
 pub use clock::Clock;
-pub use epoll::{Epoll, Listener, Waker};
+pub use epoll::Epoll;
 pub use host::{
     ThreadUse, peak_rss_bytes, pin_to_cpu, raise_open_files, thread_use, wake_precisely,
 };
 pub use net::{Ended, Net, Program, Refusal, Token};
+pub use socket::{Listener, Waker};
+pub use uring::Uring;

@@ -11,10 +11,33 @@ pub(crate) struct Outbox {
     len: usize,
 }
 
+/// Bytes to send, on the heap wherever the segment itself moves.
 #[derive(Debug)]
-enum Segment {
+pub(crate) enum Segment {
+    /// Bytes of its own, and how many of them are sent.
     Copied(Vec<u8>, usize),
+    /// A part of shared bytes.
     Shared(Arc<[u8]>, Range<usize>),
+}
+
+impl Segment {
+    /// What is still to be sent of it.
+    #[inline]
+    pub(crate) fn bytes(&self) -> &[u8] {
+        match self {
+            Segment::Copied(bytes, at) => &bytes[*at..],
+            Segment::Shared(bytes, range) => &bytes[range.clone()],
+        }
+    }
+
+    /// So many bytes of it have been sent.
+    #[inline]
+    pub(crate) fn advance(&mut self, sent: usize) {
+        match self {
+            Segment::Copied(_, at) => *at += sent,
+            Segment::Shared(_, range) => range.start += sent,
+        }
+    }
 }
 
 impl Outbox {
@@ -45,29 +68,25 @@ impl Outbox {
 
     /// The bytes to send next.
     pub(crate) fn front(&self) -> Option<&[u8]> {
-        self.segments.front().map(|segment| match segment {
-            Segment::Copied(bytes, at) => &bytes[*at..],
-            Segment::Shared(bytes, range) => &bytes[range.clone()],
-        })
+        self.segments.front().map(Segment::bytes)
     }
 
     /// So many bytes of [`Outbox::front`] have been sent.
     pub(crate) fn advance(&mut self, sent: usize) {
         self.len -= sent;
-        let over = match self.segments.front_mut() {
-            Some(Segment::Copied(bytes, at)) => {
-                *at += sent;
-                *at == bytes.len()
+        if let Some(front) = self.segments.front_mut() {
+            front.advance(sent);
+            if front.bytes().is_empty() {
+                self.segments.pop_front();
             }
-            Some(Segment::Shared(_, range)) => {
-                range.start += sent;
-                range.start >= range.end
-            }
-            None => false,
-        };
-        if over {
-            self.segments.pop_front();
         }
+    }
+
+    /// Takes out the segment to send next.
+    pub(crate) fn pop(&mut self) -> Option<Segment> {
+        let segment = self.segments.pop_front()?;
+        self.len -= segment.bytes().len();
+        Some(segment)
     }
 }
 

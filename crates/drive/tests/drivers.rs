@@ -1,4 +1,4 @@
-//! The epoll driver against the kernel: real sockets on loopback, ended by events, never by time.
+//! Both drivers against the kernel: real sockets on loopback, ended by events, never by time.
 
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread;
 
-use trueload_drive::{Address, Clock, Ended, Epoll, Listener, Net, Program, Refusal, Token};
+use trueload_drive::{Address, Clock, Ended, Epoll, Listener, Net, Program, Refusal, Token, Uring};
 
 /// More than loopback's socket buffers take at once.
 const MUCH: usize = 24 * 1024 * 1024;
@@ -41,6 +41,52 @@ fn pattern(len: usize) -> Vec<u8> {
     (0..len).map(|at| (at % 251) as u8).collect()
 }
 
+/// Which driver.
+#[derive(Clone, Copy, Debug)]
+enum Kind {
+    Epoll,
+    Uring,
+}
+
+impl Kind {
+    /// Runs a program to its end, woken once at the start.
+    fn run(self, listener: Option<Listener>, program: &mut impl Program) {
+        match self {
+            Kind::Epoll => {
+                let mut driver = Epoll::new(Clock::start(), listener).expect("an epoll");
+                driver.waker().wake();
+                driver.run(program).expect("the loop runs");
+            }
+            Kind::Uring => {
+                let driver = Uring::new(Clock::start(), listener);
+                let mut driver = driver.map_err(|(error, _)| error).expect("a ring");
+                driver.waker().wake();
+                driver.run(program).expect("the loop runs");
+            }
+        }
+    }
+}
+
+macro_rules! on_both_drivers {
+    ($($name:ident)*) => {
+        mod on_epoll {
+            $(#[test] fn $name() { super::$name(super::Kind::Epoll); })*
+        }
+        mod on_io_uring {
+            $(#[test] fn $name() { super::$name(super::Kind::Uring); })*
+        }
+    };
+}
+
+on_both_drivers! {
+    what_the_kernel_does_not_take_at_once_arrives_later_whole_and_in_order
+    what_a_peer_said_before_its_reset_is_heard
+    nobody_listening_is_a_refusal
+    a_socket_in_the_file_system_is_connected_to_like_any_other
+    a_socket_file_that_is_missing_or_left_over_is_a_refusal
+    an_accepting_program_echoes_more_than_the_kernel_buffers
+}
+
 /// Connects, sends what it has, and writes down what happens until the peer's end.
 struct Caller {
     to: Address,
@@ -59,10 +105,8 @@ impl Caller {
         Caller { to, shared, then, heard, ended: None, refused: None, stale: None }
     }
 
-    fn run(&mut self) {
-        let mut epoll = Epoll::new(Clock::start(), None).expect("an epoll");
-        epoll.waker().wake();
-        epoll.run(self).expect("the loop runs");
+    fn run(&mut self, kind: Kind) {
+        kind.run(None, self);
     }
 }
 
@@ -153,8 +197,7 @@ impl Program for Echo {
     }
 }
 
-#[test]
-fn what_the_kernel_does_not_take_at_once_arrives_later_whole_and_in_order() {
+fn what_the_kernel_does_not_take_at_once_arrives_later_whole_and_in_order(kind: Kind) {
     let listener = TcpListener::bind(loopback()).expect("a port");
     let to = listener.local_addr().expect("an address");
     let reader = thread::spawn(move || {
@@ -165,15 +208,14 @@ fn what_the_kernel_does_not_take_at_once_arrives_later_whole_and_in_order() {
         heard
     });
     let mut caller = Caller::new(to, pattern(MUCH), b"after".to_vec());
-    caller.run();
+    caller.run(kind);
     let heard = reader.join().expect("the reader");
     assert!(heard[..MUCH] == pattern(MUCH)[..], "the shared bytes are not what was sent");
     assert_eq!(&heard[MUCH..], b"after");
     assert_eq!((caller.heard.as_slice(), caller.ended), (&b"thanks"[..], Some(Ended::Fin)));
 }
 
-#[test]
-fn what_a_peer_said_before_its_reset_is_heard() {
+fn what_a_peer_said_before_its_reset_is_heard(kind: Kind) {
     let listener = TcpListener::bind(loopback()).expect("a port");
     let to = listener.local_addr().expect("an address");
     let peer = thread::spawn(move || {
@@ -184,22 +226,20 @@ fn what_a_peer_said_before_its_reset_is_heard() {
         // Closing with input unread makes the kernel send a reset.
     });
     let mut caller = Caller::new(to, b"question".to_vec(), Vec::new());
-    caller.run();
+    caller.run(kind);
     peer.join().expect("the peer");
     assert_eq!(caller.heard, b"half an answer");
     assert_eq!(caller.ended, Some(Ended::Reset));
 }
 
-#[test]
-fn nobody_listening_is_a_refusal() {
+fn nobody_listening_is_a_refusal(kind: Kind) {
     let to = TcpListener::bind(loopback()).expect("a port").local_addr().expect("an address");
     let mut caller = Caller::new(to, Vec::new(), Vec::new());
-    caller.run();
+    caller.run(kind);
     assert_eq!((caller.refused, caller.ended), (Some(Refusal::Refused), None));
 }
 
-#[test]
-fn a_socket_in_the_file_system_is_connected_to_like_any_other() {
+fn a_socket_in_the_file_system_is_connected_to_like_any_other(kind: Kind) {
     let folder = Folder::new("connected");
     let path = folder.0.join("peer.sock");
     let listener = UnixListener::bind(&path).expect("a socket file");
@@ -211,13 +251,12 @@ fn a_socket_in_the_file_system_is_connected_to_like_any_other() {
         heard
     });
     let mut caller = Caller::new(unix(&path), b"question".to_vec(), Vec::new());
-    caller.run();
+    caller.run(kind);
     assert_eq!(&peer.join().expect("the peer"), b"question");
     assert_eq!((caller.heard.as_slice(), caller.ended), (&b"thanks"[..], Some(Ended::Fin)));
 }
 
-#[test]
-fn a_socket_file_that_is_missing_or_left_over_is_a_refusal() {
+fn a_socket_file_that_is_missing_or_left_over_is_a_refusal(kind: Kind) {
     let folder = Folder::new("refused");
     let path = folder.0.join("peer.sock");
     for left_over in [false, true] {
@@ -225,18 +264,16 @@ fn a_socket_file_that_is_missing_or_left_over_is_a_refusal() {
             drop(UnixListener::bind(&path).expect("a socket file"));
         }
         let mut caller = Caller::new(unix(&path), Vec::new(), Vec::new());
-        caller.run();
+        caller.run(kind);
         assert_eq!(caller.refused, Some(Refusal::Refused), "left over: {left_over}");
     }
 }
 
-#[test]
-fn an_accepting_program_echoes_more_than_the_kernel_buffers() {
+fn an_accepting_program_echoes_more_than_the_kernel_buffers(kind: Kind) {
     let listener = Listener::bind(loopback(), false).expect("a port");
     let to = listener.address();
     let server = thread::spawn(move || {
-        let mut epoll = Epoll::new(Clock::start(), Some(listener)).expect("an epoll");
-        epoll.run(&mut Echo { most: MUCH, echoed: 0, over: false }).expect("the loop runs");
+        kind.run(Some(listener), &mut Echo { most: MUCH, echoed: 0, over: false });
     });
     let mut stream = TcpStream::connect(to).expect("a connection");
     let mut writer = stream.try_clone().expect("a second handle");

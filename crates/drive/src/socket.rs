@@ -1,0 +1,96 @@
+//! What both drivers share: the listening socket, the bell, what errors mean, and limits.
+
+use std::io;
+use std::net::SocketAddr;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+
+use rustix::io::Errno;
+use rustix::net::{SocketFlags, SocketType, sockopt};
+
+use crate::Address;
+use crate::net::Refusal;
+
+/// Nothing more is read from a peer that leaves this much unread on its side.
+pub(crate) const OUTBOX_MOST: usize = 256 * 1024;
+/// After `accept` met a limit the listener rests this long.
+pub(crate) const ACCEPT_PAUSE_NS: u64 = 10_000_000;
+
+/// Rings a driver's bell from another thread.
+#[derive(Clone, Debug)]
+pub struct Waker(pub(crate) Arc<OwnedFd>);
+
+impl Waker {
+    /// Makes `handle_wake` happen soon.
+    pub fn wake(&self) {
+        // A full counter is a bell that already rings.
+        let _ = rustix::io::write(&*self.0, &1u64.to_ne_bytes());
+    }
+}
+
+/// A listening socket.
+#[derive(Debug)]
+pub struct Listener {
+    pub(crate) fd: OwnedFd,
+    address: SocketAddr,
+}
+
+impl Listener {
+    /// Binds and listens; several threads may share a port.
+    ///
+    /// # Errors
+    /// What the kernel says: the address is in use, not local, or not permitted.
+    pub fn bind(address: SocketAddr, shared: bool) -> io::Result<Self> {
+        let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
+        let family = Address::Ip(address).socket_family();
+        let fd = rustix::net::socket_with(family, SocketType::STREAM, flags, None)?;
+        sockopt::set_socket_reuseaddr(&fd, true)?;
+        if shared {
+            sockopt::set_socket_reuseport(&fd, true)?;
+        }
+        rustix::net::bind(&fd, &address)?;
+        rustix::net::listen(&fd, 65_535)?;
+        let address = rustix::net::getsockname(&fd)?
+            .try_into()
+            .map_err(|_| io::Error::from(io::ErrorKind::Unsupported))?;
+        Ok(Listener { fd, address })
+    }
+
+    /// Where it listens: with the real port when 0 was asked for.
+    #[must_use]
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Lets `accept` wait: a ring takes a socket that must not block as "do not wait for it".
+    pub(crate) fn block(&self) -> Result<(), Errno> {
+        let flags = rustix::fs::fcntl_getfl(&self.fd)?;
+        rustix::fs::fcntl_setfl(&self.fd, flags - rustix::fs::OFlags::NONBLOCK)
+    }
+}
+
+/// The earlier of two times that may never come.
+pub(crate) fn earlier(one: Option<u64>, two: Option<u64>) -> Option<u64> {
+    match (one, two) {
+        (Some(one), Some(two)) => Some(one.min(two)),
+        (one, two) => one.or(two),
+    }
+}
+
+/// What an errno means for a connection that does not come about.
+pub(crate) fn refusal(errno: Errno) -> Refusal {
+    match errno {
+        Errno::MFILE | Errno::NFILE => Refusal::Fds,
+        Errno::ADDRNOTAVAIL | Errno::ADDRINUSE | Errno::AGAIN => Refusal::Ports,
+        Errno::TIMEDOUT => Refusal::Timeout,
+        Errno::CONNRESET | Errno::PIPE => Refusal::Reset,
+        // No socket file, or one that nobody listens on.
+        Errno::CONNREFUSED | Errno::NOENT => Refusal::Refused,
+        _ => Refusal::Unreachable,
+    }
+}
+
+/// A local address that is not ours is no lack of ports.
+pub(crate) fn local_refusal(errno: Errno) -> Refusal {
+    if errno == Errno::ADDRINUSE { Refusal::Ports } else { Refusal::Unreachable }
+}

@@ -1,0 +1,578 @@
+//! The io_uring driver: what is asked goes to the kernel in batches, what happened comes back in batches.
+//!
+//! Strategy: one multishot receive per socket fills shared buffers; sends are queued and
+//! handed over by the same system call that waits for what comes next, at most one in flight
+//! per socket. A ring belongs to one thread (`SINGLE_ISSUER`, `DEFER_TASKRUN`): completions
+//! arrive only while it waits. A socket's place is used again when nothing of it is in flight
+//! any more. Descriptors that come near the limit of open files move into a table of the ring;
+//! each full table begins another ring. The clock is read once per batch.
+
+mod buffers;
+mod ring;
+mod sockets;
+
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::ops::Range;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::sync::Arc;
+
+use io_uring::cqueue::{self, more};
+use rustix::event::{EventfdFlags, eventfd};
+use rustix::io::Errno;
+use rustix::net::{SocketFlags, SocketType, sockopt};
+use rustix::process::{Resource, getrlimit};
+use socket2::SockAddr;
+
+use crate::net::{Ended, Net, Program, Refusal, Token};
+use crate::outbox::Segment;
+use crate::socket::{
+    ACCEPT_PAUSE_NS, Listener, OUTBOX_MOST, Waker, earlier, local_refusal, refusal,
+};
+use crate::{Address, Clock};
+use ring::{Handle, Op, Ring};
+use sockets::{Socket, Sockets};
+
+/// Descriptors left to the rest of the process: nearer to the limit, sockets move into a table.
+const FDS_KEPT: u64 = 256;
+/// Buffers kept for sends to come.
+const SPARE_MOST: usize = 4096;
+/// A spare buffer larger than this is given back.
+const SPARE_BYTES: usize = 16 * 1024;
+
+/// The driver.
+#[derive(Debug)]
+pub struct Uring {
+    clock: Clock,
+    now_ns: u64,
+    /// The first is waited for; it watches the others.
+    rings: Vec<Ring>,
+    /// Rings with completions to take.
+    stirred: Vec<bool>,
+    bell: Arc<OwnedFd>,
+    listener: Option<OwnedFd>,
+    accept_again_ns: Option<u64>,
+    sockets: Sockets,
+    /// Whose receive found no buffer, or was ended by the kernel.
+    to_hear: Vec<u32>,
+    /// Where connections have been made to: the kernel reads them later.
+    peers: Vec<Arc<SockAddr>>,
+    /// Buffers of sends that are done.
+    spare: Vec<Vec<u8>>,
+    /// The limit of open files.
+    fds_most: u64,
+}
+
+impl Uring {
+    /// A driver, with a listening socket if it is to accept.
+    ///
+    /// # Errors
+    /// When the kernel has no rings, forbids them, or lacks what this driver builds on (Linux 6.1);
+    /// the listener comes back for another driver.
+    pub fn new(
+        clock: Clock,
+        listener: Option<Listener>,
+    ) -> Result<Self, (io::Error, Option<Listener>)> {
+        let first = Ring::new();
+        let bell = eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC);
+        let blocking = listener.as_ref().map_or(Ok(()), Listener::block);
+        let (first, bell) = match (first, bell, blocking) {
+            (Ok(first), Ok(bell), Ok(())) => (first, bell),
+            (Err(error), _, _) => return Err((error, listener)),
+            (_, Err(errno), _) | (_, _, Err(errno)) => return Err((errno.into(), listener)),
+        };
+        let listener = listener.map(|listener| listener.fd);
+        Ok(Uring {
+            now_ns: clock.now_ns(),
+            clock,
+            rings: vec![first],
+            stirred: vec![true],
+            bell: Arc::new(bell),
+            listener,
+            accept_again_ns: None,
+            sockets: Sockets::default(),
+            to_hear: Vec::new(),
+            peers: Vec::new(),
+            spare: Vec::new(),
+            fds_most: getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX),
+        })
+    }
+
+    /// A bell to ring from other threads.
+    #[must_use]
+    pub fn waker(&self) -> Waker {
+        Waker(Arc::clone(&self.bell))
+    }
+
+    /// Runs until the program is done; the calling thread owns the rings from now on.
+    ///
+    /// # Errors
+    /// When waiting itself fails; nothing a peer does can cause that.
+    pub fn run<P: Program>(&mut self, program: &mut P) -> io::Result<()> {
+        let first = &mut self.rings[0];
+        first.enable()?;
+        first.watch(self.bell.as_raw_fd(), Op::Bell, 0);
+        if let Some(listener) = &self.listener {
+            first.accept(listener);
+        }
+        let mut batch = Vec::new();
+        while !program.is_done() {
+            let wake_at_ns = earlier(program.wake_at_ns(), self.accept_again_ns);
+            self.wait(wake_at_ns)?;
+            self.now_ns = self.clock.now_ns();
+            for ring in 0..self.rings.len() {
+                if std::mem::take(&mut self.stirred[ring]) {
+                    self.take_over(program, ring, &mut batch);
+                }
+            }
+            if program.wake_at_ns().is_some_and(|at_ns| at_ns <= self.now_ns) {
+                program.handle_time(self);
+            }
+            self.listen_again();
+            self.hear_again();
+            program.handle_batch_end(self);
+        }
+        // What was asked last still leaves.
+        self.rings.iter().try_for_each(Ring::poll)
+    }
+
+    fn wait(&mut self, wake_at_ns: Option<u64>) -> io::Result<()> {
+        for (ring, stirred) in self.rings.iter().zip(&mut self.stirred).skip(1) {
+            ring.poll()?;
+            *stirred = true;
+        }
+        self.stirred[0] = true;
+        let timeout_ns = wake_at_ns.map(|at_ns| at_ns.saturating_sub(self.clock.now_ns()));
+        self.rings[0].wait(timeout_ns)
+    }
+
+    /// Takes over what one ring has completed.
+    fn take_over<P: Program>(
+        &mut self,
+        program: &mut P,
+        ring: usize,
+        batch: &mut Vec<cqueue::Entry>,
+    ) {
+        batch.clear();
+        self.rings[ring].drain(batch);
+        for (at, entry) in batch.iter().enumerate() {
+            self.sockets.note_latest(entry, at as u32);
+        }
+        for (at, entry) in batch.iter().enumerate() {
+            let (op, index) = Op::of(entry.user_data());
+            match op {
+                Op::Recv => self.received(program, ring, index, entry, at as u32),
+                Op::Send => self.sent(index, entry.result()),
+                Op::Connect => self.connected(program, index, entry.result()),
+                Op::Accept => self.accepted(program, entry),
+                Op::Bell => self.rung(program, entry),
+                Op::Ring => self.stirred[index as usize] = true,
+                Op::Ignored => {}
+            }
+        }
+    }
+
+    #[inline]
+    fn received<P: Program>(
+        &mut self,
+        program: &mut P,
+        ring: usize,
+        index: u32,
+        entry: &cqueue::Entry,
+        at: u32,
+    ) {
+        let filled = self.rings[ring].buffers.take(entry);
+        let goes_on = more(entry.flags());
+        let socket = self.sockets.at(index);
+        socket.hearing = goes_on;
+        let (key, token, closed) = (socket.key, socket.token(index), socket.closed);
+        let followed = socket.latest > at;
+        if let Some(filled) = filled {
+            if !closed && filled.end > filled.start {
+                let bytes = &filled.block[filled.start..filled.end];
+                program.handle_input(self, key, token, bytes, followed);
+            }
+            self.rings[ring].buffers.put_back(filled);
+        }
+        if goes_on {
+            return;
+        }
+        let outcome = outcome(entry.result());
+        if closed || !matches!(outcome, Ok(0) | Err(_)) {
+            self.hear_or_release(index);
+            return;
+        }
+        let ended = match outcome {
+            Ok(_) => self.sockets.at(index).failed.unwrap_or(Ended::Fin),
+            Err(Errno::CANCELED) => return self.hear_or_release(index),
+            Err(Errno::NOBUFS) => {
+                // Those of this batch are given back; if they were too few, there are more now.
+                self.rings[ring].buffers.grow();
+                return self.hear_or_release(index);
+            }
+            // After a FIN the peer's reset arrives as EPIPE: the orderly close came first.
+            Err(Errno::PIPE) => Ended::Fin,
+            Err(_) => Ended::Reset,
+        };
+        self.end(program, key, token, ended);
+    }
+
+    fn end<P: Program>(&mut self, program: &mut P, key: u32, token: Token, ended: Ended) {
+        program.handle_end(self, key, token, ended);
+        // A program that keeps a half-closed socket has output to finish; it hears no more input.
+        if let Some(socket) = self.sockets.live(token) {
+            socket.ended = true;
+            if socket.nothing_to_send() || ended == Ended::Reset {
+                self.close(token);
+            } else {
+                socket.finishing = true;
+            }
+        }
+    }
+
+    /// A socket whose receive is over: it is heard again after the batch, or its place becomes free.
+    fn hear_or_release(&mut self, index: u32) {
+        if self.sockets.at(index).closed {
+            self.release(index);
+        } else {
+            self.to_hear.push(index);
+        }
+    }
+
+    fn hear_again(&mut self) {
+        let mut to_hear = std::mem::take(&mut self.to_hear);
+        for index in to_hear.drain(..) {
+            let socket = self.sockets.at(index);
+            if socket.may_hear()
+                && let Some(handle) = &socket.handle
+            {
+                socket.hearing = true;
+                self.rings[usize::from(socket.ring)].recv(handle, index);
+            }
+        }
+        self.to_hear = to_hear;
+    }
+
+    fn sent(&mut self, index: u32, result: i32) {
+        let socket = self.sockets.at(index);
+        let Some(mut segment) = socket.flight.take() else { return };
+        if socket.closed {
+            self.keep_spare(segment);
+            self.release(index);
+            return;
+        }
+        let token = socket.token(index);
+        match outcome(result) {
+            Ok(count) => segment.advance(count),
+            Err(errno) => {
+                self.keep_spare(segment);
+                self.send_failed(token, errno);
+                return;
+            }
+        }
+        if !segment.bytes().is_empty() {
+            self.fly(index, segment);
+            return;
+        }
+        let next = socket.outbox.as_mut().and_then(|outbox| outbox.pop());
+        if socket.outbox.as_ref().is_some_and(|outbox| outbox.is_empty()) {
+            socket.outbox = None;
+        }
+        let finishing = socket.finishing;
+        self.keep_spare(segment);
+        match next {
+            Some(next) => self.fly(index, next),
+            None if finishing => self.close(token),
+            None => {}
+        }
+        self.set_interest(token);
+    }
+
+    fn keep_spare(&mut self, segment: Segment) {
+        if let Segment::Copied(mut bytes, _) = segment
+            && bytes.capacity() <= SPARE_BYTES
+            && self.spare.len() < SPARE_MOST
+        {
+            bytes.clear();
+            self.spare.push(bytes);
+        }
+    }
+
+    /// A send failed: what the peer said before is still to be read, so the end is left to the next read.
+    fn send_failed(&mut self, token: Token, errno: Errno) {
+        let Some(socket) = self.sockets.live(token) else { return };
+        socket.outbox = None;
+        if socket.finishing {
+            self.close(token);
+            return;
+        }
+        let ended = if errno == Errno::PIPE { Ended::Fin } else { Ended::Reset };
+        socket.failed.get_or_insert(ended);
+        self.set_interest(token);
+    }
+
+    /// Hands a segment to the kernel; the socket keeps it until the completion.
+    #[inline]
+    fn fly(&mut self, index: u32, segment: Segment) {
+        let socket = self.sockets.at(index);
+        let Some(handle) = &socket.handle else { return };
+        // The bytes lie on the heap: they stay where they are when the segment moves.
+        self.rings[usize::from(socket.ring)].send(handle, index, segment.bytes());
+        socket.flight = Some(segment);
+    }
+
+    fn connected<P: Program>(&mut self, program: &mut P, index: u32, result: i32) {
+        let socket = self.sockets.at(index);
+        socket.connecting = false;
+        if socket.closed {
+            self.release(index);
+            return;
+        }
+        let (key, token) = (socket.key, socket.token(index));
+        match outcome(result) {
+            Ok(_) => {}
+            // A reset is what an established connection gets (one that is refused says so):
+            // the peer accepted, and reset before this was looked at.
+            Err(Errno::CONNRESET | Errno::PIPE) => socket.failed = Some(Ended::Reset),
+            Err(errno) => {
+                self.close(token);
+                program.handle_refused(self, key, token, refusal(errno));
+                return;
+            }
+        }
+        self.to_hear.push(index);
+        program.handle_connected(self, key, token);
+    }
+
+    fn accepted<P: Program>(&mut self, program: &mut P, entry: &cqueue::Entry) {
+        if entry.result() >= 0 {
+            let fd = ring::received_fd(entry.result());
+            let index = self.add(fd, 0, false);
+            let token = self.sockets.at(index).token(index);
+            let key = program.handle_accepted(self, token);
+            if let Some(socket) = self.sockets.live(token) {
+                socket.key = key;
+                self.to_hear.push(index);
+            }
+        }
+        if !more(entry.flags()) {
+            // Out of descriptors or memory, the full backlog would spin: let it rest a little.
+            let pause_ns = if entry.result() < 0 { ACCEPT_PAUSE_NS } else { 0 };
+            self.accept_again_ns = Some(self.now_ns + pause_ns);
+        }
+    }
+
+    fn listen_again(&mut self) {
+        if self.accept_again_ns.is_some_and(|at_ns| at_ns <= self.now_ns) {
+            self.accept_again_ns = None;
+            if let Some(listener) = &self.listener {
+                self.rings[0].accept(listener);
+            }
+        }
+    }
+
+    fn rung<P: Program>(&mut self, program: &mut P, entry: &cqueue::Entry) {
+        let mut count = [0; 8];
+        let _ = rustix::io::read(&*self.bell, &mut count);
+        if !more(entry.flags()) {
+            self.rings[0].watch(self.bell.as_raw_fd(), Op::Bell, 0);
+        }
+        program.handle_wake(self);
+    }
+
+    /// Gives a descriptor its place; one that comes near the limit of open files moves into a table.
+    fn add(&mut self, fd: OwnedFd, key: u32, connecting: bool) -> u32 {
+        let scarce = fd.as_raw_fd() as u64 + FDS_KEPT >= self.fds_most;
+        let (ring, handle) = if scarce { self.adopt(fd) } else { (0, Handle::Plain(fd)) };
+        self.sockets.add(Socket {
+            handle: Some(handle),
+            ring,
+            key,
+            connecting,
+            ..Socket::default()
+        })
+    }
+
+    /// Moves a descriptor into the table of a ring with room, or of a new ring; else it stays.
+    fn adopt(&mut self, mut fd: OwnedFd) -> (u8, Handle) {
+        for (at, ring) in self.rings.iter_mut().enumerate() {
+            match ring.adopt(fd) {
+                Ok(handle) => return (at as u8, handle),
+                Err(back) => fd = back,
+            }
+        }
+        if self.add_table().is_err() {
+            return (0, Handle::Plain(fd));
+        }
+        let last = self.rings.len() - 1;
+        match self.rings[last].adopt(fd) {
+            Ok(handle) => (last as u8, handle),
+            Err(fd) => (0, Handle::Plain(fd)),
+        }
+    }
+
+    /// A table for the first ring, then more rings with one each.
+    fn add_table(&mut self) -> io::Result<()> {
+        let places = self.fds_most.min(u64::from(TABLE_MOST)) as u32;
+        if self.rings[0].make_table(places).is_ok() {
+            return Ok(());
+        }
+        if self.rings.len() > usize::from(u8::MAX) {
+            return Err(Errno::MFILE.into());
+        }
+        let mut ring = Ring::new()?;
+        ring.enable()?;
+        ring.make_table(places)?;
+        let fd = ring.fd();
+        self.rings.push(ring);
+        self.stirred.push(true);
+        let index = (self.rings.len() - 1) as u32;
+        self.rings[0].watch(fd, Op::Ring, index);
+        Ok(())
+    }
+
+    /// Frees the place of a closed socket once nothing of it is in flight.
+    fn release(&mut self, index: u32) {
+        if let Some((ring, handle)) = self.sockets.release(index) {
+            self.rings[usize::from(ring)].close(handle);
+        }
+    }
+
+    /// Stops hearing a peer that takes nothing, and hears it again when it does.
+    fn set_interest(&mut self, token: Token) {
+        let Some(socket) = self.sockets.live(token) else { return };
+        let pending = socket.outbox.as_ref().map_or(0, |outbox| outbox.len());
+        let deaf = socket.finishing || pending > OUTBOX_MOST;
+        if deaf == socket.deaf {
+            return;
+        }
+        socket.deaf = deaf;
+        if !deaf {
+            self.to_hear.push(token.index);
+        } else if socket.hearing {
+            self.rings[usize::from(socket.ring)].cancel(Op::Recv, token.index);
+        }
+    }
+
+    /// Whether a send has to queue; none when it is of no use.
+    #[inline]
+    fn has_to_queue(&mut self, token: Token) -> Option<bool> {
+        let socket = self.sockets.live(token)?;
+        let dead = socket.failed.is_some() || socket.finishing;
+        (!dead).then_some(socket.connecting || socket.flight.is_some())
+    }
+}
+
+/// Places of a table, at most (the kernel's own limit is a million).
+const TABLE_MOST: u32 = 1 << 20;
+
+impl Net for Uring {
+    #[inline]
+    fn now_ns(&self) -> u64 {
+        self.now_ns
+    }
+
+    fn read_clock(&mut self) {
+        self.now_ns = self.clock.now_ns();
+    }
+
+    fn connect(&mut self, key: u32, to: &Address, from: Option<IpAddr>) -> Result<Token, Refusal> {
+        // Blocking for the ring: it waits for the socket itself, and takes O_NONBLOCK as "do not".
+        let flags = SocketFlags::CLOEXEC;
+        let fd = rustix::net::socket_with(to.socket_family(), SocketType::STREAM, flags, None)
+            .map_err(refusal)?;
+        let peer = match to {
+            Address::Ip(to) => {
+                let _ = sockopt::set_tcp_nodelay(&fd, true);
+                if let Some(from) = from {
+                    let from = SocketAddr::new(from, 0);
+                    rustix::net::bind(&fd, &from).map_err(local_refusal)?;
+                }
+                SockAddr::from(*to)
+            }
+            Address::Unix(path) => SockAddr::unix(path).map_err(|_| Refusal::Unreachable)?,
+        };
+        let peer = self.peer(peer);
+        let index = self.add(fd, key, true);
+        let socket = self.sockets.at(index);
+        let token = socket.token(index);
+        if let Some(handle) = &socket.handle {
+            self.rings[usize::from(socket.ring)].connect(handle, index, &self.peers[peer]);
+        }
+        Ok(token)
+    }
+
+    #[inline]
+    fn send(&mut self, token: Token, bytes: &[u8]) {
+        match self.has_to_queue(token) {
+            Some(false) if !bytes.is_empty() => {
+                let mut copy = self.spare.pop().unwrap_or_default();
+                copy.extend_from_slice(bytes);
+                self.fly(token.index, Segment::Copied(copy, 0));
+            }
+            Some(true) => {
+                let socket = self.sockets.at(token.index);
+                socket.outbox.get_or_insert_default().push(bytes);
+                self.set_interest(token);
+            }
+            _ => {}
+        }
+    }
+
+    #[inline]
+    fn send_shared(&mut self, token: Token, bytes: &Arc<[u8]>, range: Range<usize>) {
+        match self.has_to_queue(token) {
+            Some(false) if !range.is_empty() => {
+                self.fly(token.index, Segment::Shared(Arc::clone(bytes), range));
+            }
+            Some(true) => {
+                let socket = self.sockets.at(token.index);
+                socket.outbox.get_or_insert_default().push_shared(bytes, range);
+                self.set_interest(token);
+            }
+            _ => {}
+        }
+    }
+
+    fn close(&mut self, token: Token) {
+        let Some(socket) = self.sockets.live(token) else { return };
+        socket.closed = true;
+        socket.outbox = None;
+        let ring = &mut self.rings[usize::from(socket.ring)];
+        let in_flight = [
+            (socket.hearing, Op::Recv),
+            (socket.connecting, Op::Connect),
+            (socket.flight.is_some(), Op::Send),
+        ];
+        for (_, op) in in_flight.iter().filter(|(flies, _)| *flies) {
+            ring.cancel(*op, token.index);
+        }
+        self.release(token.index);
+    }
+
+    fn finish(&mut self, token: Token) {
+        let Some(socket) = self.sockets.live(token) else { return };
+        if socket.nothing_to_send() {
+            self.close(token);
+        } else {
+            socket.finishing = true;
+            self.set_interest(token);
+        }
+    }
+}
+
+impl Uring {
+    /// Where an address is kept for the kernel.
+    fn peer(&mut self, to: SockAddr) -> usize {
+        let known = self.peers.iter().position(|peer| **peer == to);
+        known.unwrap_or_else(|| {
+            self.peers.push(Arc::new(to));
+            self.peers.len() - 1
+        })
+    }
+}
+
+/// What an operation came to: a count, or an error.
+fn outcome(result: i32) -> Result<usize, Errno> {
+    usize::try_from(result).map_err(|_| Errno::from_raw_os_error(-result))
+}

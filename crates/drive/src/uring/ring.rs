@@ -1,0 +1,269 @@
+//! One ring: submissions, completions, its buffers, and its table of direct descriptors.
+//!
+//! Everything unsafe about submitting is here: whoever submits an operation on memory
+//! promises to keep that memory until the completion.
+
+use std::fmt;
+use std::io;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+
+use io_uring::squeue::Flags;
+use io_uring::types::{CancelBuilder, Fd, SubmitArgs, Timespec};
+use io_uring::{IoUring, cqueue, opcode, squeue};
+
+use super::buffers::{Buffers, GROUP};
+
+/// Operations handed over at once.
+const SUBMISSIONS: u32 = 1024;
+/// Completions that find room without a detour.
+const COMPLETIONS: u32 = 8192;
+/// Asks the kernel for completions, without waiting.
+const GET_EVENTS: u32 = 1;
+
+/// What an operation was, and whose: travels through the kernel as user data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub(super) enum Op {
+    Recv = 1,
+    Send,
+    Connect,
+    Accept,
+    Bell,
+    Ring,
+    Ignored,
+}
+
+impl Op {
+    #[inline]
+    pub(super) fn about(self, index: u32) -> u64 {
+        (self as u64) << 32 | u64::from(index)
+    }
+
+    #[inline]
+    pub(super) fn of(user_data: u64) -> (Op, u32) {
+        let op = match user_data >> 32 {
+            1 => Op::Recv,
+            2 => Op::Send,
+            3 => Op::Connect,
+            4 => Op::Accept,
+            5 => Op::Bell,
+            6 => Op::Ring,
+            _ => Op::Ignored,
+        };
+        (op, user_data as u32)
+    }
+}
+
+/// A socket's descriptor: the process's own, or a place in a ring's table.
+#[derive(Debug)]
+pub(super) enum Handle {
+    Plain(OwnedFd),
+    Direct(u32),
+}
+
+impl Handle {
+    #[inline]
+    fn target(&self) -> (i32, Flags) {
+        match self {
+            Handle::Plain(fd) => (fd.as_raw_fd(), Flags::empty()),
+            Handle::Direct(place) => (*place as i32, Flags::FIXED_FILE),
+        }
+    }
+}
+
+/// A ring of one thread. The kernel's side goes before the buffers that it fills.
+pub(super) struct Ring {
+    ring: IoUring,
+    pub(super) buffers: Buffers,
+    free_places: Vec<u32>,
+}
+
+impl Ring {
+    /// A ring that the thread which calls [`Ring::enable`] will own.
+    ///
+    /// # Errors
+    /// When the kernel has no rings, forbids them, or lacks what this driver builds on (Linux 6.1).
+    pub(super) fn new() -> io::Result<Self> {
+        let ring = IoUring::builder()
+            .setup_r_disabled()
+            .setup_single_issuer()
+            .setup_defer_taskrun()
+            .setup_taskrun_flag()
+            .setup_submit_all()
+            .setup_cqsize(COMPLETIONS)
+            .dontfork()
+            .build(SUBMISSIONS)?;
+        let buffers = Buffers::register(&ring)?;
+        Ok(Ring { ring, buffers, free_places: Vec::new() })
+    }
+
+    /// Makes the calling thread the owner.
+    pub(super) fn enable(&self) -> io::Result<()> {
+        self.ring.submitter().register_enable_rings()
+    }
+
+    /// Grants itself a table of as many direct descriptors as the limit of open files allows.
+    pub(super) fn make_table(&mut self, places: u32) -> io::Result<()> {
+        self.ring.submitter().register_files_sparse(places)?;
+        self.free_places = (0..places).rev().collect();
+        Ok(())
+    }
+
+    /// Moves a descriptor into the table; gives it back when there is no room.
+    pub(super) fn adopt(&mut self, fd: OwnedFd) -> Result<Handle, OwnedFd> {
+        let Some(place) = self.free_places.pop() else { return Err(fd) };
+        match self.ring.submitter().register_files_update(place, &[fd.as_raw_fd()]) {
+            Ok(_) => Ok(Handle::Direct(place)),
+            Err(_) => {
+                self.free_places.push(place);
+                Err(fd)
+            }
+        }
+    }
+
+    /// Closes a descriptor on which nothing is in flight.
+    pub(super) fn close(&mut self, handle: Handle) {
+        if let Handle::Direct(place) = handle {
+            // A place that cannot be cleared is not used again.
+            if self.ring.submitter().register_files_update(place, &[-1]).is_ok() {
+                self.free_places.push(place);
+            }
+        }
+    }
+
+    pub(super) fn fd(&self) -> RawFd {
+        self.ring.as_raw_fd()
+    }
+
+    /// Hands over what is queued, and waits for a completion until the timeout if there is none.
+    pub(super) fn wait(&self, timeout_ns: Option<u64>) -> io::Result<()> {
+        let submitter = self.ring.submitter();
+        let submitted = match timeout_ns {
+            Some(0) => return self.poll(),
+            Some(ns) => {
+                let (sec, nsec) = (ns / 1_000_000_000, ns % 1_000_000_000);
+                let timespec = Timespec::new().sec(sec).nsec(nsec as u32);
+                submitter.submit_with_args(1, &SubmitArgs::new().timespec(&timespec))
+            }
+            None => submitter.submit_and_wait(1),
+        };
+        settled(submitted)
+    }
+
+    /// Hands over what is queued and takes what has completed, without waiting.
+    pub(super) fn poll(&self) -> io::Result<()> {
+        // SAFETY: no argument is passed; the submissions were vouched for when they were queued.
+        #[allow(unsafe_code)]
+        let submitted = unsafe {
+            let queued = self.ring.submission_shared().len() as u32;
+            self.ring.submitter().enter::<()>(queued, 0, GET_EVENTS, None)
+        };
+        settled(submitted)
+    }
+
+    /// Takes over all completions.
+    #[inline]
+    pub(super) fn drain(&mut self, batch: &mut Vec<cqueue::Entry>) {
+        batch.extend(self.ring.completion());
+    }
+
+    #[inline]
+    fn push(&mut self, entry: &squeue::Entry) {
+        // SAFETY: each caller below keeps what its operation points to until the completion.
+        #[allow(unsafe_code)]
+        while unsafe { self.ring.submission().push(entry) }.is_err() {
+            // Full: handing over makes room. What fails here is told by the next wait.
+            if self.ring.submit().is_err() && self.poll().is_err() {
+                return;
+            }
+        }
+    }
+
+    /// Hears a socket until told otherwise.
+    pub(super) fn recv(&mut self, handle: &Handle, index: u32) {
+        let (fd, flags) = handle.target();
+        let entry = opcode::RecvMulti::new(Fd(fd), GROUP).build();
+        let select = Flags::BUFFER_SELECT;
+        self.push(&entry.flags(flags | select).user_data(Op::Recv.about(index)));
+    }
+
+    /// Sends; the bytes must stay where they are until the completion.
+    #[inline]
+    pub(super) fn send(&mut self, handle: &Handle, index: u32, bytes: &[u8]) {
+        let (fd, flags) = handle.target();
+        let message = rustix::net::SendFlags::NOSIGNAL.bits() as i32 | WAIT_ALL;
+        let len = bytes.len().min(i32::MAX as usize) as u32;
+        let entry = opcode::Send::new(Fd(fd), bytes.as_ptr(), len).flags(message).build();
+        self.push(&entry.flags(flags).user_data(Op::Send.about(index)));
+    }
+
+    /// Connects; the address must stay where it is until the completion.
+    pub(super) fn connect(&mut self, handle: &Handle, index: u32, to: &socket2::SockAddr) {
+        let (fd, flags) = handle.target();
+        let entry = opcode::Connect::new(Fd(fd), to.as_ptr().cast(), to.len()).build();
+        self.push(&entry.flags(flags).user_data(Op::Connect.about(index)));
+    }
+
+    /// Accepts until told otherwise.
+    pub(super) fn accept(&mut self, listener: &OwnedFd) {
+        let flags = rustix::net::SocketFlags::CLOEXEC.bits() as i32;
+        let entry = opcode::AcceptMulti::new(Fd(listener.as_raw_fd())).flags(flags).build();
+        self.push(&entry.user_data(Op::Accept.about(0)));
+    }
+
+    /// Tells each time the descriptor becomes readable.
+    pub(super) fn watch(&mut self, fd: RawFd, op: Op, index: u32) {
+        const READABLE: u32 = 1; // POLLIN
+        let entry = opcode::PollAdd::new(Fd(fd), READABLE).multi(true).build();
+        self.push(&entry.user_data(op.about(index)));
+    }
+
+    /// Ends an operation early: its completion comes soon.
+    pub(super) fn cancel(&mut self, op: Op, index: u32) {
+        let entry = opcode::AsyncCancel::new(op.about(index)).build();
+        let quiet = Flags::SKIP_SUCCESS;
+        self.push(&entry.flags(quiet).user_data(Op::Ignored.about(0)));
+    }
+}
+
+/// Sends the rest of a short send by itself (`MSG_WAITALL`).
+const WAIT_ALL: i32 = 0x100;
+
+impl fmt::Debug for Ring {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let free = self.free_places.len();
+        out.debug_struct("Ring").field("fd", &self.fd()).field("free_places", &free).finish()
+    }
+}
+
+impl Drop for Ring {
+    fn drop(&mut self) {
+        // Nothing may still fill buffers that are about to be freed.
+        let second = Timespec::new().sec(1);
+        let _ = self.ring.submitter().register_sync_cancel(Some(second), CancelBuilder::any());
+    }
+}
+
+/// The descriptor that an accept has received.
+pub(super) fn received_fd(result: i32) -> OwnedFd {
+    // SAFETY: the kernel has just made it for us, and told nobody else.
+    #[allow(unsafe_code)]
+    unsafe {
+        OwnedFd::from_raw_fd(result)
+    }
+}
+
+/// Being interrupted, late, or short of room for completions is no failure of the ring.
+fn settled(submitted: io::Result<usize>) -> io::Result<()> {
+    const ETIME: i32 = 62;
+    const EBUSY: i32 = 16;
+    const EAGAIN: i32 = 11;
+    const EINTR: i32 = 4;
+    match submitted {
+        Ok(_) => Ok(()),
+        Err(error) => match error.raw_os_error() {
+            Some(ETIME | EBUSY | EAGAIN | EINTR) => Ok(()),
+            _ => Err(error),
+        },
+    }
+}
