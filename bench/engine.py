@@ -15,12 +15,23 @@ from pathlib import Path
 from typing import IO, Any
 
 from process import BenchError, prepare
-
-Line = dict[str, Any]
+from trueload.plan import (
+    Duration,
+    Generate,
+    Lease,
+    LoadPlan,
+    Phase,
+    Serve,
+    Stop,
+    ToEngine,
+    to_line,
+)
+from trueload.spec import CLOSED, NS_PER_S, Request, TrialSpec
+from trueload.trial import make_plan
 
 LEASE_EVERY_S = 0.5
-NS_PER_S = 1_000_000_000
 READY_S = 10.0
+CONNECT_RATE_PER_S = 10_000
 
 
 @dataclass(frozen=True)
@@ -31,6 +42,8 @@ class Work:
     connections: int
     depth: int
     duration_s: float
+    path: str = "/"
+    timeout_s: float = 5.0
 
     @property
     def address(self) -> str:
@@ -38,44 +51,28 @@ class Work:
 
     @property
     def url(self) -> str:
-        return f"http://{self.address}/"
+        return f"http://{self.address}{self.path}"
 
 
-def plan_line(work: Work) -> Line:
-    """A plan of one thread, not pinned by itself: it is started on its CPU."""
-    return {
-        "type": "generate",
-        "protocol": 1,
-        "addresses": [work.address],
-        "local_addresses": [],
-        "request": {
-            "method": "GET",
-            "path": "/",
-            "headers": [["Host", work.address]],
-            "body_sha256": None,
-        },
-        "expect": {"statuses": None, "body_sha256": None},
-        "connections": work.connections,
-        "pipeline": work.depth,
-        "close": False,
-        "threads": 1,
-        "cpus": [],
-        "timeout_ns": 5 * NS_PER_S,
-        "connect_timeout_ns": 5 * NS_PER_S,
-        "connect_rate_per_s": 10_000,
-    }
+def plan_of(work: Work) -> Generate:
+    """A plan of one thread, not pinned by itself: it is started on its CPU. What the front would
+    write, so that what the protocol gains has its default here, too."""
+    spec = TrialSpec(
+        url=work.url,
+        addresses=(work.address,),
+        request=Request(host=work.address, path=work.path),
+        connections=work.connections,
+        pipeline=work.depth,
+        timeout_ns=int(work.timeout_s * NS_PER_S),
+        connect_rate_per_s=CONNECT_RATE_PER_S,
+    )
+    return make_plan(spec, ())
 
 
-def phase_line(duration_s: float) -> Line:
+def phase_of(duration_s: float, load: LoadPlan = CLOSED) -> Phase:
     """One phase by duration; there is no warm-up, as the others have none."""
-    return {
-        "type": "phase",
-        "id": "window",
-        "load": {"kind": "closed"},
-        "connections": None,
-        "stop": {"kind": "duration", "ns": int(duration_s * NS_PER_S)},
-        "at_ns": None,
-    }
+    stop = Duration(ns=int(duration_s * NS_PER_S))
+    return Phase(id="window", load=load, connections=None, stop=stop, at_ns=None)
 
 
 class Voice:
@@ -88,11 +85,11 @@ class Voice:
         self._thread = threading.Thread(target=self._renew, daemon=True)
         self._thread.start()
 
-    def say(self, line: Line) -> None:
+    def say(self, message: ToEngine) -> None:
         """One line; an engine that has gone does not hear it."""
         try:
             with self._lock:
-                self._stdin.write(json.dumps(line) + "\n")
+                self._stdin.write(to_line(message).decode())
                 self._stdin.flush()
         except (BrokenPipeError, ValueError):
             self._stop.set()
@@ -103,13 +100,13 @@ class Voice:
 
     def _renew(self) -> None:
         while not self._stop.wait(LEASE_EVERY_S):
-            self.say({"type": "lease"})
+            self.say(Lease())
 
 
-def hear(stdout: IO[str], kind: str) -> Line:
+def hear(stdout: IO[str], kind: str) -> dict[str, Any]:
     """The next line of this type."""
     for raw in stdout:
-        line: Line = json.loads(raw)
+        line: dict[str, Any] = json.loads(raw)
         if line["type"] == kind:
             return line
         if line["type"] == "error":
@@ -117,17 +114,17 @@ def hear(stdout: IO[str], kind: str) -> Line:
     raise BenchError(f"the engine ended without `{kind}`")
 
 
-def measure(work: Work, stdin: IO[str], stdout: IO[str]) -> str:
-    """The conversation of one cell; returns the measurement as JSON."""
+def measure(work: Work, stdin: IO[str], stdout: IO[str], load: LoadPlan = CLOSED) -> str:
+    """The conversation of one run; returns the measurement as JSON."""
     voice = Voice(stdin)
     try:
-        voice.say(plan_line(work))
+        voice.say(plan_of(work))
         ready = hear(stdout, "ready")
         if ready["established"] != work.connections:
             raise BenchError(f"{ready['established']} of {work.connections} connections: {ready}")
-        voice.say(phase_line(work.duration_s))
+        voice.say(phase_of(work.duration_s, load))
         done = hear(stdout, "phase_done")
-        voice.say({"type": "stop"})
+        voice.say(Stop())
         stdout.read()
     finally:
         voice.stop()
@@ -148,14 +145,13 @@ def serving(binary: Path, cpu: int) -> Iterator[tuple[int, int]]:
     assert process.stdout is not None
     voice = Voice(process.stdin)
     try:
-        listen = {"listen": "127.0.0.1:0", "threads": 1, "cpus": []}
-        voice.say({"type": "serve", "protocol": 1, **listen})
+        voice.say(Serve(listen="127.0.0.1:0", threads=1, cpus=()))
         ready = hear(process.stdout, "ready")
         # What it goes on to say is read, so that it never blocks on a full pipe.
         threading.Thread(target=_read_out, args=(process.stdout,), daemon=True).start()
         yield int(ready["listen"].rpartition(":")[2]), process.pid
     finally:
-        voice.say({"type": "stop"})
+        voice.say(Stop())
         voice.stop()
         try:
             process.wait(READY_S)

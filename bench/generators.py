@@ -11,6 +11,7 @@ from pathlib import Path
 import engine
 from engine import Work
 from process import BenchError, Ended, run
+from trueload.spec import NS_PER_S
 
 PIPELINE_LUA = Path(__file__).resolve().parent / "pipeline.lua"
 # A run may take this much longer than asked for: connecting, and draining.
@@ -58,7 +59,7 @@ def ours(binary: Path) -> Generator:
             raise BenchError(f"our generator failed requests: {measured['counts']}")
         return Took(
             requests=measured["counts"]["ok"],
-            wall_s=measured["window_ns"] / engine.NS_PER_S,
+            wall_s=measured["window_ns"] / NS_PER_S,
             cpu_s=ended.cpu_s,
             peak_rss_bytes=ended.peak_rss_bytes,
         )

@@ -14,10 +14,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 
-from conversation import Outcome, Phase, closed, converse, opened
+from conversation import Outcome, converse, opened
+from engine import Work
 from machine import describe
 from run import GENERATOR_CPU, SERVER_CPU, engine_path
 from servers import reference
+from trueload.spec import CLOSED
 
 PAIRS = 15
 RATIO_MOST = 1.15
@@ -42,11 +44,11 @@ def pairs(binary: Path, port: int, connections: int, count: int, seconds: float)
     """So many pairs, in alternating order."""
 
     def run_closed() -> Outcome:
-        return converse(binary, GENERATOR_CPU, Phase(port, connections, seconds, closed()))
+        return converse(binary, GENERATOR_CPU, Work(port, connections, 1, seconds), CLOSED)
 
     def run_open(rate_per_s: float) -> Outcome:
         load = opened(rate_per_s, seconds)
-        return converse(binary, GENERATOR_CPU, Phase(port, CONNECTIONS, seconds, load))
+        return converse(binary, GENERATOR_CPU, Work(port, CONNECTIONS, 1, seconds), load)
 
     rate_per_s = run_closed().per_s
     done = []

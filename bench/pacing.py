@@ -23,14 +23,17 @@ from random import Random
 from statistics import median
 
 import numpy as np
-from conversation import Phase, converse, opened
+from conversation import converse, opened
+from engine import Work
 from machine import describe
 from process import BenchError
 from run import GENERATOR_CPU, SERVER_CPU, engine_path
 from scipy import stats
 from servers import reference
 from sniffer import Sniffer
+from trueload.spec import Arrivals
 
+ARRIVALS: tuple[Arrivals, ...] = ("constant", "poisson")
 RATES_PER_S = (1_000, 10_000, 50_000)
 CONNECTIONS = 256
 OFF_MOST_US = 200.0
@@ -89,18 +92,18 @@ def median_darling(times_ns: Sequence[int]) -> float:
     return median(darling_exponential(block.tolist()) for block in whole)
 
 
-def measure(binary: Path, port: int, arrivals: str, rate_per_s: int, seconds: float) -> Paced:
+def measure(binary: Path, port: int, arrivals: Arrivals, rate_per_s: int, seconds: float) -> Paced:
     """One run, heard from outside."""
     sniffer = Sniffer(port)
     try:
         load = opened(rate_per_s, seconds, arrivals)
-        outcome = converse(binary, GENERATOR_CPU, Phase(port, CONNECTIONS, seconds, load))
+        outcome = converse(binary, GENERATOR_CPU, Work(port, CONNECTIONS, 1, seconds), load)
     finally:
         times_ns = sniffer.stop()
     if len(times_ns) <= GAPS:
         raise BenchError(f"only {len(times_ns)} requests were heard at {rate_per_s}/s")
     gaps_us = np.diff(np.asarray(times_ns, dtype=np.int64)) / 1e3
-    off_us = np.abs(gaps_us - 1e6 / rate_per_s)
+    off_us = np.abs(np.subtract(gaps_us, 1e6 / rate_per_s))
     p50, p99, most = (float(value) for value in np.percentile(off_us, (50, 99, 100)))
     return Paced(
         arrivals=arrivals,
@@ -143,7 +146,7 @@ def main() -> int:
         try:
             all_paced = [
                 measure(binary, server.port, arrivals, rate_per_s, seconds)
-                for arrivals in ("constant", "poisson")
+                for arrivals in ARRIVALS
                 for rate_per_s in RATES_PER_S
             ]
         except PermissionError:

@@ -14,7 +14,7 @@ sys.path[:0] = [
 ]
 
 from harness import Trueload  # noqa: E402
-from traps import TRAPS, Trap, spring  # noqa: E402
+from trap_runs import TRAPS, Trap, spring  # noqa: E402
 
 TIMES = 20
 

@@ -22,7 +22,8 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from conversation import Outcome, Phase, converse, opened
+from conversation import converse, opened
+from engine import Work
 from machine import describe
 from process import BenchError, prepare, run
 from run import GENERATOR_CPU, SERVER_CPU, engine_path
@@ -36,6 +37,7 @@ RATE_PER_S = 200
 # Enough for all that a freeze of 2 s leaves waiting; select(2), in the server, ends at 1024.
 CONNECTIONS = 500
 PATIENCE_S = 30.0
+TIMEOUT_S = 20.0
 
 
 @dataclass(frozen=True)
@@ -104,7 +106,8 @@ def scripted(delays: Delays) -> Iterator[int]:
 def ours(binary: Path, case: Case, port: int, seconds: float) -> Row:
     """The open loop."""
     load = opened(RATE_PER_S, seconds)
-    outcome: Outcome = converse(binary, GENERATOR_CPU, Phase(port, CONNECTIONS, seconds, load))
+    work = Work(port, CONNECTIONS, 1, seconds, timeout_s=TIMEOUT_S)
+    outcome = converse(binary, GENERATOR_CPU, work, load)
     histogram = outcome.histogram("latency")
     values = tuple(histogram.get_value_at_percentile(part) / 1e6 for part in PARTS)
     return Row(case.name, "trueload, open loop", values, outcome.per_s)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from harness import Trueload
-from traps import TRAPS, Trap, spring
+from trap_runs import TRAPS, Trap, spring
 
 
 @pytest.mark.parametrize("trap", TRAPS, ids=lambda trap: trap.name)
