@@ -27,6 +27,7 @@ from trueload.suite.summary import (
     summarise,
     tabulate,
 )
+from trueload.suite.summary import figures as figures_of
 
 LOAD = PlannedLoad(connections=64, pipeline=1, cores="single")
 
@@ -81,6 +82,7 @@ def figures(rate: float | None = 100.0, **changes: object) -> Figures:
         "p75_ms": 0.4,
         "p99_ms": 0.5,
         "max_ms": 0.6,
+        "latency_at_least": (),
         "cpu_share": 0.97,
         "peak_rss_bytes": 3 << 20,
     }
@@ -261,6 +263,77 @@ def test_a_narrow_terminal_gets_every_column_within_its_width() -> None:
     whole = table.text([one_table(*cells)], width=None, published=False)
     header = next(line for line in whole.splitlines() if line.startswith("Language"))
     assert header.split() == [*table.PUBLISHED, *table.OURS]
+
+
+def rated_table(*measured: Figures) -> LoadTable:
+    """One subject at 20,000/s."""
+    load = LOAD.model_copy(update={"rate_per_s": 20_000.0})
+    rows = CellRows(Cell(subject("a"), load), list(measured))
+    (only,) = tabulate(Collected((rows,), (), ()), plan(subject("a"), loads=[load]))
+    return only
+
+
+def test_a_load_with_a_rate_has_a_column_for_it_in_every_format() -> None:
+    tables = [one_table(cell_rows(subject("a"), GOOD)), rated_table(GOOD)]
+    shown = table.text(tables, width=None, published=True)
+    headers = [line.split() for line in shown.splitlines() if line.startswith("Language")]
+    whole, rated = (*table.PUBLISHED, *table.OURS), (*table.PUBLISHED, "rate", *table.OURS)
+    best = table.PUBLISHED
+    assert headers == [list(each) for each in (whole, best, rated, best)]
+    assert "20000/s" in shown
+    assert shown.count("rate: what was offered") == 1
+    narrow = table.text([tables[1]], width=100, published=False)
+    assert "rate" in narrow.split("\n\n")[3].split()
+    marked = table.markdown(tables, published=False).splitlines()
+    assert [" rate " in line for line in marked if line.startswith("| Language")] == [False, True]
+    rows = list(csv.DictReader(io.StringIO(table.csv_lines(tables, published=False))))
+    assert [row["rate_per_s"] for row in rows] == ["", "20000"]
+
+
+def test_a_time_that_is_only_a_lower_bound_is_marked_so() -> None:
+    bound = figures(p99_ms=5000.0, max_ms=5000.0, latency_at_least=("p99", "max"))
+    tables = [rated_table(GOOD, bound, bound)]
+    shown = table.text(tables, width=None, published=False)
+    row = next(line for line in shown.splitlines() if line.startswith("c "))
+    assert "0.400  > 5000.000  > 5000.000" in row
+    assert "A time after > is a lower bound" in shown
+    assert "&gt; 5000.000" in table.markdown(tables, published=False)
+    (line,) = csv.DictReader(io.StringIO(table.csv_lines(tables, published=False)))
+    assert (line["99%"], line["max"]) == ("5000.000", "5000.000"), "a number stays a number"
+    assert line["latency_at_least"] == "p99; max"
+
+
+# p99 of three repetitions, which of them are lower bounds: the median, and whether it is one.
+MEDIAN_BOUNDS = [
+    ([(1, False), (2, False), (3, False)], 2, False),
+    ([(1, False), (2, False), (3, True)], 2, False),
+    ([(1, False), (2, True), (3, False)], 2, True),
+    ([(1, True), (2, False), (3, False)], 2, True),
+    ([(2, True), (2, True), (2, True)], 2, True),
+]
+
+
+@pytest.mark.parametrize(("some", "median", "above"), MEDIAN_BOUNDS, ids=str)
+def test_a_median_is_a_lower_bound_if_what_is_not_known_could_move_it(
+    some: list[tuple[int, bool]], median: int, above: bool
+) -> None:
+    done = [
+        figures(p99_ms=float(ms), latency_at_least=("p99",) if bound else ()) for ms, bound in some
+    ]
+    summary = summarise(cell_rows(subject("a"), *done))
+    assert summary is not None
+    assert summary.figures is not None
+    assert summary.figures.p99_ms == median
+    assert ("p99" in summary.figures.latency_at_least) is above
+
+
+def test_requests_that_never_ended_make_the_times_of_a_row_lower_bounds() -> None:
+    trial = Trial(Cell(subject("a"), LOAD), 1)
+    cut = samples.good_record(counts=samples.counts(ok=9_800, cancelled=200))
+    assert figures_of(cut, {}).latency_at_least == ("p99", "max")
+    assert figures_of(samples.good_record(), {}).latency_at_least == ()
+    found = collect(plan(subject("a")), [row_of(trial, cut, 1)])
+    assert found.cells[0].measured[0].latency_at_least == ("p99", "max")
 
 
 HOSTILE = "\x1b]0;owned\x07\x1b[31m=cmd|'/c calc'!A1\n<script>alert(1)</script>\u2028\u202e|x"

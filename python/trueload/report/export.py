@@ -20,7 +20,7 @@ from trueload.report.result import bounded
 from trueload.report.text import csv_cell, markdown_cell
 from trueload.store import Damaged, Row, Run
 from trueload.units import format_count
-from trueload.verdict import censored_count, offered_per_s
+from trueload.verdict import lower_bounds, offered_per_s
 
 Format = Literal["json", "jsonl", "csv", "markdown"]
 Rows = Iterable[Row | Damaged]
@@ -35,12 +35,6 @@ CSV_COLUMNS = (
     *("service_max_ns", "send_lag_p99_ns"),
     *("generator_cpu_s", "generator_saturation", "server_cpu_s", "server_saturation"),
     *("server_peak_rss_bytes", "checks"),
-)
-
-
-SHARES = (
-    *(("p25", 0.25), ("p50", 0.5), ("p75", 0.75), ("p90", 0.9), ("p95", 0.95)),
-    *(("p99", 0.99), ("p999", 0.999), ("max", 1.0)),
 )
 
 
@@ -153,15 +147,6 @@ def _record_values(record: Record) -> dict[str, object]:
             if check.status in ("warn", "fail")
         ),
     }
-
-
-def lower_bounds(record: Record) -> tuple[str, ...]:
-    """The figures of the latency that are only lower bounds: their rank lies among requests that
-    never ended, or were never sent."""
-    worse, count = censored_count(record.counts), record.latency_ns.count
-    if worse == 0:
-        return ()
-    return tuple(name for name, share in SHARES if share * (count + worse) > count)
 
 
 def _markdown(run: Run, rows: Rows) -> Iterator[str]:

@@ -15,11 +15,12 @@ import io
 import re
 import unicodedata
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from rich.cells import cell_len
 
-from trueload.suite.summary import Figures, LoadTable, Summary
+from trueload.suite.plan import PlannedLoad
+from trueload.suite.summary import SHOWN_RANKS, Figures, LoadTable, Summary
 
 # Exactly the published columns, in their order; times in ms.
 PUBLISHED = (
@@ -27,8 +28,12 @@ PUBLISHED = (
     "min", "25%", "50%", "75%", "99%", "max",
 )  # fmt: skip
 OURS = ("rank", "interval", "CPU", "memory", "verdict")
-# What a CSV line must say for itself, because it has no title above it.
-OF_LOAD = ("connections", "pipeline", "cores", "figures", "why")
+# Before ours where a load has a rate: beside it an RPS says whether a subject kept up.
+RATE = "rate"
+# What a CSV line must say for itself, because it has no title above it, and its numbers no mark.
+OF_LOAD = (
+    "connections", "pipeline", "rate_per_s", "cores", "figures", "latency_at_least", "why",
+)  # fmt: skip
 NAME_COLUMNS = 4
 # Where a grid that is too wide for the terminal is cut: before the times.
 CUT = PUBLISHED.index("min")
@@ -73,10 +78,6 @@ def published_cells(summary: Summary, figures: Figures | None) -> tuple[str, ...
     names = (subject.language, subject.framework, subject.category, subject.variant)
     if figures is None:
         return (*(plain(name) for name in names), *[""] * (len(PUBLISHED) - NAME_COLUMNS))
-    times = (
-        figures.min_ms, figures.p25_ms, figures.p50_ms, figures.p75_ms, figures.p99_ms,
-        figures.max_ms,
-    )  # fmt: skip
     return (
         *(plain(name) for name in names),
         _whole(figures.response_bytes),
@@ -84,8 +85,14 @@ def published_cells(summary: Summary, figures: Figures | None) -> tuple[str, ...
         _whole(figures.errors),
         _whole(figures.ok_per_s),
         _whole(figures.bytes_per_s),
-        *("" if ms is None else f"{ms:.3f}" for ms in times),
+        *(_time(figures, name) for name in ("min", *SHOWN_RANKS)),
     )
+
+
+def _time(figures: Figures, name: str) -> str:
+    ms: float | None = getattr(figures, f"{name}_ms")
+    above = "> " if name in figures.latency_at_least else ""
+    return "" if ms is None else f"{above}{ms:.3f}"
 
 
 def our_cells(summary: Summary) -> tuple[str, ...]:
@@ -111,9 +118,19 @@ def _whole(value: float | None) -> str:
 
 
 def grid(summaries: Sequence[Summary]) -> Grid:
-    """The published columns and ours."""
-    rows = tuple((*published_cells(s, s.figures), *our_cells(s)) for s in summaries)
-    return Grid((*PUBLISHED, *OURS), rows)
+    """The published columns and ours; the rate, where there is one."""
+    if all(s.cell.load.rate_per_s is None for s in summaries):
+        rows = tuple((*published_cells(s, s.figures), *our_cells(s)) for s in summaries)
+        return Grid((*PUBLISHED, *OURS), rows)
+    rows = tuple(
+        (*published_cells(s, s.figures), f"{_rate(s.cell.load)}/s", *our_cells(s))
+        for s in summaries
+    )
+    return Grid((*PUBLISHED, RATE, *OURS), rows)
+
+
+def _rate(load: PlannedLoad) -> str:
+    return "" if load.rate_per_s is None else f"{load.rate_per_s:.10g}"
 
 
 def best_grid(table: LoadTable) -> Grid:
@@ -145,9 +162,7 @@ def _text_of_load(table: LoadTable, width: int | None, published: bool) -> str:
     if notes:
         parts += ["", "Suspect:"]
         parts += [f"  {_full_name(s)}: {plain(s.why)}" for s in notes]
-    if table.ranked:
-        parts += ["", _legend(table.ranked)]
-    return "\n".join(parts)
+    return "\n".join([*parts, *_below(table)])
 
 
 def _apart(table: LoadTable) -> list[tuple[str, tuple[Summary, ...]]]:
@@ -184,6 +199,21 @@ def _legend(ranked: Sequence[Summary]) -> str:
         f"min and max extremes; times in ms.\n{meaning}. "
         "rank: 1 + rows whose interval lies wholly above."
     )
+
+
+def _below(table: LoadTable) -> list[str]:
+    """What the figures and marks of a table mean, after a blank line."""
+    shown = [s.figures for s in _everything(table) if s.figures is not None]
+    lines = [_legend(table.ranked)] if table.ranked else []
+    if shown and table.load.rate_per_s is not None:
+        lines.append("rate: what was offered; times are from when a request was due.")
+    if any(figures.latency_at_least for figures in shown):
+        lines.append("A time after > is a lower bound: requests never ended, or were never sent.")
+    return ["", *lines] if lines else []
+
+
+def _everything(table: LoadTable) -> tuple[Summary, ...]:
+    return (*table.ranked, *table.invalid, *table.traps, *table.unmeasured)
 
 
 def _laid_out(whole: Grid, width: int | None) -> str:
@@ -243,9 +273,7 @@ def markdown(tables: Iterable[LoadTable], *, published: bool) -> str:
         for title, summaries in _apart(table):
             parts += ["", f"**{title}**", ""]
             parts += [f"- {_escaped(_full_name(s))}: {_escaped(plain(s.why))}" for s in summaries]
-        if table.ranked:
-            parts += ["", _legend(table.ranked)]
-        parts.append("")
+        parts += [*_below(table), ""]
     return "\n".join(parts)
 
 
@@ -270,8 +298,7 @@ def csv_lines(tables: Iterable[LoadTable], *, published: bool) -> str:
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow((*PUBLISHED, *OURS, *OF_LOAD))
     for table in tables:
-        everything = (*table.ranked, *table.invalid, *table.traps, *table.unmeasured)
-        for summary in everything:
+        for summary in _everything(table):
             writer.writerow(_csv_row(table, summary, summary.figures, "median"))
         for summary in table.ranked if published else ():
             writer.writerow(_csv_row(table, summary, summary.best, "best"))
@@ -280,13 +307,17 @@ def csv_lines(tables: Iterable[LoadTable], *, published: bool) -> str:
 
 def _csv_row(table: LoadTable, summary: Summary, figures: Figures | None, which: str) -> list[str]:
     load = table.load
+    # A number stays one: which are only lower bounds stands in a column of its own.
+    plain_figures = figures and replace(figures, latency_at_least=())
     cells = [
-        *published_cells(summary, figures),
+        *published_cells(summary, plain_figures),
         *our_cells(summary),
         str(load.connections),
         str(load.pipeline),
+        _rate(load),
         load.cores,
         which if figures is not None else "",
+        "; ".join(figures.latency_at_least) if figures is not None else "",
         summary.why,
     ]
     return [csv_text(cell) for cell in cells]

@@ -10,7 +10,8 @@ Must not know: how a table is printed.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -18,6 +19,7 @@ from trueload import stats
 from trueload.record import Check, Record, Verdict
 from trueload.store import Damaged, Row
 from trueload.suite.plan import PARTIAL, Cell, PlannedLoad, SuitePlan
+from trueload.verdict import lower_bounds
 
 # Checks that fail because of the machine or the generator, not of the subject: another
 # repetition can stand in for the one that they spoilt.
@@ -25,10 +27,14 @@ MACHINE_CHECKS = frozenset(
     {"generator-limit", "same-host", "littles-law", "send-lag", "hiccup", "noise"}
 )
 
+# Latencies of a table that have a rank, so that they may lie among requests that never ended.
+SHOWN_RANKS = ("p25", "p50", "p75", "p99", "max")
+
 
 @dataclass(frozen=True)
 class Figures:
     """What one repetition left. Latencies in ms, None when nothing was answered well;
+    `latency_at_least` names those that are only lower bounds, because requests never ended;
     `cpu_share` is the subject's CPU time over the window, 1.0 for one CPU."""
 
     record_id: str
@@ -46,6 +52,7 @@ class Figures:
     p75_ms: float | None
     p99_ms: float | None
     max_ms: float | None
+    latency_at_least: tuple[str, ...]
     cpu_share: float | None
     peak_rss_bytes: int | None
 
@@ -77,6 +84,7 @@ def figures(record: Record, labels: Mapping[str, str]) -> Figures:
         p75_ms=_ms(latency.p75),
         p99_ms=_ms(latency.p99),
         max_ms=_ms(latency.max),
+        latency_at_least=tuple(n for n in lower_bounds(record) if n in SHOWN_RANKS),
         cpu_share=server.cpu_s / window_s if server is not None and window_s > 0 else None,
         peak_rss_bytes=server.peak_rss_bytes if server is not None else None,
     )
@@ -276,9 +284,23 @@ def _together(some: Sequence[Figures]) -> Figures:
         p75_ms=middle(each.p75_ms for each in some),
         p99_ms=middle(each.p99_ms for each in some),
         max_ms=extreme("max", (each.max_ms for each in some)),
+        latency_at_least=_bounds_together(some),
         cpu_share=middle(each.cpu_share for each in some),
         peak_rss_bytes=None if peak is None else int(peak),
     )
+
+
+def _bounds_together(some: Sequence[Figures]) -> tuple[str, ...]:
+    """Of medians and of the maximum: those that would be others if what is a lower bound in some
+    repetition were endless there."""
+
+    def moves(name: str) -> bool:
+        known = [(getattr(each, f"{name}_ms"), name in each.latency_at_least) for each in some]
+        pairs = [(ms, math.inf if bound else ms) for ms, bound in known if ms is not None]
+        together: Callable[[list[float]], float | None] = max if name == "max" else stats.median
+        return bool(pairs) and together([a for a, _ in pairs]) != together([b for _, b in pairs])
+
+    return tuple(name for name in SHOWN_RANKS if moves(name))
 
 
 @dataclass(frozen=True)

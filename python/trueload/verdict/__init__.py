@@ -19,6 +19,7 @@ from trueload.verdict.answers import (
     check_ledger,
     check_stale,
     check_unsolicited,
+    lower_bounds,
 )
 from trueload.verdict.audit import check_audit
 from trueload.verdict.common import NS_PER_S
@@ -59,6 +60,7 @@ __all__ = [
     "is_loopback",
     "jain_index",
     "judge",
+    "lower_bounds",
     "offered_per_s",
     "starvation_ns",
     "worst_checks",

@@ -13,6 +13,11 @@ from trueload.verdict.common import checked, graded, not_applicable, times
 ERRORS_WARN, ERRORS_FAIL = 0.001, 0.01  # the usual error budgets of 99.9 % and 99 %
 STALE_WARN = 0.01  # as much as may fail: each cost its client a second try
 CENSORED_WARN, CENSORED_FAIL = 0.001, 0.01  # p99.9 and p99 are unknown beyond these
+# The figures of a latency that have a rank.
+SHARES = (
+    *(("p25", 0.25), ("p50", 0.5), ("p75", 0.75), ("p90", 0.9), ("p95", 0.95)),
+    *(("p99", 0.99), ("p999", 0.999), ("max", 1.0)),
+)
 
 
 def check_unsolicited(record: Record) -> Check:
@@ -60,6 +65,15 @@ def check_stale(record: Record) -> Check:
 def censored_count(counts: Counts) -> int:
     """Requests that were still open after the drain, or never sent."""
     return counts.cancelled + counts.unsent
+
+
+def lower_bounds(record: Record) -> tuple[str, ...]:
+    """The figures of the latency that are only lower bounds: their rank lies among requests that
+    never ended, or were never sent."""
+    worse, count = censored_count(record.counts), record.latency_ns.count
+    if worse == 0:
+        return ()
+    return tuple(name for name, share in SHARES if share * (count + worse) > count)
 
 
 def check_censored(record: Record) -> Check:
