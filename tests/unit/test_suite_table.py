@@ -331,6 +331,7 @@ def test_requests_that_never_ended_make_the_times_of_a_row_lower_bounds() -> Non
     trial = Trial(Cell(subject("a"), LOAD), 1)
     cut = samples.good_record(counts=samples.counts(ok=9_800, cancelled=200))
     assert figures_of(cut, {}).latency_at_least == ("p99", "max")
+    assert figures_of(cut, {}).p99_ms == figures_of(cut, {}).max_ms, "it is more than all known"
     assert figures_of(samples.good_record(), {}).latency_at_least == ()
     found = collect(plan(subject("a")), [row_of(trial, cut, 1)])
     assert found.cells[0].measured[0].latency_at_least == ("p99", "max")

@@ -168,16 +168,18 @@ def _markdown_cells(row: Row | Damaged) -> tuple[str, ...]:
     why = "".join(f"; {check.name}: {check.why}" for check in crossed)
     per_s = record.throughput.ok_per_s
     unknown = lower_bounds(record)
+    # More than X, where X is as much as is known: the slowest that ended.
+    times = [
+        (latency.max if name in unknown else getattr(latency, name), name in unknown)
+        for name in ("p50", "p99", "max")
+    ]
     return (
         str(row.number),
         what or record.plan.url,
         "" if per_s is None else format_count(round(per_s)),
         format_count(record.counts.ok),
         format_count(sum(record.counts.failed.values())),
-        *(
-            "" if value is None else bounded(value, above=name in unknown)
-            for name, value in (("p50", latency.p50), ("p99", latency.p99), ("max", latency.max))
-        ),
+        *("" if ns is None else bounded(ns, above=above) for ns, above in times),
         record.verdict + why,
     )
 

@@ -68,6 +68,12 @@ def figures(record: Record, labels: Mapping[str, str]) -> Figures:
         reasons.insert(0, f"the subject ended in mid-run: {died}")
     window_s = record.window.window_ns / 1e9
     server = record.server
+    bounds = tuple(name for name in lower_bounds(record) if name in SHOWN_RANKS)
+
+    def at(name: str) -> float | None:
+        # More than X, where X is as much as is known: the slowest that ended.
+        return _ms(latency.max if name in bounds else getattr(latency, name))
+
     return Figures(
         record_id=record.id,
         verdict="invalid" if died else record.verdict,
@@ -79,12 +85,12 @@ def figures(record: Record, labels: Mapping[str, str]) -> Figures:
         ok_per_s=record.throughput.ok_per_s,
         bytes_per_s=record.throughput.bytes_in_per_s,
         min_ms=_ms(latency.min),
-        p25_ms=_ms(latency.p25),
-        p50_ms=_ms(latency.p50),
-        p75_ms=_ms(latency.p75),
-        p99_ms=_ms(latency.p99),
-        max_ms=_ms(latency.max),
-        latency_at_least=tuple(n for n in lower_bounds(record) if n in SHOWN_RANKS),
+        p25_ms=at("p25"),
+        p50_ms=at("p50"),
+        p75_ms=at("p75"),
+        p99_ms=at("p99"),
+        max_ms=at("max"),
+        latency_at_least=bounds,
         cpu_share=server.cpu_s / window_s if server is not None and window_s > 0 else None,
         peak_rss_bytes=server.peak_rss_bytes if server is not None else None,
     )
