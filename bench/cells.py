@@ -1,19 +1,30 @@
-"""What is measured: the cells of the benchmark, and the targets that they are held to. Pure."""
+"""What is measured: the cells of the comparison with peers, and the targets they are held to. Pure.
+
+A *group* is one load against one server, with the generators that are compared under it. In each
+round every group has its turn, and within a group every generator, in orders of chance: what drifts
+on a machine is in both sides of a pair.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from random import Random
 
+from marks import Limit
+
 CONNECTIONS = (64, 256)
-DEPTHS = (1, 16)
+CONNECTIONS_QUICK = (64,)
 MANY_CONNECTIONS = 10_000
-MANY_ROUNDS = 3
+DEPTH = 16
 
 OURS = "trueload"
-# ab cannot pipeline.
-TOOLS = {1: (OURS, "wrk", "ab", "h2load"), 16: (OURS, "wrk", "h2load")}
-SERVERS = ("reference", "nginx")
+PEERS = ("wrk", "h2load", "ab", "oha", "hey")
+# The others cannot pipeline.
+PIPELINERS = ("wrk", "h2load")
+
+REFERENCE, NGINX, EPOLL, TLS = "reference", "nginx", "c/epoll", "reference, TLS"
+SERVERS = (REFERENCE, NGINX, EPOLL, TLS)
 
 
 @dataclass(frozen=True)
@@ -27,10 +38,16 @@ class Cell:
     memory: bool = False
     """Peak memory is what this cell is for: it is sampled, and CPU time is not reported."""
 
-    @property
-    def load(self) -> tuple[str, int, int]:
-        """What it shares with the cells that it is compared with."""
-        return (self.server, self.connections, self.depth)
+    def by(self, tool: str) -> Cell:
+        """The same load from another generator."""
+        return Cell(self.server, self.connections, self.depth, tool, self.memory)
+
+    def of(self, server: str) -> Cell:
+        """The same load against another server."""
+        return Cell(server, self.connections, self.depth, self.tool, self.memory)
+
+    def __str__(self) -> str:
+        return f"{self.tool} on {self.server}, {self.connections} connections, depth {self.depth}"
 
 
 @dataclass(frozen=True)
@@ -41,61 +58,118 @@ class Turn:
     cell: Cell
 
 
-def schedule(rounds: int, seed: int) -> list[Turn]:
-    """Every cell once in each round, in an order that the seed shuffles anew each time."""
-    shuffle = Random(seed)
-    turns = []
-    for number in range(rounds):
-        cells = cpu_cells() + (memory_cells() if number < MANY_ROUNDS else [])
-        shuffle.shuffle(cells)
-        turns += [Turn(number, cell) for cell in cells]
-    return turns
+def groups(connections: Sequence[int] = CONNECTIONS) -> list[list[Cell]]:
+    """All that is measured in rounds."""
+    everyone = (OURS, *PEERS)
+    listed = []
+    for count in connections:
+        listed += [
+            _group(REFERENCE, count, 1, everyone),
+            _group(REFERENCE, count, DEPTH, (OURS, *PIPELINERS)),
+            _group(NGINX, count, 1, everyone),
+            _group(NGINX, count, DEPTH, (OURS,)),
+            _group(EPOLL, count, 1, (OURS,)),
+            _group(EPOLL, count, DEPTH, (OURS,)),
+            _group(TLS, count, 1, (OURS, "wrk")),
+        ]
+    memory = [Cell(REFERENCE, MANY_CONNECTIONS, 1, tool, memory=True) for tool in (OURS, "wrk")]
+    return [*listed, memory]
 
 
-def cpu_cells() -> list[Cell]:
-    """The cells for CPU time and throughput."""
+def _group(server: str, connections: int, depth: int, tools: Sequence[str]) -> list[Cell]:
+    return [Cell(server, connections, depth, tool) for tool in tools]
+
+
+def without(listed: Sequence[Sequence[Cell]], absent: Mapping[str, str]) -> list[list[Cell]]:
+    """Only cells whose server and generator are there; `absent` holds those that are not."""
     return [
-        Cell(server, connections, depth, tool)
-        for server in SERVERS
-        for depth in DEPTHS
-        for connections in CONNECTIONS
-        for tool in TOOLS[depth]
+        [cell for cell in group if cell.server not in absent and cell.tool not in absent]
+        for group in listed
     ]
 
 
-def memory_cells() -> list[Cell]:
-    """The cells for peak memory."""
-    return [Cell("reference", MANY_CONNECTIONS, 1, tool, memory=True) for tool in (OURS, "wrk")]
+def schedule(listed: Sequence[Sequence[Cell]], rounds: int, seed: int) -> list[Turn]:
+    """Every cell once in each round, in an order that the seed shuffles anew each time."""
+    chance = Random(seed)
+    turns = []
+    for number in range(rounds):
+        for group in chance.sample(listed, len(listed)):
+            turns += [Turn(number, cell) for cell in chance.sample(group, len(group))]
+    return turns
 
 
 @dataclass(frozen=True)
 class Target:
-    """A ratio that must not be passed."""
+    """A ratio of two cells that must keep to a limit."""
 
     what: str
     kind: str
-    """`generator` CPU per request, `memory`, or `server` CPU per request."""
+    """`generator` CPU per request, `throughput`, `memory`, or `server` CPU per request."""
     cell: Cell
     against: Cell
-    most: float
+    limit: Limit
 
 
-def targets() -> list[Target]:
-    """What has been promised, each with its bound."""
+# CPU per request, ours to theirs: at depth 1, at depth 16, and against nginx at depth 1.
+CPU_MOST: Mapping[str, tuple[float, float | None, float]] = {
+    "wrk": (0.75, 0.52, 0.90),
+    "h2load": (0.66, 0.45, 0.82),
+    "ab": (0.86, None, 0.95),
+    "oha": (0.54, None, 0.72),
+    "hey": (0.22, None, 0.30),
+}
+THROUGHPUT_LEAST = 1.8
+MEMORY_MOST = 0.12
+NGINX_MOST, NGINX_PIPELINED_MOST = 0.75, 0.10
+EPOLL_MOST = 1.0
+TLS_MOST = 1.0
+
+
+def targets(connections: Sequence[int] = CONNECTIONS) -> list[Target]:
+    """What has been promised, each with its limit, in the order in which it is told."""
     listed = []
-    for depth, most in ((1, 0.85), (16, 0.60)):
-        for connections in CONNECTIONS:
-            one = Cell("reference", connections, depth, OURS)
-            two = Cell("reference", connections, depth, "wrk")
-            what = f"CPU per request / wrk's, {connections} connections, depth {depth}"
-            listed.append(Target(what, "generator", one, two, most))
-    ours, wrk = memory_cells()
-    what = f"peak memory / wrk's, {MANY_CONNECTIONS} connections"
-    listed.append(Target(what, "memory", ours, wrk, 0.20))
-    for tool in (OURS, "wrk"):
-        for connections in CONNECTIONS:
-            one = Cell("reference", connections, 1, tool)
-            two = Cell("nginx", connections, 1, tool)
-            what = f"reference server's CPU per request / nginx's, {tool} at {connections}"
-            listed.append(Target(what, "server", one, two, 0.85))
+    for peer in PEERS:
+        for count in connections:
+            listed += _peer_targets(peer, count)
+    ours = Cell(REFERENCE, MANY_CONNECTIONS, 1, OURS, memory=True)
+    what = f"peak memory / wrk's, {MANY_CONNECTIONS:,} connections"
+    listed.append(Target(what, "memory", ours, ours.by("wrk"), Limit(MEMORY_MOST)))
+    for count in connections:
+        listed += _server_targets(count)
+        cell = Cell(TLS, count, 1, OURS)
+        what = f"CPU per request / wrk's, HTTPS, {count} connections"
+        listed.append(Target(what, "generator", cell, cell.by("wrk"), Limit(TLS_MOST)))
+    return listed
+
+
+def _peer_targets(peer: str, count: int) -> list[Target]:
+    plain, pipelined, nginx = CPU_MOST[peer]
+    limits = [(REFERENCE, 1, plain), (REFERENCE, DEPTH, pipelined), (NGINX, 1, nginx)]
+    listed = []
+    for server, depth, most in limits:
+        if most is not None:
+            cell = Cell(server, count, depth, OURS)
+            what = f"CPU per request / {peer}'s, {server}, {count} connections, depth {depth}"
+            listed.append(Target(what, "generator", cell, cell.by(peer), Limit(most)))
+    if peer == "wrk":
+        cell = Cell(REFERENCE, count, DEPTH, OURS)
+        what = f"throughput / {peer}'s, {REFERENCE}, {count} connections, depth {DEPTH}"
+        limit = Limit(THROUGHPUT_LEAST, at_least=True)
+        listed.append(Target(what, "throughput", cell, cell.by(peer), limit))
+    return listed
+
+
+def _server_targets(count: int) -> list[Target]:
+    limits = [
+        (NGINX, 1, NGINX_MOST),
+        (NGINX, DEPTH, NGINX_PIPELINED_MOST),
+        (EPOLL, 1, EPOLL_MOST),
+        (EPOLL, DEPTH, EPOLL_MOST),
+    ]
+    listed = []
+    for server, depth, most in limits:
+        cell = Cell(REFERENCE, count, depth, OURS)
+        what = f"reference server's CPU per request / {server}'s, {count} connections"
+        what += f", depth {depth}"
+        listed.append(Target(what, "server", cell, cell.of(server), Limit(most)))
     return listed

@@ -44,6 +44,7 @@ class Work:
     duration_s: float
     path: str = "/"
     timeout_s: float = 5.0
+    scheme: str = "http"
 
     @property
     def address(self) -> str:
@@ -51,7 +52,7 @@ class Work:
 
     @property
     def url(self) -> str:
-        return f"http://{self.address}{self.path}"
+        return f"{self.scheme}://{self.address}{self.path}"
 
 
 def plan_of(work: Work) -> Generate:

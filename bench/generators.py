@@ -102,6 +102,35 @@ def h2load(work: Work, cpu: int, memory: bool) -> Took:
     return _took(ended, int(found[2]), float(whole_s(work)))
 
 
+def oha(binary: Path) -> Generator:
+    """oha; one CPU means one thread for it."""
+
+    def measure(work: Work, cpu: int, memory: bool) -> Took:
+        load = ["-z", f"{whole_s(work)}s", "-c", str(work.connections), "--output-format", "json"]
+        ended = _run([str(binary), "--no-tui", *load, work.url], work, cpu, memory)
+        said = json.loads(ended.out)
+        codes: dict[str, int] = said["statusCodeDistribution"]
+        errors: dict[str, int] = said["errorDistribution"]
+        # What is open at the end is no failure: it is given up as told.
+        failed = {what for what in errors if "deadline" not in what}
+        if failed or set(codes) - {"200"}:
+            raise BenchError(f"oha met errors: {codes} {errors}")
+        return _took(ended, codes.get("200", 0), float(said["summary"]["total"]))
+
+    return measure
+
+
+def hey(work: Work, cpu: int, memory: bool) -> Took:
+    """hey, on one CPU."""
+    load = ["-z", f"{whole_s(work)}s", "-c", str(work.connections), "-cpus", "1"]
+    ended = _run(["hey", *load, work.url], work, cpu, memory)
+    codes = dict(re.findall(r"^\s+\[(\d{3})\]\s+(\d+) responses", ended.out, re.MULTILINE))
+    if "Error distribution" in ended.out or set(codes) != {"200"}:
+        raise BenchError(f"hey met errors:\n{ended.out[-500:]}")
+    wall_s = float(_search(r"Total:\s+([\d.]+) secs", ended)[1])
+    return _took(ended, int(codes["200"]), wall_s)
+
+
 def whole_s(work: Work) -> int:
     """The others take whole seconds only."""
     return max(1, round(work.duration_s))

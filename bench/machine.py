@@ -7,22 +7,29 @@ import platform
 import re
 import shutil
 import subprocess
+from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import date
 from pathlib import Path
 
-# How each program says its version; several do so with an exit code of their own.
+# How each program says its version; several do so with an exit code of their own. hey cannot.
 VERSION_COMMANDS = {
     "wrk": ("wrk", "-v"),
-    "ab": ("ab", "-V"),
     "h2load": ("h2load", "--version"),
+    "ab": ("ab", "-V"),
+    "hey": ("dpkg-query", "-W", "-f", "${Version}", "hey"),
     "nginx": ("nginx", "-v"),
 }
 DEBIAN_PACKAGES = {
     "wrk": "wrk",
-    "ab": "apache2-utils",
     "h2load": "nghttp2-client",
+    "ab": "apache2-utils",
+    "hey": "hey",
     "nginx": "nginx-light",
+    "c/epoll": "gcc",
 }
+# What must be on the PATH for it, where that is called otherwise.
+PROGRAMS = {"c/epoll": "cc"}
 
 
 @dataclass(frozen=True)
@@ -32,31 +39,44 @@ class Machine:
     cpu_model: str
     cpu_count: int
     kernel: str
-    versions: dict[str, str]
+    date: str
+    versions: Mapping[str, str]
 
     def __str__(self) -> str:
         versions = ", ".join(f"{name} {version}" for name, version in self.versions.items())
-        return f"{self.cpu_model}, {self.cpu_count} CPUs, Linux {self.kernel}\n{versions}"
+        cpus = f"{self.cpu_model}, {self.cpu_count} CPUs"
+        return f"{cpus}, Linux {self.kernel}, {self.date}.\n{versions}."
 
 
-def describe() -> Machine:
-    """This machine."""
+def describe(more: Mapping[str, tuple[str, ...]] | None = None) -> Machine:
+    """This machine; `more` are further programs, with the commands that say their versions."""
+    commands = {**VERSION_COMMANDS, **(more or {})}
     return Machine(
         cpu_model=_cpu_model(),
         cpu_count=os.cpu_count() or 1,
         kernel=platform.release(),
-        versions={name: _version(command) for name, command in VERSION_COMMANDS.items()},
+        date=date.today().isoformat(),
+        versions={
+            name: _version(command) for name, command in commands.items() if _found(command[0])
+        },
     )
 
 
-def missing_programs() -> list[str]:
-    """Programs that are not installed, each with the Debian package that has it."""
-    path = os.environ.get("PATH", "") + ":/usr/sbin"
-    return [
-        f"{name} (Debian: {package})"
+def absent_programs() -> dict[str, str]:
+    """What is not installed, each with the reason to tell."""
+    return {
+        name: f"not installed (Debian: {package})"
         for name, package in DEBIAN_PACKAGES.items()
-        if shutil.which(name, path=path) is None
-    ]
+        if not _found(PROGRAMS.get(name, name))
+    }
+
+
+def _found(program: str) -> bool:
+    return shutil.which(program, path=_PATH) is not None
+
+
+# Where Debian has nginx, whether root asks or not.
+_PATH = os.environ.get("PATH", "") + ":/usr/sbin"
 
 
 def _cpu_model() -> str:
@@ -65,6 +85,7 @@ def _cpu_model() -> str:
 
 
 def _version(command: tuple[str, ...]) -> str:
-    ran = subprocess.run(command, capture_output=True, text=True, check=False)
+    environment = {**os.environ, "PATH": _PATH}
+    ran = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
     found = re.search(r"\d+\.\d+(\.\d+)?", ran.stdout + ran.stderr)
     return found[0] if found else "unknown"

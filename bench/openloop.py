@@ -17,8 +17,8 @@ from statistics import median
 from conversation import Outcome, converse, opened
 from engine import Work
 from machine import describe
-from run import GENERATOR_CPU, SERVER_CPU, engine_path
 from servers import reference
+from setting import GENERATOR_CPU, SERVER_CPU, engine_path
 from trueload.spec import CLOSED
 
 PAIRS = 15

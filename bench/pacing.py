@@ -27,9 +27,9 @@ from conversation import converse, opened
 from engine import Work
 from machine import describe
 from process import BenchError
-from run import GENERATOR_CPU, SERVER_CPU, engine_path
 from scipy import stats
 from servers import reference
+from setting import GENERATOR_CPU, SERVER_CPU, engine_path
 from sniffer import Sniffer
 from trueload.spec import Arrivals
 

@@ -35,14 +35,15 @@ class Ended:
     peak_rss_bytes: int | None
 
 
-def prepare(cpu: int) -> Callable[[], None]:
-    """What a child does before it becomes the program: one CPU, many files."""
+def prepare(*cpus: int, hard: bool = False) -> Callable[[], None]:
+    """What a child does before it becomes the program: its CPUs, many files; with `hard` it cannot
+    have more files by asking."""
 
     def in_child() -> None:
-        os.sched_setaffinity(0, {cpu})
-        hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
-        most = OPEN_FILES if hard == resource.RLIM_INFINITY else min(OPEN_FILES, hard)
-        resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
+        os.sched_setaffinity(0, cpus)
+        limit = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+        most = OPEN_FILES if limit == resource.RLIM_INFINITY else min(OPEN_FILES, limit)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, most if hard else limit))
 
     return in_child
 

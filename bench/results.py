@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
 
-from cells import CONNECTIONS, DEPTHS, OURS, SERVERS, TOOLS, Cell, Target
+from cells import OURS, Cell, Target
+from marks import Mark, mark
 
 MIB = 1024 * 1024
 
@@ -24,8 +25,8 @@ class Sample:
     peak_rss_bytes: int | None
 
     def value(self, kind: str) -> float:
-        """CPU seconds per million requests (`generator`, `server`), requests per second
-        (`throughput`), or bytes (`memory`)."""
+        """CPU in µs per request (`generator`, `server`), requests per second (`throughput`), or
+        bytes (`memory`)."""
         if kind == "memory":
             return float(self.peak_rss_bytes or 0)
         if kind == "throughput":
@@ -35,26 +36,12 @@ class Sample:
 
 @dataclass(frozen=True)
 class Spread:
-    """A median with the least and the most."""
+    """A median with the least and the most, and how many it is of."""
 
     middle: float
     least: float
     most: float
-
-
-@dataclass(frozen=True)
-class Mark:
-    """A target and what was reached; None when it was not measured."""
-
-    target: Target
-    ratio: Spread | None
-
-    @property
-    def word(self) -> str:
-        """`pass`, `FAIL` or `not measured`."""
-        if self.ratio is None:
-            return "not measured"
-        return "pass" if self.ratio.middle <= self.target.most else "FAIL"
+    count: int
 
 
 def values(samples: Sequence[Sample], cell: Cell, kind: str) -> dict[int, float]:
@@ -64,77 +51,80 @@ def values(samples: Sequence[Sample], cell: Cell, kind: str) -> dict[int, float]
 
 def spread(found: Sequence[float]) -> Spread | None:
     """None without values."""
-    return Spread(median(found), min(found), max(found)) if found else None
+    return Spread(median(found), min(found), max(found), len(found)) if found else None
 
 
 def ratio(samples: Sequence[Sample], one: Cell, two: Cell, kind: str) -> Spread | None:
-    """The ratio of the medians; its spread is that of the ratios within one round."""
+    """Of the ratios within one round: a pair is what was measured close together."""
     ones, twos = values(samples, one, kind), values(samples, two, kind)
-    paired = [ones[number] / twos[number] for number in ones if twos.get(number)]
-    if not paired:
-        return None
-    middle = median(ones.values()) / median(twos.values())
-    return Spread(middle, min(paired), max(paired))
+    return spread([ones[number] / twos[number] for number in ones if twos.get(number)])
 
 
-def marks(samples: Sequence[Sample], listed: Sequence[Target]) -> list[Mark]:
-    """Each target with what was reached."""
-    return [
-        Mark(target, ratio(samples, target.cell, target.against, target.kind)) for target in listed
-    ]
+def marks(
+    samples: Sequence[Sample], listed: Sequence[Target], absent: Mapping[str, str]
+) -> list[Mark]:
+    """Each target with what was reached; `absent` says why a server or generator is missing."""
+    marked = []
+    for target in listed:
+        found = ratio(samples, target.cell, target.against, target.kind)
+        whys = [absent.get(name) for name in _names(target)]
+        why = next((why for why in whys if why), "each turn failed")
+        shown = why if found is None else f"{shown_ratio(found)}, {counted(found.count)}"
+        middle = None if found is None else found.middle
+        marked.append(mark(target.what, target.limit, middle, shown))
+    return marked
 
 
-def table(samples: Sequence[Sample]) -> list[str]:
-    """A line per cell: CPU seconds per million requests, throughput, and ours against it."""
-    lines = [
-        f"{'server':<10} {'conns':>5} {'depth':>5} {'generator':<9} {'CPU s/M':>8} {'spread':>13}"
-        f" {'server CPU s/M':>14} {'req/s':>9}  {'our CPU / its':>19}  {'our req/s / its':>19}"
-    ]
-    for server in SERVERS:
-        for depth in DEPTHS:
-            for connections in CONNECTIONS:
-                cells = [Cell(server, connections, depth, tool) for tool in TOOLS[depth]]
-                lines += [_row(samples, cell) for cell in cells]
+def _names(target: Target) -> tuple[str, ...]:
+    cells = (target.cell, target.against)
+    return tuple(cell.server for cell in cells) + tuple(cell.tool for cell in cells)
+
+
+def table(samples: Sequence[Sample], listed: Sequence[Sequence[Cell]]) -> list[str]:
+    """Markdown, a line per cell: CPU per request, throughput, and ours against it."""
+    head = "server|connections|depth|generator|CPU µs/request|server CPU µs/request|req/s"
+    head += "|our CPU / its|our req/s / its"
+    lines = [f"| {' | '.join(head.split('|'))} |", "|---|--:|--:|---|--:|--:|--:|--:|--:|"]
+    for group in listed:
+        lines += [_row(samples, cell) for cell in group if not cell.memory]
     return lines
 
 
 def _row(samples: Sequence[Sample], cell: Cell) -> str:
-    start = f"{cell.server:<10} {cell.connections:>5} {cell.depth:>5} {cell.tool:<9}"
-    cost = spread(list(values(samples, cell, "generator").values()))
-    server = spread(list(values(samples, cell, "server").values()))
-    speed = spread(list(values(samples, cell, "throughput").values()))
+    start = f"| {cell.server} | {cell.connections} | {cell.depth} | {cell.tool} |"
+    kinds = ("generator", "server", "throughput")
+    cost, server, speed = (spread(list(values(samples, cell, kind).values())) for kind in kinds)
     if cost is None or server is None or speed is None:
-        return f"{start} not measured"
-    ratios = ["-", "-"]
+        return f"{start} not measured | | | | |"
+    ratios = ["", ""]
     if cell.tool != OURS:
-        own = Cell(cell.server, cell.connections, cell.depth, OURS)
-        ratios = [_shown(ratio(samples, own, cell, kind)) for kind in ("generator", "throughput")]
+        own = cell.by(OURS)
+        found = (ratio(samples, own, cell, kind) for kind in ("generator", "throughput"))
+        ratios = ["" if each is None else shown_ratio(each) for each in found]
     return (
-        f"{start} {cost.middle:>8.3f} {f'{cost.least:.3f}..{cost.most:.3f}':>13}"
-        f" {server.middle:>14.3f} {speed.middle:>9.0f}  {ratios[0]:>19}  {ratios[1]:>19}"
+        f"{start} {cost.middle:.2f} ({cost.least:.2f} to {cost.most:.2f}) | {server.middle:.2f}"
+        f" | {speed.middle:,.0f} | {ratios[0]} | {ratios[1]} |"
     )
 
 
 def memory_table(samples: Sequence[Sample], cells: Sequence[Cell]) -> list[str]:
-    """A line per generator: peak memory."""
-    lines = []
+    """Markdown, a line per generator: peak memory."""
+    lines = ["| connections | generator | peak memory | per connection |", "|--:|---|--:|--:|"]
     for cell in cells:
         peak = spread(list(values(samples, cell, "memory").values()))
-        shown = "not measured" if peak is None else f"{peak.middle / MIB:.1f} MiB"
-        lines.append(f"{cell.connections} connections  {cell.tool:<9} {shown:>12} peak memory")
+        shown = "not measured |"
+        if peak is not None:
+            each = peak.middle / cell.connections
+            shown = f"{peak.middle / MIB:.1f} MiB | {each:.0f} B"
+        lines.append(f"| {cell.connections:,} | {cell.tool} | {shown} |")
     return lines
 
 
-def marks_table(marked: Sequence[Mark]) -> list[str]:
-    """A line per target."""
-    lines = []
-    for mark in marked:
-        reached = f"{mark.word:<12} {_shown(mark.ratio):>19}"
-        lines.append(f"{reached}  at most {mark.target.most:.2f}  {mark.target.what}")
-    return lines
+def counted(pairs: int) -> str:
+    """In words."""
+    return f"{pairs} pair{'' if pairs == 1 else 's'}"
 
 
-def _shown(found: Spread | None) -> str:
-    if found is None:
-        return "-"
-    return f"{found.middle:.2f} ({found.least:.2f}..{found.most:.2f})"
+def shown_ratio(found: Spread) -> str:
+    """The median, the least and the most."""
+    return f"{found.middle:.3f} ({found.least:.3f} to {found.most:.3f})"

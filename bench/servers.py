@@ -1,24 +1,32 @@
-"""The servers under load, each on CPU 0: the reference server, and nginx as our subject."""
+"""The servers under load, each on CPU 0: the reference server, plain and over TLS, and two of our
+subjects, nginx and c/epoll."""
 
 from __future__ import annotations
 
 import os
+import re
+import shutil
 import signal
 import socket
 import subprocess
+import sys
+import threading
 import time
-from collections.abc import Iterator
+import tomllib
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from engine import serving
 from process import BenchError, prepare
+from setting import ROOT
 from trueload.accounting import ProcessTree, TreeSample, usage
 
-ROOT = Path(__file__).resolve().parent.parent
 NGINX = ROOT / "subjects" / "c" / "nginx"
+EPOLL = ROOT / "subjects" / "c" / "epoll"
 READY_S = 10.0
+BUILD_S = 60.0
 
 
 @dataclass(frozen=True)
@@ -28,6 +36,7 @@ class Server:
     name: str
     port: int
     pid: int
+    scheme: str = "http"
 
     def sample(self) -> TreeSample:
         """What its process tree has used up to now."""
@@ -51,10 +60,33 @@ def nginx(folder: Path, cpu: int) -> Iterator[Server]:
     """nginx with one worker, started as the suite starts it."""
     port = free_port()
     command = ["sh", "start.sh", str(folder), "127.0.0.1", str(port), "1"]
+    with _subject("nginx", port, command, NGINX, cpu) as server:
+        yield server
+
+
+@contextmanager
+def epoll(folder: Path, cpu: int) -> Iterator[Server]:
+    """The raw epoll loop in C, built as its manifest says, level-triggered."""
+    manifest = tomllib.loads((EPOLL / "subject.toml").read_text())
+    home = folder / "epoll"
+    shutil.copytree(EPOLL, home)
+    for step in manifest["build"]:
+        ran = subprocess.run(step, cwd=home, capture_output=True, text=True, timeout=BUILD_S)
+        if ran.returncode != 0:
+            raise BenchError(f"`{' '.join(step)}` failed: {ran.stderr[-200:]}")
+    port = free_port()
+    with _subject("c/epoll", port, ["./subject", "127.0.0.1", str(port)], home, cpu) as server:
+        yield server
+
+
+@contextmanager
+def _subject(
+    name: str, port: int, command: Sequence[str], folder: Path, cpu: int
+) -> Iterator[Server]:
     environment = {**os.environ, "PATH": os.environ.get("PATH", "") + ":/usr/sbin"}
     process = subprocess.Popen(
         command,
-        cwd=NGINX,
+        cwd=folder,
         env=environment,
         stdin=subprocess.DEVNULL,
         preexec_fn=prepare(cpu),
@@ -62,9 +94,41 @@ def nginx(folder: Path, cpu: int) -> Iterator[Server]:
     )
     try:
         wait_until_listening(port, process)
-        yield Server("nginx", port, process.pid)
+        yield Server(name, port, process.pid)
     finally:
         stop(process)
+
+
+@contextmanager
+def by_command(name: str, binary: Path, cpu: int, *flags: str) -> Iterator[Server]:
+    """The reference server as users start it, with flags of theirs.
+
+    `BenchError`, with what it says, when it does not start.
+    """
+    command = [sys.executable, "-m", "trueload", "serve", "http", "--listen", "127.0.0.1:0"]
+    process = subprocess.Popen(
+        [*command, "--cpus", str(cpu), *flags],
+        env={**os.environ, "TRUELOAD_ENGINE": str(binary), "NO_COLOR": "1"},
+        stdin=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        preexec_fn=prepare(cpu, hard=True),
+        start_new_session=True,
+    )
+    watchdog = threading.Timer(READY_S, process.kill)
+    watchdog.start()
+    try:
+        assert process.stderr is not None
+        said = process.stderr.readline().decode(errors="replace").strip()
+        watchdog.cancel()
+        found = re.search(r"(https?)://127\.0\.0\.1:(\d+)", said)
+        if found is None:
+            raise BenchError(f"`serve http {' '.join(flags)}`: {said or 'it says nothing'}")
+        yield Server(name, int(found[2]), process.pid, found[1])
+    finally:
+        watchdog.cancel()
+        stop(process)
+        if process.stderr is not None:
+            process.stderr.close()
 
 
 def stop(process: subprocess.Popen[bytes]) -> None:

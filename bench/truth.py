@@ -26,9 +26,9 @@ from conversation import converse, opened
 from engine import Work
 from machine import describe
 from process import BenchError, prepare, run
-from run import GENERATOR_CPU, SERVER_CPU, engine_path
 from scripted import Delays
 from servers import free_port, stop, wait_until_listening
+from setting import GENERATOR_CPU, SERVER_CPU, engine_path
 
 HERE = Path(__file__).resolve().parent
 PARTS = (50.0, 90.0, 99.0, 99.9, 100.0)

@@ -10,15 +10,21 @@ from typing import Any
 import pytest
 from harness import ROOT
 
+MODULES = ("cells", "marks", "page", "results")
+
 
 @pytest.fixture(scope="module")
 def bench() -> Any:
-    """`cells` and `results` of bench/, which is no package: its scripts are run where they lie."""
+    """Modules of bench/, which is no package: its scripts are run where they lie."""
     sys.path.insert(0, str(ROOT / "bench"))
     try:
-        return {name: import_module(name) for name in ("cells", "results")}
+        return {name: import_module(name) for name in MODULES}
     finally:
         sys.path.remove(str(ROOT / "bench"))
+
+
+def all_cells(bench: Any) -> list[Any]:
+    return [cell for group in bench["cells"].groups() for cell in group]
 
 
 def sample(bench: Any, number: int, cell: Any, cpu_s: float, server_cpu_s: float = 1.0) -> Any:
@@ -34,44 +40,113 @@ def sample(bench: Any, number: int, cell: Any, cpu_s: float, server_cpu_s: float
 
 
 def test_each_cell_has_one_turn_in_each_round_in_an_order_that_the_seed_decides(bench: Any) -> None:
-    schedule = bench["cells"].schedule
-    turns = schedule(7, seed=1)
+    schedule, listed = bench["cells"].schedule, bench["cells"].groups()
+    turns = schedule(listed, 15, seed=1)
     counted = Counter((turn.round, turn.cell) for turn in turns)
     assert set(counted.values()) == {1}
-    cells = bench["cells"].cpu_cells()
-    assert all((number, cell) in counted for number in range(7) for cell in cells)
-    assert turns == schedule(7, seed=1)
-    assert turns != schedule(7, seed=2)
+    assert all((number, cell) in counted for number in range(15) for cell in all_cells(bench))
+    assert turns == schedule(listed, 15, seed=1)
+    assert turns != schedule(listed, 15, seed=2)
+
+
+def test_generators_that_are_compared_take_their_turns_one_right_after_the_other(
+    bench: Any,
+) -> None:
+    listed = bench["cells"].groups()
+    turns = [turn.cell for turn in bench["cells"].schedule(listed, 3, seed=1)]
+    for group in listed:
+        places = [place for place, cell in enumerate(turns) if cell in group]
+        rounds = [places[at : at + len(group)] for at in range(0, len(places), len(group))]
+        assert len(rounds) == 3
+        assert all(each[-1] - each[0] == len(group) - 1 for each in rounds), group
 
 
 def test_every_target_compares_cells_that_are_measured(bench: Any) -> None:
-    measured = set(bench["cells"].cpu_cells() + bench["cells"].memory_cells())
+    measured = set(all_cells(bench))
     for target in bench["cells"].targets():
         assert {target.cell, target.against} <= measured, target.what
 
 
-def test_a_ratio_is_that_of_the_medians_and_its_spread_that_within_rounds(bench: Any) -> None:
-    ours, theirs = bench["cells"].cpu_cells()[:2]
+def test_a_ratio_is_the_median_of_those_within_rounds_with_the_least_and_the_most(
+    bench: Any,
+) -> None:
+    ours, theirs = all_cells(bench)[:2]
     costs = [(1.0, 2.0), (3.0, 4.0), (2.0, 8.0)]
     samples = []
     for number, (one, two) in enumerate(costs):
         samples += [sample(bench, number, ours, one), sample(bench, number, theirs, two)]
+    # A round in which only one of the two could be measured makes no pair.
+    samples.append(sample(bench, 3, ours, 9.0))
     found = bench["results"].ratio(samples, ours, theirs, "generator")
-    assert (found.middle, found.least, found.most) == (0.5, 0.25, 0.75)
+    assert (found.middle, found.least, found.most, found.count) == (0.5, 0.25, 0.75, 3)
 
 
 @pytest.mark.parametrize(
-    ("cost", "word"), [(0.84, "pass"), (0.85, "pass"), (0.86, "FAIL"), (None, "not measured")]
+    ("cost", "word"), [(0.74, "met"), (0.75, "met"), (0.76, "missed"), (None, "not measured")]
 )
 def test_a_target_is_marked_by_the_ratio_reached(bench: Any, cost: float | None, word: str) -> None:
     target = bench["cells"].targets()[0]
     samples = [sample(bench, 0, target.against, 1.0)]
     if cost is not None:
         samples.append(sample(bench, 0, target.cell, cost))
-    assert bench["results"].marks(samples, [target])[0].word == word
+    assert bench["results"].marks(samples, [target], {})[0].word == word
+
+
+def test_a_limit_from_below_is_kept_from_above(bench: Any) -> None:
+    limit = bench["marks"].Limit(1.8, at_least=True)
+    assert [limit.is_kept_by(figure) for figure in (1.79, 1.8, 1.81)] == [False, True, True]
+    assert str(limit) == "≥ 1.8"
+
+
+def test_who_is_absent_has_no_turn_and_its_targets_say_why(bench: Any) -> None:
+    cells, absent = bench["cells"], {"oha": "there is no cargo", cells_tls(bench): "no TLS"}
+    left = [cell for group in cells.without(cells.groups(), absent) for cell in group]
+    assert left
+    assert not {cell.tool for cell in left} & {"oha"}
+    assert not {cell.server for cell in left} & {cells_tls(bench)}
+    marked = bench["results"].marks([], cells.targets(), absent)
+    said = {mark.measured for mark in marked}
+    assert {"there is no cargo", "no TLS"} <= said
+    assert {mark.word for mark in marked} == {"not measured"}
+
+
+def cells_tls(bench: Any) -> str:
+    return str(bench["cells"].TLS)
+
+
+@pytest.mark.parametrize(
+    ("mets", "code"),
+    [([True, True], 0), ([True, None], 0), ([True, False], 1), ([None, None], 1), ([], 1)],
+)
+def test_a_missed_target_ends_with_1_and_so_does_nothing_at_all(
+    bench: Any, mets: list[bool | None], code: int
+) -> None:
+    marks = bench["marks"]
+    assert marks.exit_code([marks.Mark("it", "≤ 1", "", met) for met in mets]) == code
 
 
 def test_a_cell_that_was_not_measured_is_said_so(bench: Any) -> None:
-    lines = bench["results"].table([])
-    assert len(lines) == 1 + len(bench["cells"].cpu_cells())
-    assert all(line.endswith("not measured") for line in lines[1:])
+    listed = bench["cells"].groups()
+    lines = bench["results"].table([], listed)
+    assert len(lines) == 2 + len([cell for cell in all_cells(bench) if not cell.memory])
+    assert all("not measured" in line for line in lines[2:])
+
+
+def outside(text: str, name: str) -> tuple[str, str]:
+    """The page before and after a section."""
+    before, _, rest = text.partition(f"<!-- {name}:")
+    return before, rest.partition(f"<!-- end of {name} -->")[2]
+
+
+@pytest.mark.parametrize("name", ["peers", "breakdown"])
+def test_a_report_is_written_into_its_own_section_of_the_page_and_nowhere_else(
+    bench: Any, name: str
+) -> None:
+    page = bench["page"]
+    text = page.PAGE.read_text()
+    written = page.replaced(text, name, ["one \\1 line", "another"])
+    assert "\none \\1 line\nanother\n" in written
+    assert outside(written, name) == outside(text, name)
+    assert page.replaced(written, name, ["new"]) == page.replaced(text, name, ["new"])
+    with pytest.raises(ValueError, match="0 sections called another"):
+        page.replaced(text, "another", [])

@@ -1,0 +1,79 @@
+"""Our generator by its command line, where flags say what a plan cannot know yet: HTTPS, drivers.
+
+The front sleeps while the engine works; what the engine cost in its whole life is told by
+`costed.py`, which stands in for it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from engine import Work
+from generators import Generator, Took
+from process import BenchError, prepare
+from setting import GENERATOR_CPU, SERVER_CPU
+
+COSTED = Path(__file__).resolve().parent / "costed.py"
+PATIENCE_S = 60.0
+# Measured, whatever the verdict.
+GOOD_CODES = (0, 4)
+
+
+@dataclass(frozen=True)
+class Commanded:
+    """The record of a run, and what the engine cost in its whole life."""
+
+    record: dict[str, Any]
+    cpu_s: float
+
+
+def run_http(binary: Path, url: str, flags: Sequence[str], timeout_s: float) -> Commanded:
+    """`trueload http URL` with the engine on the generator's CPU, without a warm-up.
+
+    `BenchError`, with what it says, when nothing was measured.
+    """
+    command = [sys.executable, "-m", "trueload", "http", url, "--cpus", str(GENERATOR_CPU)]
+    command += ["--warmup", "0s", "--no-save", "--json", "-", *flags]
+    with tempfile.TemporaryDirectory() as folder:
+        cost = Path(folder) / "cost"
+        names = {"TRUELOAD_ENGINE": COSTED, "BENCH_ENGINE": binary, "BENCH_COST": cost}
+        try:
+            ran = subprocess.run(
+                command,
+                env={**os.environ, "NO_COLOR": "1", **{k: str(v) for k, v in names.items()}},
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                text=True,
+                timeout=timeout_s,
+                preexec_fn=prepare(SERVER_CPU, GENERATOR_CPU, hard=True),
+            )
+        except subprocess.TimeoutExpired as error:
+            raise BenchError(f"`trueload http` took longer than {timeout_s:g} s") from error
+        if ran.returncode not in GOOD_CODES:
+            said = ran.stderr.strip().splitlines() or ["it says nothing"]
+            raise BenchError(f"`trueload http` ended with {ran.returncode}: {said[0]}")
+        return Commanded(json.loads(ran.stdout), float(cost.read_text()))
+
+
+def ours_by_command(binary: Path, *flags: str) -> Generator:
+    """As a generator like the others."""
+
+    def measure(work: Work, cpu: int, memory: bool) -> Took:
+        load = ["-c", str(work.connections), "-d", f"{work.duration_s:g}s"]
+        load += ["--pipeline", str(work.depth), *flags]
+        done = run_http(binary, work.url, load, work.duration_s + PATIENCE_S)
+        counts, per_s = done.record["counts"], done.record["throughput"]["ok_per_s"]
+        if counts["failed"] or not per_s:
+            raise BenchError(f"our generator failed requests: {counts}")
+        peak = done.record["generator"]["peak_rss_bytes"] if memory else None
+        return Took(counts["ok"], counts["ok"] / per_s, done.cpu_s, peak)
+
+    return measure

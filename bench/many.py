@@ -1,0 +1,95 @@
+"""100,000 connections from one process, where a process may have 20,000 open files.
+
+Both ends use io_uring, which needs no file for a connection. The ports of one address are too few,
+so that the generator connects from several. Once, by the command line, as a user would.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from commanded import run_http
+from marks import Limit, Mark, mark
+from process import OPEN_FILES, BenchError, vm_hwm_bytes
+from servers import by_command
+from setting import SERVER_CPU
+from trueload.accounting import descendants
+
+CONNECTIONS = 100_000
+PEAK_MOST = Limit(50, unit=" MB")
+MB = 1_000_000
+# 28,000 ports each, as Linux is usually set.
+ADDRESSES = tuple(f"127.0.0.{number}" for number in range(2, 8))
+CONNECT_RATE = "10k/s"
+DURATION_S = 5
+TIMEOUT_S = 150.0
+DRIVER = ("--driver", "io_uring")
+
+
+@dataclass(frozen=True)
+class Many:
+    """What came of it. `least_ok`: answers of the connection that had the fewest."""
+
+    established: int
+    least_ok: int
+    failed: dict[str, int]
+    driver: str
+    peak_bytes: int
+    server_peak_bytes: int
+
+
+def measure(binary: Path) -> Many:
+    """Runs it. `BenchError` says why nothing could be measured."""
+    flags = ["-c", str(CONNECTIONS), "-d", f"{DURATION_S}s", "--timeout", "20s", *DRIVER]
+    flags += ["--connect-rate", CONNECT_RATE]
+    flags += [word for address in ADDRESSES for word in ("--local-address", address)]
+    with by_command("reference", binary, SERVER_CPU, *DRIVER) as server:
+        record = run_http(binary, f"http://127.0.0.1:{server.port}/", flags, TIMEOUT_S).record
+        server_peak = max(vm_hwm_bytes(pid) for pid in _engines(server.pid, binary))
+    connections = record["connections"]
+    return Many(
+        established=connections["established"],
+        least_ok=connections["least_ok"] or 0,
+        failed=record["counts"]["failed"],
+        driver=record["generator"]["driver"],
+        peak_bytes=record["generator"]["peak_rss_bytes"],
+        server_peak_bytes=server_peak,
+    )
+
+
+def _engines(pid: int, binary: Path) -> list[int]:
+    """The engine below a front; the front, if there is none."""
+    name = binary.name[:15]
+    comms = {each: _comm(each) for each in descendants(pid)}
+    return [each for each, comm in comms.items() if comm == name] or [pid]
+
+
+def _comm(pid: int) -> str:
+    try:
+        return Path(f"/proc/{pid}/comm").read_text().strip()
+    except OSError:
+        return ""
+
+
+def marks(binary: Path) -> tuple[list[Mark], list[str]]:
+    """The targets, and a line about the rest."""
+    served = f"{CONNECTIONS:,} connections, {OPEN_FILES:,} open files: each served at least once"
+    memory = f"{CONNECTIONS:,} connections: peak memory"
+    at_least = Limit(CONNECTIONS, at_least=True)
+    try:
+        many = measure(binary)
+    except BenchError as error:
+        why = str(error)
+        return [mark(served, at_least, None, why), mark(memory, PEAK_MOST, None, why)], []
+    good = many.established if many.least_ok > 0 else 0
+    least = f"{many.established:,} established, {many.least_ok} answers or more for each"
+    shown = f"{many.peak_bytes / MB:.1f} MB"
+    reached = many.established >= CONNECTIONS
+    marked = [
+        mark(served, at_least, good, least),
+        mark(memory, PEAK_MOST, many.peak_bytes / MB if reached else None, shown),
+    ]
+    line = f"{CONNECTIONS:,} connections: driver {many.driver}; peak memory {shown}, of the server"
+    line += f" {many.server_peak_bytes / MB:.1f} MB; failed {many.failed or 'none'}."
+    return marked, [line]

@@ -1,0 +1,30 @@
+"""Puts what was measured into docs/performance.md, each report into the section that is its own.
+
+A section lies between two comments that name it; what stands outside of them is written by hand.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+from setting import ROOT
+
+PAGE = ROOT / "docs" / "performance.md"
+
+
+def replaced(text: str, name: str, lines: Sequence[str]) -> str:
+    """The page with the section's lines; `ValueError` when it has no such section. Pure."""
+    begin, end = f"<!-- {name}: written by make bench -->", f"<!-- end of {name} -->"
+    pattern = re.compile(f"({re.escape(begin)}\\n).*?({re.escape(end)})", re.DOTALL)
+    body = "\n".join(lines).strip("\n")
+    written, count = pattern.subn(lambda found: f"{found[1]}\n{body}\n\n{found[2]}", text)
+    if count != 1:
+        raise ValueError(f"the page has {count} sections called {name}")
+    return written
+
+
+def write_section(name: str, lines: Sequence[str], page: Path = PAGE) -> None:
+    """Writes one section; the others stay as they are."""
+    page.write_text(replaced(page.read_text(), name, lines))

@@ -1,0 +1,46 @@
+"""Where every report of bench/ runs: which CPU is whose, and which engine is measured."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+SERVER_CPU, GENERATOR_CPU = 0, 1
+
+
+class SettingError(Exception):
+    """This machine cannot run a report: what is wrong, and the cure."""
+
+    def __init__(self, problem: str, hint: str) -> None:
+        super().__init__(problem)
+        self.hint = hint
+
+    def __str__(self) -> str:
+        return f"error: {self.args[0]}\nhint: {self.hint}"
+
+
+def engine_path() -> Path:
+    """The engine under test: `TRUELOAD_ENGINE`, else the build, else the one installed."""
+    named = os.environ.get("TRUELOAD_ENGINE")
+    beside = Path(sys.executable).parent / "trueload-engine"
+    built = ROOT / "target" / "release" / "trueload-engine"
+    return Path(named) if named else (built if built.exists() else beside)
+
+
+def prepare_setting() -> Path:
+    """The engine, once it is sure that it can be measured here; `SettingError` otherwise.
+
+    This process keeps to the server's CPU from now on: the generator's is left to the generator.
+    """
+    if not {SERVER_CPU, GENERATOR_CPU} <= os.sched_getaffinity(0):
+        raise SettingError(
+            f"server and generator need CPUs {SERVER_CPU} and {GENERATOR_CPU}",
+            "run it where there are two CPUs",
+        )
+    binary = engine_path()
+    if not binary.exists():
+        raise SettingError(f"no engine at {binary}", "`make setup` builds it")
+    os.sched_setaffinity(0, {SERVER_CPU})
+    return binary
