@@ -23,6 +23,7 @@ from typing import Protocol
 PROC = Path("/proc")
 NS_PER_S = 1_000_000_000
 TICK_NS = NS_PER_S // os.sysconf("SC_CLK_TCK")
+UNIX_ACCEPTS = 1 << 16  # include/uapi/linux/net.h, __SO_ACCEPTCON
 LISTEN_STATE = "0A"  # include/net/tcp_states.h, TCP_LISTEN
 
 # The clock id of another process's CPU time: ~pid << 3 | CPUCLOCK_SCHED
@@ -377,6 +378,44 @@ def _holds(pid: int, wanted: set[str]) -> bool:
 def listeners(host: str, port: int) -> set[int]:
     """Processes that listen on host:port; empty if nobody does or they cannot be seen."""
     return socket_owners(listening_inodes(host, port))
+
+
+def unix_listeners(path: str) -> set[int]:
+    """Processes that listen on a socket in the file system; empty as for `listeners`.
+
+    The kernel tells the name that a socket was bound to. One that is relative is read as from the
+    folder in which its owner is now.
+    """
+    wanted = os.path.realpath(path)
+    owners: set[int] = set()
+    for bound, inode in _unix_listening():
+        if os.path.basename(bound) != os.path.basename(wanted):
+            continue
+        found = socket_owners({inode})
+        if os.path.isabs(bound):
+            owners |= found if os.path.realpath(bound) == wanted else set()
+        else:
+            owners |= {pid for pid in found if os.path.realpath(_seen_from(pid, bound)) == wanted}
+    return owners
+
+
+def _unix_listening() -> Iterator[tuple[str, int]]:
+    """(name as bound, inode) of every listening Unix socket that has a name."""
+    try:
+        lines = (PROC / "net" / "unix").read_text(errors="surrogateescape").splitlines()[1:]
+    except OSError:
+        return
+    for line in lines:
+        fields = line.split(maxsplit=7)
+        if len(fields) == 8 and int(fields[3], 16) & UNIX_ACCEPTS:
+            yield fields[7], int(fields[6])
+
+
+def _seen_from(pid: int, path: str) -> str:
+    try:
+        return os.path.join(os.readlink(f"/proc/{pid}/cwd"), path)
+    except OSError:
+        return path
 
 
 @dataclass(frozen=True)

@@ -363,6 +363,8 @@ def _connections(
 def _family(ready: Ready | None) -> str | None:
     if ready is None or ready.address is None:
         return None
+    if ready.address.startswith("unix:"):
+        return "unix"
     return "ipv6" if ready.address.startswith("[") else "ipv4"
 
 

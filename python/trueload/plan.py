@@ -96,7 +96,8 @@ StopPlan = Annotated[Duration | Requests, Field(discriminator="kind")]
 
 
 class Generate(Model):
-    """What one generator is to do. Addresses are ``IP:PORT`` or ``[IPv6]:PORT``."""
+    """What one generator is to do. Addresses are ``IP:PORT``, ``[IPv6]:PORT`` or
+    ``unix:PATH``."""
 
     type: Literal["generate"] = "generate"
     protocol: int = PROTOCOL

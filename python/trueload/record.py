@@ -93,9 +93,9 @@ class Connections(Model):
     """``starved`` slots waited too long or for ever; ``jain`` is Jain's index of replies per slot;
     ``least_ok`` and ``most_ok`` the replies of the slot with the fewest and the most.
     ``dropped`` were closed within 1 s of being taken, with nothing asked;
-    ``down``, ``outages`` and ``outage_ns`` are the engine's (protocol.rs); ``family`` is ``ipv4``
-    or ``ipv6`` of the ``address`` that answered; ``failed`` is what the first attempts that failed
-    met, by class."""
+    ``down``, ``outages`` and ``outage_ns`` are the engine's (protocol.rs); ``family`` is ``ipv4``,
+    ``ipv6`` or ``unix`` of the ``address`` that answered; ``failed`` is what the first attempts
+    that failed met, by class."""
 
     requested: int
     established: int

@@ -80,12 +80,12 @@ class Expect:
 class TrialSpec:
     """Everything a trial needs. Times in ns. ``url`` is shown and stored: it holds no secret.
 
-    ``addresses`` are ``IP:PORT`` or ``[IPv6]:PORT``, tried in this order. ``server`` is the tree of
-    a server that the caller started; without one, that of a loopback target is found by its
-    listening socket. ``cpus`` pins the engine's threads, in turn; None lets ``run_trial`` keep it
-    off the CPUs of a pinned loopback server, and an empty tuple pins nothing. ``load`` is that of
-    the window; its stages must last as long as ``stop`` (see ``open_load``). ``claim`` is what
-    will be said with the figures: checks of the claimed percentile and maximum need it.
+    ``addresses`` are ``IP:PORT``, ``[IPv6]:PORT`` or ``unix:PATH``, tried in this order. ``server``
+    is the tree of a server that the caller started; without one, that of a loopback target is found
+    by its listening socket. ``cpus`` pins the engine's threads, in turn; None lets ``run_trial``
+    keep it off the CPUs of a pinned loopback server, and an empty tuple pins nothing. ``load`` is
+    that of the window; its stages must last as long as ``stop`` (see ``open_load``). ``claim`` is
+    what will be said with the figures: checks of the claimed percentile and maximum need it.
     """
 
     url: str

@@ -84,7 +84,7 @@ def resolve(host: str, port: int, timeout_s: float = RESOLVE_S) -> tuple[str, ..
     is no such name, or no answer in time."""
     literal = _literal(host)
     if literal is not None and "%" not in host:
-        return (_with_port(host, port),)
+        return (with_port(host, port),)
     answers: list[tuple[str, ...]] = []
 
     def ask() -> None:
@@ -183,8 +183,9 @@ def _from_system(at: tuple[Any, ...]) -> str:
     """An address as getaddrinfo gives it: IPv6 has four parts, the last the number of the zone."""
     address = str(at[0]).partition("%")[0]
     zone = f"%{at[3]}" if len(at) == 4 and at[3] else ""
-    return _with_port(address + zone, at[1])
+    return with_port(address + zone, at[1])
 
 
-def _with_port(address: str, port: int) -> str:
+def with_port(address: str, port: int) -> str:
+    """An IP address as it stands in a plan; brackets around IPv6."""
     return f"[{address}]:{port}" if ":" in address else f"{address}:{port}"

@@ -16,7 +16,13 @@ import hashlib
 import os
 import time
 
-from trueload.accounting import ProcessTree, descendants, listeners, machine_sample
+from trueload.accounting import (
+    ProcessTree,
+    descendants,
+    listeners,
+    machine_sample,
+    unix_listeners,
+)
 from trueload.assemble import HostSample, Observation, make_record
 from trueload.engine import Engine, EngineError, seconds_left
 from trueload.environment import read_environment
@@ -43,6 +49,7 @@ from trueload.plan import (
     Tick,
 )
 from trueload.record import Record, Trouble
+from trueload.route import UNIX
 from trueload.spec import (
     CLOSED,
     NS_PER_S,
@@ -149,10 +156,14 @@ def _sha256(body: bytes | None) -> str | None:
     return None if body is None else hashlib.sha256(body).hexdigest()
 
 
-def found_pids(host: str, port: int) -> set[int]:
-    """Processes that serve host:port on this machine: those that hold its listening socket, with
+def found_pids(address: str) -> set[int]:
+    """Processes that serve an address of this machine: those that hold its listening socket, with
     their children; without ourselves and what we started."""
-    holders = listeners(host, port)
+    if address.startswith(UNIX):
+        holders = unix_listeners(address.removeprefix(UNIX))
+    else:
+        host, _, port = address.rpartition(":")
+        holders = listeners(host.strip("[]").partition("%")[0], int(port))
     if len(holders) > 1:
         holders.discard(1)  # an init that opened the socket for the server is not the server
     found = set(holders)
@@ -354,11 +365,10 @@ def _find_server(spec: TrialSpec) -> tuple[Tree | None, str | None]:
         return spec.server, "started"
     if not spec.addresses or not all(is_loopback(address) for address in spec.addresses):
         return None, None
-    host, _, port = spec.addresses[0].rpartition(":")
-    plain = host.strip("[]").partition("%")[0]
-    if not found_pids(plain, int(port)):
+    address = spec.addresses[0]
+    if not found_pids(address):
         return None, None
-    return ProcessTree(lambda: found_pids(plain, int(port))), "found"
+    return ProcessTree(lambda: found_pids(address)), "found"
 
 
 def _choose_cpus(spec: TrialSpec, tree: Tree | None) -> tuple[int, ...]:

@@ -7,6 +7,7 @@ import socket
 import subprocess
 import sys
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from trueload.accounting import (
@@ -22,6 +23,7 @@ from trueload.accounting import (
     machine_sample,
     machine_usage,
     read_process,
+    unix_listeners,
     usage,
 )
 
@@ -141,6 +143,22 @@ def test_a_listening_socket_is_found_with_its_owner(family: int, host: str) -> N
         assert os.getpid() in listeners(host, port)
         assert listeners("127.0.0.2" if host == "127.0.0.1" else "::2", port) == set()
     assert listeners(host, port) == set()
+
+
+def test_a_listening_socket_file_is_found_with_its_owner(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    link = tmp_path / "link"
+    link.symlink_to(tmp_path)
+    for bound in (str(tmp_path / "a.sock"), "b.sock"):
+        with socket.socket(socket.AF_UNIX) as server:
+            server.bind(bound)
+            assert unix_listeners(str(tmp_path / bound)) == set(), "bound, but not listening"
+            server.listen()
+            assert unix_listeners(str(link / Path(bound).name)) == {os.getpid()}, bound
+            assert unix_listeners(f"/elsewhere/{Path(bound).name}") == set()
+        assert unix_listeners(str(tmp_path / bound)) == set()
 
 
 def test_the_machine_has_the_cpus_that_it_has() -> None:

@@ -429,6 +429,7 @@ impl Net for Epoll {
         };
         match connected {
             Ok(()) | Err(Errno::INPROGRESS | Errno::INTR) => {}
+            Err(Errno::AGAIN) if matches!(to, Address::Unix(_)) => return Err(Refusal::Busy),
             Err(errno) => return Err(refusal(errno)),
         }
         self.add(fd, key, true).map_err(refusal)

@@ -39,6 +39,8 @@ pub enum Refusal {
     Fds,
     /// The peer reset the connection while it was set up.
     Reset,
+    /// The peer's queue is full, and nobody waits in it: to be tried again (socket files only).
+    Busy,
 }
 
 /// What a program may ask of its driver.

@@ -94,3 +94,23 @@ pub(crate) fn refusal(errno: Errno) -> Refusal {
 pub(crate) fn local_refusal(errno: Errno) -> Refusal {
     if errno == Errno::ADDRINUSE { Refusal::Ports } else { Refusal::Unreachable }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_connection_that_does_not_come_about_is_told_by_whose_it_is() {
+        for (errno, told) in [
+            (Errno::CONNREFUSED, Refusal::Refused),
+            (Errno::NOENT, Refusal::Refused),
+            (Errno::ACCESS, Refusal::Unreachable),
+            (Errno::HOSTUNREACH, Refusal::Unreachable),
+            (Errno::TIMEDOUT, Refusal::Timeout),
+            (Errno::MFILE, Refusal::Fds),
+            (Errno::ADDRNOTAVAIL, Refusal::Ports),
+        ] {
+            assert_eq!(refusal(errno), told, "{errno}");
+        }
+    }
+}

@@ -139,7 +139,7 @@ def run_ab(job: AbJob) -> int:
     with contextlib.ExitStack() as stack:
         interrupt = stack.enter_context(Interrupt())
         pair = list(zip(job.sides, job.jobs, strict=True))
-        sides = [open_side(text, one.spec, interrupt) for text, one in pair]
+        sides = [open_side(text, one, interrupt) for text, one in pair]
         names = (sides[0].name, sides[1].name)
         saved = stack.enter_context(
             Saved.begin(

@@ -125,6 +125,7 @@ FOREIGN_FLAGS: tuple[ForeignFlag, ...] = (
     ),
     ForeignFlag("--concurrency", "k6 and others", "connections", ("--connections",), "use -c N"),
     ForeignFlag("--vus", "k6", "virtual users", ("--connections",), "use -c N (--connections)"),
+    ForeignFlag("--unix-socket", "curl and oha", "a socket file", ("--unix",), "use --unix PATH"),
     ForeignFlag(
         "--insecure",
         "curl and oha",

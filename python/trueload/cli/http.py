@@ -30,9 +30,10 @@ from trueload.redact import redact_url
 from trueload.report.live import live_view
 from trueload.report.result import repeated_lines, result_lines
 from trueload.request import make_request, parse_statuses, read_body
+from trueload.route import make_route
 from trueload.spec import NS_PER_S, Expect, TrialSpec, repetition
 from trueload.stats import parse_percentile
-from trueload.target import parse_url, resolve
+from trueload.target import parse_url
 from trueload.thresholds import Condition, Crossed, crossed, parse_condition
 from trueload.trial import run_trial
 from trueload.verdict import decide, worst_checks
@@ -80,6 +81,8 @@ def read_job(
     expect_body: options.ExpectBodyOption = None,
     close: options.CloseOption = False,
     local_address: options.LocalAddressOption = None,
+    unix: options.UnixOption = None,
+    resolve: options.ResolveOption = None,
     connect_rate: options.ConnectRateOption = None,
     repeat: options.RepeatOption = None,
     limit: options.LimitOption = None,
@@ -91,6 +94,8 @@ def read_job(
 ) -> Job:
     """What the flags mean, checked as a whole; nothing has been sent."""
     target = parse_url(url)
+    local = local_address or ()
+    route = make_route(unix=unix, overrides=resolve or (), local_addresses=local)
     thresholds = tuple(parse_condition(text) for text in fail_on or ())
     load = LoadFlags(
         connections=connections,
@@ -125,10 +130,10 @@ def read_job(
         connect_rate_per_s=int(connect_rate or CONNECT_RATE_PER_S),
         threads=_threads(threads, chosen.connections),
         cpus=options.check_cpus(cpus),
-        local_addresses=_local_addresses(local_address or ()),
+        local_addresses=_local_addresses(local),
         claim=Claim(percentile=claimed_percentile(thresholds)),
     )
-    return Job(spec, target, repeat or 1, thresholds, strict, json_path, not no_save, plan)
+    return Job(spec, target, route, repeat or 1, thresholds, strict, json_path, not no_save, plan)
 
 
 def claimed_percentile(conditions: Sequence[Condition]) -> str | None:
@@ -176,15 +181,13 @@ def _local_addresses(texts: Sequence[str]) -> tuple[str, ...]:
 def run_job(job: Job) -> int:
     """Measure, save, show; the exit code follows."""
     if job.search is not None:
-        return run_search(
-            job, job.search, "http", lambda: resolve(job.target.host, job.target.port)
-        )
+        return run_search(job, job.search, "http", job.addresses)
     check_writable(job.json_path)
     find_engine()  # before a run is begun in the store that could measure nothing
     with contextlib.ExitStack() as stack:
         interrupt = stack.enter_context(Interrupt())
         saved = stack.enter_context(Saved.begin(stack, "http", job.spec.url, save=job.save))
-        spec = replace(job.spec, addresses=resolve(job.target.host, job.target.port))
+        spec = replace(job.spec, addresses=job.addresses())
         records = []
         for number in range(1, job.repeat + 1):
             title = "trueload http" + (f"  {number}/{job.repeat}" if job.repeat > 1 else "")

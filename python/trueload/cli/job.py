@@ -18,6 +18,7 @@ from trueload.cli import options
 from trueload.errors import UserError
 from trueload.record import Record
 from trueload.redact import redact_command
+from trueload.route import Route
 from trueload.search.execute import SearchPlan
 from trueload.spec import TrialSpec
 from trueload.store import Run, Store, StoreError
@@ -31,12 +32,17 @@ class Job:
 
     spec: TrialSpec
     target: Target
+    route: Route
     repeat: int
     thresholds: tuple[Condition, ...]
     strict: bool
     json_path: Path | None
     save: bool
     search: SearchPlan | None = None
+
+    def addresses(self) -> tuple[str, ...]:
+        """Where to connect; asks the system for them, in bounded time."""
+        return self.route.addresses(self.target)
 
 
 class Saved:
@@ -120,7 +126,7 @@ def tell_nothing_measured(job: Job, record: Record) -> None:
         hint = "look for a mistake in the name, or write the address"
     else:
         why = f"no connection became usable: {', '.join(sorted(failed)) or 'none was tried'}"
-        hint = f"is a server listening on {job.target.authority}?"
+        hint = f"is a server listening on {job.route.unix or job.target.authority}?"
     sys.stderr.write(f"error: {why}\nhint: {hint}\n")
 
 

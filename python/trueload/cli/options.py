@@ -298,6 +298,20 @@ LocalAddressOption = Annotated[
     list[str] | None,
     typer.Option("--local-address", metavar="IP", help="Connect from it; repeatable, in turn."),
 ]
+UnixOption = Annotated[
+    str | None,
+    typer.Option(
+        "--unix", metavar="PATH", help="Connect to this socket file; the URL names Host and path."
+    ),
+]
+ResolveOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--resolve",
+        metavar="HOST:PORT:ADDRESS",
+        help="Connect to the address for this host and port, as curl has it; repeatable.",
+    ),
+]
 ConnectRateOption = Annotated[
     float | None,
     typer.Option(

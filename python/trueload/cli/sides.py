@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from trueload.catalogue import find_folder
+from trueload.cli.job import Job
 from trueload.contracts import Contract, load_contract
 from trueload.errors import UserError
 from trueload.interrupt import Interrupt
@@ -22,7 +23,6 @@ from trueload.runner.cpus import Layout, Unfit, available_cpus, lay_out, physica
 from trueload.runner.trials import Load, Measured, Setting, run_subject
 from trueload.spec import TrialSpec, repetition
 from trueload.subjects import Subject, parse_selects, select_subjects
-from trueload.target import parse_url, resolve
 from trueload.trial import run_trial
 
 CONTRACT = "http-plaintext"
@@ -129,11 +129,10 @@ def is_url(text: str) -> bool:
     return "://" in text
 
 
-def open_side(text: str, spec: TrialSpec, interrupt: Interrupt) -> Side:
+def open_side(text: str, job: Job, interrupt: Interrupt) -> Side:
     """The side of that name, ready to be measured: resolved, or built. Raises ``UserError``."""
     if is_url(text):
-        target = parse_url(text)
-        return UrlSide(replace(spec, addresses=resolve(target.host, target.port)))
+        return UrlSide(replace(job.spec, addresses=job.addresses()))
     subject = find_subject(text)
     if reason := needs.missing(subject):
         raise UserError(f"{subject.name} cannot be built: {reason}", "install that, and repeat")
@@ -149,7 +148,7 @@ def open_side(text: str, spec: TrialSpec, interrupt: Interrupt) -> Side:
             f"{subject.name} cannot be built: {plain(error.reason)}",
             f"`trueload subjects check {subject.name}` shows the log",
         ) from error
-    return SubjectSide(subject, built, load_contract(find_folder("contracts"), CONTRACT), spec)
+    return SubjectSide(subject, built, load_contract(find_folder("contracts"), CONTRACT), job.spec)
 
 
 def find_subject(text: str) -> Subject:

@@ -112,7 +112,7 @@ def check_same_host(record: Record) -> Check:
     """Whether generator and server on one machine took CPU time from each other."""
     name = "same-host"
     if not all(is_loopback(address) for address in record.plan.generate.addresses):
-        return not_applicable(name, "the target is not on a loopback address")
+        return not_applicable(name, "the target is not on this machine's loopback")
     if not record.plan.generate.addresses:
         return not_applicable(name, "the target has no address")
     engine = set(record.generator.allowed_cpus)
@@ -132,6 +132,8 @@ def check_same_host(record: Record) -> Check:
 
 
 def is_loopback(address: str) -> bool:
-    """Whether ``IP:PORT`` or ``[IPv6]:PORT`` is of this machine's loopback."""
+    """Whether ``IP:PORT`` or ``[IPv6]:PORT`` is of this machine's loopback; ``unix:PATH`` is."""
+    if address.startswith("unix:"):
+        return True
     host = address.rpartition(":")[0].strip("[]")
     return ipaddress.ip_address(host.partition("%")[0]).is_loopback

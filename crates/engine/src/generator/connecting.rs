@@ -13,6 +13,8 @@ use super::{CLOSING_NS, Connected, Generator, Report};
 const CATCH_UP: u32 = 32;
 /// How often the other slots look whether the first has found the address that answers.
 const PIONEER_LOOK_NS: u64 = 1_000_000;
+/// A socket file whose queue is full is tried again after this time.
+const BUSY_PAUSE_NS: u64 = 1_000_000;
 
 /// The first set-up of slots, at a limited rate: an accept queue that overflows drops
 /// connections, and the retry a second later would be measured as the server's.
@@ -114,11 +116,21 @@ impl Generator {
         let state = &mut self.slots[key as usize].state;
         let tried = &self.config.addresses[state.address];
         let to = self.pace.address.as_ref().unwrap_or(tried);
-        state.attempted_ns = now_ns;
+        let deadline_ns = match state.link {
+            Link::Busy { deadline_ns, .. } => deadline_ns,
+            _ => {
+                state.attempted_ns = now_ns;
+                now_ns.saturating_add(self.config.connect_timeout_ns)
+            }
+        };
         match net.connect(key, to, from) {
             Ok(token) => {
-                let deadline_ns = now_ns.saturating_add(self.config.connect_timeout_ns);
                 state.link = Link::Connecting { token, deadline_ns };
+                self.arm(key);
+            }
+            Err(Refusal::Busy) if now_ns < deadline_ns => {
+                let retry_ns = (now_ns + BUSY_PAUSE_NS).min(deadline_ns);
+                state.link = Link::Busy { retry_ns, deadline_ns };
                 self.arm(key);
             }
             Err(why) => self.refused(net, key, why),
@@ -279,7 +291,7 @@ pub(super) fn is_open(slot: &Slot) -> bool {
 fn class_of(why: Refusal) -> Class {
     match why {
         Refusal::Refused => Class::ConnectRefused,
-        Refusal::Timeout => Class::ConnectTimeout,
+        Refusal::Timeout | Refusal::Busy => Class::ConnectTimeout,
         Refusal::Unreachable => Class::ConnectUnreachable,
         Refusal::Ports => Class::LocalPorts,
         Refusal::Fds => Class::LocalFds,

@@ -245,7 +245,7 @@ impl Generator {
     fn handle_due(&mut self, net: &mut impl Net, key: u32) {
         let now_ns = net.now_ns();
         match self.slots[key as usize].state.link {
-            Link::Down { .. } => self.attempt(net, key),
+            Link::Down { .. } | Link::Busy { .. } => self.attempt(net, key),
             Link::Connecting { token, .. } => {
                 net.close(token);
                 self.refused(net, key, Refusal::Timeout);

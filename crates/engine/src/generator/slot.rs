@@ -35,6 +35,8 @@ pub(super) enum Link {
     Down { retry_ns: u64 },
     /// An attempt is under way.
     Connecting { token: Token, deadline_ns: u64 },
+    /// The peer's queue was full; the same attempt goes on at `retry_ns`.
+    Busy { retry_ns: u64, deadline_ns: u64 },
     /// Established.
     Open { token: Token },
     /// The peer announced its close; bytes that come before it are unsolicited.
@@ -135,7 +137,7 @@ impl Slot {
     /// When something is due: an attempt, a timeout, the end of a wait for FIN.
     pub(super) fn due_ns(&self, timeout_ns: u64) -> u64 {
         match self.state.link {
-            Link::Down { retry_ns } => retry_ns,
+            Link::Down { retry_ns } | Link::Busy { retry_ns, .. } => retry_ns,
             Link::Connecting { deadline_ns, .. } => deadline_ns,
             Link::Closing { until_ns, .. } => until_ns,
             Link::Open { .. } => {
