@@ -30,6 +30,7 @@ SERVE: Line = {
     "threads": 1,
     "cpus": [],
 }
+TIMES = ("latency", "service")
 LEASE_S = 2.0
 """Without a word for so long an engine ends (design §5)."""
 SLACK_S = 1.5
@@ -88,6 +89,22 @@ def test_ticks_come_while_a_phase_runs_and_grow(engine_path: Path) -> None:
         ok = [tick["counts"]["ok"] for tick in ticks]
         assert ok == sorted(ok)
         assert ok[-1] > 0
+
+
+def test_ticks_of_an_open_loop_tell_service_times_beside_response_times(engine_path: Path) -> None:
+    stage = {"ns": 600_000_000, "from": 400.0, "to": 400.0}
+    loads: dict[str, Line] = {
+        "open": {"kind": "open", "stages": [stage], "arrivals": "constant", "seed": 1},
+        "closed": {"kind": "closed"},
+    }
+    with Peer((ANSWERS,)) as peer:
+        for kind, load in loads.items():
+            with Engine(engine_path) as engine:
+                run_plan(engine, plan_for(peer), by_duration(600) | {"load": load})
+                ticks = engine.all("tick")
+            told = {name: sum(sum(tick[name].values()) for tick in ticks) for name in TIMES}
+            assert told["latency"] > 0, kind
+            assert told["service"] == (told["latency"] if kind == "open" else 0), kind
 
 
 def test_a_phase_with_a_start_time_does_not_start_before_it(engine_path: Path) -> None:

@@ -292,13 +292,15 @@ class PhaseStopped(Model):
 
 class Tick(Model):
     """At least every 250 ms while a phase is in progress; ``counts`` and bytes are totals of the
-    phase, ``latency`` what ended well since the tick before."""
+    phase, ``latency`` is what ended well since the tick before, ``service`` the same from the
+    actual send: of an open loop, else empty."""
 
     type: Literal["tick"]
     at_ns: int
     id: str | None
     counts: Counts
     latency: Sparse
+    service: Sparse
     open: int
     bytes_in: int
     bytes_out: int

@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import re
+from dataclasses import replace
 
 import pytest
 from samples import counts, distribution, good_record, histogram, staged
@@ -18,7 +19,7 @@ from trueload.report.export import CSV_COLUMNS, Format, export
 from trueload.report.live import panel_lines
 from trueload.report.result import latency_text, repeated_lines, result_lines
 from trueload.report.text import csv_cell, markdown_cell, plain
-from trueload.spec import Progress, Request, TrialSpec
+from trueload.spec import Progress, Request, TrialSpec, open_load
 from trueload.store import Damaged, Row, Run
 from trueload.thresholds import crossed, parse_condition
 
@@ -229,17 +230,19 @@ def test_every_check_is_shown_with_what_to_do_about_it() -> None:
     assert text.count("What to do:") == sum(c.status in ("warn", "fail") for c in UNREACHED.checks)
 
 
-def tick(at_s: float, ok: int, failed: dict[str, int]) -> Tick:
-    return Tick(
+def tick(at_s: float, ok: int, failed: dict[str, int], **changes: object) -> Tick:
+    made = Tick(
         type="tick",
         at_ns=int(at_s * 1e9),
         id="window",
         counts=counts(ok=ok, issued=ok, failed=failed),
         latency={500: 10},
+        service={},
         open=9,
         bytes_in=0,
         bytes_out=0,
     )
+    return made.model_copy(update=changes)
 
 
 SPEC = TrialSpec(url="http://h/", addresses=("127.0.0.1:1",), request=Request(host="h"))
@@ -259,6 +262,17 @@ def test_the_panel_shows_progress_throughput_percentiles_and_failures() -> None:
     ):
         assert part in text, part
     assert "█" * 14 + "░" * 14 in text
+
+
+def test_the_panel_shows_service_times_beside_response_times_under_an_open_loop() -> None:
+    spec = replace(SPEC, load=open_load(1_000, SPEC.stop))
+    recent = [tick(at_s, 1_000, {}, service={100: 10}) for at_s in (1.0, 2.0)]
+    lines = panel_lines(spec, Progress("window", 10**9, recent[-1]), recent)
+    times = [line.split() for line in lines if " p50 " in line]
+    assert [line[0] for line in times] == ["response", "service"]
+    assert times[1][1:4] == ["p50", "100", "ns"]
+    closed = panel_lines(SPEC, Progress("window", 10**9, None), [tick(1.0, 1_000, {})])
+    assert [line.split()[0] for line in closed if " p50 " in line] == ["latency"]
 
 
 @pytest.mark.parametrize(

@@ -202,8 +202,9 @@ impl Role {
     fn hear_tick(&mut self, thread: u32, tick: TickReport) -> Result<(), Failure> {
         let phase = &mut self.phases[tick.phase];
         let mut tick = tick;
-        let before = std::mem::take(&mut phase.ticks[thread as usize].latency);
-        sums::add(&mut tick.latency, &before);
+        let before = &phase.ticks[thread as usize];
+        sums::add(&mut tick.latency, &before.latency);
+        sums::add(&mut tick.service, &before.service);
         phase.ticks[thread as usize] = tick;
         if thread == 0 {
             let merged = sums::tick(self.clock.now_ns(), &phase.id, &mut phase.ticks);

@@ -324,6 +324,10 @@ pub struct Tick {
     /// Latencies of the requests that ended well since the last tick.
     #[serde(deserialize_with = "sparse")]
     pub latency: Sparse,
+    /// Their times from the actual send, under an open loop; elsewhere they are the latencies, and
+    /// this is empty.
+    #[serde(deserialize_with = "sparse")]
+    pub service: Sparse,
     /// Connections that are open now.
     pub open: u32,
     /// Bytes received in the phase up to now.

@@ -46,7 +46,7 @@ pub(crate) fn connected(threads: &[Connected]) -> Connected {
     sum
 }
 
-/// The latest ticks of all threads as one; their latencies are handed over.
+/// The latest ticks of all threads as one; their times are handed over.
 pub(crate) fn tick(at_ns: u64, id: &str, threads: &mut [TickReport]) -> Tick {
     let mut counts = [0; 6];
     let (mut failed, mut statuses) = (Vec::new(), Vec::new());
@@ -55,6 +55,7 @@ pub(crate) fn tick(at_ns: u64, id: &str, threads: &mut [TickReport]) -> Tick {
         id: Some(id.to_owned()),
         counts: Counts::default(),
         latency: Sparse::new(),
+        service: Sparse::new(),
         open: 0,
         bytes_in: 0,
         bytes_out: 0,
@@ -64,6 +65,7 @@ pub(crate) fn tick(at_ns: u64, id: &str, threads: &mut [TickReport]) -> Tick {
         failed.extend(&thread.failed);
         statuses.extend(&thread.statuses);
         add(&mut sum.latency, &std::mem::take(&mut thread.latency));
+        add(&mut sum.service, &std::mem::take(&mut thread.service));
         sum.open += thread.open;
         sum.bytes_in += thread.bytes_in;
         sum.bytes_out += thread.bytes_out;

@@ -61,6 +61,8 @@ pub struct Meter {
     failed: [u64; Class::ALL.len()],
     statuses: Box<[u64]>,
     recent: Recent,
+    /// Only under an open loop: elsewhere they are the latencies.
+    recent_service: Option<Recent>,
     series: Vec<Second>,
     in_series: (u64, u64),
 }
@@ -83,6 +85,7 @@ impl Default for Meter {
             failed: [0; Class::ALL.len()],
             statuses: vec![0; STATUSES].into_boxed_slice(),
             recent: Recent::default(),
+            recent_service: None,
             series: Vec::new(),
             in_series: (0, 0),
         }
@@ -90,6 +93,12 @@ impl Default for Meter {
 }
 
 impl Meter {
+    /// A meter of an open loop, which also tells the service times since the last tick.
+    #[must_use]
+    pub fn of_open_loop() -> Self {
+        Meter { recent_service: Some(Recent::default()), ..Meter::default() }
+    }
+
     /// A request ended well.
     #[inline]
     pub fn record_ok(&mut self, answered: &Answered) {
@@ -99,6 +108,9 @@ impl Meter {
             self.times.record_total(total_ns);
         }
         self.recent.record(answered.latency_ns);
+        if let Some(recent) = &mut self.recent_service {
+            recent.record(answered.service_ns);
+        }
     }
 
     /// A request that had ended well turns out to have failed.
@@ -110,6 +122,9 @@ impl Meter {
         }
         if !self.recent.retract(answered.latency_ns) {
             self.retract_from_series(crate::index(answered.latency_ns));
+        }
+        if let Some(recent) = &mut self.recent_service {
+            recent.retract(answered.service_ns);
         }
         self.record_failed(class);
     }
@@ -181,6 +196,11 @@ impl Meter {
         recent
     }
 
+    /// The service times since the last tick; none but under an open loop.
+    pub fn take_service(&mut self) -> Sparse {
+        self.recent_service.as_mut().map(Recent::take).unwrap_or_default()
+    }
+
     /// The seconds of the phase.
     #[must_use]
     pub fn series(&self) -> &[Second] {
@@ -243,6 +263,19 @@ mod tests {
             assert_eq!(meter.times.latency(), None);
             assert_eq!((meter.series()[0].ok, meter.series()[0].failed), (0, 1));
             assert_eq!(meter.series()[0].latency.values().sum::<u64>(), 0);
+        }
+    }
+
+    #[test]
+    fn an_open_loop_tells_its_service_times_apart_and_a_closed_loop_none() {
+        let late = Answered { latency_ns: 900, ..answered(100) };
+        for (mut meter, told) in [(Meter::of_open_loop(), 1), (Meter::default(), 0)] {
+            meter.record_ok(&late);
+            meter.record_ok(&late);
+            meter.retract_ok(&late, Class::Unsolicited);
+            assert_eq!(meter.tick(0), Sparse::from([(crate::index(900), 1)]));
+            assert_eq!(meter.take_service().get(&100).copied().unwrap_or(0), told);
+            assert_eq!(meter.take_service(), Sparse::new(), "handed over once");
         }
     }
 

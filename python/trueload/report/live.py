@@ -110,6 +110,11 @@ def panel_lines(spec: TrialSpec, progress: Progress, recent: list[Tick]) -> list
         p50, p99 = (_shown(quantile(buckets, share, worse)) for share in (0.50, 0.99))
         label = "response" if isinstance(spec.load, Open) else "latency"
         lines.append(f"{label:<12} p50 {p50}   p99 {p99}")
+    served = merge_sparse(tick.service for tick in recent)
+    if served.total:
+        # What waits has no service time yet.
+        p50, p99 = (_shown(quantile(served, share)) for share in (0.50, 0.99))
+        lines.append(f"{'service':<12} p50 {p50}   p99 {p99}")
     failed = sum(last.counts.failed.values())
     classes = ", ".join(f"{name} {count}" for name, count in sorted(last.counts.failed.items()))
     lines.append(f"requests     {format_count(last.counts.ok)} ok, {format_count(failed)} failed")

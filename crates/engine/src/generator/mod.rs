@@ -133,6 +133,8 @@ pub struct TickReport {
     pub statuses: Vec<(u16, u64)>,
     /// Latencies since the last tick.
     pub latency: Sparse,
+    /// Service times since the last tick, of an open loop.
+    pub service: Sparse,
     /// Connections open now.
     pub open: u32,
     /// Bytes received.

@@ -67,6 +67,7 @@ pub(super) struct Phase {
 
 impl Phase {
     pub(super) fn new(share: PhaseShare) -> Self {
+        let open = matches!(share.load, Load::Open { .. });
         Phase {
             share,
             stage: Stage::Waiting,
@@ -80,7 +81,7 @@ impl Phase {
             partial: false,
             use_at_start: ThreadUse::default(),
             used: ThreadUse::default(),
-            meter: Meter::default(),
+            meter: if open { Meter::of_open_loop() } else { Meter::default() },
             schedule: None,
             uncounted: None,
             counted: 0,

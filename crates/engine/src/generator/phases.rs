@@ -293,6 +293,7 @@ impl Generator {
             phase.count_scheduled(now_ns);
         }
         let latency = phase.meter.tick(second);
+        let service = phase.meter.take_service();
         let meter = &phase.meter;
         let report = TickReport {
             phase: index,
@@ -307,6 +308,7 @@ impl Generator {
             failed: meter.failed().collect(),
             statuses: meter.statuses().collect(),
             latency,
+            service,
             open,
             bytes_in: meter.bytes_in,
             bytes_out: meter.bytes_out,
