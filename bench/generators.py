@@ -67,13 +67,32 @@ def ours(binary: Path) -> Generator:
     return measure
 
 
-def wrk(work: Work, cpu: int, memory: bool) -> Took:
+def our_requests(said: str) -> int:
+    """Requests answered, of a measurement as JSON."""
+    answered: int = json.loads(said)["counts"]["ok"]
+    return answered
+
+
+def wrk_command(work: Work) -> list[str]:
     """wrk; pipelining by a script that sends several requests at once."""
     command = ["wrk", "-t1", f"-c{work.connections}", f"-d{whole_s(work)}s", work.url]
     if work.depth > 1:
         command[1:1] = ["-s", str(PIPELINE_LUA)]
         command += ["--", str(work.depth)]
-    ended = _run(command, work, cpu, memory)
+    return command
+
+
+def wrk_requests(said: str) -> int:
+    """Requests answered, of what wrk prints."""
+    found = re.search(r"(\d+) requests in", said)
+    if found is None:
+        raise BenchError(f"wrk says:\n{said}")
+    return int(found[1])
+
+
+def wrk(work: Work, cpu: int, memory: bool) -> Took:
+    """wrk, on one thread."""
+    ended = _run(wrk_command(work), work, cpu, memory)
     if "Socket errors" in ended.out or "Non-2xx" in ended.out:
         raise BenchError(f"wrk met errors:\n{ended.out}")
     found = _search(r"(\d+) requests in ([\d.]+)(ms|s|m),", ended)
@@ -103,11 +122,12 @@ def h2load(work: Work, cpu: int, memory: bool) -> Took:
 
 
 def oha(binary: Path) -> Generator:
-    """oha; one CPU means one thread for it."""
+    """oha, on one thread; by itself it takes one per core, pinned or not."""
+    command = ["env", "TOKIO_WORKER_THREADS=1", str(binary), "--no-tui", "--output-format", "json"]
 
     def measure(work: Work, cpu: int, memory: bool) -> Took:
-        load = ["-z", f"{whole_s(work)}s", "-c", str(work.connections), "--output-format", "json"]
-        ended = _run([str(binary), "--no-tui", *load, work.url], work, cpu, memory)
+        load = ["-z", f"{whole_s(work)}s", "-c", str(work.connections)]
+        ended = _run([*command, *load, work.url], work, cpu, memory)
         said = json.loads(ended.out)
         codes: dict[str, int] = said["statusCodeDistribution"]
         errors: dict[str, int] = said["errorDistribution"]

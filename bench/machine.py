@@ -39,13 +39,16 @@ class Machine:
     cpu_model: str
     cpu_count: int
     kernel: str
+    congestion_control: str
+    """Some kinds pace each connection, which costs both ends time."""
     date: str
     versions: Mapping[str, str]
 
     def __str__(self) -> str:
         versions = ", ".join(f"{name} {version}" for name, version in self.versions.items())
         cpus = f"{self.cpu_model}, {self.cpu_count} CPUs"
-        return f"{cpus}, Linux {self.kernel}, {self.date}.\n{versions}."
+        tcp = f"TCP congestion control {self.congestion_control}"
+        return f"{cpus}, Linux {self.kernel}, {tcp}, {self.date}.\n{versions}."
 
 
 def describe(more: Mapping[str, tuple[str, ...]] | None = None) -> Machine:
@@ -55,6 +58,7 @@ def describe(more: Mapping[str, tuple[str, ...]] | None = None) -> Machine:
         cpu_model=_cpu_model(),
         cpu_count=os.cpu_count() or 1,
         kernel=platform.release(),
+        congestion_control=_congestion_control(),
         date=date.today().isoformat(),
         versions={
             name: _version(command) for name, command in commands.items() if _found(command[0])
@@ -82,6 +86,13 @@ _PATH = os.environ.get("PATH", "") + ":/usr/sbin"
 def _cpu_model() -> str:
     found = re.search(r"model name\s*:\s*(.+)", Path("/proc/cpuinfo").read_text())
     return found[1].strip() if found else platform.machine()
+
+
+def _congestion_control() -> str:
+    try:
+        return Path("/proc/sys/net/ipv4/tcp_congestion_control").read_text().strip()
+    except OSError:
+        return "unknown"
 
 
 def _version(command: tuple[str, ...]) -> str:

@@ -1,0 +1,288 @@
+"""Where our generator's time goes: system calls per request, and CPU samples by place.
+
+The reference server on CPU 0, the generator on CPU 1, one load after the other, wrk's beside ours
+for one of them. `perf record` samples the CPU clock (hardware counters are missing in many virtual
+machines) with the kernel's stacks; `perf stat` counts system calls, or strace where perf cannot.
+The time per request is that of a run which nobody watched. Writes its section of
+docs/performance.md; needs root. Exit code 2 when this machine cannot run it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import shutil
+import struct
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import IO
+
+import engine
+import generators
+from cells import OURS
+from engine import Work
+from generators import PATIENCE_S, Took
+from machine import describe
+from page import write_section
+from process import BenchError, run
+from servers import reference
+from setting import GENERATOR_CPU, SERVER_CPU, SettingError, prepare_setting
+from stacks import TCP, Frame, Stack, crate_of_files, folded, read_lines, read_stacks, shares
+
+SAMPLES_PER_S = 2_999
+SECONDS = 5.0
+LEAST_SHARE = 0.005
+# (generator, connections, depth)
+LOADS = ((OURS, 64, 1), (OURS, 256, 1), (OURS, 64, 16), ("wrk", 64, 1))
+# Each is a tracepoint of its own, and opening hundreds of them takes long.
+CALLS = (
+    "epoll_wait",
+    "epoll_pwait",
+    "epoll_pwait2",
+    "epoll_ctl",
+    "io_uring_enter",
+    "recvfrom",
+    "sendto",
+    "read",
+    "write",
+    "writev",
+    "recvmsg",
+    "sendmsg",
+    "clock_gettime",
+    "futex",
+)
+EVERY_CALL = "raw_syscalls:sys_enter"
+Talk = Callable[[IO[str], IO[str]], str]
+
+
+@dataclass(frozen=True)
+class Watched:
+    """One load: what a request costs, how many system calls it takes, where the time goes."""
+
+    tool: str
+    connections: int
+    depth: int
+    cpu_us: float
+    calls: Mapping[str, float]
+    """Per request."""
+    parts: Mapping[str, float]
+    """Shares of the CPU time."""
+
+    @property
+    def name(self) -> str:
+        return f"{self.tool}, {self.connections} connections, depth {self.depth}"
+
+
+@dataclass(frozen=True)
+class Program:
+    """A generator that can be started under a program that watches it."""
+
+    command: Sequence[str]
+    talk: Talk | None
+    binary: Path | None
+    """With line tables, to tell its crates apart."""
+    requests: Callable[[str], int]
+    """From what it said."""
+
+
+def program_of(tool: str, binary: Path, work: Work) -> Program:
+    """How it is started for this load."""
+    if tool == OURS:
+        talk = partial(_talk, work)
+        return Program([str(binary)], talk, binary, generators.our_requests)
+    return Program(generators.wrk_command(work), None, None, generators.wrk_requests)
+
+
+def _talk(work: Work, stdin: IO[str], stdout: IO[str]) -> str:
+    return engine.measure(work, stdin, stdout)
+
+
+def watch(program: Program, watcher: Sequence[str], work: Work) -> int:
+    """Runs it under the watcher; how many requests it completed."""
+    ended = run(
+        [*watcher, *program.command],
+        cpu=GENERATOR_CPU,
+        timeout_s=work.duration_s + PATIENCE_S,
+        talk=program.talk,
+    )
+    return program.requests(ended.out)
+
+
+def count_calls(program: Program, work: Work, folder: Path) -> dict[str, float]:
+    """System calls per request, by name; `all` is their sum."""
+    told = folder / "calls"
+    events = [EVERY_CALL, *(f"syscalls:sys_enter_{name}" for name in CALLS)]
+    try:
+        watcher = ["perf", "stat", "-x", ";", "-o", str(told), "-e", ",".join(events), "--"]
+        requests = watch(program, watcher, work)
+        counts = read_perf_stat(told.read_text())
+    except BenchError:
+        requests = watch(program, ["strace", "-f", "-c", "-o", str(told)], work)
+        counts = read_strace(told.read_text())
+    return {name: count / requests for name, count in counts.items()}
+
+
+def read_perf_stat(text: str) -> dict[str, int]:
+    """Counts by system call. `BenchError` when nothing was counted."""
+    counts = {}
+    for line in text.splitlines():
+        count, _, event = line.split(";")[:3] if line.count(";") >= 2 else ("", "", "")
+        if count.isdigit():
+            name = "all" if event == EVERY_CALL else event.rpartition("sys_enter_")[2]
+            counts[name] = int(count)
+    if not counts:
+        raise BenchError("perf stat counted nothing")
+    return counts
+
+
+def read_strace(text: str) -> dict[str, int]:
+    """Counts by system call from the table of `strace -c`."""
+    rows = re.findall(r"^\s*[\d.]+\s+[\d.]+\s+\d+\s+(\d+)\s+(?:\d+\s+)?(\w+)$", text, re.MULTILINE)
+    counts = {name: int(count) for count, name in rows}
+    return {"all": counts.pop("total", 0), **counts}
+
+
+def sample_stacks(program: Program, work: Work, folder: Path) -> list[Stack]:
+    """Where the CPU was, many times a second."""
+    data = folder / "samples"
+    record = ["perf", "record", "-q", "-e", "cpu-clock", "-F", str(SAMPLES_PER_S), "-g"]
+    watch(program, [*record, "-o", str(data), "--"], work)
+    script = ["perf", "script", "-i", str(data), "-F", "ip,sym,dso"]
+    ran = subprocess.run(script, capture_output=True, text=True, check=False)
+    stacks = list(read_stacks(ran.stdout))
+    if not stacks:
+        raise BenchError(f"perf took no samples: {ran.stderr[-200:]}")
+    return stacks
+
+
+def crates(stacks: Sequence[Stack], binary: Path | None) -> Callable[[Frame], str]:
+    """Tells the crate of a frame by the program's line tables, else the object that it is in."""
+    lines: dict[int, list[str]] = {}
+    if binary is not None and shutil.which("addr2line"):
+        segments = list(executable_segments(binary.read_bytes()))
+        leaves = {stack[0] for stack in stacks if stack[0].object == str(binary)}
+        # perf gives offsets in the file.
+        moved = {leaf.address: to_memory(leaf.address, segments) for leaf in leaves}
+        command = ["addr2line", "-a", "-f", "-i", "-e", str(binary)]
+        text = "\n".join(f"{address:#x}" for address in set(moved.values()))
+        ran = subprocess.run(command, input=text, capture_output=True, text=True, check=False)
+        by_memory = read_lines(ran.stdout)
+        lines = {at: by_memory.get(memory, []) for at, memory in moved.items()}
+
+    def crate_of(frame: Frame) -> str:
+        known = crate_of_files(lines.get(frame.address, []))
+        return known or f"{Path(frame.object.strip('[]')).name}: outside the kernel"
+
+    return crate_of
+
+
+def executable_segments(elf: bytes) -> Iterator[tuple[int, int, int]]:
+    """(offset in the file, address in memory, size) of a 64-bit program's code."""
+    table, size, count = *struct.unpack_from("<Q", elf, 32), *struct.unpack_from("<HH", elf, 54)
+    for number in range(count):
+        kind, flags, offset, memory = struct.unpack_from("<IIQQ", elf, table + number * size)
+        length = struct.unpack_from("<Q", elf, table + number * size + 32)[0]
+        if kind == 1 and flags & 1:  # PT_LOAD, PF_X
+            yield offset, memory, length
+
+
+def to_memory(offset: int, segments: Sequence[tuple[int, int, int]]) -> int:
+    """The address in memory of an offset in the file."""
+    for start, memory, length in segments:
+        if start <= offset < start + length:
+            return offset - start + memory
+    return offset
+
+
+def measure(tool: str, binary: Path, work: Work, folder: Path) -> Watched:
+    """One load, three times: unwatched, counted, sampled."""
+    program = program_of(tool, binary, work)
+    unwatched = generators.ours(binary) if tool == OURS else generators.wrk
+    took: Took = unwatched(work, GENERATOR_CPU, False)
+    calls = count_calls(program, work, folder)
+    stacks = sample_stacks(program, work, folder)
+    parts = shares(stacks, crates(stacks, program.binary))
+    return Watched(tool, work.connections, work.depth, took.cpu_s_per_million, calls, parts)
+
+
+def markdown(all_watched: Sequence[Watched]) -> list[str]:
+    """Two tables: µs and shares by place, system calls per request; and what follows from them."""
+    names = " | ".join(watched.name for watched in all_watched)
+    dashes = "|---|" + "--:|" * len(all_watched)
+    lines = [f"| CPU µs per request (share) | {names} |", dashes]
+    lines += _rows(
+        [folded(watched.parts, LEAST_SHARE) for watched in all_watched],
+        lambda number, part: f"{part * all_watched[number].cpu_us:.3f} ({part:.1%})",
+    )
+    totals = " | ".join(f"{watched.cpu_us:.3f}" for watched in all_watched)
+    lines += [f"| **in all** | {totals} |", "", f"| system calls per request | {names} |", dashes]
+    lines += _rows(
+        [folded_calls(watched.calls) for watched in all_watched],
+        lambda _, calls: f"{calls:.3f}",
+    )
+    first = all_watched[0]
+    tcp = sum(first.parts.get(place, 0.0) for place in TCP)
+    told = f"Of the {first.cpu_us:.2f} µs of a request ({first.name}), TCP in the kernel takes"
+    told += f" {tcp * first.cpu_us:.2f} µs ({tcp:.0%}), which no generator on sockets is without:"
+    told += f" {(1 - tcp) * first.cpu_us:.2f} µs are left to be gained at most."
+    return [*lines, "", told]
+
+
+def folded_calls(calls: Mapping[str, float]) -> dict[str, float]:
+    """Those that matter, and the sum."""
+    kept = {name: calls[name] for name in calls if name != "all" and calls[name] >= 0.001}
+    return {**kept, "all": calls.get("all", 0.0)}
+
+
+def _rows(
+    columns: Sequence[Mapping[str, float]], show: Callable[[int, float], str]
+) -> Iterator[str]:
+    names = dict.fromkeys(name for column in columns for name in column)
+    last = [name for name in ("everything smaller", "all") if names.pop(name, "") is None]
+    for name in [*names, *last]:
+        shown = [
+            show(number, column[name]) if name in column else ""
+            for number, column in enumerate(columns)
+        ]
+        yield f"| {name} | {' | '.join(shown)} |"
+
+
+def main() -> int:
+    """Measures, prints Markdown, and writes it into its section."""
+    parser = argparse.ArgumentParser(description="Where our generator's CPU time goes.")
+    parser.add_argument("--seconds", type=float, default=SECONDS, help=f"a run ({SECONDS:g})")
+    parser.add_argument("--no-page", action="store_true", help="leave docs/performance.md alone")
+    options = parser.parse_args()
+    try:
+        if shutil.which("perf") is None:
+            raise SettingError("there is no perf", "install it (Debian: linux-perf)")
+        lines = _report(prepare_setting(), options.seconds)
+    except SettingError as error:
+        print(error, file=sys.stderr)
+        return 2
+    except BenchError as error:
+        print(f"error: {error}\nhint: perf may be allowed to root only", file=sys.stderr)
+        return 2
+    print("\n".join(lines))
+    if not options.no_page:
+        write_section("breakdown", lines)
+    return 0
+
+
+def _report(binary: Path, seconds: float) -> list[str]:
+    all_watched = []
+    with tempfile.TemporaryDirectory() as name, reference(binary, SERVER_CPU) as server:
+        for tool, connections, depth in LOADS:
+            if shutil.which("wrk") or tool == OURS:
+                work = Work(server.port, connections, depth, seconds)
+                all_watched.append(measure(tool, binary, work, Path(name)))
+    return [str(describe()), "", *markdown(all_watched)]
+
+
+if __name__ == "__main__":
+    sys.exit(main())
