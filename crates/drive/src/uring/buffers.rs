@@ -2,8 +2,8 @@
 //!
 //! Strategy: large blocks that are filled bit by bit where the kernel can do that
 //! (`IOU_PBUF_RING_INC`, Linux 6.12), so that one block takes hundreds of small answers; smaller
-//! ones that are used whole where it cannot. When they run out, more are provided, up to a cap:
-//! a generator of small requests needs one MiB, many bodies that stream need more.
+//! ones that are used whole where it cannot. When they run out, twice as many are provided, up to a
+//! cap: a generator of small requests needs a quarter of a MiB, many bodies that stream need more.
 
 use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
 use std::io;
@@ -19,13 +19,14 @@ pub(super) const GROUP: u16 = 0;
 
 /// Places of the ring of buffers: blocks at most. A power of two.
 const PLACES: u16 = 128;
-/// Blocks provided at the start, and added when they run out.
-const BLOCKS_STEP: u16 = 16;
-/// Bytes of a block that is filled bit by bit.
+/// Blocks at the start that are filled bit by bit; when they run out there are twice as many.
+const BLOCKS: u16 = 4;
+/// Bytes of such a block.
 const BLOCK_BYTES: usize = 64 * 1024;
-/// Bytes of a block that is used whole.
+/// Blocks at the start that are used whole.
+const WHOLE_BLOCKS: u16 = 64;
+/// Bytes of such a block.
 const WHOLE_BYTES: usize = 16 * 1024;
-const WHOLE_STEP: u16 = 64;
 
 const INCREMENTAL: u16 = 2; // IOU_PBUF_RING_INC
 
@@ -38,6 +39,8 @@ pub(super) struct Buffers {
     /// How much of each block has been filled.
     filled: Vec<usize>,
     incremental: bool,
+    /// A receive has found none.
+    pub(super) ran_out: bool,
 }
 
 /// Bytes that came: where they are, until they are given back.
@@ -82,21 +85,26 @@ impl Buffers {
         }
     }
 
-    /// Provides more blocks; whether there was room for any.
-    pub(super) fn grow(&mut self) -> bool {
-        let (bytes, step) = match self.incremental {
-            true => (BLOCK_BYTES, BLOCKS_STEP),
-            false => (WHOLE_BYTES, WHOLE_STEP),
+    /// Provides more blocks if there were too few for a batch, whose own are given back by now.
+    pub(super) fn grow_if_short(&mut self) {
+        if std::mem::take(&mut self.ran_out) {
+            self.grow();
+        }
+    }
+
+    fn grow(&mut self) {
+        let (bytes, least) = match self.incremental {
+            true => (BLOCK_BYTES, BLOCKS),
+            false => (WHOLE_BYTES, WHOLE_BLOCKS),
         };
         let first = self.blocks.len() as u16;
-        let last = (first + step).min(PLACES);
+        let last = (2 * first).clamp(least, PLACES);
         for id in first..last {
             self.blocks.push(vec![0; bytes].into_boxed_slice());
             self.filled.push(0);
             self.provide(id);
         }
         self.publish();
-        last > first
     }
 
     /// Takes out what a completion has filled.

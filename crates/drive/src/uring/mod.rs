@@ -170,6 +170,7 @@ impl Uring {
                 Op::Ignored => {}
             }
         }
+        self.rings[ring].buffers.grow_if_short();
     }
 
     #[inline]
@@ -206,8 +207,7 @@ impl Uring {
             Ok(_) => self.sockets.at(index).failed.unwrap_or(Ended::Fin),
             Err(Errno::CANCELED) => return self.hear_or_release(index),
             Err(Errno::NOBUFS) => {
-                // Those of this batch are given back; if they were too few, there are more now.
-                self.rings[ring].buffers.grow();
+                self.rings[ring].buffers.ran_out = true;
                 return self.hear_or_release(index);
             }
             // After a FIN the peer's reset arrives as EPIPE: the orderly close came first.
