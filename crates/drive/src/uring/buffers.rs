@@ -66,8 +66,14 @@ impl Buffers {
         #[allow(unsafe_code)]
         let shared = unsafe { alloc_zeroed(layout) }.cast::<BufRingEntry>();
         let Some(shared) = NonNull::new(shared) else { handle_alloc_error(layout) };
-        let mut buffers =
-            Buffers { shared, tail: 0, blocks: Vec::new(), filled: Vec::new(), incremental: true };
+        let mut buffers = Buffers {
+            shared,
+            tail: 0,
+            blocks: Vec::new(),
+            filled: Vec::new(),
+            incremental: true,
+            ran_out: false,
+        };
         if buffers.register_as(ring, INCREMENTAL).is_err() {
             buffers.incremental = false;
             buffers.register_as(ring, 0)?;
