@@ -10,7 +10,7 @@ use std::collections::VecDeque;
 use super::limits::{Limits, ParseError};
 use super::response::{Fed, HeadMemory, Response, ResponseParser};
 
-/// What every request on the connection has in common.
+/// What counts as a good answer to a request, and what the request is.
 #[derive(Clone, Debug, Default)]
 pub struct Rules {
     /// Accepted status codes; none for any 2xx.
@@ -31,6 +31,34 @@ impl Rules {
             Some(codes) => codes.contains(&status),
             None => (200..300).contains(&status),
         }
+    }
+}
+
+/// Which rules the answer to a request is held against.
+pub trait Rulebook<T> {
+    /// The rules of a request that was asked with this tag.
+    fn rules_of(&self, tag: &T) -> &Rules;
+}
+
+/// All requests are alike.
+impl<T> Rulebook<T> for Rules {
+    #[inline]
+    fn rules_of(&self, _: &T) -> &Rules {
+        self
+    }
+}
+
+/// Which remembered head the answer to a request is compared with.
+pub trait Memories<T> {
+    /// What is remembered for a request that was asked with this tag.
+    fn memory_of(&mut self, tag: &T) -> &mut HeadMemory;
+}
+
+/// All requests are alike.
+impl<T> Memories<T> for HeadMemory {
+    #[inline]
+    fn memory_of(&mut self, _: &T) -> &mut HeadMemory {
+        self
     }
 }
 
@@ -154,27 +182,33 @@ impl<T> Client<T> {
         self.answered
     }
 
+    /// The requests asked last, `count` of them, in the order in which they were.
+    pub fn newest(&self, count: usize) -> impl Iterator<Item = &T> {
+        self.outstanding.range(self.outstanding.len() - count..)
+    }
+
     /// The request whose answer comes next.
     #[must_use]
     pub fn oldest(&self) -> Option<&T> {
         self.outstanding.front()
     }
 
-    /// Bytes have come. Every request that they end is given to `hear`, in order. `memory` is
+    /// Bytes have come. Every request that they end is given to `hear`, in order. `memories` are
     /// shared by all connections to the same server.
     #[inline]
     pub fn handle_input(
         &mut self,
         now_ns: u64,
         mut bytes: &[u8],
-        rules: &Rules,
-        memory: &mut HeadMemory,
+        rulebook: &impl Rulebook<T>,
+        memories: &mut impl Memories<T>,
         hear: &mut impl FnMut(Heard<T>),
     ) -> Link {
         while !bytes.is_empty() {
-            if self.closing || self.outstanding.is_empty() {
+            let Some(oldest) = self.outstanding.front().filter(|_| !self.closing) else {
                 return Link::Unsolicited;
-            }
+            };
+            let (rules, memory) = (rulebook.rules_of(oldest), memories.memory_of(oldest));
             let check = &mut self.body;
             let mut body = |slice: &[u8]| check.compare(slice, rules.body.as_deref());
             let (head, limits) = (rules.head_request, &rules.limits);
@@ -186,7 +220,7 @@ impl<T> Client<T> {
                 }
                 Ok((consumed, Fed::Complete(response))) => {
                     bytes = &bytes[consumed..];
-                    self.settle(now_ns, response, rules, hear);
+                    self.settle(now_ns, response, rulebook, hear);
                 }
                 Err(error) => {
                     let ending = match error {
@@ -206,25 +240,26 @@ impl<T> Client<T> {
         &mut self,
         now_ns: u64,
         end: End,
-        rules: &Rules,
+        rulebook: &impl Rulebook<T>,
         hear: &mut impl FnMut(Heard<T>),
     ) {
-        if self.outstanding.is_empty() {
+        let Some(oldest) = self.outstanding.front() else {
             return;
-        }
+        };
         if end == End::Reset {
             self.end_all(now_ns, Ending::Reset, Ending::Reset, hear);
             return;
         }
+        let idempotent = rulebook.rules_of(oldest).idempotent;
         if let Some(response) = self.parser.end() {
-            self.settle(now_ns, Response { keep_alive: false, ..response }, rules, hear);
+            self.settle(now_ns, Response { keep_alive: false, ..response }, rulebook, hear);
             return;
         }
         let alone = self.outstanding.len() == 1;
         let first = match (self.parser.started(), self.answered) {
             (true, _) => Ending::Truncated,
             (false, true) if !alone => Ending::ClosedPipelined,
-            (false, true) if rules.idempotent => Ending::Stale,
+            (false, true) if idempotent => Ending::Stale,
             (false, _) => Ending::Empty,
         };
         self.end_all(now_ns, first, Ending::ClosedPipelined, hear);
@@ -247,12 +282,13 @@ impl<T> Client<T> {
         &mut self,
         now_ns: u64,
         response: Response,
-        rules: &Rules,
+        rulebook: &impl Rulebook<T>,
         hear: &mut impl FnMut(Heard<T>),
     ) {
         let Some(tag) = self.outstanding.pop_front() else {
             return;
         };
+        let rules = rulebook.rules_of(&tag);
         let body_as_expected = self.body.finish(rules);
         let ending = if !rules.accepts(response.status) {
             Ending::Status
@@ -266,9 +302,11 @@ impl<T> Client<T> {
         self.answered = true;
         if !response.keep_alive {
             self.closing = true;
-            let behind =
-                if rules.idempotent { Ending::StaleBehind } else { Ending::ClosedPipelined };
-            self.end_all(now_ns, behind, behind, hear);
+            for tag in self.outstanding.drain(..) {
+                let again = rulebook.rules_of(&tag).idempotent;
+                let ending = if again { Ending::StaleBehind } else { Ending::ClosedPipelined };
+                hear(Heard { tag, ending, status: None, first_byte_ns: now_ns });
+            }
         }
     }
 
