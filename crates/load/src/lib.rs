@@ -2,12 +2,15 @@
 //!
 //! A load says how many requests may be sent by now; a stop rule says when the last
 //! one has been sent; shares divide work over threads and slots without losing any
-//! to rounding. No clock: elapsed time is an argument.
+//! to rounding. A mix says which of several requests is next. No clock: elapsed time
+//! is an argument.
 
+mod mix;
 mod schedule;
 
 use std::sync::Arc;
 
+pub use mix::{Mix, RANDOM_MOST, random};
 pub use schedule::{Arrivals, Schedule, Stage, value_at};
 
 /// When to send.

@@ -1,0 +1,151 @@
+//! Which of several requests is sent next, by weight: a pure function of the request's number.
+//!
+//! The requests of all threads have one numbering, so that every cycle of it holds each request
+//! exactly as often as its weight says, however many threads and connections there are. Within a
+//! cycle they are spread evenly. What is left to chance in a request comes from its number, too:
+//! the same seed gives the same requests.
+
+/// The order in which requests take their turns.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mix {
+    cycle: Box<[u32]>,
+}
+
+impl Mix {
+    /// Turns in a cycle, at most: the sum of the weights, divided by what they have in common.
+    pub const CYCLE_MOST: u64 = 1 << 20;
+
+    /// The order for these weights; none when there are no weights, one is 0, or the cycle would be
+    /// longer than [`Mix::CYCLE_MOST`].
+    #[must_use]
+    pub fn new(weights: &[u32]) -> Option<Self> {
+        let common = weights.iter().copied().reduce(common_divisor)?;
+        let turns: u64 = weights.iter().map(|weight| u64::from(weight / common.max(1))).sum();
+        if weights.contains(&0) || turns > Self::CYCLE_MOST {
+            return None;
+        }
+        let weights: Vec<u64> = weights.iter().map(|weight| u64::from(weight / common)).collect();
+        let mut places: Vec<(u64, usize)> = Vec::with_capacity(turns as usize);
+        for (index, weight) in weights.iter().enumerate() {
+            places.extend((0..*weight).map(|turn| (turn, index)));
+        }
+        // Turn k of a weight w is best in the middle of its share of the cycle: at (k + 1/2) / w.
+        places.sort_by(|one, two| {
+            let (one_at, two_at) =
+                ((2 * one.0 + 1) * weights[two.1], (2 * two.0 + 1) * weights[one.1]);
+            one_at.cmp(&two_at)
+        });
+        Some(Mix { cycle: places.into_iter().map(|(_, index)| index as u32).collect() })
+    }
+
+    /// Whose turn it is with request `number`.
+    #[inline]
+    #[must_use]
+    pub fn pick(&self, number: u64) -> usize {
+        self.cycle[(number % self.cycle.len() as u64) as usize] as usize
+    }
+}
+
+fn common_divisor(one: u32, two: u32) -> u32 {
+    if two == 0 { one } else { common_divisor(two, one % two) }
+}
+
+/// The largest random number: every JSON reader takes it exactly.
+pub const RANDOM_MOST: u64 = (1 << 53) - 1;
+
+/// Random number `nth` of request `number`, from 0 to [`RANDOM_MOST`].
+#[must_use]
+pub fn random(seed: u64, number: u64, nth: u32) -> u64 {
+    // SplitMix64 (Steele, Lea, Flood 2014), each part of the name stirred in.
+    let stirred = stir(stir(stir(seed) ^ number) ^ u64::from(nth));
+    stirred >> (64 - RANDOM_MOST.count_ones())
+}
+
+fn stir(value: u64) -> u64 {
+    let mut mixed = value.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    mixed ^ (mixed >> 31)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn order(weights: &[u32], count: u64) -> Vec<usize> {
+        let mix = Mix::new(weights).expect("weights that can be had");
+        (0..count).map(|number| mix.pick(number)).collect()
+    }
+
+    #[test]
+    fn turns_are_spread_over_the_cycle() {
+        for (weights, turns) in [
+            (&[1][..], &[0, 0, 0][..]),
+            (&[1, 1], &[0, 1, 0, 1]),
+            (&[500, 500], &[0, 1, 0, 1]),
+            (&[3, 1], &[0, 0, 1, 0, 0, 0, 1, 0]),
+            (&[1, 3], &[1, 0, 1, 1]),
+            (&[5, 1, 1], &[0, 0, 0, 1, 2, 0, 0]),
+        ] {
+            assert_eq!(order(weights, turns.len() as u64), turns, "{weights:?}");
+        }
+    }
+
+    #[test]
+    fn weights_that_cannot_be_had_are_none() {
+        assert_eq!(Mix::new(&[]), None);
+        assert_eq!(Mix::new(&[0]), None);
+        assert_eq!(Mix::new(&[1, 0]), None);
+        assert_eq!(Mix::new(&[u32::MAX, 1]), None);
+        assert!(Mix::new(&[u32::MAX, u32::MAX]).is_some());
+        assert!(Mix::new(&[1 << 19, (1 << 19) - 1, 1]).is_some());
+        assert_eq!(Mix::new(&[1 << 19, 1 << 19, 1]), None);
+    }
+
+    proptest! {
+        #[test]
+        fn every_cycle_holds_each_as_often_as_its_weight_says(
+            weights in proptest::collection::vec(1u32..50, 1..20),
+            cycles in 1u64..4,
+        ) {
+            let common = weights.iter().copied().reduce(common_divisor).expect("a weight");
+            let turns = weights.iter().map(|weight| u64::from(weight / common)).sum::<u64>();
+            let picked = order(&weights, cycles * turns);
+            for (index, weight) in weights.iter().enumerate() {
+                let count = picked.iter().filter(|pick| **pick == index).count() as u64;
+                prop_assert_eq!(count, cycles * u64::from(weight / common));
+            }
+        }
+
+        #[test]
+        fn whoever_has_half_of_the_turns_never_waits_for_more_than_the_others(
+            others in proptest::collection::vec(1u32..10, 1..10),
+        ) {
+            let half: u32 = others.iter().sum();
+            let weights: Vec<u32> = [half].into_iter().chain(others.iter().copied()).collect();
+            let picked = order(&weights, 4 * u64::from(half));
+            let longest = picked.split(|pick| *pick == 0).map(<[usize]>::len).max();
+            prop_assert!(longest.is_some_and(|longest| longest <= others.len()));
+        }
+    }
+
+    #[test]
+    fn random_numbers_depend_on_the_seed_the_request_and_the_place() {
+        let mut seen = HashSet::new();
+        for seed in 0..10 {
+            for number in 0..100 {
+                for nth in 0..10 {
+                    let drawn = random(seed, number, nth);
+                    assert!(drawn <= RANDOM_MOST);
+                    assert_eq!(drawn, random(seed, number, nth));
+                    seen.insert(drawn);
+                }
+            }
+        }
+        assert_eq!(seen.len(), 10_000, "among so few of 2^53 no two are the same");
+    }
+}
