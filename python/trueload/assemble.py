@@ -369,11 +369,15 @@ def _family(ready: Ready | None) -> str | None:
 
 
 def _generator(seen: Observation, measured: Measurement, complete: bool) -> Generator:
-    found = measured.generator
+    found, ready = measured.generator, seen.ready
     cpu_s = found.cpu_ns / NS_PER_S
     window_s = measured.window_ns / NS_PER_S
     return Generator(
-        driver=found.driver if complete else None,
+        driver=found.driver if complete else (ready.driver or None) if ready else None,
+        driver_note=found.driver_note if complete else ready.driver_note if ready else None,
+        refill=found.refill if complete else None,
+        spin_ns=seen.generate.spin_ns,
+        spun_s=found.spun_ns / NS_PER_S if complete else None,
         threads=found.threads if complete else seen.generate.threads,
         cpus=found.cpus if complete else seen.generate.cpus,
         allowed_cpus=seen.engine_cpus,

@@ -27,6 +27,10 @@ class Model(BaseModel):
     )
 
 
+DriverName = Literal["auto", "io_uring", "epoll"]
+"""What carries the sockets; ``auto`` is the fastest that the kernel grants."""
+
+
 class RequestPlan(Model):
     """A request: its head is exactly method, path and headers, in this order."""
 
@@ -97,7 +101,11 @@ StopPlan = Annotated[Duration | Requests, Field(discriminator="kind")]
 
 class Generate(Model):
     """What one generator is to do. Addresses are ``IP:PORT``, ``[IPv6]:PORT`` or
-    ``unix:PATH``."""
+    ``unix:PATH``.
+
+    ``spin_ns``: for so long a thread polls before it sleeps; ``refill``: free places of a pipeline
+    from which on it is filled again, None for half the depth.
+    """
 
     type: Literal["generate"] = "generate"
     protocol: int = PROTOCOL
@@ -113,6 +121,9 @@ class Generate(Model):
     timeout_ns: int
     connect_timeout_ns: int
     connect_rate_per_s: int
+    driver: DriverName = "auto"
+    spin_ns: int = 0
+    refill: int | None = None
 
 
 class Serve(Model):
@@ -123,6 +134,8 @@ class Serve(Model):
     listen: str
     threads: int
     cpus: tuple[int, ...]
+    driver: DriverName = "auto"
+    spin_ns: int = 0
 
 
 class Blob(Model):
@@ -225,9 +238,14 @@ class Second(Model):
 
 
 class Generator(Model):
-    """The engine's own load over the window; ``saturation`` from 0 to 1."""
+    """The engine's own load over the window; ``saturation`` from 0 to 1. ``driver_note``: why the
+    driver is not the one that was asked for; ``spun_ns``: time in polls without an event."""
 
     driver: str
+    driver_note: str | None = None
+    refill: int = 0
+    spin_ns: int = 0
+    spun_ns: int = 0
     threads: int
     cpus: tuple[int, ...]
     cpu_ns: int
@@ -263,7 +281,7 @@ class Hello(Model):
 
 
 class Ready(Model):
-    """Connected (generator) or listening (server)."""
+    """Connected (generator) or listening (server), on which driver."""
 
     type: Literal["ready"]
     at_ns: int
@@ -272,6 +290,8 @@ class Ready(Model):
     established: int
     failed: dict[str, int]
     address: str | None
+    driver: str = ""
+    driver_note: str | None = None
 
 
 class PhaseStarted(Model):

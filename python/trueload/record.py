@@ -116,9 +116,17 @@ class Connections(Model):
 class Generator(Model):
     """The engine's own load over the window. ``cpu_share`` = ``cpu_s`` / window;
     ``allowed_cpus`` are those that the kernel let it run on; ``send_lag_p99_ns`` is of open loops;
-    ``hiccup_ns`` is by how much the engine's own 10 ms heartbeats were late, in all."""
+    ``hiccup_ns`` is by how much the engine's own 10 ms heartbeats were late, in all.
+    ``driver`` is what really carried the sockets, ``driver_note`` why that is not what was asked
+    for; ``refill``: free places from which on a pipeline was filled again; ``spin_ns``: for so long
+    a thread polled before it slept; ``spun_s``: the time of all threads that went into such polls,
+    which is in ``cpu_s`` but not in ``saturation``."""
 
     driver: str | None
+    driver_note: str | None = None
+    refill: int | None = None
+    spin_ns: int | None = None
+    spun_s: float | None = None
     threads: int
     cpus: tuple[int, ...]
     allowed_cpus: tuple[int, ...]

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Literal, Protocol
 
 from trueload.accounting import TreeSample
-from trueload.plan import Closed, Duration, LoadPlan, Open, Requests, Stage, Tick
+from trueload.plan import Closed, DriverName, Duration, LoadPlan, Open, Requests, Stage, Tick
 from trueload.record import NO_CLAIM, Claim
 from trueload.units import DURATION_NS_MAX
 
@@ -86,6 +86,7 @@ class TrialSpec:
     keep it off the CPUs of a pinned loopback server, and an empty tuple pins nothing. ``load`` is
     that of the window; its stages must last as long as ``stop`` (see ``open_load``). ``claim`` is
     what will be said with the figures: checks of the claimed percentile and maximum need it.
+    ``driver``, ``spin_ns`` and ``refill`` are the engine's (see ``plan.Generate``).
     """
 
     url: str
@@ -106,6 +107,9 @@ class TrialSpec:
     local_addresses: tuple[str, ...] = ()
     server: Tree | None = None
     claim: Claim = NO_CLAIM
+    driver: DriverName = "auto"
+    spin_ns: int = 0
+    refill: int | None = None
 
 
 def repetition(spec: TrialSpec, number: int) -> TrialSpec:

@@ -126,6 +126,9 @@ def make_plan(spec: TrialSpec, cpus: tuple[int, ...]) -> Generate:
         timeout_ns=spec.timeout_ns,
         connect_timeout_ns=spec.connect_timeout_ns,
         connect_rate_per_s=spec.connect_rate_per_s,
+        driver=spec.driver,
+        spin_ns=spec.spin_ns,
+        refill=spec.refill,
     )
 
 

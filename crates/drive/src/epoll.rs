@@ -17,6 +17,7 @@ use rustix::event::{EventfdFlags, Timespec, eventfd};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, SocketAddrUnix, SocketFlags, SocketType, sockopt};
 
+use crate::driver::Settings;
 use crate::net::{Ended, Net, Program, Refusal, Token};
 use crate::outbox::Outbox;
 use crate::socket::{
@@ -60,6 +61,8 @@ pub struct Epoll {
     sockets: Vec<Socket>,
     free: Vec<u32>,
     buffer: Box<[u8]>,
+    spin_ns: u64,
+    spun_ns: u64,
 }
 
 impl Epoll {
@@ -67,7 +70,7 @@ impl Epoll {
     ///
     /// # Errors
     /// When the kernel grants no epoll or event descriptor.
-    pub fn new(clock: Clock, listener: Option<Listener>) -> io::Result<Self> {
+    pub fn new(clock: Clock, listener: Option<Listener>, settings: &Settings) -> io::Result<Self> {
         let epoll = epoll::create(CreateFlags::CLOEXEC)?;
         let bell = eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC)?;
         epoll::add(&epoll, &bell, EventData::new_u64(WAKER), EventFlags::IN)?;
@@ -85,6 +88,8 @@ impl Epoll {
             sockets: Vec::new(),
             free: Vec::new(),
             buffer: vec![0; READ_BYTES].into_boxed_slice(),
+            spin_ns: settings.spin_ns,
+            spun_ns: 0,
         })
     }
 
@@ -102,18 +107,9 @@ impl Epoll {
         let mut events: Vec<Event> = Vec::with_capacity(EVENTS);
         while !program.is_done() {
             let wake_at_ns = earlier(program.wake_at_ns(), self.accept_again_ns);
-            let timeout =
-                wake_at_ns.map(|at_ns| timespec(at_ns.saturating_sub(self.clock.now_ns())));
             events.clear();
-            match epoll::wait(
-                &self.epoll,
-                rustix::buffer::spare_capacity(&mut events),
-                timeout.as_ref(),
-            ) {
-                Ok(_) | Err(Errno::INTR) => {}
-                // Timeouts finer than a millisecond came with Linux 5.11 (`epoll_pwait2`).
-                Err(Errno::NOSYS) => return Err(io::Error::other("needs Linux 5.11 or newer")),
-                Err(errno) => return Err(errno.into()),
+            if !self.spin(&mut events, wake_at_ns)? {
+                self.wait(&mut events, wake_at_ns)?;
             }
             self.now_ns = self.clock.now_ns();
             for event in &events {
@@ -126,6 +122,45 @@ impl Epoll {
             program.handle_batch_end(self);
         }
         Ok(())
+    }
+
+    /// Sleeps until something happens or `wake_at_ns` has come.
+    fn wait(&self, events: &mut Vec<Event>, wake_at_ns: Option<u64>) -> io::Result<()> {
+        let left_ns = |at_ns: u64| timespec(at_ns.saturating_sub(self.clock.now_ns()));
+        self.take_events(events, wake_at_ns.map(left_ns).as_ref())
+    }
+
+    fn take_events(&self, events: &mut Vec<Event>, timeout: Option<&Timespec>) -> io::Result<()> {
+        match epoll::wait(&self.epoll, rustix::buffer::spare_capacity(events), timeout) {
+            Ok(_) | Err(Errno::INTR) => Ok(()),
+            // Timeouts finer than a millisecond came with Linux 5.11 (`epoll_pwait2`).
+            Err(Errno::NOSYS) => Err(io::Error::other("needs Linux 5.11 or newer")),
+            Err(errno) => Err(errno.into()),
+        }
+    }
+
+    /// Polls without sleep for a while; whether something happened or `wake_at_ns` came in it.
+    ///
+    /// To wake a thread costs both ends some microseconds, which few connections cannot hide.
+    fn spin(&mut self, events: &mut Vec<Event>, wake_at_ns: Option<u64>) -> io::Result<bool> {
+        if self.spin_ns == 0 {
+            return Ok(false);
+        }
+        let began_ns = self.clock.now_ns();
+        let mut now_ns = began_ns;
+        loop {
+            let before_ns = now_ns;
+            self.take_events(events, Some(&timespec(0)))?;
+            now_ns = self.clock.now_ns();
+            if !events.is_empty() || wake_at_ns.is_some_and(|at_ns| at_ns <= now_ns) {
+                self.spun_ns += before_ns - began_ns;
+                return Ok(true);
+            }
+            if now_ns - began_ns >= self.spin_ns {
+                self.spun_ns += now_ns - began_ns;
+                return Ok(false);
+            }
+        }
     }
 
     fn dispatch<P: Program>(&mut self, program: &mut P, data: u64, flags: EventFlags) {
@@ -408,6 +443,10 @@ impl Net for Epoll {
 
     fn read_clock(&mut self) {
         self.now_ns = self.clock.now_ns();
+    }
+
+    fn spun_ns(&self) -> u64 {
+        self.spun_ns
     }
 
     fn connect(&mut self, key: u32, to: &Address, from: Option<IpAddr>) -> Result<Token, Refusal> {

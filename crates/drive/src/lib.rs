@@ -7,6 +7,7 @@
 
 mod address;
 mod clock;
+mod driver;
 mod epoll;
 mod host;
 mod net;
@@ -16,6 +17,7 @@ mod uring;
 
 pub use address::Address;
 pub use clock::Clock;
+pub use driver::{Choice, Driver, Settings};
 pub use epoll::Epoll;
 pub use host::{
     ThreadUse, peak_rss_bytes, pin_to_cpu, raise_open_files, thread_use, wake_precisely,

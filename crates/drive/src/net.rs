@@ -51,6 +51,11 @@ pub trait Net {
     /// Reads the clock anew: for a program that does much at one moment.
     fn read_clock(&mut self);
 
+    /// For how long the driver has polled without an event so far, in ns: time that looks like work.
+    fn spun_ns(&self) -> u64 {
+        0
+    }
+
     /// Begins to connect; `key` comes back with everything about this socket.
     ///
     /// # Errors

@@ -7,7 +7,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread;
 
-use trueload_drive::{Address, Clock, Ended, Epoll, Listener, Net, Program, Refusal, Token, Uring};
+use trueload_drive::{
+    Address, Clock, Ended, Epoll, Listener, Net, Program, Refusal, Settings, Token, Uring,
+};
 
 /// More than loopback's socket buffers take at once.
 const MUCH: usize = 24 * 1024 * 1024;
@@ -53,7 +55,9 @@ impl Kind {
     fn run(self, listener: Option<Listener>, program: &mut impl Program) {
         match self {
             Kind::Epoll => {
-                let mut driver = Epoll::new(Clock::start(), listener).expect("an epoll");
+                let settings = Settings::default();
+                let driver = Epoll::new(Clock::start(), listener, &settings);
+                let mut driver = driver.expect("an epoll");
                 driver.waker().wake();
                 driver.run(program).expect("the loop runs");
             }

@@ -18,7 +18,7 @@ use crate::protocol::{
     AddressPlan, FromEngine, GeneratePlan, PhasePlan, Ready, StopPlan, ToEngine,
 };
 use crate::sums;
-use crate::threads::{self, Worker};
+use crate::threads::{self, Driven, Worker};
 
 /// A phase that the threads have been told of.
 #[derive(Debug)]
@@ -40,6 +40,7 @@ pub struct Role {
     sink: Sender<Event>,
     blobs: Blobs,
     workers: Vec<Worker<Command>>,
+    driven: Driven,
     /// Connections over all threads, and how many threads have reported theirs.
     connections: u32,
     connected: Vec<Connected>,
@@ -61,6 +62,7 @@ impl Role {
             sink: sink.clone(),
             blobs: Blobs::default(),
             workers: Vec::new(),
+            driven: Driven::default(),
             connections: plan.connections,
             connected: Vec::new(),
             said_ready: false,
@@ -78,6 +80,7 @@ impl Role {
             return Ok(());
         }
         let burst = plan::burst(&self.plan, &self.blobs)?;
+        let settings = plan::settings(self.plan.driver, self.plan.spin_ns);
         let settled = Arc::new(AtomicU64::new(0));
         for thread in 0..self.plan.threads {
             let config = Arc::new(plan::config(&self.plan, &self.blobs, &burst, thread));
@@ -87,9 +90,11 @@ impl Role {
             let program = Generator::new(config, Arc::clone(&settled), commands, outlet);
             let cpu = threads::cpu_of(&self.plan.cpus, thread);
             let name = format!("generator-{thread}");
-            let worker = threads::start(&name, self.clock, cpu, None, inbox, program, &self.sink)?;
+            let driver = threads::driver(&settings, self.clock, None)?;
+            let worker = threads::start(&name, cpu, driver, inbox, program, &self.sink)?;
             self.workers.push(worker);
         }
+        self.driven = threads::driven(&self.workers);
         self.tell_all(&Command::Connections(self.connections));
         Ok(())
     }
@@ -168,6 +173,8 @@ impl Role {
                 established: sum.established,
                 failed: sums::by_class(&sum.failed),
                 address: sum.address.map(AddressPlan),
+                driver: self.driven.driver.clone(),
+                driver_note: self.driven.note.clone(),
             }))?;
         }
         self.dispatch();
@@ -220,9 +227,10 @@ impl Role {
             phase.over = true;
             let done = std::mem::take(&mut phase.done);
             let address = sums::connected(&self.connected).address;
-            let measurement =
-                sums::measurement(&self.plan, self.connections, address.as_ref(), done);
-            let measurement = Box::new(measurement);
+            let address = address.as_ref();
+            let measured =
+                sums::measurement(&self.plan, &self.driven, self.connections, address, done);
+            let measurement = Box::new(measured);
             say(&FromEngine::PhaseDone { id: phase.id.clone(), measurement })?;
             self.dispatch();
         }

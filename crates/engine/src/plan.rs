@@ -6,13 +6,16 @@ use std::sync::Arc;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use sha2::{Digest, Sha256};
+use trueload_drive::{Choice, Settings};
 use trueload_load::{Arrivals, Load, Stage, refill};
 use trueload_wire::http1::Limits;
 use trueload_wire::http1::client::Rules;
 
 use crate::control::Failure;
 use crate::generator::Config;
-use crate::protocol::{ArrivalsPlan, Blob, GeneratePlan, LoadPlan, PROTOCOL, PhasePlan, StagePlan};
+use crate::protocol::{
+    ArrivalsPlan, Blob, DriverPlan, GeneratePlan, LoadPlan, PROTOCOL, PhasePlan, StagePlan,
+};
 use crate::serve::THREADS_MOST;
 
 /// Connections of one engine, at most.
@@ -21,6 +24,8 @@ const CONNECTIONS_MOST: u32 = 10_000_000;
 const PIPELINE_MOST: u32 = 65_536;
 /// A tenth of the smallest send lag that the verdict warns of (design §6, `send-lag`: 250 us).
 const SEND_QUANTUM_NS: u64 = 25_000;
+/// The longest spin: beyond a scheduler's slice it saves nothing.
+const SPIN_NS_MOST: u64 = 10_000_000;
 /// Requests per second of an open loop, at most.
 const RATE_MOST_PER_S: f64 = 1e9;
 /// Bytes kept for one connection's requests in a row.
@@ -74,7 +79,34 @@ pub(crate) fn check(plan: &GeneratePlan) -> Result<(), Failure> {
     within("timeout_ns", plan.timeout_ns, u64::MAX / 8)?;
     within("connect_timeout_ns", plan.connect_timeout_ns, u64::MAX / 8)?;
     within("connect_rate_per_s", plan.connect_rate_per_s.into(), 1_000_000_000)?;
+    if let Some(refill) = plan.refill {
+        within("refill", refill.into(), plan.pipeline.into())?;
+    }
+    check_spin(plan.spin_ns)?;
     check_request(plan)
+}
+
+/// Refuses a spin that would keep a thread from ever going to sleep.
+pub(crate) fn check_spin(spin_ns: u64) -> Result<(), Failure> {
+    if spin_ns > SPIN_NS_MOST {
+        return Err(Failure::Plan(format!("spin_ns: must be at most {SPIN_NS_MOST}")));
+    }
+    Ok(())
+}
+
+/// How the drivers of a role are to work.
+pub(crate) fn settings(driver: DriverPlan, spin_ns: u64) -> Settings {
+    let choice = match driver {
+        DriverPlan::Auto => Choice::Auto,
+        DriverPlan::IoUring => Choice::Uring,
+        DriverPlan::Epoll => Choice::Epoll,
+    };
+    Settings { choice, spin_ns }
+}
+
+/// Free places from which on a connection is filled again.
+pub(crate) fn refill_of(plan: &GeneratePlan) -> usize {
+    plan.refill.map_or_else(|| refill(plan.pipeline as usize), |places| places as usize)
 }
 
 /// Refuses a phase that cannot be carried out, with the field's name.
@@ -167,7 +199,7 @@ pub(crate) fn config(plan: &GeneratePlan, blobs: &Blobs, burst: &Arc<[u8]>, thre
         burst: Arc::clone(burst),
         request_len: burst.len() / depth,
         depth,
-        refill: refill(depth),
+        refill: refill_of(plan),
         close: plan.close,
         rules: rules(plan, blobs),
         timeout_ns: plan.timeout_ns,

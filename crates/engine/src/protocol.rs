@@ -62,6 +62,28 @@ pub struct GeneratePlan {
     pub connect_timeout_ns: u64,
     /// Connection attempts per second, over all threads.
     pub connect_rate_per_s: u32,
+    /// What carries the sockets.
+    #[serde(default)]
+    pub driver: DriverPlan,
+    /// For so long a thread polls before it sleeps; 0 for not at all.
+    #[serde(default)]
+    pub spin_ns: u64,
+    /// Free places of a connection's pipeline from which on it is filled again; null for half the depth.
+    #[serde(default)]
+    pub refill: Option<u32>,
+}
+
+/// What carries the sockets.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum DriverPlan {
+    /// The fastest that the kernel grants.
+    #[default]
+    Auto,
+    /// `io_uring`; epoll where it cannot be had.
+    IoUring,
+    /// epoll.
+    Epoll,
 }
 
 /// Where to connect to: `127.0.0.1:80`, `[::1]:80` or `unix:/run/app.sock`.
@@ -204,6 +226,12 @@ pub struct ServePlan {
     pub threads: u32,
     /// CPUs to pin the threads to, in turn; empty for no pinning.
     pub cpus: Vec<u32>,
+    /// What carries the sockets.
+    #[serde(default)]
+    pub driver: DriverPlan,
+    /// For so long a thread polls before it sleeps; 0 for not at all.
+    #[serde(default)]
+    pub spin_ns: u64,
 }
 
 /// A line from the engine to the front.
@@ -276,6 +304,12 @@ pub struct Ready {
     pub failed: BTreeMap<String, u64>,
     /// Generator: the address that answered first.
     pub address: Option<AddressPlan>,
+    /// What carries the sockets: `epoll` or `io_uring`.
+    #[serde(default)]
+    pub driver: String,
+    /// Why that is not what was asked for, or null.
+    #[serde(default)]
+    pub driver_note: Option<String>,
 }
 
 /// Requests of one phase, up to now.
@@ -447,15 +481,27 @@ pub struct Second {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Generator {
-    /// `epoll`.
+    /// What carried the sockets: `epoll` or `io_uring`.
     pub driver: String,
+    /// Why that is not what was asked for, or null.
+    #[serde(default)]
+    pub driver_note: Option<String>,
+    /// Free places from which on a connection was filled again.
+    #[serde(default)]
+    pub refill: u32,
+    /// For so long a thread polled before it slept.
+    #[serde(default)]
+    pub spin_ns: u64,
+    /// Time of all threads that went into polls without an event; `cpu_ns` holds it, `saturation` does not.
+    #[serde(default)]
+    pub spun_ns: u64,
     /// Threads.
     pub threads: u32,
     /// CPUs the threads are pinned to; empty for none.
     pub cpus: Vec<u32>,
     /// CPU time of all threads.
     pub cpu_ns: u64,
-    /// (on CPU + waiting in the run queue) / wall of the busiest thread, 0 to 1.
+    /// (on CPU + waiting in the run queue - polling without an event) / wall of the busiest thread, 0 to 1.
     pub saturation: f64,
     /// Peak resident memory of the process (VmHWM).
     pub peak_rss_bytes: u64,

@@ -7,9 +7,10 @@ use trueload_drive::{Clock, Listener};
 use crate::control::{self, Event, Failure};
 use crate::lines::say;
 use crate::outlet::Outlet;
+use crate::plan;
 use crate::protocol::{FromEngine, PROTOCOL, Ready, ServePlan, Served, ToEngine};
 use crate::server::{Command, Seen, Server};
-use crate::threads::{self, Worker};
+use crate::threads::{self, Driven, Worker};
 
 /// Threads of one engine, at most.
 pub(crate) const THREADS_MOST: u32 = 1024;
@@ -36,6 +37,8 @@ impl Role {
         if plan.threads == 0 || plan.threads > THREADS_MOST {
             return Err(Failure::Plan(format!("threads: must be 1 to {THREADS_MOST}")));
         }
+        plan::check_spin(plan.spin_ns)?;
+        let settings = plan::settings(plan.driver, plan.spin_ns);
         let listeners = bind(plan)?;
         let listen = listeners.first().map(Listener::address);
         let mut workers = Vec::new();
@@ -45,10 +48,12 @@ impl Role {
             let program = Server::new(index, commands, outlet);
             let name = format!("server-{index}");
             let cpu = threads::cpu_of(&plan.cpus, index as u32);
-            let worker = threads::start(&name, clock, cpu, Some(listener), inbox, program, sink)?;
-            workers.push(worker);
+            let driver = threads::driver(&settings, clock, Some(listener))?;
+            workers.push(threads::start(&name, cpu, driver, inbox, program, sink)?);
         }
-        say(&FromEngine::Ready(Ready { at_ns: clock.now_ns(), listen, ..Ready::default() }))?;
+        let Driven { driver, note } = threads::driven(&workers);
+        let (at_ns, driver_note) = (clock.now_ns(), note);
+        say(&FromEngine::Ready(Ready { at_ns, listen, driver, driver_note, ..Ready::default() }))?;
         let seen = vec![Seen::default(); workers.len()];
         Ok(Role { clock, workers, seen, told: 0, ended: 0 })
     }

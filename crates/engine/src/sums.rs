@@ -7,9 +7,11 @@ use trueload_drive::{Address, peak_rss_bytes};
 use trueload_meter::{Class, Meter, Sparse};
 
 use crate::generator::{Connected, DoneReport, TickReport};
+use crate::plan::refill_of;
 use crate::protocol::{
     Connections, Counts, GeneratePlan, Generator, Histograms, Measurement, Second, Slots, Tick,
 };
+use crate::threads::Driven;
 
 /// Adds one sparse histogram to another.
 pub(crate) fn add(into: &mut Sparse, from: &Sparse) {
@@ -92,6 +94,7 @@ fn counts(meter: &Meter) -> Counts {
 /// What all threads have measured in one phase.
 pub(crate) fn measurement(
     plan: &GeneratePlan,
+    driven: &Driven,
     requested: u32,
     address: Option<&Address>,
     threads: Vec<DoneReport>,
@@ -102,7 +105,7 @@ pub(crate) fn measurement(
     let window_ns = stopped_ns.saturating_sub(started_ns);
     let established = threads.iter().map(|thread| thread.established).sum();
     let partial = threads.iter().any(|thread| thread.partial);
-    let generator = generator(plan, window_ns, &threads);
+    let generator = generator(plan, driven, window_ns, &threads);
     let mut meter = Meter::default();
     threads.iter().for_each(|thread| meter.merge(&thread.meter));
     let ipv6 = |address: &Address| matches!(address, Address::Ip(SocketAddr::V6(_)));
@@ -169,16 +172,44 @@ fn series(meter: &Meter) -> Vec<Second> {
     seconds.map(entry).collect()
 }
 
-fn generator(plan: &GeneratePlan, window_ns: u64, threads: &[DoneReport]) -> Generator {
-    let busiest_ns = threads.iter().map(|thread| thread.used.wanted_ns).max().unwrap_or(0);
+/// Polls without an event look like work, and are none: a thread that spins has time to spare.
+fn busy(wanted_ns: u64, spun_ns: u64) -> u64 {
+    wanted_ns.saturating_sub(spun_ns)
+}
+
+fn generator(
+    plan: &GeneratePlan,
+    driven: &Driven,
+    window_ns: u64,
+    threads: &[DoneReport],
+) -> Generator {
+    let busy_ns = threads.iter().map(|thread| busy(thread.used.wanted_ns, thread.spun_ns));
+    let busiest_ns = busy_ns.max().unwrap_or(0);
     let saturation = busiest_ns as f64 / window_ns.max(1) as f64;
     Generator {
-        driver: "epoll".to_owned(),
+        driver: driven.driver.clone(),
+        driver_note: driven.note.clone(),
+        refill: refill_of(plan) as u32,
+        spin_ns: plan.spin_ns,
+        spun_ns: threads.iter().map(|thread| thread.spun_ns).sum(),
         threads: threads.len() as u32,
         cpus: plan.cpus.clone(),
         cpu_ns: threads.iter().map(|thread| thread.used.cpu_ns).sum(),
         saturation: saturation.min(1.0),
         peak_rss_bytes: peak_rss_bytes(),
         hiccup_ns: threads.iter().map(|thread| thread.hiccup_ns).max().unwrap_or(0),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_thread_that_polls_in_vain_is_not_busy() {
+        let cases = [(900, 0, 900), (900, 800, 100), (1000, 1000, 0), (500, 600, 0)];
+        for (wanted_ns, spun_ns, busy_ns) in cases {
+            assert_eq!(busy(wanted_ns, spun_ns), busy_ns, "{wanted_ns} less {spun_ns}");
+        }
     }
 }

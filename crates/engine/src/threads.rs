@@ -4,7 +4,9 @@ use std::panic::{self, AssertUnwindSafe};
 use std::sync::mpsc::Sender;
 use std::thread;
 
-use trueload_drive::{Clock, Epoll, Listener, Program, Waker, pin_to_cpu, wake_precisely};
+use trueload_drive::{
+    Clock, Driver, Listener, Program, Settings, Waker, pin_to_cpu, wake_precisely,
+};
 
 use crate::control::{Event, Failure};
 
@@ -13,6 +15,8 @@ use crate::control::{Event, Failure};
 pub(crate) struct Worker<C> {
     inbox: Sender<C>,
     waker: Waker,
+    driver: &'static str,
+    note: Option<String>,
 }
 
 impl<C> Worker<C> {
@@ -23,22 +27,55 @@ impl<C> Worker<C> {
     }
 }
 
+/// What carries the threads of an engine.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Driven {
+    /// The name of the driver; of two kinds, both.
+    pub(crate) driver: String,
+    /// Why it is not the one that was asked for.
+    pub(crate) note: Option<String>,
+}
+
+/// What carries these threads.
+pub(crate) fn driven<C>(workers: &[Worker<C>]) -> Driven {
+    let mut names: Vec<&str> = workers.iter().map(|worker| worker.driver).collect();
+    names.sort_unstable();
+    names.dedup();
+    let note = workers.iter().find_map(|worker| worker.note.clone());
+    Driven { driver: names.join("+"), note }
+}
+
+/// A driver for one thread.
+///
+/// # Errors
+/// When the kernel grants no descriptors.
+pub(crate) fn driver(
+    settings: &Settings,
+    clock: Clock,
+    listener: Option<Listener>,
+) -> Result<Driver, Failure> {
+    Driver::new(settings, clock, listener)
+        .map_err(|error| Failure::Engine(format!("driver: {error}")))
+}
+
 /// Starts one thread that runs `program` over a driver of its own.
 ///
 /// # Errors
-/// When the kernel grants no descriptors, no thread, or not this CPU.
+/// When the kernel grants no thread.
 pub(crate) fn start<C, P: Program + Send + 'static>(
     name: &str,
-    clock: Clock,
     cpu: Option<u32>,
-    listener: Option<Listener>,
+    mut driver: Driver,
     inbox: Sender<C>,
     mut program: P,
     sink: &Sender<Event>,
 ) -> Result<Worker<C>, Failure> {
-    let failed = |what: &str, error: std::io::Error| Failure::Engine(format!("{what}: {error}"));
-    let mut epoll = Epoll::new(clock, listener).map_err(|error| failed("epoll", error))?;
-    let worker = Worker { inbox, waker: epoll.waker() };
+    let worker = Worker {
+        inbox,
+        waker: driver.waker(),
+        driver: driver.name(),
+        note: driver.note().map(str::to_owned),
+    };
     let sink = sink.clone();
     let title = name.to_owned();
     let body = move || {
@@ -49,7 +86,7 @@ pub(crate) fn start<C, P: Program + Send + 'static>(
             return;
         }
         wake_precisely();
-        let outcome = panic::catch_unwind(AssertUnwindSafe(|| epoll.run(&mut program)));
+        let outcome = panic::catch_unwind(AssertUnwindSafe(|| driver.run(&mut program)));
         let message = match outcome {
             Ok(Ok(())) => return,
             Ok(Err(error)) => format!("{title}: {error}"),
@@ -60,7 +97,7 @@ pub(crate) fn start<C, P: Program + Send + 'static>(
     thread::Builder::new()
         .name(name.to_owned())
         .spawn(body)
-        .map_err(|error| failed("thread", error))?;
+        .map_err(|error| Failure::Engine(format!("thread: {error}")))?;
     Ok(worker)
 }
 

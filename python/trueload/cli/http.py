@@ -68,10 +68,13 @@ def read_job(
     stages: options.StagesOption = None,
     stages_of: options.StagesOfOption = None,
     pipeline: options.PipelineOption = None,
+    refill: options.RefillOption = None,
     timeout: options.TimeoutOption = None,
     warmup: options.WarmupOption = None,
     threads: options.ThreadsOption = None,
     cpus: options.CpusOption = None,
+    driver: options.DriverOption = None,
+    spin: options.SpinOption = None,
     method: options.MethodOption = None,
     header: options.HeaderOption = None,
     user: options.UserOption = None,
@@ -132,6 +135,9 @@ def read_job(
         cpus=options.check_cpus(cpus),
         local_addresses=_local_addresses(local),
         claim=Claim(percentile=claimed_percentile(thresholds)),
+        driver=options.driver_name(driver),
+        spin_ns=spin or 0,
+        refill=_refill(refill, pipeline or 1),
     )
     return Job(spec, target, route, repeat or 1, thresholds, strict, json_path, not no_save, plan)
 
@@ -147,6 +153,15 @@ def _pipeline(pipeline: int | None, close: bool) -> int:
     if close and (pipeline or 1) > 1:
         raise UserError("--close and --pipeline exclude each other", "keep one of them")
     return pipeline or 1
+
+
+def _refill(refill: int | None, pipeline: int) -> int | None:
+    if refill is not None and refill > pipeline:
+        raise UserError(
+            f"--refill {refill} is more than --pipeline {pipeline} has places",
+            f"use at most {pipeline}, or a longer --pipeline",
+        )
+    return refill
 
 
 def _threads(threads: int | None, connections: int) -> int:

@@ -17,6 +17,7 @@ from typing import Annotated, TypeVar
 import typer
 
 from trueload.errors import UserError
+from trueload.plan import DriverName
 from trueload.units import format_cpu_list, parse_count, parse_cpu_list, parse_duration, parse_rate
 
 Value = TypeVar("Value")
@@ -27,6 +28,7 @@ THREADS_MAX = 1_024
 REPEAT_MAX = 10_000
 CONNECT_RATE_MAX = 10_000_000
 RATE_MAX = 1_000_000_000
+SPIN_NS_MAX = 10_000_000
 
 
 def option_parser(parse: Callable[[str], Value]) -> Callable[[str], Value]:
@@ -79,6 +81,26 @@ def positive_rate(text: str) -> float:
     if not 0 < rate <= RATE_MAX:
         raise ValueError(f"'{text}' is not a rate above 0, up to {RATE_MAX:,}/s")
     return rate
+
+
+def _spin(text: str) -> int:
+    ns = _span(text)
+    if ns > SPIN_NS_MAX:
+        raise ValueError(f"'{text}' is more than 10ms, and saves nothing beyond")
+    return ns
+
+
+class DriverChoice(StrEnum):
+    """What carries the engine's sockets."""
+
+    AUTO = "auto"
+    IO_URING = "io_uring"
+    EPOLL = "epoll"
+
+
+def driver_name(chosen: DriverChoice | None) -> DriverName:
+    """As the plan has it."""
+    return (chosen or DriverChoice.AUTO).value
 
 
 class Arrivals(StrEnum):
@@ -240,6 +262,33 @@ CpusOption = Annotated[
         metavar="LIST",
         parser=option_parser(_cpu_list),
         help="CPUs to pin the threads to, like 1 or 0-1,3.",
+    ),
+]
+DriverOption = Annotated[
+    DriverChoice | None,
+    typer.Option(
+        "--driver",
+        help="What carries the sockets; where io_uring cannot be had, epoll does.  [default: auto]",
+    ),
+]
+SpinOption = Annotated[
+    int | None,
+    typer.Option(
+        "--spin",
+        metavar="TIME",
+        parser=option_parser(_spin),
+        help="Poll so long, like 50us, before a thread sleeps: for very few connections."
+        "  [default: 0]",
+    ),
+]
+RefillOption = Annotated[
+    int | None,
+    typer.Option(
+        "--refill",
+        metavar="COUNT",
+        parser=option_parser(positive_count(PIPELINE_MAX)),
+        help="Fill a pipeline again when so many of its places are free."
+        "  [default: half of --pipeline]",
     ),
 ]
 CloseOption = Annotated[bool, typer.Option("--close", help="A connection per request.")]

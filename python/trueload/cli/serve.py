@@ -8,6 +8,7 @@ store or the terminal is imported here. Must not know trials.
 from __future__ import annotations
 
 import ipaddress
+import json
 import os
 import sys
 from pathlib import Path
@@ -19,7 +20,7 @@ from trueload.cli import options
 from trueload.engine import Engine, EngineError
 from trueload.errors import ExitCode, UserError
 from trueload.interrupt import Interrupt
-from trueload.plan import Done, Error, Ready, Serve, Served
+from trueload.plan import Done, DriverName, Error, Ready, Serve, Served
 
 READY_S = 10.0
 STOP_S = 2.0
@@ -53,6 +54,8 @@ def serve_http(
     listen: ListenOption = "127.0.0.1:8080",
     threads: options.ThreadsOption = None,
     cpus: options.CpusOption = None,
+    driver: options.DriverOption = None,
+    spin: options.SpinOption = None,
     json_path: options.JsonOption = None,
 ) -> int:
     """Serve until told to end."""
@@ -61,18 +64,25 @@ def serve_http(
     if pinned:
         # The engine's own main thread is kept there too, so that the whole process is seen to be.
         os.sched_setaffinity(0, pinned)
-    plan = Serve(listen=address, threads=threads or 1, cpus=pinned or ())
+    plan = Serve(
+        listen=address,
+        threads=threads or 1,
+        cpus=pinned or (),
+        driver=options.driver_name(driver),
+        spin_ns=spin or 0,
+    )
     with Interrupt() as interrupt:
         try:
             with Engine.start() as engine:
                 engine.send(plan)
-                _announce(_await_ready(engine, interrupt, listen))
+                ready = _await_ready(engine, interrupt, listen)
+                _announce(ready, plan.driver)
                 served = _serve(engine, interrupt)
         except EngineError as error:
             raise UserError(
                 str(error), "`trueload doctor` looks at this machine", ExitCode.NOTHING_MEASURED
             ) from error
-    _report(served, json_path)
+    _report(served, ready, json_path)
     return ExitCode.OK
 
 
@@ -106,9 +116,11 @@ def _await_ready(engine: Engine, interrupt: Interrupt, listen: str) -> Ready | N
     raise EngineError("silent", f"the engine was not listening after {READY_S:g} s")
 
 
-def _announce(ready: Ready | None) -> None:
+def _announce(ready: Ready | None, asked: DriverName) -> None:
     if ready is not None:
         sys.stderr.write(f"listening on http://{ready.listen}/\n")
+        if asked not in ("auto", ready.driver):
+            sys.stderr.write(f"note: the driver is {ready.driver} ({ready.driver_note})\n")
         sys.stderr.flush()
 
 
@@ -133,9 +145,12 @@ def _serve(engine: Engine, interrupt: Interrupt) -> Served | None:
     return served
 
 
-def _report(served: Served | None, json_path: Path | None) -> None:
+def _report(served: Served | None, ready: Ready | None, json_path: Path | None) -> None:
     if json_path is not None:
-        text = ("null" if served is None else served.model_dump_json(exclude={"type"})) + "\n"
+        seen = None if served is None else served.model_dump(mode="json", exclude={"type"})
+        if seen is not None and ready is not None:
+            seen |= {"driver": ready.driver, "driver_note": ready.driver_note}
+        text = json.dumps(seen) + "\n"
         if str(json_path) == "-":
             sys.stdout.write(text)
         else:

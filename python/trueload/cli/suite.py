@@ -23,10 +23,14 @@ import typer
 
 from trueload.catalogue import find_folder
 from trueload.cli.options import (
+    DriverOption,
     JsonOption,
+    RefillOption,
     RepeatOption,
     RequestsOption,
+    SpinOption,
     ThreadsOption,
+    driver_name,
     positive_rate,
 )
 from trueload.cli.suite_progress import Progress
@@ -132,6 +136,9 @@ def run_suite(
         bool | None, typer.Option("--close/--no-close", help="A connection per request.")
     ] = None,
     threads: ThreadsOption = None,
+    driver: DriverOption = None,
+    spin: SpinOption = None,
+    refill: RefillOption = None,
     repeat: RepeatOption = None,
     seed: Annotated[
         int | None, typer.Option("--seed", metavar="N", help="Of the order of the trials.")
@@ -172,6 +179,9 @@ def run_suite(
         timeout_ns=_span("--timeout", timeout),
         close=close,
         threads=threads,
+        driver=None if driver is None else driver_name(driver),
+        spin_ns=spin,
+        refill=refill,
         repeat=repeat,
         seed=seed,
         share_cpus=share_cpus,

@@ -45,6 +45,7 @@ def result_lines(record: Record) -> list[str]:
     lines += _line("statuses", _by_count(record.counts.statuses))
     lines += _line("warm-up", _warmup(record))
     lines += _line("CPU", _cpu(record))
+    lines += _line("driver", _driver(record))
     lines += _line("partial", _partial(record))
     lines += _line("verdict", record.verdict)
     lines += verdict_lines([record])
@@ -213,6 +214,14 @@ def _cpu(record: Record) -> str:
 
 def _busy(saturation: float | None) -> str:
     return "" if saturation is None else f" (busiest thread {format_share(saturation)})"
+
+
+def _driver(record: Record) -> str:
+    """Only one that was not asked for."""
+    asked, found = record.plan.generate.driver, record.generator
+    if found.driver is None or asked in ("auto", found.driver):
+        return ""
+    return plain(f"{found.driver} ({found.driver_note})")
 
 
 def _partial(record: Record) -> str:

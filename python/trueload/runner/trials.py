@@ -31,7 +31,7 @@ from trueload.accounting import (
 )
 from trueload.catalogue import cache_folder
 from trueload.contracts import Contract, Reply, asked_of
-from trueload.plan import Duration, Requests
+from trueload.plan import DriverName, Duration, Requests
 from trueload.record import Claim, Record
 from trueload.runner import cgroup
 from trueload.runner.build import Build, in_use
@@ -62,7 +62,8 @@ Measure = Callable[[TrialSpec, Callable[[], bool]], Record]
 
 @dataclass(frozen=True, kw_only=True)
 class Setting:
-    """What all trials of a run share. `port` is None for a free one."""
+    """What all trials of a run share. `port` is None for a free one; `refill` counts for loads
+    whose pipeline has as many places."""
 
     contract: Contract
     stop: Duration | Requests
@@ -73,6 +74,9 @@ class Setting:
     files: int = 0
     host: str = "127.0.0.1"
     port: int | None = None
+    driver: DriverName = "auto"
+    spin_ns: int = 0
+    refill: int | None = None
 
 
 @dataclass(frozen=True)
@@ -310,6 +314,9 @@ def _spec(load: Load, layout: Layout, setting: Setting, started: Started) -> Tri
         warmup=setting.warmup,
         timeout_ns=setting.timeout_ns,
         threads=setting.threads,
+        driver=setting.driver,
+        spin_ns=setting.spin_ns,
+        refill=None if setting.refill is None else min(setting.refill, load.pipeline),
         # A ranking by throughput says that a subject can do no more; at a rate nobody says so.
         claim=Claim(maximum=load.rate_per_s is None),
         cpus=() if layout.shared else layout.engine,

@@ -16,7 +16,7 @@ from itertools import product
 
 from trueload.contracts import Contract
 from trueload.errors import UserError
-from trueload.plan import Duration, Model, Requests
+from trueload.plan import DriverName, Duration, Model, Requests
 from trueload.runner.trials import Load, Setting
 from trueload.subjects import Cores, Subject
 from trueload.suite.definition import Axes, Suite
@@ -68,7 +68,7 @@ class PlannedLoad(Model):
 
 
 class SuitePlan(Model):
-    """The whole plan. Times in ns; `port` is None for a free one."""
+    """The whole plan. Times in ns; `port` is None for a free one, `refill` for half the depth."""
 
     suite: str
     contract: str
@@ -84,6 +84,9 @@ class SuitePlan(Model):
     files: int
     share_cpus: bool
     port: int | None
+    driver: DriverName = "auto"
+    spin_ns: int = 0
+    refill: int | None = None
 
     def setting(self, contract: Contract) -> Setting:
         """What all its trials share."""
@@ -96,6 +99,9 @@ class SuitePlan(Model):
             threads=self.threads,
             files=self.files,
             port=self.port,
+            driver=self.driver,
+            spin_ns=self.spin_ns,
+            refill=self.refill,
         )
 
 
@@ -141,6 +147,9 @@ class Changes:
     timeout_ns: int | None = None
     close: bool | None = None
     threads: int | None = None
+    driver: DriverName | None = None
+    spin_ns: int | None = None
+    refill: int | None = None
     repeat: int | None = None
     seed: int | None = None
     share_cpus: bool = False
@@ -174,6 +183,9 @@ def make_plan(
         files=suite.files,
         share_cpus=changes.share_cpus,
         port=changes.port,
+        driver=changes.driver or "auto",
+        spin_ns=_first(changes.spin_ns, 0),
+        refill=changes.refill,
     )
 
 

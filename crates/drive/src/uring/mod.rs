@@ -73,13 +73,15 @@ impl Uring {
         clock: Clock,
         listener: Option<Listener>,
     ) -> Result<Self, (io::Error, Option<Listener>)> {
-        let first = Ring::new();
-        let bell = eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC);
-        let blocking = listener.as_ref().map_or(Ok(()), Listener::block);
-        let (first, bell) = match (first, bell, blocking) {
-            (Ok(first), Ok(bell), Ok(())) => (first, bell),
-            (Err(error), _, _) => return Err((error, listener)),
-            (_, Err(errno), _) | (_, _, Err(errno)) => return Err((errno.into(), listener)),
+        let made = Ring::new().and_then(|ring| {
+            let bell = eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC)?;
+            // Last: a listener that comes back must be as it was.
+            listener.as_ref().map_or(Ok(()), Listener::block)?;
+            Ok((ring, bell))
+        });
+        let (first, bell) = match made {
+            Ok(made) => made,
+            Err(error) => return Err((error, listener)),
         };
         let listener = listener.map(|listener| listener.fd);
         Ok(Uring {

@@ -158,6 +158,8 @@ pub struct DoneReport {
     pub done_ns: u64,
     /// CPU and run-queue time of the thread over the window.
     pub used: ThreadUse,
+    /// Of that, what the driver spent in polls without an event, in ns.
+    pub spun_ns: u64,
     /// It was cut short.
     pub partial: bool,
     /// Slots of this thread that were ever established.
@@ -180,6 +182,8 @@ pub struct Generator {
     ready: VecDeque<u32>,
     /// When requests were last sent because their time had come.
     sent_due_ns: u64,
+    /// For how long the driver had polled in vain when the phases were last looked at.
+    spun_ns: u64,
     inbox: Receiver<Command>,
     reports: Outlet<Report>,
     finished: bool,
@@ -205,6 +209,7 @@ impl Generator {
             open: 0,
             ready: VecDeque::new(),
             sent_due_ns: 0,
+            spun_ns: 0,
             inbox,
             reports,
             finished: false,

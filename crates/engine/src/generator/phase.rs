@@ -54,6 +54,9 @@ pub(super) struct Phase {
     pub(super) partial: bool,
     pub(super) use_at_start: ThreadUse,
     pub(super) used: ThreadUse,
+    /// Of this time in use, what went into polls without an event.
+    pub(super) spun_ns: u64,
+    spun_at_start_ns: u64,
     pub(super) meter: Meter,
     /// The arrivals of an open loop still to be drawn, and those not yet counted by a tick.
     pub(super) schedule: Option<Schedule>,
@@ -81,6 +84,8 @@ impl Phase {
             partial: false,
             use_at_start: ThreadUse::default(),
             used: ThreadUse::default(),
+            spun_ns: 0,
+            spun_at_start_ns: 0,
             meter: if open { Meter::of_open_loop() } else { Meter::default() },
             schedule: None,
             uncounted: None,
@@ -91,8 +96,8 @@ impl Phase {
         }
     }
 
-    /// Sending begins, on thread `thread` of `threads`.
-    pub(super) fn start(&mut self, now_ns: u64, thread: u32, threads: u32) {
+    /// Sending begins, on thread `thread` of `threads`, whose driver has spun for `spun_ns` so far.
+    pub(super) fn start(&mut self, now_ns: u64, spun_ns: u64, thread: u32, threads: u32) {
         self.stage = Stage::Sending;
         if let Load::Open { stages, arrivals } = &self.share.load {
             let schedule = Schedule::new(stages, *arrivals, thread, threads);
@@ -108,6 +113,7 @@ impl Phase {
         self.last_ok_ns = now_ns;
         self.next_tick_ns = self.started_ns + TICK_NS;
         self.use_at_start = thread_use();
+        self.spun_at_start_ns = spun_ns;
     }
 
     /// When sending ends by time.
@@ -128,11 +134,12 @@ impl Phase {
         }
     }
 
-    /// Sending ends.
-    pub(super) fn stop(&mut self, at_ns: u64) {
+    /// Sending ends; the driver has spun for `spun_ns` so far.
+    pub(super) fn stop(&mut self, at_ns: u64, spun_ns: u64) {
         self.count_scheduled(at_ns);
         self.stage = Stage::Draining;
         self.stopped_ns = at_ns;
+        self.spun_ns = spun_ns - self.spun_at_start_ns;
         let now = thread_use();
         self.used = ThreadUse {
             cpu_ns: now.cpu_ns - self.use_at_start.cpu_ns,

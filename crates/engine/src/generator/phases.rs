@@ -26,6 +26,7 @@ impl Generator {
     /// Moves every phase on as far as it can go now.
     pub(super) fn advance(&mut self, net: &mut impl Net) {
         let now_ns = net.now_ns();
+        self.spun_ns = net.spun_ns();
         if let Some(current) = self.book.current {
             self.give_up(current, now_ns);
             self.stop_if_due(current, now_ns);
@@ -69,7 +70,7 @@ impl Generator {
                 state.link = Link::Down { retry_ns: NEVER };
             }
         }
-        phase.stop(at_ns);
+        phase.stop(at_ns, self.spun_ns);
         self.report(Report::Stopped(index, at_ns));
     }
 
@@ -86,7 +87,7 @@ impl Generator {
             return;
         }
         let share = phase.share.clone();
-        phase.start(now_ns, self.config.thread, self.config.threads);
+        phase.start(now_ns, self.spun_ns, self.config.thread, self.config.threads);
         let started_ns = phase.started_ns;
         if next > 0 {
             self.enter_slots(next - 1);
@@ -230,6 +231,7 @@ impl Generator {
             stopped_ns: phase.stopped_ns,
             done_ns,
             used: phase.used,
+            spun_ns: phase.spun_ns,
             partial: phase.partial,
             established,
             hiccup_ns: phase.hiccup_ns,
@@ -252,6 +254,7 @@ impl Generator {
     /// Ends everything now: what is open is cancelled.
     pub(super) fn stop(&mut self, net: &mut impl Net) {
         let now_ns = net.now_ns();
+        self.spun_ns = net.spun_ns();
         for phase in &mut self.book.phases {
             let draining = phase.stage == Stage::Draining && phase.open > 0;
             phase.partial = draining || phase.stage == Stage::Sending;

@@ -1,0 +1,104 @@
+"""What carries the sockets: chosen by a flag, told in the record, never a reason to fail."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from harness import Finished, Server, Trueload, start_server
+
+WITHOUT_IO_URING = Path(__file__).parent / "faults" / "without_io_uring.py"
+FEW = ("--requests", "100", "-c", "4", "--json", "-")
+
+
+def where_io_uring_is_forbidden(trueload: Trueload, *args: str) -> Finished:
+    command = [sys.executable, str(WITHOUT_IO_URING), sys.executable, "-m", "trueload", *args]
+    done = subprocess.run(
+        command, env=trueload.env(), capture_output=True, text=True, check=False, timeout=60
+    )
+    return Finished(done.returncode, done.stdout, done.stderr)
+
+
+def measure(trueload: Trueload, *args: str) -> Any:
+    """A record; on a busy machine its verdict may be invalid."""
+    done = trueload.run("http", *args, *FEW)
+    assert done.code in (0, 4), done
+    return done.json()
+
+
+@pytest.mark.parametrize("asked", ["auto", "io_uring"])
+def test_where_io_uring_is_forbidden_epoll_measures_and_the_record_says_so(
+    trueload: Trueload, server: Server, asked: str
+) -> None:
+    done = where_io_uring_is_forbidden(trueload, "http", server.url, "--driver", asked, *FEW)
+    assert done.code in (0, 4), done
+    record = done.json()
+    assert record["counts"]["ok"] == 100
+    assert record["plan"]["generate"]["driver"] == asked
+    assert record["generator"]["driver"] == "epoll"
+    assert record["generator"]["driver_note"] == "io_uring is forbidden here"
+    assert ("driver       epoll (io_uring is forbidden here)" in done.err) == (asked == "io_uring")
+
+
+def test_where_io_uring_is_forbidden_the_reference_server_uses_epoll(trueload: Trueload) -> None:
+    command = [sys.executable, str(WITHOUT_IO_URING), sys.executable, "-m", "trueload", "serve"]
+    process = subprocess.Popen(
+        [*command, "http", "--listen", "127.0.0.1:0", "--driver", "io_uring", "--json", "-"],
+        env=trueload.env(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stderr is not None
+    listening, note = process.stderr.readline(), process.stderr.readline()
+    assert measure(trueload, listening.split()[-1])["counts"]["ok"] == 100
+    process.send_signal(signal.SIGTERM)
+    out, err = process.communicate(timeout=30)
+    assert process.returncode == 0, err
+    assert note == "note: the driver is epoll (io_uring is forbidden here)\n"
+    served = json.loads(out)
+    assert (served["driver"], served["driver_note"]) == ("epoll", "io_uring is forbidden here")
+    assert served["responses"] == 100
+
+
+@pytest.mark.parametrize("driver", ["auto", "io_uring", "epoll"])
+def test_either_end_takes_any_driver_and_says_which_one_ran(
+    trueload: Trueload, driver: str
+) -> None:
+    server = start_server(trueload, "--driver", driver)
+    generator = measure(trueload, server.url, "--driver", driver)["generator"]
+    assert generator["driver"] in ({driver} if driver == "epoll" else {"io_uring", "epoll"})
+    fell_back = generator["driver"] == "epoll" and driver != "epoll"
+    assert fell_back == (generator["driver_note"] is not None)
+
+
+def test_the_record_says_from_when_on_a_pipeline_was_filled_again(
+    trueload: Trueload, server: Server
+) -> None:
+    for flags, refill in (((), 8), (("--refill", "3"), 3)):
+        record = measure(trueload, server.url, "--pipeline", "16", *flags)
+        assert record["generator"]["refill"] == refill
+
+
+def test_a_refill_beyond_the_pipeline_is_refused(trueload: Trueload) -> None:
+    done = trueload.run("http", "http://127.0.0.1:9/", "--refill", "2")
+    assert done.code == 2, done
+    assert "--refill 2 is more than --pipeline 1 has places" in done.err
+    assert done.err.splitlines()[1].startswith("hint: ")
+
+
+def test_a_spin_is_no_saturation(trueload: Trueload, server: Server) -> None:
+    flags = ("--driver", "epoll", "-c", "1", "-d", "400ms", "--warmup", "0", "--json", "-")
+    # Every answer takes 5 ms, so that nearly all of the window is waiting, and the spin fills it.
+    url = f"{server.url}/wait/5"
+    spun = trueload.run("http", url, "--spin", "10ms", *flags).json()["generator"]
+    assert spun["spin_ns"] == 10_000_000
+    assert spun["spun_s"] > 0
+    assert spun["saturation"] < 0.9
+    slept = trueload.run("http", url, *flags).json()["generator"]
+    assert (slept["spin_ns"], slept["spun_s"]) == (0, 0.0)
