@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import random
 from collections.abc import Callable
@@ -317,7 +318,19 @@ def test_a_search_is_read_back_from_what_is_stored_of_it() -> None:
             1,
             "no load keeps to p99<10ms and errors<1%; the lowest tried was 1 request/s",
         ),
-        (failing("send-lag", histograms=SLOW), 4, "the generator was the limit at every load"),
+        (failing("send-lag", histograms=SLOW), 4, "the generator sent late at every load"),
+        (failing("noise", histograms=SLOW), 4, "other processes took CPU time at every load"),
+        (failing("hiccup", histograms=SLOW), 4, "the generator stood still at every load"),
+        (
+            failing("generator-limit", histograms=SLOW),
+            4,
+            "the generator was the limit at every load",
+        ),
+        (
+            good_record(trouble=Trouble(kind="died", what="the engine died")),
+            4,
+            "the generator broke down at every load",
+        ),
     ],
 )
 def test_what_is_not_found_is_said(record: Record, code: int, sentence: str) -> None:
@@ -330,16 +343,31 @@ def test_what_is_not_found_is_said(record: Record, code: int, sentence: str) -> 
 
 def test_a_lower_bound_that_nothing_confirmed_is_said() -> None:
     plan = SearchPlan("rate", LIMIT_10MS, make_bounds("rate", None), None)
-    lagging = failing("send-lag")
+    spoiled = itertools.cycle([failing("send-lag"), failing("noise")])
 
     def measure(following: Try, ns: int) -> Record:
         if following.stage == "confirm":
-            return lagging
+            return next(spoiled)
         return records_up_to(5_000)(following, ns)
 
     taken = list(run_steps(plan, measure))
     assert exit_code(plan, taken) == 4
-    assert "a lower bound that is not confirmed: the generator" in search_lines(plan, taken)[-2]
+    said = search_lines(plan, taken)[-2]
+    why = "the generator sent late or other processes took CPU time in each confirming run"
+    assert f"a lower bound that is not confirmed: {why}" in said
+
+
+def test_what_spoiled_the_next_larger_load_is_said() -> None:
+    plan = SearchPlan("rate", LIMIT_10MS, make_bounds("rate", None), None)
+    noisy = failing("noise", histograms=SLOW)
+
+    def measure(following: Try, ns: int) -> Record:
+        return records_up_to(5_000)(following, ns) if following.load <= 5_000 else noisy
+
+    taken = list(run_steps(plan, measure))
+    said = search_lines(plan, taken)[-2]
+    assert "a lower bound, because other processes took CPU time at 5," in said
+    assert exit_code(plan, taken) == 0
 
 
 def test_a_step_is_the_same_specification_at_another_load() -> None:

@@ -23,6 +23,16 @@ from trueload.thresholds import LIMIT, parse_condition
 from trueload.units import format_count, format_span
 from trueload.verdict import decide as decide_verdict
 
+# By the check that failed: what our side did, for people.
+SPOILED = {
+    "generator-limit": "the generator was the limit",
+    "rate-reached": "the generator was the limit",
+    "send-lag": "the generator sent late",
+    "hiccup": "the generator stood still",
+    "noise": "other processes took CPU time",
+}
+SPOILED_OTHERWISE = "the generator broke down"
+
 
 def plan_json(plan: SearchPlan) -> dict[str, Any]:
     """The plan as the store keeps it; ``read_plan`` reads it."""
@@ -183,25 +193,32 @@ def sentence(plan: SearchPlan, taken: Sequence[Taken]) -> str:
             return f"{text}; {_load(plan, done.above or 0)} did not"
         if done.limited_by == "ceiling":
             return f"{text}: a lower bound, more was not tried"
-        return (
-            f"{text}: a lower bound, because the generator was the limit at"
-            f" {_load(plan, done.above or 0)}"
-        )
+        spoiled = _blame([each for each in taken if each.next.load == done.above])
+        return f"{text}: a lower bound, because {spoiled} at {_load(plan, done.above or 0)}"
     lowest = _load(plan, done.lowest)
     if done.why == "unconfirmed":
         return f"no load was confirmed to keep {limit}; the last tried was {lowest}"
     kept = max((each.next.load for each in taken if each.judgement.outcome == "kept"), default=None)
     if done.why == "generator" and kept is not None:
+        spoiled = _blame([each for each in taken if each.next.stage == "confirm"])
         return (
-            f"{_load(plan, kept)} kept {limit}, a lower bound that is not confirmed: the generator"
-            " was the limit in each confirming run"
+            f"{_load(plan, kept)} kept {limit}, a lower bound that is not confirmed: {spoiled} in"
+            " each confirming run"
         )
     if done.why == "generator":
         return (
-            "the generator was the limit at every load, which says nothing of the server;"
+            f"{_blame(taken)} at every load, which says nothing of the server;"
             f" the lowest tried was {lowest}"
         )
     return f"no load keeps to {limit}; the lowest tried was {lowest}"
+
+
+def _blame(taken: Iterable[Taken]) -> str:
+    """What our side did to the steps that it spoiled."""
+    names = [
+        each.judgement.why.partition(":")[0] for each in taken if each.step.outcome == "limited"
+    ]
+    return " or ".join(dict.fromkeys(SPOILED.get(name, SPOILED_OTHERWISE) for name in names))
 
 
 def search_lines(plan: SearchPlan, taken: Sequence[Taken], *, steps: bool = True) -> list[str]:
