@@ -4,3 +4,4 @@
 //! it was given. What it must not know: sockets, clocks, threads, what a load is, or how a failure is reported.
 
 pub mod http1;
+pub mod tls;

@@ -1,0 +1,118 @@
+//! What went wrong with TLS, in the six ways that are counted apart.
+
+use rustls::{AlertDescription, CertificateError, Error, PeerIncompatible, PeerMisbehaved};
+
+/// In which way TLS failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// The peer's bytes are not TLS, or not as the protocol has it.
+    Protocol,
+    /// The peer's certificate is not accepted.
+    Certificate,
+    /// The peer's side ended before the handshake was done.
+    Eof,
+    /// No application protocol in common.
+    Alpn,
+    /// The peer gave up and said so.
+    Alert,
+    /// No version in common.
+    Version,
+}
+
+/// Why a session failed: one line, of our own words or rustls's; names out of a certificate are the peer's.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{why}")]
+pub struct Failure {
+    /// In which way.
+    pub kind: Kind,
+    /// One line for people.
+    pub why: String,
+}
+
+impl Failure {
+    pub(super) fn new(kind: Kind, why: impl Into<String>) -> Self {
+        Failure { kind, why: why.into() }
+    }
+
+    /// The peer's side ended before the handshake was done.
+    #[must_use]
+    pub fn eof() -> Self {
+        Failure::new(Kind::Eof, "the peer closed in the middle of the handshake")
+    }
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        let kind = kind_of(&error);
+        let why = match &error {
+            Error::InvalidCertificate(error) => certificate_text(error),
+            Error::AlertReceived(alert) => alert_text(*alert),
+            Error::PeerIncompatible(
+                PeerIncompatible::ServerDoesNotSupportTls12Or13
+                | PeerIncompatible::ServerTlsVersionIsDisabledByOurConfig,
+            ) => "the server speaks neither TLS 1.2 nor 1.3".to_owned(),
+            Error::InvalidMessage(_) => format!("this is no TLS: {error}"),
+            _ => error.to_string(),
+        };
+        Failure { kind, why }
+    }
+}
+
+fn kind_of(error: &Error) -> Kind {
+    match error {
+        Error::InvalidCertificate(_)
+        | Error::NoCertificatesPresented
+        | Error::UnsupportedNameType => Kind::Certificate,
+        Error::AlertReceived(AlertDescription::ProtocolVersion) => Kind::Version,
+        Error::AlertReceived(AlertDescription::NoApplicationProtocol)
+        | Error::NoApplicationProtocol
+        | Error::PeerMisbehaved(PeerMisbehaved::SelectedUnofferedApplicationProtocol) => Kind::Alpn,
+        Error::AlertReceived(_) => Kind::Alert,
+        Error::PeerIncompatible(
+            PeerIncompatible::ServerDoesNotSupportTls12Or13
+            | PeerIncompatible::ServerTlsVersionIsDisabledByOurConfig
+            | PeerIncompatible::Tls12NotOffered
+            | PeerIncompatible::Tls12NotOfferedOrEnabled
+            | PeerIncompatible::SupportedVersionsExtensionRequired,
+        ) => Kind::Version,
+        _ => Kind::Protocol,
+    }
+}
+
+fn certificate_text(error: &CertificateError) -> String {
+    const S_PER_DAY: u64 = 86_400;
+    let days = |later: u64, sooner: u64| later.saturating_sub(sooner).div_ceil(S_PER_DAY);
+    match error {
+        CertificateError::UnknownIssuer => {
+            "its certificate is of no issuer that is trusted".to_owned()
+        }
+        CertificateError::ExpiredContext { time, not_after } => {
+            let days = days(time.as_secs(), not_after.as_secs());
+            format!("its certificate has expired, {days} days ago or less")
+        }
+        CertificateError::NotValidYetContext { time, not_before } => {
+            let days = days(not_before.as_secs(), time.as_secs());
+            format!("its certificate is not valid yet, for {days} days or less")
+        }
+        CertificateError::NotValidForNameContext { expected, presented } => {
+            let names = match presented.as_slice() {
+                [] => "no name at all (as subjectAltName)".to_owned(),
+                names => names.join(", "),
+            };
+            format!("its certificate is not for '{}', but for {names}", expected.to_str())
+        }
+        other => format!("its certificate is not accepted: {other}"),
+    }
+}
+
+fn alert_text(alert: AlertDescription) -> String {
+    match alert {
+        AlertDescription::CertificateRequired => {
+            "the peer demands a client certificate (alert CertificateRequired)".to_owned()
+        }
+        AlertDescription::ProtocolVersion => {
+            "the peer speaks neither TLS 1.2 nor 1.3 (alert ProtocolVersion)".to_owned()
+        }
+        other => format!("the peer gave up with the alert {other:?}"),
+    }
+}

@@ -1,0 +1,80 @@
+//! Certificates and keys out of PEM, and what can be wrong with them.
+
+use rustls::pki_types::pem::{self, PemObject};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+
+/// Why an end of TLS cannot be set up. Never quotes a key.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SetupError {
+    /// A list of certificates that is none.
+    #[error("holds no certificate in PEM form")]
+    NoCertificate,
+    /// A certificate that cannot be read.
+    #[error("holds a certificate that cannot be read")]
+    BadCertificate,
+    /// No private key.
+    #[error("holds no private key in PEM form")]
+    NoKey,
+    /// A private key under a password.
+    #[error("holds an encrypted private key; decrypt it first")]
+    EncryptedKey,
+    /// A private key that does not belong to its certificate, or of a kind that is not known.
+    #[error("holds a private key that is not the certificate's, or of an unknown kind")]
+    OtherKey,
+    /// The server's name.
+    #[error("is neither a DNS name nor an IP address")]
+    BadName,
+    /// Anything else.
+    #[error("{0}")]
+    Other(String),
+}
+
+/// A certificate, those of its issuers, and its private key.
+pub struct Identity {
+    pub(super) chain: Vec<CertificateDer<'static>>,
+    pub(super) key: PrivateKeyDer<'static>,
+}
+
+impl std::fmt::Debug for Identity {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        // Without the key.
+        f.debug_struct("Identity").field("certificates", &self.chain.len()).finish()
+    }
+}
+
+impl Clone for Identity {
+    fn clone(&self) -> Self {
+        Identity { chain: self.chain.clone(), key: self.key.clone_key() }
+    }
+}
+
+impl Identity {
+    /// Reads both out of PEM, which may hold other things as well.
+    ///
+    /// # Errors
+    /// When one of them is missing or cannot be read.
+    pub fn from_pem(certificate_pem: &[u8], key_pem: &[u8]) -> Result<Self, SetupError> {
+        Ok(Identity { chain: certificates(certificate_pem)?, key: key(key_pem)? })
+    }
+}
+
+/// All certificates of a PEM text, at least one.
+///
+/// # Errors
+/// When there is none, or one that is not PEM.
+pub fn certificates(pem: &[u8]) -> Result<Vec<CertificateDer<'static>>, SetupError> {
+    let found: Result<Vec<_>, pem::Error> = CertificateDer::pem_slice_iter(pem).collect();
+    match found {
+        Ok(found) if found.is_empty() => Err(SetupError::NoCertificate),
+        Ok(found) => Ok(found),
+        Err(_) => Err(SetupError::BadCertificate),
+    }
+}
+
+fn key(pem: &[u8]) -> Result<PrivateKeyDer<'static>, SetupError> {
+    PrivateKeyDer::from_pem_slice(pem).map_err(|_| {
+        let text = String::from_utf8_lossy(pem);
+        let encrypted = text.contains("BEGIN ENCRYPTED") || text.contains("Proc-Type: 4,ENCRYPTED");
+        if encrypted { SetupError::EncryptedKey } else { SetupError::NoKey }
+    })
+}

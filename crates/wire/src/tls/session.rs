@@ -1,0 +1,369 @@
+//! One end of one TLS connection: what is heard from the socket and said to it.
+//!
+//! How it works: rustls's unbuffered interface is pumped until it has nothing more to say. Bytes that end in the middle
+//! of a record are kept here; everything else lies in [`Buffers`] that all connections of a thread share, so that an
+//! idle connection holds no buffer.
+
+use rustls::client::{ClientConnectionData, UnbufferedClientConnection};
+use rustls::server::{ServerConnectionData, UnbufferedServerConnection};
+use rustls::unbuffered::{
+    ConnectionState, EncodeError, EncodeTlsData, EncryptError, InsufficientSizeError,
+    UnbufferedStatus, WriteTraffic,
+};
+use rustls::{CommonState, Error, HandshakeKind, ProtocolVersion};
+
+use super::failure::{Failure, Kind};
+
+/// Bytes of a connection that cannot be read on yet: one message of the handshake (64 KiB at most) and the records
+/// that carry it. More than this is no TLS.
+const REST_BYTES_MOST: usize = 128 * 1024;
+/// What records add to the plaintext of one: a header, an explicit nonce, a content type, a tag.
+const RECORD_OVERHEAD_BYTES: usize = 64;
+/// Plaintext of one record.
+const RECORD_BYTES: usize = 16 * 1024;
+
+/// Where a session stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stage {
+    /// Nothing can be said yet.
+    Handshaking,
+    /// Plaintext can be said and heard.
+    Open,
+    /// The peer has said that nothing more will come.
+    Closed,
+}
+
+/// What the sessions of a thread share. What is in them is for the caller to take before the next call.
+#[derive(Debug, Default)]
+pub struct Buffers {
+    /// Plaintext that was heard.
+    pub plain: Vec<u8>,
+    /// Bytes for the socket.
+    pub sealed: Vec<u8>,
+    incoming: Vec<u8>,
+}
+
+impl Buffers {
+    /// Empties both sides.
+    #[inline]
+    pub fn clear(&mut self) {
+        self.plain.clear();
+        self.sealed.clear();
+    }
+}
+
+/// What a handshake agreed on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Secured {
+    /// `TLSv1.3` or `TLSv1.2`.
+    pub version: &'static str,
+    /// The cipher suite by its registered name.
+    pub cipher: String,
+    /// The application protocol, if the server chose one.
+    pub alpn: Option<String>,
+    /// An earlier session was taken up again.
+    pub resumed: bool,
+}
+
+/// One end of rustls, either.
+pub trait Endpoint {
+    /// What distinguishes the two ends.
+    type Data;
+
+    /// Reads records; see [`UnbufferedStatus`].
+    fn process<'c, 'i>(
+        &'c mut self,
+        incoming: &'i mut [u8],
+    ) -> UnbufferedStatus<'c, 'i, Self::Data>;
+
+    /// What both ends have.
+    fn common(&self) -> &CommonState;
+}
+
+impl Endpoint for UnbufferedClientConnection {
+    type Data = ClientConnectionData;
+
+    #[inline]
+    fn process<'c, 'i>(
+        &'c mut self,
+        incoming: &'i mut [u8],
+    ) -> UnbufferedStatus<'c, 'i, Self::Data> {
+        self.process_tls_records(incoming)
+    }
+
+    fn common(&self) -> &CommonState {
+        self
+    }
+}
+
+impl Endpoint for UnbufferedServerConnection {
+    type Data = ServerConnectionData;
+
+    #[inline]
+    fn process<'c, 'i>(
+        &'c mut self,
+        incoming: &'i mut [u8],
+    ) -> UnbufferedStatus<'c, 'i, Self::Data> {
+        self.process_tls_records(incoming)
+    }
+
+    fn common(&self) -> &CommonState {
+        self
+    }
+}
+
+/// One end of one connection.
+#[derive(Debug)]
+pub struct Session<E> {
+    endpoint: E,
+    stage: Stage,
+    alpn_required: bool,
+    /// What came and cannot be read on yet.
+    rest: Vec<u8>,
+}
+
+impl<E: Endpoint> Session<E> {
+    pub(super) fn new(endpoint: E, stage: Stage, alpn_required: bool) -> Self {
+        Session { endpoint, stage, alpn_required, rest: Vec::new() }
+    }
+
+    /// Where it stands.
+    #[inline]
+    #[must_use]
+    pub fn stage(&self) -> Stage {
+        self.stage
+    }
+
+    /// What was agreed on; none before the handshake is done.
+    #[must_use]
+    pub fn secured(&self) -> Option<Secured> {
+        let common = self.endpoint.common();
+        let suite = common.negotiated_cipher_suite()?.suite();
+        let name = suite.as_str()?;
+        Some(Secured {
+            version: match common.protocol_version()? {
+                ProtocolVersion::TLSv1_3 => "TLSv1.3",
+                _ => "TLSv1.2",
+            },
+            // rustls's own names of the suites of TLS 1.3 are not the registered ones.
+            cipher: name.replacen("TLS13_", "TLS_", 1),
+            alpn: common.alpn_protocol().map(|name| String::from_utf8_lossy(name).into_owned()),
+            resumed: self.is_resumed(),
+        })
+    }
+
+    /// Whether an earlier session was taken up again.
+    #[must_use]
+    pub fn is_resumed(&self) -> bool {
+        self.endpoint.common().handshake_kind() == Some(HandshakeKind::Resumed)
+    }
+
+    /// What this end says first.
+    ///
+    /// # Errors
+    /// When it cannot say anything.
+    pub fn start(&mut self, buffers: &mut Buffers) -> Result<(), Failure> {
+        let (_, outcome) = pump(&mut self.endpoint, &mut [], buffers);
+        outcome.map(|_| ()).map_err(Failure::from)
+    }
+
+    /// Bytes have come. Plaintext and answers are appended to `buffers`, also what came before a failure; then there is
+    /// an alert for the peer among the answers.
+    ///
+    /// # Errors
+    /// When the peer broke the protocol, was not accepted, or gave up.
+    #[inline]
+    pub fn handle_input(&mut self, bytes: &[u8], buffers: &mut Buffers) -> Result<Stage, Failure> {
+        if self.stage == Stage::Closed {
+            // RFC 8446 §6.1: what comes behind a close_notify is ignored.
+            return Ok(Stage::Closed);
+        }
+        let outcome = match self.rest.is_empty() {
+            true => self.handle_fresh(bytes, buffers),
+            false => self.handle_behind(bytes, buffers),
+        };
+        let outcome = outcome.map_err(Failure::from).and_then(|closed| self.advance(closed));
+        if outcome.is_err() {
+            say_alert(&mut self.endpoint, &mut buffers.sealed);
+        }
+        outcome
+    }
+
+    /// Nothing of this connection is waiting: the bytes are read in the shared buffer.
+    #[inline]
+    fn handle_fresh(&mut self, bytes: &[u8], buffers: &mut Buffers) -> Result<bool, Error> {
+        let mut incoming = std::mem::take(&mut buffers.incoming);
+        incoming.clear();
+        incoming.extend_from_slice(bytes);
+        let (used, outcome) = pump(&mut self.endpoint, &mut incoming, buffers);
+        if outcome.is_ok() && used < incoming.len() {
+            self.rest.extend_from_slice(&incoming[used..]);
+        }
+        buffers.incoming = incoming;
+        outcome
+    }
+
+    /// The bytes go on where others ended.
+    fn handle_behind(&mut self, bytes: &[u8], buffers: &mut Buffers) -> Result<bool, Error> {
+        self.rest.extend_from_slice(bytes);
+        let (used, outcome) = pump(&mut self.endpoint, &mut self.rest, buffers);
+        self.rest.drain(..used);
+        if self.rest.is_empty() {
+            self.rest = Vec::new();
+        }
+        outcome
+    }
+
+    #[inline]
+    fn advance(&mut self, closed: bool) -> Result<Stage, Failure> {
+        if self.stage == Stage::Handshaking {
+            self.finish_handshake(closed)?;
+        }
+        if closed {
+            self.stage = Stage::Closed;
+            self.rest = Vec::new();
+        }
+        if self.rest.len() > REST_BYTES_MOST {
+            return Err(Failure::new(Kind::Protocol, "the peer sends a record without end"));
+        }
+        Ok(self.stage)
+    }
+
+    fn finish_handshake(&mut self, closed: bool) -> Result<(), Failure> {
+        let common = self.endpoint.common();
+        if common.is_handshaking() {
+            return if closed { Err(Failure::eof()) } else { Ok(()) };
+        }
+        if self.alpn_required && common.alpn_protocol().is_none() {
+            return Err(Failure::new(Kind::Alpn, "the server chose no application protocol"));
+        }
+        self.stage = Stage::Open;
+        Ok(())
+    }
+
+    /// Says plaintext: its records are appended to `sealed`. Before the handshake is done, and after this end was
+    /// closed, nothing is said.
+    #[inline]
+    pub fn seal(&mut self, plain: &[u8], sealed: &mut Vec<u8>) {
+        let records = plain.len() / RECORD_BYTES + 1;
+        let room = plain.len() + records * RECORD_OVERHEAD_BYTES;
+        with_traffic(&mut self.endpoint, &mut self.rest, sealed, |mut traffic, sealed| {
+            grow(sealed, room, |room| match traffic.encrypt(plain, room) {
+                Ok(written) => Ok(written),
+                Err(EncryptError::InsufficientSize(needed)) => Err(Some(needed)),
+                Err(EncryptError::EncryptExhausted) => Err(None),
+            });
+        });
+    }
+
+    /// Says that nothing more will be said.
+    pub fn close(&mut self, sealed: &mut Vec<u8>) {
+        with_traffic(&mut self.endpoint, &mut self.rest, sealed, |mut traffic, sealed| {
+            grow(sealed, RECORD_OVERHEAD_BYTES, |room| match traffic.queue_close_notify(room) {
+                Ok(written) => Ok(written),
+                Err(EncryptError::InsufficientSize(needed)) => Err(Some(needed)),
+                Err(EncryptError::EncryptExhausted) => Err(None),
+            });
+        });
+    }
+}
+
+/// Lets `write` append to `sealed`, with more room when it asks for it.
+#[inline]
+fn grow(
+    sealed: &mut Vec<u8>,
+    room: usize,
+    mut write: impl FnMut(&mut [u8]) -> Result<usize, Option<InsufficientSizeError>>,
+) {
+    let start = sealed.len();
+    sealed.resize(start + room, 0);
+    let mut written = write(&mut sealed[start..]);
+    if let Err(Some(InsufficientSizeError { required_size })) = written {
+        sealed.resize(start + required_size, 0);
+        written = write(&mut sealed[start..]);
+    }
+    sealed.truncate(start + written.unwrap_or(0));
+}
+
+fn encode<D>(mut data: EncodeTlsData<'_, D>, sealed: &mut Vec<u8>) {
+    // The size is not known before the first try.
+    grow(sealed, 0, |room| match data.encode(room) {
+        Ok(written) => Ok(written),
+        Err(EncodeError::InsufficientSize(needed)) => Err(Some(needed)),
+        Err(EncodeError::AlreadyEncoded) => Err(None),
+    });
+}
+
+/// Reads what is in `incoming` as far as it goes. Returns how much of it is done with, and whether the peer has closed.
+#[inline]
+fn pump<E: Endpoint>(
+    endpoint: &mut E,
+    incoming: &mut [u8],
+    buffers: &mut Buffers,
+) -> (usize, Result<bool, Error>) {
+    let mut used = 0;
+    loop {
+        let UnbufferedStatus { mut discard, state } = endpoint.process(&mut incoming[used..]);
+        let outcome = match state {
+            Ok(ConnectionState::ReadTraffic(mut traffic)) => loop {
+                match traffic.next_record() {
+                    Some(Ok(record)) => {
+                        discard += record.discard;
+                        buffers.plain.extend_from_slice(record.payload);
+                    }
+                    Some(Err(error)) => break Some(Err(error)),
+                    None => break None,
+                }
+            },
+            Ok(ConnectionState::EncodeTlsData(data)) => {
+                encode(data, &mut buffers.sealed);
+                None
+            }
+            Ok(ConnectionState::TransmitTlsData(data)) => {
+                data.done();
+                None
+            }
+            Ok(ConnectionState::PeerClosed | ConnectionState::Closed) => Some(Ok(true)),
+            // Nothing more to read, or early data, which no server of ours allows.
+            Ok(_) => Some(Ok(false)),
+            Err(error) => Some(Err(error)),
+        };
+        used += discard;
+        if let Some(outcome) = outcome {
+            return (used, outcome);
+        }
+    }
+}
+
+/// Says what is queued, and then lets `say` speak if this end may. rustls remembers how far it has read `rest`, and must
+/// be shown it again.
+#[inline]
+fn with_traffic<E: Endpoint>(
+    endpoint: &mut E,
+    rest: &mut Vec<u8>,
+    sealed: &mut Vec<u8>,
+    say: impl FnOnce(WriteTraffic<'_, E::Data>, &mut Vec<u8>),
+) {
+    loop {
+        let UnbufferedStatus { discard, state } = endpoint.process(rest);
+        match state {
+            Ok(ConnectionState::EncodeTlsData(data)) => encode(data, sealed),
+            Ok(ConnectionState::TransmitTlsData(data)) => data.done(),
+            Ok(ConnectionState::PeerClosed) => {}
+            Ok(ConnectionState::WriteTraffic(traffic)) => return say(traffic, sealed),
+            _ => return,
+        }
+        rest.drain(..discard);
+    }
+}
+
+/// After a failure: the alert for the peer.
+fn say_alert<E: Endpoint>(endpoint: &mut E, sealed: &mut Vec<u8>) {
+    while endpoint.common().wants_write() {
+        // What is queued comes before anything is read.
+        let Ok(ConnectionState::EncodeTlsData(data)) = endpoint.process(&mut []).state else {
+            return;
+        };
+        encode(data, sealed);
+    }
+}

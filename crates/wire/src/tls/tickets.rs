@@ -1,0 +1,74 @@
+//! What a client keeps to resume sessions: the tickets of one server, shared by the connections of a thread.
+//!
+//! rustls's own cache keeps eight tickets of a server, too few for hundreds of connections that come and go.
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use rustls::NamedGroup;
+use rustls::client::{ClientSessionStore, Tls12ClientSessionValue, Tls13ClientSessionValue};
+use rustls::pki_types::ServerName;
+
+/// Tickets kept, each for one use. The server decides how large they are (64 KiB at most) and how many it gives.
+const TICKETS_MOST: usize = 256;
+
+#[derive(Default)]
+struct Kept {
+    group: Option<NamedGroup>,
+    session: Option<Tls12ClientSessionValue>,
+    tickets: VecDeque<Tls13ClientSessionValue>,
+}
+
+/// The sessions of one server that can be resumed.
+#[derive(Default)]
+pub(super) struct Tickets(Mutex<Kept>);
+
+impl Tickets {
+    fn kept(&self) -> MutexGuard<'_, Kept> {
+        // It is used by one thread; the lock is what the trait asks for.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl fmt::Debug for Tickets {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Tickets are secrets.
+        f.debug_struct("Tickets").finish_non_exhaustive()
+    }
+}
+
+impl ClientSessionStore for Tickets {
+    fn set_kx_hint(&self, _server: ServerName<'static>, group: NamedGroup) {
+        self.kept().group = Some(group);
+    }
+
+    fn kx_hint(&self, _server: &ServerName<'_>) -> Option<NamedGroup> {
+        self.kept().group
+    }
+
+    fn set_tls12_session(&self, _server: ServerName<'static>, session: Tls12ClientSessionValue) {
+        self.kept().session = Some(session);
+    }
+
+    fn tls12_session(&self, _server: &ServerName<'_>) -> Option<Tls12ClientSessionValue> {
+        self.kept().session.clone()
+    }
+
+    fn remove_tls12_session(&self, _server: &ServerName<'static>) {
+        self.kept().session = None;
+    }
+
+    fn insert_tls13_ticket(&self, _server: ServerName<'static>, ticket: Tls13ClientSessionValue) {
+        let mut kept = self.kept();
+        if kept.tickets.len() == TICKETS_MOST {
+            kept.tickets.pop_front();
+        }
+        kept.tickets.push_back(ticket);
+    }
+
+    fn take_tls13_ticket(&self, _server: &ServerName<'static>) -> Option<Tls13ClientSessionValue> {
+        // The freshest one is the least likely to have been forgotten by the server.
+        self.kept().tickets.pop_back()
+    }
+}

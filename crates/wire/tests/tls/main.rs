@@ -1,0 +1,202 @@
+//! TLS, both ends, without a socket: what is heard, in any split, and what each mistake is called.
+
+#![allow(missing_docs, unreachable_pub, clippy::unwrap_used)]
+
+mod faults;
+mod pair;
+
+use pair::{Issuer, Pair, client, now, options, self_signed, server, trusting};
+use proptest::prelude::*;
+use trueload_wire::tls::client::{Setup, Trust};
+use trueload_wire::tls::{Identity, SetupError, Stage, certificates};
+
+const YEARS: (i32, i32) = (2025, 2035);
+
+fn setups() -> (Setup, trueload_wire::tls::server::Setup) {
+    let pems = self_signed(&["localhost"], YEARS, false);
+    (client(&options(trusting(&pems.certificate))), server(&pems))
+}
+
+#[test]
+fn what_one_end_says_the_other_hears() {
+    let (client, server) = setups();
+    let mut pair = Pair::open(&client, &server);
+    pair.client_says(b"ping");
+    pair.settle();
+    pair.server_says(b"pong");
+    pair.settle();
+    assert_eq!(
+        (pair.server_heard.as_slice(), pair.client_heard.as_slice()),
+        (&b"ping"[..], &b"pong"[..])
+    );
+    let secured = pair.client.secured().unwrap();
+    assert_eq!(secured.version, "TLSv1.3");
+    assert!(secured.cipher.starts_with("TLS_AES_"), "{}", secured.cipher);
+    assert_eq!(secured.alpn.as_deref(), Some("http/1.1"));
+}
+
+#[test]
+fn a_body_of_many_records_comes_whole() {
+    let (client, server) = setups();
+    let mut pair = Pair::open(&client, &server);
+    let body: Vec<u8> = (0..1_000_000u32).map(|n| (n % 251) as u8).collect();
+    pair.server_says(&body);
+    pair.settle_cut(|_| 1460);
+    assert!(pair.client_heard == body, "the same million bytes");
+}
+
+#[test]
+fn a_handshake_byte_by_byte_is_a_handshake() {
+    let (client, server) = setups();
+    let mut pair = Pair::new(&client, &server);
+    pair.settle_cut(|_| 1);
+    assert_eq!((pair.failed.clone(), pair.client.stage()), (None, Stage::Open));
+    pair.server_says(b"pong");
+    pair.settle_cut(|_| 1);
+    assert_eq!(pair.client_heard, b"pong");
+}
+
+#[test]
+fn a_close_notify_ends_what_is_heard_and_what_comes_behind_is_ignored() {
+    let (client, server) = setups();
+    for cut in [usize::MAX, 1] {
+        let mut pair = Pair::open(&client, &server);
+        pair.server_says(b"last words");
+        pair.server.close(&mut pair.to_client);
+        pair.to_client.extend_from_slice(b"\x17\x03\x03\x00\x01x and junk");
+        pair.settle_cut(|_| cut);
+        assert_eq!((pair.failed.clone(), pair.client.stage()), (None, Stage::Closed));
+        assert_eq!(pair.client_heard, b"last words");
+    }
+}
+
+#[test]
+fn the_peer_hears_a_close_and_an_end_that_is_closed_says_nothing_more() {
+    let (client, server) = setups();
+    let mut pair = Pair::open(&client, &server);
+    pair.client.close(&mut pair.to_server);
+    pair.client_says(b"too late");
+    pair.settle();
+    assert_eq!(pair.server.stage(), Stage::Closed);
+    assert_eq!(pair.server_heard, b"");
+}
+
+#[test]
+fn nothing_is_said_before_the_handshake_is_done() {
+    let (client, _) = setups();
+    let mut one = client.connect().unwrap();
+    let mut sealed = Vec::new();
+    one.start(&mut Default::default()).unwrap();
+    one.seal(b"too early", &mut sealed);
+    assert_eq!(sealed, b"");
+    assert_eq!(one.secured(), None);
+}
+
+#[test]
+fn the_second_connection_resumes_the_first_unless_resumption_is_off() {
+    let pems = self_signed(&["localhost"], YEARS, false);
+    let server = server(&pems);
+    for resumption in [true, false] {
+        let mut options = options(trusting(&pems.certificate));
+        options.resumption = resumption;
+        let client = client(&options);
+        let resumed: Vec<bool> =
+            (0..3).map(|_| Pair::open(&client, &server).client.is_resumed()).collect();
+        assert_eq!(resumed, [false, resumption, resumption], "resumption: {resumption}");
+    }
+}
+
+#[test]
+fn tickets_are_shared_by_connections_that_are_open_at_once() {
+    let (client, server) = setups();
+    let _first: Vec<Pair> = (0..20).map(|_| Pair::open(&client, &server)).collect();
+    // The first has none to use; every one after it brings more than it takes.
+    let then: Vec<Pair> = (0..20).map(|_| Pair::open(&client, &server)).collect();
+    assert!(then.iter().all(|pair| pair.client.is_resumed()));
+}
+
+#[test]
+fn names_and_pems_that_cannot_be_used_are_told_apart() {
+    let pems = self_signed(&["localhost"], YEARS, false);
+    let other = self_signed(&["localhost"], YEARS, false);
+    assert_eq!(certificates(b"").unwrap_err(), SetupError::NoCertificate);
+    assert_eq!(certificates(pems.key.as_bytes()).unwrap_err(), SetupError::NoCertificate);
+    let broken = "-----BEGIN CERTIFICATE-----\n!\n-----END CERTIFICATE-----\n";
+    assert_eq!(certificates(broken.as_bytes()).unwrap_err(), SetupError::BadCertificate);
+    let identity = |key: &str| Identity::from_pem(pems.certificate.as_bytes(), key.as_bytes());
+    assert_eq!(identity(&pems.certificate).unwrap_err(), SetupError::NoKey);
+    let locked =
+        "-----BEGIN ENCRYPTED PRIVATE KEY-----\nAA==\n-----END ENCRYPTED PRIVATE KEY-----\n";
+    assert_eq!(identity(locked).unwrap_err(), SetupError::EncryptedKey);
+    let mut asked = options(Trust::Anybody);
+    asked.identity = Some(identity(&other.key).unwrap());
+    assert_eq!(Setup::new(&asked, now()).unwrap_err(), SetupError::OtherKey);
+    asked = options(Trust::Anybody);
+    asked.server_name = "no name".to_owned();
+    assert_eq!(Setup::new(&asked, now()).unwrap_err(), SetupError::BadName);
+}
+
+#[test]
+fn a_key_is_never_shown() {
+    let pems = self_signed(&["localhost"], YEARS, false);
+    assert_eq!(format!("{:?}", pems.identity()), "Identity { certificates: 1 }");
+}
+
+#[test]
+fn a_client_certificate_is_shown_to_a_server_that_asks() {
+    let issuer = Issuer::new("clients");
+    let pems = self_signed(&["localhost"], YEARS, false);
+    let server = faults::demanding(&pems, &issuer);
+    let mut asked = options(trusting(&pems.certificate));
+    asked.identity = Some(issuer.issue(&["me"], YEARS).identity());
+    let mut pair = Pair::open(&client(&asked), &server);
+    pair.client_says(b"ping");
+    pair.settle();
+    assert_eq!(pair.server_heard, b"ping");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn a_split_never_changes_what_is_heard(
+        cuts in prop::collection::vec(1usize..3000, 1..60),
+        answers in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..2000), 0..6),
+        closes in any::<bool>(),
+    ) {
+        let (client, server) = setups();
+        let mut pair = Pair::new(&client, &server);
+        let mut at = 0;
+        let mut cut = |_| {
+            at += 1;
+            cuts[at % cuts.len()]
+        };
+        pair.settle_cut(&mut cut);
+        prop_assert_eq!(pair.client.stage(), Stage::Open);
+        for answer in &answers {
+            pair.server_says(answer);
+        }
+        if closes {
+            pair.server.close(&mut pair.to_client);
+        }
+        pair.settle_cut(&mut cut);
+        prop_assert_eq!(&pair.failed, &None);
+        prop_assert_eq!(&pair.client_heard, &answers.concat());
+        let stage = if closes { Stage::Closed } else { Stage::Open };
+        prop_assert_eq!(pair.client.stage(), stage);
+    }
+
+    #[test]
+    fn a_change_on_the_way_is_never_heard(place in any::<prop::sample::Index>(), with in 1u8..=255) {
+        let (client, server) = setups();
+        let mut pair = Pair::open(&client, &server);
+        pair.server_says(b"pong");
+        pair.server_says(b"pong");
+        let place = place.index(pair.to_client.len());
+        pair.to_client[place] ^= with;
+        pair.settle();
+        // A length that was made longer waits for the rest, the version of a record says nothing, all else is refused.
+        let heard = pair.client_heard.as_slice();
+        prop_assert!(b"pongpong".starts_with(heard), "{heard:?}");
+    }
+}
