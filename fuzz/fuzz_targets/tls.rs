@@ -44,7 +44,8 @@ fuzz_target!(|data: &[u8]| {
             if place >= end {
                 break;
             }
-            if let Some(byte) = place.checked_sub(passed).and_then(|at| pair.to_client.get_mut(at)) {
+            if let Some(byte) = place.checked_sub(passed).and_then(|at| pair.to_client.get_mut(at))
+            {
                 *byte ^= change[2];
             }
             changes.next();
