@@ -25,7 +25,7 @@ from urllib.parse import urlsplit
 FILE_LINES_MAX = 600
 FUNCTION_LINES_MAX = 70
 
-CODE_SUFFIXES = {".py", ".rs", ".c", ".h", ".go", ".js", ".mjs", ".java", ".sh"}
+CODE_SUFFIXES = {".py", ".rs", ".c", ".h", ".d", ".go", ".js", ".mjs", ".java", ".sh"}
 LOCK_NAMES = {"Cargo.lock", "go.sum", "package-lock.json"}
 # Where a tab is the language's own way.
 TAB_SUFFIXES = {".go", ".sum", ".mod"}
@@ -146,6 +146,7 @@ _FUNCTION_START = {
     ".js": re.compile(r"\bfunction\s*\*?\s*(\w+)"),
     ".mjs": re.compile(r"\bfunction\s*\*?\s*(\w+)"),
     ".c": re.compile(r"^[a-z][\w\s*]*?\b(\w+)\s*(?=\()", re.MULTILINE),
+    ".d": re.compile(r"^\s*\w[^;={}()\n]*?\b(\w+)\s*(?=\()", re.MULTILINE),
     ".java": re.compile(
         r"^\s+(?:@\w+\s+)*(?:public|private|protected|static)[^;={}]*?(\w+)(?=\()", re.M
     ),

@@ -53,6 +53,12 @@ BROKEN = [
         "short-functions",
     ),
     (
+        "a long D method",
+        "subjects/d/a/a.d",
+        brace_function("    T[] f(T)(ref int a) @nogc", 71),
+        "short-functions",
+    ),
+    (
         "a long JavaScript function",
         "subjects/js/a/a.js",
         brace_function("function f(a)", 71),

@@ -38,6 +38,14 @@ _VERSION_ARGUMENTS = {
 def missing(subject: Subject) -> str | None:
     """Why the subject cannot be built or run here, in one line; None if it can."""
     manifest = subject.manifest
+    # Packages first: they bring the tools, and they are what the user can do about it.
+    if absent := missing_packages(subject):
+        packages = " ".join(absent)
+        return (
+            f"needs the Debian package{'s' if len(absent) > 1 else ''} {packages}: "
+            f"`sudo trueload subjects install {subject.language}/{subject.framework}` "
+            f"or `sudo apt-get install {packages}`"
+        )
     for need in manifest.needs.tools:
         if reason := _tool_missing(need):
             return reason
@@ -45,14 +53,6 @@ def missing(subject: Subject) -> str | None:
         program = argv[0]
         if "/" not in program and "{" not in program and find_program(program) is None:
             return f"{program} is not installed"
-    absent = [package for package in manifest.needs.debian if not _installed(package)]
-    if absent:
-        packages = " ".join(absent)
-        return (
-            f"needs the Debian package{'s' if len(absent) > 1 else ''} {packages}: "
-            f"`sudo trueload subjects install {subject.language}/{subject.framework}` "
-            f"or `sudo apt-get install {packages}`"
-        )
     return None
 
 
