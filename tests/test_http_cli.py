@@ -576,6 +576,10 @@ def test_stages_change_the_load(trueload: Trueload, server: Server) -> None:
         (("--rate", "1k", "--stages", "1s@1"), "exclude each other"),
         (("--stages", "1s@1", "-d", "1s"), "exclude each other"),
         (("--arrivals", "poisson"), "no rate is given"),
+        (
+            ("--rate", "1k", "--arrivals", "possion"),
+            "invalid value for '--arrivals': 'possion' is not one of 'constant', 'poisson'",
+        ),
     ],
 )
 def test_a_mistake_in_a_load_is_one_line_and_a_hint(

@@ -82,10 +82,10 @@ def test_nothing_listens(trueload: Trueload) -> None:
 @pytest.mark.parametrize(
     ("flags", "complaint"),
     [
-        (("--limit", "p99"), "--limit 'p99': one of < <= is missing, at its end"),
-        (("--limit", "p99>10ms"), "one of < <= is missing, at character 4"),
-        (("--limit", "p99<10ms and"), "a metric is missing, at its end"),
-        (("--limit", "throughput<1k/s"), "'throughput' cannot be used here, at character 1"),
+        (("--limit", "p99"), "--limit 'p99', at its end: one of < <= is missing"),
+        (("--limit", "p99>10ms"), "at character 4: one of < <= is missing"),
+        (("--limit", "p99<10ms and"), "at its end: a metric is missing"),
+        (("--limit", "throughput<1k/s"), "at character 1: 'throughput' cannot be used here"),
         (("--limit", "p99<10ms", "--repeat", "2"), "--limit and --repeat exclude each other"),
         (("--limit", "p99<10ms", "--requests", "2"), "--limit and --requests exclude each other"),
         (("--limit", "p99<1s", "--stages", "1s@1k"), "--limit and --stages exclude each other"),

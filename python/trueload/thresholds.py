@@ -209,4 +209,4 @@ def _parse_ratio(value: str) -> float:
 def _refuse(text: str, at: int, why: str, form: Form) -> NoReturn:
     shown = text.rstrip()
     pointer = f"at character {at + 1}" if at < len(shown) else "at its end"
-    raise UserError(f"{form.flag} '{text}': {why}, {pointer}", form.hint)
+    raise UserError(f"{form.flag} '{text}', {pointer}: {why}", form.hint)

@@ -131,7 +131,7 @@ def _parse_at(text: str, at: int, part: str, parse: Callable[[str], Value], what
 
 def _refuse_at(text: str, at: int, why: str) -> NoReturn:
     pointer = f"at character {at + 1}" if at < len(text.rstrip()) else "at its end"
-    raise ValueError(f"'{text}': {why}, {pointer}")
+    raise ValueError(f"'{text}', {pointer}: {why}")
 
 
 def format_stages(stages: Sequence[Ramp]) -> str:
@@ -150,7 +150,10 @@ def parse_share(text: str) -> float:
     number, unit = _split(plain.removesuffix("%"), "a share", "1%")
     if unit:
         raise ValueError(f"'{text}' is not a share: shares are like 1% or 0.01")
-    return float(number) / 100 if plain.endswith("%") else float(number)
+    share = float(number) / 100 if plain.endswith("%") else float(number)
+    if share > 1:  # 5 for 5 % would be a threshold that nothing can cross
+        raise ValueError(f"'{text}' is more than all: shares are like 1% or 0.01")
+    return share
 
 
 def _split(text: str, what: str, example: str) -> tuple[Decimal, str]:

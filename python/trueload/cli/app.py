@@ -137,6 +137,8 @@ def build_command(first_word: str | None = None) -> typer.core.TyperGroup:
 def explain_usage_error(error: typer.TyperException, argv: Sequence[str]) -> tuple[str, str]:
     """A parser's complaint about a command line as (message, hint), each one line."""
     message = _one_line(error.format_message()).rstrip(".")
+    # The parser's own word for what a choice is not.
+    message = message.replace(": Value error, ", ": ", 1)
     context = error.ctx if isinstance(error, UsageError) else None
     command_path = context.command_path if context else _command_path(argv)
     see_help = f"see `{command_path} --help`"
