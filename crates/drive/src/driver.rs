@@ -53,7 +53,7 @@ impl Driver {
     pub fn new(settings: &Settings, clock: Clock, listener: Option<Listener>) -> io::Result<Self> {
         let (listener, note) = match settings.choice {
             Choice::Epoll => (listener, None),
-            Choice::Auto | Choice::Uring => match Uring::new(clock, listener) {
+            Choice::Auto | Choice::Uring => match Uring::new(clock, listener, settings) {
                 Ok(uring) => return Ok(Driver { kind: Kind::Uring(uring), note: None }),
                 Err((error, listener)) => (listener, Some(why_not(&error))),
             },

@@ -7,7 +7,7 @@
 //! socket is empty arms it again. The clock is read once per batch.
 
 use std::io;
-use std::net::{IpAddr, SocketAddr};
+use std::net::IpAddr;
 use std::ops::Range;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
@@ -20,9 +20,8 @@ use rustix::net::{RecvFlags, SendFlags, SocketAddrUnix, SocketFlags, SocketType,
 use crate::driver::Settings;
 use crate::net::{Ended, Net, Program, Refusal, Token};
 use crate::outbox::Outbox;
-use crate::socket::{
-    ACCEPT_PAUSE_NS, Listener, OUTBOX_MOST, Waker, earlier, local_refusal, refusal,
-};
+use crate::socket::{ACCEPT_PAUSE_NS, Listener, OUTBOX_MOST, Waker, bind_from, earlier, refusal};
+use crate::spin::Spin;
 use crate::{Address, Clock};
 
 /// Bytes taken from a socket in one read.
@@ -61,8 +60,7 @@ pub struct Epoll {
     sockets: Vec<Socket>,
     free: Vec<u32>,
     buffer: Box<[u8]>,
-    spin_ns: u64,
-    spun_ns: u64,
+    spin: Spin,
 }
 
 impl Epoll {
@@ -88,8 +86,7 @@ impl Epoll {
             sockets: Vec::new(),
             free: Vec::new(),
             buffer: vec![0; READ_BYTES].into_boxed_slice(),
-            spin_ns: settings.spin_ns,
-            spun_ns: 0,
+            spin: Spin::up_to(settings.spin_ns),
         })
     }
 
@@ -108,7 +105,13 @@ impl Epoll {
         while !program.is_done() {
             let wake_at_ns = earlier(program.wake_at_ns(), self.accept_again_ns);
             events.clear();
-            if !self.spin(&mut events, wake_at_ns)? {
+            let mut spin = self.spin;
+            let spared = spin.spares_sleep(self.clock, wake_at_ns, || {
+                self.take_events(&mut events, Some(&timespec(0)))?;
+                Ok(!events.is_empty())
+            })?;
+            self.spin = spin;
+            if !spared {
                 self.wait(&mut events, wake_at_ns)?;
             }
             self.now_ns = self.clock.now_ns();
@@ -136,30 +139,6 @@ impl Epoll {
             // Timeouts finer than a millisecond came with Linux 5.11 (`epoll_pwait2`).
             Err(Errno::NOSYS) => Err(io::Error::other("needs Linux 5.11 or newer")),
             Err(errno) => Err(errno.into()),
-        }
-    }
-
-    /// Polls without sleep for a while; whether something happened or `wake_at_ns` came in it.
-    ///
-    /// To wake a thread costs both ends some microseconds, which few connections cannot hide.
-    fn spin(&mut self, events: &mut Vec<Event>, wake_at_ns: Option<u64>) -> io::Result<bool> {
-        if self.spin_ns == 0 {
-            return Ok(false);
-        }
-        let began_ns = self.clock.now_ns();
-        let mut now_ns = began_ns;
-        loop {
-            let before_ns = now_ns;
-            self.take_events(events, Some(&timespec(0)))?;
-            now_ns = self.clock.now_ns();
-            if !events.is_empty() || wake_at_ns.is_some_and(|at_ns| at_ns <= now_ns) {
-                self.spun_ns += before_ns - began_ns;
-                return Ok(true);
-            }
-            if now_ns - began_ns >= self.spin_ns {
-                self.spun_ns += now_ns - began_ns;
-                return Ok(false);
-            }
         }
     }
 
@@ -446,7 +425,7 @@ impl Net for Epoll {
     }
 
     fn spun_ns(&self) -> u64 {
-        self.spun_ns
+        self.spin.spun_ns()
     }
 
     fn connect(&mut self, key: u32, to: &Address, from: Option<IpAddr>) -> Result<Token, Refusal> {
@@ -457,8 +436,7 @@ impl Net for Epoll {
             Address::Ip(to) => {
                 let _ = sockopt::set_tcp_nodelay(&fd, true);
                 if let Some(from) = from {
-                    let from = SocketAddr::new(from, 0);
-                    rustix::net::bind(&fd, &from).map_err(local_refusal)?;
+                    bind_from(&fd, from)?;
                 }
                 rustix::net::connect(&fd, to)
             }

@@ -13,6 +13,7 @@ mod host;
 mod net;
 mod outbox;
 mod socket;
+mod spin;
 mod uring;
 
 pub use address::Address;

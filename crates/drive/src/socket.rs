@@ -1,8 +1,8 @@
 //! What both drivers share: the listening socket, the bell, what errors mean, and limits.
 
 use std::io;
-use std::net::SocketAddr;
-use std::os::fd::OwnedFd;
+use std::net::{IpAddr, SocketAddr};
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::Arc;
 
 use rustix::io::Errno;
@@ -90,9 +90,28 @@ pub(crate) fn refusal(errno: Errno) -> Refusal {
     }
 }
 
-/// A local address that is not ours is no lack of ports.
-pub(crate) fn local_refusal(errno: Errno) -> Refusal {
-    if errno == Errno::ADDRINUSE { Refusal::Ports } else { Refusal::Unreachable }
+/// Lets a socket connect from a local address.
+///
+/// The port is chosen when it connects (`IP_BIND_ADDRESS_NO_PORT`): chosen here, it could not be
+/// used for another peer at the same time, and each choice would look at all ports in use.
+pub(crate) fn bind_from(fd: &OwnedFd, from: IpAddr) -> Result<(), Refusal> {
+    const IP_BIND_ADDRESS_NO_PORT: libc::c_int = 24;
+    let on: libc::c_int = 1;
+    // SAFETY: the option takes an int, which lives through the call.
+    #[allow(unsafe_code)]
+    unsafe {
+        // Where it cannot be had, the port is chosen here.
+        let len = size_of_val(&on) as libc::socklen_t;
+        let option = IP_BIND_ADDRESS_NO_PORT;
+        let value = (&raw const on).cast();
+        libc::setsockopt(fd.as_raw_fd(), libc::IPPROTO_IP, option, value, len);
+    }
+    let bound = rustix::net::bind(fd, &SocketAddr::new(from, 0));
+    // A local address that is not ours is no lack of ports.
+    bound.map_err(|errno| match errno {
+        Errno::ADDRINUSE => Refusal::Ports,
+        _ => Refusal::Unreachable,
+    })
 }
 
 #[cfg(test)]

@@ -62,7 +62,7 @@ impl Kind {
                 driver.run(program).expect("the loop runs");
             }
             Kind::Uring => {
-                let driver = Uring::new(Clock::start(), listener);
+                let driver = Uring::new(Clock::start(), listener, &Settings::default());
                 let mut driver = driver.map_err(|(error, _)| error).expect("a ring");
                 driver.waker().wake();
                 driver.run(program).expect("the loop runs");

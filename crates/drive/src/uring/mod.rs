@@ -12,7 +12,7 @@ mod ring;
 mod sockets;
 
 use std::io;
-use std::net::{IpAddr, SocketAddr};
+use std::net::IpAddr;
 use std::ops::Range;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::Arc;
@@ -24,11 +24,11 @@ use rustix::net::{SocketFlags, SocketType, sockopt};
 use rustix::process::{Resource, getrlimit};
 use socket2::SockAddr;
 
+use crate::driver::Settings;
 use crate::net::{Ended, Net, Program, Refusal, Token};
 use crate::outbox::Segment;
-use crate::socket::{
-    ACCEPT_PAUSE_NS, Listener, OUTBOX_MOST, Waker, earlier, local_refusal, refusal,
-};
+use crate::socket::{ACCEPT_PAUSE_NS, Listener, OUTBOX_MOST, Waker, bind_from, earlier, refusal};
+use crate::spin::Spin;
 use crate::{Address, Clock};
 use ring::{Handle, Op, Ring};
 use sockets::{Socket, Sockets};
@@ -45,10 +45,9 @@ const SPARE_BYTES: usize = 16 * 1024;
 pub struct Uring {
     clock: Clock,
     now_ns: u64,
-    /// The first is waited for; it watches the others.
+    /// The first is waited for; the others ring `stir` when they have something.
     rings: Vec<Ring>,
-    /// Rings with completions to take.
-    stirred: Vec<bool>,
+    stir: OwnedFd,
     bell: Arc<OwnedFd>,
     listener: Option<OwnedFd>,
     accept_again_ns: Option<u64>,
@@ -61,6 +60,7 @@ pub struct Uring {
     spare: Vec<Vec<u8>>,
     /// The limit of open files.
     fds_most: u64,
+    spin: Spin,
 }
 
 impl Uring {
@@ -72,14 +72,16 @@ impl Uring {
     pub fn new(
         clock: Clock,
         listener: Option<Listener>,
+        settings: &Settings,
     ) -> Result<Self, (io::Error, Option<Listener>)> {
         let made = Ring::new().and_then(|ring| {
-            let bell = eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC)?;
+            let flags = EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC;
+            let (bell, stir) = (eventfd(0, flags)?, eventfd(0, flags)?);
             // Last: a listener that comes back must be as it was.
             listener.as_ref().map_or(Ok(()), Listener::block)?;
-            Ok((ring, bell))
+            Ok((ring, bell, stir))
         });
-        let (first, bell) = match made {
+        let (first, bell, stir) = match made {
             Ok(made) => made,
             Err(error) => return Err((error, listener)),
         };
@@ -88,7 +90,7 @@ impl Uring {
             now_ns: clock.now_ns(),
             clock,
             rings: vec![first],
-            stirred: vec![true],
+            stir,
             bell: Arc::new(bell),
             listener,
             accept_again_ns: None,
@@ -96,6 +98,7 @@ impl Uring {
             to_hear: Vec::new(),
             peers: Vec::new(),
             spare: Vec::new(),
+            spin: Spin::up_to(settings.spin_ns),
             fds_most: getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX),
         })
     }
@@ -113,7 +116,7 @@ impl Uring {
     pub fn run<P: Program>(&mut self, program: &mut P) -> io::Result<()> {
         let first = &mut self.rings[0];
         first.enable()?;
-        first.watch(self.bell.as_raw_fd(), Op::Bell, 0);
+        first.watch(&self.bell, Op::Bell);
         if let Some(listener) = &self.listener {
             first.accept(listener);
         }
@@ -123,9 +126,7 @@ impl Uring {
             self.wait(wake_at_ns)?;
             self.now_ns = self.clock.now_ns();
             for ring in 0..self.rings.len() {
-                if std::mem::take(&mut self.stirred[ring]) {
-                    self.take_over(program, ring, &mut batch);
-                }
+                self.take_over(program, ring, &mut batch);
             }
             if program.wake_at_ns().is_some_and(|at_ns| at_ns <= self.now_ns) {
                 program.handle_time(self);
@@ -139,11 +140,17 @@ impl Uring {
     }
 
     fn wait(&mut self, wake_at_ns: Option<u64>) -> io::Result<()> {
-        for (ring, stirred) in self.rings.iter().zip(&mut self.stirred).skip(1) {
+        for ring in &self.rings[1..] {
             ring.poll()?;
-            *stirred = true;
         }
-        self.stirred[0] = true;
+        let first = &mut self.rings[0];
+        let spared = self.spin.spares_sleep(self.clock, wake_at_ns, || {
+            first.poll()?;
+            Ok(first.has_completed())
+        })?;
+        if spared {
+            return Ok(());
+        }
         let timeout_ns = wake_at_ns.map(|at_ns| at_ns.saturating_sub(self.clock.now_ns()));
         self.rings[0].wait(timeout_ns)
     }
@@ -167,8 +174,11 @@ impl Uring {
                 Op::Send => self.sent(index, entry.result()),
                 Op::Connect => self.connected(program, index, entry.result()),
                 Op::Accept => self.accepted(program, entry),
-                Op::Bell => self.rung(program, entry),
-                Op::Ring => self.stirred[index as usize] = true,
+                Op::Bell => {
+                    self.rung(Op::Bell, entry);
+                    program.handle_wake(self);
+                }
+                Op::Stir => self.rung(Op::Stir, entry),
                 Op::Ignored => {}
             }
         }
@@ -373,13 +383,14 @@ impl Uring {
         }
     }
 
-    fn rung<P: Program>(&mut self, program: &mut P, entry: &cqueue::Entry) {
+    /// An event descriptor was written to: it is silenced, and watched on.
+    fn rung(&mut self, op: Op, entry: &cqueue::Entry) {
+        let fd = if op == Op::Bell { &*self.bell } else { &self.stir };
         let mut count = [0; 8];
-        let _ = rustix::io::read(&*self.bell, &mut count);
+        let _ = rustix::io::read(fd, &mut count);
         if !more(entry.flags()) {
-            self.rings[0].watch(self.bell.as_raw_fd(), Op::Bell, 0);
+            self.rings[0].watch(fd, op);
         }
-        program.handle_wake(self);
     }
 
     /// Gives a descriptor its place; one that comes near the limit of open files moves into a table.
@@ -425,11 +436,11 @@ impl Uring {
         let mut ring = Ring::new()?;
         ring.enable()?;
         ring.make_table(places)?;
-        let fd = ring.fd();
+        ring.stirs(&self.stir)?;
+        if self.rings.len() == 1 {
+            self.rings[0].watch(&self.stir, Op::Stir);
+        }
         self.rings.push(ring);
-        self.stirred.push(true);
-        let index = (self.rings.len() - 1) as u32;
-        self.rings[0].watch(fd, Op::Ring, index);
         Ok(())
     }
 
@@ -478,6 +489,10 @@ impl Net for Uring {
         self.now_ns = self.clock.now_ns();
     }
 
+    fn spun_ns(&self) -> u64 {
+        self.spin.spun_ns()
+    }
+
     fn connect(&mut self, key: u32, to: &Address, from: Option<IpAddr>) -> Result<Token, Refusal> {
         // Blocking for the ring: it waits for the socket itself, and takes O_NONBLOCK as "do not".
         let flags = SocketFlags::CLOEXEC;
@@ -487,8 +502,7 @@ impl Net for Uring {
             Address::Ip(to) => {
                 let _ = sockopt::set_tcp_nodelay(&fd, true);
                 if let Some(from) = from {
-                    let from = SocketAddr::new(from, 0);
-                    rustix::net::bind(&fd, &from).map_err(local_refusal)?;
+                    bind_from(&fd, from)?;
                 }
                 SockAddr::from(*to)
             }

@@ -5,7 +5,7 @@
 
 use std::fmt;
 use std::io;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
 use io_uring::squeue::Flags;
 use io_uring::types::{CancelBuilder, Fd, SubmitArgs, Timespec};
@@ -29,7 +29,7 @@ pub(super) enum Op {
     Connect,
     Accept,
     Bell,
-    Ring,
+    Stir,
     Ignored,
 }
 
@@ -47,7 +47,7 @@ impl Op {
             3 => Op::Connect,
             4 => Op::Accept,
             5 => Op::Bell,
-            6 => Op::Ring,
+            6 => Op::Stir,
             _ => Op::Ignored,
         };
         (op, user_data as u32)
@@ -131,8 +131,10 @@ impl Ring {
         }
     }
 
-    pub(super) fn fd(&self) -> RawFd {
-        self.ring.as_raw_fd()
+    /// Writes to an event descriptor when it has something to do. (Watching the ring itself is of no
+    /// use: under `DEFER_TASKRUN` it becomes readable only when its owner has entered it.)
+    pub(super) fn stirs(&self, fd: &OwnedFd) -> io::Result<()> {
+        self.ring.submitter().register_eventfd(fd.as_raw_fd())
     }
 
     /// Hands over what is queued, and waits for a completion until the timeout if there is none.
@@ -159,6 +161,11 @@ impl Ring {
             self.ring.submitter().enter::<()>(queued, 0, GET_EVENTS, None)
         };
         settled(submitted)
+    }
+
+    /// Whether there are completions to take over.
+    pub(super) fn has_completed(&mut self) -> bool {
+        !self.ring.completion().is_empty()
     }
 
     /// Takes over all completions.
@@ -212,10 +219,10 @@ impl Ring {
     }
 
     /// Tells each time the descriptor becomes readable.
-    pub(super) fn watch(&mut self, fd: RawFd, op: Op, index: u32) {
+    pub(super) fn watch(&mut self, fd: &OwnedFd, op: Op) {
         const READABLE: u32 = 1; // POLLIN
-        let entry = opcode::PollAdd::new(Fd(fd), READABLE).multi(true).build();
-        self.push(&entry.user_data(op.about(index)));
+        let entry = opcode::PollAdd::new(Fd(fd.as_raw_fd()), READABLE).multi(true).build();
+        self.push(&entry.user_data(op.about(0)));
     }
 
     /// Ends an operation early: its completion comes soon.
@@ -232,7 +239,10 @@ const WAIT_ALL: i32 = 0x100;
 impl fmt::Debug for Ring {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let free = self.free_places.len();
-        out.debug_struct("Ring").field("fd", &self.fd()).field("free_places", &free).finish()
+        out.debug_struct("Ring")
+            .field("fd", &self.ring.as_raw_fd())
+            .field("free_places", &free)
+            .finish()
     }
 }
 

@@ -1,0 +1,141 @@
+//! More sockets than the process may have files open: alone in its process, whose limit it lowers.
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::thread;
+
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use trueload_drive::{
+    Address, Clock, Ended, Listener, Net, Program, Refusal, Settings, Token, Uring,
+};
+
+/// Files that the process may have open: both ends run in it, and each leaves 256 to others.
+const FILES: u64 = 400;
+/// Connections: each end has as many sockets.
+const CONNECTIONS: u32 = 1500;
+
+/// Connects to `to` again and again, says a byte on each connection, and hears it back.
+struct Crowd {
+    to: SocketAddr,
+    asked: u32,
+    heard: Vec<u32>,
+    refused: Vec<Refusal>,
+}
+
+impl Crowd {
+    fn connect(&mut self, net: &mut impl Net) {
+        if self.asked < CONNECTIONS {
+            let key = self.asked;
+            self.asked += 1;
+            self.heard.push(0);
+            if let Err(why) = net.connect(key, &Address::Ip(self.to), None) {
+                self.refused.push(why);
+            }
+        }
+    }
+}
+
+impl Program for Crowd {
+    fn handle_wake(&mut self, net: &mut impl Net) {
+        (0..16).for_each(|_| self.connect(net));
+    }
+
+    fn handle_accepted(&mut self, _: &mut impl Net, _: Token) -> u32 {
+        unreachable!("nobody connects to a crowd")
+    }
+
+    fn handle_connected(&mut self, net: &mut impl Net, key: u32, token: Token) {
+        net.send(token, &key.to_ne_bytes());
+    }
+
+    fn handle_refused(&mut self, _: &mut impl Net, _: u32, _: Token, why: Refusal) {
+        self.refused.push(why);
+    }
+
+    fn handle_input(&mut self, net: &mut impl Net, key: u32, _: Token, bytes: &[u8], _: bool) {
+        assert_eq!(bytes, key.to_ne_bytes(), "the bytes of another connection");
+        self.heard[key as usize] += 1;
+        self.connect(net);
+    }
+
+    fn handle_end(&mut self, _: &mut impl Net, _: u32, _: Token, ended: Ended) {
+        panic!("the server ended a connection: {ended:?}");
+    }
+
+    fn handle_time(&mut self, _: &mut impl Net) {}
+
+    fn wake_at_ns(&self) -> Option<u64> {
+        None
+    }
+
+    fn is_done(&self) -> bool {
+        self.heard.iter().sum::<u32>() + self.refused.len() as u32 == CONNECTIONS
+    }
+}
+
+/// Echoes on every connection until its bell rings.
+#[derive(Default)]
+struct Echo {
+    accepted: u32,
+    over: bool,
+}
+
+impl Program for Echo {
+    fn handle_wake(&mut self, _: &mut impl Net) {
+        self.over = true;
+    }
+
+    fn handle_accepted(&mut self, _: &mut impl Net, _: Token) -> u32 {
+        self.accepted += 1;
+        self.accepted
+    }
+
+    fn handle_connected(&mut self, _: &mut impl Net, _: u32, _: Token) {}
+
+    fn handle_refused(&mut self, _: &mut impl Net, _: u32, _: Token, _: Refusal) {}
+
+    fn handle_input(&mut self, net: &mut impl Net, _: u32, token: Token, bytes: &[u8], _: bool) {
+        net.send(token, bytes);
+    }
+
+    fn handle_end(&mut self, net: &mut impl Net, _: u32, token: Token, _: Ended) {
+        net.finish(token);
+    }
+
+    fn handle_time(&mut self, _: &mut impl Net) {}
+
+    fn wake_at_ns(&self) -> Option<u64> {
+        None
+    }
+
+    fn is_done(&self) -> bool {
+        self.over
+    }
+}
+
+#[test]
+fn more_connections_than_open_files_are_each_served_once_on_both_ends() {
+    let limit = getrlimit(Resource::Nofile);
+    setrlimit(Resource::Nofile, Rlimit { current: Some(FILES), ..limit }).expect("a limit");
+    let listener = Listener::bind(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)), false);
+    let listener = listener.expect("a port");
+    let to = listener.address();
+    let ring = |listener| {
+        let made = Uring::new(Clock::start(), listener, &Settings::default());
+        made.map_err(|(error, _)| error).expect("a ring")
+    };
+    let mut server = ring(Some(listener));
+    let bell = server.waker();
+    let server = thread::spawn(move || {
+        let mut echo = Echo::default();
+        server.run(&mut echo).expect("the server runs");
+        echo.accepted
+    });
+    let mut client = ring(None);
+    client.waker().wake();
+    let mut crowd = Crowd { to, asked: 0, heard: Vec::new(), refused: Vec::new() };
+    client.run(&mut crowd).expect("the crowd runs");
+    bell.wake();
+    assert_eq!(server.join().expect("the server"), CONNECTIONS);
+    assert_eq!(crowd.refused, []);
+    assert!(crowd.heard.iter().all(|times| *times == 1));
+}
