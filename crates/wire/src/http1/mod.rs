@@ -17,6 +17,7 @@ pub mod client;
 pub mod limits;
 pub mod request;
 pub mod response;
+pub mod template;
 
 mod body;
 mod fields;
