@@ -22,6 +22,7 @@ from trueload.plan import (
     Measurement,
     Phase,
     Ready,
+    RequestPlan,
     Requests,
     Second,
     Tick,
@@ -437,6 +438,14 @@ def _others_share(seen: Observation) -> float | None:
 
 
 def _redacted(generate: Generate) -> Generate:
-    request = generate.request
-    headers = redact_headers(request.headers)
-    return generate.model_copy(update={"request": request.model_copy(update={"headers": headers})})
+    """The plan without secrets."""
+
+    def redacted(request: RequestPlan) -> RequestPlan:
+        return request.model_copy(update={"headers": redact_headers(request.headers)})
+
+    targets = tuple(
+        target.model_copy(update={"request": redacted(target.request)})
+        for target in generate.targets
+    )
+    request = None if generate.request is None else redacted(generate.request)
+    return generate.model_copy(update={"request": request, "targets": targets})

@@ -32,12 +32,14 @@ DriverName = Literal["auto", "io_uring", "epoll"]
 
 
 class RequestPlan(Model):
-    """A request: its head is exactly method, path and headers, in this order."""
+    """A request: its head is exactly method, path and headers, in this order. With ``template`` the
+    engine fills in ``{counter}`` and ``{random}``, and adds the Content-Length of a body."""
 
     method: str
     path: str
     headers: tuple[tuple[str, str], ...]
     body_sha256: str | None
+    template: bool = False
 
 
 class ExpectPlan(Model):
@@ -45,6 +47,15 @@ class ExpectPlan(Model):
 
     statuses: tuple[int, ...] | None
     body_sha256: str | None
+
+
+class TargetPlan(Model):
+    """One of several requests, which take turns by ``weight``."""
+
+    name: str | None
+    weight: int
+    request: RequestPlan
+    expect: ExpectPlan
 
 
 class Stage(Model):
@@ -100,8 +111,8 @@ StopPlan = Annotated[Duration | Requests, Field(discriminator="kind")]
 
 
 class Generate(Model):
-    """What one generator is to do. Addresses are ``IP:PORT``, ``[IPv6]:PORT`` or
-    ``unix:PATH``.
+    """What one generator is to do: send ``request``, or ``targets`` in turns. Addresses are
+    ``IP:PORT``, ``[IPv6]:PORT`` or ``unix:PATH``.
 
     ``spin_ns``: for so long a thread polls before it sleeps; ``refill``: free places of a pipeline
     from which on it is filled again, None for half the depth.
@@ -111,8 +122,10 @@ class Generate(Model):
     protocol: int = PROTOCOL
     addresses: tuple[str, ...]
     local_addresses: tuple[str, ...]
-    request: RequestPlan
+    request: RequestPlan | None
     expect: ExpectPlan
+    targets: tuple[TargetPlan, ...] = ()
+    seed: int = 0
     connections: int
     pipeline: int
     close: bool
@@ -254,6 +267,18 @@ class Generator(Model):
     hiccup_ns: int = 0
 
 
+class TargetCounts(Model):
+    """What became of the requests of one target; ``latency`` is of those that ended well."""
+
+    issued: int
+    ok: int
+    stale: int
+    cancelled: int
+    failed: dict[str, int]
+    statuses: dict[str, int]
+    latency: Sparse
+
+
 class Measurement(Model):
     """What a phase leaves."""
 
@@ -269,6 +294,7 @@ class Measurement(Model):
     slots: Slots
     series: tuple[Second, ...]
     generator: Generator
+    targets: tuple[TargetCounts, ...] | None = None
 
 
 class Hello(Model):

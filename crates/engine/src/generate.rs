@@ -17,6 +17,7 @@ use crate::plan::{self, Blobs};
 use crate::protocol::{
     AddressPlan, FromEngine, GeneratePlan, PhasePlan, Ready, StopPlan, ToEngine,
 };
+use crate::request;
 use crate::sums;
 use crate::threads::{self, Driven, Worker};
 
@@ -79,11 +80,11 @@ impl Role {
         if !self.workers.is_empty() || !self.blobs.complete(&self.plan) {
             return Ok(());
         }
-        let burst = plan::burst(&self.plan, &self.blobs)?;
+        let sending = request::sending(&self.plan, &self.blobs)?;
         let settings = plan::settings(self.plan.driver, self.plan.spin_ns);
         let settled = Arc::new(AtomicU64::new(0));
         for thread in 0..self.plan.threads {
-            let config = Arc::new(plan::config(&self.plan, &self.blobs, &burst, thread));
+            let config = Arc::new(plan::config(&self.plan, &sending, thread));
             let (inbox, commands) = mpsc::channel();
             let outlet =
                 Outlet::to(self.sink.clone(), move |report| Event::Generator(thread, report));

@@ -10,6 +10,7 @@ pub mod lines;
 pub mod outlet;
 mod plan;
 pub mod protocol;
+mod request;
 pub mod serve;
 pub mod server;
 mod sums;

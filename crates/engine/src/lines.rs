@@ -32,7 +32,7 @@ pub fn parse(line: &str) -> Result<ToEngine, Refused> {
     };
     let rest = Value::Object(fields);
     match kind.as_str() {
-        "generate" => read(rest).map(ToEngine::Generate),
+        "generate" => read(rest).map(Box::new).map(ToEngine::Generate),
         "serve" => read(rest).map(ToEngine::Serve),
         "blob" => read(rest).map(ToEngine::Blob),
         "phase" => read(rest).map(ToEngine::Phase),

@@ -8,14 +8,14 @@ use base64::engine::general_purpose::STANDARD;
 use sha2::{Digest, Sha256};
 use trueload_drive::{Choice, Settings};
 use trueload_load::{Arrivals, Load, Stage, refill};
-use trueload_wire::http1::Limits;
-use trueload_wire::http1::client::Rules;
 
 use crate::control::Failure;
 use crate::generator::Config;
 use crate::protocol::{
-    ArrivalsPlan, Blob, DriverPlan, GeneratePlan, LoadPlan, PROTOCOL, PhasePlan, StagePlan,
+    ArrivalsPlan, Blob, DriverPlan, ExpectPlan, GeneratePlan, LoadPlan, PROTOCOL, PhasePlan,
+    RequestPlan, StagePlan,
 };
+use crate::request::{self, Sending};
 use crate::serve::THREADS_MOST;
 
 /// Connections of one engine, at most.
@@ -28,8 +28,6 @@ const SEND_QUANTUM_NS: u64 = 25_000;
 const SPIN_NS_MOST: u64 = 10_000_000;
 /// Requests per second of an open loop, at most.
 const RATE_MOST_PER_S: f64 = 1e9;
-/// Bytes kept for one connection's requests in a row.
-const BURST_BYTES_MOST: usize = 1 << 30;
 
 /// Bodies, by their SHA-256 in hex.
 #[derive(Debug, Default)]
@@ -51,11 +49,16 @@ impl Blobs {
 
     /// Whether everything that a plan names is here.
     pub(crate) fn complete(&self, plan: &GeneratePlan) -> bool {
-        let named = [&plan.request.body_sha256, &plan.expect.body_sha256];
-        named.into_iter().flatten().all(|name| self.0.contains_key(name))
+        let named = |(_, request, expect): (String, &RequestPlan, &ExpectPlan)| {
+            let known =
+                |name: &Option<String>| name.as_ref().is_none_or(|name| self.0.contains_key(name));
+            known(&request.body_sha256) && known(&expect.body_sha256)
+        };
+        request::all(plan).all(named)
     }
 
-    fn get(&self, name: Option<&String>) -> Option<&Vec<u8>> {
+    /// The body of this name.
+    pub(crate) fn get(&self, name: Option<&String>) -> Option<&Vec<u8>> {
         self.0.get(name?)
     }
 }
@@ -83,7 +86,7 @@ pub(crate) fn check(plan: &GeneratePlan) -> Result<(), Failure> {
         within("refill", refill.into(), plan.pipeline.into())?;
     }
     check_spin(plan.spin_ns)?;
-    check_request(plan)
+    request::check(plan)
 }
 
 /// Refuses a spin that would keep a thread from ever going to sleep.
@@ -148,90 +151,25 @@ pub(crate) fn load(plan: &LoadPlan) -> Load {
     }
 }
 
-/// No part of a request may end its line: it would be another request.
-fn check_request(plan: &GeneratePlan) -> Result<(), Failure> {
-    let request = &plan.request;
-    let visible = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_graphic());
-    let token = |text: &str| {
-        let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
-        !text.is_empty() && text.bytes().all(allowed)
-    };
-    if !token(&request.method) {
-        return Err(Failure::Plan("request.method: must be a token".into()));
-    }
-    if !visible(&request.path) {
-        return Err(Failure::Plan("request.path: must be visible ASCII".into()));
-    }
-    for (index, (name, value)) in request.headers.iter().enumerate() {
-        if !token(name) {
-            return Err(Failure::Plan(format!("request.headers[{index}]: its name is no token")));
-        }
-        if value.bytes().any(|byte| matches!(byte, b'\r' | b'\n' | 0)) {
-            return Err(Failure::Plan(format!(
-                "request.headers[{index}]: its value breaks the line"
-            )));
-        }
-    }
-    Ok(())
-}
-
-/// The request as written on the wire.
-fn wire_request(plan: &GeneratePlan, blobs: &Blobs) -> Vec<u8> {
-    let request = &plan.request;
-    let mut bytes = format!("{} {} HTTP/1.1\r\n", request.method, request.path).into_bytes();
-    for (name, value) in &request.headers {
-        bytes.extend_from_slice(format!("{name}: {value}\r\n").as_bytes());
-    }
-    bytes.extend_from_slice(b"\r\n");
-    if let Some(body) = blobs.get(request.body_sha256.as_ref()) {
-        bytes.extend_from_slice(body);
-    }
-    bytes
-}
-
 /// The configuration of one thread.
-pub(crate) fn config(plan: &GeneratePlan, blobs: &Blobs, burst: &Arc<[u8]>, thread: u32) -> Config {
+pub(crate) fn config(plan: &GeneratePlan, sending: &Sending, thread: u32) -> Config {
     let depth = plan.pipeline as usize;
     let rate = u64::from(plan.connect_rate_per_s);
     Config {
         addresses: plan.addresses.iter().map(|address| address.0.clone()).collect(),
         local_addresses: plan.local_addresses.clone(),
-        burst: Arc::clone(burst),
-        request_len: burst.len() / depth,
+        requests: sending.requests.clone(),
+        burst: Arc::clone(&sending.burst),
+        request_len: sending.burst.len() / depth,
         depth,
         refill: refill_of(plan),
         close: plan.close,
-        rules: rules(plan, blobs),
+        rules: sending.rules.clone(),
         timeout_ns: plan.timeout_ns,
         connect_timeout_ns: plan.connect_timeout_ns,
         send_quantum_ns: SEND_QUANTUM_NS,
         connect_interval_ns: 1_000_000_000 * u64::from(plan.threads) / rate,
         thread,
         threads: plan.threads,
-    }
-}
-
-/// The request as often as one connection can have it in flight.
-pub(crate) fn burst(plan: &GeneratePlan, blobs: &Blobs) -> Result<Arc<[u8]>, Failure> {
-    let request = wire_request(plan, blobs);
-    let depth = plan.pipeline as usize;
-    if request.len().saturating_mul(depth) > BURST_BYTES_MOST {
-        let most = BURST_BYTES_MOST >> 20;
-        return Err(Failure::Plan(format!(
-            "pipeline: so many requests of this size take more than {most} MiB"
-        )));
-    }
-    Ok(Arc::from(request.repeat(depth)))
-}
-
-fn rules(plan: &GeneratePlan, blobs: &Blobs) -> Rules {
-    let method = plan.request.method.as_str();
-    Rules {
-        statuses: plan.expect.statuses.clone(),
-        body: blobs.get(plan.expect.body_sha256.as_ref()).cloned(),
-        head_request: method == "HEAD",
-        // RFC 9110 §9.2.2
-        idempotent: matches!(method, "GET" | "HEAD" | "PUT" | "DELETE" | "OPTIONS" | "TRACE"),
-        limits: Limits::default(),
     }
 }

@@ -11,6 +11,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 use trueload_drive::Address;
 
+mod requests;
+
+pub use requests::{ExpectPlan, RequestPlan, TargetCounts, TargetPlan};
+
 /// Version of this protocol; `hello` carries it, a plan must name it.
 pub const PROTOCOL: u32 = 1;
 
@@ -19,7 +23,7 @@ pub const PROTOCOL: u32 = 1;
 #[serde(tag = "type", rename_all = "snake_case", deny_unknown_fields)]
 pub enum ToEngine {
     /// Be a load generator.
-    Generate(GeneratePlan),
+    Generate(Box<GeneratePlan>),
     /// Be a reference server.
     Serve(ServePlan),
     /// A large body, sent once before the first phase and named by its SHA-256.
@@ -42,10 +46,16 @@ pub struct GeneratePlan {
     pub addresses: Vec<AddressPlan>,
     /// Addresses to connect from, used in turn; empty for the kernel's choice.
     pub local_addresses: Vec<IpAddr>,
-    /// The one request that is sent, as written on the wire.
-    pub request: RequestPlan,
-    /// What counts as a good answer.
+    /// The one request that is sent, as written on the wire; null where there are `targets`.
+    pub request: Option<RequestPlan>,
+    /// What counts as a good answer to it.
     pub expect: ExpectPlan,
+    /// Several requests that take turns by weight, each counted by itself.
+    #[serde(default)]
+    pub targets: Vec<TargetPlan>,
+    /// Decides the numbers of `{random}`.
+    #[serde(default)]
+    pub seed: u64,
     /// Connections to open before `ready`.
     pub connections: u32,
     /// Requests in flight per connection.
@@ -103,30 +113,6 @@ impl From<AddressPlan> for String {
     fn from(address: AddressPlan) -> Self {
         address.0.to_string()
     }
-}
-
-/// A request: its head is exactly `method`, `path`, `headers`, in this order.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct RequestPlan {
-    /// The method, as sent.
-    pub method: String,
-    /// The request target, as sent.
-    pub path: String,
-    /// Name and value, as sent. The front adds Host, Content-Length and Connection.
-    pub headers: Vec<(String, String)>,
-    /// The body's SHA-256 in hex (see `blob`), or null for none.
-    pub body_sha256: Option<String>,
-}
-
-/// What counts as a good answer.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct ExpectPlan {
-    /// Accepted status codes; null for any 2xx.
-    pub statuses: Option<Vec<u16>>,
-    /// SHA-256 in hex of the exact body (see `blob`); null for any.
-    pub body_sha256: Option<String>,
 }
 
 /// Bytes named by their SHA-256.
@@ -398,6 +384,9 @@ pub struct Measurement {
     pub series: Vec<Second>,
     /// The engine's own load.
     pub generator: Generator,
+    /// Counts by target, in the plan's order; null where the plan has one request.
+    #[serde(default)]
+    pub targets: Option<Vec<TargetCounts>>,
 }
 
 /// Of ok requests only, except `connect` (every established connection).

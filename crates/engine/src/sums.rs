@@ -4,12 +4,13 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
 use trueload_drive::{Address, peak_rss_bytes};
-use trueload_meter::{Class, Meter, Sparse};
+use trueload_meter::{Class, Meter, Sparse, TargetMeter};
 
 use crate::generator::{Connected, DoneReport, TickReport};
 use crate::plan::refill_of;
 use crate::protocol::{
-    Connections, Counts, GeneratePlan, Generator, Histograms, Measurement, Second, Slots, Tick,
+    Connections, Counts, GeneratePlan, Generator, Histograms, Measurement, Second, Slots,
+    TargetCounts, Tick,
 };
 use crate::threads::Driven;
 
@@ -144,6 +145,23 @@ pub(crate) fn measurement(
         slots: slots(&meter),
         series: series(&meter),
         generator,
+        targets: (!plan.targets.is_empty()).then(|| meter.targets.iter().map(target).collect()),
+    }
+}
+
+fn target(meter: &TargetMeter) -> TargetCounts {
+    TargetCounts {
+        issued: meter.issued,
+        ok: meter.ok,
+        stale: meter.stale,
+        cancelled: meter.cancelled,
+        failed: by_class(
+            &meter.failed.iter().map(|(class, count)| (*class, *count)).collect::<Vec<_>>(),
+        ),
+        statuses: by_status(
+            &meter.statuses.iter().map(|(code, count)| (*code, *count)).collect::<Vec<_>>(),
+        ),
+        latency: meter.latency.clone(),
     }
 }
 

@@ -7,10 +7,12 @@ mod class;
 mod meter;
 mod slots;
 mod sparse;
+mod target;
 mod times;
 
 pub use class::Class;
 pub use meter::{Answered, Meter, Second};
 pub use slots::SlotSums;
 pub use sparse::{Recent, Sparse, index};
+pub use target::TargetMeter;
 pub use times::Times;

@@ -2,7 +2,7 @@
 //! exactly once (ok, failed by class, or cancelled), and a failed one never leaves a
 //! latency behind.
 
-use crate::{Class, Recent, SlotSums, Sparse, Times};
+use crate::{Class, Recent, SlotSums, Sparse, TargetMeter, Times};
 
 /// Status codes are 100 to 599; the parser lets no other through.
 const STATUSES: usize = 600;
@@ -58,6 +58,8 @@ pub struct Meter {
     pub times: Times,
     /// Slots.
     pub slots: SlotSums,
+    /// The same by target, in their order; empty where there is only one.
+    pub targets: Vec<TargetMeter>,
     failed: [u64; Class::ALL.len()],
     statuses: Box<[u64]>,
     recent: Recent,
@@ -82,6 +84,7 @@ impl Default for Meter {
             permitted_ns: 0,
             times: Times::default(),
             slots: SlotSums::default(),
+            targets: Vec::new(),
             failed: [0; Class::ALL.len()],
             statuses: vec![0; STATUSES].into_boxed_slice(),
             recent: Recent::default(),
@@ -221,6 +224,11 @@ impl Meter {
         self.permitted_ns += other.permitted_ns;
         self.times.merge(&other.times);
         self.slots.merge(&other.slots);
+        if self.targets.len() < other.targets.len() {
+            self.targets.resize_with(other.targets.len(), TargetMeter::default);
+        }
+        let targets = self.targets.iter_mut().zip(&other.targets);
+        targets.for_each(|(mine, theirs)| mine.merge(theirs));
         self.failed.iter_mut().zip(other.failed).for_each(|(mine, theirs)| *mine += theirs);
         let statuses = self.statuses.iter_mut().zip(&other.statuses);
         statuses.for_each(|(mine, theirs)| *mine += theirs);

@@ -4,10 +4,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use trueload_load::Stop;
-use trueload_meter::{Answered, Class, Times};
+use trueload_meter::{Answered, Class, TargetMeter, Times};
 use trueload_wire::http1::client::{Ending, Heard};
 
-use super::phase::{Phase, Stage};
+use super::phase::{Phase, PhaseShare, Stage};
+use super::requests::Requests;
 use super::slot::{Last, Outcome, State, Tag};
 
 /// A wait is long from here on (design §6, `starvation`).
@@ -35,10 +36,17 @@ pub(super) struct Book {
     pub(super) own_connection: bool,
     /// Something may have ended a phase: look at the end of the batch.
     pub(super) look: bool,
+    /// Where requests differ: what they are, and how many numbers this thread knows to be drawn.
+    requests: Option<Arc<Requests>>,
+    pub(super) drawn: u64,
 }
 
 impl Book {
-    pub(super) fn new(settled_all: Arc<AtomicU64>, own_connection: bool) -> Self {
+    pub(super) fn new(
+        settled_all: Arc<AtomicU64>,
+        own_connection: bool,
+        requests: Option<Arc<Requests>>,
+    ) -> Self {
         Book {
             phases: Vec::new(),
             current: None,
@@ -49,7 +57,17 @@ impl Book {
             settled_all,
             own_connection,
             look: false,
+            requests,
+            drawn: 0,
         }
+    }
+
+    /// One more phase, not yet begun.
+    pub(super) fn add(&mut self, share: PhaseShare) {
+        let mut phase = Phase::new(share);
+        let targets = self.requests.as_ref().map_or(0, |requests| requests.counted());
+        phase.meter.targets.resize_with(targets, TargetMeter::default);
+        self.phases.push(phase);
     }
 
     /// The phase that is sending at `now_ns`, if any.
@@ -75,6 +93,33 @@ impl Book {
             settled_before: self.settled_seen,
             phase: phase as u16,
             again: false,
+            number: 0,
+        }
+    }
+
+    /// `count` new requests that a tag says all about but their numbers.
+    #[inline]
+    pub(super) fn draw(&mut self, tag: Tag, count: usize, mut ask: impl FnMut(Tag)) {
+        let Some(requests) = &self.requests else {
+            return (0..count).for_each(|_| ask(tag));
+        };
+        let first = requests.draw(count as u64);
+        self.drawn = self.drawn.max(first + count as u64);
+        for number in first..first + count as u64 {
+            let tag = Tag { number: number as u32, ..tag };
+            self.of_target(tag, |target| target.issued += 1);
+            ask(tag);
+        }
+    }
+
+    /// Where targets are counted by themselves: what is to be noted of the one that a request is for.
+    #[inline]
+    fn of_target(&mut self, tag: Tag, note: impl FnOnce(&mut TargetMeter)) {
+        if let Some(requests) = &self.requests {
+            let targets = &mut self.phases[usize::from(tag.phase)].meter.targets;
+            if let Some(target) = targets.get_mut(requests.index(self.drawn, tag)) {
+                note(target);
+            }
         }
     }
 
@@ -102,11 +147,21 @@ impl Book {
     /// A request that could not even be sent.
     pub(super) fn charge(&mut self, phase: usize, state: &mut State, now_ns: u64, class: Class) {
         self.issue(phase, state, 1);
+        self.fail_next(phase, now_ns, class);
         let phase = &mut self.phases[phase];
         phase.open -= 1;
         phase.settled_ns = now_ns;
         phase.meter.record_failed(class);
         self.look = true;
+    }
+
+    /// A request that is not sent takes its turn all the same.
+    pub(super) fn fail_next(&mut self, phase: usize, now_ns: u64, class: Class) {
+        let mut drawn = None;
+        self.draw(self.tag(now_ns, now_ns, phase), 1, |tag| drawn = Some(tag));
+        if let Some(tag) = drawn {
+            self.of_target(tag, |target| target.record_failed(class));
+        }
     }
 
     /// A request has ended. What is stale goes to `state.again` instead.
@@ -115,6 +170,7 @@ impl Book {
         let Heard { tag, ending, status, first_byte_ns } = heard;
         if let Some(status) = status {
             self.phases[usize::from(tag.phase)].meter.record_status(status);
+            self.of_target(tag, |target| target.record_status(status));
             state.answered();
         }
         let class = match ending {
@@ -151,19 +207,22 @@ impl Book {
         phase.meter.record_ok(&answered);
         phase.last_ok_ns = now_ns;
         state.backoff.reset();
-        state.last = Some(Last { phase: tag.phase, outcome: Outcome::Ok(answered) });
+        self.of_target(tag, |target| target.record_ok(answered.latency_ns));
+        state.last = Some(Last { tag, outcome: Outcome::Ok(answered) });
         self.close_entry(state, now_ns, tag);
     }
 
     pub(super) fn fail(&mut self, state: &mut State, now_ns: u64, tag: Tag, class: Class) {
         self.phases[usize::from(tag.phase)].meter.record_failed(class);
-        state.last = Some(Last { phase: tag.phase, outcome: Outcome::Failed(class) });
+        self.of_target(tag, |target| target.record_failed(class));
+        state.last = Some(Last { tag, outcome: Outcome::Failed(class) });
         self.close_entry(state, now_ns, tag);
     }
 
     /// The engine was told to stop before this request had ended.
     pub(super) fn cancel(&mut self, state: &mut State, now_ns: u64, tag: Tag) {
         self.phases[usize::from(tag.phase)].meter.cancelled += 1;
+        self.of_target(tag, |target| target.cancelled += 1);
         self.close_entry(state, now_ns, tag);
     }
 
@@ -186,21 +245,29 @@ impl Book {
 
     fn stale(&mut self, state: &mut State, tag: Tag) {
         self.phases[usize::from(tag.phase)].meter.stale += 1;
+        self.of_target(tag, |target| target.stale += 1);
         state.again.push(Tag { again: true, ..tag });
     }
 
     /// Bytes came that settle no outstanding request: charges the request just settled, or the next one.
     pub(super) fn unsolicited(&mut self, state: &mut State) {
         let last = state.last.take();
-        let charged = last.filter(|last| self.phases[usize::from(last.phase)].stage != Stage::Done);
-        let Some(Last { phase, outcome }) = charged else {
+        let over = |last: &Last| self.phases[usize::from(last.tag.phase)].stage == Stage::Done;
+        let Some(Last { tag, outcome }) = last.filter(|last| !over(last)) else {
             state.owed += 1;
             return;
         };
-        let meter = &mut self.phases[usize::from(phase)].meter;
+        let meter = &mut self.phases[usize::from(tag.phase)].meter;
         match outcome {
-            Outcome::Ok(answered) => meter.retract_ok(&answered, Class::Unsolicited),
-            Outcome::Failed(class) => meter.reclass_failed(class, Class::Unsolicited),
+            Outcome::Ok(answered) => {
+                meter.retract_ok(&answered, Class::Unsolicited);
+                let latency_ns = answered.latency_ns;
+                self.of_target(tag, |target| target.retract_ok(latency_ns, Class::Unsolicited));
+            }
+            Outcome::Failed(class) => {
+                meter.reclass_failed(class, Class::Unsolicited);
+                self.of_target(tag, |target| target.reclass_failed(class, Class::Unsolicited));
+            }
         }
     }
 

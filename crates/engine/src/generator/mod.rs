@@ -9,6 +9,7 @@ mod book;
 mod connecting;
 mod phase;
 mod phases;
+mod requests;
 mod sending;
 mod slot;
 mod timers;
@@ -28,6 +29,8 @@ use crate::outlet::Outlet;
 use book::Book;
 use connecting::Pace;
 pub use phase::PhaseShare;
+use requests::{ByTarget, HeadsByTarget};
+pub use requests::{Requests, Target};
 use slot::{Link, NEVER, Slot};
 use timers::Timers;
 
@@ -41,6 +44,8 @@ pub struct Config {
     pub addresses: Vec<Address>,
     /// Where to connect from, in turn.
     pub local_addresses: Vec<IpAddr>,
+    /// Requests that differ; none where they are all alike, as the next three say.
+    pub requests: Option<Arc<Requests>>,
     /// The request, as often in a row as a connection takes at once.
     pub burst: Arc<[u8]>,
     /// Bytes of one request.
@@ -177,6 +182,9 @@ pub struct Generator {
     book: Book,
     pace: Pace,
     memory: HeadMemory,
+    /// Where requests differ: the memories of each target, and room to write them.
+    heads: Vec<HeadMemory>,
+    scratch: Vec<u8>,
     open: u32,
     /// Under an open loop: slots that can take a request, the longest idle first.
     ready: VecDeque<u32>,
@@ -198,7 +206,8 @@ impl Generator {
         inbox: Receiver<Command>,
         reports: Outlet<Report>,
     ) -> Self {
-        let book = Book::new(settled_all, config.close);
+        let book = Book::new(settled_all, config.close, config.requests.clone());
+        let heads = config.requests.as_ref().map_or_else(Vec::new, |requests| requests.heads());
         Generator {
             config,
             slots: Vec::new(),
@@ -206,6 +215,8 @@ impl Generator {
             book,
             pace: Pace::default(),
             memory: HeadMemory::default(),
+            heads,
+            scratch: Vec::new(),
             open: 0,
             ready: VecDeque::new(),
             sent_due_ns: 0,
@@ -231,15 +242,25 @@ impl Generator {
     fn violated(&mut self, net: &mut impl Net, key: u32, token: Token) {
         let now_ns = net.now_ns();
         net.close(token);
-        let Slot { client, state } = &mut self.slots[key as usize];
-        let book = &mut self.book;
-        let rules = &self.config.rules;
-        book.unsolicited(state);
-        client.handle_end(now_ns, client::End::Reset, rules, &mut |heard| {
-            book.settle(state, now_ns, heard);
-        });
+        self.book.unsolicited(&mut self.slots[key as usize].state);
+        self.end_all(now_ns, key, client::End::Reset);
+        let state = &mut self.slots[key as usize].state;
         let pause_ns = state.backoff.pause();
         self.lost(net, key, false, pause_ns);
+    }
+
+    /// The peer's side has ended, and with it every request outstanding.
+    fn end_all(&mut self, now_ns: u64, key: u32, end: client::End) {
+        let Slot { client, state } = &mut self.slots[key as usize];
+        let book = &mut self.book;
+        let drawn = book.drawn;
+        let mut hear = |heard| book.settle(state, now_ns, heard);
+        match &self.config.requests {
+            None => client.handle_end(now_ns, end, &self.config.rules, &mut hear),
+            Some(requests) => {
+                client.handle_end(now_ns, end, &ByTarget { requests, drawn }, &mut hear);
+            }
+        }
     }
 
     /// Nothing more can come of this connection, which was broken by the peer or given up by us.
@@ -327,10 +348,19 @@ impl Program for Generator {
         if let Some(phase) = book.current_mut() {
             phase.meter.bytes_in += bytes.len() as u64;
         }
-        let (rules, memory) = (&self.config.rules, &mut self.memory);
-        let link = client.handle_input(now_ns, bytes, rules, memory, &mut |heard| {
-            book.settle(state, now_ns, heard);
-        });
+        let drawn = book.drawn;
+        let mut hear = |heard| book.settle(state, now_ns, heard);
+        let link = match &self.config.requests {
+            None => {
+                let (rules, memory) = (&self.config.rules, &mut self.memory);
+                client.handle_input(now_ns, bytes, rules, memory, &mut hear)
+            }
+            Some(requests) => {
+                let by = ByTarget { requests, drawn };
+                let mut heads = HeadsByTarget { heads: &mut self.heads, by: &by };
+                client.handle_input(now_ns, bytes, &by, &mut heads, &mut hear)
+            }
+        };
         match link {
             client::Link::Open if self.config.close && client.outstanding() == 0 => {
                 self.closing(net, key, token);
@@ -352,12 +382,10 @@ impl Program for Generator {
             Ended::Fin => client::End::Fin,
             Ended::Reset => client::End::Reset,
         };
-        let book = &mut self.book;
-        client.handle_end(now_ns, end, &self.config.rules, &mut |heard| {
-            book.settle(state, now_ns, heard);
-        });
+        self.end_all(now_ns, key, end);
+        let Slot { client, state } = &mut self.slots[key as usize];
         if idle && !client.has_answered() {
-            book.note_dropped(state, now_ns);
+            self.book.note_dropped(state, now_ns);
         }
         let stale = !state.again.is_empty();
         if idle || stale {

@@ -5,7 +5,7 @@ use trueload_load::{Load, Stop, share};
 use trueload_meter::Class;
 
 use super::connecting::is_open;
-use super::phase::{Phase, PhaseShare, RESIDUAL_NS, Stage, TICK_NS};
+use super::phase::{PhaseShare, RESIDUAL_NS, Stage, TICK_NS};
 use super::slot::{Link, NEVER};
 use super::{DoneReport, Generator, Report, TickReport};
 
@@ -19,7 +19,7 @@ const SLOTS_PER_CLOCK: u32 = 32;
 
 impl Generator {
     pub(super) fn add_phase(&mut self, net: &mut impl Net, share: PhaseShare) {
-        self.book.phases.push(Phase::new(share));
+        self.book.add(share);
         self.advance(net);
     }
 
@@ -241,12 +241,13 @@ impl Generator {
 
     /// Violations that no request came to pay for are failures of their own: they must show.
     fn charge_debts(&mut self, index: usize) {
-        let meter = &mut self.book.phases[index].meter;
         for slot in &mut self.slots {
             for _ in 0..std::mem::take(&mut slot.state.owed) {
+                let meter = &mut self.book.phases[index].meter;
                 meter.scheduled += 1;
                 meter.issued += 1;
                 meter.record_failed(Class::Unsolicited);
+                self.book.fail_next(index, 0, Class::Unsolicited);
             }
         }
     }

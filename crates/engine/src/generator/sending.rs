@@ -68,7 +68,7 @@ impl Generator {
         let fresh = free.min(usize::try_from(slot.state.quota).unwrap_or(usize::MAX));
         if fresh > 0 {
             let tag = self.book.tag(now_ns, now_ns, index);
-            (0..fresh).for_each(|_| slot.client.ask(tag));
+            self.book.draw(tag, fresh, |tag| slot.client.ask(tag));
             self.book.issue(index, &mut slot.state, fresh as u64);
         }
         fresh
@@ -88,7 +88,7 @@ impl Generator {
         while sent < free {
             let Some(scheduled_ns) = self.book.phases[index].due(now_ns) else { break };
             let tag = self.book.tag(scheduled_ns, now_ns, index);
-            slot.client.ask(tag);
+            self.book.draw(tag, 1, |tag| slot.client.ask(tag));
             self.book.issue(index, &mut slot.state, 1);
             let could_ns = scheduled_ns.max(free_ns);
             let lag_ns = now_ns.saturating_sub(could_ns);
@@ -104,11 +104,20 @@ impl Generator {
         if count == 0 {
             return;
         }
-        let bytes = count * self.config.request_len;
+        let bytes = match &self.config.requests {
+            None => {
+                let bytes = count * self.config.request_len;
+                net.send_shared(token, &self.config.burst, 0..bytes);
+                bytes
+            }
+            Some(requests) => {
+                let tags = self.slots[key as usize].client.newest(count);
+                requests.send(net, token, self.book.drawn, tags, &mut self.scratch)
+            }
+        };
         if let Some(phase) = self.book.current_mut() {
             phase.meter.bytes_out += bytes as u64;
         }
-        net.send_shared(token, &self.config.burst, 0..bytes);
         self.arm(key);
     }
 

@@ -26,6 +26,8 @@ pub(super) struct Tag {
     pub phase: u16,
     /// It has been sent before, on a connection that went stale.
     pub again: bool,
+    /// Where requests differ: the lower half of its number.
+    pub number: u32,
 }
 
 /// Where a slot's connection stands.
@@ -46,7 +48,7 @@ pub(super) enum Link {
 /// How the request settled last on a slot ended, as long as it may have to be charged.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Last {
-    pub(super) phase: u16,
+    pub(super) tag: Tag,
     pub(super) outcome: Outcome,
 }
 

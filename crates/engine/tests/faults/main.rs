@@ -14,10 +14,14 @@ use std::sync::Arc;
 use std::sync::mpsc::channel;
 
 use trueload_drive::Program;
-use trueload_engine::generator::{Command, Config, DoneReport, Generator, PhaseShare, Report};
+use trueload_engine::generator::{
+    Command, Config, DoneReport, Generator, PhaseShare, Report, Requests, Target,
+};
 use trueload_engine::outlet::Outlet;
-use trueload_load::{Load, Stop, refill};
+use trueload_load::{Load, Mix, Stop, refill};
+use trueload_meter::{Meter, TargetMeter};
 use trueload_wire::http1::client::Rules;
+use trueload_wire::http1::template::{Template, Texts};
 
 use table::{Case, Out};
 use world::{Cut, Play, World};
@@ -26,7 +30,8 @@ const NS_PER_MS: u64 = 1_000_000;
 const NS_PER_S: u64 = 1_000_000_000;
 const LATENCY_NS: u64 = 50_000;
 
-const WHOLE: Play = Play { cut: Cut::Whole, latency_ns: LATENCY_NS, timers_first: false };
+const WHOLE: Play =
+    Play { cut: Cut::Whole, latency_ns: LATENCY_NS, timers_first: false, several: false };
 
 /// What a run left.
 #[derive(Debug)]
@@ -45,7 +50,7 @@ struct Seen {
     requests_at_peer: u64,
 }
 
-fn config_of(case: &Case) -> Config {
+fn config_of(case: &Case, several: bool) -> Config {
     let body = case.body.as_deref().unwrap_or("");
     let length = match case.body {
         Some(_) => format!("Content-Length: {}\r\n", body.len()),
@@ -54,21 +59,23 @@ fn config_of(case: &Case) -> Config {
     let close = if case.close { "Connection: close\r\n" } else { "" };
     let method = &case.method;
     let request = format!("{method} / HTTP/1.1\r\nHost: a\r\n{length}{close}\r\n{body}");
+    let rules = Rules {
+        statuses: (!case.expect_status.is_empty()).then(|| case.expect_status.clone()),
+        body: case.expect_body.clone().map(String::into_bytes),
+        head_request: method == "HEAD",
+        idempotent: method != "POST",
+        ..Rules::default()
+    };
     Config {
         addresses: vec!["127.0.0.1:80".parse().unwrap()],
         local_addresses: Vec::new(),
+        requests: several.then(|| several_of(case, &rules)),
         burst: request.repeat(case.depth).into_bytes().into(),
         request_len: request.len(),
         depth: case.depth,
         refill: refill(case.depth),
         close: case.close,
-        rules: Rules {
-            statuses: (!case.expect_status.is_empty()).then(|| case.expect_status.clone()),
-            body: case.expect_body.clone().map(String::into_bytes),
-            head_request: method == "HEAD",
-            idempotent: method != "POST",
-            ..Rules::default()
-        },
+        rules,
         timeout_ns: case.timeout_ms * NS_PER_MS,
         connect_timeout_ns: case.timeout_ms * NS_PER_MS,
         connect_interval_ns: 10_000,
@@ -78,11 +85,30 @@ fn config_of(case: &Case) -> Config {
     }
 }
 
+/// The row's request three times over, once with a place to fill in.
+fn several_of(case: &Case, rules: &Rules) -> Arc<Requests> {
+    let number = ("X-Number".to_owned(), "{counter} {random}".to_owned());
+    let target = |with: Option<&(String, String)>| {
+        let host = ("Host".to_owned(), "a".to_owned());
+        let close = ("Connection".to_owned(), "close".to_owned());
+        let headers: Vec<_> = [Some(&host), with, case.close.then_some(&close)]
+            .into_iter()
+            .flatten()
+            .cloned()
+            .collect();
+        let body = case.body.as_deref().map(str::as_bytes);
+        let texts = Texts { method: &case.method, path: "/", headers: &headers, body };
+        Target { template: Template::filled(&texts), rules: rules.clone() }
+    };
+    let order = Mix::new(&[2, 1, 1]).unwrap();
+    Arc::new(Requests::new(vec![target(None), target(Some(&number)), target(None)], order, 1, true))
+}
+
 /// Plays a row from the set-up of its connections to the end of its one phase.
 fn play(case: &Case, how: Play) -> Result<Seen, String> {
     let (to_generator, inbox) = channel();
     let (reports, from_generator) = channel();
-    let config = Arc::new(config_of(case));
+    let config = Arc::new(config_of(case, how.several));
     let mut generator =
         Generator::new(config, Arc::default(), inbox, Outlet::to(reports, |report| report));
     let mut world = World::new(how, case.scripts.clone());
@@ -114,7 +140,29 @@ fn play(case: &Case, how: Play) -> Result<Seen, String> {
     to_generator.send(Command::Stop).unwrap();
     generator.handle_wake(&mut world);
     world.settle();
+    if how.several {
+        check_targets(&done.meter)?;
+    }
     Ok(seen(&done, world.requests()))
+}
+
+/// What became of the targets is what became of all, and each had its share of the turns.
+fn check_targets(all: &Meter) -> Result<(), String> {
+    let mut sum = TargetMeter::default();
+    all.targets.iter().for_each(|target| sum.merge(target));
+    let failed: BTreeMap<_, _> = all.failed().collect();
+    let statuses: BTreeMap<_, _> = all.statuses().collect();
+    check(
+        (sum.issued, sum.ok, sum.stale, sum.cancelled)
+            == (all.issued, all.ok, all.stale, all.cancelled),
+        "counts of targets",
+    )?;
+    check(sum.failed == failed, "failures of targets")?;
+    check(sum.statuses == statuses, "statuses of targets")?;
+    check(sum.latency.values().sum::<u64>() == all.ok, "latencies of targets")?;
+    let [twice, once, last] = &all.targets[..] else { return Err("targets".to_owned()) };
+    check(twice.issued.abs_diff(once.issued + last.issued) <= 1, "turns")?;
+    check(once.issued.abs_diff(last.issued) <= 1, "turns")
 }
 
 fn world_now(world: &World) -> u64 {
@@ -256,6 +304,12 @@ fn each_row_comes_out_the_same_in_random_pieces() {
 #[test]
 fn each_row_comes_out_the_same_when_answers_take_no_time_at_all() {
     check_all(Play { latency_ns: 0, ..WHOLE });
+}
+
+#[test]
+fn each_row_comes_out_the_same_when_its_request_is_one_of_several() {
+    check_all(Play { several: true, ..WHOLE });
+    check_all(Play { several: true, cut: Cut::Random(1), ..WHOLE });
 }
 
 #[test]

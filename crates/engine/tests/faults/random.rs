@@ -96,10 +96,12 @@ fn case() -> impl Strategy<Value = Case> {
 fn how() -> impl Strategy<Value = Play> {
     let cut = prop_oneof![Just(Cut::Whole), Just(Cut::Bytes), any::<u64>().prop_map(Cut::Random)];
     let latency_ns = prop_oneof![Just(0), Just(LATENCY_NS), 0..20_000_000u64];
-    (cut, latency_ns, any::<bool>()).prop_map(|(cut, latency_ns, timers_first)| Play {
+    let choices = (cut, latency_ns, any::<bool>(), any::<bool>());
+    choices.prop_map(|(cut, latency_ns, timers_first, several)| Play {
         cut,
         latency_ns,
         timers_first,
+        several,
     })
 }
 

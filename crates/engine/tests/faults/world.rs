@@ -50,6 +50,8 @@ pub struct Play {
     pub latency_ns: u64,
     /// Whether a timer that is due goes before what is due on a socket.
     pub timers_first: bool,
+    /// Whether the request is one of several that take turns.
+    pub several: bool,
 }
 
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -137,6 +137,7 @@ fn config(play: &Play) -> Config {
     Config {
         addresses: vec!["127.0.0.1:80".parse().expect("an address")],
         local_addresses: Vec::new(),
+        requests: None,
         burst: REQUEST.repeat(play.depth).into_bytes().into(),
         request_len: REQUEST.len(),
         depth: play.depth,

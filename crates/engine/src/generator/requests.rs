@@ -1,0 +1,160 @@
+//! Requests that differ: several targets by weight, or one whose text depends on its number.
+//!
+//! Every request of a run has a number, drawn when it is sent, from a count that all threads share.
+//! The number says which target it is for and what its places are filled with, so that nothing else
+//! has to be kept about it. A run whose requests are all alike knows nothing of this.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use trueload_drive::{Net, Token};
+use trueload_load::{Mix, random};
+use trueload_wire::http1::client::{Memories, Rulebook, Rules};
+use trueload_wire::http1::response::HeadMemory;
+use trueload_wire::http1::template::{Part, Template};
+
+use super::slot::Tag;
+
+/// From this length on bytes that all requests share are not copied to be sent.
+const SHARED_FROM_BYTES: usize = 16 * 1024;
+
+/// One of the requests that are sent, and what is a good answer to it.
+#[derive(Clone, Debug)]
+pub struct Target {
+    /// What is sent.
+    pub template: Template,
+    /// What counts as a good answer.
+    pub rules: Rules,
+}
+
+/// All that a run sends.
+#[derive(Debug)]
+pub struct Requests {
+    targets: Vec<Target>,
+    order: Mix,
+    seed: u64,
+    /// Whether counts are kept by target.
+    apart: bool,
+    drawn: AtomicU64,
+}
+
+impl Requests {
+    /// Targets in the order of their turns; with `apart` each is counted by itself.
+    #[must_use]
+    pub fn new(targets: Vec<Target>, order: Mix, seed: u64, apart: bool) -> Self {
+        Requests { targets, order, seed, apart, drawn: AtomicU64::new(0) }
+    }
+
+    /// Targets to count by themselves.
+    pub(super) fn counted(&self) -> usize {
+        if self.apart { self.targets.len() } else { 0 }
+    }
+
+    /// Answers whose heads are remembered.
+    pub(super) fn heads(&self) -> Vec<HeadMemory> {
+        self.targets.iter().map(|_| HeadMemory::default()).collect()
+    }
+
+    /// The first of so many new numbers.
+    pub(super) fn draw(&self, count: u64) -> u64 {
+        self.drawn.fetch_add(count, Ordering::Relaxed)
+    }
+
+    /// Which target the request of a tag is for, when `drawn` numbers have been.
+    pub(super) fn index(&self, drawn: u64, tag: Tag) -> usize {
+        self.order.pick(number(drawn, tag.number))
+    }
+
+    /// Sends these requests in this order, in as few pieces as can be; returns their length.
+    pub(super) fn send<'a>(
+        &self,
+        net: &mut impl Net,
+        token: Token,
+        drawn: u64,
+        tags: impl Iterator<Item = &'a Tag>,
+        scratch: &mut Vec<u8>,
+    ) -> usize {
+        let mut sent = 0;
+        scratch.clear();
+        for tag in tags {
+            let number = number(drawn, tag.number);
+            let template = &self.targets[self.order.pick(number)].template;
+            let chance = |nth| random(self.seed, number, nth);
+            template.write(number, chance, &mut |part| {
+                sent += part.bytes().len();
+                match part {
+                    Part::Fixed(bytes) if bytes.len() >= SHARED_FROM_BYTES => {
+                        flush(net, token, scratch);
+                        net.send_shared(token, bytes, 0..bytes.len());
+                    }
+                    part => scratch.extend_from_slice(part.bytes()),
+                }
+            });
+        }
+        flush(net, token, scratch);
+        sent
+    }
+}
+
+fn flush(net: &mut impl Net, token: Token, scratch: &mut Vec<u8>) {
+    if !scratch.is_empty() {
+        net.send(token, scratch);
+        scratch.clear();
+    }
+}
+
+/// The number whose lower half is `low`: the last such one before `drawn`. No request waits while
+/// four thousand million others are sent.
+fn number(drawn: u64, low: u32) -> u64 {
+    let last = drawn.wrapping_sub(1);
+    last.wrapping_sub(u64::from((last as u32).wrapping_sub(low)))
+}
+
+/// The rules of requests that differ, when `drawn` numbers have been.
+#[derive(Debug)]
+pub(super) struct ByTarget<'a> {
+    pub(super) requests: &'a Arc<Requests>,
+    pub(super) drawn: u64,
+}
+
+impl Rulebook<Tag> for ByTarget<'_> {
+    fn rules_of(&self, tag: &Tag) -> &Rules {
+        &self.requests.targets[self.requests.index(self.drawn, *tag)].rules
+    }
+}
+
+/// What is remembered of the answers of each target.
+#[derive(Debug)]
+pub(super) struct HeadsByTarget<'a> {
+    pub(super) heads: &'a mut [HeadMemory],
+    pub(super) by: &'a ByTarget<'a>,
+}
+
+impl Memories<Tag> for HeadsByTarget<'_> {
+    fn memory_of(&mut self, tag: &Tag) -> &mut HeadMemory {
+        &mut self.heads[self.by.requests.index(self.by.drawn, *tag)]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_number_is_known_by_its_lower_half() {
+        const TURN: u64 = 1 << 32;
+        for (drawn, wanted) in [
+            (1, 0),
+            (5, 4),
+            (5, 0),
+            (TURN, TURN - 1),
+            (TURN + 1, TURN),
+            (TURN + 1, TURN - 1),
+            (7 * TURN + 3, 7 * TURN + 2),
+            (7 * TURN + 3, 7 * TURN - 9),
+            (7 * TURN + 3, 6 * TURN + 3),
+        ] {
+            assert_eq!(number(drawn, wanted as u32), wanted, "of {drawn}");
+        }
+    }
+}

@@ -1,0 +1,71 @@
+//! What is asked of the server, and what became of each target, as the protocol has it.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{Sparse, sparse};
+
+/// A request: its head is exactly `method`, `path`, `headers`, in this order.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RequestPlan {
+    /// The method, as sent.
+    pub method: String,
+    /// The request target, as sent.
+    pub path: String,
+    /// Name and value, as sent. The front adds Host, Content-Length and Connection.
+    pub headers: Vec<(String, String)>,
+    /// The body's SHA-256 in hex (see `blob`), or null for none.
+    pub body_sha256: Option<String>,
+    /// Each sending fills in `{counter}` and `{random}` in path, header values and body, and adds the
+    /// Content-Length of a body; in a text that has one of them, `{{` stands for `{`.
+    #[serde(default)]
+    pub template: bool,
+}
+
+/// One of several requests.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct TargetPlan {
+    /// How it is called in results, or null.
+    pub name: Option<String>,
+    /// How often it has its turn, in relation to the others.
+    pub weight: u32,
+    /// What is sent.
+    pub request: RequestPlan,
+    /// What counts as a good answer to it.
+    pub expect: ExpectPlan,
+}
+
+/// What counts as a good answer.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ExpectPlan {
+    /// Accepted status codes; null for any 2xx.
+    pub statuses: Option<Vec<u16>>,
+    /// SHA-256 in hex of the exact body (see `blob`); null for any.
+    pub body_sha256: Option<String>,
+}
+
+/// Requests of one target: the fields as in `Counts`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct TargetCounts {
+    /// Sent, or charged with the failure of the connection they needed.
+    pub issued: u64,
+    /// Answered as expected.
+    pub ok: u64,
+    /// Sent again after a stale connection.
+    pub stale: u64,
+    /// Open at the very end.
+    pub cancelled: u64,
+    /// Failures by class.
+    pub failed: BTreeMap<String, u64>,
+    /// Complete answers by status code, expected or not.
+    pub statuses: BTreeMap<String, u64>,
+    /// Latencies of those that ended well.
+    #[serde(deserialize_with = "sparse")]
+    pub latency: Sparse,
+}

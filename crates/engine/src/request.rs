@@ -1,0 +1,133 @@
+//! From the requests of a plan to what the generators send: checked, framed, and held against rules.
+//!
+//! One request that is always the same becomes a burst, which is all that the plain path knows;
+//! several, or one with places to fill in, become numbered requests.
+
+use std::sync::Arc;
+
+use trueload_load::Mix;
+use trueload_wire::http1::Limits;
+use trueload_wire::http1::client::Rules;
+use trueload_wire::http1::template::{Template, Texts};
+
+use crate::control::Failure;
+use crate::generator::{Requests, Target};
+use crate::plan::Blobs;
+use crate::protocol::{ExpectPlan, GeneratePlan, RequestPlan};
+
+/// Bytes kept for one connection's requests in a row.
+const BURST_BYTES_MOST: usize = 1 << 30;
+/// Targets of one engine, at most.
+const TARGETS_MOST: usize = 100_000;
+
+/// What is sent, as the generators take it.
+#[derive(Clone, Debug)]
+pub(crate) struct Sending {
+    /// Of one request that is always the same: as often as one connection can have it in flight.
+    pub(crate) burst: Arc<[u8]>,
+    /// Its rules.
+    pub(crate) rules: Rules,
+    /// Requests that differ.
+    pub(crate) requests: Option<Arc<Requests>>,
+}
+
+/// Every request of a plan, with what is expected of its answers and the field that holds it.
+pub(crate) fn all(
+    plan: &GeneratePlan,
+) -> impl Iterator<Item = (String, &RequestPlan, &ExpectPlan)> {
+    let only = plan.request.iter().map(|request| ("request".to_owned(), request, &plan.expect));
+    let targets = plan.targets.iter().enumerate();
+    only.chain(targets.map(|(index, target)| {
+        (format!("targets[{index}].request"), &target.request, &target.expect)
+    }))
+}
+
+/// Refuses requests that cannot be sent, with the field's name.
+pub(crate) fn check(plan: &GeneratePlan) -> Result<(), Failure> {
+    if plan.request.is_some() != plan.targets.is_empty() {
+        return Err(Failure::Plan("request: either this or targets must be given".into()));
+    }
+    if plan.targets.len() > TARGETS_MOST {
+        return Err(Failure::Plan(format!("targets: must be at most {TARGETS_MOST}")));
+    }
+    order(plan)?;
+    all(plan).try_for_each(|(field, request, _)| check_request(&field, request))
+}
+
+/// No part of a request may end its line: it would be another request.
+fn check_request(field: &str, request: &RequestPlan) -> Result<(), Failure> {
+    let refused = |what: String| Err(Failure::Plan(format!("{field}.{what}")));
+    let visible = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_graphic());
+    let token = |text: &str| {
+        let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
+        !text.is_empty() && text.bytes().all(allowed)
+    };
+    if !token(&request.method) {
+        return refused("method: must be a token".into());
+    }
+    if !visible(&request.path) {
+        return refused("path: must be visible ASCII".into());
+    }
+    for (index, (name, value)) in request.headers.iter().enumerate() {
+        if !token(name) {
+            return refused(format!("headers[{index}]: its name is no token"));
+        }
+        if value.bytes().any(|byte| matches!(byte, b'\r' | b'\n' | 0)) {
+            return refused(format!("headers[{index}]: its value breaks the line"));
+        }
+    }
+    Ok(())
+}
+
+/// Whose turn it is: one request always has it.
+fn order(plan: &GeneratePlan) -> Result<Mix, Failure> {
+    let weights: Vec<u32> = plan.targets.iter().map(|target| target.weight).collect();
+    let weights = if weights.is_empty() { vec![1] } else { weights };
+    Mix::new(&weights).ok_or_else(|| {
+        let most = Mix::CYCLE_MOST;
+        Failure::Plan(format!(
+            "targets: weights must not be 0, nor add up to more than {most}, less what they have in common"
+        ))
+    })
+}
+
+/// What a plan sends; its bodies must have come.
+pub(crate) fn sending(plan: &GeneratePlan, blobs: &Blobs) -> Result<Sending, Failure> {
+    let depth = plan.pipeline as usize;
+    let mut targets: Vec<Target> =
+        all(plan).map(|(_, request, expect)| target(request, expect, blobs)).collect();
+    let longest = targets.iter().map(|target| target.template.len_most()).max().unwrap_or(0);
+    if longest.saturating_mul(depth) > BURST_BYTES_MOST {
+        let most = BURST_BYTES_MOST >> 20;
+        return Err(Failure::Plan(format!(
+            "pipeline: so many requests of this size take more than {most} MiB"
+        )));
+    }
+    if let [Target { template, .. }] = &targets[..]
+        && let Some(request) = template.fixed()
+        && plan.targets.is_empty()
+    {
+        let burst = Arc::from(request.repeat(depth));
+        let rules = targets.remove(0).rules;
+        return Ok(Sending { burst, rules, requests: None });
+    }
+    let requests = Requests::new(targets, order(plan)?, plan.seed, !plan.targets.is_empty());
+    let (burst, rules) = (Arc::default(), Rules::default());
+    Ok(Sending { burst, rules, requests: Some(Arc::new(requests)) })
+}
+
+fn target(request: &RequestPlan, expect: &ExpectPlan, blobs: &Blobs) -> Target {
+    let body = blobs.get(request.body_sha256.as_ref());
+    let (method, path) = (request.method.as_str(), request.path.as_str());
+    let texts = Texts { method, path, headers: &request.headers, body: body.map(Vec::as_slice) };
+    let rules = Rules {
+        statuses: expect.statuses.clone(),
+        body: blobs.get(expect.body_sha256.as_ref()).cloned(),
+        head_request: method == "HEAD",
+        // RFC 9110 §9.2.2
+        idempotent: matches!(method, "GET" | "HEAD" | "PUT" | "DELETE" | "OPTIONS" | "TRACE"),
+        limits: Limits::default(),
+    };
+    let make = if request.template { Template::filled } else { Template::plain };
+    Target { template: make(&texts), rules }
+}

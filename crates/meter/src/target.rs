@@ -1,0 +1,109 @@
+//! What became of the requests of one target, where several are asked for.
+
+use std::collections::BTreeMap;
+
+use crate::{Class, Sparse, index};
+
+/// Counts and times of one target in one phase: few bytes, as there may be thousands.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TargetMeter {
+    /// Sent, or charged with the failure of the connection they needed.
+    pub issued: u64,
+    /// Ended well.
+    pub ok: u64,
+    /// Sent again after a stale connection.
+    pub stale: u64,
+    /// Open at the very end.
+    pub cancelled: u64,
+    /// Ended badly, by class.
+    pub failed: BTreeMap<Class, u64>,
+    /// Complete answers by status, expected or not.
+    pub statuses: BTreeMap<u16, u64>,
+    /// Latencies of those that ended well.
+    pub latency: Sparse,
+}
+
+impl TargetMeter {
+    /// A request ended well.
+    pub fn record_ok(&mut self, latency_ns: u64) {
+        self.ok += 1;
+        *self.latency.entry(index(latency_ns)).or_default() += 1;
+    }
+
+    /// A request that had ended well turns out to have failed.
+    pub fn retract_ok(&mut self, latency_ns: u64, class: Class) {
+        self.ok -= 1;
+        take_one(&mut self.latency, index(latency_ns));
+        self.record_failed(class);
+    }
+
+    /// A request ended badly.
+    pub fn record_failed(&mut self, class: Class) {
+        *self.failed.entry(class).or_default() += 1;
+    }
+
+    /// A request that had failed as one class is found to have failed as another.
+    pub fn reclass_failed(&mut self, from: Class, to: Class) {
+        take_one(&mut self.failed, from);
+        self.record_failed(to);
+    }
+
+    /// A complete answer with this status came.
+    pub fn record_status(&mut self, status: u16) {
+        *self.statuses.entry(status).or_default() += 1;
+    }
+
+    /// Adds another thread's part.
+    pub fn merge(&mut self, other: &TargetMeter) {
+        self.issued += other.issued;
+        self.ok += other.ok;
+        self.stale += other.stale;
+        self.cancelled += other.cancelled;
+        add(&mut self.failed, &other.failed);
+        add(&mut self.statuses, &other.statuses);
+        add(&mut self.latency, &other.latency);
+    }
+}
+
+fn take_one<K: Ord + Copy>(counts: &mut BTreeMap<K, u64>, key: K) {
+    if let Some(count) = counts.get_mut(&key) {
+        *count -= 1;
+        if *count == 0 {
+            counts.remove(&key);
+        }
+    }
+}
+
+fn add<K: Ord + Copy>(into: &mut BTreeMap<K, u64>, from: &BTreeMap<K, u64>) {
+    for (key, count) in from {
+        *into.entry(*key).or_default() += count;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_taken_back_leaves_nothing_behind() {
+        let mut target = TargetMeter { issued: 2, ..TargetMeter::default() };
+        target.record_ok(500);
+        target.retract_ok(500, Class::Unsolicited);
+        target.record_failed(Class::Reset);
+        target.reclass_failed(Class::Reset, Class::Unsolicited);
+        assert_eq!((target.ok, target.latency.len()), (0, 0));
+        assert_eq!(target.failed, BTreeMap::from([(Class::Unsolicited, 2)]));
+    }
+
+    #[test]
+    fn merging_adds_every_count() {
+        let mut one = TargetMeter::default();
+        one.record_ok(500);
+        one.record_status(200);
+        let mut sum = one.clone();
+        sum.record_failed(Class::Reset);
+        sum.merge(&one);
+        assert_eq!((sum.ok, sum.statuses[&200], sum.failed[&Class::Reset]), (2, 2, 1));
+        assert_eq!(sum.latency.values().sum::<u64>(), 2);
+    }
+}
