@@ -91,6 +91,23 @@ def test_two_servers_are_measured_in_pairs(trueload: Trueload, server: Server) -
     assert "pair 1 A" in shown.out
 
 
+def test_pairs_are_shown_as_markdown_and_junit(trueload: Trueload, server: Server) -> None:
+    sides = ("ab", f"{server.url}/", f"{server.url}/wait/20", *SHORT, "--repeat", "1")
+    condition = ("--fail-on", "throughput<0.5")
+    done = trueload.run(*sides, *condition, "--format", "markdown")
+    assert done.code in (1, 4), done
+    assert done.out.startswith(f"**trueload**: {server.url}/wait/20 against {server.url}/")
+    assert "| throughput |" in done.out
+    assert "threshold crossed: throughput is" in done.out
+    assert "pair 1" in done.err
+    done = trueload.run(*sides, *condition, "--format", "junit", "--no-save")
+    assert ElementTree.fromstring(done.out).attrib["failures"] == "1"
+    assert trueload.run(*sides, "--format", "json").json()["pairs"] == 1
+    refused = trueload.run(*sides, "--format", "junit", "--json", "-")
+    assert (refused.code, len(refused.err.splitlines())) == (2, 2)
+    assert "both want stdout" in refused.err
+
+
 def test_a_pair_that_is_much_slower_crosses_a_ratio(trueload: Trueload, server: Server) -> None:
     done = trueload.run(
         *("ab", f"{server.url}/", f"{server.url}/wait/20", *SHORT, "--repeat", "1"),

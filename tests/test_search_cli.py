@@ -23,6 +23,9 @@ def test_a_limit_that_nothing_keeps_ends_with_1(trueload: Trueload, server: Serv
     assert [(run["kind"], run["row_count"]) for run in listed] == [("search", len(found["steps"]))]
     shown = trueload.run("runs", "show", "last")
     assert "no load keeps to p99<1ns" in shown.out
+    compared = trueload.run("runs", "compare", "last", "last")
+    assert (compared.code, compared.out) == (2, "")
+    assert "has confirmed no load" in compared.err
 
 
 def test_each_step_of_a_search_has_arrivals_of_its_own(trueload: Trueload, server: Server) -> None:

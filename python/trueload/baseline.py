@@ -14,8 +14,11 @@ from typing import Any
 
 from trueload.errors import UserError
 from trueload.record import Record
+from trueload.search.decide import Found
+from trueload.search.execute import outcome
 from trueload.search.found import deciding, read_plan, read_steps
 from trueload.store import Row, Store
+from trueload.units import format_rate
 
 HINT = "name a run (`trueload runs list`), or a file of `trueload runs export --format json`"
 FILE_BYTES_MAX = 2 * 1024**3
@@ -81,6 +84,10 @@ def _understood(value: Any) -> tuple[str, Any, list[_Kept]]:
             for each, one in zip(value["steps"], steps, strict=True)
         ]
         return "search", value["search"], kept
+    if "suite" in value:
+        return "suite", None, list(_cells(value))
+    if "a" in value and "b" in value:
+        return "ab", None, list(_sides(value))
     trials = value.get("trials", [value])
     return "http", None, [_Kept({}, _record(each)) for each in trials]
 
@@ -89,6 +96,33 @@ def _rows(values: Iterable[Any]) -> Iterator[_Kept]:
     for value in values:
         if value["record"] is not None:
             yield _Kept(dict(value["labels"]), _record(value["record"]))
+
+
+def _cells(value: Any) -> Iterator[_Kept]:
+    """Of a suite's ``--json``: each record under the row that names it."""
+    labels = {id_: _cell_labels(row) for row in value["rows"] for id_ in row["record_ids"]}
+    for each in value["trials"]:
+        yield _Kept(labels[each["id"]], _record(each))
+
+
+def _cell_labels(row: Any) -> dict[str, str]:
+    """As the store has them."""
+    variant = f":{row['name']}" if row["name"] else ""
+    rate = row.get("rate_per_s")
+    return {
+        "subject": f"{row['language']}/{row['framework']}{variant}",
+        "connections": str(row["connections"]),
+        "pipeline": str(row["pipeline"]),
+        "rate": "" if rate is None else format_rate(rate),
+        "cores": row["cores"],
+    }
+
+
+def _sides(value: Any) -> Iterator[_Kept]:
+    """Of the JSON of ``ab``: each record under the name of its side."""
+    for each in value["trials"]:
+        one = {name: part for name, part in each.items() if name not in ("pair", "side")}
+        yield _Kept({"subject": value[each["side"]]}, _record(one))
 
 
 def _record(value: Any) -> Record:
@@ -129,4 +163,9 @@ def _deciding(name: str, plan: Any, kept: list[_Kept]) -> list[_Kept]:
         taken = read_steps(read, [(each.labels, each.record) for each in kept])
     except (ValueError, KeyError, TypeError):
         raise UserError(f"the search in {name} cannot be read by this version", HINT) from None
-    return [_Kept({}, deciding(read, taken).record)] if taken else []
+    # Any other step is of a load that nobody has confirmed.
+    if not taken or not isinstance(outcome(read, taken), Found):
+        raise UserError(
+            f"the search in {name} has confirmed no load", "compare searches that found one"
+        )
+    return [_Kept({}, deciding(read, taken).record)]

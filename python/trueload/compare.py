@@ -12,11 +12,12 @@ Must not know: the store, files, how a comparison is shown.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from trueload.plan import Open
+from trueload.plan import Closed, Open, Stage
 from trueload.record import Record
 from trueload.stats import (
     coefficient_of_variation,
@@ -28,6 +29,7 @@ from trueload.stats import (
     ratio_interval,
 )
 from trueload.thresholds import Condition, Crossed, crossed_by, metric_value
+from trueload.units import format_count
 from trueload.verdict import decide, worst_checks
 
 METRICS = ("throughput", "mean", "p50", "p75", "p90", "p95", "p99", "p99.9")
@@ -36,6 +38,10 @@ HIGHER_IS_BETTER = frozenset({"throughput"})
 # Within a run even a steady server drifts by as much (`steady-state` lets 5 % pass): of single
 # trials less than this is not called a difference.
 BETWEEN_RUNS = 0.05
+
+# Nobody can call the same what may be a fifth less or a quarter more: the margins of
+# bioequivalence (FDA, Statistical Approaches to Establishing Bioequivalence, 2001).
+SAME_LOW, SAME_HIGH = 0.80, 1.25
 
 # Two ranges that do not overlap may have come so by chance: of n and m equal trials in 2 of
 # (n + m over n) orders (the extreme of Wilcoxon's rank sum). More often than this is no finding.
@@ -119,18 +125,23 @@ Groups = Mapping[str, Sequence[Record]]
 
 
 def compare(base: Groups, new: Groups, metrics: Sequence[str] = METRICS) -> Comparison:
-    """Row by row, in the order of the new run."""
-    both = [name for name in new if name in base]
+    """Row by row, by name: a run has them in an order of chance."""
+    both = sorted((name for name in new if name in base), key=_by_number)
     return Comparison(
         rows=tuple(_row(name, base[name], new[name], metrics) for name in both),
-        only_base=tuple(name for name in base if name not in new),
-        only_new=tuple(name for name in new if name not in base),
+        only_base=tuple(sorted((name for name in base if name not in new), key=_by_number)),
+        only_new=tuple(sorted((name for name in new if name not in base), key=_by_number)),
         notes=tuple(
             f"{name + ': ' if name else ''}the loads differ: {old} against {now}"
             for name in both
             if (old := _load(base[name][0])) != (now := _load(new[name][0]))
         ),
     )
+
+
+def _by_number(name: str) -> list[tuple[int, str]]:
+    """A key by which 8 connections come before 16."""
+    return [(int(part), "") if part.isdecimal() else (0, part) for part in re.split(r"(\d+)", name)]
 
 
 def _load(record: Record) -> str:
@@ -140,9 +151,14 @@ def _load(record: Record) -> str:
         parts.append(f"pipeline {generate.pipeline}")
     if generate.close:
         parts.append("one per request")
-    stages = load.stages if isinstance(load, Open) else load.active
-    parts += [f"{stage.from_:g} to {stage.to:g}" for stage in stages]
+    parts += [_stage(stage, "/s") for stage in load.stages] if isinstance(load, Open) else []
+    parts += [_stage(stage, " active") for stage in load.active] if isinstance(load, Closed) else []
     return f"{load.kind} loop, " + ", ".join(parts)
+
+
+def _stage(stage: Stage, unit: str) -> str:
+    ramp = f" to {format_count(stage.to)}{unit}" if stage.to != stage.from_ else ""
+    return f"{format_count(stage.from_)}{unit}{ramp}"
 
 
 def crossed_rows(comparison: Comparison, conditions: Sequence[Condition]) -> list[CrossedRow]:
@@ -199,8 +215,9 @@ def compare_metric(metric: str, base: Sequence[Record], new: Sequence[Record]) -
 
 
 def word_of(metric: str, found: float | None, within: Within | None, chance: float = 0.0) -> Word:
-    """What a ratio means. The same: 1 is not outside of where it lies; unclear: it is, but so few
-    trials would fall so with more than ``CHANCE_MAX`` if there were no difference."""
+    """What a ratio means. The same: 1 is not outside of where it lies, and that is narrow; unclear:
+    it is wide, or 1 is outside, but so few trials would fall so with more than ``CHANCE_MAX`` if
+    there were no difference."""
     if found is None:
         return "unclear"
     if math.isinf(found) or found == 0:  # one side has an answer, the other none
@@ -210,7 +227,7 @@ def word_of(metric: str, found: float | None, within: Within | None, chance: flo
     else:
         slack = BETWEEN_RUNS if within.kind == "within the runs" else 0.0
         if within.low <= 1 <= within.high or abs(found - 1) <= slack:
-            return "same"
+            return "same" if within.low >= SAME_LOW and within.high <= SAME_HIGH else "unclear"
         if within.kind == "range" and chance > CHANCE_MAX:
             return "unclear"
         more = found > 1

@@ -88,7 +88,10 @@ def test_a_longer_latency_is_worse() -> None:
         ("p99", inf, None, "worse"),
         ("p99", 0.0, None, "better"),
         ("throughput", 0.0, None, "worse"),
-        ("p99", 1.2, Within(0.9, 1.4, "range"), "same"),
+        ("p99", 1.2, Within(0.9, 1.25, "range"), "same"),
+        ("p99", 1.2, Within(0.9, 1.26, "range"), "unclear"),
+        ("throughput", 1.0, Within(0.79, 1.1, "95 % interval"), "unclear"),
+        ("throughput", 1.04, Within(0.5, 2.0, "within the runs"), "unclear"),
         ("p99", 1.2, Within(1.1, 1.4, "range"), "worse"),
         ("p99", 1.04, Within(1.03, 1.05, "within the runs"), "same"),
         ("p99", 1.04, Within(1.03, 1.05, "95 % interval"), "worse"),
@@ -214,6 +217,32 @@ def test_a_side_may_be_a_file_of_a_result(tmp_path: Path, shape: str) -> None:
     assert side.rows == {"": [one] * (1 if shape == "record" else 2)}
 
 
+def test_a_side_may_be_the_json_of_a_suite_row_by_row(tmp_path: Path) -> None:
+    row = {"language": "go", "connections": 64, "pipeline": 1, "cores": "single"}
+    fast, tuned = (good_record().model_copy(update={"id": each}) for each in "ab")
+    rows = [
+        {**row, "framework": "x", "name": "", "rate_per_s": None, "record_ids": ["a"]},
+        {**row, "framework": "x", "name": "tuned", "rate_per_s": 1000.0, "record_ids": ["b"]},
+        {**row, "framework": "y", "name": "", "rate_per_s": None, "record_ids": []},
+    ]
+    trials = [each.model_dump(mode="json") for each in (tuned, fast)]
+    path = tmp_path / "suite.json"
+    path.write_text(json.dumps({"suite": "quick", "rows": rows, "trials": trials}))
+    assert read_side(str(path), None).rows == {
+        "go/x:tuned, 64 connections, 1,000/s, single core": [tuned],
+        "go/x, 64 connections, single core": [fast],
+    }
+
+
+def test_a_side_may_be_the_json_of_pairs(tmp_path: Path) -> None:
+    one = good_record()
+    value = one.model_dump(mode="json")
+    trials = [{**value, "pair": 1, "side": "b"}, {**value, "pair": 1, "side": "a"}]
+    path = tmp_path / "ab.json"
+    path.write_text(json.dumps({"a": "http://h/", "b": "http://h/perf", "trials": trials}))
+    assert read_side(str(path), None).rows == {"http://h/perf": [one], "http://h/": [one]}
+
+
 @pytest.mark.parametrize(
     "text", ["", "{", "[]", "{}", "3", "null", '{"rows": 1, "kind": "http"}', '{"steps": [{}]}']
 )
@@ -222,6 +251,14 @@ def test_a_file_that_is_no_run_is_refused_in_one_line(tmp_path: Path, text: str)
     path.write_text(text)
     with pytest.raises(UserError):
         read_side(str(path), None)
+
+
+def test_rows_are_in_the_order_of_their_names_and_loads() -> None:
+    names = ["go/x, 16 connections", "c/y, 8 connections", "go/x, 8 connections"]
+    shuffled = {name: [record(100)] for name in names}
+    found = compare(shuffled, dict(reversed(shuffled.items())))
+    assert [row.name for row in found.rows] == [names[1], names[2], names[0]]
+    assert compare(shuffled, {}).only_base == (names[1], names[2], names[0])
 
 
 def test_pairs_are_in_an_order_of_chance_that_a_seed_repeats() -> None:

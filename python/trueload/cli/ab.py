@@ -11,23 +11,32 @@ import contextlib
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from trueload.cli import options
-from trueload.cli.compare import FailOnRatioOption
+from trueload.cli.compare import CompareFormat, FailOnRatioOption, FormatOption
 from trueload.cli.flags import command, with_flags_of
 from trueload.cli.http import exit_code, read_job
 from trueload.cli.job import Job, Saved, check_writable, tell_nothing_measured, write_json
 from trueload.cli.sides import CONTRACT, Side, find_subject, is_url, open_side
-from trueload.compare import Ratio, with_metrics
+from trueload.compare import Comparison, CrossedRow, Ratio, RowCompared, with_metrics
 from trueload.engine import find_engine
 from trueload.errors import UserError
 from trueload.interrupt import Interrupt
 from trueload.pairs import Letter, Turn, compare_pairs, pair_ratios, turns, whole_pairs
 from trueload.record import SCHEMA, Record
-from trueload.report.compare import finite, grid_lines, ratio_cells, ratio_json
+from trueload.report.compare import (
+    Compared,
+    Format,
+    finite,
+    grid_lines,
+    ratio_cells,
+    ratio_json,
+    render,
+)
 from trueload.report.result import verdict_lines
 from trueload.report.text import plain
 from trueload.request import read_body
@@ -65,6 +74,7 @@ class AbJob:
     pairs: int
     seed: int
     conditions: tuple[Condition, ...]
+    format: Format
 
 
 @dataclass(frozen=True)
@@ -99,12 +109,15 @@ def read_ab(
     repeat: options.RepeatOption = None,
     seed: options.SeedOption = None,
     fail_on: FailOnRatioOption = None,
+    format_: FormatOption = CompareFormat.TEXT,
     **flags: Any,
 ) -> AbJob:
     """What the flags mean, checked as a whole; nothing has been sent."""
     if flags.get("arrivals") is not None:
         flags["seed"] = seed
     conditions = tuple(parse_condition(text, RATIO) for text in fail_on or ())
+    if str(flags.get("json_path")) == "-" and format_ is not CompareFormat.TEXT:
+        raise UserError("--json - and --format both want stdout", "name a file for --json")
     for side in (url_a, url_b):
         if not is_url(side):
             _refuse_contract_flags(find_subject(side).name, flags)
@@ -119,6 +132,7 @@ def read_ab(
         pairs=repeat or PAIRS,
         seed=SEED if seed is None else seed,
         conditions=conditions,
+        format=format_.value,
     )
 
 
@@ -244,10 +258,31 @@ def result_lines(result: Result) -> list[str]:
     return lines + verdict_lines(result.records)
 
 
+def compared(result: Result) -> Compared:
+    """Side b against side a, as a comparison of two runs is shown."""
+    verdicts = [
+        decide(worst_checks([one for turn, one in result.taken if turn.letter == letter]))
+        for letter in ("a", "b")
+    ]
+    pairs = len(whole_pairs(result.taken))
+    row = RowCompared(
+        name="",
+        base_verdict=verdicts[0],
+        new_verdict=verdicts[1],
+        base_trials=pairs,
+        new_trials=pairs,
+        ratios=result.ratios,
+    )
+    crossed = tuple(CrossedRow("", each) for each in result.crossed)
+    base, new = result.names
+    return Compared(base, new, Comparison((row,), (), ()), crossed)
+
+
 def _show(job: AbJob, result: Result, saved: Saved) -> None:
     first = job.jobs[0]
     to_stdout = first.json_path is not None and str(first.json_path) == "-"
-    talk = sys.stderr if to_stdout else sys.stdout
+    as_text = job.format == "text"
+    talk = sys.stderr if to_stdout or not as_text else sys.stdout
     lines = result_lines(result)
     if saved.run_id:
         lines.append(f"{'saved':<13}{saved.run_id}   (trueload runs show {saved.run_id})")
@@ -255,6 +290,10 @@ def _show(job: AbJob, result: Result, saved: Saved) -> None:
     talk.flush()
     if first.json_path is not None:
         write_json(first.json_path, result_json(result, saved.run_id))
+    if job.format == "json":
+        write_json(Path("-"), result_json(result, saved.run_id))
+    elif not as_text:
+        sys.stdout.write(render(compared(result), job.format))
     for each in result.crossed:
         sys.stderr.write(f"threshold crossed: {_sentence(each)}\n")
     _tell_unmeasured(job, result.taken)

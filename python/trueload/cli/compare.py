@@ -13,11 +13,12 @@ from typing import Annotated
 
 import typer
 
-from trueload.baseline import HINT, read_side
+from trueload.baseline import read_side
 from trueload.cli.options import write_text
 from trueload.compare import Comparison, CrossedRow, compare, crossed_rows, with_metrics
 from trueload.errors import ExitCode, UserError
 from trueload.report.compare import Compared, render
+from trueload.report.text import plain
 from trueload.store import Store
 from trueload.thresholds import RATIO, parse_condition
 
@@ -72,7 +73,14 @@ def compare_runs(
         before, after = read_side(base, store), read_side(new, store)
     comparison = compare(before.rows, after.rows, with_metrics(conditions))
     if not comparison.rows:
-        raise UserError(f"{base} and {new} have no row in common", HINT)
+        one, other = (
+            f"'{plain(names[0])}'" if names[0] else "one row without a name"
+            for names in (comparison.only_base, comparison.only_new)
+        )
+        raise UserError(
+            f"{base} and {new} have no row in common: the first has {one}, the second {other}",
+            "compare the same subjects under the same loads",
+        )
     crossed = crossed_rows(comparison, conditions)
     text = render(Compared(before.name, after.name, comparison, tuple(crossed)), format_.value)
     if output is None or str(output) == "-":

@@ -59,7 +59,9 @@ def within_text(within: Within | None) -> str:
 def _times(value: float | None) -> str:
     if value is None:
         return "?"
-    return "endless" if math.isinf(value) else f"{value:.3f}"
+    if math.isinf(value):
+        return "endless"
+    return f"{value:.3f}" if value >= 0.1 or value == 0 else f"{value:.2g}"
 
 
 def _cv(value: float | None) -> str:
@@ -127,7 +129,7 @@ def _markdown(compared: Compared) -> str:
 
 def _junit(compared: Compared) -> str:
     """A case for each row and metric; what a condition is true of fails, what is invalid errs."""
-    suite = ElementTree.Element("testsuite", name="trueload runs compare")
+    suite = ElementTree.Element("testsuite", name="trueload")
     numbers = {"tests": 0, "failures": 0, "errors": 0, "skipped": 0}
 
     def case(row: str, name: str, kind: str | None, why: str, text: str = "") -> None:

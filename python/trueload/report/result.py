@@ -56,8 +56,10 @@ def repeated_lines(records: Sequence[Record]) -> list[str]:
     """Several trials of the same: one line each, then the median."""
     lines = [_headline(records[0]), ""]
     for number, record in enumerate(records, start=1):
-        what = f"{_throughput(record) or 'nothing measured'}   {latency_text(record)}"
-        lines += _line(f"trial {number}", f"{what}   {record.verdict}")
+        per_s = record.throughput.ok_per_s
+        rate = "nothing measured" if per_s is None else format_rate(round(per_s), "requests")
+        shown = [part for part in (rate, latency_text(record), record.verdict) if part]
+        lines += _line(f"trial {number}", "   ".join(shown))
     lines += _line("throughput", _median_throughput(records))
     verdicts = {record.verdict for record in records}
     worst = next(name for name in ("invalid", "suspect", "valid") if name in verdicts)
