@@ -28,10 +28,10 @@ from cells import OURS
 from engine import Work
 from generators import PATIENCE_S, Took
 from machine import describe
-from page import write_section
+from page import PERFORMANCE, write_section
 from process import BenchError, run
 from servers import reference
-from setting import GENERATOR_CPU, SERVER_CPU, SettingError, prepare_setting
+from setting import GENERATOR_CPU, SERVER_CPU, Quiet, SettingError, prepare_setting
 from stacks import TCP, Frame, Stack, crate_of_files, folded, read_lines, read_stacks, shares
 
 SAMPLES_PER_S = 2_999
@@ -270,18 +270,18 @@ def main() -> int:
         return 2
     print("\n".join(lines))
     if not options.no_page:
-        write_section("breakdown", lines)
+        write_section(PERFORMANCE, "breakdown", lines)
     return 0
 
 
 def _report(binary: Path, seconds: float) -> list[str]:
-    all_watched = []
+    all_watched, quiet = [], Quiet()
     with tempfile.TemporaryDirectory() as name, reference(binary, SERVER_CPU) as server:
         for tool, connections, depth in LOADS:
             if shutil.which("wrk") or tool == OURS:
                 work = Work(server.port, connections, depth, seconds)
                 all_watched.append(measure(tool, binary, work, Path(name)))
-    return [str(describe()), "", *markdown(all_watched)]
+    return [str(describe()), "", str(quiet), "", *markdown(all_watched)]
 
 
 if __name__ == "__main__":

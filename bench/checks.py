@@ -13,6 +13,8 @@ import sys
 import time
 from pathlib import Path
 
+from marks import Limit, exit_code, mark, mark_table
+
 ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "python")]
 
@@ -23,7 +25,7 @@ from trueload.suite.summary import figures  # noqa: E402
 from trueload.verdict import judge  # noqa: E402
 
 RECORDS = 10_000
-TARGET_S = 10.0
+TARGET = Limit(10, unit=" s")
 REPETITIONS = 6
 
 
@@ -61,11 +63,12 @@ def main() -> int:
     cells = [interval(per_s[at : at + REPETITIONS]) for at in range(0, count, REPETITIONS)]
     ranks([each for each in cells[:100] if each is not None])
     timed("intervals and ranks", at_s)
-    for name, seconds in parts.items():
-        print(f"{name:<20}{seconds:6.2f} s")
     judged_s = sum(seconds for name, seconds in parts.items() if name != "read")
-    print(f"{'checks, statistics':<20}{judged_s:6.2f} s of {TARGET_S:g} s, for {count:,} records")
-    return int(judged_s > TARGET_S)
+    shown = ", ".join(f"{name} {seconds:.2f} s" for name, seconds in parts.items())
+    what = f"checks and statistics of {count:,} records, reading not counted"
+    marked = [mark(what, TARGET, judged_s, f"{judged_s:.2f} s ({shown})")]
+    print("\n".join(mark_table(marked)))
+    return exit_code(marked)
 
 
 if __name__ == "__main__":

@@ -50,7 +50,8 @@ def mark_table(marked: Sequence[Mark]) -> list[str]:
         lines.append(f"| {each.what} | {each.limit} | {each.measured} | {word} |")
     words = [each.word for each in marked]
     counted = [f"{words.count(word)} {word}" for word in ("met", "missed", "not measured")]
-    return [*lines, "", f"{len(marked)} targets: {', '.join(counted)}."]
+    targets = f"{len(marked)} target{'' if len(marked) == 1 else 's'}"
+    return [*lines, "", f"{targets}: {', '.join(counted)}."]
 
 
 def exit_code(marked: Sequence[Mark]) -> int:

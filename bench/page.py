@@ -1,4 +1,4 @@
-"""Puts what was measured into docs/performance.md, each report into the section that is its own.
+"""Puts what was measured into the pages of docs/, each report into the section that is its own.
 
 A section lies between two comments that name it; what stands outside of them is written by hand.
 """
@@ -11,7 +11,8 @@ from pathlib import Path
 
 from setting import ROOT
 
-PAGE = ROOT / "docs" / "performance.md"
+PERFORMANCE = ROOT / "docs" / "performance.md"
+METHOD = ROOT / "docs" / "method.md"
 
 
 def replaced(text: str, name: str, lines: Sequence[str]) -> str:
@@ -25,6 +26,6 @@ def replaced(text: str, name: str, lines: Sequence[str]) -> str:
     return written
 
 
-def write_section(name: str, lines: Sequence[str], page: Path = PAGE) -> None:
+def write_section(page: Path, name: str, lines: Sequence[str]) -> None:
     """Writes one section; the others stay as they are."""
     page.write_text(replaced(page.read_text(), name, lines))

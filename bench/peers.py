@@ -41,11 +41,11 @@ from generators import Generator
 from machine import Machine, absent_programs, describe
 from marks import Mark, exit_code, mark_table
 from oha import find_oha
-from page import write_section
+from page import PERFORMANCE, write_section
 from process import BenchError
 from results import Sample, marks, memory_table, table
 from servers import Server, by_command, cpu_s_between, epoll, nginx, reference
-from setting import GENERATOR_CPU, SERVER_CPU, SettingError, prepare_setting
+from setting import GENERATOR_CPU, SERVER_CPU, Quiet, SettingError, prepare_setting
 
 ROUNDS, ROUNDS_QUICK = 15, 3
 SECONDS, SECONDS_QUICK = 2.0, 1.0
@@ -133,7 +133,7 @@ def _cast(binary: Path, build: bool) -> Iterator[Cast]:
 def _report(options: argparse.Namespace, binary: Path, cast: Cast) -> int:
     listed = without(groups(options.connections), cast.absent)
     turns = schedule(listed, options.rounds, options.seed)
-    machine = _describe(cast)
+    machine, quiet = _describe(cast), Quiet()
     minutes = sum(_duration_s(turn, options.seconds) + TURN_EXTRA_S for turn in turns) / 60
     print(f"{machine}\n\n{len(turns)} turns, about {minutes:.0f} min\n", flush=True)
     samples = [*_measure(turns, cast, options.seconds)]
@@ -142,7 +142,7 @@ def _report(options: argparse.Namespace, binary: Path, cast: Cast) -> int:
     lines = [
         str(machine),
         "",
-        f"Medians of {options.rounds} rounds of turns of {options.seconds:g} s.",
+        f"Medians of {options.rounds} rounds of turns of {options.seconds:g} s. {quiet}",
         "",
         *mark_table(marked),
         "",
@@ -155,7 +155,7 @@ def _report(options: argparse.Namespace, binary: Path, cast: Cast) -> int:
     ]
     print("\n".join(lines))
     if options.rounds >= ROUNDS and not options.no_page:
-        write_section("peers", lines)
+        write_section(PERFORMANCE, "peers", lines)
     if options.json:
         Path(options.json).write_text(json.dumps(_as_json(machine, samples, marked), indent=1))
     return exit_code(marked)

@@ -2,12 +2,15 @@
 
     python scripted.py PORT '{"least_s": 0.05, "most_s": 0.15, …}'
 
-`delay_s` is what both the server and the truth are computed from.
+`delay_s` is what both the server and the truth are computed from. A sleeping process is woken late
+by tenths of a ms, which would be taken for an error of the generators: so the server sleeps only
+until shortly before something is due, and then looks at the clock until it is.
 """
 
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
 import selectors
 import sys
@@ -15,6 +18,8 @@ import time
 from dataclasses import dataclass
 from random import Random
 
+# Longer than a wake takes; the kernel's millisecond, to which waits are rounded, is in it.
+LOOK_S = 0.0015
 ANSWER = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 
 
@@ -88,9 +93,23 @@ async def _serve(port: int, delays: Delays) -> None:
     await listening.serve_forever()
 
 
+class _PunctualSelector(selectors.EpollSelector):
+    """Returns when a wait is over, and not some time after."""
+
+    def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
+        if timeout is None or timeout <= 0:
+            return super().select(timeout)
+        end_s = time.monotonic() + timeout
+        # To whole milliseconds downwards, because it is rounded up to them.
+        ready = super().select(max(0, int((timeout - LOOK_S) * 1000)) / 1000)
+        while not ready and time.monotonic() < end_s:
+            ready = super().select(0)
+        return ready
+
+
 if __name__ == "__main__":
-    # select(2) waits to the microsecond; asyncio's usual epoll rounds up to milliseconds.
+    gc.disable()
     with asyncio.Runner(
-        loop_factory=lambda: asyncio.SelectorEventLoop(selectors.SelectSelector())
+        loop_factory=lambda: asyncio.SelectorEventLoop(_PunctualSelector())
     ) as runner:
         runner.run(_serve(int(sys.argv[1]), Delays(**json.loads(sys.argv[2]))))

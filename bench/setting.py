@@ -6,6 +6,9 @@ import os
 import sys
 from pathlib import Path
 
+from trueload.accounting import MachineSample, machine_sample, machine_usage
+from trueload.noise import NoiseSample, noise_sample, others_share
+
 ROOT = Path(__file__).resolve().parent.parent
 SERVER_CPU, GENERATOR_CPU = 0, 1
 
@@ -29,11 +32,8 @@ def engine_path() -> Path:
     return Path(named) if named else (built if built.exists() else beside)
 
 
-def prepare_setting() -> Path:
-    """The engine, once it is sure that it can be measured here; `SettingError` otherwise.
-
-    This process keeps to the server's CPU from now on: the generator's is left to the generator.
-    """
+def find_setting() -> Path:
+    """The engine, once it is sure that it can be measured here; `SettingError` otherwise."""
     if not {SERVER_CPU, GENERATOR_CPU} <= os.sched_getaffinity(0):
         raise SettingError(
             f"server and generator need CPUs {SERVER_CPU} and {GENERATOR_CPU}",
@@ -42,5 +42,28 @@ def prepare_setting() -> Path:
     binary = engine_path()
     if not binary.exists():
         raise SettingError(f"no engine at {binary}", "`make setup` builds it")
+    return binary
+
+
+def prepare_setting() -> Path:
+    """The same, and this process keeps to the server's CPU from now on: the generator's is left to
+    the generator. Not where the server needs its CPU to be punctual."""
+    binary = find_setting()
     os.sched_setaffinity(0, {SERVER_CPU})
     return binary
+
+
+class Quiet:
+    """Watches how much of the machine others take, from its making on: where that is much, what
+    was measured is their doing."""
+
+    def __init__(self) -> None:
+        self._noise: NoiseSample = noise_sample()
+        self._machine: MachineSample = machine_sample()
+
+    def __str__(self) -> str:
+        others = others_share(self._noise, noise_sample(), [os.getpid()])
+        stolen = machine_usage(self._machine, machine_sample()).stolen_share
+        return (
+            f"Meanwhile other processes took {others:.1%} of the CPUs' time, the host {stolen:.1%}."
+        )

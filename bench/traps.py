@@ -1,6 +1,6 @@
 """Runs into each of the published traps many times, and counts how often the verdict is invalid.
 
-`bench/traps.py [TIMES]`, 20 by default. Exit code 1 if a trap was missed once.
+`bench/traps.py [TIMES]`, 20 by default, some ten minutes then. Exit code 1 if a trap was missed.
 """
 
 from __future__ import annotations
@@ -8,6 +8,8 @@ from __future__ import annotations
 import sys
 import tempfile
 from pathlib import Path
+
+from marks import Limit, Mark, exit_code, mark, mark_table
 
 sys.path[:0] = [
     str(Path(__file__).resolve().parent.parent / folder) for folder in ("tests", "python")
@@ -19,9 +21,9 @@ from trap_runs import TRAPS, Trap, spring  # noqa: E402
 TIMES = 20
 
 
-def caught(trap: Trap, times: int) -> tuple[int, int]:
-    """Runs that were invalid, and those of them where the trap's own check failed."""
-    invalid = named = 0
+def caught(trap: Trap, times: int) -> int:
+    """Runs that were invalid by the trap's own check; for another reason is no catch."""
+    count = 0
     for _ in range(times):
         with tempfile.TemporaryDirectory() as folder:
             trueload = Trueload(Path(folder))
@@ -30,23 +32,27 @@ def caught(trap: Trap, times: int) -> tuple[int, int]:
             finally:
                 trueload.close()
         failed = {check["name"] for check in record["checks"] if check["status"] == "fail"}
-        invalid += code == 4 and record["verdict"] == "invalid"
-        named += trap.check in failed
-    return invalid, named
+        count += code == 4 and record["verdict"] == "invalid" and trap.check in failed
+    return count
+
+
+def spring_often(trap: Trap, times: int) -> Mark:
+    """The trap's mark."""
+    count = caught(trap, times)
+    limit = Limit(times, at_least=True, unit=f" of {times}")
+    return mark(f"{trap.name}: invalid by `{trap.check}`", limit, count, f"{count} of {times}")
 
 
 def main() -> int:
     """Every trap, a line each."""
     times = int(sys.argv[1]) if len(sys.argv) > 1 else TIMES
-    missed = False
+    marked = []
     for trap in TRAPS:
-        invalid, named = caught(trap, times)
-        missed |= invalid < times
-        print(
-            f"{invalid:>3} of {times} invalid, {named:>3} by {trap.check:<12} {trap.name}",
-            flush=True,
-        )
-    return int(missed)
+        marked.append(spring_often(trap, times))
+        if sys.stderr.isatty():
+            print(f"{marked[-1].measured}: {trap.name}", file=sys.stderr)
+    print("\n".join(mark_table(marked)))
+    return exit_code(marked)
 
 
 if __name__ == "__main__":

@@ -138,12 +138,21 @@ def outside(text: str, name: str) -> tuple[str, str]:
     return before, rest.partition(f"<!-- end of {name} -->")[2]
 
 
-@pytest.mark.parametrize("name", ["peers", "breakdown"])
+@pytest.mark.parametrize(
+    ("where", "name"),
+    [
+        ("PERFORMANCE", "peers"),
+        ("PERFORMANCE", "breakdown"),
+        ("METHOD", "truth"),
+        ("METHOD", "pacing"),
+        ("METHOD", "openloop"),
+    ],
+)
 def test_a_report_is_written_into_its_own_section_of_the_page_and_nowhere_else(
-    bench: Any, name: str
+    bench: Any, where: str, name: str
 ) -> None:
     page = bench["page"]
-    text = page.PAGE.read_text()
+    text = getattr(page, where).read_text()
     written = page.replaced(text, name, ["one \\1 line", "another"])
     assert "\none \\1 line\nanother\n" in written
     assert outside(written, name) == outside(text, name)

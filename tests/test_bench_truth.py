@@ -48,12 +48,68 @@ def test_one_request_in_so_many_stalls(bench: Any) -> None:
     assert [number for number in range(600) if delays.delay_s(number) == 1.0] == [100, 300, 500]
 
 
-def test_exponential_gaps_pass_as_poisson_thinned_or_not_and_even_ones_do_not(bench: Any) -> None:
-    pacing, chance = bench["pacing"], Random(3)
-    at_ns, times_ns = 0, []
-    for _ in range(20_000):
-        at_ns += int(chance.expovariate(10_000) * 1e9)
+def poisson_ns(rate_per_s: float, count: int) -> list[int]:
+    """Times of a Poisson process."""
+    chance, at_ns, times_ns = Random(3), 0, []
+    for _ in range(count):
+        at_ns += int(chance.expovariate(rate_per_s) * 1e9)
         times_ns.append(at_ns)
-    assert pacing.median_darling(times_ns) <= pacing.CRITICAL_5
-    assert pacing.median_darling(pacing.thinned(times_ns, 0.1)) <= pacing.CRITICAL_5
-    assert pacing.median_darling(list(range(0, 10**9, 10**5))) > 100
+    return times_ns
+
+
+def run(bench: Any, rate_per_s: int, times_ns: list[int]) -> Any:
+    return bench["pacing"].Run(rate_per_s, tuple(times_ns), len(times_ns), 0.0)
+
+
+QUESTIONS = ("darling_of_all", "darling_above_resolution", "darling_thinned")
+
+
+def test_poisson_arrivals_pass_every_question_and_even_ones_none(bench: Any) -> None:
+    pacing = bench["pacing"]
+    poisson = [run(bench, 10_000, poisson_ns(10_000, 20_000))]
+    even = [run(bench, 1_000, list(range(0, 5 * 10**9, 10**6)))]
+    for question in QUESTIONS:
+        assert getattr(pacing, question)(poisson) <= pacing.CRITICAL_5, question
+        assert getattr(pacing, question)(even) > 100, question
+
+
+def sent_together(due_ns: list[int], quantum_ns: int) -> list[int]:
+    """As the engine sends: not woken again within the quantum, and then all that is due, 2 us one
+    after the other."""
+    times_ns: list[int] = []
+    woken_ns, number = -quantum_ns, 0
+    while number < len(due_ns):
+        woken_ns = send_ns = max(due_ns[number], woken_ns + quantum_ns)
+        while number < len(due_ns) and due_ns[number] <= woken_ns:
+            times_ns.append(send_ns)
+            send_ns += 2_000
+            number += 1
+    return times_ns
+
+
+def test_sends_put_together_within_the_resolution_fail_only_the_question_about_all(
+    bench: Any,
+) -> None:
+    pacing = bench["pacing"]
+    together = [run(bench, 10_000, sent_together(poisson_ns(10_000, 20_000), 25_000))]
+    assert pacing.darling_of_all(together) > 10
+    assert pacing.darling_above_resolution(together) <= pacing.CRITICAL_5
+    assert pacing.darling_thinned(together) <= pacing.CRITICAL_5
+
+
+def test_storms_after_a_pause_fail(bench: Any) -> None:
+    pacing = bench["pacing"]
+    # Nothing is sent in every other ms, then all that fell due.
+    times_ns = []
+    for due_ns in poisson_ns(10_000, 20_000):
+        ms = due_ns // 10**6
+        times_ns.append(due_ns if ms % 2 else (ms + 1) * 10**6)
+    assert pacing.darling_above_resolution([run(bench, 10_000, times_ns)]) > pacing.CRITICAL_5
+
+
+def test_constant_arrivals_are_off_by_what_intervals_differ_in_the_median_run(bench: Any) -> None:
+    exact = list(range(0, 10**9, 10**6))
+    late = [time_ns + (300_000 if number % 20 == 0 else 0) for number, time_ns in enumerate(exact)]
+    runs = [run(bench, 1_000, times_ns) for times_ns in (exact, late, late)]
+    assert bench["pacing"].off_p99_us(runs) == pytest.approx(300)
+    assert bench["pacing"].off_p99_us(runs[:1]) == 0
