@@ -161,6 +161,19 @@ fn caps() -> impl Strategy<Value = Limits> {
     select(&[LIMITS, SMALL][..])
 }
 
+/// Answers whose heads have the same names, and values of mostly the same length.
+fn varying_head() -> impl Strategy<Value = Vec<u8>> {
+    let length = select(&["5", "5", "4", "+5", " 5", "5 "][..]);
+    let connection = select(&["keep-alive", "keep-alive", "close     ", "clOse,keep"][..]);
+    let name = select(&["X-Id", "X-Id", "X-id", "Date", "Xx:y"][..]);
+    let id = "[ -~]{3}|[a-z]{3}|[a-z\t]{3}|[a-z]{4}|[a-z]\x00[a-z]|a\r\nb|[a-z]\n[a-z]";
+    (id, name, length, connection, id).prop_map(|(first, name, length, connection, second)| {
+        let lines = format!("Date: {first}\r\nContent-Length: {length}\r\n");
+        let more = format!("Connection: {connection}\r\n{name}: {second}\r\n");
+        format!("HTTP/1.1 200 OK\r\n{lines}{more}\r\nHello").into_bytes()
+    })
+}
+
 fn asked() -> impl Strategy<Value = Asked> {
     (1..4_usize, any::<bool>(), caps()).prop_map(|(responses, head_request, limits)| Asked {
         responses,
@@ -249,6 +262,23 @@ proptest! {
         let remembering = responses_remembering([&bytes[..]], asked, Some(&mut memory));
         prop_assert_eq!(remembering.lines, responses([&bytes[..]], asked).lines);
         check_responses(&bytes, asked, &cuts)?;
+    }
+
+    #[test]
+    fn heads_that_vary_sound_the_same_with_a_memory_as_without(
+        heads in vec(varying_head(), 2..12), damages in vec(damage(), 0..3), cuts in cuts(),
+    ) {
+        let asked = Asked { responses: 1, head_request: false, limits: LIMITS };
+        let last = heads.len() - 1;
+        let mut memory = HeadMemory::default();
+        for (at, head) in heads.into_iter().enumerate() {
+            let bytes = if at == last { damaged(head, damages.clone()) } else { head };
+            let plain = responses([&bytes[..]], asked).lines;
+            for pieces in [vec![&bytes[..]], cut(&bytes, &cuts)] {
+                let remembering = responses_remembering(pieces, asked, Some(&mut memory)).lines;
+                prop_assert_eq!(&remembering, &plain, "{:?}", String::from_utf8_lossy(&bytes));
+            }
+        }
     }
 
     #[test]

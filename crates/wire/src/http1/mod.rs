@@ -15,6 +15,7 @@
 
 pub mod client;
 pub mod limits;
+mod memory;
 pub mod request;
 pub mod response;
 pub mod template;

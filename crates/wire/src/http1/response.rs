@@ -6,11 +6,12 @@
 //! What it must not know: which requests are outstanding, and whether a status is welcome.
 
 use super::body::Body;
-use super::fields::{Facts, Fields, expect_lf, not_text};
+use super::fields::{Fields, expect_lf, not_text};
 use super::head::{keeps_alive, response_body};
 use super::limits::ParseError::{Framing, Limit};
 pub use super::limits::{Limits, ParseError};
 use super::limits::{Scan, scan_within};
+pub use super::memory::HeadMemory;
 use super::text::text_end;
 
 const BAD_VERSION: ParseError = Framing("the status line does not begin with HTTP/1.0 or HTTP/1.1");
@@ -84,7 +85,7 @@ impl ResponseParser {
         self.feed_remembering(bytes, head_request, limits, None, body)
     }
 
-    /// As [`feed`](Self::feed); a final head that has the very bytes of the one in `memory` is not parsed again.
+    /// As [`feed`](Self::feed); a final head that is the one in `memory` is not parsed again.
     ///
     /// # Errors
     /// As [`feed`](Self::feed).
@@ -143,10 +144,10 @@ impl ResponseParser {
         else {
             return self.scan_head(bytes, limits);
         };
-        if memory.holds_start_of(bytes, limits) {
-            self.line = memory.line;
-            self.fields.facts = memory.facts;
-            return Ok(Some(memory.head.len()));
+        if let Some((len, line, facts)) = memory.recognise(bytes, limits) {
+            self.line = line;
+            self.fields.facts = facts;
+            return Ok(Some(len));
         }
         let taken = self.scan_head(bytes, limits)?;
         if let Some(taken) = taken.filter(|_| self.line.status >= 200) {
@@ -221,38 +222,6 @@ impl ResponseParser {
     }
 }
 
-/// The last final head that came whole, with what was understood of it. Most servers send the same bytes until their
-/// Date changes, once a second, and comparing them costs a fraction of parsing them. One serves all connections of a
-/// thread.
-#[derive(Debug, Default)]
-pub struct HeadMemory {
-    head: Vec<u8>,
-    line: StatusLine,
-    facts: Facts,
-    /// Under which the head was accepted.
-    caps: (usize, usize),
-}
-
-impl HeadMemory {
-    // A longer head is rare, and changes more often.
-    const HEAD_BYTES_MAX: usize = 1024;
-
-    fn holds_start_of(&self, bytes: &[u8], limits: &Limits) -> bool {
-        let same_caps = self.caps == (limits.head_bytes, limits.header_count);
-        same_caps && !self.head.is_empty() && bytes.starts_with(&self.head)
-    }
-
-    fn remember(&mut self, head: &[u8], line: StatusLine, facts: Facts, limits: &Limits) {
-        self.head.clear();
-        if head.len() <= Self::HEAD_BYTES_MAX {
-            self.head.extend_from_slice(head);
-            self.line = line;
-            self.facts = facts;
-            self.caps = (limits.head_bytes, limits.header_count);
-        }
-    }
-}
-
 /// `HTTP/1.` is followed by the minor version, a space, three digits, a space, the reason and CRLF.
 const PREFIX: &[u8] = b"HTTP/1.";
 const MINOR_AT: u8 = PREFIX.len() as u8;
@@ -263,7 +232,7 @@ const LF_AT: u8 = REASON_AT + 1;
 
 /// The automaton over a status line.
 #[derive(Clone, Copy, Debug, Default)]
-struct StatusLine {
+pub(super) struct StatusLine {
     /// How many bytes were taken, the whole reason counting as none.
     at: u8,
     http10: bool,
