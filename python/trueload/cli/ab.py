@@ -125,7 +125,7 @@ def read_ab(
     body = read_body(flags.get("body"), flags.get("body_file"))
     flags["body"] = None if body is None else body.decode("utf-8", "surrogateescape")
     flags["body_file"] = None
-    jobs = [read_job(side if is_url(side) else NOWHERE, **flags) for side in (url_a, url_b)]
+    jobs = [read_job(url=side if is_url(side) else NOWHERE, **flags) for side in (url_a, url_b)]
     return AbJob(
         sides=(url_a, url_b),
         jobs=(jobs[0], jobs[1]),

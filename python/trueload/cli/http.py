@@ -8,8 +8,6 @@ Must not know how a trial works.
 from __future__ import annotations
 
 import contextlib
-import ipaddress
-import socket
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
@@ -18,22 +16,19 @@ from typing import Any
 import typer
 
 from trueload.cli import options
-from trueload.cli.flags import command
+from trueload.cli.flags import command, with_flags_of
 from trueload.cli.job import Job, Saved, check_writable, tell_nothing_measured, write_json
 from trueload.cli.load_flags import LoadFlags, choose_load
+from trueload.cli.request_flags import read_asked
 from trueload.cli.search import SearchFlags, choose_search, run_search, started
 from trueload.engine import find_engine
 from trueload.errors import ExitCode, UserError
 from trueload.interrupt import Interrupt
 from trueload.record import SCHEMA, Claim, Record
-from trueload.redact import redact_url
 from trueload.report.live import live_view
 from trueload.report.result import repeated_lines, result_lines
-from trueload.request import make_request, parse_statuses, read_body
-from trueload.route import make_route
-from trueload.spec import NS_PER_S, Expect, TrialSpec, repetition
+from trueload.spec import NS_PER_S, TrialSpec, repetition
 from trueload.stats import parse_percentile
-from trueload.target import parse_url
 from trueload.thresholds import Condition, Crossed, crossed, parse_condition
 from trueload.trial import run_trial
 from trueload.verdict import decide, worst_checks
@@ -57,8 +52,8 @@ def register(app: typer.Typer) -> None:
     app.command("http", help=HELP)(command(read_job, run_job))
 
 
+@with_flags_of(read_asked, without=())
 def read_job(
-    url: options.UrlArgument,
     connections: options.ConnectionsOption = None,
     duration: options.DurationOption = None,
     requests: options.RequestsOption = None,
@@ -75,17 +70,6 @@ def read_job(
     cpus: options.CpusOption = None,
     driver: options.DriverOption = None,
     spin: options.SpinOption = None,
-    method: options.MethodOption = None,
-    header: options.HeaderOption = None,
-    user: options.UserOption = None,
-    body: options.BodyOption = None,
-    body_file: options.BodyFileOption = None,
-    expect_status: options.ExpectStatusOption = None,
-    expect_body: options.ExpectBodyOption = None,
-    close: options.CloseOption = False,
-    local_address: options.LocalAddressOption = None,
-    unix: options.UnixOption = None,
-    resolve: options.ResolveOption = None,
     connect_rate: options.ConnectRateOption = None,
     repeat: options.RepeatOption = None,
     limit: options.LimitOption = None,
@@ -94,11 +78,10 @@ def read_job(
     strict: options.StrictOption = False,
     json_path: options.JsonOption = None,
     no_save: options.NoSaveOption = False,
+    **asked_flags: Any,
 ) -> Job:
     """What the flags mean, checked as a whole; nothing has been sent."""
-    target = parse_url(url)
-    local = local_address or ()
-    route = make_route(unix=unix, overrides=resolve or (), local_addresses=local)
+    asked = read_asked(**asked_flags)
     thresholds = tuple(parse_condition(text) for text in fail_on or ())
     load = LoadFlags(
         connections=connections,
@@ -113,18 +96,14 @@ def read_job(
     )
     plan = choose_search(SearchFlags(limit, search, repeat), load)
     chosen = choose_load(started(load, plan))
-    content = read_body(body, body_file)
     spec = TrialSpec(
-        url=redact_url(url),
+        url=asked.url,
         addresses=(),  # asked for last: a mistake in any flag must not even ask for a name
-        request=make_request(target, method=method, headers=header or (), user=user, body=content),
-        expect=Expect(
-            statuses=parse_statuses(expect_status or ()),
-            body=None if expect_body is None else expect_body.encode("utf-8", "surrogateescape"),
-        ),
+        request=asked.request,
+        expect=asked.expect,
         connections=chosen.connections,
-        pipeline=_pipeline(pipeline, close),
-        close=close,
+        pipeline=_pipeline(pipeline, asked.close),
+        close=asked.close,
         load=chosen.load,
         stop=chosen.stop,
         warmup=chosen.warmup,
@@ -133,13 +112,23 @@ def read_job(
         connect_rate_per_s=int(connect_rate or CONNECT_RATE_PER_S),
         threads=_threads(threads, chosen.connections),
         cpus=options.check_cpus(cpus),
-        local_addresses=_local_addresses(local),
+        local_addresses=asked.local_addresses,
         claim=Claim(percentile=claimed_percentile(thresholds)),
         driver=options.driver_name(driver),
         spin_ns=spin or 0,
         refill=_refill(refill, pipeline or 1),
     )
-    return Job(spec, target, route, repeat or 1, thresholds, strict, json_path, not no_save, plan)
+    return Job(
+        spec=spec,
+        target=asked.target,
+        route=asked.route,
+        repeat=repeat or 1,
+        thresholds=thresholds,
+        strict=strict,
+        json_path=json_path,
+        save=not no_save,
+        search=plan,
+    )
 
 
 def claimed_percentile(conditions: Sequence[Condition]) -> str | None:
@@ -171,26 +160,6 @@ def _threads(threads: int | None, connections: int) -> int:
             "use at least a connection per thread",
         )
     return threads or 1
-
-
-def _local_addresses(texts: Sequence[str]) -> tuple[str, ...]:
-    for text in texts:
-        try:
-            version = ipaddress.ip_address(text).version
-        except ValueError as error:
-            raise UserError(
-                f"--local-address '{text}' is not an IP address", "write for example 127.0.0.2"
-            ) from error
-        family = socket.AF_INET6 if version == 6 else socket.AF_INET
-        try:
-            with socket.socket(family, socket.SOCK_STREAM) as probe:
-                probe.bind((text, 0))
-        except OSError as error:
-            raise UserError(
-                f"--local-address {text} cannot be used: {error.strerror}",
-                "name an address of this machine",
-            ) from error
-    return tuple(texts)
 
 
 def run_job(job: Job) -> int:
