@@ -110,6 +110,61 @@ StopPlan = Annotated[Duration | Requests, Field(discriminator="kind")]
 """When to stop sending."""
 
 
+class TrustSystem(Model):
+    """The issuers that the engine's machine trusts."""
+
+    kind: Literal["system"] = "system"
+
+
+class TrustGiven(Model):
+    """The issuers of a PEM text (a blob), and the certificates in it themselves."""
+
+    kind: Literal["given"] = "given"
+    sha256: str
+
+
+class TrustAnybody(Model):
+    """Anybody: verification is off."""
+
+    kind: Literal["anybody"] = "anybody"
+
+
+TrustPlan = Annotated[TrustSystem | TrustGiven | TrustAnybody, Field(discriminator="kind")]
+"""Whose certificates are accepted."""
+
+
+class TlsPlan(Model):
+    """TLS from the client's end. ``certificate_sha256`` and ``key_sha256`` name blobs in PEM; the
+    key itself is in no plan."""
+
+    server_name: str
+    alpn: tuple[str, ...]
+    alpn_required: bool = False
+    trust: TrustPlan
+    certificate_sha256: str | None = None
+    key_sha256: str | None = None
+    resumption: bool
+
+
+class ServeSelfSigned(Model):
+    """A certificate made at the start; ``ready`` holds it."""
+
+    kind: Literal["self_signed"] = "self_signed"
+    names: tuple[str, ...]
+
+
+class ServeGiven(Model):
+    """A certificate and its key, blobs in PEM."""
+
+    kind: Literal["given"] = "given"
+    certificate_sha256: str
+    key_sha256: str
+
+
+ServeTlsPlan = Annotated[ServeSelfSigned | ServeGiven, Field(discriminator="kind")]
+"""TLS from the server's end."""
+
+
 class Generate(Model):
     """What one generator is to do: send ``request``, or ``targets`` in turns. Addresses are
     ``IP:PORT``, ``[IPv6]:PORT`` or ``unix:PATH``.
@@ -137,6 +192,7 @@ class Generate(Model):
     driver: DriverName = "auto"
     spin_ns: int = 0
     refill: int | None = None
+    tls: TlsPlan | None = None
 
 
 class Serve(Model):
@@ -149,6 +205,7 @@ class Serve(Model):
     cpus: tuple[int, ...]
     driver: DriverName = "auto"
     spin_ns: int = 0
+    tls: ServeTlsPlan | None = None
 
 
 class Blob(Model):
@@ -213,6 +270,7 @@ class Histograms(Model):
     first_byte: str | None
     total: str | None
     send_lag: str | None = None
+    handshake: str | None = None
 
 
 class Connections(Model):
@@ -226,6 +284,9 @@ class Connections(Model):
     outage_ns: int
     outages: int
     family: str
+    handshakes_full: int = 0
+    handshakes_resumed: int = 0
+    reasons: dict[str, str] = Field(default_factory=dict)
 
 
 class Slots(Model):
@@ -306,6 +367,14 @@ class Hello(Model):
     pid: int
 
 
+class Tls(Model):
+    """What a TLS handshake agreed on; ``alpn`` is null when the server chose none."""
+
+    version: str
+    cipher: str
+    alpn: str | None
+
+
 class Ready(Model):
     """Connected (generator) or listening (server), on which driver."""
 
@@ -318,6 +387,9 @@ class Ready(Model):
     address: str | None
     driver: str = ""
     driver_note: str | None = None
+    reasons: dict[str, str] = Field(default_factory=dict)
+    tls: Tls | None = None
+    certificate: str | None = None
 
 
 class PhaseStarted(Model):
@@ -375,6 +447,9 @@ class Served(Model):
     waiting: int
     bytes_in: int
     bytes_out: int
+    handshakes_full: int = 0
+    handshakes_resumed: int = 0
+    tls_failed: int = 0
 
 
 class Error(Model):

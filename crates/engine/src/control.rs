@@ -134,7 +134,7 @@ fn converse(clock: Clock, sink: &Sender<Event>, events: &Receiver<Event>) -> Res
     });
     let mut role: Box<dyn Role> = match first(events)? {
         Some(ToEngine::Generate(plan)) => Box::new(generate::Role::new(*plan, clock, sink)?),
-        Some(ToEngine::Serve(plan)) => Box::new(serve::Role::new(&plan, clock, sink)?),
+        Some(ToEngine::Serve(plan)) => Box::new(serve::Role::new(plan, clock, sink)?),
         Some(_) => {
             return Err(Failure::Plan("the first line must be generate or serve".into()));
         }

@@ -18,6 +18,7 @@ use crate::protocol::{
     AddressPlan, FromEngine, GeneratePlan, PhasePlan, Ready, StopPlan, ToEngine,
 };
 use crate::request;
+use crate::secrets;
 use crate::sums;
 use crate::threads::{self, Driven, Worker};
 
@@ -81,10 +82,12 @@ impl Role {
             return Ok(());
         }
         let sending = request::sending(&self.plan, &self.blobs)?;
+        let options = self.plan.tls.as_ref().map(|tls| secrets::client_options(tls, &self.blobs));
+        let options = options.transpose()?;
         let settings = plan::settings(self.plan.driver, self.plan.spin_ns);
         let settled = Arc::new(AtomicU64::new(0));
         for thread in 0..self.plan.threads {
-            let config = Arc::new(plan::config(&self.plan, &sending, thread));
+            let config = Arc::new(plan::config(&self.plan, &sending, options.as_ref(), thread)?);
             let (inbox, commands) = mpsc::channel();
             let outlet =
                 Outlet::to(self.sink.clone(), move |report| Event::Generator(thread, report));
@@ -176,6 +179,9 @@ impl Role {
                 address: sum.address.map(AddressPlan),
                 driver: self.driven.driver.clone(),
                 driver_note: self.driven.note.clone(),
+                reasons: sums::reasons(&sum.reasons),
+                tls: sum.secured.as_ref().map(sums::tls),
+                certificate: None,
             }))?;
         }
         self.dispatch();

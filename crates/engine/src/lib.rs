@@ -1,7 +1,8 @@
 //! The trueload engine: a JSON plan in, JSON lines out.
 //!
 //! `control` speaks with the front and tells the threads; `generator` and `server` are
-//! the programs that the threads run; `protocol` is what is said.
+//! the programs that the threads run; `protocol` is what is said,
+//! `secrets` what TLS is set up with.
 
 pub mod control;
 pub mod generate;
@@ -11,6 +12,7 @@ pub mod outlet;
 mod plan;
 pub mod protocol;
 mod request;
+mod secrets;
 pub mod serve;
 pub mod server;
 mod sums;

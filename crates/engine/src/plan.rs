@@ -8,6 +8,7 @@ use base64::engine::general_purpose::STANDARD;
 use sha2::{Digest, Sha256};
 use trueload_drive::{Choice, Settings};
 use trueload_load::{Arrivals, Load, Stage, refill};
+use trueload_wire::tls::client;
 
 use crate::control::Failure;
 use crate::generator::Config;
@@ -16,6 +17,7 @@ use crate::protocol::{
     RequestPlan, StagePlan,
 };
 use crate::request::{self, Sending};
+use crate::secrets;
 use crate::serve::THREADS_MOST;
 
 /// Connections of one engine, at most.
@@ -54,7 +56,13 @@ impl Blobs {
                 |name: &Option<String>| name.as_ref().is_none_or(|name| self.0.contains_key(name));
             known(&request.body_sha256) && known(&expect.body_sha256)
         };
-        request::all(plan).all(named)
+        let tls = plan.tls.iter().flat_map(|tls| secrets::named(tls));
+        request::all(plan).all(named) && self.hold(tls)
+    }
+
+    /// Whether these are here.
+    pub(crate) fn hold<'a>(&self, mut names: impl Iterator<Item = &'a String>) -> bool {
+        names.all(|name| self.0.contains_key(name))
     }
 
     /// The body of this name.
@@ -152,10 +160,15 @@ pub(crate) fn load(plan: &LoadPlan) -> Load {
 }
 
 /// The configuration of one thread.
-pub(crate) fn config(plan: &GeneratePlan, sending: &Sending, thread: u32) -> Config {
+pub(crate) fn config(
+    plan: &GeneratePlan,
+    sending: &Sending,
+    tls: Option<&client::Options>,
+    thread: u32,
+) -> Result<Config, Failure> {
     let depth = plan.pipeline as usize;
     let rate = u64::from(plan.connect_rate_per_s);
-    Config {
+    Ok(Config {
         addresses: plan.addresses.iter().map(|address| address.0.clone()).collect(),
         local_addresses: plan.local_addresses.clone(),
         requests: sending.requests.clone(),
@@ -165,11 +178,12 @@ pub(crate) fn config(plan: &GeneratePlan, sending: &Sending, thread: u32) -> Con
         refill: refill_of(plan),
         close: plan.close,
         rules: sending.rules.clone(),
+        tls: tls.map(secrets::client_setup).transpose()?,
         timeout_ns: plan.timeout_ns,
         connect_timeout_ns: plan.connect_timeout_ns,
         send_quantum_ns: SEND_QUANTUM_NS,
         connect_interval_ns: 1_000_000_000 * u64::from(plan.threads) / rate,
         thread,
         threads: plan.threads,
-    }
+    })
 }

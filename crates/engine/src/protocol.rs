@@ -9,6 +9,10 @@ use std::net::{IpAddr, SocketAddr};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
+
+pub use tls::{ServeTlsPlan, Tls, TlsPlan, TrustPlan};
+
+mod tls;
 use trueload_drive::Address;
 
 mod requests;
@@ -81,6 +85,9 @@ pub struct GeneratePlan {
     /// Free places of a connection's pipeline from which on it is filled again; null for half the depth.
     #[serde(default)]
     pub refill: Option<u32>,
+    /// What TLS is set up with, or null for none.
+    #[serde(default)]
+    pub tls: Option<Box<TlsPlan>>,
 }
 
 /// What carries the sockets.
@@ -218,6 +225,9 @@ pub struct ServePlan {
     /// For so long a thread polls before it sleeps; 0 for not at all.
     #[serde(default)]
     pub spin_ns: u64,
+    /// What TLS is set up with, or null for none.
+    #[serde(default)]
+    pub tls: Option<ServeTlsPlan>,
 }
 
 /// A line from the engine to the front.
@@ -296,6 +306,15 @@ pub struct Ready {
     /// Why that is not what was asked for, or null.
     #[serde(default)]
     pub driver_note: Option<String>,
+    /// Generator: why attempts failed, the first of each class, where more is known than the class. May quote the peer.
+    #[serde(default)]
+    pub reasons: BTreeMap<String, String>,
+    /// Generator: what the first TLS handshake agreed on; null without TLS.
+    #[serde(default)]
+    pub tls: Option<Tls>,
+    /// Server: the certificate made at the start, in PEM.
+    #[serde(default)]
+    pub certificate: Option<String>,
 }
 
 /// Requests of one phase, up to now.
@@ -370,9 +389,9 @@ pub struct Measurement {
     pub partial: bool,
     /// Requests.
     pub counts: Counts,
-    /// Bytes received.
+    /// Bytes received; under TLS, what was in them.
     pub bytes_in: u64,
-    /// Bytes sent.
+    /// Bytes sent; under TLS, before they were sealed.
     pub bytes_out: u64,
     /// Histograms.
     pub histograms: Histograms,
@@ -397,8 +416,11 @@ pub struct Histograms {
     pub latency: Option<String>,
     /// Service time: from the actual send to the last byte.
     pub service: Option<String>,
-    /// TCP set-up, of the connections opened during the phase (the first phase: and before it).
+    /// TCP (and TLS) set-up, of the connections opened during the phase (the first phase: and before it).
     pub connect: Option<String>,
+    /// The part of it that is TLS: from the established connection to the end of the handshake.
+    #[serde(default)]
+    pub handshake: Option<String>,
     /// From the actual send to the first byte of the answer.
     pub first_byte: Option<String>,
     /// With a connection per request: from the connection attempt to the last byte.
@@ -425,6 +447,15 @@ pub struct Connections {
     pub outage_ns: u64,
     /// Slots that lost their connection and were then refused a new one.
     pub outages: u32,
+    /// TLS handshakes in full (the first phase: and before it).
+    #[serde(default)]
+    pub handshakes_full: u64,
+    /// TLS handshakes that took up an earlier session (the first phase: and before it).
+    #[serde(default)]
+    pub handshakes_resumed: u64,
+    /// Why connections failed so far, the first of each class, where more is known than the class. May quote the peer.
+    #[serde(default)]
+    pub reasons: BTreeMap<String, String>,
     /// `ipv4`, `ipv6` or `unix`.
     pub family: String,
 }
@@ -520,8 +551,17 @@ pub struct Served {
     pub aborted: u64,
     /// Responses that wait for their time (`/wait/MS`).
     pub waiting: u32,
-    /// Bytes received.
+    /// Bytes received; under TLS, what was in them.
     pub bytes_in: u64,
-    /// Bytes sent.
+    /// Bytes sent; under TLS, before they were sealed.
     pub bytes_out: u64,
+    /// TLS handshakes in full.
+    #[serde(default)]
+    pub handshakes_full: u64,
+    /// TLS handshakes that took up an earlier session.
+    #[serde(default)]
+    pub handshakes_resumed: u64,
+    /// Connections on which TLS failed.
+    #[serde(default)]
+    pub tls_failed: u64,
 }

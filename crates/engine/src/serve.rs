@@ -7,8 +7,9 @@ use trueload_drive::{Clock, Listener};
 use crate::control::{self, Event, Failure};
 use crate::lines::say;
 use crate::outlet::Outlet;
-use crate::plan;
+use crate::plan::{self, Blobs};
 use crate::protocol::{FromEngine, PROTOCOL, Ready, ServePlan, Served, ToEngine};
+use crate::secrets;
 use crate::server::{Command, Seen, Server};
 use crate::threads::{self, Driven, Worker};
 
@@ -18,7 +19,10 @@ pub(crate) const THREADS_MOST: u32 = 1024;
 /// A server at work.
 #[derive(Debug)]
 pub struct Role {
+    plan: ServePlan,
     clock: Clock,
+    sink: Sender<Event>,
+    blobs: Blobs,
     workers: Vec<Worker<Command>>,
     seen: Vec<Seen>,
     told: usize,
@@ -26,11 +30,11 @@ pub struct Role {
 }
 
 impl Role {
-    /// Binds, starts the threads and says `ready`.
+    /// Checks the plan; binds, starts the threads and says `ready`, unless a certificate is still to come.
     ///
     /// # Errors
     /// When the plan or the address cannot be had.
-    pub fn new(plan: &ServePlan, clock: Clock, sink: &Sender<Event>) -> Result<Self, Failure> {
+    pub fn new(plan: ServePlan, clock: Clock, sink: &Sender<Event>) -> Result<Self, Failure> {
         if plan.protocol != PROTOCOL {
             return Err(Failure::Plan(format!("protocol: must be {PROTOCOL}")));
         }
@@ -38,24 +42,52 @@ impl Role {
             return Err(Failure::Plan(format!("threads: must be 1 to {THREADS_MOST}")));
         }
         plan::check_spin(plan.spin_ns)?;
-        let settings = plan::settings(plan.driver, plan.spin_ns);
-        let listeners = bind(plan)?;
+        let mut role = Role {
+            plan,
+            clock,
+            sink: sink.clone(),
+            blobs: Blobs::default(),
+            workers: Vec::new(),
+            seen: Vec::new(),
+            told: 0,
+            ended: 0,
+        };
+        role.start_when_complete()?;
+        Ok(role)
+    }
+
+    fn start_when_complete(&mut self) -> Result<(), Failure> {
+        let tls = self.plan.tls.as_ref();
+        if !self.blobs.hold(tls.into_iter().flat_map(secrets::served)) {
+            return Ok(());
+        }
+        let tls = tls.map(|tls| secrets::server_setup(tls, &self.blobs)).transpose()?;
+        let (setup, certificate) = tls.map_or((None, None), |(setup, made)| (Some(setup), made));
+        let settings = plan::settings(self.plan.driver, self.plan.spin_ns);
+        let listeners = bind(&self.plan)?;
         let listen = listeners.first().map(Listener::address);
-        let mut workers = Vec::new();
         for (index, listener) in listeners.into_iter().enumerate() {
             let (inbox, commands) = mpsc::channel();
-            let outlet = Outlet::to(sink.clone(), Event::Server);
-            let program = Server::new(index, commands, outlet);
+            let outlet = Outlet::to(self.sink.clone(), Event::Server);
+            let program = Server::new(index, setup.clone(), commands, outlet);
             let name = format!("server-{index}");
-            let cpu = threads::cpu_of(&plan.cpus, index as u32);
-            let driver = threads::driver(&settings, clock, Some(listener))?;
-            workers.push(threads::start(&name, cpu, driver, inbox, program, sink)?);
+            let cpu = threads::cpu_of(&self.plan.cpus, index as u32);
+            let driver = threads::driver(&settings, self.clock, Some(listener))?;
+            let worker = threads::start(&name, cpu, driver, inbox, program, &self.sink)?;
+            self.workers.push(worker);
         }
-        let Driven { driver, note } = threads::driven(&workers);
-        let (at_ns, driver_note) = (clock.now_ns(), note);
-        say(&FromEngine::Ready(Ready { at_ns, listen, driver, driver_note, ..Ready::default() }))?;
-        let seen = vec![Seen::default(); workers.len()];
-        Ok(Role { clock, workers, seen, told: 0, ended: 0 })
+        let Driven { driver, note: driver_note } = threads::driven(&self.workers);
+        let at_ns = self.clock.now_ns();
+        self.seen = vec![Seen::default(); self.workers.len()];
+        say(&FromEngine::Ready(Ready {
+            at_ns,
+            listen,
+            driver,
+            driver_note,
+            certificate,
+            ..Ready::default()
+        }))?;
+        Ok(())
     }
 
     fn served(&self) -> Served {
@@ -71,6 +103,9 @@ impl Role {
             sum.waiting += seen.waiting;
             sum.bytes_in += seen.bytes_in;
             sum.bytes_out += seen.bytes_out;
+            sum.handshakes_full += seen.handshakes_full;
+            sum.handshakes_resumed += seen.handshakes_resumed;
+            sum.tls_failed += seen.tls_failed;
         }
         sum
     }
@@ -92,8 +127,15 @@ fn bind(plan: &ServePlan) -> Result<Vec<Listener>, Failure> {
 }
 
 impl control::Role for Role {
-    fn tell(&mut self, _message: ToEngine) -> Result<(), Failure> {
-        Err(Failure::Plan("a server takes only lease and stop".into()))
+    fn tell(&mut self, message: ToEngine) -> Result<(), Failure> {
+        match message {
+            ToEngine::Blob(blob) if self.workers.is_empty() => {
+                self.blobs.take(&blob)?;
+                self.start_when_complete()
+            }
+            ToEngine::Blob(_) => Err(Failure::Plan("blob: comes too late".into())),
+            _ => Err(Failure::Plan("a server takes blob, lease and stop".into())),
+        }
     }
 
     fn hear(&mut self, event: Event) -> Result<(), Failure> {

@@ -5,12 +5,13 @@ use std::net::SocketAddr;
 
 use trueload_drive::{Address, peak_rss_bytes};
 use trueload_meter::{Class, Meter, Sparse, TargetMeter};
+use trueload_wire::tls::Secured;
 
 use crate::generator::{Connected, DoneReport, TickReport};
 use crate::plan::refill_of;
 use crate::protocol::{
     Connections, Counts, GeneratePlan, Generator, Histograms, Measurement, Second, Slots,
-    TargetCounts, Tick,
+    TargetCounts, Tick, Tls,
 };
 use crate::threads::Driven;
 
@@ -30,6 +31,24 @@ pub(crate) fn by_class(counts: &[(Class, u64)]) -> BTreeMap<String, u64> {
     sums
 }
 
+/// Why connections failed, the first of each class.
+pub(crate) fn reasons(found: &[(Class, String)]) -> BTreeMap<String, String> {
+    let mut first = BTreeMap::new();
+    for (class, why) in found {
+        first.entry(class.name().to_owned()).or_insert_with(|| why.clone());
+    }
+    first
+}
+
+/// What a handshake agreed on.
+pub(crate) fn tls(secured: &Secured) -> Tls {
+    Tls {
+        version: secured.version.to_owned(),
+        cipher: secured.cipher.clone(),
+        alpn: secured.alpn.clone(),
+    }
+}
+
 fn by_status(counts: &[(u16, u64)]) -> BTreeMap<String, u64> {
     let mut sums = BTreeMap::new();
     for (status, count) in counts {
@@ -44,6 +63,8 @@ pub(crate) fn connected(threads: &[Connected]) -> Connected {
     for thread in threads {
         sum.established += thread.established;
         sum.failed.extend(&thread.failed);
+        sum.reasons.extend_from_slice(&thread.reasons);
+        sum.secured = sum.secured.or_else(|| thread.secured.clone());
         sum.address = sum.address.or_else(|| thread.address.clone());
     }
     sum
@@ -109,6 +130,9 @@ pub(crate) fn measurement(
     let generator = generator(plan, driven, window_ns, &threads);
     let mut meter = Meter::default();
     threads.iter().for_each(|thread| meter.merge(&thread.meter));
+    let (handshakes_full, handshakes_resumed) = meter.times.handshakes();
+    let found: Vec<_> = threads.iter().flat_map(|thread| thread.reasons.clone()).collect();
+    let reasons = reasons(&found);
     let ipv6 = |address: &Address| matches!(address, Address::Ip(SocketAddr::V6(_)));
     let family = match address {
         Some(Address::Unix(_)) => "unix",
@@ -128,6 +152,7 @@ pub(crate) fn measurement(
             latency: meter.times.latency(),
             service: meter.times.service(),
             connect: meter.times.connect(),
+            handshake: meter.times.handshake(),
             first_byte: meter.times.first_byte(),
             total: meter.times.total(),
             send_lag: meter.times.send_lag(),
@@ -140,6 +165,9 @@ pub(crate) fn measurement(
             down: meter.slots.down,
             outage_ns: meter.slots.outage_ns,
             outages: meter.slots.outages,
+            handshakes_full,
+            handshakes_resumed,
+            reasons,
             family: family.to_owned(),
         },
         slots: slots(&meter),

@@ -63,7 +63,7 @@ impl World {
     fn new() -> Self {
         let (commands, inbox) = channel();
         let (sink, reports) = channel();
-        let mut server = Server::new(0, inbox, Outlet::to(sink, |report| report));
+        let mut server = Server::new(0, None, inbox, Outlet::to(sink, |report| report));
         let mut wire = Wire::default();
         let key = server.handle_accepted(&mut wire, TOKEN);
         World { server, wire, key, commands, reports }

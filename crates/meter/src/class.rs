@@ -38,6 +38,20 @@ classes! {
     LocalPorts = "local.ports",
     /// No file descriptor was left.
     LocalFds = "local.fds",
+    /// The peer's bytes are not TLS, or not as the protocol has it.
+    TlsProtocol = "tls.protocol",
+    /// The peer's certificate is not accepted.
+    TlsCert = "tls.cert",
+    /// The peer closed in the middle of the TLS handshake.
+    TlsEof = "tls.eof",
+    /// No application protocol in common.
+    TlsAlpn = "tls.alpn",
+    /// The peer gave up TLS and said so.
+    TlsAlert = "tls.alert",
+    /// No version of TLS in common.
+    TlsVersion = "tls.version",
+    /// The TLS handshake was not done in time.
+    TimeoutTls = "timeout.tls",
     /// The connection was reset.
     Reset = "reset",
     /// The peer closed before any byte of the answer.

@@ -23,6 +23,8 @@ pub struct Times {
     first_byte: Lazy,
     total: Lazy,
     connect: Lazy,
+    handshake: Lazy,
+    resumed: u64,
     send_lag: Lazy,
 }
 
@@ -92,6 +94,12 @@ impl Times {
         self.connect.record(value_ns);
     }
 
+    /// Records one TLS handshake: from the established connection on; `resumed` when it took up an earlier session.
+    pub fn record_handshake(&mut self, value_ns: u64, resumed: bool) {
+        self.handshake.record(value_ns);
+        self.resumed += u64::from(resumed);
+    }
+
     /// Records how long after it could have been sent a request of an open loop was sent.
     #[inline]
     pub fn record_send_lag(&mut self, value_ns: u64) {
@@ -116,6 +124,8 @@ impl Times {
         self.first_byte.add(&other.first_byte);
         self.total.add(&other.total);
         self.connect.add(&other.connect);
+        self.handshake.add(&other.handshake);
+        self.resumed += other.resumed;
         self.send_lag.add(&other.send_lag);
     }
 
@@ -154,6 +164,19 @@ impl Times {
     #[must_use]
     pub fn send_lag(&self) -> Option<String> {
         self.send_lag.encoded()
+    }
+
+    /// TLS handshakes, in the same form.
+    #[must_use]
+    pub fn handshake(&self) -> Option<String> {
+        self.handshake.encoded()
+    }
+
+    /// Handshakes in full, and those that took up an earlier session.
+    #[must_use]
+    pub fn handshakes(&self) -> (u64, u64) {
+        let all = self.handshake.0.as_ref().map_or(0, Hdr::len);
+        (all - self.resumed, self.resumed)
     }
 
     /// Connection set-up, in the same form.
@@ -202,7 +225,11 @@ mod tests {
         one.record(1_000, 1_000, 1_000);
         two.record(3_000_000_000_000, 2_000, 1_500);
         two.record_connect(10);
+        one.record_handshake(20, false);
+        two.record_handshake(30, true);
         one.merge(&two);
+        assert_eq!(one.handshakes(), (1, 1));
+        assert_eq!(decoded(&one.handshake().expect("not empty")).max(), 30);
         assert_eq!(decoded(&one.latency().expect("not empty")).len(), 2);
         assert_eq!(decoded(&one.connect().expect("not empty")).max(), 10);
     }

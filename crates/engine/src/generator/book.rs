@@ -250,23 +250,24 @@ impl Book {
     }
 
     /// Bytes came that settle no outstanding request: charges the request just settled, or the next one.
-    pub(super) fn unsolicited(&mut self, state: &mut State) {
+    pub(super) fn violated(&mut self, state: &mut State, class: Class) {
         let last = state.last.take();
         let over = |last: &Last| self.phases[usize::from(last.tag.phase)].stage == Stage::Done;
         let Some(Last { tag, outcome }) = last.filter(|last| !over(last)) else {
             state.owed += 1;
+            state.owed_class = class;
             return;
         };
         let meter = &mut self.phases[usize::from(tag.phase)].meter;
         match outcome {
             Outcome::Ok(answered) => {
-                meter.retract_ok(&answered, Class::Unsolicited);
+                meter.retract_ok(&answered, class);
                 let latency_ns = answered.latency_ns;
-                self.of_target(tag, |target| target.retract_ok(latency_ns, Class::Unsolicited));
+                self.of_target(tag, |target| target.retract_ok(latency_ns, class));
             }
-            Outcome::Failed(class) => {
-                meter.reclass_failed(class, Class::Unsolicited);
-                self.of_target(tag, |target| target.reclass_failed(class, Class::Unsolicited));
+            Outcome::Failed(before) => {
+                meter.reclass_failed(before, class);
+                self.of_target(tag, |target| target.reclass_failed(before, class));
             }
         }
     }

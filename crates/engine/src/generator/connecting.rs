@@ -1,10 +1,11 @@
 //! How slots get their connections: the first set-up, spread over time, and every reconnect.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 use trueload_drive::{Address, Net, Refusal, Token};
 use trueload_load::dealt;
 use trueload_meter::Class;
+use trueload_wire::tls::Secured;
 
 use super::slot::{Link, NEVER, Slot};
 use super::{CLOSING_NS, Connected, Generator, Report};
@@ -28,12 +29,30 @@ pub(super) struct Pace {
     next_ns: u64,
     failed: Vec<(Class, u64)>,
     address: Option<Address>,
+    /// What the first handshake agreed on.
+    pub(super) secured: Option<Secured>,
+    /// Why connections failed, the first of each class.
+    reasons: BTreeMap<Class, String>,
 }
 
 impl Pace {
     /// When the next slot may try.
     pub(super) fn next_ns(&self) -> u64 {
         if self.waiting.is_empty() { NEVER } else { self.next_ns }
+    }
+
+    /// This address is the one that answers.
+    pub(super) fn answered_by(&mut self, address: &Address) {
+        self.address.get_or_insert_with(|| address.clone());
+    }
+
+    pub(super) fn note_reason(&mut self, class: Class, why: &str) {
+        self.reasons.entry(class).or_insert_with(|| why.to_owned());
+    }
+
+    /// Why connections failed up to now.
+    pub(super) fn reasons(&self) -> Vec<(Class, String)> {
+        self.reasons.iter().map(|(class, why)| (*class, why.clone())).collect()
     }
 
     fn failed(&mut self, class: Class) {
@@ -50,8 +69,11 @@ impl Generator {
         let mine = dealt(total, self.config.threads, self.config.thread) as usize;
         while self.slots.len() > mine {
             let slot = self.slots.pop();
-            if let Some(Link::Open { token } | Link::Connecting { token, .. }) =
-                slot.map(|slot| slot.state.link)
+            if let Some(
+                Link::Open { token }
+                | Link::Connecting { token, .. }
+                | Link::Handshaking { token, .. },
+            ) = slot.map(|slot| slot.state.link)
             {
                 net.close(token);
             }
@@ -99,8 +121,15 @@ impl Generator {
         self.pace.asked = false;
         let established = self.established();
         let failed = std::mem::take(&mut self.pace.failed);
-        let address = self.pace.address.clone();
-        self.report(Report::Connected(Connected { established, failed, address }));
+        let (address, secured) = (self.pace.address.clone(), self.pace.secured.clone());
+        let reasons = self.pace.reasons();
+        self.report(Report::Connected(Connected {
+            established,
+            failed,
+            address,
+            reasons,
+            secured,
+        }));
     }
 
     pub(super) fn established(&self) -> u32 {
@@ -138,12 +167,22 @@ impl Generator {
     }
 
     pub(super) fn connected(&mut self, net: &mut impl Net, key: u32, token: Token) {
+        if self.config.tls.is_some() {
+            self.begin_handshake(net, key, token);
+        } else {
+            self.opened(net, key, token);
+            self.fill(net, key);
+        }
+    }
+
+    /// The slot has a connection, on which nothing has been said yet.
+    pub(super) fn opened(&mut self, net: &mut impl Net, key: u32, token: Token) {
         let now_ns = net.now_ns();
-        let Slot { client, state } = &mut self.slots[key as usize];
+        let Slot { client, state, .. } = &mut self.slots[key as usize];
         client.reopen();
         state.link = Link::Open { token };
         self.open += 1;
-        self.pace.address.get_or_insert_with(|| self.config.addresses[state.address].clone());
+        self.pace.answered_by(&self.config.addresses[state.address]);
         let times = match self.book.current_mut() {
             Some(phase) => {
                 state.note_down(now_ns, phase.started_ns);
@@ -159,13 +198,10 @@ impl Generator {
         state.gap = (0, now_ns);
         self.decided(key);
         self.settle_debts(net, key);
-        self.fill(net, key);
     }
 
     /// The attempt failed: the next address, or a failure for the request that needed it.
     pub(super) fn refused(&mut self, net: &mut impl Net, key: u32, why: Refusal) {
-        let now_ns = net.now_ns();
-        let class = class_of(why);
         let state = &mut self.slots[key as usize].state;
         state.link = Link::Down { retry_ns: NEVER };
         if self.pace.address.is_none() && state.address + 1 < self.config.addresses.len() {
@@ -173,6 +209,15 @@ impl Generator {
             self.attempt(net, key);
             return;
         }
+        self.attempt_failed(net, key, class_of(why));
+    }
+
+    /// The attempt came to nothing, and there is no other address to try.
+    pub(super) fn attempt_failed(&mut self, net: &mut impl Net, key: u32, class: Class) {
+        let now_ns = net.now_ns();
+        let Slot { state, tls, .. } = &mut self.slots[key as usize];
+        *tls = None;
+        state.link = Link::Down { retry_ns: NEVER };
         // However politely it closed: a server that then refuses was away.
         state.this_phase.outage |= state.ever_established;
         if !state.tried && self.book.current.is_none() {
@@ -221,7 +266,8 @@ impl Generator {
         let now_ns = net.now_ns();
         self.open -= 1;
         self.end_open(key, now_ns);
-        let state = &mut self.slots[key as usize].state;
+        let Slot { state, tls, .. } = &mut self.slots[key as usize];
+        *tls = None;
         state.link = Link::Down { retry_ns: NEVER };
         state.lost = Some((now_ns, polite));
         self.settle_debts(net, key);
@@ -266,7 +312,8 @@ impl Generator {
                 return;
             }
             state.owed -= 1;
-            self.book.charge(phase, state, now_ns, Class::Unsolicited);
+            let class = state.owed_class;
+            self.book.charge(phase, state, now_ns, class);
         }
     }
 

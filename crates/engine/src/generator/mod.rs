@@ -6,10 +6,12 @@
 //! the peer and the clock.
 
 mod book;
+mod carrier;
 mod connecting;
 mod phase;
 mod phases;
 mod requests;
+mod securing;
 mod sending;
 mod slot;
 mod timers;
@@ -24,6 +26,7 @@ use trueload_drive::{Address, Ended, Net, Program, Refusal, ThreadUse, Token};
 use trueload_meter::{Class, Meter, Sparse};
 use trueload_wire::http1::client::{self, Rules};
 use trueload_wire::http1::response::HeadMemory;
+use trueload_wire::tls::{self, Buffers, Secured};
 
 use crate::outlet::Outlet;
 use book::Book;
@@ -58,6 +61,8 @@ pub struct Config {
     pub close: bool,
     /// What counts as a good answer.
     pub rules: Rules,
+    /// What TLS is set up with, for all connections of this thread; none without TLS.
+    pub tls: Option<tls::client::Setup>,
     /// Actual send to last byte.
     pub timeout_ns: u64,
     /// Attempt to established connection.
@@ -123,6 +128,10 @@ pub struct Connected {
     pub failed: Vec<(Class, u64)>,
     /// The address that answered.
     pub address: Option<Address>,
+    /// Why attempts failed, the first of each class, where more is known than the class.
+    pub reasons: Vec<(Class, String)>,
+    /// What the first handshake agreed on.
+    pub secured: Option<Secured>,
 }
 
 /// Totals of a phase up to now, and the latencies since the last tick.
@@ -171,6 +180,8 @@ pub struct DoneReport {
     pub established: u32,
     /// How late the heartbeats of the window came, in all, in ns.
     pub hiccup_ns: u64,
+    /// Why connections failed up to now, the first of each class, where more is known than the class.
+    pub reasons: Vec<(Class, String)>,
 }
 
 /// The generator of one thread.
@@ -192,6 +203,9 @@ pub struct Generator {
     sent_due_ns: u64,
     /// For how long the driver had polled in vain when the phases were last looked at.
     spun_ns: u64,
+    /// What TLS reads and writes in.
+    buffers: Buffers,
+    sealed: Vec<u8>,
     inbox: Receiver<Command>,
     reports: Outlet<Report>,
     finished: bool,
@@ -221,6 +235,8 @@ impl Generator {
             ready: VecDeque::new(),
             sent_due_ns: 0,
             spun_ns: 0,
+            buffers: Buffers::default(),
+            sealed: Vec::new(),
             inbox,
             reports,
             finished: false,
@@ -239,10 +255,10 @@ impl Generator {
     }
 
     /// Bytes that nobody asked for: the connection cannot be trusted, one request pays.
-    fn violated(&mut self, net: &mut impl Net, key: u32, token: Token) {
+    fn violated(&mut self, net: &mut impl Net, key: u32, token: Token, class: Class) {
         let now_ns = net.now_ns();
         net.close(token);
-        self.book.unsolicited(&mut self.slots[key as usize].state);
+        self.book.violated(&mut self.slots[key as usize].state, class);
         self.end_all(now_ns, key, client::End::Reset);
         let state = &mut self.slots[key as usize].state;
         let pause_ns = state.backoff.pause();
@@ -251,7 +267,7 @@ impl Generator {
 
     /// The peer's side has ended, and with it every request outstanding.
     fn end_all(&mut self, now_ns: u64, key: u32, end: client::End) {
-        let Slot { client, state } = &mut self.slots[key as usize];
+        let Slot { client, state, .. } = &mut self.slots[key as usize];
         let book = &mut self.book;
         let drawn = book.drawn;
         let mut hear = |heard| book.settle(state, now_ns, heard);
@@ -270,6 +286,77 @@ impl Generator {
         self.lost(net, key, false, pause_ns);
     }
 
+    /// Bytes of the protocol have come.
+    #[inline]
+    fn handle_plain(
+        &mut self,
+        net: &mut impl Net,
+        key: u32,
+        token: Token,
+        bytes: &[u8],
+        ending: bool,
+    ) {
+        let now_ns = net.now_ns();
+        let Slot { client, state, .. } = &mut self.slots[key as usize];
+        let book = &mut self.book;
+        if let Some(phase) = book.current_mut() {
+            phase.meter.bytes_in += bytes.len() as u64;
+        }
+        let drawn = book.drawn;
+        let mut hear = |heard| book.settle(state, now_ns, heard);
+        let link = match &self.config.requests {
+            None => {
+                let (rules, memory) = (&self.config.rules, &mut self.memory);
+                client.handle_input(now_ns, bytes, rules, memory, &mut hear)
+            }
+            Some(requests) => {
+                let by = ByTarget { requests, drawn };
+                let mut heads = HeadsByTarget { heads: &mut self.heads, by: &by };
+                client.handle_input(now_ns, bytes, &by, &mut heads, &mut hear)
+            }
+        };
+        match link {
+            client::Link::Open if self.config.close && client.outstanding() == 0 => {
+                self.closing(net, key, token);
+            }
+            client::Link::Open if ending => {}
+            client::Link::Open => self.fill(net, key),
+            client::Link::Closing => self.closing(net, key, token),
+            client::Link::Broken => self.broken(net, key, token),
+            client::Link::Unsolicited => self.violated(net, key, token, Class::Unsolicited),
+        }
+    }
+
+    /// The peer's side has ended; `end` is what that means for an answer that lasts until then.
+    fn ended(
+        &mut self,
+        net: &mut impl Net,
+        key: u32,
+        token: Token,
+        ended: Ended,
+        end: client::End,
+    ) {
+        let now_ns = net.now_ns();
+        let Slot { client, state, .. } = &mut self.slots[key as usize];
+        let idle = client.outstanding() == 0;
+        let polite = ended == Ended::Fin || matches!(state.link, Link::Closing { .. });
+        self.end_all(now_ns, key, end);
+        let Slot { client, state, .. } = &mut self.slots[key as usize];
+        if idle && !client.has_answered() {
+            self.book.note_dropped(state, now_ns);
+        }
+        let stale = !state.again.is_empty();
+        if idle || stale {
+            net.close(token);
+            self.lost(net, key, polite, 0);
+        } else if state.this_phase.answers > 0 && ended == Ended::Fin {
+            net.close(token);
+            self.lost(net, key, false, 0);
+        } else {
+            self.broken(net, key, token);
+        }
+    }
+
     fn handle_due(&mut self, net: &mut impl Net, key: u32) {
         let now_ns = net.now_ns();
         match self.slots[key as usize].state.link {
@@ -278,12 +365,16 @@ impl Generator {
                 net.close(token);
                 self.refused(net, key, Refusal::Timeout);
             }
+            Link::Handshaking { token, .. } => {
+                let why = "the handshake was not done in time";
+                self.not_secured(net, key, token, Class::TimeoutTls, why);
+            }
             Link::Closing { token, .. } => {
                 net.close(token);
                 self.lost(net, key, true, 0);
             }
             Link::Open { token } => {
-                let Slot { client, state } = &mut self.slots[key as usize];
+                let Slot { client, state, .. } = &mut self.slots[key as usize];
                 let book = &mut self.book;
                 client.handle_timeout(now_ns, &mut |heard| book.settle(state, now_ns, heard));
                 self.broken(net, key, token);
@@ -342,60 +433,20 @@ impl Program for Generator {
         bytes: &[u8],
         ending: bool,
     ) {
-        let now_ns = net.now_ns();
-        let Slot { client, state } = &mut self.slots[key as usize];
-        let book = &mut self.book;
-        if let Some(phase) = book.current_mut() {
-            phase.meter.bytes_in += bytes.len() as u64;
-        }
-        let drawn = book.drawn;
-        let mut hear = |heard| book.settle(state, now_ns, heard);
-        let link = match &self.config.requests {
-            None => {
-                let (rules, memory) = (&self.config.rules, &mut self.memory);
-                client.handle_input(now_ns, bytes, rules, memory, &mut hear)
-            }
-            Some(requests) => {
-                let by = ByTarget { requests, drawn };
-                let mut heads = HeadsByTarget { heads: &mut self.heads, by: &by };
-                client.handle_input(now_ns, bytes, &by, &mut heads, &mut hear)
-            }
-        };
-        match link {
-            client::Link::Open if self.config.close && client.outstanding() == 0 => {
-                self.closing(net, key, token);
-            }
-            client::Link::Open if ending => {}
-            client::Link::Open => self.fill(net, key),
-            client::Link::Closing => self.closing(net, key, token),
-            client::Link::Broken => self.broken(net, key, token),
-            client::Link::Unsolicited => self.violated(net, key, token),
+        match self.slots[key as usize].tls {
+            None => self.handle_plain(net, key, token, bytes, ending),
+            Some(_) => self.handle_sealed(net, key, token, bytes, ending),
         }
     }
 
     fn handle_end(&mut self, net: &mut impl Net, key: u32, token: Token, ended: Ended) {
-        let now_ns = net.now_ns();
-        let Slot { client, state } = &mut self.slots[key as usize];
-        let idle = client.outstanding() == 0;
-        let polite = ended == Ended::Fin || matches!(state.link, Link::Closing { .. });
         let end = match ended {
             Ended::Fin => client::End::Fin,
             Ended::Reset => client::End::Reset,
         };
-        self.end_all(now_ns, key, end);
-        let Slot { client, state } = &mut self.slots[key as usize];
-        if idle && !client.has_answered() {
-            self.book.note_dropped(state, now_ns);
-        }
-        let stale = !state.again.is_empty();
-        if idle || stale {
-            net.close(token);
-            self.lost(net, key, polite, 0);
-        } else if state.this_phase.answers > 0 && ended == Ended::Fin {
-            net.close(token);
-            self.lost(net, key, false, 0);
-        } else {
-            self.broken(net, key, token);
+        match self.slots[key as usize].tls {
+            None => self.ended(net, key, token, ended, end),
+            Some(_) => self.sealed_ended(net, key, token, ended),
         }
     }
 

@@ -2,7 +2,6 @@
 
 use trueload_drive::Net;
 use trueload_load::{Load, Stop, share};
-use trueload_meter::Class;
 
 use super::connecting::is_open;
 use super::phase::{PhaseShare, RESIDUAL_NS, Stage, TICK_NS};
@@ -235,6 +234,7 @@ impl Generator {
             partial: phase.partial,
             established,
             hiccup_ns: phase.hiccup_ns,
+            reasons: self.pace.reasons(),
         };
         self.report(Report::Done(Box::new(report)));
     }
@@ -246,8 +246,9 @@ impl Generator {
                 let meter = &mut self.book.phases[index].meter;
                 meter.scheduled += 1;
                 meter.issued += 1;
-                meter.record_failed(Class::Unsolicited);
-                self.book.fail_next(index, 0, Class::Unsolicited);
+                let class = slot.state.owed_class;
+                meter.record_failed(class);
+                self.book.fail_next(index, 0, class);
             }
         }
     }

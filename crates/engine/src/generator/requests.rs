@@ -7,12 +7,13 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use trueload_drive::{Net, Token};
+use trueload_drive::Net;
 use trueload_load::{Mix, random};
 use trueload_wire::http1::client::{Memories, Rulebook, Rules};
 use trueload_wire::http1::response::HeadMemory;
 use trueload_wire::http1::template::{Part, Template};
 
+use super::carrier::Carrier;
 use super::slot::Tag;
 
 /// From this length on bytes that all requests share are not copied to be sent.
@@ -68,8 +69,7 @@ impl Requests {
     /// Sends these requests in this order, in as few pieces as can be; returns their length.
     pub(super) fn send<'a>(
         &self,
-        net: &mut impl Net,
-        token: Token,
+        carrier: &mut Carrier<'_, impl Net>,
         drawn: u64,
         tags: impl Iterator<Item = &'a Tag>,
         scratch: &mut Vec<u8>,
@@ -84,21 +84,21 @@ impl Requests {
                 sent += part.bytes().len();
                 match part {
                     Part::Fixed(bytes) if bytes.len() >= SHARED_FROM_BYTES => {
-                        flush(net, token, scratch);
-                        net.send_shared(token, bytes, 0..bytes.len());
+                        flush(carrier, scratch);
+                        carrier.send_shared(bytes, 0..bytes.len());
                     }
                     part => scratch.extend_from_slice(part.bytes()),
                 }
             });
         }
-        flush(net, token, scratch);
+        flush(carrier, scratch);
         sent
     }
 }
 
-fn flush(net: &mut impl Net, token: Token, scratch: &mut Vec<u8>) {
+fn flush(carrier: &mut Carrier<'_, impl Net>, scratch: &mut Vec<u8>) {
     if !scratch.is_empty() {
-        net.send(token, scratch);
+        carrier.send(scratch);
         scratch.clear();
     }
 }

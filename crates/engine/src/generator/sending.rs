@@ -8,6 +8,7 @@ use trueload_drive::Net;
 use trueload_load::{Load, value_at};
 
 use super::Generator;
+use super::carrier::Carrier;
 use super::phase::{BEAT_NS, Phase};
 use super::slot::{Link, NEVER, Slot};
 
@@ -104,15 +105,17 @@ impl Generator {
         if count == 0 {
             return;
         }
+        let Slot { client, tls, .. } = &mut self.slots[key as usize];
+        let mut carrier = Carrier { net, token, tls: tls.as_deref_mut(), sealed: &mut self.sealed };
         let bytes = match &self.config.requests {
             None => {
                 let bytes = count * self.config.request_len;
-                net.send_shared(token, &self.config.burst, 0..bytes);
+                carrier.send_shared(&self.config.burst, 0..bytes);
                 bytes
             }
             Some(requests) => {
-                let tags = self.slots[key as usize].client.newest(count);
-                requests.send(net, token, self.book.drawn, tags, &mut self.scratch)
+                let tags = client.newest(count);
+                requests.send(&mut carrier, self.book.drawn, tags, &mut self.scratch)
             }
         };
         if let Some(phase) = self.book.current_mut() {
@@ -172,7 +175,7 @@ impl Generator {
             return;
         };
         let started_ns = *started_ns;
-        let Slot { client, state } = &mut self.slots[key as usize];
+        let Slot { client, state, .. } = &mut self.slots[key as usize];
         if matches!(state.link, Link::Open { .. }) && client.outstanding() == 0 {
             state.ready = true;
             state.ready_since_ns = started_ns;

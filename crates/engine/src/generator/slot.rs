@@ -4,6 +4,7 @@ use trueload_drive::Token;
 use trueload_load::Backoff;
 use trueload_meter::{Answered, Class};
 use trueload_wire::http1::client::Client;
+use trueload_wire::tls;
 
 /// Never, on the engine's clock.
 pub(super) const NEVER: u64 = u64::MAX;
@@ -39,10 +40,19 @@ pub(super) enum Link {
     Connecting { token: Token, deadline_ns: u64 },
     /// The peer's queue was full; the same attempt goes on at `retry_ns`.
     Busy { retry_ns: u64, deadline_ns: u64 },
+    /// There is a connection, and TLS is set up on it.
+    Handshaking { token: Token, deadline_ns: u64 },
     /// Established.
     Open { token: Token },
     /// The peer announced its close; bytes that come before it are unsolicited.
     Closing { token: Token, until_ns: u64 },
+}
+
+impl Link {
+    /// Whether this socket is the one that carries requests.
+    pub(super) fn is_open_on(&self, socket: Token) -> bool {
+        matches!(self, Link::Open { token } | Link::Closing { token, .. } if *token == socket)
+    }
 }
 
 /// How the request settled last on a slot ended, as long as it may have to be charged.
@@ -63,6 +73,8 @@ pub(super) enum Outcome {
 pub(super) struct Slot {
     pub(super) client: Client<Tag>,
     pub(super) state: State,
+    /// What lies between the machine and the socket, if anything.
+    pub(super) tls: Option<Box<tls::client::Client>>,
 }
 
 /// Everything about a slot but its machine.
@@ -73,6 +85,8 @@ pub(super) struct State {
     pub(super) armed_ns: u64,
     /// When the present connection was attempted.
     pub(super) attempted_ns: u64,
+    /// When it was there, and TLS began.
+    pub(super) connected_ns: u64,
     /// Requests still to be sent in this phase; without bound under a duration.
     pub(super) quota: u64,
     /// Stale requests to be sent again before any other.
@@ -80,11 +94,14 @@ pub(super) struct State {
     pub(super) last: Option<Last>,
     /// Violations that no request could yet be charged with.
     pub(super) owed: u32,
+    pub(super) owed_class: Class,
     pub(super) backoff: Backoff,
     fruitless: u32,
     /// An attempt has been decided at least once, either way.
     pub(super) tried: bool,
     pub(super) ever_established: bool,
+    /// Bytes of the protocol came on one of its connections.
+    pub(super) proven: bool,
     /// When the connection was lost, and whether politely.
     pub(super) lost: Option<(u64, bool)>,
     /// Which of the addresses is tried.
@@ -117,14 +134,17 @@ impl Slot {
             link: Link::Down { retry_ns: NEVER },
             armed_ns: NEVER,
             attempted_ns: 0,
+            connected_ns: 0,
             quota: 0,
             again: Vec::new(),
             last: None,
             owed: 0,
+            owed_class: Class::Unsolicited,
             backoff: Backoff::default(),
             fruitless: 0,
             tried: false,
             ever_established: false,
+            proven: false,
             lost: None,
             address: 0,
             this_phase: ThisPhase::default(),
@@ -133,14 +153,16 @@ impl Slot {
             ready_since_ns: 0,
             open_since_ns: NEVER,
         };
-        Slot { client: Client::with_depth(depth), state }
+        Slot { client: Client::with_depth(depth), state, tls: None }
     }
 
     /// When something is due: an attempt, a timeout, the end of a wait for FIN.
     pub(super) fn due_ns(&self, timeout_ns: u64) -> u64 {
         match self.state.link {
             Link::Down { retry_ns } | Link::Busy { retry_ns, .. } => retry_ns,
-            Link::Connecting { deadline_ns, .. } => deadline_ns,
+            Link::Connecting { deadline_ns, .. } | Link::Handshaking { deadline_ns, .. } => {
+                deadline_ns
+            }
             Link::Closing { until_ns, .. } => until_ns,
             Link::Open { .. } => {
                 let oldest = self.client.oldest();

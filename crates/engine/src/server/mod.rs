@@ -13,6 +13,7 @@ use std::sync::mpsc::Receiver;
 use trueload_drive::{Ended, Net, Program, Refusal, Token};
 use trueload_wire::http1::limits::Limits;
 use trueload_wire::http1::request::{FedRequest, Request, RequestParser};
+use trueload_wire::tls::{self, Buffers, Stage};
 
 use crate::outlet::Outlet;
 use response::{Responses, Route};
@@ -41,10 +42,16 @@ pub struct Seen {
     pub aborted: u64,
     /// Answers that wait for their time.
     pub waiting: u32,
-    /// Bytes received.
+    /// Bytes received; under TLS, what was in them.
     pub bytes_in: u64,
-    /// Bytes sent.
+    /// Bytes sent; under TLS, before they were sealed.
     pub bytes_out: u64,
+    /// TLS handshakes in full.
+    pub handshakes_full: u64,
+    /// TLS handshakes that took up an earlier session.
+    pub handshakes_resumed: u64,
+    /// Connections on which TLS failed.
+    pub tls_failed: u64,
 }
 
 /// What a server is told while it runs.
@@ -71,6 +78,8 @@ struct Connection {
     parser: RequestParser,
     /// Answers not yet sent because one before them waits.
     pending: VecDeque<Pending>,
+    /// What lies between the parser and the socket, if anything.
+    tls: Option<Box<tls::server::Server>>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -107,6 +116,10 @@ pub struct Server {
     waits: BinaryHeap<Reverse<(u64, u32, u32)>>,
     responses: Responses,
     out: Vec<u8>,
+    /// What TLS is set up with; none without it.
+    tls: Option<tls::server::Setup>,
+    buffers: Buffers,
+    sealed: Vec<u8>,
     limits: Limits,
     seen: Seen,
     next_tell_ns: u64,
@@ -118,13 +131,21 @@ pub struct Server {
 impl Server {
     /// A server without connections.
     #[must_use]
-    pub fn new(thread: usize, inbox: Receiver<Command>, reports: Outlet<Report>) -> Self {
+    pub fn new(
+        thread: usize,
+        tls: Option<tls::server::Setup>,
+        inbox: Receiver<Command>,
+        reports: Outlet<Report>,
+    ) -> Self {
         Server {
             thread,
             connections: Vec::new(),
             waits: BinaryHeap::new(),
             responses: Responses::default(),
             out: Vec::new(),
+            tls,
+            buffers: Buffers::default(),
+            sealed: Vec::new(),
             limits: Limits::default(),
             seen: Seen::default(),
             next_tell_ns: TELL_NS,
@@ -218,10 +239,12 @@ impl Server {
 
     /// Hands over what was written, and keeps or ends the connection.
     #[inline]
-    fn flush(&mut self, net: &mut impl Net, connection: Connection, goes_on: bool) {
+    fn flush(&mut self, net: &mut impl Net, mut connection: Connection, goes_on: bool) {
         let token = connection.token;
-        if !self.out.is_empty() {
-            self.seen.bytes_out += self.out.len() as u64;
+        self.seen.bytes_out += self.out.len() as u64;
+        if let Some(session) = &mut connection.tls {
+            seal(net, token, session, &self.out, goes_on, &mut self.sealed);
+        } else if !self.out.is_empty() {
             net.send(token, &self.out);
         }
         if goes_on {
@@ -232,11 +255,60 @@ impl Server {
         }
     }
 
+    /// Bytes have come on a connection that carries TLS. Returns whether it goes on.
+    fn take_sealed(
+        &mut self,
+        net: &mut impl Net,
+        connection: &mut Connection,
+        bytes: &[u8],
+    ) -> bool {
+        let Some(session) = &mut connection.tls else { return false };
+        let mut buffers = std::mem::take(&mut self.buffers);
+        buffers.clear();
+        let before = session.stage();
+        let outcome = session.handle_input(bytes, &mut buffers);
+        if !buffers.sealed.is_empty() {
+            net.send(connection.token, &buffers.sealed);
+        }
+        if before == Stage::Handshaking && session.stage() != Stage::Handshaking {
+            match session.is_resumed() {
+                true => self.seen.handshakes_resumed += 1,
+                false => self.seen.handshakes_full += 1,
+            }
+        }
+        self.seen.tls_failed += u64::from(outcome.is_err());
+        self.seen.bytes_in += buffers.plain.len() as u64;
+        let goes_on = self.take(net.now_ns(), connection, &buffers.plain);
+        self.buffers = buffers;
+        goes_on && matches!(outcome, Ok(Stage::Handshaking | Stage::Open))
+    }
+
     fn forget(&mut self, connection: Connection) {
         let left = connection.pending.len();
         self.seen.aborted += left as u64;
         self.seen.waiting -= left as u32;
         self.seen.open -= 1;
+    }
+}
+
+/// Sends plaintext over TLS; with a farewell if it is the last.
+fn seal(
+    net: &mut impl Net,
+    token: Token,
+    session: &mut tls::server::Server,
+    plain: &[u8],
+    goes_on: bool,
+    sealed: &mut Vec<u8>,
+) {
+    sealed.clear();
+    if !plain.is_empty() {
+        session.seal(plain, sealed);
+    }
+    if !goes_on {
+        session.close(sealed);
+    }
+    if !sealed.is_empty() {
+        net.send(token, sealed);
     }
 }
 
@@ -250,14 +322,20 @@ impl Program for Server {
         }
     }
 
-    fn handle_accepted(&mut self, _net: &mut impl Net, token: Token) -> u32 {
+    fn handle_accepted(&mut self, net: &mut impl Net, token: Token) -> u32 {
         let index = token.index as usize;
         if self.connections.len() <= index {
             self.connections.resize_with(index + 1, || None);
         }
-        let pending = VecDeque::new();
-        self.connections[index] = Some(Connection { token, parser: RequestParser::new(), pending });
         self.seen.accepted += 1;
+        let Ok(tls) = self.tls.as_ref().map(tls::server::Setup::accept).transpose() else {
+            self.seen.tls_failed += 1;
+            net.close(token);
+            return token.index;
+        };
+        let (parser, pending) = (RequestParser::new(), VecDeque::new());
+        let connection = Connection { token, parser, pending, tls: tls.map(Box::new) };
+        self.connections[index] = Some(connection);
         self.seen.open += 1;
         self.seen.open_peak = self.seen.open_peak.max(self.seen.open);
         token.index
@@ -279,14 +357,21 @@ impl Program for Server {
         let Some(mut connection) = self.connections[key as usize].take() else {
             return;
         };
-        self.seen.bytes_in += bytes.len() as u64;
         self.out.clear();
-        let goes_on = self.take(net.now_ns(), &mut connection, bytes);
+        let goes_on = match connection.tls {
+            None => {
+                self.seen.bytes_in += bytes.len() as u64;
+                self.take(net.now_ns(), &mut connection, bytes)
+            }
+            Some(_) => self.take_sealed(net, &mut connection, bytes),
+        };
         self.flush(net, connection, goes_on);
     }
 
     fn handle_end(&mut self, net: &mut impl Net, key: u32, token: Token, _ended: Ended) {
         if let Some(connection) = self.connections[key as usize].take() {
+            let stage = connection.tls.as_ref().map(|session| session.stage());
+            self.seen.tls_failed += u64::from(stage == Some(Stage::Handshaking));
             self.forget(connection);
         }
         net.finish(token);

@@ -79,6 +79,7 @@ fn config_of(case: &Case, several: bool) -> Config {
         timeout_ns: case.timeout_ms * NS_PER_MS,
         connect_timeout_ns: case.timeout_ms * NS_PER_MS,
         connect_interval_ns: 10_000,
+        tls: None,
         send_quantum_ns: 0,
         thread: 0,
         threads: 1,

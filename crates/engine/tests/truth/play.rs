@@ -147,6 +147,7 @@ fn config(play: &Play) -> Config {
         timeout_ns: 60 * S,
         connect_timeout_ns: 5 * S,
         connect_interval_ns: 10_000,
+        tls: None,
         send_quantum_ns: 0,
         thread: play.thread,
         threads: play.threads,

@@ -124,6 +124,9 @@ pub enum Link {
 pub enum End {
     /// An orderly close.
     Fin,
+    /// A close that anybody on the way could have made (TLS without `close_notify`): what lasts until the end of the
+    /// connection may be cut short.
+    Cut,
     /// A reset, or any other error of the socket.
     Reset,
 }
@@ -251,7 +254,9 @@ impl<T> Client<T> {
             return;
         }
         let idempotent = rulebook.rules_of(oldest).idempotent;
-        if let Some(response) = self.parser.end() {
+        if end == End::Fin
+            && let Some(response) = self.parser.end()
+        {
             self.settle(now_ns, Response { keep_alive: false, ..response }, rulebook, hear);
             return;
         }

@@ -4,6 +4,8 @@
 //! of a record are kept here; everything else lies in [`Buffers`] that all connections of a thread share, so that an
 //! idle connection holds no buffer.
 
+use std::fmt;
+
 use rustls::client::{ClientConnectionData, UnbufferedClientConnection};
 use rustls::server::{ServerConnectionData, UnbufferedServerConnection};
 use rustls::unbuffered::{
@@ -113,13 +115,19 @@ impl Endpoint for UnbufferedServerConnection {
 }
 
 /// One end of one connection.
-#[derive(Debug)]
 pub struct Session<E> {
     endpoint: E,
     stage: Stage,
     alpn_required: bool,
     /// What came and cannot be read on yet.
     rest: Vec<u8>,
+}
+
+impl<E> fmt::Debug for Session<E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Without its keys.
+        f.debug_struct("Session").field("stage", &self.stage).finish_non_exhaustive()
+    }
 }
 
 impl<E: Endpoint> Session<E> {

@@ -1,0 +1,185 @@
+//! TLS on a slot: its handshake, what comes through it, and how it fails. Nothing here is reached without TLS.
+
+use trueload_drive::{Ended, Net, Token};
+use trueload_meter::Class;
+use trueload_wire::http1::client::End;
+use trueload_wire::tls::{Buffers, Failure, Kind, Stage};
+
+use super::Generator;
+use super::slot::{Link, Slot};
+
+impl Generator {
+    /// The connection is there: what is to carry TLS says its first words.
+    pub(super) fn begin_handshake(&mut self, net: &mut impl Net, key: u32, token: Token) {
+        let Some(setup) = &self.config.tls else { return };
+        let Slot { tls, state, .. } = &mut self.slots[key as usize];
+        self.pace.answered_by(&self.config.addresses[state.address]);
+        state.connected_ns = net.now_ns();
+        let deadline_ns = state.attempted_ns.saturating_add(self.config.connect_timeout_ns);
+        state.link = Link::Handshaking { token, deadline_ns };
+        self.buffers.clear();
+        let begun = setup.connect().and_then(|mut session| {
+            session.start(&mut self.buffers)?;
+            Ok(session)
+        });
+        match begun {
+            Ok(session) => {
+                *tls = Some(Box::new(session));
+                net.send(token, &self.buffers.sealed);
+                self.arm(key);
+            }
+            Err(failure) => self.not_secured(net, key, token, class_of(failure.kind), &failure.why),
+        }
+    }
+
+    /// Bytes have come on a connection that carries TLS.
+    pub(super) fn handle_sealed(
+        &mut self,
+        net: &mut impl Net,
+        key: u32,
+        token: Token,
+        bytes: &[u8],
+        ending: bool,
+    ) {
+        let Some(session) = &mut self.slots[key as usize].tls else { return };
+        let mut buffers = std::mem::take(&mut self.buffers);
+        buffers.clear();
+        let before = session.stage();
+        let outcome = session.handle_input(bytes, &mut buffers);
+        let opened = before == Stage::Handshaking && session.stage() != Stage::Handshaking;
+        if !buffers.sealed.is_empty() {
+            net.send(token, &buffers.sealed);
+        }
+        match (opened, &outcome) {
+            (true, _) => self.secured(net, key, token),
+            (false, Err(failure)) if before == Stage::Handshaking => {
+                self.not_secured(net, key, token, class_of(failure.kind), &failure.why);
+                self.buffers = buffers;
+                return;
+            }
+            _ => {}
+        }
+        let over = ending || !matches!(outcome, Ok(Stage::Handshaking | Stage::Open));
+        self.hear_plain(net, key, token, &buffers, opened, over);
+        self.buffers = buffers;
+        // What was heard may have ended the connection.
+        if !self.slots[key as usize].state.link.is_open_on(token) {
+            return;
+        }
+        match outcome {
+            Ok(Stage::Closed) => self.ended(net, key, token, Ended::Fin, End::Fin),
+            Ok(_) => {}
+            Err(failure) => self.session_failed(net, key, token, &failure),
+        }
+    }
+
+    /// What came before a request is looked at before it is sent.
+    fn hear_plain(
+        &mut self,
+        net: &mut impl Net,
+        key: u32,
+        token: Token,
+        buffers: &Buffers,
+        opened: bool,
+        over: bool,
+    ) {
+        if !buffers.plain.is_empty() {
+            self.slots[key as usize].state.proven = true;
+            self.handle_plain(net, key, token, &buffers.plain, over);
+        } else if opened && !over {
+            self.fill(net, key);
+        }
+    }
+
+    /// The handshake is done: from here on the slot has a connection.
+    fn secured(&mut self, net: &mut impl Net, key: u32, token: Token) {
+        let now_ns = net.now_ns();
+        let Slot { tls: Some(session), state, .. } = &mut self.slots[key as usize] else { return };
+        let resumed = session.is_resumed();
+        if self.pace.secured.is_none() {
+            self.pace.secured = session.secured();
+        }
+        let took_ns = now_ns - state.connected_ns;
+        let times = match self.book.current_mut() {
+            Some(phase) => &mut phase.meter.times,
+            None => &mut self.book.early,
+        };
+        times.record_handshake(took_ns, resumed);
+        self.opened(net, key, token);
+    }
+
+    /// The handshake came to nothing.
+    pub(super) fn not_secured(
+        &mut self,
+        net: &mut impl Net,
+        key: u32,
+        token: Token,
+        class: Class,
+        why: &str,
+    ) {
+        net.close(token);
+        self.pace.note_reason(class, why);
+        self.attempt_failed(net, key, class);
+    }
+
+    /// The peer's side of a connection that carries TLS has ended.
+    pub(super) fn sealed_ended(
+        &mut self,
+        net: &mut impl Net,
+        key: u32,
+        token: Token,
+        ended: Ended,
+    ) {
+        let Link::Handshaking { .. } = self.slots[key as usize].state.link else {
+            // Without a close_notify before it nobody vouches for a FIN.
+            let end = if ended == Ended::Fin { End::Cut } else { End::Reset };
+            return self.ended(net, key, token, ended, end);
+        };
+        match ended {
+            Ended::Fin => {
+                let failure = Failure::eof();
+                self.not_secured(net, key, token, class_of(failure.kind), &failure.why);
+            }
+            Ended::Reset => {
+                let why = "the peer reset the connection in the middle of the handshake";
+                self.not_secured(net, key, token, Class::Reset, why);
+            }
+        }
+    }
+
+    /// TLS has failed on an open connection.
+    fn session_failed(&mut self, net: &mut impl Net, key: u32, token: Token, failure: &Failure) {
+        let now_ns = net.now_ns();
+        let class = class_of(failure.kind);
+        self.pace.note_reason(class, &failure.why);
+        let Slot { client, state, .. } = &mut self.slots[key as usize];
+        if failure.kind == Kind::Alert && !state.proven {
+            // TLS 1.3 tells a client that its certificate is refused, or missing, after the handshake.
+            state.ever_established = false;
+        }
+        if client.outstanding() == 0 {
+            match failure.kind {
+                Kind::Alert => self.ended(net, key, token, Ended::Reset, End::Reset),
+                _ => self.violated(net, key, token, class),
+            }
+            return;
+        }
+        let tags: Vec<_> = client.cancel().collect();
+        let classes = std::iter::once(class).chain(std::iter::repeat(Class::ClosedPipelined));
+        for (tag, class) in tags.into_iter().zip(classes) {
+            self.book.fail(state, now_ns, tag, class);
+        }
+        self.broken(net, key, token);
+    }
+}
+
+fn class_of(kind: Kind) -> Class {
+    match kind {
+        Kind::Protocol => Class::TlsProtocol,
+        Kind::Certificate => Class::TlsCert,
+        Kind::Eof => Class::TlsEof,
+        Kind::Alpn => Class::TlsAlpn,
+        Kind::Alert => Class::TlsAlert,
+        Kind::Version => Class::TlsVersion,
+    }
+}

@@ -1,0 +1,133 @@
+//! From what a plan says of TLS to what a session is set up with. Here certificates, keys and the wall clock meet.
+
+use std::sync::Arc;
+
+use rcgen::{CertificateParams, DnType, KeyPair};
+use trueload_wire::tls::{
+    CertificateDer, Identity, SetupError, TimeProvider, UnixTime, certificates, client, server,
+};
+
+use crate::control::Failure;
+use crate::plan::Blobs;
+use crate::protocol::{ServeTlsPlan, TlsPlan, TrustPlan};
+
+/// What certificates are held against.
+#[derive(Debug)]
+struct WallClock;
+
+impl TimeProvider for WallClock {
+    fn current_time(&self) -> Option<UnixTime> {
+        Some(UnixTime::now())
+    }
+}
+
+fn refused(field: &str, error: &SetupError) -> Failure {
+    Failure::Plan(format!("{field}: {error}"))
+}
+
+/// Blobs that a plan of TLS names.
+pub(crate) fn named(tls: &TlsPlan) -> impl Iterator<Item = &String> {
+    let given = match &tls.trust {
+        TrustPlan::Given { sha256 } => Some(sha256),
+        TrustPlan::System | TrustPlan::Anybody => None,
+    };
+    [given, tls.certificate_sha256.as_ref(), tls.key_sha256.as_ref()].into_iter().flatten()
+}
+
+/// What the connections of each thread are set up with: read once, as the system's issuers are many.
+pub(crate) fn client_options(tls: &TlsPlan, blobs: &Blobs) -> Result<client::Options, Failure> {
+    let trust = match &tls.trust {
+        TrustPlan::Anybody => client::Trust::Anybody,
+        TrustPlan::System => client::Trust::Given(system_issuers()),
+        TrustPlan::Given { sha256 } => {
+            let pem = blobs.get(Some(sha256)).map_or(&[][..], Vec::as_slice);
+            let given = certificates(pem).map_err(|error| refused("tls.trust", &error))?;
+            client::Trust::Given(given)
+        }
+    };
+    Ok(client::Options {
+        server_name: tls.server_name.clone(),
+        alpn: tls.alpn.clone(),
+        alpn_required: tls.alpn_required,
+        trust,
+        identity: client_identity(tls, blobs)?,
+        resumption: tls.resumption,
+    })
+}
+
+fn client_identity(tls: &TlsPlan, blobs: &Blobs) -> Result<Option<Identity>, Failure> {
+    match (&tls.certificate_sha256, &tls.key_sha256) {
+        (None, None) => Ok(None),
+        (Some(certificate), Some(key)) => identity("tls", certificate, key, blobs).map(Some),
+        _ => Err(Failure::Plan("tls: a certificate and its key go together".into())),
+    }
+}
+
+fn identity(
+    field: &str,
+    certificate: &String,
+    key: &String,
+    blobs: &Blobs,
+) -> Result<Identity, Failure> {
+    let pem = |name| blobs.get(Some(name)).map_or(&[][..], Vec::as_slice);
+    Identity::from_pem(pem(certificate), pem(key)).map_err(|error| {
+        let part = match error {
+            SetupError::NoCertificate | SetupError::BadCertificate => "certificate_sha256",
+            _ => "key_sha256",
+        };
+        refused(&format!("{field}.{part}"), &error)
+    })
+}
+
+/// Issuers that this machine trusts; those that cannot be read are left out.
+fn system_issuers() -> Vec<CertificateDer<'static>> {
+    rustls_native_certs::load_native_certs().certs
+}
+
+/// One set-up for each thread: its connections share tickets.
+pub(crate) fn client_setup(options: &client::Options) -> Result<client::Setup, Failure> {
+    client::Setup::new(options, Arc::new(WallClock)).map_err(|error| {
+        let field = if error == SetupError::BadName { "tls.server_name" } else { "tls.key_sha256" };
+        refused(field, &error)
+    })
+}
+
+/// Blobs that a server's plan of TLS names.
+pub(crate) fn served(tls: &ServeTlsPlan) -> impl Iterator<Item = &String> {
+    let names = match tls {
+        ServeTlsPlan::SelfSigned { .. } => [None, None],
+        ServeTlsPlan::Given { certificate_sha256, key_sha256 } => {
+            [Some(certificate_sha256), Some(key_sha256)]
+        }
+    };
+    names.into_iter().flatten()
+}
+
+/// What the connections of a server are set up with, and the certificate if it was made here.
+pub(crate) fn server_setup(
+    tls: &ServeTlsPlan,
+    blobs: &Blobs,
+) -> Result<(server::Setup, Option<String>), Failure> {
+    let (identity, made) = match tls {
+        ServeTlsPlan::Given { certificate_sha256, key_sha256 } => {
+            (identity("tls", certificate_sha256, key_sha256, blobs)?, None)
+        }
+        ServeTlsPlan::SelfSigned { names } => {
+            let (identity, pem) = self_signed(names)?;
+            (identity, Some(pem))
+        }
+    };
+    let setup = server::Setup::new(identity, &["http/1.1"], Arc::new(WallClock))
+        .map_err(|error| refused("tls.key_sha256", &error))?;
+    Ok((setup, made))
+}
+
+fn self_signed(names: &[String]) -> Result<(Identity, String), Failure> {
+    let failed = |error: rcgen::Error| Failure::Plan(format!("tls.names: {error}"));
+    let mut params = CertificateParams::new(names.to_vec()).map_err(failed)?;
+    params.distinguished_name.push(DnType::CommonName, "trueload reference server");
+    let key = KeyPair::generate().map_err(failed)?;
+    let pem = params.self_signed(&key).map_err(failed)?.pem();
+    let identity = Identity::from_pem(pem.as_bytes(), key.serialize_pem().as_bytes());
+    Ok((identity.map_err(|error| refused("tls", &error))?, pem))
+}
