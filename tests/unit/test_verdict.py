@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -20,6 +22,7 @@ from samples import (
     slots,
     staged,
 )
+from trueload.cli import options
 from trueload.plan import Closed, Requests, Second
 from trueload.record import (
     Check,
@@ -149,6 +152,23 @@ def test_an_ordinary_run_with_the_cpus_kept_apart_is_valid() -> None:
 def test_every_check_is_explained_and_named_once() -> None:
     names = [check.name for check in GOOD.checks]
     assert sorted(names) == sorted(set(names)) == sorted(EXPLANATIONS)
+
+
+@pytest.mark.parametrize("name", EXPLANATIONS)
+def test_a_check_is_explained_in_one_sentence_with_what_to_do(name: str) -> None:
+    told = EXPLANATIONS[name]
+    assert re.fullmatch(r"[A-Z][^.!?]+\.", told.meaning), "one sentence"
+    orders = ("Look", "Mend", "Raise", "Give", "Use", "End", "Pin", "Above", "If")
+    assert told.remedy.startswith(orders), "what to do comes first"
+    assert told.remedy.endswith(".")
+
+
+def test_a_flag_that_a_remedy_names_is_one_of_ours() -> None:
+    ours = set(re.findall(r'"(--[a-z-]+)"', Path(options.__file__).read_text()))
+    remedies = " ".join(told.remedy for told in EXPLANATIONS.values())
+    named = set(re.findall(r"--[a-z][a-z0-9-]+", remedies.replace("curl -v --http1.1", "")))
+    assert named
+    assert named <= ours
 
 
 NOT_OF_HTTP_SERVERS = {"ledger", "both-ends"}

@@ -21,7 +21,8 @@ EXPLANATIONS: dict[str, Explanation] = {
     ),
     "errors": Explanation(
         "Failures are often quicker than answers: a figure with many is a figure about failing.",
-        "Look at the classes of the failures; lower --connections, or raise --timeout.",
+        "Look at the classes of the failures and at the server's log; lower --connections, raise"
+        " --timeout, or name the answer that is right with --expect-status.",
     ),
     "stale": Explanation(
         "A server that closes kept connections makes its clients ask twice.",
@@ -34,7 +35,8 @@ EXPLANATIONS: dict[str, Explanation] = {
     ),
     "generator-limit": Explanation(
         "If the generator had no time left, the figure is the generator's, not the server's.",
-        "Give the generator more --threads or CPUs of its own (--cpus), or the server fewer.",
+        "Give the generator more --threads or CPUs of its own (--cpus), or the server fewer; if it"
+        " ran out of files, raise `ulimit -n`, if of ports, add a --local-address.",
     ),
     "send-lag": Explanation(
         "A generator that sends late measures its own lateness as the server's.",
@@ -54,11 +56,12 @@ EXPLANATIONS: dict[str, Explanation] = {
     ),
     "connections": Explanation(
         "The load that was asked for needs all its connections, for the whole window.",
-        "Look at the server's backlog and file limits (`ulimit -n`), and whether it restarted.",
+        "Look at the server's log, backlog and file limits (`ulimit -n`), and whether it restarted.",
     ),
     "censored": Explanation(
         "A request that never ended is slower than any that did; leaving it out hides the worst.",
-        "Raise --timeout so that what is open can end, or lower the load.",
+        "Raise --timeout so that what is open can end; if requests were never sent, use more"
+        " --connections or a lower --rate.",
     ),
     "steady-state": Explanation(
         "A figure of a run that still changes depends on when one looks.",
