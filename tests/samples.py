@@ -23,7 +23,6 @@ from trueload.plan import (
 from trueload.record import (
     SCHEMA,
     Connections,
-    Distribution,
     Environment,
     Generator,
     Host,
@@ -35,7 +34,7 @@ from trueload.record import (
     Warmup,
     Window,
 )
-from trueload.stats import Buckets, decode_histogram, encode_histogram, summarise
+from trueload.stats import Buckets, Distribution, decode_histogram, encode_histogram, summarise
 from trueload.verdict import judge
 
 URL = "http://127.0.0.1:8080/"
@@ -77,7 +76,7 @@ SERVER = Server(
 
 def distribution(encoded: str | None) -> Distribution:
     """The figures of a histogram."""
-    return Distribution(**vars(summarise(decode_histogram(encoded))))
+    return summarise(decode_histogram(encoded))
 
 
 def histogram(*values_and_counts: tuple[int, int]) -> str:

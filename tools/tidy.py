@@ -399,18 +399,26 @@ def _imports(tree: ast.Module, module: str) -> Iterator[tuple[int, str]]:
 
 
 def options_defined_once(file: File) -> Iterator[Finding]:
-    """An option is defined once in a file; two commands that share it share its definition."""
+    """An option is defined once in a file; two commands that share it share its definition. A flag
+    and an option with a value (--json, --json FILE) are two."""
     if file.tree is None or not file.within("python/trueload/cli/"):
         return
-    seen: Counter[str] = Counter()
+    flags = {
+        id(part)
+        for node in ast.walk(file.tree)
+        if isinstance(node, ast.Tuple)
+        and ast.unparse(node.elts[0] if node.elts else node) == "bool"
+        for part in node.elts
+    }
+    seen: Counter[tuple[str, bool]] = Counter()
     for node in ast.walk(file.tree):
         if not (isinstance(node, ast.Call) and ast.unparse(node.func) == "typer.Option"):
             continue
         for word in node.args:
             if isinstance(word, ast.Constant) and isinstance(word.value, str):
                 name = word.value
-                seen[name] += 1
-                if name.startswith("--") and seen[name] > 1:
+                seen[name, id(node) in flags] += 1
+                if name.startswith("--") and seen[name, id(node) in flags] > 1:
                     advice = f"{name} is defined before; share that definition"
                     yield file.finding(node.lineno, "options-defined-once", advice)
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 
 from trueload import plan
 from trueload.accounting import MachineSample, MachineUsage, TreeSample, machine_usage, usage
@@ -32,7 +32,6 @@ from trueload.record import (
     SCHEMA,
     Claim,
     Connections,
-    Distribution,
     Environment,
     Generator,
     Host,
@@ -46,7 +45,13 @@ from trueload.record import (
     Window,
 )
 from trueload.redact import redact_headers, redact_url
-from trueload.stats import decode_histogram, encode_histogram, merge_sparse, summarise
+from trueload.stats import (
+    Distribution,
+    decode_histogram,
+    encode_histogram,
+    merge_sparse,
+    summarise,
+)
 from trueload.verdict import jain_index, judge, starvation_ns
 
 NS_PER_S = 1_000_000_000
@@ -328,7 +333,7 @@ def _throughput(measured: Measurement) -> Throughput:
 
 
 def _distribution(encoded: str | None) -> Distribution:
-    return Distribution(**asdict(summarise(decode_histogram(encoded))))
+    return summarise(decode_histogram(encoded))
 
 
 def _connections(

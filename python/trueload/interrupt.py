@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import signal
 import threading
+from collections.abc import Callable
+from dataclasses import dataclass
 from types import FrameType, TracebackType
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -53,3 +55,16 @@ class Interrupt:
         if self._requested:
             raise KeyboardInterrupt
         self._requested = True
+
+
+@dataclass(frozen=True)
+class Until:
+    """What ends a trial before its time: the user, or the end of the subject."""
+
+    user: Interrupt
+    ended: Callable[[], bool]
+
+    @property
+    def requested(self) -> bool:
+        """Whether one of them has."""
+        return self.user.requested or self.ended()

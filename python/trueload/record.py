@@ -13,6 +13,7 @@ from typing import Literal
 from pydantic import ConfigDict, Field
 
 from trueload.plan import Counts, Generate, Histograms, Model, Phase, Second, Slots
+from trueload.stats import Distribution
 
 SCHEMA = 1
 """Version of the record; a reader refuses a newer one."""
@@ -70,23 +71,6 @@ class Throughput(Model):
     ok_per_s: float | None
     bytes_in_per_s: float | None
     bytes_out_per_s: float | None
-
-
-class Distribution(Model):
-    """A summary of one histogram, in ns: how many values, and of them what; null when empty."""
-
-    count: int = 0
-    min: int | None = None
-    mean: float | None = None
-    p25: int | None = None
-    p50: int | None = None
-    p75: int | None = None
-    p90: int | None = None
-    p95: int | None = None
-    p99: int | None = None
-    p999: int | None = None
-    max: int | None = None
-    stdev: float | None = None
 
 
 class Connections(Model):

@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 HIGHEST_NS = 3_600_000_000_000  # one hour: nothing that is timed lasts longer
 SIGNIFICANT_DIGITS = 3
@@ -48,8 +48,12 @@ EMPTY = Buckets((), (), ())
 
 
 @dataclass(frozen=True)
-class Summary:
-    """The figures of one histogram, in its unit; all None when it is empty."""
+class Distribution:
+    """A summary of one histogram, in its unit (ns): how many values, and of them what; None when
+    it is empty. Part of the record."""
+
+    # For the record, which is read strictly.
+    __pydantic_config__: ClassVar[Mapping[str, str]] = {"extra": "forbid"}
 
     count: int = 0
     min: int | None = None
@@ -192,11 +196,11 @@ def mean_interval(values: Sequence[float]) -> tuple[float, float]:
     return mean - half, mean + half
 
 
-def summarise(buckets: Buckets) -> Summary:
+def summarise(buckets: Buckets) -> Distribution:
     """Every figure of one histogram. Mean and deviation take each bucket at its middle."""
     total = buckets.total
     if total == 0:
-        return Summary()
+        return Distribution()
     middles = [(low + high) / 2 for low, high in zip(buckets.lows, buckets.highs, strict=True)]
     weighted = list(zip(middles, buckets.counts, strict=True))
     mean = math.fsum(middle * count for middle, count in weighted) / total
@@ -205,7 +209,7 @@ def summarise(buckets: Buckets) -> Summary:
     def at(share: float) -> int | None:
         return quantile(buckets, share).value
 
-    return Summary(
+    return Distribution(
         count=total,
         min=buckets.lows[0],
         mean=mean,

@@ -80,7 +80,7 @@ def test_a_histogram_is_read_as_it_was_written_to_three_digits(values: list[int]
 
 def test_an_empty_histogram_has_no_figures() -> None:
     assert stats.encode_histogram(stats.EMPTY) is None
-    assert stats.summarise(stats.decode_histogram(None)) == stats.Summary()
+    assert stats.summarise(stats.decode_histogram(None)) == stats.Distribution()
 
 
 @pytest.mark.parametrize("junk", ["", "x", "HISTFAAA", "é"])

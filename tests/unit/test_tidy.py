@@ -131,6 +131,13 @@ BROKEN = [
         '"""A."""\nA = typer.Option("-c", "--connections")\nB = typer.Option("--connections")\n',
         "options-defined-once",
     ),
+    (
+        "a flag defined twice",
+        "python/trueload/cli/http.py",
+        '"""A."""\nA = Annotated[bool, typer.Option("--json")]\n'
+        'B = Annotated[bool, typer.Option("--json")]\n',
+        "options-defined-once",
+    ),
 ]
 
 LAWFUL = [
@@ -178,6 +185,12 @@ LAWFUL = [
         "two options",
         "python/trueload/cli/http.py",
         '"""A."""\nA = typer.Option("-c", "--connections")\nB = typer.Option("-d", "--duration")\n',
+    ),
+    (
+        "a flag and an option with a value",
+        "python/trueload/cli/http.py",
+        '"""A."""\nA = Annotated[bool, typer.Option("--json")]\n'
+        'B = Annotated[Path, typer.Option("--json")]\n',
     ),
 ]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +28,6 @@ from trueload.plan import Closed, Requests, Second
 from trueload.record import (
     Check,
     Claim,
-    Distribution,
     Generator,
     Record,
     RecordPlan,
@@ -37,6 +37,7 @@ from trueload.record import (
     Warmup,
     Window,
 )
+from trueload.stats import Distribution
 from trueload.verdict import CHECKS, EXPLANATIONS, decide, is_loopback, worst_checks
 
 GOOD = good_record()
@@ -500,10 +501,10 @@ CASES: dict[str, list[Case]] = {
          "fail", "10000 were timed"),
         ("an ok without an answer", {"counts": counts(statuses={"200": OK - 1})}, "fail",
          "fewer complete answers"),
-        ("a percentile out of order", {"latency_ns": GOOD.latency_ns.model_copy(update={"p99": 1})},
+        ("a percentile out of order", {"latency_ns": replace(GOOD.latency_ns, p99=1)},
          "fail", "latency_ns are out of order"),
-        ("a mean above the largest", {"service_ns": GOOD.service_ns.model_copy(
-         update={"mean": 2e9})}, "fail", "service_ns are out of order"),
+        ("a mean above the largest", {"service_ns": replace(GOOD.service_ns, mean=2e9)},
+         "fail", "service_ns are out of order"),
         ("what the warm-up lost, the window has", {
             "warmup": Warmup(counts=counts(issued=OK + 1, scheduled=OK + 1), wall_s=1.0),
             "counts": counts(issued=OK - 1, scheduled=OK - 1)}, "pass", "add up"),

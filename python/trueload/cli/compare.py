@@ -8,13 +8,12 @@ from __future__ import annotations
 import contextlib
 import sys
 from enum import StrEnum
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from trueload.baseline import read_side
-from trueload.cli.options import write_text
+from trueload.cli.options import OutputOption, write_text
 from trueload.compare import Comparison, CrossedRow, compare, crossed_rows, with_metrics
 from trueload.errors import ExitCode, UserError
 from trueload.report.compare import Compared, render
@@ -45,9 +44,6 @@ NewArgument = Annotated[
     str, typer.Argument(metavar="NEW", help="A run, or a JSON file of one: what is now.")
 ]
 FormatOption = Annotated[CompareFormat, typer.Option("--format", help="The format.")]
-OutputOption = Annotated[
-    Path | None, typer.Option("-o", "--output", metavar="FILE", help="Write there, not to stdout.")
-]
 FailOnRatioOption = Annotated[
     list[str] | None,
     typer.Option(

@@ -14,6 +14,7 @@ import typer
 
 from trueload import __version__, catalogue, doctor, machine, plan
 from trueload.ceiling import calibrate
+from trueload.cli.options import AsJsonOption
 from trueload.engine import find_engine
 from trueload.errors import UserError
 from trueload.runner import needs
@@ -39,7 +40,7 @@ def show_doctor(
             help=f"Watch the CPUs for {QUICK_WATCH_S:g} s, not {WATCH_S:g} s; no ceiling.",
         ),
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    as_json: AsJsonOption = False,
 ) -> None:
     """Tell whether this machine is fit to measure.
 

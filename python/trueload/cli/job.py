@@ -25,6 +25,10 @@ from trueload.store import Run, Store, StoreError
 from trueload.target import Target
 from trueload.thresholds import Condition
 
+# How subjects are told to start trueload; without the current folder on the path: a subject's
+# folder must not shadow a module of ours.
+TRUELOAD_COMMAND = (sys.executable, "-P", "-m", "trueload")
+
 
 @dataclass(frozen=True)
 class Job:

@@ -309,6 +309,10 @@ JsonOption = Annotated[
         help="Write the result as one JSON object, - for stdout.",
     ),
 ]
+AsJsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+OutputOption = Annotated[
+    Path | None, typer.Option("-o", "--output", metavar="FILE", help="Write there, not to stdout.")
+]
 StrictOption = Annotated[
     bool, typer.Option("--strict", help="End with 4 also when the verdict is suspect.")
 ]

@@ -17,6 +17,7 @@ from typing import IO, Annotated
 import typer
 
 from trueload.cli import compare
+from trueload.cli.options import AsJsonOption, OutputOption
 from trueload.errors import ExitCode, UserError
 from trueload.record import Record
 from trueload.report.export import export, run_json
@@ -28,10 +29,6 @@ from trueload.verdict import EXPLANATIONS
 
 RunArgument = Annotated[
     str, typer.Argument(metavar="RUN", help="Its id, the beginning of its id, or last.")
-]
-AsJsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
-OutputOption = Annotated[
-    Path | None, typer.Option("-o", "--output", metavar="FILE", help="Write there, not to stdout.")
 ]
 
 

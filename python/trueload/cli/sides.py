@@ -10,10 +10,10 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from trueload.catalogue import find_folder
-from trueload.cli.job import Job
+from trueload.cli.job import TRUELOAD_COMMAND, Job
 from trueload.contracts import Contract, load_contract
 from trueload.errors import UserError
-from trueload.interrupt import Interrupt
+from trueload.interrupt import Interrupt, Until
 from trueload.record import Record
 from trueload.report.live import live_view
 from trueload.report.text import plain
@@ -26,7 +26,6 @@ from trueload.subjects import Subject, parse_selects, select_subjects
 from trueload.trial import run_trial
 
 CONTRACT = "http-plaintext"
-TRUELOAD_COMMAND = (sys.executable, "-P", "-m", "trueload")
 
 
 class Side(Protocol):
@@ -84,7 +83,7 @@ class SubjectSide:
                 server=found.server,
             )
             with live_view(one, title) as on_progress:
-                until = _Until(interrupt, ended)
+                until = Until(interrupt, ended)
                 return run_trial(one, on_progress=on_progress, interrupt=until)
 
         outcome = run_subject(
@@ -110,18 +109,6 @@ class SubjectSide:
             f"{self.name} cannot be measured: {plain(outcome.reason)}",
             f"`trueload subjects check {self.name}` looks into it",
         )
-
-
-@dataclass(frozen=True)
-class _Until:
-    """What ends a trial before its time: the user, or the end of the subject."""
-
-    user: Interrupt
-    ended: Callable[[], bool]
-
-    @property
-    def requested(self) -> bool:
-        return self.user.requested or self.ended()
 
 
 def is_url(text: str) -> bool:

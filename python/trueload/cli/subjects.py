@@ -21,7 +21,8 @@ from typing import Annotated, Any, TypeVar
 import typer
 
 from trueload.catalogue import find_folder, subjects_home
-from trueload.cli.suite import TRUELOAD_COMMAND
+from trueload.cli.job import TRUELOAD_COMMAND
+from trueload.cli.options import AsJsonOption
 from trueload.contracts import Contract, asked_of, load_contract
 from trueload.errors import ExitCode, UserError
 from trueload.interrupt import Interrupt
@@ -42,7 +43,6 @@ Selects = Annotated[
     list[str] | None,
     typer.Argument(metavar="[SELECT…]", help="NAME, LANGUAGE or LANGUAGE/NAME; ! excludes."),
 ]
-AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 
 
 def register(app: typer.Typer) -> None:
@@ -57,7 +57,7 @@ def register(app: typer.Typer) -> None:
     app.add_typer(subjects, name="subjects")
 
 
-def list_subjects(selects: Selects = None, as_json: AsJson = False) -> None:
+def list_subjects(selects: Selects = None, as_json: AsJsonOption = False) -> None:
     """List subjects with their contracts, and what is missing here.
 
     Example: trueload subjects list rust go
@@ -78,7 +78,7 @@ def list_subjects(selects: Selects = None, as_json: AsJson = False) -> None:
 
 
 def new_subject(
-    name: Annotated[str, typer.Argument(metavar="LANGUAGE/NAME")], as_json: AsJson = False
+    name: Annotated[str, typer.Argument(metavar="LANGUAGE/NAME")], as_json: AsJsonOption = False
 ) -> None:
     """Begin a new subject: a manifest and a note on what to do next.
 
@@ -144,7 +144,7 @@ class Checked:
     detail: str = ""
 
 
-def check_subjects(selects: Selects = None, as_json: AsJson = False) -> int:
+def check_subjects(selects: Selects = None, as_json: AsJsonOption = False) -> int:
     """Build and start subjects, and verify that they keep their contracts.
 
     Exit codes: 0 all do or are skipped; 4 one does not.
@@ -240,7 +240,7 @@ def _any_layout(subject: Subject) -> Layout:
     return layout
 
 
-def install_packages(selects: Selects = None, as_json: AsJson = False) -> int:
+def install_packages(selects: Selects = None, as_json: AsJsonOption = False) -> int:
     """Install the Debian packages that subjects name; as root only.
 
     Example: sudo trueload subjects install c/nginx
@@ -276,7 +276,7 @@ def install_packages(selects: Selects = None, as_json: AsJson = False) -> int:
     return ExitCode.OK
 
 
-def show_versions(selects: Selects = None, as_json: AsJson = False) -> None:
+def show_versions(selects: Selects = None, as_json: AsJsonOption = False) -> None:
     """Print the versions of languages and frameworks as a Markdown table.
 
     Example: trueload subjects versions
@@ -312,7 +312,7 @@ def _version(subject: Subject) -> str:
     return needs.first_line(tuple(command), folder) or "unknown"
 
 
-def show_responses(selects: Selects = None, as_json: AsJson = False) -> int:
+def show_responses(selects: Selects = None, as_json: AsJsonOption = False) -> int:
     """Print what subjects answer to each exchange of their first contract.
 
     Example: trueload subjects responses nginx

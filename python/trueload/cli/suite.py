@@ -22,7 +22,9 @@ from typing import Annotated, Any, TextIO, cast
 import typer
 
 from trueload.catalogue import find_folder
+from trueload.cli.job import TRUELOAD_COMMAND
 from trueload.cli.options import (
+    AsJsonOption,
     DriverOption,
     JsonOption,
     RefillOption,
@@ -37,7 +39,7 @@ from trueload.cli.suite_progress import Progress
 from trueload.contracts import load_contract
 from trueload.engine import find_engine
 from trueload.errors import ExitCode, UserError
-from trueload.interrupt import Interrupt
+from trueload.interrupt import Interrupt, Until
 from trueload.record import Record
 from trueload.report import table
 from trueload.report.suite_json import plan_json, read_plan, suite_json
@@ -53,10 +55,6 @@ from trueload.suite.plan import Changes, SuitePlan, describe, make_plan, planned
 from trueload.suite.summary import LoadTable, collect, tabulate
 from trueload.trial import run_trial
 from trueload.units import parse_duration
-
-# Without the current folder on the path: a subject's folder must not shadow a module of ours.
-TRUELOAD_COMMAND = (sys.executable, "-P", "-m", "trueload")
-
 
 STDOUT = Path("-")
 
@@ -79,7 +77,7 @@ def register(app: typer.Typer) -> None:
 
 
 def list_suites(
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    as_json: AsJsonOption = False,
 ) -> None:
     """List the suites of the catalogue.
 
@@ -308,19 +306,6 @@ def _execution(
         stopped=lambda: interrupt.requested,
         events=progress.events(),
     )
-
-
-@dataclass(frozen=True)
-class Until:
-    """What ends a trial before its time: the user, or the end of the subject."""
-
-    user: Interrupt
-    ended: Callable[[], bool]
-
-    @property
-    def requested(self) -> bool:
-        """Whether one of them has."""
-        return self.user.requested or self.ended()
 
 
 def _finish(work: Execution, interrupt: Interrupt, shown: Shown) -> int:

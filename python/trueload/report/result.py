@@ -10,9 +10,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from trueload.plan import Counts, Duration, LoadPlan, Open, Requests, Stage
-from trueload.record import Distribution, Record
+from trueload.record import Record
 from trueload.report.text import plain
-from trueload.stats import coefficient_of_variation, decode_histogram, interval, median, quantile
+from trueload.stats import (
+    Distribution,
+    coefficient_of_variation,
+    decode_histogram,
+    interval,
+    median,
+    quantile,
+)
 from trueload.units import (
     Ramp,
     format_count,

@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from trueload.plan import Counts
-from trueload.record import Check, Distribution, Record
+from trueload.record import Check, Record
+from trueload.stats import Distribution
 from trueload.verdict.common import checked
 
 

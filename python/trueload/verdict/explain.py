@@ -56,7 +56,7 @@ EXPLANATIONS: dict[str, Explanation] = {
     ),
     "connections": Explanation(
         "The load that was asked for needs all its connections, for the whole window.",
-        "Look at the server's log, backlog and file limits (`ulimit -n`), and whether it restarted.",
+        "Look at the server's log, backlog and file limit (`ulimit -n`), and whether it restarted.",
     ),
     "censored": Explanation(
         "A request that never ended is slower than any that did; leaving it out hides the worst.",

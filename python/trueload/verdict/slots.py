@@ -5,7 +5,8 @@ Pure functions of a record.
 
 from __future__ import annotations
 
-from trueload.record import Check, Distribution, Record, Status
+from trueload.record import Check, Record, Status
+from trueload.stats import Distribution
 from trueload.units import format_count, format_duration, format_share
 from trueload.verdict.common import NS_PER_S, checked, is_open, is_staged, not_applicable, times
 
