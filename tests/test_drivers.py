@@ -85,6 +85,19 @@ def test_the_record_says_from_when_on_a_pipeline_was_filled_again(
         assert record["generator"]["refill"] == refill
 
 
+def test_the_record_says_how_fast_connections_came_and_what_each_takes(
+    trueload: Trueload, server: Server
+) -> None:
+    flags = ("--requests", "1000", "--connect-rate", "1M/s", "--timeout", "20s", "--json", "-")
+    many = trueload.run("http", server.url, "-c", "1000", *flags).json()
+    assert many["connections"]["connect_rate_per_s"] > 0
+    # A slot alone is some hundred bytes; what the engine needs once is not among it.
+    assert 100 < many["generator"]["bytes_per_connection"] < 10_000
+    few = trueload.run("http", server.url, "-c", "4", *flags).json()
+    assert few["generator"]["bytes_per_connection"] is None
+    assert few["connections"]["connect_rate_per_s"] > 0
+
+
 def test_a_refill_beyond_the_pipeline_is_refused(trueload: Trueload) -> None:
     done = trueload.run("http", "http://127.0.0.1:9/", "--refill", "2")
     assert done.code == 2, done

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 import shutil
 import signal
 import socket
@@ -23,7 +24,7 @@ from typing import Any
 import psutil
 import pytest
 from faults.cases import Script, Step
-from faults.engine_lines import Engine
+from faults.engine_lines import Engine, Plan, by_requests
 from faults.laws import Seen, assert_laws, of_record
 from faults.peer import Peer
 from harness import ROOT, Finished, Trueload
@@ -155,39 +156,100 @@ def test_an_address_without_a_route_ends_in_3_as_unreachable(trueload: Trueload,
     assert (seen.exit_code, dict(seen.failed)) == (3, {"connect.unreachable": 50})
 
 
-def test_few_local_ports_make_a_run_invalid_and_the_generator_limited(trueload: Trueload) -> None:
-    needs_namespace()
-    words = ["http", "{url}", "--connections", "10", "--warmup", "0s", *FIFTY]
+def run_with_ports(trueload: Trueload, ports: int, taken: int, *words: str) -> Finished:
+    """Runs the command against a peer where there are only so many local ports."""
     inner = [sys.executable, "-m", "trueload", *words]
     ran = subprocess.run(
-        ["unshare", "--net", sys.executable, str(IN_NAMESPACE), *inner],
+        ["unshare", "--net", sys.executable, str(IN_NAMESPACE), str(ports), str(taken), *inner],
         env=trueload.env(),
         cwd=ROOT,
         capture_output=True,
         text=True,
         timeout=60,
     )
-    seen, record = seen_in(Finished(ran.returncode, ran.stdout, ran.stderr))
+    return Finished(ran.returncode, ran.stdout, ran.stderr)
+
+
+@pytest.mark.parametrize("driver", ["epoll", "io_uring"])
+def test_ports_that_others_hold_make_a_run_invalid_and_the_generator_limited(
+    trueload: Trueload, driver: str
+) -> None:
+    needs_namespace()
+    words = ("http", "{url}", "-c", "10", "--warmup", "0s", "--driver", driver, *FIFTY)
+    seen, record = seen_in(run_with_ports(trueload, 10, 6, *words))
     assert seen.exit_code == 4
     assert set(seen.failed) == {"local.ports"}
     assert "generator-limit" in failing(record)
     assert record["connections"]["established"] == 4
 
 
-def test_few_file_descriptors_make_a_run_invalid_and_the_generator_limited(
-    trueload: Trueload,
-) -> None:
+def assert_refused(finished: Finished, *texts: str) -> None:
+    """One line that names the lack, one hint; nothing on stdout."""
+    assert (finished.code, finished.out) == (2, ""), finished
+    lines = finished.err.splitlines()
+    assert [line.partition(":")[0] for line in lines] == ["error", "hint"], finished
+    for text in texts:
+        assert text in finished.err, finished
+
+
+def test_too_few_local_ports_are_told_before_anything_is_sent(trueload: Trueload) -> None:
+    needs_namespace()
+    finished = run_with_ports(trueload, 4, 0, "http", "{url}", "-c", "5", *FIFTY)
+    assert_refused(finished, "5 connections from one local address", "there are 4", "--local-addr")
+
+
+def test_each_local_address_has_all_the_ports(trueload: Trueload) -> None:
+    needs_namespace()
+    addresses = ("--local-address", "127.0.0.2", "--local-address", "127.0.0.3")
+    words = ("http", "{url}", "-c", "8", "--warmup", "0s", *addresses, *FIFTY)
+    seen, record = seen_in(run_with_ports(trueload, 4, 0, *words))
+    assert (seen.ok, record["connections"]["established"]) == (50, 8)
+
+
+def test_too_few_descriptors_are_told_before_anything_is_sent(trueload: Trueload) -> None:
     with Peer((ANSWERS,)) as peer:
         prefix = ["prlimit", "--nofile=40:40"]
-        # The other driver goes beyond the limit.
         words = ("http", peer.url, "--driver", "epoll", *FIFTY)
-        seen, record = seen_in(run_with(trueload, prefix, *words))
-        peer.settle()
-    assert seen.exit_code == 4
-    assert set(seen.failed) == {"local.fds"}
-    assert seen.ok > 0
-    assert "generator-limit" in failing(record)
-    assert_laws(seen, wall_s_most=5.0, requests_at_peer=peer.requests)
+        finished = run_with(trueload, prefix, *words)
+        assert_refused(finished, "64 connections need", "the limit is 40", "ulimit -n")
+        assert (peer.accepted, peer.requests) == (0, 0)
+
+
+def test_a_soft_limit_of_descriptors_is_raised(trueload: Trueload) -> None:
+    with Peer((ANSWERS,)) as peer:
+        words = ("http", peer.url, "--driver", "epoll", *FIFTY)
+        finished = run_with(trueload, ["prlimit", "--nofile=40:400"], *words)
+        seen, _ = seen_in(finished)
+        assert seen.ok == 50
+
+
+def test_a_search_that_comes_to_the_limit_of_descriptors_says_so(trueload: Trueload) -> None:
+    with Peer((ANSWERS,)) as peer:
+        words = ("--limit", "p99<10s", "--search", "connections", "--driver", "epoll", "-c", "4")
+        flags = ("-d", "100ms", "--warmup", "0", "--json", "-", "--no-save")
+        finished = run_with(
+            trueload, ["prlimit", "--nofile=40:40"], "http", peer.url, *words, *flags
+        )
+    found = json.loads(finished.out)
+    refused = [step for step in found["steps"] if step["connections"]["established"] == 0]
+    assert refused, found
+    for step in refused:
+        assert set(step["counts"]["failed"]) == {"local.fds"}
+
+
+def test_descriptors_that_run_out_in_mid_run_fail_the_requests_that_needed_them(
+    engine_path: Path,
+) -> None:
+    with Peer((ANSWERS,)) as peer, Engine(engine_path) as engine:
+        plan = Plan(address=f"{peer.host}:{peer.port}", connections=2, close=True)
+        engine.wait_for("hello")
+        engine.send(plan.line(driver="epoll"))
+        engine.wait_for("ready")
+        resource.prlimit(engine.process.pid, resource.RLIMIT_NOFILE, (1, 1))
+        engine.send(by_requests(6))
+        counts = engine.wait_for("phase_done")["measurement"]["counts"]
+    # What was open is used once more; every other request needs a connection of its own.
+    assert (counts["ok"], counts["failed"]) == (2, {"local.fds": 4})
 
 
 def test_a_server_that_accepts_late_costs_no_request(trueload: Trueload) -> None:

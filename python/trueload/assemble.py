@@ -55,6 +55,7 @@ from trueload.stats import (
 from trueload.verdict import jain_index, judge, starvation_ns
 
 NS_PER_S = 1_000_000_000
+TELLING_CONNECTIONS = 1_000
 NO_HISTOGRAMS = Histograms(latency=None, service=None, connect=None, first_byte=None, total=None)
 NO_COUNTS = Counts(
     scheduled=0, unsent=0, issued=0, ok=0, stale=0, cancelled=0, failed={}, statuses={}
@@ -363,6 +364,7 @@ def _connections(
         outage_ns=found.outage_ns if known else None,
         family=found.family or _family(ready),
         address=ready.address if ready else None,
+        connect_rate_per_s=_per_s(ready.established, ready.set_up_ns) if ready else None,
     )
 
 
@@ -391,9 +393,20 @@ def _generator(seen: Observation, measured: Measurement, complete: bool) -> Gene
         cpu_share=cpu_s / window_s if complete and window_s > 0 else None,
         saturation=found.saturation if complete else None,
         peak_rss_bytes=found.peak_rss_bytes if complete else None,
+        bytes_per_connection=_bytes_per_connection(ready),
         send_lag_p99_ns=summarise(decode_histogram(measured.histograms.send_lag)).p99,
         hiccup_ns=found.hiccup_ns if complete else None,
     )
+
+
+def _per_s(count: int, ns: int) -> float | None:
+    return count * NS_PER_S / ns if count and ns else None
+
+
+def _bytes_per_connection(ready: Ready | None) -> float | None:
+    if ready is None or ready.established < TELLING_CONNECTIONS:
+        return None
+    return ready.grown_bytes / ready.established
 
 
 def _server(seen: Observation, window_ns: int) -> Server | None:

@@ -376,7 +376,8 @@ class Tls(Model):
 
 
 class Ready(Model):
-    """Connected (generator) or listening (server), on which driver."""
+    """Connected (generator) or listening (server), on which driver. ``set_up_ns``: from the first
+    attempt to the last connection; ``grown_bytes``: growth of resident memory over that."""
 
     type: Literal["ready"]
     at_ns: int
@@ -385,6 +386,8 @@ class Ready(Model):
     established: int
     failed: dict[str, int]
     address: str | None
+    set_up_ns: int = 0
+    grown_bytes: int = 0
     driver: str = ""
     driver_note: str | None = None
     reasons: dict[str, str] = Field(default_factory=dict)

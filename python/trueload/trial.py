@@ -89,6 +89,26 @@ STOP_S = 1.5  # it ends within 1 s of `stop`
 POLL_S = 0.1  # how soon an interrupt is noticed
 
 
+HINTS = {
+    "local.fds": "raise the limit: `ulimit -n`, or `nofile` in /etc/security/limits.conf",
+    "local.ports": "spread them over more addresses of this machine:"
+    " --local-address 127.0.0.2 --local-address 127.0.0.3 …",
+}
+"""What helps where the machine has too little of something, by the failure class."""
+NOT_READY = Ready(
+    type="ready", at_ns=0, listen=None, requested=0, established=0, failed={}, address=None
+)
+
+
+class ShortageError(UserError):
+    """The machine has too few descriptors or local ports for so many connections: nothing was sent.
+    ``record`` is what a run that went ahead would have come to."""
+
+    def __init__(self, message: str, hint: str, record: Record) -> None:
+        super().__init__(message, hint)
+        self.record = record
+
+
 def run_trial(
     spec: TrialSpec,
     *,
@@ -99,7 +119,8 @@ def run_trial(
     """Run one trial and return its record, whatever happens to the engine.
 
     An interrupted trial returns what was measured, partial; the caller looks at ``interrupt``.
-    Raises ``UserError`` when there is no engine, or it refuses the plan (nothing was sent then).
+    Raises ``UserError`` when there is no engine, or it refuses the plan (nothing was sent then):
+    ``ShortageError`` for what this machine has too little of.
     """
     where = LocalPlace() if place is None else place
     return _Trial(spec, where, on_progress, interrupt).run()
@@ -252,6 +273,8 @@ class _Trial:
             if self._interrupted(engine):
                 return False
             message = engine.receive(min(POLL_S, seconds_left(deadline)))
+            if isinstance(message, Error) and message.class_ in HINTS:
+                raise self._short(message)
             if isinstance(message, Error) and message.class_ == "plan":
                 raise UserError(
                     f"the engine refused the plan: {message.message}", "change the option it names"
@@ -262,6 +285,17 @@ class _Trial:
                 raise EngineError("silent", "the engine did not say that it had connected")
             self._show(None)
         return self._seen.ready.established > 0
+
+    def _short(self, message: Error) -> ShortageError:
+        """What a trial that lacks something comes to: as if every connection had met the lack."""
+        failed = {message.class_: self._spec.connections}
+        self._seen.ready = NOT_READY.model_copy(
+            update={"requested": self._spec.connections, "failed": failed}
+        )
+        hint = HINTS[message.class_]
+        if message.class_ == "local.fds" and self._spec.driver == "epoll":
+            hint += ", or leave --driver epoll away: io_uring may need none"
+        return ShortageError(message.message, hint, make_record(self._seen))
 
     def _measure(self, engine: Engine) -> None:
         """Follow the phases to the end of the window."""

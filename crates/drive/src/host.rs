@@ -34,11 +34,50 @@ pub fn raise_open_files() -> u64 {
     getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX)
 }
 
+/// Descriptors that this process has open.
+#[must_use]
+pub fn open_files() -> u64 {
+    // The one that lists them is listed, too.
+    fs::read_dir("/proc/self/fd").map_or(0, |files| files.count().saturating_sub(1) as u64)
+}
+
+/// Local ports that connections from one address to one peer can have; none when the kernel does not say.
+#[must_use]
+pub fn local_ports() -> Option<u32> {
+    let read = |name: &str| fs::read_to_string(format!("/proc/sys/net/ipv4/{name}"));
+    let range = read("ip_local_port_range").ok()?;
+    let reserved = read("ip_local_reserved_ports").unwrap_or_default();
+    ports_left(&range, &reserved)
+}
+
+/// Ports of `first last` without those of `1000,2000-2010`.
+fn ports_left(range: &str, reserved: &str) -> Option<u32> {
+    let mut ends = range.split_whitespace().map_while(|end| end.parse::<u32>().ok());
+    let (first, last) = (ends.next()?, ends.next()?);
+    let ports = (last + 1).checked_sub(first)?;
+    let taken = reserved.trim().split(',').filter_map(|part| {
+        let (from, to) = part.split_once('-').unwrap_or((part, part));
+        let (from, to) = (from.parse::<u32>().ok()?.max(first), to.parse::<u32>().ok()?.min(last));
+        (to + 1).checked_sub(from)
+    });
+    Some(ports.saturating_sub(taken.sum()))
+}
+
+/// Resident memory of this process, now.
+#[must_use]
+pub fn rss_bytes() -> u64 {
+    status_bytes("VmRSS:")
+}
+
 /// Peak resident memory of this process. `VmHWM`, not `ru_maxrss`: that one inherits the launcher's.
 #[must_use]
 pub fn peak_rss_bytes() -> u64 {
+    status_bytes("VmHWM:")
+}
+
+fn status_bytes(field: &str) -> u64 {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    let line = status.lines().find_map(|line| line.strip_prefix(field));
     let kib = line.and_then(|rest| rest.split_whitespace().next()?.parse::<u64>().ok());
     kib.unwrap_or(0) * 1024
 }
@@ -77,6 +116,31 @@ mod tests {
         let after = thread_use();
         assert!(after.cpu_ns > before.cpu_ns, "{sum}");
         assert!(peak_rss_bytes() > 100_000);
+    }
+
+    #[test]
+    fn the_ports_left_are_those_of_the_range_that_nobody_has_reserved() {
+        let cases = [
+            ("32768\t60999\n", "\n", Some(28_232)),
+            ("40000 40003", "40001", Some(3)),
+            ("40000 40009", "39000-40001,40009-50000,1", Some(7)),
+            ("40000 40003", "1-65535", Some(0)),
+            ("40000", "", None),
+            ("9 5", "", None),
+        ];
+        for (range, reserved, left) in cases {
+            assert_eq!(ports_left(range, reserved), left, "{range:?} without {reserved:?}");
+        }
+        assert!(local_ports().is_some_and(|ports| ports > 0));
+    }
+
+    #[test]
+    fn an_open_file_counts() {
+        let before = open_files();
+        let file = fs::File::open("/proc/self/status").expect("a file");
+        // Other tests open files, too; at least this one is among them.
+        assert!(open_files() >= 1 && before >= 1, "{file:?}");
+        assert!(rss_bytes() > 100_000);
     }
 
     #[test]

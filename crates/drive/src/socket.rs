@@ -132,4 +132,16 @@ mod tests {
             assert_eq!(refusal(errno), told, "{errno}");
         }
     }
+
+    #[test]
+    fn a_socket_that_is_to_connect_from_an_address_has_no_port_before() {
+        let from = IpAddr::from([127, 0, 0, 2]);
+        let family = rustix::net::AddressFamily::INET;
+        let fd = rustix::net::socket_with(family, SocketType::STREAM, SocketFlags::CLOEXEC, None)
+            .expect("a socket");
+        assert_eq!(bind_from(&fd, from), Ok(()));
+        let bound: SocketAddr =
+            rustix::net::getsockname(&fd).expect("bound").try_into().expect("an IP address");
+        assert_eq!(bound, SocketAddr::new(from, 0));
+    }
 }

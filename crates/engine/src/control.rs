@@ -61,6 +61,14 @@ pub enum Failure {
     /// The plan cannot be carried out; nothing was sent.
     #[error("{0}")]
     Plan(String),
+    /// This machine has too little of something for it; nothing was sent.
+    #[error("{message}")]
+    Short {
+        /// The failure class that it would have met.
+        class: &'static str,
+        /// One line.
+        message: String,
+    },
     /// The address to listen on cannot be had.
     #[error("{0}")]
     Listen(String),
@@ -73,8 +81,10 @@ pub enum Failure {
 }
 
 impl Failure {
-    fn class(&self) -> &'static str {
+    /// Its class, as the front is told.
+    pub(crate) fn class(&self) -> &'static str {
         match self {
+            Failure::Short { class, .. } => class,
             Failure::Plan(_) => "plan",
             Failure::Listen(_) => "listen",
             Failure::Engine(_) | Failure::Stdout(_) => "engine",

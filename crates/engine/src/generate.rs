@@ -6,11 +6,12 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::sync::mpsc::{self, Sender};
 
-use trueload_drive::Clock;
+use trueload_drive::{Clock, rss_bytes};
 use trueload_load::Stop;
 
 use crate::control::{self, Event, Failure};
 use crate::generator::{Command, Connected, DoneReport, Generator, PhaseShare, Report, TickReport};
+use crate::limits::{self, Have};
 use crate::lines::say;
 use crate::outlet::Outlet;
 use crate::plan::{self, Blobs};
@@ -43,6 +44,9 @@ pub struct Role {
     blobs: Blobs,
     workers: Vec<Worker<Command>>,
     driven: Driven,
+    /// What there was when the engine began.
+    have: Option<Have>,
+    rss_before_bytes: u64,
     /// Connections over all threads, and how many threads have reported theirs.
     connections: u32,
     connected: Vec<Connected>,
@@ -65,6 +69,8 @@ impl Role {
             blobs: Blobs::default(),
             workers: Vec::new(),
             driven: Driven::default(),
+            have: None,
+            rss_before_bytes: 0,
             connections: plan.connections,
             connected: Vec::new(),
             said_ready: false,
@@ -86,7 +92,16 @@ impl Role {
         let options = options.transpose()?;
         let settings = plan::settings(self.plan.driver, self.plan.spin_ns);
         let settled = Arc::new(AtomicU64::new(0));
-        for thread in 0..self.plan.threads {
+        let drivers: Result<Vec<_>, _> =
+            (0..self.plan.threads).map(|_| threads::driver(&settings, self.clock, None)).collect();
+        let drivers = drivers?;
+        self.driven = threads::driven(&drivers);
+        let have = Have::look(&self.driven.driver);
+        let later = self.waiting.iter().filter_map(|phase| phase.connections).max();
+        limits::check(&self.plan, self.connections.max(later.unwrap_or(0)), &have)?;
+        self.have = Some(have);
+        self.rss_before_bytes = rss_bytes();
+        for (thread, driver) in (0..).zip(drivers) {
             let config = Arc::new(plan::config(&self.plan, &sending, options.as_ref(), thread)?);
             let (inbox, commands) = mpsc::channel();
             let outlet =
@@ -94,11 +109,9 @@ impl Role {
             let program = Generator::new(config, Arc::clone(&settled), commands, outlet);
             let cpu = threads::cpu_of(&self.plan.cpus, thread);
             let name = format!("generator-{thread}");
-            let driver = threads::driver(&settings, self.clock, None)?;
             let worker = threads::start(&name, cpu, driver, inbox, program, &self.sink)?;
             self.workers.push(worker);
         }
-        self.driven = threads::driven(&self.workers);
         self.tell_all(&Command::Connections(self.connections));
         Ok(())
     }
@@ -177,6 +190,8 @@ impl Role {
                 established: sum.established,
                 failed: sums::by_class(&sum.failed),
                 address: sum.address.map(AddressPlan),
+                set_up_ns: sum.latest_ns.saturating_sub(sum.began_ns),
+                grown_bytes: rss_bytes().saturating_sub(self.rss_before_bytes),
                 driver: self.driven.driver.clone(),
                 driver_note: self.driven.note.clone(),
                 reasons: sums::reasons(&sum.reasons),
@@ -255,6 +270,9 @@ impl control::Role for Role {
             ToEngine::Blob(_) => Err(Failure::Plan("blob: comes too late".into())),
             ToEngine::Phase(phase) => {
                 plan::check_phase(&phase)?;
+                if let (Some(connections), Some(have)) = (phase.connections, &self.have) {
+                    limits::check(&self.plan, connections, have)?;
+                }
                 self.waiting.push_back(phase);
                 self.dispatch();
                 Ok(())

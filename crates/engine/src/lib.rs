@@ -7,6 +7,7 @@
 pub mod control;
 pub mod generate;
 pub mod generator;
+mod limits;
 pub mod lines;
 pub mod outlet;
 mod plan;

@@ -300,6 +300,12 @@ pub struct Ready {
     pub failed: BTreeMap<String, u64>,
     /// Generator: the address that answered first.
     pub address: Option<AddressPlan>,
+    /// Generator: from the first attempt to the last connection that was established.
+    #[serde(default)]
+    pub set_up_ns: u64,
+    /// Generator: by how much its resident memory has grown over the set-up.
+    #[serde(default)]
+    pub grown_bytes: u64,
     /// What carries the sockets: `epoll` or `io_uring`.
     #[serde(default)]
     pub driver: String,

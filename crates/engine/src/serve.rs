@@ -66,17 +66,21 @@ impl Role {
         let settings = plan::settings(self.plan.driver, self.plan.spin_ns);
         let listeners = bind(&self.plan)?;
         let listen = listeners.first().map(Listener::address);
-        for (index, listener) in listeners.into_iter().enumerate() {
+        let drivers: Result<Vec<_>, _> = listeners
+            .into_iter()
+            .map(|listener| threads::driver(&settings, self.clock, Some(listener)))
+            .collect();
+        let drivers = drivers?;
+        let Driven { driver, note: driver_note } = threads::driven(&drivers);
+        for (index, carrier) in drivers.into_iter().enumerate() {
             let (inbox, commands) = mpsc::channel();
             let outlet = Outlet::to(self.sink.clone(), Event::Server);
             let program = Server::new(index, setup.clone(), commands, outlet);
             let name = format!("server-{index}");
             let cpu = threads::cpu_of(&self.plan.cpus, index as u32);
-            let driver = threads::driver(&settings, self.clock, Some(listener))?;
-            let worker = threads::start(&name, cpu, driver, inbox, program, &self.sink)?;
+            let worker = threads::start(&name, cpu, carrier, inbox, program, &self.sink)?;
             self.workers.push(worker);
         }
-        let Driven { driver, note: driver_note } = threads::driven(&self.workers);
         let at_ns = self.clock.now_ns();
         self.seen = vec![Seen::default(); self.workers.len()];
         say(&FromEngine::Ready(Ready {

@@ -59,8 +59,10 @@ fn by_status(counts: &[(u16, u64)]) -> BTreeMap<String, u64> {
 
 /// How all threads have connected.
 pub(crate) fn connected(threads: &[Connected]) -> Connected {
-    let mut sum = Connected::default();
+    let began_ns = threads.iter().map(|thread| thread.began_ns).min().unwrap_or(0);
+    let mut sum = Connected { began_ns, ..Connected::default() };
     for thread in threads {
+        sum.latest_ns = sum.latest_ns.max(thread.latest_ns);
         sum.established += thread.established;
         sum.failed.extend(&thread.failed);
         sum.reasons.extend_from_slice(&thread.reasons);

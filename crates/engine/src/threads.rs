@@ -15,8 +15,6 @@ use crate::control::{Event, Failure};
 pub(crate) struct Worker<C> {
     inbox: Sender<C>,
     waker: Waker,
-    driver: &'static str,
-    note: Option<String>,
 }
 
 impl<C> Worker<C> {
@@ -36,12 +34,12 @@ pub(crate) struct Driven {
     pub(crate) note: Option<String>,
 }
 
-/// What carries these threads.
-pub(crate) fn driven<C>(workers: &[Worker<C>]) -> Driven {
-    let mut names: Vec<&str> = workers.iter().map(|worker| worker.driver).collect();
+/// What these drivers are.
+pub(crate) fn driven(drivers: &[Driver]) -> Driven {
+    let mut names: Vec<&str> = drivers.iter().map(Driver::name).collect();
     names.sort_unstable();
     names.dedup();
-    let note = workers.iter().find_map(|worker| worker.note.clone());
+    let note = drivers.iter().find_map(Driver::note).map(str::to_owned);
     Driven { driver: names.join("+"), note }
 }
 
@@ -70,12 +68,7 @@ pub(crate) fn start<C, P: Program + Send + 'static>(
     mut program: P,
     sink: &Sender<Event>,
 ) -> Result<Worker<C>, Failure> {
-    let worker = Worker {
-        inbox,
-        waker: driver.waker(),
-        driver: driver.name(),
-        note: driver.note().map(str::to_owned),
-    };
+    let worker = Worker { inbox, waker: driver.waker() };
     let sink = sink.clone();
     let title = name.to_owned();
     let body = move || {

@@ -34,7 +34,7 @@ from trueload.search.found import (
 )
 from trueload.spec import TrialSpec, repetition
 from trueload.thresholds import LIMIT, crossed, parse_condition
-from trueload.trial import run_trial
+from trueload.trial import ShortageError, run_trial
 
 
 @dataclass(frozen=True)
@@ -132,7 +132,13 @@ def _measure(
     def measure(following: Try, ns: int) -> Record:
         one = spec_at(plan, repetition(spec, next(numbers)), following, ns)
         with live_view(one, f"{following.stage} {following.load:g}") as on_progress:
-            return run_trial(one, on_progress=on_progress, interrupt=interrupt)
+            try:
+                return run_trial(one, on_progress=on_progress, interrupt=interrupt)
+            except ShortageError as short:
+                # What was asked for is refused; a search that comes that far has found our limit.
+                if plan.axis == "rate" or following.load <= plan.bounds.start:
+                    raise
+                return short.record
 
     return measure
 

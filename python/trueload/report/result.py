@@ -51,6 +51,7 @@ def result_lines(record: Record) -> list[str]:
     lines += _line("failures", _by_count(record.counts.failed))
     lines += _line("statuses", _by_count(record.counts.statuses))
     lines += _line("warm-up", _warmup(record))
+    lines += _line("set-up", _set_up(record))
     lines += _line("CPU", _cpu(record))
     lines += _line("driver", _driver(record))
     lines += _line("partial", _partial(record))
@@ -208,6 +209,15 @@ def _outcomes(counts: Counts) -> str:
 def _by_count(counts: dict[str, int]) -> str:
     ordered = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
     return ", ".join(f"{plain(name)} {format_count(count)}" for name, count in ordered)
+
+
+def _set_up(record: Record) -> str:
+    """Only of connections so many that their cost is one."""
+    per_s, each = record.connections.connect_rate_per_s, record.generator.bytes_per_connection
+    if per_s is None or each is None:
+        return ""
+    count, size = format_count(record.connections.established), format_size(each)
+    return f"{count} connections at {format_rate(round(per_s))}, {size} of memory each"
 
 
 def _cpu(record: Record) -> str:

@@ -26,6 +26,8 @@ pub(super) struct Pace {
     /// The first slot has found out which address answers, if any.
     pioneered: bool,
     asked: bool,
+    began_ns: u64,
+    latest_ns: u64,
     next_ns: u64,
     failed: Vec<(Class, u64)>,
     address: Option<Address>,
@@ -87,6 +89,8 @@ impl Generator {
         self.open = self.slots.iter().filter(|slot| is_open(slot)).count() as u32;
         self.pace.undecided = (mine - first) as u32;
         self.pace.asked = true;
+        self.pace.began_ns = net.now_ns();
+        self.pace.latest_ns = 0;
         self.pace.next_ns = net.now_ns();
         self.set_up(net);
     }
@@ -126,6 +130,8 @@ impl Generator {
         self.report(Report::Connected(Connected {
             established,
             failed,
+            began_ns: self.pace.began_ns,
+            latest_ns: self.pace.latest_ns,
             address,
             reasons,
             secured,
@@ -196,6 +202,9 @@ impl Generator {
         state.ever_established = true;
         state.open_since_ns = now_ns;
         state.gap = (0, now_ns);
+        if !state.tried {
+            self.pace.latest_ns = now_ns;
+        }
         self.decided(key);
         self.settle_debts(net, key);
     }

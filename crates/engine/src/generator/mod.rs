@@ -126,6 +126,10 @@ pub struct Connected {
     pub established: u32,
     /// Attempts that failed, by class.
     pub failed: Vec<(Class, u64)>,
+    /// When the first attempt was made.
+    pub began_ns: u64,
+    /// When the last connection was established, 0 when none was.
+    pub latest_ns: u64,
     /// The address that answered.
     pub address: Option<Address>,
     /// Why attempts failed, the first of each class, where more is known than the class.
