@@ -227,6 +227,12 @@ def test_the_first_line_must_be_a_plan(engine_path: Path) -> None:
     assert refused(engine_path, by_requests(1))["class"] == "plan"
 
 
+def test_a_busy_front_may_be_there_before_its_plan(engine_path: Path) -> None:
+    with Engine(engine_path, lease=False) as engine:
+        engine.send({"type": "lease"}, {"type": "lease"}, SERVE)
+        engine.wait_for("ready")
+
+
 def test_a_body_that_is_not_what_its_name_says_is_refused(engine_path: Path) -> None:
     plan = Plan(address="127.0.0.1:9", body=b"one")
     wrong = plan.blobs()[0] | {"base64": "dHdv"}

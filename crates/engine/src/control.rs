@@ -175,14 +175,18 @@ fn listen_to_signals(sink: &Sender<Event>) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The first line, or none when the front went away before it.
+/// The plan, or none when the front went away before it. A front that is kept busy says that it is
+/// there before it gets to its plan.
 fn first(events: &Receiver<Event>) -> Result<Option<ToEngine>, Failure> {
-    match events.recv_timeout(LEASE) {
-        Ok(Event::Input(Input::Line(line))) => match *line {
-            Ok(message) => Ok(Some(message)),
-            Err(refused) => Err(Failure::Plan(refused.0)),
-        },
-        _ => Ok(None),
+    loop {
+        match events.recv_timeout(LEASE) {
+            Ok(Event::Input(Input::Line(line))) => match *line {
+                Ok(ToEngine::Lease) => {}
+                Ok(message) => return Ok(Some(message)),
+                Err(refused) => return Err(Failure::Plan(refused.0)),
+            },
+            _ => return Ok(None),
+        }
     }
 }
 
