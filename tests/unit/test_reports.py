@@ -81,6 +81,14 @@ def test_json_holds_every_row_whole() -> None:
     assert value["rows"][1]["reason"] == HOSTILE
 
 
+@pytest.mark.parametrize("part", ["latency_ns", "throughput", "window"])
+def test_a_record_with_a_field_that_nobody_knows_is_refused(part: str) -> None:
+    value = GOOD.model_dump(mode="json")
+    value[part]["p42"] = 1
+    with pytest.raises(ValueError, match="p42"):
+        Record.model_validate_json(json.dumps(value))
+
+
 def test_json_lines_hold_a_row_each() -> None:
     lines = "".join(export(RUN, ROWS, "jsonl")).splitlines()
     assert [json.loads(line)["number"] for line in lines] == [1, 2, 3, 4]

@@ -6,10 +6,15 @@ import os
 import signal
 import sys
 import time
+import uuid
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from trueload.runner import cgroup
+from hypothesis import given
+from hypothesis import strategies as st
+from trueload.escapes import without_escapes
+from trueload.runner import cgroup, needs
 from trueload.runner import process as processes_module
 from trueload.runner.cpus import Layout, Unfit, lay_out
 from trueload.runner.needs import version_satisfies
@@ -22,7 +27,7 @@ from trueload.runner.process import (
     subject_environment,
     substitute,
 )
-from trueload.subjects import Cores
+from trueload.subjects import Cores, Manifest, Needs, Subject
 
 APART = {0: "0", 1: "1", 2: "2", 3: "3"}
 THREADS = {0: "0,2", 1: "1,3", 2: "0,2", 3: "1,3"}
@@ -81,6 +86,81 @@ def test_a_version_is_compared_by_its_parts(
     said: str, operator: str, wanted: str, expected: bool
 ) -> None:
     assert version_satisfies(said, operator, wanted) is expected
+
+
+def tool(folder: Path, monkeypatch: pytest.MonkeyPatch, says: str) -> str:
+    """A program that says its version so; its name."""
+    name = f"tool-{uuid.uuid4().hex}"  # answers are remembered by name
+    path = folder / name
+    path.write_text(f"#!{sys.executable}\nprint({says!r})\n")
+    path.chmod(0o755)
+    monkeypatch.setenv("PATH", str(folder), prepend=":")
+    return name
+
+
+SAID = [
+    ("\x1b[1mApache Maven 3.8.7\x1b[m", "Apache Maven 3.8.7"),
+    ("\x1b[38;5;208mMaven\x1b[0m \x1b[1m3.8.7\x1b(B\x1b[m", "Maven 3.8.7"),
+    ("\x1b]8;;http://127.0.0.1/\x1b\\Maven\x1b]8;;\x1b\\ 3.8.7", "Maven 3.8.7"),
+    ("\x1b]0;a title 99\x07Maven 3.8.7", "Maven 3.8.7"),
+    ("\x9b1mMaven 3.8.7\x9b0m", "Maven 3.8.7"),
+    ("\x1b7\x1b=Maven 3.8.7\x1b8", "Maven 3.8.7"),
+    ("\n  \x1b[0m\nMaven 3.8.7\nand more", "Maven 3.8.7"),
+    ("Maven 3.8.7\x07\x00", "Maven 3.8.7"),
+]
+
+
+@pytest.mark.parametrize(("says", "heard"), SAID, ids=range(len(SAID)))
+def test_a_version_is_read_through_escape_sequences(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, says: str, heard: str
+) -> None:
+    name = tool(tmp_path, monkeypatch, says)
+    said = needs.tool_version(name)
+    assert said == heard
+    assert version_satisfies(said, ">=", "3.6.3")
+    assert not version_satisfies(said, ">=", "4")
+
+
+@given(st.text(), st.text())
+def test_taking_out_escape_sequences_leaves_plain_text_alone(text: str, other: str) -> None:
+    plain = "".join(filter(str.isprintable, text))
+    assert without_escapes(plain) == plain
+    assert len(without_escapes(text + other)) <= len(text + other)
+
+
+def subject_that_needs(tools: Sequence[str], debian: Sequence[str]) -> Subject:
+    manifest = Manifest(
+        role="server",
+        about="a",
+        category="micro",
+        contracts=("http-plaintext",),
+        run=("{build}/x",),
+        needs=Needs(tools=tuple(tools), debian=tuple(debian)),
+    )
+    return Subject("c", "x", "", Path(), manifest)
+
+
+def test_a_tool_that_is_there_needs_no_package_that_gives_it_but_libraries_are_needed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(needs, "_installed", lambda package: False)
+    server = tool(tmp_path, monkeypatch, "server version: server/1.22.1")
+    found = subject_that_needs([f"{server}>=1.18"], ["server-light"])
+    assert (needs.missing(found), needs.missing_packages(found)) == (None, [])
+    found = subject_that_needs([server], ["server-light", "liburing-dev"])
+    assert needs.missing_packages(found) == ["liburing-dev"]
+    assert "the Debian package liburing-dev: " in str(needs.missing(found))
+
+
+def test_a_tool_that_is_missing_or_too_old_needs_its_package(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(needs, "_installed", lambda package: False)
+    server = tool(tmp_path, monkeypatch, "server version: server/1.22.1")
+    for tools in ([f"{server}>=2"], ["no-such-tool-of-ours"], []):
+        found = subject_that_needs(tools, ["server-light"])
+        assert needs.missing_packages(found) == ["server-light"], tools
+        assert "subjects install c/x" in str(needs.missing(found)), tools
 
 
 def test_substitution_never_makes_one_argument_of_several_or_several_of_one() -> None:

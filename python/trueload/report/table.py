@@ -12,13 +12,13 @@ from __future__ import annotations
 
 import csv
 import io
-import re
 import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from rich.cells import cell_len
 
+from trueload.escapes import without_escapes
 from trueload.suite.plan import PlannedLoad
 from trueload.suite.summary import SHOWN_RANKS, Figures, LoadTable, Summary
 
@@ -40,14 +40,9 @@ CUT = PUBLISHED.index("min")
 LEFT_ALIGNED = frozenset({"Language", "Framework", "Category", "Name", "verdict", "interval"})
 
 
-# ECMA-48 control sequences and operating system commands, whole: without their escape
-# character alone their letters would stay.
-_ESCAPES = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)?")
-
-
 def plain(text: str) -> str:
     """One line without control characters, so that it is safe on a terminal."""
-    text = _ESCAPES.sub("", text)
+    text = without_escapes(text)
     shown = "".join(" " if c in "\t\n\r" else c for c in text if c in "\t\n\r" or _is_harmless(c))
     return " ".join(shown.split())
 

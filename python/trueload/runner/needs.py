@@ -15,13 +15,12 @@ import shutil
 import subprocess
 from pathlib import Path
 
+from trueload.escapes import without_escapes
 from trueload.runner.process import subject_environment
 from trueload.subjects import TOOL_PATTERN, Subject
 
 # A Java virtual machine that starts cold on a busy machine takes seconds.
 VERSION_TIMEOUT_S = 20.0
-# Colours, which some print even into a pipe (ECMA-48, control sequences).
-_ESCAPES = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]")
 # Tools whose version is asked for in another way than --version.
 _VERSION_ARGUMENTS = {
     "go": ("version",),
@@ -57,8 +56,20 @@ def missing(subject: Subject) -> str | None:
 
 
 def missing_packages(subject: Subject) -> list[str]:
-    """The Debian packages that the subject names and the machine does not have."""
-    return [package for package in subject.manifest.needs.debian if not _installed(package)]
+    """The Debian packages that the subject names and the machine lacks. Where the tools are there,
+    wherever they come from, only libraries are asked for: the other packages give the tools."""
+    named = subject.manifest.needs
+    tools_are_there = bool(named.tools) and not any(map(_tool_missing, named.tools))
+    return [
+        package
+        for package in named.debian
+        if (_is_library(package) or not tools_are_there) and not _installed(package)
+    ]
+
+
+def _is_library(package: str) -> bool:
+    """By Debian's names for them (Debian Policy Manual, chapter 8)."""
+    return package.startswith("lib") or package.endswith("-dev")
 
 
 def tool_versions(subject: Subject) -> dict[str, str]:
@@ -103,8 +114,9 @@ def first_line(argv: tuple[str, ...], folder: Path = Path("/")) -> str | None:
         )
     except (OSError, subprocess.TimeoutExpired):
         return None
-    text = _ESCAPES.sub("", done.stdout.decode(errors="replace"))
-    lines = [line.strip() for line in text.splitlines()]
+    # Some print colours even into a pipe: their digits are no version.
+    text = without_escapes(done.stdout.decode(errors="replace"))
+    lines = ["".join(filter(str.isprintable, line)).strip() for line in text.splitlines()]
     # A virtual machine announces options that it picked up from the environment first.
     said = [line for line in lines if line and not line.startswith("Picked up ")]
     return said[0][:200] if done.returncode == 0 and said else None
