@@ -27,7 +27,7 @@ impl Memories<usize> for Heads {
 fn heard(kinds: &Kinds, asked: &[usize], bytes: &[u8], fin: bool) -> (Vec<(usize, Ending)>, Link) {
     let mut first: Option<(Vec<(usize, Ending)>, Link)> = None;
     for cut in 0..=bytes.len() {
-        let mut client = Client::with_depth(asked.len());
+        let mut client = Client::default();
         let mut heads = Heads::default();
         asked.iter().for_each(|kind| client.ask(*kind));
         let mut endings = Vec::new();
@@ -84,7 +84,7 @@ fn behind_an_announced_close_only_what_is_idempotent_may_be_sent_again() {
 fn whether_a_request_is_stale_is_decided_by_its_own_method() {
     let kinds = Kinds([Rules { idempotent: true, ..Rules::default() }, Rules::default()]);
     for (kind, ending) in [(0, Ending::Stale), (1, Ending::Empty)] {
-        let mut client = Client::with_depth(1);
+        let mut client = Client::default();
         let mut heads = Heads::default();
         let mut endings = Vec::new();
         let mut hear = |heard: Heard<usize>| endings.push(heard.ending);
@@ -98,7 +98,7 @@ fn whether_a_request_is_stale_is_decided_by_its_own_method() {
 
 #[test]
 fn the_requests_asked_last_are_told_in_their_order() {
-    let mut client = Client::with_depth(4);
+    let mut client = Client::default();
     (0..4).for_each(|tag| client.ask(tag));
     let newest = |count| client.newest(count).copied().collect::<Vec<i32>>();
     assert_eq!(newest(0), []);

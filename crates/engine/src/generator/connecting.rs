@@ -83,7 +83,7 @@ impl Generator {
         let first = self.slots.len();
         self.slots.reserve_exact(mine - first);
         for key in first..mine {
-            self.slots.push(Slot::new(self.config.depth));
+            self.slots.push(Slot::new());
             self.pace.waiting.push_back(key as u32);
         }
         self.open = self.slots.iter().filter(|slot| is_open(slot)).count() as u32;

@@ -129,7 +129,7 @@ pub(super) struct ThisPhase {
 }
 
 impl Slot {
-    pub(super) fn new(depth: usize) -> Self {
+    pub(super) fn new() -> Self {
         let state = State {
             link: Link::Down { retry_ns: NEVER },
             armed_ns: NEVER,
@@ -153,7 +153,7 @@ impl Slot {
             ready_since_ns: 0,
             open_since_ns: NEVER,
         };
-        Slot { client: Client::with_depth(depth), state, tls: None }
+        Slot { client: Client::default(), state, tls: None }
     }
 
     /// When something is due: an attempt, a timeout, the end of a wait for FIN.

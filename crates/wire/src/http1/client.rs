@@ -5,9 +5,8 @@
 //! The machine owns no socket: the bytes of a request are written by whoever asks.
 //! It must not know phases, loads or histograms; a request is a tag to it.
 
-use std::collections::VecDeque;
-
 use super::limits::{Limits, ParseError};
+use super::queue::Queue;
 use super::response::{Fed, HeadMemory, Response, ResponseParser};
 
 /// What counts as a good answer to a request, and what the request is.
@@ -134,36 +133,32 @@ pub enum End {
 /// The machine of one connection. `T` is what the caller knows about a request.
 #[derive(Debug)]
 pub struct Client<T> {
-    parser: ResponseParser,
-    outstanding: VecDeque<T>,
+    outstanding: Queue<T>,
+    /// The answer of which a part has come: between answers a connection takes no memory for one.
+    partial: Option<Box<Answer>>,
     answered: bool,
     closing: bool,
+}
+
+/// An answer as far as it has come.
+#[derive(Debug, Default)]
+struct Answer {
+    parser: ResponseParser,
     first_byte_ns: Option<u64>,
     body: BodyCheck,
 }
 
-impl<T> Client<T> {
-    /// A connection that will have at most `depth` requests outstanding: no memory is taken for more.
-    #[must_use]
-    pub fn with_depth(depth: usize) -> Self {
-        Client {
-            parser: ResponseParser::new(),
-            outstanding: VecDeque::with_capacity(depth),
-            answered: false,
-            closing: false,
-            first_byte_ns: None,
-            body: BodyCheck::default(),
-        }
+impl<T> Default for Client<T> {
+    fn default() -> Self {
+        Client { outstanding: Queue::default(), partial: None, answered: false, closing: false }
     }
+}
 
+impl<T> Client<T> {
     /// A fresh connection; what was outstanding must have been ended before.
     pub fn reopen(&mut self) {
         debug_assert!(self.outstanding.is_empty());
-        self.parser.reset();
-        self.answered = false;
-        self.closing = false;
-        self.first_byte_ns = None;
-        self.body = BodyCheck::default();
+        *self = Client::default();
     }
 
     /// A request was written.
@@ -187,7 +182,7 @@ impl<T> Client<T> {
 
     /// The requests asked last, `count` of them, in the order in which they were.
     pub fn newest(&self, count: usize) -> impl Iterator<Item = &T> {
-        self.outstanding.range(self.outstanding.len() - count..)
+        self.outstanding.newest(count)
     }
 
     /// The request whose answer comes next.
@@ -207,23 +202,24 @@ impl<T> Client<T> {
         memories: &mut impl Memories<T>,
         hear: &mut impl FnMut(Heard<T>),
     ) -> Link {
+        let mut answer = self.partial.take().map_or_else(Answer::default, |answer| *answer);
         while !bytes.is_empty() {
             let Some(oldest) = self.outstanding.front().filter(|_| !self.closing) else {
                 return Link::Unsolicited;
             };
             let (rules, memory) = (rulebook.rules_of(oldest), memories.memory_of(oldest));
-            let check = &mut self.body;
-            let mut body = |slice: &[u8]| check.compare(slice, rules.body.as_deref());
+            let Answer { parser, body, .. } = &mut answer;
+            let mut compare = |slice: &[u8]| body.compare(slice, rules.body.as_deref());
             let (head, limits) = (rules.head_request, &rules.limits);
-            let fed = self.parser.feed_remembering(bytes, head, limits, Some(memory), &mut body);
-            match fed {
+            match parser.feed_remembering(bytes, head, limits, Some(memory), &mut compare) {
                 Ok((_, Fed::Partial)) => {
-                    self.first_byte_ns.get_or_insert(now_ns);
-                    break;
+                    answer.first_byte_ns.get_or_insert(now_ns);
+                    self.partial = Some(Box::new(answer));
+                    return Link::Open;
                 }
                 Ok((consumed, Fed::Complete(response))) => {
                     bytes = &bytes[consumed..];
-                    self.settle(now_ns, response, rulebook, hear);
+                    self.settle(now_ns, response, &mut answer, rulebook, hear);
                 }
                 Err(error) => {
                     let ending = match error {
@@ -254,14 +250,17 @@ impl<T> Client<T> {
             return;
         }
         let idempotent = rulebook.rules_of(oldest).idempotent;
+        let mut partial = self.partial.take();
         if end == End::Fin
-            && let Some(response) = self.parser.end()
+            && let Some(answer) = &mut partial
+            && let Some(response) = answer.parser.end()
         {
-            self.settle(now_ns, Response { keep_alive: false, ..response }, rulebook, hear);
+            let last = Response { keep_alive: false, ..response };
+            self.settle(now_ns, last, answer, rulebook, hear);
             return;
         }
         let alone = self.outstanding.len() == 1;
-        let first = match (self.parser.started(), self.answered) {
+        let first = match (partial.is_some(), self.answered) {
             (true, _) => Ending::Truncated,
             (false, true) if !alone => Ending::ClosedPipelined,
             (false, true) if idempotent => Ending::Stale,
@@ -272,14 +271,14 @@ impl<T> Client<T> {
 
     /// The oldest request is out of time: the connection is given up, and all on it end.
     pub fn handle_timeout(&mut self, now_ns: u64, hear: &mut impl FnMut(Heard<T>)) {
-        let first =
-            if self.parser.started() { Ending::TimeoutTotal } else { Ending::TimeoutFirstByte };
+        let started = self.partial.take().is_some();
+        let first = if started { Ending::TimeoutTotal } else { Ending::TimeoutFirstByte };
         self.end_all(now_ns, first, Ending::TimeoutFirstByte, hear);
     }
 
     /// Gives back every outstanding request, unanswered.
     pub fn cancel(&mut self) -> impl Iterator<Item = T> + '_ {
-        self.outstanding.drain(..)
+        self.outstanding.drain()
     }
 
     #[inline]
@@ -287,6 +286,7 @@ impl<T> Client<T> {
         &mut self,
         now_ns: u64,
         response: Response,
+        answer: &mut Answer,
         rulebook: &impl Rulebook<T>,
         hear: &mut impl FnMut(Heard<T>),
     ) {
@@ -294,7 +294,7 @@ impl<T> Client<T> {
             return;
         };
         let rules = rulebook.rules_of(&tag);
-        let body_as_expected = self.body.finish(rules);
+        let body_as_expected = answer.body.finish(rules);
         let ending = if !rules.accepts(response.status) {
             Ending::Status
         } else if !body_as_expected {
@@ -302,12 +302,12 @@ impl<T> Client<T> {
         } else {
             Ending::Ok
         };
-        let first_byte_ns = self.first_byte_ns.take().unwrap_or(now_ns);
+        let first_byte_ns = answer.first_byte_ns.take().unwrap_or(now_ns);
         hear(Heard { tag, ending, status: Some(response.status), first_byte_ns });
         self.answered = true;
         if !response.keep_alive {
             self.closing = true;
-            for tag in self.outstanding.drain(..) {
+            for tag in self.outstanding.drain() {
                 let again = rulebook.rules_of(&tag).idempotent;
                 let ending = if again { Ending::StaleBehind } else { Ending::ClosedPipelined };
                 hear(Heard { tag, ending, status: None, first_byte_ns: now_ns });
@@ -323,7 +323,7 @@ impl<T> Client<T> {
         hear: &mut impl FnMut(Heard<T>),
     ) {
         let mut ending = first;
-        for tag in self.outstanding.drain(..) {
+        for tag in self.outstanding.drain() {
             hear(Heard { tag, ending, status: None, first_byte_ns: now_ns });
             ending = rest;
         }
