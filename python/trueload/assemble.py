@@ -36,9 +36,11 @@ from trueload.record import (
     Generator,
     Host,
     Lifetime,
+    Outcomes,
     Record,
     RecordPlan,
     Server,
+    TargetRecord,
     Throughput,
     Trouble,
     Warmup,
@@ -132,6 +134,7 @@ class Observation:
     place: str = "local"
     server_source: str | None = None
     claim: Claim = NO_CLAIM
+    target_urls: tuple[str, ...] = ()
     engine_cpus: tuple[int, ...] = ()
     front_pid: int = field(default_factory=os.getpid)
     ready: Ready | None = None
@@ -205,6 +208,7 @@ def make_record(seen: Observation) -> Record:
             stolen_share=machine.stolen_share if machine else None,
         ),
         trouble=seen.trouble,
+        targets=_targets(seen, measured),
     )
     return judge(record)
 
@@ -432,6 +436,24 @@ def _server(seen: Observation, window_ns: int) -> Server | None:
         lifetime=Lifetime(user_s=used.lifetime_user_s, system_s=used.lifetime_system_s),
         pids=tuple(sorted(before.pids | after.pids)),
         allowed_cpus=tuple(sorted(cpus)),
+    )
+
+
+def _targets(seen: Observation, measured: Measurement) -> tuple[TargetRecord, ...] | None:
+    if measured.targets is None:
+        return None
+    planned = zip(seen.generate.targets, seen.target_urls, measured.targets, strict=True)
+    return tuple(
+        TargetRecord(
+            name=target.name,
+            method=target.request.method,
+            url=redact_url(url),
+            weight=target.weight,
+            counts=Outcomes(**found.model_dump(exclude={"latency"})),
+            latency_ns=summarise(merge_sparse([found.latency])),
+            latency=found.latency,
+        )
+        for target, url, found in planned
     )
 
 

@@ -12,7 +12,7 @@ from typing import Literal
 
 from pydantic import ConfigDict, Field
 
-from trueload.plan import Counts, Generate, Histograms, Model, Phase, Second, Slots
+from trueload.plan import Counts, Generate, Histograms, Model, Phase, Second, Slots, Sparse
 from trueload.stats import Distribution
 
 SCHEMA = 1
@@ -196,8 +196,33 @@ class Trouble(Model):
     what: str
 
 
+class Outcomes(Model):
+    """Requests of one target: the fields as in ``counts``."""
+
+    issued: int
+    ok: int
+    stale: int
+    cancelled: int
+    failed: dict[str, int]
+    statuses: dict[str, int]
+
+
+class TargetRecord(Model):
+    """What became of one of several requests. ``latency_ns`` is made from ``latency``, the sparse
+    histogram of two digits that the series has, too."""
+
+    name: str | None
+    method: str
+    url: str
+    weight: int
+    counts: Outcomes
+    latency_ns: Distribution
+    latency: Sparse
+
+
 class Record(Model):
-    """What a trial leaves. ``schema_`` is ``schema`` in JSON."""
+    """What a trial leaves. ``targets`` is null where there is one request; ``schema_`` is
+    ``schema`` in JSON."""
 
     model_config = ConfigDict(
         frozen=True, extra="forbid", validate_by_name=True, serialize_by_alias=True
@@ -228,3 +253,4 @@ class Record(Model):
     environment: Environment
     window: Window
     trouble: Trouble | None
+    targets: tuple[TargetRecord, ...] | None = None

@@ -77,6 +77,18 @@ class Expect:
 
 
 @dataclass(frozen=True, kw_only=True)
+class TargetSpec:
+    """One of several requests, which take turns by ``weight``. ``url`` and ``name`` are shown and
+    stored: they hold no secret."""
+
+    url: str
+    request: Request
+    expect: Expect = Expect()
+    weight: int = 1
+    name: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
 class TrialSpec:
     """Everything a trial needs. Times in ns. ``url`` is shown and stored: it holds no secret.
 
@@ -86,13 +98,16 @@ class TrialSpec:
     keep it off the CPUs of a pinned loopback server, and an empty tuple pins nothing. ``load`` is
     that of the window; its stages must last as long as ``stop`` (see ``open_load``). ``claim`` is
     what will be said with the figures: checks of the claimed percentile and maximum need it.
-    ``driver``, ``spin_ns`` and ``refill`` are the engine's (see ``plan.Generate``).
+    ``targets`` are sent instead of ``request``, which is None then; ``seed`` is that of
+    ``{random}``. ``driver``, ``spin_ns`` and ``refill`` are the engine's (see ``plan.Generate``).
     """
 
     url: str
     addresses: tuple[str, ...]
-    request: Request
+    request: Request | None
     expect: Expect = Expect()
+    targets: tuple[TargetSpec, ...] = ()
+    seed: int = 1
     connections: int = 64
     pipeline: int = 1
     close: bool = False
@@ -113,12 +128,13 @@ class TrialSpec:
 
 
 def repetition(spec: TrialSpec, number: int) -> TrialSpec:
-    """The same trial for the ``number``-th time, from 1: with other arrivals, where they are left
-    to chance. Their seed is in the plan, so that each can be sent again."""
+    """The same trial for the ``number``-th time, from 1: with other arrivals and other random
+    numbers. Their seeds are in the plan, so that each can be sent again."""
+    again = replace(spec, seed=spec.seed + number - 1)
     if not isinstance(spec.load, Open):
-        return spec
+        return again
     seed = spec.load.seed + number - 1
-    return replace(spec, load=spec.load.model_copy(update={"seed": seed}))
+    return replace(again, load=spec.load.model_copy(update={"seed": seed}))
 
 
 @dataclass(frozen=True)

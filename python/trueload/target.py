@@ -45,6 +45,13 @@ class Target:
         shown = f"[{host}]" if ":" in host else host
         return shown if self.port == 80 else f"{shown}:{self.port}"
 
+    @property
+    def origin(self) -> str:
+        """The URL up to its path, as it was written, with the user that it may name."""
+        start = self.url.index("://") + 3
+        end = min((self.url.index(c, start) for c in "/?#" if c in self.url[start:]), default=None)
+        return self.url[:end]
+
 
 def parse_url(url: str) -> Target:
     """Read a URL. Raises ``UserError`` that names what is wrong with it."""

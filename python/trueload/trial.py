@@ -11,8 +11,6 @@ Must not know: the command line, suites, the store, terminals.
 
 from __future__ import annotations
 
-import base64
-import hashlib
 import os
 import time
 
@@ -23,6 +21,7 @@ from trueload.accounting import (
     machine_sample,
     unix_listeners,
 )
+from trueload.asked import blobs, expect_plan, request_plan, target_plan
 from trueload.assemble import HostSample, Observation, make_record
 from trueload.engine import Engine, EngineError, seconds_left
 from trueload.environment import read_environment
@@ -31,11 +30,9 @@ from trueload.ids import now_iso, record_id
 from trueload.noise import noise_sample
 from trueload.places import LocalPlace, Place
 from trueload.plan import (
-    Blob,
     Done,
     Duration,
     Error,
-    ExpectPlan,
     FromEngine,
     Generate,
     LoadPlan,
@@ -44,7 +41,6 @@ from trueload.plan import (
     PhaseStarted,
     PhaseStopped,
     Ready,
-    RequestPlan,
     Requests,
     Tick,
 )
@@ -128,17 +124,14 @@ def run_trial(
 
 def make_plan(spec: TrialSpec, cpus: tuple[int, ...]) -> Generate:
     """What the engine is told, with the headers that the request needs."""
-    request = spec.request
+    request = None if spec.request is None else request_plan(spec.request, spec.close)
     return Generate(
         addresses=spec.addresses,
         local_addresses=spec.local_addresses,
-        request=RequestPlan(
-            method=request.method,
-            path=request.path,
-            headers=_full_headers(request, spec.close),
-            body_sha256=_sha256(request.body),
-        ),
-        expect=ExpectPlan(statuses=spec.expect.statuses, body_sha256=_sha256(spec.expect.body)),
+        request=request,
+        expect=expect_plan(spec.expect),
+        targets=tuple(target_plan(target, spec.close) for target in spec.targets),
+        seed=spec.seed,
         connections=spec.connections,
         pipeline=spec.pipeline,
         close=spec.close,
@@ -163,21 +156,6 @@ def make_phases(spec: TrialSpec) -> tuple[Phase | None, Phase]:
     if spec.warmup is None:
         return None, window
     return phase(WARMUP, warmup_load(spec.load, spec.warmup), spec.warmup), window
-
-
-def _full_headers(request: Request, close: bool) -> tuple[tuple[str, str], ...]:
-    names = {name.lower() for name, _ in request.headers}
-    first = () if "host" in names else (("Host", request.host),)
-    last: list[tuple[str, str]] = []
-    if request.body is not None:
-        last.append(("Content-Length", str(len(request.body))))
-    if close:
-        last.append(("Connection", "close"))
-    return (*first, *request.headers, *last)
-
-
-def _sha256(body: bytes | None) -> str | None:
-    return None if body is None else hashlib.sha256(body).hexdigest()
 
 
 def found_pids(address: str) -> set[int]:
@@ -224,6 +202,7 @@ class _Trial:
             place=place.name,
             server_source=source,
             claim=spec.claim,
+            target_urls=tuple(target.url for target in spec.targets),
             resolve_failed=not spec.addresses,
         )
         self._began_s = time.monotonic()
@@ -248,9 +227,8 @@ class _Trial:
         seen, spec = self._seen, self._spec
         seen.environment = read_environment(engine.hello.version)
         engine.send(seen.generate)
-        for body in {spec.request.body, spec.expect.body} - {None}:
-            assert body is not None
-            engine.send(Blob(sha256=_sha256(body) or "", base64=base64.b64encode(body).decode()))
+        for blob in blobs(spec):
+            engine.send(blob)
         connected = self._connect(engine)
         seen.connect_wall_s = time.monotonic() - self._began_s
         if connected:

@@ -32,13 +32,12 @@ from trueload.report.compare import (
     Compared,
     Format,
     finite,
-    grid_lines,
     ratio_cells,
     ratio_json,
     render,
 )
 from trueload.report.result import verdict_lines
-from trueload.report.text import plain
+from trueload.report.text import grid_lines, plain
 from trueload.request import read_body
 from trueload.thresholds import RATIO, Condition, Crossed, crossed_by, parse_condition
 from trueload.units import format_rate
@@ -102,7 +101,7 @@ SideA = Annotated[str, typer.Argument(metavar="URL_A", help="A URL, or a subject
 SideB = Annotated[str, typer.Argument(metavar="URL_B", help="A URL, or a subject: the other.")]
 
 
-@with_flags_of(read_job, without=("url", "limit", "search"))
+@with_flags_of(read_job, without=("url", "targets", "limit", "search"))
 def read_ab(
     url_a: SideA,
     url_b: SideB,

@@ -40,7 +40,8 @@ HELP = """Load an HTTP/1.1 server and say what it carried, and whether that can 
 
 Each connection sends its next request as soon as its answer is there (a closed loop); with --rate
 or --stages requests are sent by a schedule, and latency counts from it (an open loop). No redirects
-are followed: an answer counts as it comes. With --body and no --method, the method is POST. With
+are followed: an answer counts as it comes. With --body and no --method, the method is POST;
+{counter} and {random} in path, header values and body are filled in for each request. With
 --limit the largest load that keeps to it is searched, and confirmed by a run of its own.
 
 Example: trueload http http://127.0.0.1:8080/ -c 64 -d 10s --fail-on 'p99>20ms'
@@ -91,6 +92,7 @@ def read_job(
         rate_per_s=rate,
         arrivals=arrivals,
         seed=seed,
+        random=asked.has_random,
         stages=stages,
         stages_of=stages_of,
     )
@@ -101,6 +103,8 @@ def read_job(
         addresses=(),  # asked for last: a mistake in any flag must not even ask for a name
         request=asked.request,
         expect=asked.expect,
+        targets=asked.targets,
+        seed=load.the_seed,
         connections=chosen.connections,
         pipeline=_pipeline(pipeline, asked.close),
         close=asked.close,

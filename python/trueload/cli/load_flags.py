@@ -34,6 +34,13 @@ class LoadFlags:
     seed: int | None = None
     stages: str | None = None
     stages_of: StagesOf | None = None
+    random: bool = False
+    """Whether requests have random numbers in them."""
+
+    @property
+    def the_seed(self) -> int:
+        """The seed that was given, or the one by default."""
+        return SEED if self.seed is None else self.seed
 
 
 @dataclass(frozen=True)
@@ -54,7 +61,7 @@ def choose_load(flags: LoadFlags) -> ChosenLoad:
     stop = _stop(flags)
     load: LoadPlan = CLOSED
     if flags.rate_per_s is not None:
-        load = open_load(flags.rate_per_s, stop, _arrivals(flags).value, _seed(flags))
+        load = open_load(flags.rate_per_s, stop, _arrivals(flags).value, flags.the_seed)
     by_default_ns = 0 if isinstance(stop, Requests) else WARMUP_NS
     return ChosenLoad(load, stop, _warmup(flags, by_default_ns), flags.connections or CONNECTIONS)
 
@@ -79,7 +86,8 @@ def _check(flags: LoadFlags) -> None:
     if flags.stages_of is not None and flags.stages is None:
         raise UserError("--stages-of is given, but no --stages", STAGES_HINT)
     opened = flags.rate_per_s is not None or (flags.stages is not None and not of_connections)
-    for name, value in (("--arrivals", flags.arrivals), ("--seed", flags.seed)):
+    seed = None if flags.random else flags.seed
+    for name, value in (("--arrivals", flags.arrivals), ("--seed", seed)):
         if value is not None and not opened:
             raise UserError(f"{name} is of an open loop, and no rate is given", "add --rate 1k/s")
 
@@ -94,7 +102,7 @@ def _staged(flags: LoadFlags, text: str) -> ChosenLoad:
     if of_connections:
         most = round(max(max(ramp.first, ramp.last) for ramp in ramps))
         return ChosenLoad(Closed(active=stages), stop, warmup, most)
-    load = Open(stages=stages, arrivals=_arrivals(flags).value, seed=_seed(flags))
+    load = Open(stages=stages, arrivals=_arrivals(flags).value, seed=flags.the_seed)
     return ChosenLoad(load, stop, warmup, flags.connections or CONNECTIONS)
 
 
@@ -134,7 +142,3 @@ def _warmup(flags: LoadFlags, by_default_ns: int) -> Duration | None:
 
 def _arrivals(flags: LoadFlags) -> Arrivals:
     return flags.arrivals or Arrivals.CONSTANT
-
-
-def _seed(flags: LoadFlags) -> int:
-    return SEED if flags.seed is None else flags.seed

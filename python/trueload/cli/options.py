@@ -158,7 +158,9 @@ def write_text(path: Path, text: str) -> None:
         ) from error
 
 
-UrlArgument = Annotated[str, typer.Argument(metavar="URL", help="http://HOST[:PORT]/PATH")]
+UrlArgument = Annotated[
+    str | None, typer.Argument(metavar="URL", help="http://HOST[:PORT]/PATH", show_default=False)
+]
 ConnectionsOption = Annotated[
     int | None,
     typer.Option(
@@ -350,6 +352,14 @@ ExpectBodyOption = Annotated[
 LocalAddressOption = Annotated[
     list[str] | None,
     typer.Option("--local-address", metavar="IP", help="Connect from it; repeatable, in turn."),
+]
+TargetsOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--targets",
+        metavar="FILE",
+        help="Several requests that take turns by weight, a JSON object each line; - for stdin.",
+    ),
 ]
 UnixOption = Annotated[
     str | None,

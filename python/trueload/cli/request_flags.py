@@ -12,13 +12,15 @@ import socket
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from trueload.asked import RANDOM, has_place
 from trueload.cli import options
 from trueload.errors import UserError
 from trueload.redact import redact_url
 from trueload.request import make_request, parse_statuses, read_body
 from trueload.route import Route, make_route
-from trueload.spec import Expect, Request
+from trueload.spec import Expect, Request, TargetSpec
 from trueload.target import Target, parse_url
+from trueload.targets import Defaults, read_targets
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,13 +31,22 @@ class Asked:
     target: Target
     route: Route
     local_addresses: tuple[str, ...]
-    request: Request
+    request: Request | None
     expect: Expect
+    targets: tuple[TargetSpec, ...]
     close: bool
+
+    @property
+    def has_random(self) -> bool:
+        """Whether chance has a part in what is sent."""
+        requests = [target.request for target in self.targets]
+        requests += [] if self.request is None else [self.request]
+        return any(has_place(request, (RANDOM,)) for request in requests)
 
 
 def read_asked(
-    url: options.UrlArgument,
+    url: options.UrlArgument = None,
+    targets: options.TargetsOption = None,
     method: options.MethodOption = None,
     header: options.HeaderOption = None,
     user: options.UserOption = None,
@@ -49,22 +60,43 @@ def read_asked(
     local_address: options.LocalAddressOption = None,
 ) -> Asked:
     """What is to be sent, and where to. Raises ``UserError``."""
-    target = parse_url(url)
+    base = None if url is None else parse_url(url)
     local = local_address or ()
     route = make_route(unix=unix, overrides=resolve or (), local_addresses=local)
-    content = read_body(body, body_file)
+    expect = Expect(
+        statuses=parse_statuses(expect_status or ()),
+        body=None if expect_body is None else expect_body.encode("utf-8", "surrogateescape"),
+    )
+    headers = tuple(header or ())
+    if targets is not None:
+        _refuse_beside_targets(method=method, body=body, body_file=body_file)
+        target, several = read_targets(targets, Defaults(base, headers, user, expect))
+        request, shown = None, target.origin
+    elif base is None:
+        raise UserError("there is no URL", "write `trueload http URL`, or --targets FILE")
+    else:
+        target, several, shown = base, (), base.url
+        content = read_body(body, body_file)
+        request = make_request(target, method=method, headers=headers, user=user, body=content)
     return Asked(
-        url=redact_url(url),
+        url=redact_url(shown),
         target=target,
         route=route,
-        request=make_request(target, method=method, headers=header or (), user=user, body=content),
-        expect=Expect(
-            statuses=parse_statuses(expect_status or ()),
-            body=None if expect_body is None else expect_body.encode("utf-8", "surrogateescape"),
-        ),
+        request=request,
+        expect=expect,
+        targets=several,
         close=close,
         local_addresses=_local_addresses(local),
     )
+
+
+def _refuse_beside_targets(**given: object) -> None:
+    for name, value in given.items():
+        if value is not None:
+            raise UserError(
+                f"--targets and --{name.replace('_', '-')} exclude each other",
+                "each line of the targets file has its own",
+            )
 
 
 def _local_addresses(texts: Sequence[str]) -> tuple[str, ...]:

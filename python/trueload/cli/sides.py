@@ -21,7 +21,7 @@ from trueload.runner import needs
 from trueload.runner.build import Build, BuildError, build
 from trueload.runner.cpus import Layout, Unfit, available_cpus, lay_out, physical_cores
 from trueload.runner.trials import Load, Measured, Setting, run_subject
-from trueload.spec import TrialSpec, repetition
+from trueload.spec import Request, TrialSpec, repetition
 from trueload.subjects import Subject, parse_selects, select_subjects
 from trueload.trial import run_trial
 
@@ -77,7 +77,7 @@ class SubjectSide:
                 spec,
                 url=found.url,
                 addresses=found.addresses,
-                request=replace(found.request, headers=spec.request.headers),
+                request=_with_headers(found.request, spec.request),
                 expect=found.expect,
                 cpus=found.cpus if spec.cpus is None else spec.cpus,
                 server=found.server,
@@ -109,6 +109,13 @@ class SubjectSide:
             f"{self.name} cannot be measured: {plain(outcome.reason)}",
             f"`trueload subjects check {self.name}` looks into it",
         )
+
+
+def _with_headers(contract: Request | None, own: Request | None) -> Request | None:
+    """The request of a contract, with the headers of the command line."""
+    if contract is None or own is None:
+        return contract
+    return replace(contract, headers=own.headers)
 
 
 def is_url(text: str) -> bool:

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 from xml.etree import ElementTree
 
 from trueload.compare import Comparison, CrossedRow, Ratio, RowCompared, Within
-from trueload.report.text import markdown_cell, plain
+from trueload.report.text import grid_lines, markdown_cell, plain
 from trueload.units import format_count, format_duration
 
 Format = Literal["text", "markdown", "junit", "json"]
@@ -72,15 +72,6 @@ def _value(metric: str, value: float) -> str:
     if metric == "throughput":
         return f"{format_count(round(value))}/s"
     return "unknown" if math.isinf(value) else format_duration(value)
-
-
-def grid_lines(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    """Columns as wide as their widest cell."""
-    widths = [max(len(row[i]) for row in (header, *rows)) for i in range(len(header))]
-    return [
-        "  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)).rstrip()
-        for row in (header, *rows)
-    ]
 
 
 def _notes(compared: Compared) -> list[str]:

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 from trueload.plan import Counts, Duration, LoadPlan, Open, Requests, Stage
 from trueload.record import Record
+from trueload.report.targets import target_lines
 from trueload.report.text import plain
 from trueload.stats import (
     Distribution,
@@ -50,6 +51,7 @@ def result_lines(record: Record) -> list[str]:
     lines += _line("requests", _requests(record))
     lines += _line("failures", _by_count(record.counts.failed))
     lines += _line("statuses", _by_count(record.counts.statuses))
+    lines += target_lines(record)
     lines += _line("warm-up", _warmup(record))
     lines += _line("set-up", _set_up(record))
     lines += _line("CPU", _cpu(record))
@@ -127,6 +129,8 @@ def _line(label: str, text: str) -> list[str]:
 def _headline(record: Record) -> str:
     generate = record.plan.generate
     parts = [plain(record.plan.url), f"{generate.connections} connections"]
+    if generate.targets:
+        parts[-1] = f"{format_count(len(generate.targets))} targets, {parts[-1]}"
     if generate.close:
         parts[-1] += ", one per request"
     if generate.pipeline > 1:

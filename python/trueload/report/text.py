@@ -7,6 +7,7 @@ sequences are taken out before a terminal sees them, and a cell never begins lik
 from __future__ import annotations
 
 import unicodedata
+from collections.abc import Sequence
 
 # Controls, formats (bidirectional overrides among them), surrogates, unassigned and private ones,
 # line and paragraph separators.
@@ -36,3 +37,12 @@ def markdown_cell(text: str) -> str:
     for special in "\\`*_[]<>|#!":
         shown = shown.replace(special, f"\\{special}")
     return shown
+
+
+def grid_lines(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    """Columns as wide as their widest cell."""
+    widths = [max(len(row[i]) for row in (header, *rows)) for i in range(len(header))]
+    return [
+        "  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)).rstrip()
+        for row in (header, *rows)
+    ]

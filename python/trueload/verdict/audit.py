@@ -40,6 +40,11 @@ def _disagreements(record: Record) -> Iterator[str]:
         yield f"{window.ok} requests ended well, but {record.latency_ns.count} were timed"
     if sum(window.statuses.values()) < window.ok:
         yield f"{window.ok} requests ended well, but fewer complete answers were seen"
+    if record.targets is not None:
+        for what, total in (("issued", window.issued), ("ok", window.ok)):
+            of_targets = sum(getattr(target.counts, what) for target in record.targets)
+            if of_targets != total:
+                yield f"{total} requests were {what}, but {of_targets} by target"
     for name, found in _distributions(record):
         if not _is_ordered(found):
             yield f"the figures of {name} are out of order"

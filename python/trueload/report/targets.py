@@ -1,0 +1,36 @@
+"""What became of each of several requests, as lines of text. Pure. Must not know terminals."""
+
+from __future__ import annotations
+
+from trueload.record import Record, TargetRecord
+from trueload.report.text import grid_lines, plain
+from trueload.units import format_count, format_duration
+
+SHOWN_MAX = 20
+NAME_LENGTH_MAX = 60
+HEADER = ("target", "weight", "requests", "ok", "failed", "p50", "p99", "max")
+
+
+def target_lines(record: Record) -> list[str]:
+    """A table, a target each line; none where there is one request."""
+    if not record.targets:
+        return []
+    rows = [_cells(target) for target in record.targets[:SHOWN_MAX]]
+    lines = ["", *grid_lines(HEADER, rows)]
+    more = len(record.targets) - SHOWN_MAX
+    if more > 0:
+        lines.append(f"and {format_count(more)} more: --json has them all")
+    return [*lines, ""]
+
+
+def _cells(target: TargetRecord) -> tuple[str, ...]:
+    counts, latency = target.counts, target.latency_ns
+    times = (latency.p50, latency.p99, latency.max)
+    return (
+        plain(target.name or f"{target.method} {target.url}", NAME_LENGTH_MAX),
+        format_count(target.weight),
+        format_count(counts.issued),
+        format_count(counts.ok),
+        format_count(sum(counts.failed.values())),
+        *("" if ns is None else format_duration(ns) for ns in times),
+    )

@@ -1,0 +1,71 @@
+"""A server that writes down every request that it reads: what was asked is counted at the peer."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from types import TracebackType
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Asked:
+    """One request as it was read."""
+
+    method: str
+    path: str
+    headers: dict[str, str]
+    body: bytes
+
+
+class Counting:
+    """Listens while it is entered. Answers `ok`, `missing` paths with 404."""
+
+    def __init__(self) -> None:
+        self.asked: list[Asked] = []
+        asked, lock = self.asked, threading.Lock()
+
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+            disable_nagle_algorithm = True
+
+            def answer(self) -> None:
+                body = self.rfile.read(int(self.headers.get("Content-Length", "0")))
+                headers = {name.lower(): value for name, value in self.headers.items()}
+                with lock:
+                    asked.append(Asked(self.command, self.path, headers, body))
+                self.send_response(404 if self.path.startswith("/missing") else 200)
+                self.send_header("Content-Length", "2")
+                self.end_headers()
+                if self.command != "HEAD":
+                    self.wfile.write(b"ok")
+
+            def log_message(self, *args: Any) -> None:
+                pass
+
+        for method in ("GET", "HEAD", "POST", "PUT", "DELETE"):
+            setattr(Handler, f"do_{method}", Handler.answer)
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self._server.daemon_threads = True
+
+    @property
+    def authority(self) -> str:
+        return f"127.0.0.1:{self._server.server_port}"
+
+    @property
+    def url(self) -> str:
+        return f"http://{self.authority}"
+
+    def __enter__(self) -> Counting:
+        threading.Thread(target=self._server.serve_forever, daemon=True).start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._server.shutdown()
+        self._server.server_close()

@@ -1,0 +1,216 @@
+"""A targets file: what each line means, and what is wrong with it, by its number."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from trueload.errors import UserError
+from trueload.spec import Expect, TargetSpec
+from trueload.target import parse_url
+from trueload.targets import (
+    EXPECT_KEYS,
+    KEYS,
+    TARGETS_MAX,
+    TURNS_MAX,
+    Defaults,
+    parse_targets,
+    read_targets,
+)
+
+URL = "http://a:8080/x"
+
+
+def parse(*lines: Any, defaults: Defaults | None = None) -> tuple[TargetSpec, ...]:
+    texts = [line if isinstance(line, str) else json.dumps(line) for line in lines]
+    content = "\n".join(texts).encode("utf-8", "surrogateescape")
+    return parse_targets(content, "the file", Path(), defaults or Defaults())[1]
+
+
+def test_a_line_says_all_about_a_request() -> None:
+    line = {
+        "method": "PUT",
+        "url": "http://me:secret@a:8080/x?{counter}",
+        "headers": {"Accept": "text/plain", "X": ["1", "2"]},
+        "body": "ü{random}",
+        "weight": 3,
+        "expect": {"status": ["2xx", 404], "body": "ok"},
+        "name": "put",
+    }
+    (found,) = parse(line)
+    assert (found.weight, found.name) == (3, "put")
+    assert found.url == "http://<redacted>@a:8080/x?{counter}"
+    request = found.request
+    assert (request.method, request.path, request.host) == ("PUT", "/x?{counter}", "a:8080")
+    assert request.body == "ü{random}".encode()
+    assert request.headers[:3] == (("Accept", "text/plain"), ("X", "1"), ("X", "2"))
+    assert request.headers[3][0] == "Authorization"
+    assert found.expect.body == b"ok"
+    assert found.expect.statuses is not None
+    assert {200, 299, 404} < set(found.expect.statuses)
+
+
+def test_a_line_needs_no_more_than_a_url() -> None:
+    (found,) = parse({"url": URL})
+    assert found.request.method == "GET"
+    assert (found.weight, found.name, found.expect, found.url) == (1, None, Expect(), URL)
+
+
+def test_a_body_without_a_method_is_a_post_and_may_come_from_a_file(tmp_path: Path) -> None:
+    (tmp_path / "body.bin").write_bytes(b"\x00\xff")
+    file = tmp_path / "targets.jsonl"
+    file.write_text('{"url": "http://a/", "body_file": "body.bin"}\n')
+    origin, (found,) = read_targets(file, Defaults())
+    assert (found.request.method, found.request.body) == ("POST", b"\x00\xff")
+    assert origin.authority == "a"
+
+
+def test_empty_lines_are_passed_over_and_counted() -> None:
+    assert len(parse("", {"url": URL}, "  ", {"url": URL}, "")) == 2
+    with pytest.raises(UserError, match="line 3: "):
+        parse("", {"url": URL}, "x")
+
+
+def test_paths_are_of_the_url_that_was_given() -> None:
+    base = parse_url("http://me:pw@a:8080/ignored?too")
+    found = parse({"url": "/b"}, {"url": "http://a:8080/c"}, defaults=Defaults(base=base))
+    assert [target.request.path for target in found] == ["/b", "/c"]
+    assert [target.request.host for target in found] == ["a:8080", "a:8080"]
+    assert [name for name, _ in found[0].request.headers] == ["Authorization"]
+
+
+def test_flags_go_into_lines_that_say_nothing_else() -> None:
+    defaults = Defaults(
+        headers=("Accept: */*", "X: flag"), user="me:pw", expect=Expect(statuses=(204,))
+    )
+    plain, own = parse(
+        {"url": URL},
+        {
+            "url": URL,
+            "headers": {"x": "line", "Authorization": "Bearer b"},
+            "expect": {"body": "b"},
+        },
+        defaults=defaults,
+    )
+    assert [name for name, _ in plain.request.headers] == ["Accept", "X", "Authorization"]
+    assert plain.expect == Expect(statuses=(204,))
+    assert own.request.headers == (
+        ("x", "line"),
+        ("Authorization", "Bearer b"),
+        ("Accept", "*/*"),
+    )
+    assert own.expect == Expect(statuses=(204,), body=b"b")
+
+
+WRONG = [
+    ("{", "not JSON at character 2"),
+    ("nonsense", "not JSON at character 1"),
+    ("[1]", "not a JSON object"),
+    ("\udcff", "not UTF-8 at byte 1"),
+    ("[" * 100_000, "not JSON that can be read"),
+    ('{"url": 1, "url": 2}', "'url' is given twice"),
+    ({}, "'url' is missing"),
+    ({"url": 5}, "'url' is not a text"),
+    ({"url": "/a"}, "'url' has no scheme and host"),
+    ({"url": "ftp://a/"}, "'ftp://' cannot be loaded"),
+    ({"url": "http://a:8080/ b"}, "the URL has a space at position 15"),
+    ({"url": "http://b:8080/"}, "it goes to b:8080, but those before are of a:8080"),
+    ({"url": "http://a/"}, "it goes to a, but those before are of a:8080"),
+    ({"url": URL, "wait": 1}, "'wait' is not a key"),
+    ({"url": URL, "method": 1}, "'method' is not a text"),
+    ({"url": URL, "method": "G T"}, "'G T' is not a method"),
+    ({"url": URL, "headers": "a: b"}, "'headers' is not an object"),
+    ({"url": URL, "headers": {"a": 1}}, "the header 'a' has a value that is no text"),
+    ({"url": URL, "headers": {"a:b": "c"}}, "a header's name has a colon"),
+    (
+        {"url": URL, "headers": {"a": "b\r\nc: d"}},
+        "header 'a: b\\r\\nc: d' has a control character",
+    ),
+    ({"url": URL, "headers": {"Content-Length": "5"}}, "trueload sets Content-Length itself"),
+    ({"url": URL, "body": {"a": 1}}, "'body' is not a text"),
+    ({"url": URL, "body": "\ud800"}, "'body' has half of a surrogate pair"),
+    ({"url": URL, "body": "a", "body_file": "b"}, "'body' and 'body_file' exclude each other"),
+    (
+        {"url": URL, "body_file": "/no/file"},
+        "the body file '/no/file' cannot be read",
+    ),
+    ({"url": URL, "weight": 0}, "'weight' is not a whole number"),
+    ({"url": URL, "weight": 1.5}, "'weight' is not a whole number"),
+    ({"url": URL, "weight": True}, "'weight' is not a whole number"),
+    ({"url": URL, "weight": 10**7}, "'weight' is not a whole number"),
+    ({"url": URL, "expect": 200}, "'expect' is not an object"),
+    ({"url": URL, "expect": {"code": 200}}, "'code' is not a key of 'expect'"),
+    ({"url": URL, "expect": {"status": []}}, "'expect' has a 'status' that is none"),
+    ({"url": URL, "expect": {"status": True}}, "'expect' has a 'status' that is none"),
+    ({"url": URL, "expect": {"status": 99}}, "'99' is not a final status code"),
+    ({"url": URL, "name": ""}, "'name' is not a line"),
+    ({"url": URL, "name": "a\nb"}, "'name' is not a line"),
+]
+
+
+@pytest.mark.parametrize(("line", "why"), WRONG)
+def test_a_bad_line_is_named_with_its_number(line: Any, why: str) -> None:
+    with pytest.raises(UserError, match=re.escape(f"the file, line 2: {why}")) as caught:
+        parse({"url": URL}, line)
+    assert "\n" not in caught.value.message + caught.value.hint
+    assert caught.value.hint
+
+
+def test_the_origin_is_that_of_the_url_if_one_was_given() -> None:
+    base = parse_url("http://b/")
+    with pytest.raises(UserError, match=r"line 1: it goes to a:8080, but the URL is of b"):
+        parse({"url": URL}, defaults=Defaults(base=base))
+
+
+@pytest.mark.parametrize("content", [b"", b"\n\n"])
+def test_a_file_without_a_target_is_refused(content: bytes) -> None:
+    with pytest.raises(UserError, match="the file has no target"):
+        parse_targets(content, "the file", Path(), Defaults())
+
+
+def test_weights_that_make_too_long_a_cycle_are_refused() -> None:
+    parse({"url": URL, "weight": 1_000_000}, {"url": URL, "weight": 1_000_000})
+    with pytest.raises(UserError, match=f"{TURNS_MAX:,} are the most"):
+        parse({"url": URL, "weight": 999_999}, {"url": URL, "weight": 1_000_000})
+
+
+def test_too_many_targets_are_refused_at_the_first_that_is_too_many() -> None:
+    line = json.dumps({"url": URL})
+    with pytest.raises(UserError, match=f"line {TARGETS_MAX + 1}: there are more than"):
+        parse(*[line] * (TARGETS_MAX + 1))
+
+
+def test_a_file_that_is_not_there_is_one_line(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="cannot be read: No such file"):
+        read_targets(tmp_path / "none", Defaults())
+
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text() | st.just(URL),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(st.sampled_from([*KEYS, *EXPECT_KEYS, "A"]), inner, max_size=4)
+    ),
+    max_leaves=6,
+)
+
+
+@given(st.lists(VALUES.map(json.dumps) | st.text(max_size=30), min_size=1, max_size=4))
+def test_whatever_stands_in_a_file_is_targets_or_one_line_and_a_hint(lines: list[str]) -> None:
+    refused = None
+    found: tuple[TargetSpec, ...] = ()
+    try:
+        found = parse(*lines)
+    except UserError as error:
+        refused = error
+    assert (refused is None) == bool(found)
+    assert all(target.request.host == "a:8080" for target in found)
+    if refused is not None:
+        assert re.match(r"the file(, line \d+: .| has no target)", refused.message)
+        assert refused.message.isprintable()
+        assert refused.hint.isprintable()
