@@ -170,10 +170,12 @@ def test_a_subject_is_asked_what_its_contract_says_with_the_headers_given(
     "flags",
     [
         ("--method", "POST"),
-        ("--body", "x"),
+        ("--body", ""),
         ("--body-file", "-"),
         ("--expect-status", "404"),
         ("--expect-body", "x"),
+        ("--unix", "/tmp/x.sock"),
+        ("--resolve", "a:80:127.0.0.1"),
     ],
 )
 def test_what_a_contract_decides_is_refused_for_a_subject(

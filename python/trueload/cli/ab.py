@@ -8,6 +8,7 @@ ratio is computed.
 from __future__ import annotations
 
 import contextlib
+import inspect
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -21,6 +22,7 @@ from trueload.cli.compare import CompareFormat, FailOnRatioOption, FormatOption
 from trueload.cli.flags import command, with_flags_of
 from trueload.cli.http import exit_code, read_job
 from trueload.cli.job import Job, Saved, check_writable, tell_nothing_measured, write_json
+from trueload.cli.request_flags import read_asked
 from trueload.cli.sides import CONTRACT, Side, find_subject, is_url, open_side
 from trueload.compare import Comparison, CrossedRow, Ratio, RowCompared, with_metrics
 from trueload.engine import find_engine
@@ -57,8 +59,8 @@ arrivals of its own, the same for both sides.
 Example: trueload ab http://127.0.0.1:8080/ http://127.0.0.1:8081/ -c 64 -d 5s
 """
 
-# What a contract decides of a subject's request; headers go with it.
-OF_CONTRACT = ("method", "body", "body_file", "expect_status", "expect_body")
+# Of what is asked, what a subject's contract leaves open.
+LEFT_OPEN = frozenset({"url", "header", "user", "close", "local_address"})
 
 # Of what stands for a subject until it is started: nothing is sent there.
 NOWHERE = "http://127.0.0.1/"
@@ -136,11 +138,12 @@ def read_ab(
 
 
 def _refuse_contract_flags(subject: str, flags: Mapping[str, Any]) -> None:
-    given = [name for name in OF_CONTRACT if flags.get(name) is not None]
+    decided = [name for name in inspect.signature(read_asked).parameters if name not in LEFT_OPEN]
+    given = [name for name in decided if flags.get(name) not in (None, False, [])]
     if given:
         raise UserError(
-            f"--{given[0].replace('_', '-')} is not for a subject: the contract {CONTRACT} says"
-            f" what {subject} is asked and answers",
+            f"--{given[0].replace('_', '-')} is not for a subject: {subject} is started here, and"
+            f" asked what the contract {CONTRACT} says",
             "leave it out, or start the program yourself and give its URL",
         )
 
