@@ -1,8 +1,8 @@
 """Contracts: what a subject must answer, as data, and the judgement of one answer.
 
-How: a contract is a TOML file of exchanges, each a request in some form and the reply that
-it must get. Whoever speaks to the subject brings the `Reply`; whether it is right is
-decided here, purely.
+How: a contract is a TOML file. One of HTTP holds exchanges, each a request in some form and
+the reply that it must get; one of TCP holds echoes, each so many bytes that must come back.
+Whoever speaks to the subject brings the answer; whether it is right is decided here, purely.
 
 Must not know: sockets, processes, subjects' files.
 """
@@ -23,6 +23,8 @@ from trueload.errors import UserError
 from trueload.plan import Model
 
 Form = Literal["plain", "twice", "split", "pipelined"]
+EchoForm = Literal["plain", "twice", "split", "late", "half-close"]
+ECHO_BYTES_MAX = 64 * 1024 * 1024
 
 
 class Load(Model):
@@ -53,12 +55,36 @@ class Exchange(Model):
 
 
 class Contract(Model):
-    """What a subject must answer. The first exchange also tells when it is ready."""
+    """What a subject must answer over HTTP. The first exchange also tells when it is ready."""
 
     about: str
     role: Literal["server", "client"]
     load: Load
     exchanges: tuple[Exchange, ...] = Field(min_length=1)
+
+
+class Echo(Model):
+    """So many bytes that must come back, all and in order.
+
+    `form`: plain; twice, on one connection; split, in two parts; late, all sent, as far as
+    they are taken, before any is read; half-close, our side ended, so that theirs must end
+    behind the last byte. Except when late they are read while they are sent.
+    """
+
+    what: str
+    form: EchoForm = "plain"
+    size_bytes: int = Field(ge=1, le=ECHO_BYTES_MAX)
+
+
+class EchoContract(Model):
+    """What a subject must send back over TCP. The first echo also tells when it is ready."""
+
+    about: str
+    role: Literal["server"]
+    echoes: tuple[Echo, ...] = Field(min_length=1)
+
+
+AnyContract = Contract | EchoContract
 
 
 @dataclass(frozen=True)
@@ -77,7 +103,18 @@ class Reply:
         return next((v for n, v in self.headers if n.lower() == name.lower()), None)
 
 
-def load_contract(folder: Path, name: str) -> Contract:
+def load_http_contract(folder: Path, name: str) -> Contract:
+    """A contract of HTTP servers; raises ``UserError`` for any other."""
+    contract = load_contract(folder, name)
+    if isinstance(contract, EchoContract):
+        raise UserError(
+            f"the contract {name!r} is not one of HTTP servers, and only these can be measured",
+            "choose another contract; `trueload subjects check` verifies this one",
+        )
+    return contract
+
+
+def load_contract(folder: Path, name: str) -> AnyContract:
     """The contract of that name; raises ``UserError`` if there is none or it cannot be used."""
     known = sorted(path.stem for path in folder.glob("*.toml"))
     if name not in known:
@@ -87,7 +124,8 @@ def load_contract(folder: Path, name: str) -> Contract:
     path = folder / f"{name}.toml"
     try:
         data = tomllib.loads(path.read_text(encoding="utf-8"))
-        return Contract.model_validate(data)
+        kind = EchoContract if "echoes" in data else Contract
+        return kind.model_validate(data)
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise UserError(f"{path} is not TOML: {error}", "correct the file") from None
     except ValidationError as error:
@@ -105,9 +143,30 @@ def asked_of(contract: Contract, category: str, pipelined: bool) -> list[Exchang
     ]
 
 
+def first_asked(contract: AnyContract) -> str:
+    """What is asked first, in a few words."""
+    if isinstance(contract, EchoContract):
+        return f"an echo of {contract.echoes[0].what}"
+    return f"{contract.exchanges[0].method} {contract.exchanges[0].path}"
+
+
 def judge(exchange: Exchange, reply: Reply) -> str | None:
     """What is wrong with the reply, in one line; None if nothing is."""
     return next(_faults(exchange, reply), None)
+
+
+def judge_echo(sent: bytes, back: bytes) -> str | None:
+    """What is wrong with what came back, in one line; None if nothing is."""
+    if back == sent:
+        return None
+    pairs = enumerate(zip(sent, back, strict=False))
+    wrong = next(((at, ours, theirs) for at, (ours, theirs) in pairs if ours != theirs), None)
+    if wrong is not None:
+        at, ours, theirs = wrong
+        return f"byte {at} of {len(sent)} came back as 0x{theirs:02x}, not 0x{ours:02x}"
+    if len(back) < len(sent):
+        return f"only {len(back)} of {len(sent)} bytes came back"
+    return f"{len(back) - len(sent)} bytes came back that nobody had sent"
 
 
 def _faults(exchange: Exchange, reply: Reply) -> Iterator[str]:

@@ -9,7 +9,15 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from trueload.contracts import Contract, Exchange, Reply, asked_of, judge, load_contract
+from trueload.contracts import (
+    Contract,
+    Exchange,
+    Reply,
+    asked_of,
+    judge,
+    load_contract,
+    load_http_contract,
+)
 from trueload.errors import UserError
 from trueload.runner import verify as verifying
 from trueload.runner.verify import ask, verify
@@ -66,7 +74,7 @@ def test_an_answer_is_right_or_its_fault_is_named(
 
 
 def test_micro_programs_need_no_router_and_pipelining_is_asked_for_loads_that_pipeline() -> None:
-    contract = load_contract(ROOT / "contracts", "http-plaintext")
+    contract = load_http_contract(ROOT / "contracts", "http-plaintext")
 
     def asked(category: str, pipelined: bool) -> set[str]:
         return {each.form + each.path for each in asked_of(contract, category, pipelined)}
@@ -80,9 +88,9 @@ def test_micro_programs_need_no_router_and_pipelining_is_asked_for_loads_that_pi
 
 def test_every_contract_of_the_checkout_can_be_read() -> None:
     names = [path.stem for path in (ROOT / "contracts").glob("*.toml")]
-    assert set(names) >= {"http-plaintext", "http-perf", "http-wait"}
+    assert set(names) >= {"http-plaintext", "http-perf", "http-wait", "tcp-echo"}
     for name in names:
-        assert load_contract(ROOT / "contracts", name).exchanges
+        assert load_contract(ROOT / "contracts", name).about
     with pytest.raises(UserError, match="no contract is called 'http-plain'"):
         load_contract(ROOT / "contracts", "http-plain")
 

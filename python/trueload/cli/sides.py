@@ -11,7 +11,7 @@ from typing import Protocol
 
 from trueload.catalogue import find_folder
 from trueload.cli.job import TRUELOAD_COMMAND, Job
-from trueload.contracts import Contract, load_contract
+from trueload.contracts import Contract, load_http_contract
 from trueload.errors import UserError
 from trueload.interrupt import Interrupt, Until
 from trueload.record import Record
@@ -142,7 +142,9 @@ def open_side(text: str, job: Job, interrupt: Interrupt) -> Side:
             f"{subject.name} cannot be built: {plain(error.reason)}",
             f"`trueload subjects check {subject.name}` shows the log",
         ) from error
-    return SubjectSide(subject, built, load_contract(find_folder("contracts"), CONTRACT), job.spec)
+    return SubjectSide(
+        subject, built, load_http_contract(find_folder("contracts"), CONTRACT), job.spec
+    )
 
 
 def find_subject(text: str) -> Subject:

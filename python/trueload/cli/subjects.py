@@ -23,7 +23,7 @@ import typer
 from trueload.catalogue import find_folder, subjects_home
 from trueload.cli.job import TRUELOAD_COMMAND
 from trueload.cli.options import AsJsonOption
-from trueload.contracts import Contract, asked_of, load_contract
+from trueload.contracts import AnyContract, Contract, EchoContract, asked_of, load_contract
 from trueload.errors import ExitCode, UserError
 from trueload.interrupt import Interrupt
 from trueload.plan import Requests
@@ -34,6 +34,7 @@ from trueload.runner.cpus import Layout, Unfit, available_cpus, lay_out, physica
 from trueload.runner.process import substitute
 from trueload.runner.trials import Failed, Setting, Started, sweep, with_subject
 from trueload.runner.verify import ask, verify
+from trueload.runner.verify_echo import ask_echo
 from trueload.subjects import MANIFEST, NAME_PATTERN, Subject, parse_selects, select_subjects
 
 BODY_SHOWN_BYTES = 400
@@ -192,7 +193,7 @@ def _check(subject: Subject, stopped: Callable[[], bool]) -> Iterator[Checked]:
             yield Checked(subject.name, name, "ok", outcome)
 
 
-def _verifier(subject: Subject, contract: Contract) -> Callable[[Started], str | Failed]:
+def _verifier(subject: Subject, contract: AnyContract) -> Callable[[Started], str | Failed]:
     """Every exchange; pipelining is only noted, because not every load needs it."""
     category = subject.manifest.category
 
@@ -200,6 +201,8 @@ def _verifier(subject: Subject, contract: Contract) -> Callable[[Started], str |
         fault = verify(contract, category, started.address, pipelined=False)
         if fault is not None:
             return Failed(f"it does not keep the contract: {fault}", "")
+        if isinstance(contract, EchoContract):
+            return ""
         pipelining = verify(contract, category, started.address, pipelined=True)
         return f"but not pipelined: {pipelining}" if pipelining is not None else ""
 
@@ -218,7 +221,7 @@ def _built(subject: Subject, stopped: Callable[[], bool]) -> Build | Checked:
 def _with_started(
     subject: Subject,
     built: Build,
-    contract: Contract,
+    contract: AnyContract,
     act: Callable[[Started], T | Failed],
     stopped: Callable[[], bool] = lambda: False,
 ) -> T | Failed:
@@ -337,29 +340,47 @@ def _responses(subject: Subject) -> dict[str, Any]:
         return {"subject": subject.name, "outcome": built.outcome, "why": built.why}
     name = subject.manifest.contracts[0]
     contract = load_contract(find_folder("contracts"), name)
-    asked = [e for e in asked_of(contract, subject.manifest.category, False) if e.form == "plain"]
 
     def act(started: Started) -> list[dict[str, Any]] | Failed:
-        answers = []
-        for exchange in asked:
-            answer = ask(exchange, asked, started.address)
-            head = answer.reply.raw_head if answer.reply is not None else b""
-            body = answer.reply.body if answer.reply is not None else b""
-            answers.append(
-                {
-                    "request": f"{exchange.method} {exchange.path}",
-                    "head": [plain(line) for line in head.decode("latin-1").splitlines()],
-                    "body": _shown_body(body),
-                    "bytes": answer.reply.wire_bytes if answer.reply is not None else None,
-                    "fault": answer.fault,
-                }
-            )
-        return answers
+        if isinstance(contract, EchoContract):
+            return _echoes(contract, started)
+        return _replies(contract, subject.manifest.category, started)
 
     outcome = _with_started(subject, built, contract, act)
     if isinstance(outcome, Failed):
         return {"subject": subject.name, "outcome": "failed", "why": outcome.reason}
     return {"subject": subject.name, "outcome": "ok", "contract": name, "answers": outcome}
+
+
+def _replies(contract: Contract, category: str, started: Started) -> list[dict[str, Any]]:
+    asked = [e for e in asked_of(contract, category, False) if e.form == "plain"]
+    answers = []
+    for exchange in asked:
+        answer = ask(exchange, asked, started.address)
+        head = answer.reply.raw_head if answer.reply is not None else b""
+        body = answer.reply.body if answer.reply is not None else b""
+        answers.append(
+            {
+                "request": f"{exchange.method} {exchange.path}",
+                "head": [plain(line) for line in head.decode("latin-1").splitlines()],
+                "body": _shown_body(body),
+                "bytes": answer.reply.wire_bytes if answer.reply is not None else None,
+                "fault": answer.fault,
+            }
+        )
+    return answers
+
+
+def _echoes(contract: EchoContract, started: Started) -> list[dict[str, Any]]:
+    """Nothing to look at but whether the bytes came back."""
+    answers: list[dict[str, Any]] = []
+    for echo in contract.echoes:
+        fault = ask_echo(echo, started.address)
+        size_bytes = echo.size_bytes if fault is None else None
+        answers.append(
+            {"request": echo.what, "head": [], "body": "", "bytes": size_bytes, "fault": fault}
+        )
+    return answers
 
 
 def _shown_body(body: bytes) -> str:
@@ -377,7 +398,8 @@ def _print_responses(answers: dict[str, Any]) -> None:
         _say(f"  {answer['request']}: {answer['bytes']} bytes{fault}")
         for line in answer["head"]:
             _say(f"    {line}")
-        _say(f"    > {answer['body']}")
+        if answer["head"]:
+            _say(f"    > {answer['body']}")
 
 
 def _selected(selects: Sequence[str] | None) -> list[Subject]:

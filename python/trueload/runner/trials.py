@@ -30,7 +30,7 @@ from trueload.accounting import (
     socket_owners,
 )
 from trueload.catalogue import cache_folder
-from trueload.contracts import Contract, Reply, asked_of
+from trueload.contracts import AnyContract, Contract, asked_of, first_asked
 from trueload.plan import DriverName, Duration, Requests
 from trueload.record import Claim, Record
 from trueload.runner import cgroup
@@ -44,7 +44,7 @@ from trueload.runner.process import (
     subject_environment,
     substitute,
 )
-from trueload.runner.verify import ask, verify
+from trueload.runner.verify import sample, verify
 from trueload.spec import CLOSED, Expect, Request, TrialSpec, open_load
 from trueload.subjects import Subject
 
@@ -65,7 +65,7 @@ class Setting:
     """What all trials of a run share. `port` is None for a free one; `refill` counts for loads
     whose pipeline has as many places."""
 
-    contract: Contract
+    contract: AnyContract
     stop: Duration | Requests
     warmup: Duration | Requests | None
     timeout_ns: int
@@ -134,12 +134,12 @@ def run_subject(
             record = measure(_spec(load, layout, setting, started), _Watch(started.processes))
         died = _death(started.processes)
         if not died:
-            return Measured(record, started.sample.wire_bytes, None, "")
+            return Measured(record, started.sample_bytes, None, "")
         started.processes.end(STOP_GRACE_S)
         tail = started.processes.log_tail()
         if record.counts.ok == 0:
             return Failed(f"it ended before anything was measured: {died}", tail, again=True)
-        return Measured(record, started.sample.wire_bytes, died, tail)
+        return Measured(record, started.sample_bytes, died, tail)
 
     return with_subject(
         subject, built, layout, setting, act, trueload_command=trueload_command, stopped=stopped
@@ -148,11 +148,11 @@ def run_subject(
 
 @dataclass(frozen=True)
 class Started:
-    """A subject that runs and has answered the contract's first exchange with `sample`."""
+    """A subject that runs and has answered the contract's first exchange with so many bytes."""
 
     processes: Processes
     address: tuple[str, int]
-    sample: Reply
+    sample_bytes: int
 
 
 T = TypeVar("T")
@@ -177,8 +177,8 @@ def with_subject(
         try:
             with Processes(orders) as processes:
                 try:
-                    sample = _become_ready(subject, processes, setting, port, stopped)
-                    done = act(Started(processes, (setting.host, port), sample))
+                    size_bytes = _become_ready(subject, processes, setting, port, stopped)
+                    done = act(Started(processes, (setting.host, port), size_bytes))
                 except UnreadyError as why:
                     processes.end(STOP_GRACE_S)
                     return Failed(str(why), processes.log_tail())
@@ -194,10 +194,10 @@ def _become_ready(
     setting: Setting,
     port: int,
     stopped: Callable[[], bool],
-) -> Reply:
-    """Until it answers the contract's first exchange from its own listening socket."""
+) -> int:
+    """Until it answers the contract's first exchange from its own listening socket; the size of
+    that answer in bytes."""
     deadline_s = time.monotonic() + subject.manifest.ready_s
-    first = setting.contract.exchanges[0]
     fault = ""
     while time.monotonic() < deadline_s and not stopped():
         if not processes.alive():
@@ -208,10 +208,10 @@ def _become_ready(
             if taken := _foreign(setting.host, port, tree):
                 raise UnreadyError(f"port {port} is held by {taken}, which is not the subject's")
             if len(inodes) >= len(processes.orders.programs):
-                answer = ask(first, (), (setting.host, port))
-                if answer.reply is not None and answer.fault is None:
-                    return answer.reply
-                fault = answer.fault or ""
+                first = sample(setting.contract, (setting.host, port))
+                if first.fault is None:
+                    return first.wire_bytes
+                fault = first.fault
         processes.poll(READY_POLL_S)
     if stopped():
         raise UnreadyError("interrupted before it was ready")
@@ -223,8 +223,7 @@ def _why_unready(
 ) -> str:
     within = f"within {subject.manifest.ready_s:g} s (ready_s)"
     if fault:
-        exchange = setting.contract.exchanges[0]
-        return f"it did not answer {exchange.method} {exchange.path} rightly {within}: {fault}"
+        return f"it did not answer {first_asked(setting.contract)} rightly {within}: {fault}"
     elsewhere = sorted(_listening_on(processes.pids()))
     if elsewhere:
         where = ", ".join(elsewhere[:3])
@@ -295,8 +294,10 @@ def _ends(processes: Processes) -> str:
 
 
 def _spec(load: Load, layout: Layout, setting: Setting, started: Started) -> TrialSpec:
-    first = asked_of(setting.contract, "micro", pipelined=False)[0]
-    request = setting.contract.load
+    contract = setting.contract
+    assert isinstance(contract, Contract)  # what is measured comes by load_http_contract
+    first = asked_of(contract, "micro", pipelined=False)[0]
+    request = contract.load
     authority = f"{started.address[0]}:{started.address[1]}"
     return TrialSpec(
         url=f"http://{authority}{request.path}",

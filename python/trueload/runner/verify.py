@@ -17,7 +17,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
-from trueload.contracts import Contract, Exchange, Reply, asked_of, judge
+from trueload.contracts import AnyContract, EchoContract, Exchange, Reply, asked_of, judge
+from trueload.runner.verify_echo import ask_echo, verify_echo
 
 EXCHANGE_TIMEOUT_S = 5.0
 REPLY_BYTES_MAX = 1024 * 1024
@@ -30,14 +31,33 @@ class PeerError(Exception):
 
 
 def verify(
-    contract: Contract, category: str, address: tuple[str, int], *, pipelined: bool
+    contract: AnyContract, category: str, address: tuple[str, int], *, pipelined: bool
 ) -> str | None:
     """The first exchange that the subject fails, in one line; None if it masters all."""
+    if isinstance(contract, EchoContract):
+        return verify_echo(contract, address)
     asked = asked_of(contract, category, pipelined)
     for exchange in asked:
         if fault := ask(exchange, asked, address).fault:
             return f"{exchange.what} ({exchange.method} {exchange.path}): {fault}"
     return None
+
+
+@dataclass(frozen=True)
+class Sample:
+    """The answer to a contract's first exchange: its size, if it was right."""
+
+    wire_bytes: int
+    fault: str | None
+
+
+def sample(contract: AnyContract, address: tuple[str, int]) -> Sample:
+    """Asks the contract's first exchange."""
+    if isinstance(contract, EchoContract):
+        first = contract.echoes[0]
+        return Sample(first.size_bytes, ask_echo(first, address))
+    answer = ask(contract.exchanges[0], (), address)
+    return Sample(answer.reply.wire_bytes if answer.reply else 0, answer.fault)
 
 
 @dataclass(frozen=True)

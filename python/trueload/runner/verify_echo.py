@@ -1,0 +1,116 @@
+"""Asks a subject to send bytes back over TCP, over real sockets, before it is measured.
+
+How: a connection with one deadline that sends and reads at once, so that neither side can
+lock the other up; the bytes are random, from a seed, so that what is lost, doubled or out of
+order shows. The judgement is the contract's.
+
+Must not know: processes. It never raises for what a peer does: it says what was wrong.
+"""
+
+from __future__ import annotations
+
+import random
+import select
+import socket
+import time
+
+from trueload.contracts import Echo, EchoContract, judge_echo
+
+ECHO_TIMEOUT_S = 10.0
+SPLIT_PAUSE_S = 0.02  # long enough for the first part to be read by itself
+STUCK_S = 0.1  # nothing taken for so long: the subject reads no more until it is read from
+PIECE_BYTES = 256 * 1024
+
+
+def verify_echo(contract: EchoContract, address: tuple[str, int]) -> str | None:
+    """The first echo that the subject fails, in one line; None if it masters all."""
+    for echo in contract.echoes:
+        if fault := ask_echo(echo, address):
+            return f"{echo.what}: {fault}"
+    return None
+
+
+def ask_echo(echo: Echo, address: tuple[str, int]) -> str | None:
+    """One echo in its form: what was wrong with it, in one line."""
+    try:
+        with _Connection(address) as connection:
+            for seed in range(2 if echo.form == "twice" else 1):
+                sent = random.Random(seed).randbytes(echo.size_bytes)
+                if fault := _fault(connection, echo, sent):
+                    return fault
+            return None
+    except TimeoutError:
+        return f"no connection within {ECHO_TIMEOUT_S:g} s"
+    except OSError as error:
+        return f"the connection broke: {error.strerror or error}"
+
+
+def _fault(connection: _Connection, echo: Echo, sent: bytes) -> str | None:
+    begun = 0
+    if echo.form == "split":
+        begun = connection.send(sent[: len(sent) // 2])
+        time.sleep(SPLIT_PAUSE_S)
+    elif echo.form == "late":
+        begun = connection.send(sent)
+    back = connection.exchange(sent, begun, end=echo.form == "half-close")
+    fault = judge_echo(sent, back)
+    if fault is not None and connection.timed_out:
+        return f"{fault} within {ECHO_TIMEOUT_S:g} s"
+    if fault is None and connection.timed_out:
+        return f"it did not end its side within {ECHO_TIMEOUT_S:g} s of the client's end"
+    return fault
+
+
+class _Connection:
+    """A connection with one deadline for all that happens on it."""
+
+    def __init__(self, address: tuple[str, int]) -> None:
+        self.deadline_s = time.monotonic() + ECHO_TIMEOUT_S
+        self.socket = socket.create_connection(address, timeout=ECHO_TIMEOUT_S)
+        self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self.socket.setblocking(False)
+        self.timed_out = False
+
+    def __enter__(self) -> _Connection:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.socket.close()
+
+    def send(self, data: bytes) -> int:
+        """As much as is taken without reading; the number of bytes."""
+        sent = 0
+        while sent < len(data) and self._wait(False, True, STUCK_S)[1]:
+            sent += self.socket.send(data[sent : sent + PIECE_BYTES])
+        return sent
+
+    def exchange(self, data: bytes, sent: int, *, end: bool) -> bytes:
+        """Sends the rest, while it reads what comes: as many bytes as are sent, or, after an
+        end of our side, until theirs. One byte too many is enough to know."""
+        back = bytearray()
+        while len(back) < len(data) or (end and len(back) == len(data)):
+            left_s = self.deadline_s - time.monotonic()
+            readable, writable = self._wait(True, sent < len(data), max(left_s, 0))
+            if not readable and not writable:
+                self.timed_out = True
+                break
+            if writable:
+                sent += self.socket.send(data[sent : sent + PIECE_BYTES])
+                if end and sent == len(data):
+                    self.socket.shutdown(socket.SHUT_WR)
+            if readable:
+                piece = self.socket.recv(PIECE_BYTES)
+                if not piece:
+                    break
+                back += piece
+        return bytes(back)
+
+    def _wait(self, reading: bool, writing: bool, timeout_s: float) -> tuple[bool, bool]:
+        wanted = (select.POLLIN if reading else 0) | (select.POLLOUT if writing else 0)
+        poll = select.poll()
+        poll.register(self.socket, wanted)
+        events = sum(event for _, event in poll.poll(timeout_s * 1000))
+        # What has broken is told by the call that it was waited for.
+        broken = bool(events & (select.POLLERR | select.POLLHUP))
+        ready, room = bool(events & select.POLLIN), bool(events & select.POLLOUT)
+        return reading and (ready or broken), writing and (room or broken)
