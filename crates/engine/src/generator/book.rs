@@ -9,7 +9,7 @@ use trueload_wire::http1::client::{Ending, Heard};
 
 use super::phase::{Phase, PhaseShare, Stage};
 use super::requests::Requests;
-use super::slot::{Last, Outcome, State, Tag};
+use super::slot::{Last, Numbered, State, Tag};
 
 /// A wait is long from here on (design §6, `starvation`).
 const LONG_WAIT_NS: u64 = 1_000_000_000;
@@ -107,17 +107,17 @@ impl Book {
         self.drawn = self.drawn.max(first + count as u64);
         for number in first..first + count as u64 {
             let tag = Tag { number: number as u32, ..tag };
-            self.of_target(tag, |target| target.issued += 1);
+            self.of_target(tag.numbered(), |target| target.issued += 1);
             ask(tag);
         }
     }
 
     /// Where targets are counted by themselves: what is to be noted of the one that a request is for.
     #[inline]
-    fn of_target(&mut self, tag: Tag, note: impl FnOnce(&mut TargetMeter)) {
+    fn of_target(&mut self, whose: Numbered, note: impl FnOnce(&mut TargetMeter)) {
         if let Some(requests) = &self.requests {
-            let targets = &mut self.phases[usize::from(tag.phase)].meter.targets;
-            if let Some(target) = targets.get_mut(requests.index(self.drawn, tag)) {
+            let targets = &mut self.phases[usize::from(whose.phase)].meter.targets;
+            if let Some(target) = targets.get_mut(requests.index(self.drawn, whose.number)) {
                 note(target);
             }
         }
@@ -141,7 +141,7 @@ impl Book {
             phase.quota -= count;
             self.look |= phase.quota == 0;
         }
-        state.this_phase.asked = true;
+        state.asked = true;
     }
 
     /// A request that could not even be sent.
@@ -160,7 +160,7 @@ impl Book {
         let mut drawn = None;
         self.draw(self.tag(now_ns, now_ns, phase), 1, |tag| drawn = Some(tag));
         if let Some(tag) = drawn {
-            self.of_target(tag, |target| target.record_failed(class));
+            self.of_target(tag.numbered(), |target| target.record_failed(class));
         }
     }
 
@@ -170,7 +170,7 @@ impl Book {
         let Heard { tag, ending, status, first_byte_ns } = heard;
         if let Some(status) = status {
             self.phases[usize::from(tag.phase)].meter.record_status(status);
-            self.of_target(tag, |target| target.record_status(status));
+            self.of_target(tag.numbered(), |target| target.record_status(status));
             state.answered();
         }
         let class = match ending {
@@ -206,23 +206,23 @@ impl Book {
         let phase = &mut self.phases[usize::from(tag.phase)];
         phase.meter.record_ok(&answered);
         phase.last_ok_ns = now_ns;
-        state.backoff.reset();
-        self.of_target(tag, |target| target.record_ok(answered.latency_ns));
-        state.last = Some(Last { tag, outcome: Outcome::Ok(answered) });
+        state.ended_well();
+        self.of_target(tag.numbered(), |target| target.record_ok(answered.latency_ns));
+        state.last = Some(Last::ok(tag, &answered));
         self.close_entry(state, now_ns, tag);
     }
 
     pub(super) fn fail(&mut self, state: &mut State, now_ns: u64, tag: Tag, class: Class) {
         self.phases[usize::from(tag.phase)].meter.record_failed(class);
-        self.of_target(tag, |target| target.record_failed(class));
-        state.last = Some(Last { tag, outcome: Outcome::Failed(class) });
+        self.of_target(tag.numbered(), |target| target.record_failed(class));
+        state.last = Some(Last::failed(tag, class));
         self.close_entry(state, now_ns, tag);
     }
 
     /// The engine was told to stop before this request had ended.
     pub(super) fn cancel(&mut self, state: &mut State, now_ns: u64, tag: Tag) {
         self.phases[usize::from(tag.phase)].meter.cancelled += 1;
-        self.of_target(tag, |target| target.cancelled += 1);
+        self.of_target(tag.numbered(), |target| target.cancelled += 1);
         self.close_entry(state, now_ns, tag);
     }
 
@@ -237,7 +237,7 @@ impl Book {
         if wait_ns >= LONG_WAIT_NS {
             let others = (self.settled_seen + self.settled).saturating_sub(tag.settled_before + 1);
             if others >= LONG_WAIT_OTHERS {
-                let longest_ns = &mut state.this_phase.longest_wait_ns;
+                let longest_ns = &mut state.trouble().this_phase.longest_wait_ns;
                 *longest_ns = wait_ns.max(*longest_ns);
             }
         }
@@ -245,29 +245,31 @@ impl Book {
 
     fn stale(&mut self, state: &mut State, tag: Tag) {
         self.phases[usize::from(tag.phase)].meter.stale += 1;
-        self.of_target(tag, |target| target.stale += 1);
-        state.again.push(Tag { again: true, ..tag });
+        self.of_target(tag.numbered(), |target| target.stale += 1);
+        state.trouble().again.push(Tag { again: true, ..tag });
     }
 
     /// Bytes came that settle no outstanding request: charges the request just settled, or the next one.
     pub(super) fn violated(&mut self, state: &mut State, class: Class) {
         let last = state.last.take();
-        let over = |last: &Last| self.phases[usize::from(last.tag.phase)].stage == Stage::Done;
-        let Some(Last { tag, outcome }) = last.filter(|last| !over(last)) else {
-            state.owed += 1;
-            state.owed_class = class;
+        let over = |last: &Last| self.phases[usize::from(last.whose().phase)].stage == Stage::Done;
+        let Some(last) = last.filter(|last| !over(last)) else {
+            let trouble = state.trouble();
+            trouble.owed += 1;
+            trouble.owed_class = Some(class);
             return;
         };
-        let meter = &mut self.phases[usize::from(tag.phase)].meter;
-        match outcome {
-            Outcome::Ok(answered) => {
+        let meter = &mut self.phases[usize::from(last.whose().phase)].meter;
+        match last.failed {
+            None => {
+                let answered = last.answered();
                 meter.retract_ok(&answered, class);
                 let latency_ns = answered.latency_ns;
-                self.of_target(tag, |target| target.retract_ok(latency_ns, class));
+                self.of_target(last.whose(), |target| target.retract_ok(latency_ns, class));
             }
-            Outcome::Failed(before) => {
+            Some(before) => {
                 meter.reclass_failed(before, class);
-                self.of_target(tag, |target| target.reclass_failed(before, class));
+                self.of_target(last.whose(), |target| target.reclass_failed(before, class));
             }
         }
     }
@@ -308,11 +310,12 @@ impl Book {
         if phase.stopped_ns > 0 || phase.partial {
             state.note_down(phase.stopped_ns, phase.started_ns);
         }
-        let this = std::mem::take(&mut state.this_phase);
+        let this = state.take_phase_trouble();
         let sums = &mut phase.meter.slots;
-        if this.asked {
-            sums.enter(this.answers);
+        if std::mem::take(&mut state.asked) {
+            sums.enter(state.answers);
         }
+        state.answers = 0;
         if this.longest_wait_ns > 0 {
             sums.enter_wait(this.longest_wait_ns);
         }

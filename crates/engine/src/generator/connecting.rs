@@ -7,7 +7,7 @@ use trueload_load::dealt;
 use trueload_meter::Class;
 use trueload_wire::tls::Secured;
 
-use super::slot::{Link, NEVER, Slot};
+use super::slot::{Link, NEVER, Slot, Trouble};
 use super::{CLOSING_NS, Connected, Generator, Report};
 
 /// Attempts made at one moment, at most, when the set-up has fallen behind its rate.
@@ -149,7 +149,7 @@ impl Generator {
         let global = key as usize * self.config.threads as usize + self.config.thread as usize;
         let from = (!local.is_empty()).then(|| local[global % local.len()]);
         let state = &mut self.slots[key as usize].state;
-        let tried = &self.config.addresses[state.address];
+        let tried = &self.config.addresses[usize::from(state.address)];
         let to = self.pace.address.as_ref().unwrap_or(tried);
         let deadline_ns = match state.link {
             Link::Busy { deadline_ns, .. } => deadline_ns,
@@ -188,7 +188,7 @@ impl Generator {
         client.reopen();
         state.link = Link::Open { token };
         self.open += 1;
-        self.pace.answered_by(&self.config.addresses[state.address]);
+        self.pace.answered_by(&self.config.addresses[usize::from(state.address)]);
         let times = match self.book.current_mut() {
             Some(phase) => {
                 state.note_down(now_ns, phase.started_ns);
@@ -198,10 +198,10 @@ impl Generator {
             None => &mut self.book.early,
         };
         times.record_connect(now_ns - state.attempted_ns);
-        state.lost = None;
+        state.found_again();
         state.ever_established = true;
         state.open_since_ns = now_ns;
-        state.gap = (0, now_ns);
+        (state.gap, state.gap_since_ns) = (0, now_ns);
         if !state.tried {
             self.pace.latest_ns = now_ns;
         }
@@ -213,7 +213,9 @@ impl Generator {
     pub(super) fn refused(&mut self, net: &mut impl Net, key: u32, why: Refusal) {
         let state = &mut self.slots[key as usize].state;
         state.link = Link::Down { retry_ns: NEVER };
-        if self.pace.address.is_none() && state.address + 1 < self.config.addresses.len() {
+        if self.pace.address.is_none()
+            && usize::from(state.address) + 1 < self.config.addresses.len()
+        {
             state.address += 1;
             self.attempt(net, key);
             return;
@@ -228,22 +230,24 @@ impl Generator {
         *tls = None;
         state.link = Link::Down { retry_ns: NEVER };
         // However politely it closed: a server that then refuses was away.
-        state.this_phase.outage |= state.ever_established;
+        if state.ever_established {
+            state.trouble().this_phase.outage = true;
+        }
         if !state.tried && self.book.current.is_none() {
             self.pace.failed(class);
         }
         self.charge(key, now_ns, class);
         self.decided(key);
         let state = &mut self.slots[key as usize].state;
-        let pause_ns = state.backoff.pause();
+        let pause_ns = state.trouble().backoff.pause();
         self.retry(net, key, now_ns + pause_ns);
     }
 
     /// Charges the request that waits for this slot's connection, if there is one.
     fn charge(&mut self, key: u32, now_ns: u64, class: Class) {
         let state = &mut self.slots[key as usize].state;
-        if !state.again.is_empty() {
-            let tag = state.again.remove(0);
+        if state.waiting_again() > 0 {
+            let tag = state.trouble().again.remove(0);
             self.book.fail(state, now_ns, tag, class);
             state.last = None;
         } else if state.quota > 0
@@ -278,7 +282,7 @@ impl Generator {
         let Slot { state, tls, .. } = &mut self.slots[key as usize];
         *tls = None;
         state.link = Link::Down { retry_ns: NEVER };
-        state.lost = Some((now_ns, polite));
+        state.trouble().lost = Some((now_ns, polite));
         self.settle_debts(net, key);
         self.retry(net, key, now_ns + pause_ns);
     }
@@ -288,9 +292,11 @@ impl Generator {
         let now_ns = net.now_ns();
         let sending = self.book.sending(now_ns).is_some();
         let state = &mut self.slots[key as usize].state;
-        if state.again.is_empty() && !(sending && state.quota > 0) {
+        if state.waiting_again() == 0 && !(sending && state.quota > 0) {
             // Nobody misses this connection, so it is not down.
-            state.lost = state.lost.map(|(lost_ns, _)| (lost_ns, true));
+            if let Some(Trouble { lost: Some((_, polite)), .. }) = state.had_trouble() {
+                *polite = true;
+            }
             return;
         }
         if at_ns <= now_ns {
@@ -313,15 +319,16 @@ impl Generator {
     pub(super) fn settle_debts(&mut self, net: &mut impl Net, key: u32) {
         let now_ns = net.now_ns();
         let state = &mut self.slots[key as usize].state;
-        while state.owed > 0 && state.quota > 0 {
+        while state.quota > 0 && state.owes() {
             let Some((phase, running)) = self.book.sending(now_ns) else {
                 return;
             };
             if !running.draw_due(now_ns) {
                 return;
             }
-            state.owed -= 1;
-            let class = state.owed_class;
+            let trouble = state.trouble();
+            trouble.owed -= 1;
+            let class = trouble.owed_class.unwrap_or(Class::Unsolicited);
             self.book.charge(phase, state, now_ns, class);
         }
     }

@@ -265,7 +265,7 @@ impl Generator {
         self.book.violated(&mut self.slots[key as usize].state, class);
         self.end_all(now_ns, key, client::End::Reset);
         let state = &mut self.slots[key as usize].state;
-        let pause_ns = state.backoff.pause();
+        let pause_ns = state.trouble().backoff.pause();
         self.lost(net, key, false, pause_ns);
     }
 
@@ -349,11 +349,11 @@ impl Generator {
         if idle && !client.has_answered() {
             self.book.note_dropped(state, now_ns);
         }
-        let stale = !state.again.is_empty();
+        let stale = state.waiting_again() > 0;
         if idle || stale {
             net.close(token);
             self.lost(net, key, polite, 0);
-        } else if state.this_phase.answers > 0 && ended == Ended::Fin {
+        } else if state.answers > 0 && ended == Ended::Fin {
             net.close(token);
             self.lost(net, key, false, 0);
         } else {

@@ -2,6 +2,7 @@
 
 use trueload_drive::Net;
 use trueload_load::{Load, Stop, share};
+use trueload_meter::Class;
 
 use super::connecting::is_open;
 use super::phase::{PhaseShare, RESIDUAL_NS, Stage, TICK_NS};
@@ -59,12 +60,11 @@ impl Generator {
                 let open_ns = at_ns.saturating_sub(state.open_since_ns.max(started_ns));
                 phase.meter.permitted_ns = phase.meter.permitted_ns.wrapping_add(open_ns * depth);
             }
-            let (gap, since_ns) = state.gap;
-            let gap_ns = u64::from(gap) * at_ns.saturating_sub(since_ns.max(started_ns));
+            let since_ns = std::mem::replace(&mut state.gap_since_ns, at_ns);
+            let gap_ns = u64::from(state.gap) * at_ns.saturating_sub(since_ns.max(started_ns));
             phase.meter.permitted_ns = phase.meter.permitted_ns.wrapping_sub(gap_ns);
-            state.gap = (gap, at_ns);
             if let Link::Down { .. } = state.link
-                && state.again.is_empty()
+                && state.waiting_again() == 0
             {
                 state.link = Link::Down { retry_ns: NEVER };
             }
@@ -114,7 +114,7 @@ impl Generator {
         let open_loop = matches!(phase_share.load, Load::Open { .. });
         let mut sum = 0;
         for (key, slot) in self.slots.iter_mut().enumerate() {
-            slot.state.this_phase.asked = slot.client.outstanding() > 0;
+            slot.state.asked = slot.client.outstanding() > 0;
             let open = is_open(slot);
             slot.state.open_since_ns = if open { phase_share.start_ns } else { NEVER };
             slot.state.quota = match phase_share.stop {
@@ -180,11 +180,9 @@ impl Generator {
     /// What waits for a connection at the end of a drain is cancelled.
     fn cancel_waiting(&mut self, index: usize, now_ns: u64) {
         for slot in &mut self.slots {
-            let (these, others) = std::mem::take(&mut slot.state.again)
-                .into_iter()
-                .partition(|tag| usize::from(tag.phase) == index);
-            slot.state.again = others;
-            let these: Vec<_> = these;
+            let Some(trouble) = slot.state.had_trouble() else { continue };
+            let these = trouble.again.extract_if(.., |tag| usize::from(tag.phase) == index);
+            let these: Vec<_> = these.collect();
             these.into_iter().for_each(|tag| self.book.cancel(&mut slot.state, now_ns, tag));
         }
     }
@@ -242,11 +240,12 @@ impl Generator {
     /// Violations that no request came to pay for are failures of their own: they must show.
     fn charge_debts(&mut self, index: usize) {
         for slot in &mut self.slots {
-            for _ in 0..std::mem::take(&mut slot.state.owed) {
+            let Some(trouble) = slot.state.had_trouble() else { continue };
+            let class = trouble.owed_class.unwrap_or(Class::Unsolicited);
+            for _ in 0..std::mem::take(&mut trouble.owed) {
                 let meter = &mut self.book.phases[index].meter;
                 meter.scheduled += 1;
                 meter.issued += 1;
-                let class = slot.state.owed_class;
                 meter.record_failed(class);
                 self.book.fail_next(index, 0, class);
             }
@@ -263,8 +262,9 @@ impl Generator {
         }
         for slot in &mut self.slots {
             let open: Vec<_> = slot.client.cancel().collect();
-            let waiting = std::mem::take(&mut slot.state.again);
-            for tag in open.into_iter().chain(waiting) {
+            let trouble = slot.state.had_trouble();
+            let waiting = trouble.map(|trouble| std::mem::take(&mut trouble.again));
+            for tag in open.into_iter().chain(waiting.unwrap_or_default()) {
                 self.book.cancel(&mut slot.state, now_ns, tag);
             }
         }

@@ -62,8 +62,8 @@ impl Requests {
     }
 
     /// Which target the request of a tag is for, when `drawn` numbers have been.
-    pub(super) fn index(&self, drawn: u64, tag: Tag) -> usize {
-        self.order.pick(number(drawn, tag.number))
+    pub(super) fn index(&self, drawn: u64, low: u32) -> usize {
+        self.order.pick(number(drawn, low))
     }
 
     /// Sends these requests in this order, in as few pieces as can be; returns their length.
@@ -119,7 +119,7 @@ pub(super) struct ByTarget<'a> {
 
 impl Rulebook<Tag> for ByTarget<'_> {
     fn rules_of(&self, tag: &Tag) -> &Rules {
-        &self.requests.targets[self.requests.index(self.drawn, *tag)].rules
+        &self.requests.targets[self.requests.index(self.drawn, tag.number)].rules
     }
 }
 
@@ -132,7 +132,7 @@ pub(super) struct HeadsByTarget<'a> {
 
 impl Memories<Tag> for HeadsByTarget<'_> {
     fn memory_of(&mut self, tag: &Tag) -> &mut HeadMemory {
-        &mut self.heads[self.by.requests.index(self.by.drawn, *tag)]
+        &mut self.heads[self.by.requests.index(self.by.drawn, tag.number)]
     }
 }
 

@@ -13,7 +13,7 @@ impl Generator {
     pub(super) fn begin_handshake(&mut self, net: &mut impl Net, key: u32, token: Token) {
         let Some(setup) = &self.config.tls else { return };
         let Slot { tls, state, .. } = &mut self.slots[key as usize];
-        self.pace.answered_by(&self.config.addresses[state.address]);
+        self.pace.answered_by(&self.config.addresses[usize::from(state.address)]);
         state.connected_ns = net.now_ns();
         let deadline_ns = state.attempted_ns.saturating_add(self.config.connect_timeout_ns);
         state.link = Link::Handshaking { token, deadline_ns };

@@ -27,9 +27,11 @@ impl Generator {
         }
         let outstanding = slot.client.outstanding();
         let free = depth - outstanding.min(depth);
-        let again = slot.state.again.len().min(free);
-        for tag in slot.state.again.drain(..again) {
-            slot.client.ask(self.book.tag_again(now_ns, tag));
+        let again = slot.state.waiting_again().min(free);
+        if let Some(trouble) = slot.state.had_trouble() {
+            for tag in trouble.again.drain(..again) {
+                slot.client.ask(self.book.tag_again(now_ns, tag));
+            }
         }
         let fresh = match self.book.sending(now_ns) {
             Some((index, phase)) if phase.schedule.is_some() => {
@@ -226,7 +228,8 @@ impl Generator {
             return;
         }
         let state = &mut self.slots[key as usize].state;
-        let (gap, since_ns) = std::mem::replace(&mut state.gap, (free as u32, now_ns));
+        let gap = std::mem::replace(&mut state.gap, free as u32);
+        let since_ns = std::mem::replace(&mut state.gap_since_ns, now_ns);
         if gap > 0
             && let Some((_, phase)) = self.book.sending(now_ns)
         {

@@ -31,6 +31,20 @@ pub(super) struct Tag {
     pub number: u32,
 }
 
+/// Which request a tag is of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Numbered {
+    pub(super) number: u32,
+    pub(super) phase: u16,
+}
+
+impl Tag {
+    #[inline]
+    pub(super) fn numbered(&self) -> Numbered {
+        Numbered { number: self.number, phase: self.phase }
+    }
+}
+
 /// Where a slot's connection stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Link {
@@ -58,14 +72,50 @@ impl Link {
 /// How the request settled last on a slot ended, as long as it may have to be charged.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Last {
-    pub(super) tag: Tag,
-    pub(super) outcome: Outcome,
+    latency_ns: u64,
+    service_ns: u64,
+    first_byte_ns: u64,
+    /// `NEVER` without a connection of its own.
+    total_ns: u64,
+    number: u32,
+    phase: u16,
+    /// None when it ended well.
+    pub(super) failed: Option<Class>,
 }
 
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Outcome {
-    Ok(Answered),
-    Failed(Class),
+impl Last {
+    pub(super) fn ok(tag: Tag, answered: &Answered) -> Self {
+        Last {
+            latency_ns: answered.latency_ns,
+            service_ns: answered.service_ns,
+            first_byte_ns: answered.first_byte_ns,
+            total_ns: answered.total_ns.unwrap_or(NEVER),
+            number: tag.number,
+            phase: tag.phase,
+            failed: None,
+        }
+    }
+
+    pub(super) fn failed(tag: Tag, class: Class) -> Self {
+        let [latency_ns, service_ns, first_byte_ns, total_ns] = [NEVER; 4];
+        let (number, phase, failed) = (tag.number, tag.phase, Some(class));
+        Last { latency_ns, service_ns, first_byte_ns, total_ns, number, phase, failed }
+    }
+
+    /// Which request it was.
+    pub(super) fn whose(&self) -> Numbered {
+        Numbered { number: self.number, phase: self.phase }
+    }
+
+    /// What was recorded of it when it ended well.
+    pub(super) fn answered(&self) -> Answered {
+        Answered {
+            latency_ns: self.latency_ns,
+            service_ns: self.service_ns,
+            first_byte_ns: self.first_byte_ns,
+            total_ns: (self.total_ns != NEVER).then_some(self.total_ns),
+        }
+    }
 }
 
 /// One slot: the machine, and what the generator keeps about it.
@@ -89,26 +139,23 @@ pub(super) struct State {
     pub(super) connected_ns: u64,
     /// Requests still to be sent in this phase; without bound under a duration.
     pub(super) quota: u64,
-    /// Stale requests to be sent again before any other.
-    pub(super) again: Vec<Tag>,
     pub(super) last: Option<Last>,
-    /// Violations that no request could yet be charged with.
-    pub(super) owed: u32,
-    pub(super) owed_class: Class,
-    pub(super) backoff: Backoff,
-    fruitless: u32,
+    /// What only few slots have to remember: 10,000 connections should not take memory for it.
+    trouble: Option<Box<Trouble>>,
+    /// Complete answers in this phase.
+    pub(super) answers: u64,
     /// An attempt has been decided at least once, either way.
     pub(super) tried: bool,
     pub(super) ever_established: bool,
     /// Bytes of the protocol came on one of its connections.
     pub(super) proven: bool,
-    /// When the connection was lost, and whether politely.
-    pub(super) lost: Option<(u64, bool)>,
+    /// Asked in this phase.
+    pub(super) asked: bool,
     /// Which of the addresses is tried.
-    pub(super) address: usize,
-    pub(super) this_phase: ThisPhase,
+    pub(super) address: u16,
     /// Permitted requests that were not outstanding, since when (pipelining only).
-    pub(super) gap: (u32, u64),
+    pub(super) gap: u32,
+    pub(super) gap_since_ns: u64,
     /// In the queue of slots that can take a request (open loop only), since when.
     pub(super) ready: bool,
     pub(super) ready_since_ns: u64,
@@ -116,11 +163,24 @@ pub(super) struct State {
     pub(super) open_since_ns: u64,
 }
 
-/// What a slot did in the current phase.
+/// What went wrong on a slot.
+#[derive(Debug, Default)]
+pub(super) struct Trouble {
+    /// Stale requests to be sent again before any other.
+    pub(super) again: Vec<Tag>,
+    /// Violations that no request could yet be charged with.
+    pub(super) owed: u32,
+    pub(super) owed_class: Option<Class>,
+    pub(super) backoff: Backoff,
+    fruitless: u32,
+    /// When the connection was lost, and whether politely.
+    pub(super) lost: Option<(u64, bool)>,
+    pub(super) this_phase: PhaseTrouble,
+}
+
+/// What went wrong on a slot in the current phase.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct ThisPhase {
-    pub(super) asked: bool,
-    pub(super) answers: u64,
+pub(super) struct PhaseTrouble {
     pub(super) longest_wait_ns: u64,
     pub(super) down_ns: u64,
     /// Lost its connection and was refused a new one.
@@ -136,19 +196,16 @@ impl Slot {
             attempted_ns: 0,
             connected_ns: 0,
             quota: 0,
-            again: Vec::new(),
             last: None,
-            owed: 0,
-            owed_class: Class::Unsolicited,
-            backoff: Backoff::default(),
-            fruitless: 0,
+            trouble: None,
+            answers: 0,
             tried: false,
             ever_established: false,
             proven: false,
-            lost: None,
+            asked: false,
             address: 0,
-            this_phase: ThisPhase::default(),
-            gap: (0, 0),
+            gap: 0,
+            gap_since_ns: 0,
             ready: false,
             ready_since_ns: 0,
             open_since_ns: NEVER,
@@ -173,31 +230,88 @@ impl Slot {
 }
 
 impl State {
+    /// What went wrong here, to be added to.
+    pub(super) fn trouble(&mut self) -> &mut Trouble {
+        self.trouble.get_or_insert_default()
+    }
+
+    /// What went wrong here, if anything did.
+    #[inline]
+    pub(super) fn had_trouble(&mut self) -> Option<&mut Trouble> {
+        self.trouble.as_deref_mut()
+    }
+
+    /// Stale requests that wait to be sent again.
+    #[inline]
+    pub(super) fn waiting_again(&self) -> usize {
+        self.trouble.as_ref().map_or(0, |trouble| trouble.again.len())
+    }
+
+    /// Violations wait for a request to be charged with.
+    pub(super) fn owes(&self) -> bool {
+        self.trouble.as_ref().is_some_and(|trouble| trouble.owed > 0)
+    }
+
     /// The pause before the next attempt after a connection was lost without a complete answer.
     pub(super) fn fruitless_pause_ns(&mut self) -> u64 {
-        self.fruitless += 1;
-        if self.fruitless > FRUITLESS_MOST { FRUITLESS_PAUSE_NS } else { 0 }
+        let trouble = self.trouble();
+        trouble.fruitless += 1;
+        if trouble.fruitless > FRUITLESS_MOST { FRUITLESS_PAUSE_NS } else { 0 }
     }
 
     /// A complete answer came.
     #[inline]
     pub(super) fn answered(&mut self) {
-        self.this_phase.answers += 1;
-        self.fruitless = 0;
+        self.answers += 1;
+        if let Some(trouble) = self.had_trouble() {
+            trouble.fruitless = 0;
+        }
+    }
+
+    /// A request ended well: the next pause is the first again.
+    #[inline]
+    pub(super) fn ended_well(&mut self) {
+        if let Some(trouble) = self.had_trouble() {
+            trouble.backoff.reset();
+        }
+    }
+
+    /// A connection is there: the one before is no longer missed.
+    pub(super) fn found_again(&mut self) {
+        if let Some(trouble) = self.had_trouble() {
+            trouble.lost = None;
+        }
+    }
+
+    /// Starts to count anew for a phase; what went wrong in the one before.
+    pub(super) fn take_phase_trouble(&mut self) -> PhaseTrouble {
+        self.had_trouble()
+            .map(|trouble| std::mem::take(&mut trouble.this_phase))
+            .unwrap_or_default()
     }
 
     /// Notes for how long the slot has been down when that ends, or when the phase does.
     pub(super) fn note_down(&mut self, now_ns: u64, since_ns: u64) {
-        let Some((lost_ns, polite)) = self.lost else {
-            return;
-        };
+        let Some(trouble) = self.had_trouble() else { return };
+        let Some((lost_ns, polite)) = trouble.lost else { return };
         let down_ns = now_ns.saturating_sub(lost_ns.max(since_ns));
-        let phase = &mut self.this_phase;
+        let phase = &mut trouble.this_phase;
         if !polite {
             phase.down_ns = phase.down_ns.max(down_ns);
         }
         if phase.outage {
             phase.outage_ns = phase.outage_ns.max(down_ns);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // 100,000 connections are to take 50 MB (docs/performance.md).
+    #[test]
+    fn a_slot_takes_little_memory() {
+        assert!(size_of::<Slot>() <= 216, "a slot takes {} bytes", size_of::<Slot>());
     }
 }
