@@ -6,6 +6,7 @@ The front sleeps while the engine works; what the engine cost in its whole life 
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import subprocess
@@ -58,9 +59,16 @@ def run_http(binary: Path, url: str, flags: Sequence[str], timeout_s: float) -> 
         except subprocess.TimeoutExpired as error:
             raise BenchError(f"`trueload http` took longer than {timeout_s:g} s") from error
         if ran.returncode not in GOOD_CODES:
-            said = ran.stderr.strip().splitlines() or ["it says nothing"]
-            raise BenchError(f"`trueload http` ended with {ran.returncode}: {said[0]}")
+            raise BenchError(f"`trueload http` ended with {ran.returncode}: {_why(ran)}")
         return Commanded(json.loads(ran.stdout), float(cost.read_text()))
+
+
+def _why(ran: subprocess.CompletedProcess[str]) -> str:
+    """Why nothing was measured: the record's own words, else the first line of stderr."""
+    with contextlib.suppress(ValueError, KeyError):
+        checks = json.loads(ran.stdout)["checks"]
+        return "; ".join(check["why"] for check in checks if check["status"] == "fail")
+    return (ran.stderr.strip().splitlines() or ["it says nothing"])[0]
 
 
 def ours_by_command(binary: Path, *flags: str) -> Generator:
