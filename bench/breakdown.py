@@ -33,12 +33,35 @@ from process import BenchError, run
 from servers import reference
 from setting import GENERATOR_CPU, SERVER_CPU, Quiet, SettingError, prepare_setting
 from stacks import TCP, Frame, Stack, crate_of_files, folded, read_lines, read_stacks, shares
+from trueload.plan import DriverName
 
 SAMPLES_PER_S = 2_999
 SECONDS = 5.0
 LEAST_SHARE = 0.005
-# (generator, connections, depth)
-LOADS = ((OURS, 64, 1), (OURS, 256, 1), (OURS, 64, 16), ("wrk", 64, 1))
+
+
+@dataclass(frozen=True)
+class Load:
+    """What is watched."""
+
+    tool: str
+    driver: DriverName
+    connections: int
+    depth: int
+
+    @property
+    def name(self) -> str:
+        tool = f"{self.tool} on {self.driver}" if self.tool == OURS else self.tool
+        return f"{tool}, {self.connections} connections, depth {self.depth}"
+
+
+LOADS = (
+    Load(OURS, "io_uring", 64, 1),
+    Load(OURS, "epoll", 64, 1),
+    Load("wrk", "epoll", 64, 1),
+    Load(OURS, "io_uring", 256, 1),
+    Load(OURS, "io_uring", 64, 16),
+)
 # Each is a tracepoint of its own, and opening hundreds of them takes long.
 CALLS = (
     "epoll_wait",
@@ -64,18 +87,12 @@ Talk = Callable[[IO[str], IO[str]], str]
 class Watched:
     """One load: what a request costs, how many system calls it takes, where the time goes."""
 
-    tool: str
-    connections: int
-    depth: int
+    name: str
     cpu_us: float
     calls: Mapping[str, float]
     """Per request."""
     parts: Mapping[str, float]
     """Shares of the CPU time."""
-
-    @property
-    def name(self) -> str:
-        return f"{self.tool}, {self.connections} connections, depth {self.depth}"
 
 
 @dataclass(frozen=True)
@@ -199,15 +216,16 @@ def to_memory(offset: int, segments: Sequence[tuple[int, int, int]]) -> int:
     return offset
 
 
-def measure(tool: str, binary: Path, work: Work, folder: Path) -> Watched:
+def measure(load: Load, binary: Path, work: Work, folder: Path) -> Watched:
     """One load, three times: unwatched, counted, sampled."""
-    program = program_of(tool, binary, work)
-    unwatched = generators.ours(binary) if tool == OURS else generators.wrk
+    program = program_of(load.tool, binary, work)
+    unwatched = generators.ours(binary) if load.tool == OURS else generators.wrk
     took: Took = unwatched(work, GENERATOR_CPU, False)
     calls = count_calls(program, work, folder)
     stacks = sample_stacks(program, work, folder)
     parts = shares(stacks, crates(stacks, program.binary))
-    return Watched(tool, work.connections, work.depth, took.cpu_s_per_million, calls, parts)
+    name = load.name.replace(f"on {load.driver}", f"on {took.driver}")
+    return Watched(name, took.cpu_s_per_million, calls, parts)
 
 
 def markdown(all_watched: Sequence[Watched]) -> list[str]:
@@ -277,10 +295,11 @@ def main() -> int:
 def _report(binary: Path, seconds: float) -> list[str]:
     all_watched, quiet = [], Quiet()
     with tempfile.TemporaryDirectory() as name, reference(binary, SERVER_CPU) as server:
-        for tool, connections, depth in LOADS:
-            if shutil.which("wrk") or tool == OURS:
-                work = Work(server.port, connections, depth, seconds)
-                all_watched.append(measure(tool, binary, work, Path(name)))
+        for load in LOADS:
+            if shutil.which("wrk") or load.tool == OURS:
+                size = (load.connections, load.depth)
+                work = Work(server.port, *size, seconds, driver=load.driver)
+                all_watched.append(measure(load, binary, work, Path(name)))
     return [str(describe()), "", str(quiet), "", *markdown(all_watched)]
 
 

@@ -76,12 +76,13 @@ def ours_by_command(binary: Path, *flags: str) -> Generator:
 
     def measure(work: Work, cpu: int, memory: bool) -> Took:
         load = ["-c", str(work.connections), "-d", f"{work.duration_s:g}s"]
-        load += ["--pipeline", str(work.depth), *flags]
+        load += ["--pipeline", str(work.depth), "--driver", work.driver, *flags]
         done = run_http(binary, work.url, load, work.duration_s + PATIENCE_S)
         counts, per_s = done.record["counts"], done.record["throughput"]["ok_per_s"]
         if counts["failed"] or not per_s:
             raise BenchError(f"our generator failed requests: {counts}")
-        peak = done.record["generator"]["peak_rss_bytes"] if memory else None
-        return Took(counts["ok"], counts["ok"] / per_s, done.cpu_s, peak)
+        engine = done.record["generator"]
+        peak = engine["peak_rss_bytes"] if memory else None
+        return Took(counts["ok"], counts["ok"] / per_s, done.cpu_s, peak, engine["driver"])
 
     return measure

@@ -16,6 +16,7 @@ from typing import IO, Any
 
 from process import BenchError, prepare
 from trueload.plan import (
+    DriverName,
     Duration,
     Generate,
     Lease,
@@ -45,6 +46,8 @@ class Work:
     path: str = "/"
     timeout_s: float = 5.0
     scheme: str = "http"
+    driver: DriverName = "auto"
+    """Of our generator."""
 
     @property
     def address(self) -> str:
@@ -66,6 +69,7 @@ def plan_of(work: Work) -> Generate:
         pipeline=work.depth,
         timeout_ns=int(work.timeout_s * NS_PER_S),
         connect_rate_per_s=CONNECT_RATE_PER_S,
+        driver=work.driver,
     )
     return make_plan(spec, ())
 
@@ -133,8 +137,8 @@ def measure(work: Work, stdin: IO[str], stdout: IO[str], load: LoadPlan = CLOSED
 
 
 @contextmanager
-def serving(binary: Path, cpu: int) -> Iterator[tuple[int, int]]:
-    """The reference server on one CPU, one thread; gives its port and its pid."""
+def serving(binary: Path, cpu: int, driver: DriverName = "auto") -> Iterator[tuple[int, int, str]]:
+    """The reference server on one CPU, one thread; gives its port, its pid, and its driver."""
     process = subprocess.Popen(
         [str(binary)],
         stdin=subprocess.PIPE,
@@ -146,11 +150,11 @@ def serving(binary: Path, cpu: int) -> Iterator[tuple[int, int]]:
     assert process.stdout is not None
     voice = Voice(process.stdin)
     try:
-        voice.say(Serve(listen="127.0.0.1:0", threads=1, cpus=()))
+        voice.say(Serve(listen="127.0.0.1:0", threads=1, cpus=(), driver=driver))
         ready = hear(process.stdout, "ready")
         # What it goes on to say is read, so that it never blocks on a full pipe.
         threading.Thread(target=_read_out, args=(process.stdout,), daemon=True).start()
-        yield int(ready["listen"].rpartition(":")[2]), process.pid
+        yield int(ready["listen"].rpartition(":")[2]), process.pid, ready["driver"]
     finally:
         voice.say(Stop())
         voice.stop()

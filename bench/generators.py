@@ -28,6 +28,8 @@ class Took:
     wall_s: float
     cpu_s: float
     peak_rss_bytes: int | None
+    driver: str = ""
+    """Of our generator."""
 
     @property
     def per_s(self) -> float:
@@ -62,6 +64,7 @@ def ours(binary: Path) -> Generator:
             wall_s=measured["window_ns"] / NS_PER_S,
             cpu_s=ended.cpu_s,
             peak_rss_bytes=ended.peak_rss_bytes,
+            driver=measured["generator"]["driver"],
         )
 
     return measure
@@ -92,7 +95,11 @@ def wrk_requests(said: str) -> int:
 
 def wrk(work: Work, cpu: int, memory: bool) -> Took:
     """wrk, on one thread."""
-    ended = _run(wrk_command(work), work, cpu, memory)
+    return read_wrk(_run(wrk_command(work), work, cpu, memory))
+
+
+def read_wrk(ended: Ended) -> Took:
+    """What wrk says."""
     if "Socket errors" in ended.out or "Non-2xx" in ended.out:
         raise BenchError(f"wrk met errors:\n{ended.out}")
     found = _search(r"(\d+) requests in ([\d.]+)(ms|s|m),", ended)
@@ -104,8 +111,12 @@ def ab(work: Work, cpu: int, memory: bool) -> Took:
     """ApacheBench: HTTP/1.0 with keep-alive, no pipelining."""
     limit = ["-t", str(whole_s(work)), "-n", str(AB_REQUESTS_MAX)]
     command = ["ab", "-q", "-k", "-c", str(work.connections), *limit, work.url]
-    ended = _run(command, work, cpu, memory)
-    if int(_search(r"Failed requests:\s+(\d+)", ended)[1]):
+    return read_ab(_run(command, work, cpu, memory))
+
+
+def read_ab(ended: Ended) -> Took:
+    """What ab says."""
+    if int(_search(r"Failed requests:\s+(\d+)", ended)[1]) or "Non-2xx" in ended.out:
         raise BenchError(f"ab met errors:\n{ended.out}")
     requests = int(_search(r"Complete requests:\s+(\d+)", ended)[1])
     return _took(ended, requests, float(_search(r"Time taken for tests:\s+([\d.]+)", ended)[1]))
@@ -115,10 +126,15 @@ def h2load(work: Work, cpu: int, memory: bool) -> Took:
     """h2load over HTTP/1.1; `-m` is its pipelining depth there."""
     load = ["-t1", f"-c{work.connections}", f"-m{work.depth}", f"-D{whole_s(work)}"]
     ended = _run(["h2load", "--h1", *load, work.url], work, cpu, memory)
+    return read_h2load(ended, float(whole_s(work)))
+
+
+def read_h2load(ended: Ended, wall_s: float) -> Took:
+    """What h2load says."""
     found = _search(r"requests: .* (\d+) done, (\d+) succeeded, (\d+) failed", ended)
-    if int(found[1]) != int(found[2]):
+    if int(found[1]) != int(found[2]) or "0 3xx, 0 4xx, 0 5xx" not in ended.out:
         raise BenchError(f"h2load met errors:\n{ended.out}")
-    return _took(ended, int(found[2]), float(whole_s(work)))
+    return _took(ended, int(found[2]), wall_s)
 
 
 def oha(binary: Path) -> Generator:
@@ -127,23 +143,31 @@ def oha(binary: Path) -> Generator:
 
     def measure(work: Work, cpu: int, memory: bool) -> Took:
         load = ["-z", f"{whole_s(work)}s", "-c", str(work.connections)]
-        ended = _run([*command, *load, work.url], work, cpu, memory)
-        said = json.loads(ended.out)
-        codes: dict[str, int] = said["statusCodeDistribution"]
-        errors: dict[str, int] = said["errorDistribution"]
-        # What is open at the end is no failure: it is given up as told.
-        failed = {what for what in errors if "deadline" not in what}
-        if failed or set(codes) - {"200"}:
-            raise BenchError(f"oha met errors: {codes} {errors}")
-        return _took(ended, codes.get("200", 0), float(said["summary"]["total"]))
+        return read_oha(_run([*command, *load, work.url], work, cpu, memory))
 
     return measure
+
+
+def read_oha(ended: Ended) -> Took:
+    """What oha says, as JSON."""
+    said = json.loads(ended.out)
+    codes: dict[str, int] = said["statusCodeDistribution"]
+    errors: dict[str, int] = said["errorDistribution"]
+    # What is open at the end is no failure: it is given up as told.
+    failed = {what for what in errors if "deadline" not in what}
+    if failed or set(codes) - {"200"}:
+        raise BenchError(f"oha met errors: {codes} {errors}")
+    return _took(ended, codes.get("200", 0), float(said["summary"]["total"]))
 
 
 def hey(work: Work, cpu: int, memory: bool) -> Took:
     """hey, on one CPU."""
     load = ["-z", f"{whole_s(work)}s", "-c", str(work.connections), "-cpus", "1"]
-    ended = _run(["hey", *load, work.url], work, cpu, memory)
+    return read_hey(_run(["hey", *load, work.url], work, cpu, memory))
+
+
+def read_hey(ended: Ended) -> Took:
+    """What hey says."""
     codes = dict(re.findall(r"^\s+\[(\d{3})\]\s+(\d+) responses", ended.out, re.MULTILINE))
     if "Error distribution" in ended.out or set(codes) != {"200"}:
         raise BenchError(f"hey met errors:\n{ended.out[-500:]}")

@@ -16,6 +16,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import get_args
 
 import front
 import generators
@@ -46,6 +47,7 @@ from process import BenchError
 from results import Sample, marks, memory_table, table
 from servers import Server, by_command, cpu_s_between, epoll, nginx, reference
 from setting import GENERATOR_CPU, SERVER_CPU, Quiet, SettingError, prepare_setting
+from trueload.plan import DriverName
 
 ROUNDS, ROUNDS_QUICK = 15, 3
 SECONDS, SECONDS_QUICK = 2.0, 1.0
@@ -63,6 +65,8 @@ class Cast:
     tools: Mapping[str, Generator]
     secure_ours: Generator
     absent: Mapping[str, str]
+    driver: DriverName
+    """Asked of ours, at both ends."""
 
     def generator(self, cell: Cell) -> Generator:
         """Ours speaks TLS by its command line."""
@@ -79,7 +83,7 @@ def main() -> int:
     except SettingError as error:
         print(error, file=sys.stderr)
         return 2
-    with _cast(binary, build=not options.quick) as cast:
+    with _cast(binary, options.driver, build=not options.quick) as cast:
         return _report(options, binary, cast)
 
 
@@ -89,6 +93,8 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--seconds", type=float, help=f"a turn ({SECONDS:g}; {SECONDS_QUICK:g})")
     parser.add_argument("--seed", type=int, default=1, help="shuffles the turns (1)")
     parser.add_argument("--quick", action="store_true", help="a first look, in three minutes")
+    drivers = get_args(DriverName)
+    parser.add_argument("--driver", choices=drivers, default="auto", help="of ours, both ends")
     parser.add_argument("--no-page", action="store_true", help="leave docs/performance.md alone")
     parser.add_argument("--json", metavar="FILE", help="write samples and marks there, too")
     options = parser.parse_args()
@@ -99,16 +105,16 @@ def _options() -> argparse.Namespace:
 
 
 @contextmanager
-def _cast(binary: Path, build: bool) -> Iterator[Cast]:
+def _cast(binary: Path, driver: DriverName, build: bool) -> Iterator[Cast]:
     """Every server and every generator that can be had, until the end."""
     absent = absent_programs()
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-        servers = {REFERENCE: stack.enter_context(reference(binary, SERVER_CPU))}
+        servers = {REFERENCE: stack.enter_context(reference(binary, SERVER_CPU, driver))}
         others = {
             NGINX: nginx(folder, SERVER_CPU),
             EPOLL: epoll(folder, SERVER_CPU),
-            TLS: by_command(TLS, binary, SERVER_CPU, "--tls"),
+            TLS: by_command(TLS, binary, SERVER_CPU, "--tls", "--driver", driver),
         }
         for name, other in others.items():
             try:
@@ -127,7 +133,7 @@ def _cast(binary: Path, build: bool) -> Iterator[Cast]:
             tools["oha"] = generators.oha(find_oha(build))
         except BenchError as error:
             absent["oha"] = str(error)
-        yield Cast(servers, tools, ours_by_command(binary, "--insecure"), absent)
+        yield Cast(servers, tools, ours_by_command(binary, "--insecure"), absent, driver)
 
 
 def _report(options: argparse.Namespace, binary: Path, cast: Cast) -> int:
@@ -150,6 +156,7 @@ def _report(options: argparse.Namespace, binary: Path, cast: Cast) -> int:
         "",
         *memory_table(samples, [cell for group in listed for cell in group if cell.memory]),
         "",
+        _driver_line(samples, cast.servers[REFERENCE]),
         *many_lines,
         *_front_line(cast.servers[REFERENCE], binary, options.seconds),
     ]
@@ -180,7 +187,14 @@ def _measure(turns: Sequence[Turn], cast: Cast, seconds: float) -> Iterator[Samp
 def _turn(turn: Turn, cast: Cast, seconds: float) -> Sample:
     cell, server = turn.cell, cast.servers[turn.cell.server]
     duration_s = _duration_s(turn, seconds)
-    work = Work(server.port, cell.connections, cell.depth, duration_s, scheme=server.scheme)
+    work = Work(
+        port=server.port,
+        connections=cell.connections,
+        depth=cell.depth,
+        duration_s=duration_s,
+        scheme=server.scheme,
+        driver=cast.driver,
+    )
     before = server.sample()
     took = cast.generator(cell)(work, GENERATOR_CPU, cell.memory)
     after = server.sample()
@@ -192,11 +206,17 @@ def _turn(turn: Turn, cast: Cast, seconds: float) -> Sample:
         cpu_s=took.cpu_s,
         server_cpu_s=cpu_s_between(before, after),
         peak_rss_bytes=took.peak_rss_bytes,
+        driver=took.driver,
     )
 
 
 def _duration_s(turn: Turn, seconds: float) -> float:
     return MEMORY_DURATION_S if turn.cell.memory else seconds
+
+
+def _driver_line(samples: Sequence[Sample], server: Server) -> str:
+    drivers = sorted({sample.driver for sample in samples if sample.driver})
+    return f"Our generator ran on {' and '.join(drivers)}, the reference server on {server.driver}."
 
 
 def _front_line(server: Server, binary: Path, seconds: float) -> list[str]:

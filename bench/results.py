@@ -23,6 +23,8 @@ class Sample:
     cpu_s: float
     server_cpu_s: float
     peak_rss_bytes: int | None
+    driver: str = ""
+    """Of our generator."""
 
     def value(self, kind: str) -> float:
         """CPU in µs per request (`generator`, `server`), requests per second (`throughput`), or

@@ -22,6 +22,7 @@ from engine import serving
 from process import BenchError, prepare
 from setting import ROOT
 from trueload.accounting import ProcessTree, TreeSample, usage
+from trueload.plan import DriverName
 
 NGINX = ROOT / "subjects" / "c" / "nginx"
 EPOLL = ROOT / "subjects" / "c" / "epoll"
@@ -37,6 +38,8 @@ class Server:
     port: int
     pid: int
     scheme: str = "http"
+    driver: str = ""
+    """Of the reference server."""
 
     def sample(self) -> TreeSample:
         """What its process tree has used up to now."""
@@ -49,10 +52,10 @@ def cpu_s_between(before: TreeSample, after: TreeSample) -> float:
 
 
 @contextmanager
-def reference(binary: Path, cpu: int) -> Iterator[Server]:
+def reference(binary: Path, cpu: int, driver: DriverName = "auto") -> Iterator[Server]:
     """`trueload-engine` as a server, one thread."""
-    with serving(binary, cpu) as (port, pid):
-        yield Server("reference", port, pid)
+    with serving(binary, cpu, driver) as (port, pid, chosen):
+        yield Server("reference", port, pid, driver=chosen)
 
 
 @contextmanager
