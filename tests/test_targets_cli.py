@@ -27,7 +27,7 @@ def write(folder: Path, *lines: dict[str, Any]) -> Path:
 
 
 def measure(trueload: Trueload, *words: str | Path) -> Any:
-    """The record. On a busy machine what a slow server carries may be invalid: it is counted here."""
+    """The record. On a busy machine it may be invalid, which is not what is tested here."""
     done = trueload.run("http", *words, "--json", "-")
     assert done.code in (0, 4), done
     return done.json()
@@ -139,6 +139,36 @@ def test_nothing_secret_of_a_targets_file_is_kept(
         assert "aGlkZGVu" not in text  # base64 of hidden
 
 
+CURL = """curl 'http://me:hidden-a@{}/item/{{counter}}?a=b' \\
+  -H 'Accept: text/html' -H 'Connection: keep-alive' \\
+  -b 'session=hidden-b' \\
+  --data-raw $'it\\'s \\u00fc' --compressed --insecure -s"""
+
+
+def test_a_copied_curl_command_is_taken_over_and_its_secrets_are_not_kept(
+    trueload: Trueload, counting: Counting
+) -> None:
+    flags = ("-H", "accept: */*", "--requests", "20", "-c", "2")
+    record = measure(trueload, "--curl", CURL.format(counting.authority), *flags)
+    assert record["counts"]["ok"] == 20
+    assert record["plan"]["url"] == f"http://<redacted>@{counting.authority}/item/{{counter}}?a=b"
+    assert {asked.method for asked in counting.asked} == {"POST"}
+    assert {asked.path for asked in counting.asked} == {f"/item/{n}?a=b" for n in range(20)}
+    assert {asked.body for asked in counting.asked} == {"it's ü".encode()}
+    headers = counting.asked[0].headers
+    assert headers["host"] == counting.authority
+    assert headers["accept"] == "*/*"
+    assert headers["content-type"] == "application/x-www-form-urlencoded"
+    assert headers["cookie"] == "session=hidden-b"
+    assert headers["authorization"].startswith("Basic ")
+    assert headers["content-length"] == "7"
+    assert "connection" not in headers
+    stored = b"".join(path.read_bytes() for path in trueload.folder.glob("store.sqlite*"))
+    assert b"hidden" not in stored + json.dumps(record).encode()
+    assert b"aGlkZGVu" not in stored
+    assert b"--compressed" in stored
+
+
 @pytest.mark.parametrize(
     ("lines", "error"),
     [
@@ -166,6 +196,10 @@ def test_a_bad_line_is_told_by_its_number_before_anything_is_sent(
         (("--targets", "x", "--method", "GET"), "--targets and --method exclude each other"),
         (("--targets", "x", "--body-file", "y"), "--targets and --body-file exclude each other"),
         (("http://a/", "--seed", "1"), "--seed is of an open loop"),
+        (("http://a/", "--curl", "curl b"), "--curl and a URL exclude each other"),
+        (("--curl", "curl b", "--targets", "x"), "--curl and --targets exclude each other"),
+        (("--curl", "curl b", "--user", "x"), "--curl and --user exclude each other"),
+        (("--curl", "curl b -L"), "the curl command has -L, which is not known here"),
     ],
 )
 def test_flags_that_contradict_are_refused(

@@ -4,12 +4,18 @@ Proxy-Authorization and Cookie, and the user information of URLs. Pure."""
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Iterable, Sequence
+
+from trueload.curl import split_options
+from trueload.errors import UserError
+from trueload.shell import split_words
 
 REDACTED = "<redacted>"
 SECRET_HEADERS = frozenset({"authorization", "proxy-authorization", "cookie"})
 
 _USER_FLAGS = ("--user",)
+_CURL_FLAGS = ("--curl",)
 _HEADER_FLAGS = ("-H", "--header")
 _USER_INFO = re.compile(r"^([A-Za-z][A-Za-z0-9+.-]*://)[^/?#]*@")
 
@@ -43,7 +49,11 @@ def _redact_argument(previous: str, argument: str) -> str:
         return REDACTED
     if previous in _HEADER_FLAGS:
         return _redact_header_line(argument)
+    if previous in _CURL_FLAGS:
+        return redact_curl(argument)
     flag, equals, value = argument.partition("=")
+    if equals and flag in _CURL_FLAGS:
+        return f"{flag}={redact_curl(value)}"
     if equals and flag in _USER_FLAGS:
         return f"{flag}={REDACTED}"
     if equals and flag in _HEADER_FLAGS:
@@ -51,6 +61,34 @@ def _redact_argument(previous: str, argument: str) -> str:
     if argument.startswith("-H") and len(argument) > 2:
         return f"-H{_redact_header_line(argument[2:])}"
     return redact_url(argument)
+
+
+def redact_curl(command: str) -> str:
+    """A curl command without its secrets; one that cannot be read is all secret."""
+    try:
+        words = split_words(command)
+        for option in split_options(words):
+            if option.value is not None:
+                shown = _redact_curl_value(option.name, option.value)
+                words[option.word] = words[option.word][: option.start] + shown
+    except (ValueError, UserError):
+        return REDACTED
+    # What a shell would make bytes of is no text.
+    return shlex.join(words).encode("utf-8", "backslashreplace").decode()
+
+
+def _redact_curl_value(name: str, value: str) -> str:
+    match name:
+        case "--user" | "--cookie":
+            return REDACTED
+        case "--header":
+            return _redact_header_line(value)
+        case "--cert" if ":" in value:
+            return f"{value.partition(':')[0]}:{REDACTED}"
+        case "" | "--url":
+            scheme = "" if "://" in value else "http://"
+            return redact_url(scheme + value).removeprefix(scheme)
+    return value
 
 
 def _redact_header_line(line: str) -> str:

@@ -361,6 +361,14 @@ TargetsOption = Annotated[
         help="Several requests that take turns by weight, a JSON object each line; - for stdin.",
     ),
 ]
+CurlOption = Annotated[
+    str | None,
+    typer.Option(
+        "--curl",
+        metavar="COMMAND",
+        help="Ask what a copied curl command asks: --curl 'curl http://… -H …'",
+    ),
+]
 UnixOption = Annotated[
     str | None,
     typer.Option(

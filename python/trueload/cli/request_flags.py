@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 from trueload.asked import RANDOM, has_place
 from trueload.cli import options
+from trueload.curl import CurlCommand, parse_curl
 from trueload.errors import UserError
 from trueload.redact import redact_url
 from trueload.request import make_request, parse_statuses, read_body
@@ -21,6 +22,9 @@ from trueload.route import Route, make_route
 from trueload.spec import Expect, Request, TargetSpec
 from trueload.target import Target, parse_url
 from trueload.targets import Defaults, read_targets
+
+LINES_HAVE = "each line of the targets file has its own"
+CURL_HAS = "the curl command has its own: change it there"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,6 +51,7 @@ class Asked:
 def read_asked(
     url: options.UrlArgument = None,
     targets: options.TargetsOption = None,
+    curl: options.CurlOption = None,
     method: options.MethodOption = None,
     header: options.HeaderOption = None,
     user: options.UserOption = None,
@@ -60,24 +65,38 @@ def read_asked(
     local_address: options.LocalAddressOption = None,
 ) -> Asked:
     """What is to be sent, and where to. Raises ``UserError``."""
-    base = None if url is None else parse_url(url)
+    copied = CurlCommand()
+    if curl is not None:
+        _refuse_beside("curl", CURL_HAS, url=url, targets=targets, method=method, user=user)
+        _refuse_beside("curl", CURL_HAS, body=body, body_file=body_file)
+        copied = parse_curl(curl)
+    base = parse_url(url or copied.url) if url is not None or copied.url else None
     local = local_address or ()
-    route = make_route(unix=unix, overrides=resolve or (), local_addresses=local)
+    route = make_route(
+        unix=unix or copied.unix,
+        overrides=[*(resolve or ()), *copied.resolve],
+        local_addresses=local,
+    )
     expect = Expect(
         statuses=parse_statuses(expect_status or ()),
         body=None if expect_body is None else expect_body.encode("utf-8", "surrogateescape"),
     )
-    headers = tuple(header or ())
+    headers = replace_headers(copied.headers, header or ())
     if targets is not None:
-        _refuse_beside_targets(method=method, body=body, body_file=body_file)
+        _refuse_beside("targets", LINES_HAVE, method=method, body=body, body_file=body_file)
         target, several = read_targets(targets, Defaults(base, headers, user, expect))
         request, shown = None, target.origin
     elif base is None:
-        raise UserError("there is no URL", "write `trueload http URL`, or --targets FILE")
+        raise UserError("there is no URL", "write `trueload http URL`, or --targets, or --curl")
     else:
         target, several, shown = base, (), base.url
-        content = read_body(body, body_file)
-        request = make_request(target, method=method, headers=headers, user=user, body=content)
+        request = make_request(
+            target,
+            method=method or copied.method,
+            headers=headers,
+            user=user if copied.user is None else copied.user,
+            body=read_body(body, body_file) if copied.body is None else copied.body,
+        )
     return Asked(
         url=redact_url(shown),
         target=target,
@@ -85,18 +104,23 @@ def read_asked(
         request=request,
         expect=expect,
         targets=several,
-        close=close,
+        close=close or copied.close,
         local_addresses=_local_addresses(local),
     )
 
 
-def _refuse_beside_targets(**given: object) -> None:
+def _refuse_beside(flag: str, why: str, **given: object) -> None:
     for name, value in given.items():
         if value is not None:
-            raise UserError(
-                f"--targets and --{name.replace('_', '-')} exclude each other",
-                "each line of the targets file has its own",
-            )
+            other = "a URL" if name == "url" else f"--{name.replace('_', '-')}"
+            raise UserError(f"--{flag} and {other} exclude each other", why)
+
+
+def replace_headers(lines: Sequence[str], instead: Sequence[str]) -> tuple[str, ...]:
+    """Header lines, where those of the same names are replaced."""
+    names = {line.partition(":")[0].strip().lower() for line in instead}
+    kept = (line for line in lines if line.partition(":")[0].strip().lower() not in names)
+    return (*kept, *instead)
 
 
 def _local_addresses(texts: Sequence[str]) -> tuple[str, ...]:

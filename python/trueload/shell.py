@@ -1,0 +1,122 @@
+"""A command as it is typed into a POSIX shell, split into its words: plain, '…', "…", bash's $'…'.
+
+How: one pass over the text takes out what ``shlex`` does not know (``$'…'`` with its escapes, lines
+that go on after a backslash) and refuses what only a shell can know (variables, redirections,
+further commands); the rest is for ``shlex``. Pure.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+
+_OPERATORS = "|&;<>()"
+_VARIABLE = re.compile(r"\$[A-Za-z_{(?@*#!$0-9-]|`")
+_ESCAPE = re.compile(
+    r"\\(?:u([Dd][89ABab][0-9A-Fa-f]{2})\\u([Dd][C-Fc-f][0-9A-Fa-f]{2})"
+    r"|x([0-9A-Fa-f]{1,2})|u([0-9A-Fa-f]{1,4})|U([0-9A-Fa-f]{1,8})|([0-7]{1,3})|c(.)|(.))",
+    re.DOTALL,
+)
+_NAMED = {
+    "a": 7,
+    "b": 8,
+    "e": 27,
+    "E": 27,
+    "f": 12,
+    "n": 10,
+    "r": 13,
+    "t": 9,
+    "v": 11,
+    "\\": 92,
+    "'": 39,
+    '"': 34,
+    "?": 63,
+}
+
+
+def split_words(command: str) -> list[str]:
+    """The words. Bytes that are no UTF-8 become surrogates. Raises ``ValueError`` that says in one
+    line what a shell would have to do."""
+    plain: list[str] = []
+    quote, at = "", 0
+    while at < len(command):
+        rest = command[at : at + 3]
+        if quote != "'" and rest[:1] == "\\" and (end := _continued(rest)):
+            at += end
+        elif not quote and rest.startswith("$'"):
+            text, at = _ansi_c(command, at + 2)
+            plain.append(shlex.quote(text))
+        elif not quote and rest.startswith('$"'):
+            at += 1  # a translated text: only its quotes matter
+        elif quote != "'" and rest[:1] == "\\":
+            # Within "…" a shell takes the backslash off these; shlex leaves it.
+            bare = quote == '"' and rest[1:2] in ("$", "`")
+            plain.append(rest[1:2] if bare else rest[:2])
+            at += 2
+        else:
+            quote = _next_quote(command, at, quote)
+            plain.append(rest[:1])
+            at += 1
+    return shlex.split("".join(plain))
+
+
+def _next_quote(command: str, at: int, quote: str) -> str:
+    """The quote after this character; refuses what a shell would not take as text."""
+    character = command[at]
+    if quote:
+        if quote == '"' and (found := _VARIABLE.match(command, at)):
+            raise ValueError(f"{_shown(command, found.start())} is for a shell to fill in")
+        return "" if character == quote else quote
+    if character in "'\"":
+        return character
+    if found := _VARIABLE.match(command, at):
+        raise ValueError(f"{_shown(command, found.start())} is for a shell to fill in")
+    if character in _OPERATORS:
+        raise ValueError(f"an unquoted '{character}' ends it in a shell")
+    if character == "\n" and command[at:].strip():
+        raise ValueError("a new line ends it in a shell")
+    return ""
+
+
+def _continued(rest: str) -> int:
+    """How long a backslash with the end of its line is; 0 where there is none."""
+    return 3 if rest == "\\\r\n" else 2 if rest[:2] == "\\\n" else 0
+
+
+def _shown(command: str, at: int) -> str:
+    found = re.match(r"`|\$\{?\w+|\$.", command[at:])
+    return f"'{found[0] if found else command[at]}'"
+
+
+def _ansi_c(command: str, at: int) -> tuple[str, int]:
+    """What ``$'`` begins, and where it ends."""
+    out = bytearray()
+    while at < len(command):
+        if command[at] == "'":
+            return out.decode("utf-8", "surrogateescape"), at + 1
+        found = _ESCAPE.match(command, at)
+        if found is None:
+            out += command[at].encode("utf-8", "surrogateescape")
+            at += 1
+        else:
+            out += _unescaped(found)
+            at = found.end()
+    raise ValueError("No closing quotation")
+
+
+def _unescaped(found: re.Match[str]) -> bytes:
+    high, low, byte, short, long, octal, control, other = found.groups()
+    if high:
+        # A browser writes UTF-16 so; what it meant is one character.
+        return bytes.fromhex(high + low).decode("utf-16-be").encode()
+    if byte or octal:
+        return bytes([int(byte, 16) if byte else int(octal, 8) & 0xFF])
+    if short or long:
+        code = int(short or long, 16)
+        # As bash does: half of a surrogate pair is written as it is.
+        return chr(code).encode("utf-8", "surrogatepass") if code <= 0x10FFFF else b"\xef\xbf\xbd"
+    if control:
+        return bytes([ord(control.upper()) & 0x1F])
+    if other in _NAMED:
+        return bytes([_NAMED[other]])
+    return found[0].encode("utf-8", "surrogateescape")
