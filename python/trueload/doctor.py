@@ -90,6 +90,10 @@ def _pass(name: str, value: str) -> Finding:
     return Finding(name, "pass", value, None, None)
 
 
+def _warn(name: str, value: str, consequence: str, cure: str) -> Finding:
+    return Finding(name, "warn", value, consequence, cure)
+
+
 def _unknown(name: str, why: str) -> Finding:
     return Finding(name, "n/a", why, None, None)
 
@@ -111,17 +115,15 @@ def _judge_cpus(facts: Facts) -> Finding:
     machine = facts.machine
     value = f"{machine.cpus} usable, {machine.cores or '?'} cores"
     if machine.cpus < CPUS_MIN:
-        return Finding(
+        return _warn(
             "cpus",
-            "warn",
             value,
             "engine and server take the one CPU from each other: rates are lower bounds",
             "measure on a machine with more CPUs, or load it from another host",
         )
     if machine.cores is not None and machine.cores < CPUS_MIN:
-        return Finding(
+        return _warn(
             "cpus",
-            "warn",
             value,
             "engine and server share one physical core: each slows the other by up to half",
             "use a machine with two cores, or switch off hyper-threading to see it plainly",
@@ -132,9 +134,8 @@ def _judge_cpus(facts: Facts) -> Finding:
 def _judge_pinning(facts: Facts) -> Finding:
     if facts.machine.can_pin:
         return _pass("pinning", "threads can be bound to CPUs")
-    return Finding(
+    return _warn(
         "pinning",
-        "warn",
         "threads cannot be bound to CPUs",
         "engine and server wander over the same CPUs: runs differ more, check `same-host` warns",
         "allow sched_setaffinity (containers forbid it by their seccomp profile)",
@@ -148,9 +149,8 @@ def _judge_quota(facts: Facts) -> Finding:
     value = f"{machine.cpu_quota:g} CPUs' worth of time"
     if machine.cpu_quota >= machine.cpus:
         return _pass("cpu-quota", value)
-    return Finding(
+    return _warn(
         "cpu-quota",
-        "warn",
         value,
         "everything is stopped for up to 100 ms once the quota is used up: p99 shows the quota",
         "lift the container's CPU limit, or give it whole CPUs (docker run --cpuset-cpus)",
@@ -164,9 +164,8 @@ def _judge_frequency(facts: Facts) -> Finding:
     value = ", ".join(governors)
     if not UNSTEADY_GOVERNORS & set(governors):
         return _pass("frequency", value)
-    return Finding(
+    return _warn(
         "frequency",
-        "warn",
         value,
         "the clock follows the load: a short or light run looks slower than the machine is",
         "cpupower frequency-set -g performance",
@@ -209,9 +208,8 @@ def _judge_memory(facts: Facts) -> Finding:
     value = f"{format_size(available)} available"
     if available >= MEMORY_MIN_BYTES:
         return _pass("memory", value)
-    return Finding(
+    return _warn(
         "memory",
-        "warn",
         value,
         "a large subject may be killed or swapped out in mid-run",
         "stop other programs, or use a machine with more memory",
@@ -222,17 +220,15 @@ def _judge_open_files(facts: Facts) -> Finding:
     soft, hard = facts.machine.open_files_soft, facts.machine.open_files_hard
     value = f"{_limit(soft)} soft, {_limit(hard)} hard"
     if hard != resource.RLIM_INFINITY and hard < OPEN_FILES_MIN:
-        return Finding(
+        return _warn(
             "open-files",
-            "warn",
             value,
             f"no more than some {max(hard - 50, 0):,} connections: the rest end as `local.fds`",
             "raise `nofile` in /etc/security/limits.conf, or LimitNOFILE= of the service",
         )
     if soft != resource.RLIM_INFINITY and soft < OPEN_FILES_SOFT_MIN:
-        return Finding(
+        return _warn(
             "open-files",
-            "warn",
             value,
             "subjects start with the soft limit and may refuse connections beyond it",
             "ulimit -Sn hard",
@@ -251,9 +247,8 @@ def _judge_ports(facts: Facts) -> Finding:
     value = f"{ports:,} ports"
     if ports >= PORTS_MIN:
         return _pass("local-ports", value)
-    return Finding(
+    return _warn(
         "local-ports",
-        "warn",
         value,
         f"with --close about {ports // TIME_WAIT_S:,} requests/s to one address exhaust them:"
         " the rest end as `local.ports`",
@@ -269,9 +264,8 @@ def _judge_time_wait(facts: Facts) -> Finding:
     crowded = machine.ports and machine.time_wait > TIME_WAIT_SHARE_MAX * machine.ports
     if not crowded:
         return _pass("time-wait", value)
-    return Finding(
+    return _warn(
         "time-wait",
-        "warn",
         value,
         "closed connections hold more than half of the local ports: new ones may fail or be slow",
         f"wait {TIME_WAIT_S} s, or sysctl -w net.ipv4.tcp_tw_reuse=1",
@@ -285,9 +279,8 @@ def _judge_backlog(facts: Facts) -> Finding:
     value = f"somaxconn {backlog:,}"
     if backlog >= BACKLOG_MIN:
         return _pass("backlog", value)
-    return Finding(
+    return _warn(
         "backlog",
-        "warn",
         value,
         "a burst of new connections overflows the queue: some wait 1 s or 3 s to connect",
         "sysctl -w net.core.somaxconn=4096",
@@ -305,9 +298,8 @@ def _judge_clock(facts: Facts) -> Finding:
     coarse = machine.clock_resolution_ns > CLOCK_RESOLUTION_NS_MAX
     if not slow and not coarse:
         return _pass("clock", value)
-    return Finding(
+    return _warn(
         "clock",
-        "warn",
         value,
         "reading the time costs as much as a request: the engine is slower than it could be"
         if slow
@@ -325,9 +317,8 @@ def _judge_subjects(facts: Facts) -> Finding:
         return _pass("subjects", value)
     # Variants of one program mostly lack the same thing.
     reasons = sorted(set(skipped.values()))
-    return Finding(
+    return _warn(
         "subjects",
-        "warn",
         value,
         "skipped by suites: " + ", ".join(sorted(skipped)),
         "provide what is missing: " + "; ".join(reasons),
@@ -339,9 +330,8 @@ def _judge_ceiling(facts: Facts) -> Finding:
     if ceiling is None:
         return _unknown(name, "not measured (--quick, or no engine)")
     if ceiling.depth_1_per_s is None or ceiling.pipelined_per_s is None:
-        return Finding(
+        return _warn(
             name,
-            "warn",
             f"could not be measured: {ceiling.trouble}",
             "how much the generator can carry here is not known",
             "see the other findings; `trueload serve http` and `trueload http` tell more",
