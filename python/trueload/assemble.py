@@ -393,6 +393,7 @@ def _generator(seen: Observation, measured: Measurement, complete: bool) -> Gene
         threads=found.threads if complete else seen.generate.threads,
         cpus=found.cpus if complete else seen.generate.cpus,
         allowed_cpus=seen.engine_cpus,
+        start_skew_ns=found.start_skew_ns if complete else None,
         cpu_s=cpu_s if complete else None,
         cpu_share=cpu_s / window_s if complete and window_s > 0 else None,
         saturation=found.saturation if complete else None,

@@ -322,6 +322,7 @@ class Generator(Model):
     spun_ns: int = 0
     threads: int
     cpus: tuple[int, ...]
+    start_skew_ns: int | None = None
     cpu_ns: int
     saturation: float
     peak_rss_bytes: int

@@ -108,7 +108,7 @@ class Generator(Model):
     a thread polled before it slept; ``spun_s``: the time of all threads that went into such polls,
     which is in ``cpu_s`` but not in ``saturation``. ``bytes_per_connection`` is by how much its
     resident memory grew while it connected, each; null below 1,000 connections, where what it needs
-    once decides."""
+    once decides. ``start_skew_ns`` is between the first and the last thread to begin to send."""
 
     driver: str | None
     driver_note: str | None = None
@@ -118,6 +118,7 @@ class Generator(Model):
     threads: int
     cpus: tuple[int, ...]
     allowed_cpus: tuple[int, ...]
+    start_skew_ns: int | None = None
     cpu_s: float | None
     cpu_share: float | None
     saturation: float | None

@@ -23,6 +23,9 @@ use crate::secrets;
 use crate::sums;
 use crate::threads::{self, Driven, Worker};
 
+/// Several threads are told of a phase so long before it starts: by then all of them know of it.
+const START_LEAD_NS: u64 = 5_000_000;
+
 /// A phase that the threads have been told of.
 #[derive(Debug)]
 struct Running {
@@ -143,6 +146,7 @@ impl Role {
                     Stop::After(ns) => last.share.start_ns.saturating_add(ns),
                     Stop::Requests(_) => return,
                 },
+                _ if self.workers.len() > 1 => now_ns + START_LEAD_NS,
                 _ => now_ns,
             };
             let start_ns = after_ns.max(now_ns).max(next.at_ns.unwrap_or(0));

@@ -525,6 +525,9 @@ pub struct Generator {
     pub threads: u32,
     /// CPUs the threads are pinned to; empty for none.
     pub cpus: Vec<u32>,
+    /// Between the first and the last thread to begin with the phase; null for one thread.
+    #[serde(default)]
+    pub start_skew_ns: Option<u64>,
     /// CPU time of all threads.
     pub cpu_ns: u64,
     /// (on CPU + waiting in the run queue - polling without an event) / wall of the busiest thread, 0 to 1.

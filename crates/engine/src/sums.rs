@@ -220,6 +220,13 @@ fn series(meter: &Meter) -> Vec<Second> {
     seconds.map(entry).collect()
 }
 
+/// How far apart the threads began; of one thread there is nothing to say.
+fn start_skew_ns(threads: &[DoneReport]) -> Option<u64> {
+    let began_ns = || threads.iter().map(|thread| thread.began_ns);
+    let (first_ns, last_ns) = (began_ns().min()?, began_ns().max()?);
+    (threads.len() > 1).then(|| last_ns - first_ns)
+}
+
 /// Polls without an event look like work, and are none: a thread that spins has time to spare.
 fn busy(wanted_ns: u64, spun_ns: u64) -> u64 {
     wanted_ns.saturating_sub(spun_ns)
@@ -242,6 +249,7 @@ fn generator(
         spun_ns: threads.iter().map(|thread| thread.spun_ns).sum(),
         threads: threads.len() as u32,
         cpus: plan.cpus.clone(),
+        start_skew_ns: start_skew_ns(threads),
         cpu_ns: threads.iter().map(|thread| thread.used.cpu_ns).sum(),
         saturation: saturation.min(1.0),
         peak_rss_bytes: peak_rss_bytes(),

@@ -54,6 +54,13 @@ pub fn dealt(total: u32, threads: u32, index: u32) -> u32 {
     share(u64::from(total), u64::from(threads), u64::from(index)) as u32
 }
 
+/// Which of the slots 0, 1, … is the `key`-th that was dealt to thread `index` of `threads`.
+#[inline]
+#[must_use]
+pub fn dealt_slot(key: u32, threads: u32, index: u32) -> u32 {
+    key * threads + index
+}
+
 /// How many slots must be free before a connection is filled again: half the depth,
 /// so that a server that answers one by one does not cost one small write per answer.
 #[must_use]
@@ -98,6 +105,26 @@ mod tests {
             prop_assert_eq!(shares.iter().sum::<u64>(), total);
             prop_assert!(shares.is_sorted_by(|one, next| one >= next));
             prop_assert!(shares.first().zip(shares.last()).is_some_and(|(most, least)| most - least <= 1));
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn each_slot_is_dealt_to_one_thread_and_no_request_is_lost_between_them(
+            slots in 1u32..2000, threads in 1u32..64, requests in 0u64..100_000,
+        ) {
+            let mut all = Vec::new();
+            let mut sum = 0;
+            for index in 0..threads {
+                for key in 0..dealt(slots, threads, index) {
+                    let slot = dealt_slot(key, threads, index);
+                    sum += share(requests, u64::from(slots), u64::from(slot));
+                    all.push(slot);
+                }
+            }
+            all.sort_unstable();
+            prop_assert!(all.into_iter().eq(0..slots));
+            prop_assert_eq!(sum, requests);
         }
     }
 

@@ -81,21 +81,21 @@ pub struct Schedule {
     unit: f64,
     /// Arrivals of a constant schedule so far: units are computed, not summed, so that no error builds up.
     drawn: u64,
-    first: f64,
-    step: f64,
+    thread: u64,
+    threads: u64,
     chance: Option<Chance>,
     next_ns: Option<u64>,
 }
 
 impl Schedule {
-    /// The arrivals that fall to thread `thread` of `threads`: of constant ones every
-    /// `threads`-th, of Poisson ones a process of its own with its part of the rate.
+    /// The arrivals that fall to thread `thread` of `threads`: every `threads`-th of those that one
+    /// thread would have, so that all threads together send exactly what the seed decides.
     #[must_use]
     pub fn new(stages: &[Stage], arrivals: Arrivals, thread: u32, threads: u32) -> Self {
         let threads = threads.max(1);
         let chance = match arrivals {
             Arrivals::Constant => None,
-            Arrivals::Poisson { seed } => Some(Chance::new(seed, thread)),
+            Arrivals::Poisson { seed } => Some(Chance::new(seed)),
         };
         let mut schedule = Schedule {
             stages: stages.iter().copied().filter(|stage| stage.ns > 0).collect(),
@@ -104,15 +104,15 @@ impl Schedule {
             before_units: 0.0,
             unit: 0.0,
             drawn: 0,
-            first: f64::from(thread),
-            step: f64::from(threads),
+            thread: u64::from(thread),
+            threads: u64::from(threads),
             chance,
             next_ns: None,
         };
-        schedule.unit = schedule.first;
-        if let Some(chance) = &mut schedule.chance {
-            schedule.unit = chance.exponential() * schedule.step;
-        }
+        schedule.unit = match &mut schedule.chance {
+            None => f64::from(thread),
+            Some(chance) => chance.sum(0.0, schedule.thread + 1),
+        };
         schedule.next_ns = schedule.place();
         schedule
     }
@@ -129,8 +129,8 @@ impl Schedule {
     pub fn advance(&mut self) {
         self.drawn += 1;
         self.unit = match &mut self.chance {
-            None => self.first + self.drawn as f64 * self.step,
-            Some(chance) => self.unit + chance.exponential() * self.step,
+            None => (self.thread + self.drawn * self.threads) as f64,
+            Some(chance) => chance.sum(self.unit, self.threads),
         };
         self.next_ns = self.place();
     }
@@ -166,10 +166,9 @@ impl Schedule {
 struct Chance(u64);
 
 impl Chance {
-    fn new(seed: u64, thread: u32) -> Self {
-        // SplitMix64 (Steele et al. 2014) keeps near seeds and threads apart.
-        let mut mixed =
-            seed.wrapping_add(0x9e37_79b9_7f4a_7c15_u64.wrapping_mul(u64::from(thread) + 1));
+    fn new(seed: u64) -> Self {
+        // SplitMix64 (Steele et al. 2014) keeps near seeds apart.
+        let mut mixed = seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
         mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
         Chance((mixed ^ (mixed >> 31)).max(1))
@@ -180,6 +179,12 @@ impl Chance {
         self.0 ^= self.0 << 25;
         self.0 ^= self.0 >> 27;
         self.0.wrapping_mul(0x2545_f491_4f6c_dd1d)
+    }
+
+    /// `from`, and so many exponential steps: added one by one, so that each thread comes to the
+    /// same arrivals, to the last bit.
+    fn sum(&mut self, from: f64, steps: u64) -> f64 {
+        (0..steps).fold(from, |unit, _| unit + self.exponential())
     }
 
     /// Exponential with mean 1.
@@ -217,16 +222,6 @@ mod tests {
         assert_eq!(times.len(), 2000);
         let off = times.iter().enumerate().map(|(k, ns)| ns.abs_diff(k as u64 * 1_000_000)).max();
         assert!(off.is_some_and(|ns| ns <= 1), "{off:?}");
-    }
-
-    #[test]
-    fn threads_share_the_constant_arrivals_exactly() {
-        let whole = all(&[stage(1, 999.0, 999.0)], Arrivals::Constant, 0, 1);
-        let mut merged: Vec<u64> = (0..8)
-            .flat_map(|thread| all(&[stage(1, 999.0, 999.0)], Arrivals::Constant, thread, 8))
-            .collect();
-        merged.sort_unstable();
-        assert_eq!(merged, whole);
     }
 
     #[test]
@@ -269,6 +264,31 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn threads_together_have_the_arrivals_that_one_would_have(
+            rates in prop::collection::vec((1u64..4, 0.0f64..300.0, 0.0f64..300.0), 1..4),
+            seed in any::<Option<u64>>(),
+            threads in 1u32..12,
+            requests in 0u64..2000,
+        ) {
+            let stages: Vec<Stage> =
+                rates.iter().map(|(s, from, to)| stage(*s, *from, *to)).collect();
+            let arrivals = seed.map_or(Arrivals::Constant, |seed| Arrivals::Poisson { seed });
+            let whole = all(&stages, arrivals, 0, 1);
+            let shares: Vec<Vec<u64>> =
+                (0..threads).map(|thread| all(&stages, arrivals, thread, threads)).collect();
+            let mut merged = shares.concat();
+            merged.sort_unstable();
+            prop_assert_eq!(&merged, &whole);
+            // The first so many of all are the first of each thread, as many as its share says.
+            let most = requests.min(whole.len() as u64);
+            for (thread, mine) in shares.iter().enumerate() {
+                let share = crate::share(most, u64::from(threads), thread as u64) as usize;
+                let dealt = whole[..most as usize].iter().skip(thread).step_by(threads as usize);
+                prop_assert!(mine[..share].iter().eq(dealt), "thread {}", thread);
+            }
+        }
+
         #[test]
         fn arrivals_never_go_back_in_time(
             rates in prop::collection::vec((1u64..5, 0.0f64..500.0, 0.0f64..500.0), 1..5),

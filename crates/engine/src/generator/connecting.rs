@@ -146,7 +146,7 @@ impl Generator {
     pub(super) fn attempt(&mut self, net: &mut impl Net, key: u32) {
         let now_ns = net.now_ns();
         let local = &self.config.local_addresses;
-        let global = key as usize * self.config.threads as usize + self.config.thread as usize;
+        let global = self.config.global(key) as usize;
         let from = (!local.is_empty()).then(|| local[global % local.len()]);
         let state = &mut self.slots[key as usize].state;
         let tried = &self.config.addresses[usize::from(state.address)];

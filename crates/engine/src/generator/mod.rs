@@ -23,6 +23,7 @@ use std::sync::atomic::AtomicU64;
 use std::sync::mpsc::Receiver;
 
 use trueload_drive::{Address, Ended, Net, Program, Refusal, ThreadUse, Token};
+use trueload_load::dealt_slot;
 use trueload_meter::{Class, Meter, Sparse};
 use trueload_wire::http1::client::{self, Rules};
 use trueload_wire::http1::response::HeadMemory;
@@ -87,7 +88,7 @@ impl Config {
     /// A slot's number over all threads.
     #[inline]
     fn global(&self, key: u32) -> u32 {
-        key * self.threads + self.thread
+        dealt_slot(key, self.threads, self.thread)
     }
 }
 
@@ -168,8 +169,10 @@ pub struct DoneReport {
     pub phase: usize,
     /// What it counted.
     pub meter: Meter,
-    /// Start of sending.
+    /// Start of sending, as planned.
     pub started_ns: u64,
+    /// When this thread did begin.
+    pub began_ns: u64,
     /// End of sending.
     pub stopped_ns: u64,
     /// The last request settled.

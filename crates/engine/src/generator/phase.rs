@@ -43,6 +43,8 @@ pub(super) struct Phase {
     pub(super) share: PhaseShare,
     pub(super) stage: Stage,
     pub(super) started_ns: u64,
+    /// When this thread did begin to send.
+    pub(super) began_ns: u64,
     pub(super) stopped_ns: u64,
     /// Issued and not yet ended.
     pub(super) open: u64,
@@ -75,6 +77,7 @@ impl Phase {
             share,
             stage: Stage::Waiting,
             started_ns: 0,
+            began_ns: 0,
             stopped_ns: 0,
             open: 0,
             quota: u64::MAX,
@@ -106,9 +109,11 @@ impl Phase {
         }
         self.next_beat_ns = now_ns + BEAT_NS;
         // The nominal start, so that windows of a chain of phases and of all threads meet.
-        self.started_ns = match self.share.stop {
-            Stop::After(_) => self.share.start_ns,
-            Stop::Requests(_) => now_ns,
+        // A closed loop by requests has no schedule, and lasts from its first send.
+        self.began_ns = now_ns;
+        self.started_ns = match (self.share.stop, &self.share.load) {
+            (Stop::Requests(_), Load::Closed { .. }) => now_ns,
+            _ => self.share.start_ns,
         };
         self.last_ok_ns = now_ns;
         self.next_tick_ns = self.started_ns + TICK_NS;

@@ -1,7 +1,7 @@
 //! How a generator goes from phase to phase: start, stop, drain, residual bytes, report.
 
 use trueload_drive::Net;
-use trueload_load::{Load, Stop, share};
+use trueload_load::{Load, Stop, dealt_slot, share};
 use trueload_meter::Class;
 
 use super::connecting::is_open;
@@ -119,8 +119,8 @@ impl Generator {
             slot.state.open_since_ns = if open { phase_share.start_ns } else { NEVER };
             slot.state.quota = match phase_share.stop {
                 Stop::Requests(total) if !open_loop => {
-                    let global = key as u64 * u64::from(threads) + u64::from(thread);
-                    share(total, u64::from(phase_share.connections), global)
+                    let global = dealt_slot(key as u32, threads, thread);
+                    share(total, u64::from(phase_share.connections), u64::from(global))
                 }
                 _ => u64::MAX,
             };
@@ -225,6 +225,7 @@ impl Generator {
             phase: index,
             meter: std::mem::take(&mut phase.meter),
             started_ns: phase.started_ns,
+            began_ns: phase.began_ns,
             stopped_ns: phase.stopped_ns,
             done_ns,
             used: phase.used,
