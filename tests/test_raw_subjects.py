@@ -17,6 +17,7 @@ import struct
 import subprocess
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -29,6 +30,7 @@ from trueload.subjects import load_subject, parse_selects, select_subjects
 
 # Variants that only start more processes of the same program are left out.
 RAW = ["c/epoll:", "c/epoll:edge", "c/io-uring:", "d/epoll:", "d/epoll:edge", "d/io-uring:"]
+RAW_ECHO = ["c/epoll-echo:", "c/libev:"]
 TIMEOUT_S = 10.0
 RLIMIT_HARD = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
 OPEN_FILES = 4096 if RLIMIT_HARD == resource.RLIM_INFINITY else min(RLIMIT_HARD, 4096)
@@ -56,8 +58,22 @@ class Running:
 
 @pytest.fixture(scope="module", params=RAW)
 def subject(request: pytest.FixtureRequest) -> Iterator[Running]:
+    """One of the HTTP servers."""
+    with running(request.param) as started:
+        yield started
+
+
+@pytest.fixture(scope="module", params=RAW_ECHO)
+def echo_subject(request: pytest.FixtureRequest) -> Iterator[Running]:
+    """One of the echo servers."""
+    with running(request.param) as started:
+        yield started
+
+
+@contextmanager
+def running(name: str) -> Iterator[Running]:
     """One of them, started; skipped where it cannot be built or the kernel does not let it run."""
-    [chosen] = select_subjects(ROOT / "subjects", parse_selects([request.param]))
+    [chosen] = select_subjects(ROOT / "subjects", parse_selects([name]))
     if reason := needs.missing(chosen):
         pytest.skip(reason)
     built = build(chosen, trueload_command=("trueload",))
@@ -250,7 +266,22 @@ def test_clients_that_go_in_any_way_leave_nothing_behind(subject: Running) -> No
         read_replies(peer, 1)
     before = settled(subject)
     # One answer; more answers than it may send; and much that it has not read when the reset comes.
-    payloads = [GET, GET * 3000, with_header(b"a: " + b"b" * 8_000)[:7_000] * 50]
+    come_and_go(subject, [GET, GET * 3000, with_header(b"a: " + b"b" * 8_000)[:7_000] * 50])
+    assert settled(subject) == before
+
+
+def test_clients_of_an_echo_that_go_in_any_way_leave_nothing_behind(echo_subject: Running) -> None:
+    with echo_subject.connect() as peer:
+        peer.sendall(GET)
+        assert peer.recv(len(GET)) == GET
+    before = settled(echo_subject)
+    come_and_go(echo_subject, [b"x", b"y" * 300_000])
+    assert settled(echo_subject) == before
+
+
+def come_and_go(subject: Running, payloads: Sequence[bytes]) -> None:
+    """Clients that send none or some of the payloads, read nothing, and go; half of them by a
+    reset instead of an orderly end."""
     for number in range(600):
         peer = subject.connect()
         peer.setblocking(False)
@@ -259,10 +290,9 @@ def test_clients_that_go_in_any_way_leave_nothing_behind(subject: Running) -> No
                 peer.send(payloads[number % len(payloads)])
         except BlockingIOError:
             pass
-        if number % 2:  # a reset instead of an orderly end
+        if number % 2:
             peer.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         peer.close()
-    assert settled(subject) == before
 
 
 def settled(subject: Running) -> int:
@@ -304,6 +334,6 @@ def test_a_text_that_several_subjects_need_is_the_same_in_each(pattern: str) -> 
 
 
 def test_every_variant_listed_here_exists() -> None:
-    for name in RAW:
+    for name in (*RAW, *RAW_ECHO):
         folder, _, variant = name.partition(":")
         assert variant in {subject.variant for subject in load_subject(ROOT / "subjects" / folder)}

@@ -20,14 +20,14 @@
 
 enum { BACKLOG = 4096, CONNECTIONS_MAX = 1 << 20 };
 
-static void die(const char *what)
+static inline void die(const char *what)
 {
     perror(what);
     exit(1);
 }
 
 /* Connections inherit TCP_NODELAY from it. `flags`: SOCK_NONBLOCK or 0. */
-static int listen_on(const char *host, const char *port, int flags, bool reuse_port)
+static inline int listen_on(const char *host, const char *port, int flags, bool reuse_port)
 {
     struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICHOST | AI_NUMERICSERV | AI_PASSIVE};
     struct addrinfo *address;
@@ -53,7 +53,7 @@ static int listen_on(const char *host, const char *port, int flags, bool reuse_p
 }
 
 /* Readable once SIGTERM or SIGINT has come. */
-static int signals_as_fd(void)
+static inline int signals_as_fd(void)
 {
     sigset_t set;
 
@@ -65,7 +65,7 @@ static int signals_as_fd(void)
 }
 
 /* One more than the highest descriptor that there can be. */
-static size_t descriptors_max(void)
+static inline size_t descriptors_max(void)
 {
     struct rlimit limit;
 
@@ -74,7 +74,7 @@ static size_t descriptors_max(void)
 }
 
 /* `count` zeroed elements; their pages come with their first use. */
-static void *zeroed(size_t count, size_t size)
+static inline void *zeroed(size_t count, size_t size)
 {
     void *all = calloc(count, size);
 
