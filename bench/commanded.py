@@ -30,10 +30,11 @@ GOOD_CODES = (0, 4)
 
 @dataclass(frozen=True)
 class Commanded:
-    """The record of a run, and what the engine cost in its whole life."""
+    """The record of a run, and what the engine cost in its whole life: None when it was killed
+    because it did not end by itself."""
 
     record: dict[str, Any]
-    cpu_s: float
+    cpu_s: float | None
 
 
 def run_http(binary: Path, url: str, flags: Sequence[str], timeout_s: float) -> Commanded:
@@ -60,7 +61,8 @@ def run_http(binary: Path, url: str, flags: Sequence[str], timeout_s: float) -> 
             raise BenchError(f"`trueload http` took longer than {timeout_s:g} s") from error
         if ran.returncode not in GOOD_CODES:
             raise BenchError(f"`trueload http` ended with {ran.returncode}: {_why(ran)}")
-        return Commanded(json.loads(ran.stdout), float(cost.read_text()))
+        spent = cost.read_text() if cost.exists() else ""
+        return Commanded(json.loads(ran.stdout), float(spent) if spent else None)
 
 
 def _why(ran: subprocess.CompletedProcess[str]) -> str:
@@ -81,6 +83,8 @@ def ours_by_command(binary: Path, *flags: str) -> Generator:
         counts, per_s = done.record["counts"], done.record["throughput"]["ok_per_s"]
         if counts["failed"] or not per_s:
             raise BenchError(f"our generator failed requests: {counts}")
+        if done.cpu_s is None:
+            raise BenchError("our generator did not end by itself: what it cost is not known")
         engine = done.record["generator"]
         peak = engine["peak_rss_bytes"] if memory else None
         return Took(counts["ok"], counts["ok"] / per_s, done.cpu_s, peak, engine["driver"])

@@ -37,6 +37,8 @@ class Many:
     driver: str
     peak_bytes: int
     server_peak_bytes: int
+    ended: bool
+    """By itself, and not because it was killed."""
 
 
 def measure(binary: Path) -> Many:
@@ -44,9 +46,9 @@ def measure(binary: Path) -> Many:
     flags = ["-c", str(CONNECTIONS), "-d", f"{DURATION_S}s", "--timeout", "20s", *DRIVER]
     flags += [word for address in ADDRESSES for word in ("--local-address", address)]
     with by_command("reference", binary, SERVER_CPU, *DRIVER) as server:
-        record = run_http(binary, f"http://127.0.0.1:{server.port}/", flags, TIMEOUT_S).record
+        done = run_http(binary, f"http://127.0.0.1:{server.port}/", flags, TIMEOUT_S)
         server_peak = max(vm_hwm_bytes(pid) for pid in _engines(server.pid, binary))
-    connections = record["connections"]
+    record, connections = done.record, done.record["connections"]
     return Many(
         established=connections["established"],
         least_ok=connections["least_ok"] or 0,
@@ -54,6 +56,7 @@ def measure(binary: Path) -> Many:
         driver=record["generator"]["driver"],
         peak_bytes=record["generator"]["peak_rss_bytes"],
         server_peak_bytes=server_peak,
+        ended=done.cpu_s is not None,
     )
 
 
@@ -71,24 +74,34 @@ def _comm(pid: int) -> str:
         return ""
 
 
+SERVED = f"{CONNECTIONS:,} connections, {OPEN_FILES:,} open files: each served at least once"
+MEMORY = f"{CONNECTIONS:,} connections: peak memory"
+ALL = Limit(CONNECTIONS, at_least=True)
+
+
 def marks(binary: Path) -> tuple[list[Mark], list[str]]:
     """The targets, and a line about the rest."""
-    served = f"{CONNECTIONS:,} connections, {OPEN_FILES:,} open files: each served at least once"
-    memory = f"{CONNECTIONS:,} connections: peak memory"
-    at_least = Limit(CONNECTIONS, at_least=True)
     try:
-        many = measure(binary)
-    except BenchError as error:
+        return judge(measure(binary))
+    except (BenchError, OSError, ValueError, KeyError) as error:
+        # Whatever it is: what was measured before must not be lost by it.
         why = str(error)
-        return [mark(served, at_least, None, why), mark(memory, PEAK_MOST, None, why)], []
-    good = many.established if many.least_ok > 0 else 0
+        return [mark(SERVED, ALL, None, why), mark(MEMORY, PEAK_MOST, None, why)], []
+
+
+def judge(many: Many) -> tuple[list[Mark], list[str]]:
+    """The same of what came of it. Pure."""
+    reached = many.established >= CONNECTIONS
+    served = many.established if many.least_ok > 0 else 0
     least = f"{many.established:,} established, {many.least_ok} answers or more for each"
     shown = f"{many.peak_bytes / MB:.1f} MB"
-    reached = many.established >= CONNECTIONS
     marked = [
-        mark(served, at_least, good, least),
-        mark(memory, PEAK_MOST, many.peak_bytes / MB if reached else None, shown),
+        mark(SERVED, ALL, served, least),
+        # Of fewer connections it would be no answer.
+        mark(MEMORY, PEAK_MOST, many.peak_bytes / MB if reached else None, shown),
     ]
     line = f"{CONNECTIONS:,} connections: driver {many.driver}; peak memory {shown}, of the server"
     line += f" {many.server_peak_bytes / MB:.1f} MB; failed {many.failed or 'none'}."
+    if not many.ended:
+        line += " It did not end by itself when it was told to, and was killed."
     return marked, [line]

@@ -38,10 +38,10 @@ OHA = {
 
 @pytest.fixture(scope="module")
 def bench() -> Any:
-    """`generators` and `process` of bench/, which is no package."""
+    """Modules of bench/, which is no package."""
     sys.path.insert(0, str(ROOT / "bench"))
     try:
-        return {name: import_module(name) for name in ("generators", "process")}
+        return {name: import_module(name) for name in ("generators", "many", "process")}
     finally:
         sys.path.remove(str(ROOT / "bench"))
 
@@ -114,3 +114,29 @@ def test_the_stand_in_of_the_engine_passes_everything_on_and_writes_down_what_it
     )
     assert (ran.returncode, ran.stdout, ran.stderr) == (3, "to be said\n", "")
     assert float(cost.read_text()) > 0
+
+
+@pytest.mark.parametrize(
+    ("established", "least_ok", "peak_mb", "words"),
+    [
+        (100_000, 1, 50, ["met", "met"]),
+        (100_000, 1, 51, ["met", "missed"]),
+        (100_000, 0, 50, ["missed", "met"]),
+        (99_999, 2, 40, ["missed", "not measured"]),
+    ],
+)
+def test_100000_connections_are_reached_when_each_was_served(
+    bench: Any, established: int, least_ok: int, peak_mb: int, words: list[str]
+) -> None:
+    many = bench["many"].Many(
+        established=established,
+        least_ok=least_ok,
+        failed={},
+        driver="io_uring",
+        peak_bytes=peak_mb * 10**6,
+        server_peak_bytes=10**6,
+        ended=True,
+    )
+    marked, (line,) = bench["many"].judge(many)
+    assert [mark.word for mark in marked] == words
+    assert "killed" not in line
