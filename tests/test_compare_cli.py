@@ -166,6 +166,18 @@ def test_a_subject_is_asked_what_its_contract_says_with_the_headers_given(
         assert trial["counts"]["ok"] > 0
 
 
+def test_random_numbers_of_a_pair_are_the_same_for_both_sides(
+    trueload: Trueload, server: Server
+) -> None:
+    sides = ("ab", f"{server.url}/", f"{server.url}/perf", *SHORT, "--repeat", "2")
+    done = trueload.run(*sides, "-H", "X-Id: {random}", "--seed", "40", "--json", "-")
+    assert done.code in (0, 4), done
+    seeds: dict[int, set[int]] = {}
+    for trial in done.json()["trials"]:
+        seeds.setdefault(trial["pair"], set()).add(trial["plan"]["generate"]["seed"])
+    assert seeds == {1: {40}, 2: {41}}
+
+
 @pytest.mark.parametrize(
     "flags",
     [

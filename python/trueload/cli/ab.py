@@ -11,7 +11,7 @@ import contextlib
 import inspect
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -126,15 +126,24 @@ def read_ab(
     body = read_body(flags.get("body"), flags.get("body_file"))
     flags["body"] = None if body is None else body.decode("utf-8", "surrogateescape")
     flags["body_file"] = None
-    jobs = [read_job(url=side if is_url(side) else NOWHERE, **flags) for side in (url_a, url_b)]
+    chosen = SEED if seed is None else seed
+    jobs = [
+        _seeded(read_job(url=side if is_url(side) else NOWHERE, **flags), chosen)
+        for side in (url_a, url_b)
+    ]
     return AbJob(
         sides=(url_a, url_b),
         jobs=(jobs[0], jobs[1]),
         pairs=repeat or PAIRS,
-        seed=SEED if seed is None else seed,
+        seed=chosen,
         conditions=conditions,
         format=format_.value,
     )
+
+
+def _seeded(job: Job, seed: int) -> Job:
+    """Whatever chance has a part in, it is by the one seed."""
+    return replace(job, spec=replace(job.spec, seed=seed))
 
 
 def _refuse_contract_flags(subject: str, flags: Mapping[str, Any]) -> None:
