@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import select
+import signal
 import socket
 import threading
 from collections.abc import Iterator
@@ -92,6 +93,27 @@ def test_a_queue_that_stays_full_is_a_timeout(trueload: Trueload, socket_file: S
     )
     assert set(record["connections"]["failed"]) == {"connect.timeout"}
     assert record["connections"]["established"] == 1
+
+
+@pytest.mark.parametrize("driver", ["epoll", "auto"])
+def test_the_reference_server_listens_on_a_socket_file_and_removes_it_at_its_end(
+    trueload: Trueload, tmp_path: Path, driver: str
+) -> None:
+    path = tmp_path / "ours.sock"
+    with socket.socket(socket.AF_UNIX) as left_over:
+        left_over.bind(str(path))
+    process = trueload.start("serve", "http", "--listen", f"unix:{path}", "--driver", driver)
+    assert process.stderr is not None
+    assert process.stderr.readline() == f"listening on unix:{path}\n"
+    record = measure(trueload, "http://a/", "--unix", path, "--driver", driver)
+    assert record["counts"]["ok"] == 50
+    taken = trueload.run("serve", "http", "--listen", f"unix:{path}")
+    assert taken.code == 2
+    assert taken.err.startswith(f"error: cannot listen on unix:{path}")
+    process.send_signal(signal.SIGTERM)
+    assert process.wait(30) == 0
+    assert "served 50 responses to 50 requests" in process.stderr.read()
+    assert not path.exists()
 
 
 @pytest.mark.parametrize("left_over", [False, True])

@@ -63,7 +63,7 @@ def make_route(
     for name, value in (("--resolve", overrides), ("--local-address", local_addresses)):
         if value:
             raise UserError(f"--unix and {name} exclude each other", "keep one of them")
-    return Route(unix=_socket_path(unix))
+    return Route(unix=socket_path(unix, "--unix"))
 
 
 def parse_override(text: str) -> Override:
@@ -89,19 +89,19 @@ def _plain_name(host: str) -> str:
     return host.lower().removesuffix(".")
 
 
-def _socket_path(text: str) -> str:
-    """The path as it goes into a plan: absolute, text. Whether somebody listens there is found out
-    by connecting."""
+def socket_path(text: str, flag: str) -> str:
+    """A path as it goes into a plan: absolute, text. Whether it can be used is found out by using
+    it. Raises ``UserError``."""
     path = os.path.abspath(text) if text else ""
     try:
         length = len(path.encode())
     except UnicodeEncodeError as error:
-        raise UserError("--unix has a path that is not UTF-8", "give it another name") from error
+        raise UserError(f"{flag} has a path that is not UTF-8", "give it another name") from error
     if not path or "\0" in path:
-        raise UserError(f"--unix {text!r} is not a path", "write for example --unix /run/app.sock")
+        raise UserError(f"{flag} {text!r} is not a path", "write for example /run/app.sock")
     if length > UNIX_PATH_BYTES_MAX:
         raise UserError(
-            f"--unix names a path of {length} bytes, and the kernel takes {UNIX_PATH_BYTES_MAX}",
+            f"{flag} names a path of {length} bytes, and the kernel takes {UNIX_PATH_BYTES_MAX}",
             "use a shorter path, or a link to it",
         )
     return path

@@ -3,10 +3,12 @@
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::fs::FileTypeExt;
+use std::path::Path;
 use std::sync::Arc;
 
 use rustix::io::Errno;
-use rustix::net::{SocketFlags, SocketType, sockopt};
+use rustix::net::{SocketAddrUnix, SocketFlags, SocketType, sockopt};
 
 use crate::Address;
 use crate::net::Refusal;
@@ -32,34 +34,46 @@ impl Waker {
 #[derive(Debug)]
 pub struct Listener {
     pub(crate) fd: OwnedFd,
-    address: SocketAddr,
+    address: Address,
 }
 
 impl Listener {
-    /// Binds and listens; several threads may share a port.
+    /// Binds and listens; several threads may share a port, but not a socket file. One of those that
+    /// nobody listens on any more is replaced.
     ///
     /// # Errors
     /// What the kernel says: the address is in use, not local, or not permitted.
-    pub fn bind(address: SocketAddr, shared: bool) -> io::Result<Self> {
-        let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
-        let family = Address::Ip(address).socket_family();
-        let fd = rustix::net::socket_with(family, SocketType::STREAM, flags, None)?;
-        sockopt::set_socket_reuseaddr(&fd, true)?;
-        if shared {
-            sockopt::set_socket_reuseport(&fd, true)?;
-        }
-        rustix::net::bind(&fd, &address)?;
+    pub fn bind(address: &Address, shared: bool) -> io::Result<Self> {
+        let fd = stream_socket(address)?;
+        let address = match address {
+            Address::Ip(address) => {
+                sockopt::set_socket_reuseaddr(&fd, true)?;
+                if shared {
+                    sockopt::set_socket_reuseport(&fd, true)?;
+                }
+                rustix::net::bind(&fd, address)?;
+                let bound: SocketAddr = rustix::net::getsockname(&fd)?
+                    .try_into()
+                    .map_err(|_| io::Error::from(io::ErrorKind::Unsupported))?;
+                Address::Ip(bound)
+            }
+            Address::Unix(path) => {
+                let file = SocketAddrUnix::new(&**path)?;
+                if is_socket(path) && refuses(address, &file) {
+                    std::fs::remove_file(path)?;
+                }
+                rustix::net::bind(&fd, &file)?;
+                address.clone()
+            }
+        };
         rustix::net::listen(&fd, 65_535)?;
-        let address = rustix::net::getsockname(&fd)?
-            .try_into()
-            .map_err(|_| io::Error::from(io::ErrorKind::Unsupported))?;
         Ok(Listener { fd, address })
     }
 
     /// Where it listens: with the real port when 0 was asked for.
     #[must_use]
-    pub fn address(&self) -> SocketAddr {
-        self.address
+    pub fn address(&self) -> &Address {
+        &self.address
     }
 
     /// Lets `accept` wait: a ring takes a socket that must not block as "do not wait for it".
@@ -67,6 +81,22 @@ impl Listener {
         let flags = rustix::fs::fcntl_getfl(&self.fd)?;
         rustix::fs::fcntl_setfl(&self.fd, flags - rustix::fs::OFlags::NONBLOCK)
     }
+}
+
+fn stream_socket(address: &Address) -> rustix::io::Result<OwnedFd> {
+    let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
+    rustix::net::socket_with(address.socket_family(), SocketType::STREAM, flags, None)
+}
+
+/// A file that is no socket refuses, too, and is none of ours.
+fn is_socket(path: &Path) -> bool {
+    std::fs::symlink_metadata(path).is_ok_and(|file| file.file_type().is_socket())
+}
+
+/// Whether nobody listens there.
+fn refuses(address: &Address, file: &SocketAddrUnix) -> bool {
+    let caller = stream_socket(address);
+    caller.is_ok_and(|fd| rustix::net::connect(&fd, file) == Err(Errno::CONNREFUSED))
 }
 
 /// The earlier of two times that may never come.

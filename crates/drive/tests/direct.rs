@@ -116,9 +116,9 @@ impl Program for Echo {
 fn more_connections_than_open_files_are_each_served_once_on_both_ends() {
     let limit = getrlimit(Resource::Nofile);
     setrlimit(Resource::Nofile, Rlimit { current: Some(FILES), ..limit }).expect("a limit");
-    let listener = Listener::bind(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)), false);
+    let listener = Listener::bind(&SocketAddr::from((Ipv4Addr::LOCALHOST, 0)).into(), false);
     let listener = listener.expect("a port");
-    let to = listener.address();
+    let Address::Ip(to) = *listener.address() else { panic!("no port") };
     let ring = |listener| {
         let made = Uring::new(Clock::start(), listener, &Settings::default());
         made.map_err(|(error, _)| error).expect("a ring")

@@ -274,8 +274,8 @@ fn a_socket_file_that_is_missing_or_left_over_is_a_refusal(kind: Kind) {
 }
 
 fn an_accepting_program_echoes_more_than_the_kernel_buffers(kind: Kind) {
-    let listener = Listener::bind(loopback(), false).expect("a port");
-    let to = listener.address();
+    let listener = Listener::bind(&loopback().into(), false).expect("a port");
+    let Address::Ip(to) = *listener.address() else { panic!("no port") };
     let server = thread::spawn(move || {
         kind.run(Some(listener), &mut Echo { most: MUCH, echoed: 0, over: false });
     });
@@ -291,8 +291,22 @@ fn an_accepting_program_echoes_more_than_the_kernel_buffers(kind: Kind) {
 }
 
 #[test]
+fn a_socket_file_that_is_taken_is_an_error_and_one_that_is_left_over_is_replaced() {
+    let folder = Folder::new("listened");
+    let address = unix(&folder.0.join("our.sock"));
+    let first = Listener::bind(&address, false).expect("a socket file");
+    assert!(Listener::bind(&address, false).is_err());
+    drop(first);
+    assert!(Listener::bind(&address, false).is_ok());
+    let file = unix(&folder.0.join("file"));
+    std::fs::write(folder.0.join("file"), "not a socket").expect("a file");
+    assert!(Listener::bind(&file, false).is_err());
+    assert!(folder.0.join("file").exists());
+}
+
+#[test]
 fn a_port_that_is_taken_is_an_error_unless_it_is_shared() {
-    let first = Listener::bind(loopback(), true).expect("a port");
+    let first = Listener::bind(&loopback().into(), true).expect("a port");
     assert!(Listener::bind(first.address(), false).is_err());
     assert!(Listener::bind(first.address(), true).is_ok());
 }

@@ -5,7 +5,7 @@
 //! other. All times are nanoseconds; all clocks are the engine's monotonic one.
 
 use std::collections::BTreeMap;
-use std::net::{IpAddr, SocketAddr};
+use std::net::IpAddr;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
@@ -213,8 +213,8 @@ pub enum StopPlan {
 pub struct ServePlan {
     /// Must equal [`PROTOCOL`].
     pub protocol: u32,
-    /// Port 0 for a free one; `ready` names it.
-    pub listen: SocketAddr,
+    /// Port 0 for a free one; `ready` names it. A socket file has one thread.
+    pub listen: AddressPlan,
     /// Threads, each with its own listening socket on the same port.
     pub threads: u32,
     /// CPUs to pin the threads to, in turn; empty for no pinning.
@@ -291,7 +291,7 @@ pub struct Ready {
     /// Engine's clock.
     pub at_ns: u64,
     /// Server: the address it listens on.
-    pub listen: Option<SocketAddr>,
+    pub listen: Option<AddressPlan>,
     /// Generator: connections asked for.
     pub requested: u32,
     /// Generator: connections established.

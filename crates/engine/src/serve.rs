@@ -2,13 +2,13 @@
 
 use std::sync::mpsc::{self, Sender};
 
-use trueload_drive::{Clock, Listener};
+use trueload_drive::{Address, Clock, Listener};
 
 use crate::control::{self, Event, Failure};
 use crate::lines::say;
 use crate::outlet::Outlet;
 use crate::plan::{self, Blobs};
-use crate::protocol::{FromEngine, PROTOCOL, Ready, ServePlan, Served, ToEngine};
+use crate::protocol::{AddressPlan, FromEngine, PROTOCOL, Ready, ServePlan, Served, ToEngine};
 use crate::secrets;
 use crate::server::{Command, Seen, Server};
 use crate::threads::{self, Driven, Worker};
@@ -41,6 +41,9 @@ impl Role {
         if plan.threads == 0 || plan.threads > THREADS_MOST {
             return Err(Failure::Plan(format!("threads: must be 1 to {THREADS_MOST}")));
         }
+        if plan.threads > 1 && matches!(plan.listen.0, Address::Unix(_)) {
+            return Err(Failure::Plan("threads: a socket file has one".into()));
+        }
         plan::check_spin(plan.spin_ns)?;
         let mut role = Role {
             plan,
@@ -65,7 +68,7 @@ impl Role {
         let (setup, certificate) = tls.map_or((None, None), |(setup, made)| (Some(setup), made));
         let settings = plan::settings(self.plan.driver, self.plan.spin_ns);
         let listeners = bind(&self.plan)?;
-        let listen = listeners.first().map(Listener::address);
+        let listen = listeners.first().map(|listener| AddressPlan(listener.address().clone()));
         let drivers: Result<Vec<_>, _> = listeners
             .into_iter()
             .map(|listener| threads::driver(&settings, self.clock, Some(listener)))
@@ -118,16 +121,25 @@ impl Role {
 /// One listening socket per thread, on one port.
 fn bind(plan: &ServePlan) -> Result<Vec<Listener>, Failure> {
     let failed = |error: std::io::Error| {
-        Failure::Listen(format!("cannot listen on {}: {error}", plan.listen))
+        Failure::Listen(format!("cannot listen on {}: {error}", plan.listen.0))
     };
     if plan.threads == 1 {
-        return Ok(vec![Listener::bind(plan.listen, false).map_err(failed)?]);
+        return Ok(vec![Listener::bind(&plan.listen.0, false).map_err(failed)?]);
     }
     // A port that somebody else shares would take a part of the connections: must be ours alone.
-    let alone = Listener::bind(plan.listen, false).map_err(failed)?;
-    let address = alone.address();
+    let alone = Listener::bind(&plan.listen.0, false).map_err(failed)?;
+    let address = alone.address().clone();
     drop(alone);
-    (0..plan.threads).map(|_| Listener::bind(address, true).map_err(failed)).collect()
+    (0..plan.threads).map(|_| Listener::bind(&address, true).map_err(failed)).collect()
+}
+
+impl Drop for Role {
+    /// A socket file outlives its socket, unless it is removed.
+    fn drop(&mut self) {
+        if let (Address::Unix(path), false) = (&self.plan.listen.0, self.workers.is_empty()) {
+            let _ = std::fs::remove_file(path);
+        }
+    }
 }
 
 impl control::Role for Role {

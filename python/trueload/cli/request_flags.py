@@ -73,7 +73,7 @@ def read_asked(
     base = parse_url(url or copied.url) if url is not None or copied.url else None
     local = local_address or ()
     route = make_route(
-        unix=unix or copied.unix,
+        unix=copied.unix if unix is None else unix,
         overrides=[*(resolve or ()), *copied.resolve],
         local_addresses=local,
     )
@@ -92,7 +92,7 @@ def read_asked(
         target, several, shown = base, (), base.url
         request = make_request(
             target,
-            method=method or copied.method,
+            method=copied.method if method is None else method,
             headers=headers,
             user=user if copied.user is None else copied.user,
             body=read_body(body, body_file) if copied.body is None else copied.body,

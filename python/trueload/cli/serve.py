@@ -21,6 +21,7 @@ from trueload.engine import Engine, EngineError
 from trueload.errors import ExitCode, UserError
 from trueload.interrupt import Interrupt
 from trueload.plan import Done, DriverName, Error, Ready, Serve, Served
+from trueload.route import UNIX, socket_path
 
 READY_S = 10.0
 STOP_S = 2.0
@@ -38,7 +39,8 @@ ListenOption = Annotated[
     typer.Option(
         "--listen",
         metavar="IP:PORT",
-        help="Where to listen; port 0 is any that is free. Beyond this machine only if told so.",
+        help="Where to listen; port 0 is any that is free, unix:PATH a socket file. Beyond this"
+        " machine only if told so.",
     ),
 ]
 
@@ -87,7 +89,9 @@ def serve_http(
 
 
 def parse_listen(text: str) -> str:
-    """``IP:PORT`` or ``[IPv6]:PORT``, as the engine has it. Raises ``UserError``."""
+    """``IP:PORT``, ``[IPv6]:PORT`` or ``unix:PATH``, as the engine has it. Raises ``UserError``."""
+    if text.startswith(UNIX):
+        return UNIX + socket_path(text.removeprefix(UNIX), "--listen")
     host, colon, port = text.rpartition(":")
     hint = "write for example --listen 127.0.0.1:8080"
     try:
@@ -118,7 +122,9 @@ def _await_ready(engine: Engine, interrupt: Interrupt, listen: str) -> Ready | N
 
 def _announce(ready: Ready | None, asked: DriverName) -> None:
     if ready is not None:
-        sys.stderr.write(f"listening on http://{ready.listen}/\n")
+        where = ready.listen or ""
+        shown = where if where.startswith(UNIX) else f"http://{where}/"
+        sys.stderr.write(f"listening on {shown}\n")
         if asked not in ("auto", ready.driver):
             sys.stderr.write(f"note: the driver is {ready.driver} ({ready.driver_note})\n")
         sys.stderr.flush()
