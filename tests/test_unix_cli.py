@@ -16,6 +16,7 @@ import pytest
 from harness import Server, Trueload
 
 OK_ANSWER = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
+DRIVERS = pytest.mark.parametrize("driver", ["epoll", "auto"])
 FIFTY = ("--requests", "50", "-c", "4", "--json", "-")
 
 
@@ -75,11 +76,13 @@ def test_a_server_on_a_socket_file_is_measured_and_accounted_for(
     assert socket_file.heard.startswith(b"GET /path HTTP/1.1\r\nHost: example.org\r\n")
 
 
+@DRIVERS
 def test_a_full_queue_of_a_socket_file_is_waited_for(
-    trueload: Trueload, socket_file: SocketFile
+    trueload: Trueload, socket_file: SocketFile, driver: str
 ) -> None:
     # Of a backlog of 0 the kernel queues one connection, and refuses the others for now.
-    process = trueload.start("http", "http://a/", "--unix", socket_file.path, *FIFTY)
+    flags = ("--unix", socket_file.path, "--driver", driver, *FIFTY)
+    process = trueload.start("http", "http://a/", *flags)
     select.select([socket_file.listening], [], [], 30)
     socket_file.serve()
     out, err = process.communicate(timeout=60)
@@ -87,15 +90,17 @@ def test_a_full_queue_of_a_socket_file_is_waited_for(
     assert '"established":4' in out.replace(" ", "")
 
 
-def test_a_queue_that_stays_full_is_a_timeout(trueload: Trueload, socket_file: SocketFile) -> None:
-    record = measure(
-        trueload, "http://a/", "--unix", socket_file.path, "--timeout", "300ms", code=4
-    )
+@DRIVERS
+def test_a_queue_that_stays_full_is_a_timeout(
+    trueload: Trueload, socket_file: SocketFile, driver: str
+) -> None:
+    flags = ("--unix", socket_file.path, "--driver", driver, "--timeout", "300ms")
+    record = measure(trueload, "http://a/", *flags, code=4)
     assert set(record["connections"]["failed"]) == {"connect.timeout"}
     assert record["connections"]["established"] == 1
 
 
-@pytest.mark.parametrize("driver", ["epoll", "auto"])
+@DRIVERS
 def test_the_reference_server_listens_on_a_socket_file_and_removes_it_at_its_end(
     trueload: Trueload, tmp_path: Path, driver: str
 ) -> None:
