@@ -148,6 +148,15 @@ def refused(engine_path: Path, *lines: Line) -> Line:
 GOOD = Plan(address="127.0.0.1:9").line()
 
 
+ASKED: Line = {"method": "GET", "path": "/", "headers": [], "body_sha256": None, "template": False}
+TARGET: Line = {
+    "name": None,
+    "weight": 1,
+    "request": ASKED,
+    "expect": {"statuses": None, "body_sha256": None},
+}
+
+
 def changed(path: str, value: object) -> Line:
     """The good plan with one field, named by its path, set to something else."""
     plan = json.loads(json.dumps(GOOD))
@@ -192,6 +201,11 @@ def without(field: str) -> Line:
         ("expect.statuses", [70000]),
         ("expect.statuses", "ok"),
         ("colour", "red"),
+        ("addresses", ["unix:"]),
+        ("addresses", ["unix:/" + "a" * 108]),
+        ("request.template", "yes"),
+        ("targets", [TARGET]),
+        ("seed", -1),
     ],
     ids=repr,
 )
@@ -202,6 +216,27 @@ def test_a_malformed_plan_is_refused_with_the_name_of_the_field(
     assert error["class"] == "plan"
     assert field.rpartition(".")[2] in error["message"], error
     assert "\n" not in error["message"], error
+
+
+@pytest.mark.parametrize(
+    ("targets", "named"),
+    [
+        ([], "request"),
+        ([TARGET, {**TARGET, "weight": 0}], "targets"),
+        ([TARGET, {**TARGET, "weight": -1}], "weight"),
+        ([{**TARGET, "weight": 2**31}, {**TARGET, "weight": 2**31 + 1}], "targets"),
+        ([TARGET, {**TARGET, "request": None}], "request"),
+        ([TARGET, {**TARGET, "request": {**ASKED, "path": "/a b"}}], "targets[1].request.path"),
+        ([{**TARGET, "colour": "red"}], "colour"),
+    ],
+)
+def test_malformed_targets_are_refused_with_the_name_of_the_field(
+    engine_path: Path, targets: list[Line], named: str
+) -> None:
+    plan = {**changed("request", None), "targets": targets}
+    error = refused(engine_path, plan)
+    assert error["class"] == "plan"
+    assert named in error["message"], error
 
 
 @pytest.mark.parametrize("field", sorted(set(GOOD) - {"type"}))
