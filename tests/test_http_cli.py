@@ -271,7 +271,7 @@ def test_a_server_that_never_answers_ends_in_time(trueload: Trueload, silent: On
 
 
 MISTAKES = [
-    (("http",), "missing argument"),
+    (("http",), "there is no URL"),
     (("http", "127.0.0.1:80"), "has no scheme"),
     (("http", "http://h:65536/"), "port '65536'"),
     (("http", "https://h/"), "https:// is not supported yet"),
@@ -288,7 +288,7 @@ MISTAKES = [
     (("http", "http://h/", "-H", "A: b\r\nC: d"), "control character"),
     (("http", "http://h/", "-X", "G\r\nT"), "is not a method"),
     (("http", "http://h/\r\nX: y",), "U+000D"),
-    (("http", "http://h/", "--fail-on", "p99"), "is missing, at its end"),
+    (("http", "http://h/", "--fail-on", "p99"), "at its end: one of > >= < <= is missing"),
     (("http", "http://h/", "--threads", "2", "-c", "1"), "2 threads cannot share"),
     (("http", "http://h/", "--cpus", "9999"), "no CPU 9999"),
     (("http", "http://h/", "--cpus", "1-0"), "runs backwards"),
