@@ -29,7 +29,7 @@ WRONG = [
     ("an unknown flag", "http --frobnicate", "no flag --frobnicate", "trueload http --help"),
     ("a flag that is nearly right", f"http {URL} --duratio 1s", "--duratio", "--duration"),
     ("a flag of trueload itself", "--verzion", "no flag --verzion", "--version"),
-    ("a missing argument", "http", "missing argument", "trueload http --help"),
+    ("a missing argument", "ab", "missing argument", "trueload ab --help"),
     ("a flag without its value", f"http {URL} -c", "-c", "trueload http --help"),
     ("the same, of a verb", "runs export x -o", "-o", "trueload runs export --help"),
     ("another tool's flag, where ours would not fit", "doctor -n 3", "-n", "doctor --help"),
