@@ -274,7 +274,7 @@ MISTAKES = [
     (("http",), "there is no URL"),
     (("http", "127.0.0.1:80"), "has no scheme"),
     (("http", "http://h:65536/"), "port '65536'"),
-    (("http", "https://h/"), "https:// is not supported yet"),
+    (("http", "ftp://h/"), "cannot be loaded"),
     (("http", "http://h/", "--frobnicate"), "no flag --frobnicate"),
     (("http", "http://h/", "-n", "5"), "no flag -n"),
     (("http", "http://h/", "-c", "0"), "'0' is not from 1 to"),

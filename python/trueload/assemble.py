@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 
 from trueload import plan
 from trueload.accounting import MachineSample, MachineUsage, TreeSample, machine_usage, usage
+from trueload.assemble_tls import handshake_histogram, make_tls_record
 from trueload.noise import NoiseSample, others_share
 from trueload.plan import (
     Counts,
@@ -151,6 +152,11 @@ class Observation:
         """The log of a phase; one is begun if need be."""
         return self.phases.setdefault(phase_id, PhaseLog())
 
+    def measurements(self) -> tuple[Measurement, ...]:
+        """What the phases left that came to their end."""
+        found = (log.measurement for log in self.phases.values())
+        return tuple(measurement for measurement in found if measurement is not None)
+
 
 def make_record(seen: Observation) -> Record:
     """The record, with its checks and verdict."""
@@ -159,6 +165,8 @@ def make_record(seen: Observation) -> Record:
     complete = window.measurement is not None
     latency = _distribution(measured.histograms.latency)
     machine = _machine(seen)
+    phases = seen.measurements()
+    handshakes = handshake_histogram(phases)
     generator = _generator(seen, measured, complete)
     record = Record(
         schema=SCHEMA,
@@ -182,7 +190,7 @@ def make_record(seen: Observation) -> Record:
         connect_ns=_distribution(measured.histograms.connect),
         first_byte_ns=_distribution(measured.histograms.first_byte),
         total_ns=_distribution(measured.histograms.total),
-        histograms=measured.histograms,
+        histograms=measured.histograms.model_copy(update={"handshake": handshakes}),
         connections=_connections(seen, measured, latency, complete),
         slots=measured.slots if complete else None,
         series=measured.series,
@@ -209,6 +217,8 @@ def make_record(seen: Observation) -> Record:
         ),
         trouble=seen.trouble,
         targets=_targets(seen, measured),
+        handshake_ns=_distribution(handshakes),
+        tls=make_tls_record(seen.generate, seen.ready, phases),
     )
     return judge(record)
 
@@ -369,6 +379,7 @@ def _connections(
         family=found.family or _family(ready),
         address=ready.address if ready else None,
         connect_rate_per_s=_per_s(ready.established, ready.set_up_ns) if ready else None,
+        reasons={**found.reasons, **(ready.reasons if ready else {})},
     )
 
 

@@ -97,6 +97,7 @@ class Connections(Model):
     family: str | None
     address: str | None
     connect_rate_per_s: float | None = None
+    reasons: dict[str, str] = Field(default_factory=dict)
 
 
 class Generator(Model):
@@ -187,6 +188,22 @@ class Window(Model):
     stolen_share: float | None = None
 
 
+class Tls(Model):
+    """TLS of a trial. ``verification`` is ``off`` under ``--insecure``: then nobody vouches for who
+    was measured. ``version``, ``cipher`` and ``alpn`` are of the first handshake, null when there
+    was none; handshakes are those of the whole trial."""
+
+    server_name: str
+    verification: Literal["on", "off"]
+    client_certificate: bool
+    resumption: bool
+    version: str | None
+    cipher: str | None
+    alpn: str | None
+    handshakes_full: int
+    handshakes_resumed: int
+
+
 class Trouble(Model):
     """Why a trial ended other than by its plan: the engine died, hung, or said what it should not.
 
@@ -255,3 +272,5 @@ class Record(Model):
     window: Window
     trouble: Trouble | None
     targets: tuple[TargetRecord, ...] | None = None
+    handshake_ns: Distribution = Distribution()
+    tls: Tls | None = None

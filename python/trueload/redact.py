@@ -1,5 +1,5 @@
 """Keeps secrets out of the store, reports and the command to repeat: the values of Authorization,
-Proxy-Authorization and Cookie, and the user information of URLs. Pure."""
+Proxy-Authorization and Cookie, the user information of URLs, and private keys. Pure."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ SECRET_HEADERS = frozenset({"authorization", "proxy-authorization", "cookie"})
 _USER_FLAGS = ("--user",)
 _CURL_FLAGS = ("--curl",)
 _HEADER_FLAGS = ("-H", "--header")
+_PRIVATE_KEY = "PRIVATE KEY-----"  # of a PEM text where the name of its file belongs
 _USER_INFO = re.compile(r"^([A-Za-z][A-Za-z0-9+.-]*://)[^/?#]*@")
 
 
@@ -45,6 +46,8 @@ def redact_command(arguments: Sequence[str]) -> tuple[str, ...]:
 
 
 def _redact_argument(previous: str, argument: str) -> str:
+    if _PRIVATE_KEY in argument:
+        return REDACTED
     if previous in _USER_FLAGS:
         return REDACTED
     if previous in _HEADER_FLAGS:

@@ -7,7 +7,7 @@ the network and the user nothing more. Must not know how a trial is run.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Literal, Protocol
 
 from trueload.accounting import TreeSample
@@ -89,6 +89,21 @@ class TargetSpec:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Tls:
+    """TLS from the client's end. ``issuers``, ``certificate`` and ``key`` are PEM; ``issuers`` is
+    of the trust ``given``. The key is shown nowhere."""
+
+    server_name: str
+    """What is asked for (SNI, of names only), and what the certificate must be for."""
+    alpn: tuple[str, ...]
+    trust: Literal["system", "given", "anybody"] = "system"
+    issuers: bytes | None = None
+    certificate: bytes | None = None
+    key: bytes | None = field(default=None, repr=False)
+    resumption: bool = True
+
+
+@dataclass(frozen=True, kw_only=True)
 class TrialSpec:
     """Everything a trial needs. Times in ns. ``url`` is shown and stored: it holds no secret.
 
@@ -122,6 +137,7 @@ class TrialSpec:
     local_addresses: tuple[str, ...] = ()
     server: Tree | None = None
     claim: Claim = NO_CLAIM
+    tls: Tls | None = None
     driver: DriverName = "auto"
     spin_ns: int = 0
     refill: int | None = None

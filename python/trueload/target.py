@@ -13,13 +13,16 @@ import re
 import socket
 import threading
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 from urllib.parse import quote, unquote_to_bytes
 
 from trueload.errors import UserError
 
 RESOLVE_S = 5.0
 _EXAMPLE = "write it as http://HOST[:PORT]/PATH, for example http://127.0.0.1:8080/"
+
+PORTS = {"http": 80, "https": 443}
+"""The port of a URL that names none."""
 
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://", re.ASCII)
 _LABEL = re.compile(r"(?!-)[A-Za-z0-9_-]{1,63}(?<!-)", re.ASCII)
@@ -33,6 +36,7 @@ class Target:
     request target; ``credentials`` the value of an Authorization header, or None."""
 
     url: str
+    scheme: Literal["http", "https"]
     host: str
     port: int
     path: str
@@ -43,7 +47,7 @@ class Target:
         """What the Host header says: brackets around IPv6 (without a zone), no default port."""
         host = self.host.partition("%")[0]
         shown = f"[{host}]" if ":" in host else host
-        return shown if self.port == 80 else f"{shown}:{self.port}"
+        return shown if self.port == PORTS[self.scheme] else f"{shown}:{self.port}"
 
     @property
     def origin(self) -> str:
@@ -59,13 +63,14 @@ def parse_url(url: str) -> Target:
     match = _SCHEME.match(url)
     if match is None:
         raise UserError(f"'{url}' has no scheme", _hint_for_scheme(url))
-    scheme = match[1].lower()
-    if scheme == "https":
-        raise UserError(
-            "https:// is not supported yet", "measure the plain http:// side, without TLS"
-        )
-    if scheme != "http":
-        raise UserError(f"'{scheme}://' cannot be loaded with `trueload http`", _EXAMPLE)
+    scheme: Literal["http", "https"]
+    named = match[1].lower()
+    if named == "http":
+        scheme = "http"
+    elif named == "https":
+        scheme = "https"
+    else:
+        raise UserError(f"'{named}://' cannot be loaded with `trueload http`", _EXAMPLE)
     rest = url[match.end() :].partition("#")[0]
     end = min((rest.index(c) for c in "/?" if c in rest), default=len(rest))
     authority, path = rest[:end], rest[end:]
@@ -73,8 +78,9 @@ def parse_url(url: str) -> Target:
     host, port = _split_host_port(host_port, url)
     return Target(
         url=url,
+        scheme=scheme,
         host=host,
-        port=port,
+        port=PORTS[scheme] if port is None else port,
         path=_request_target(path),
         credentials=basic_credentials(unquote_to_bytes(user_info)) if at else None,
     )
@@ -123,7 +129,7 @@ def _hint_for_scheme(url: str) -> str:
     return f"write http://{url}" if url[:1].isalnum() or url[:1] == "[" else _EXAMPLE
 
 
-def _split_host_port(host_port: str, url: str) -> tuple[str, int]:
+def _split_host_port(host_port: str, url: str) -> tuple[str, int | None]:
     if host_port.startswith("["):
         host, bracket, rest = host_port[1:].partition("]")
         if not bracket or _ipv6(host) is None:
@@ -141,7 +147,7 @@ def _split_host_port(host_port: str, url: str) -> tuple[str, int]:
         host = _host_name(host)
     if rest and not rest.startswith(":"):
         raise UserError(f"'{rest}' follows the address in '{url}'", "write http://[::1]:8080/")
-    return host, _port(rest[1:]) if len(rest) > 1 else 80
+    return host, _port(rest[1:]) if len(rest) > 1 else None
 
 
 def _port(text: str) -> int:

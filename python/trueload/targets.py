@@ -228,6 +228,11 @@ def _encoded(text: str, key: str) -> bytes:
 
 
 def _check_origin(target: Target, origin: Target, whose: str) -> None:
+    if target.scheme != origin.scheme:
+        _refuse(
+            f"it begins with {target.scheme}://, but {whose} of {origin.scheme}://",
+            "a run has one server: use a file for each",
+        )
     if (target.host.lower(), target.port) != (origin.host.lower(), origin.port):
         _refuse(
             f"it goes to {target.authority}, but {whose} of {origin.authority}",

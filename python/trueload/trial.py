@@ -60,6 +60,7 @@ from trueload.spec import (
     TrialSpec,
     warmup_load,
 )
+from trueload.tls_plan import tls_blobs, tls_plan
 from trueload.verdict import is_loopback
 
 __all__ = [
@@ -143,6 +144,7 @@ def make_plan(spec: TrialSpec, cpus: tuple[int, ...]) -> Generate:
         driver=spec.driver,
         spin_ns=spec.spin_ns,
         refill=spec.refill,
+        tls=tls_plan(spec.tls),
     )
 
 
@@ -227,7 +229,7 @@ class _Trial:
         seen, spec = self._seen, self._spec
         seen.environment = read_environment(engine.hello.version)
         engine.send(seen.generate)
-        for blob in blobs(spec):
+        for blob in (*blobs(spec), *tls_blobs(spec.tls)):
             engine.send(blob)
         connected = self._connect(engine)
         seen.connect_wall_s = time.monotonic() - self._began_s

@@ -16,8 +16,9 @@ from typing import Any
 
 FOLDER = Path(__file__).parent
 
-WORDS_WITH_TEXT = frozenset({"send", "flood", "drip"})
+WORDS_WITH_TEXT = frozenset({"send", "flood", "drip", "raw"})
 WORDS_ALONE = frozenset({"fin", "rst", "hold", "again", "refuse", "drop", "unroutable"})
+WORDS_OF_TLS = frozenset({"cut", "notify", "alert"})
 
 
 @dataclass(frozen=True)
@@ -85,6 +86,8 @@ class Case:
     close: bool = False
     timeout_ms: int = 200
     only: str = ""
+    tls: str = ""
+    """How the peer speaks TLS: the name of a set-up, `none` for not at all; empty without TLS."""
 
     def classes(self) -> set[str]:
         """Failure classes that this row may end in, and `ok`."""
@@ -126,7 +129,7 @@ def parse_step(line: str, texts: Texts) -> Step:
         return Step(word, ms=int(every), data=texts.expand(rest))
     if word in WORDS_WITH_TEXT:
         return Step(word, count=int(times or "1"), data=texts.expand(rest))
-    if word in WORDS_ALONE and not rest:
+    if word in WORDS_ALONE | WORDS_OF_TLS and not rest:
         return Step(word)
     raise ValueError(f"no step: {line!r}")
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import re
 import socket
+import ssl
 import struct
 import threading
 import time
@@ -19,6 +20,7 @@ from types import TracebackType
 from typing import Final
 
 from faults.cases import Script, Step
+from faults.tls import SealedSocket
 
 IDLE_S_MAX: Final = 20.0
 """A connection that is left alone for longer is given up, so that no test hangs."""
@@ -57,9 +59,16 @@ class RequestCounter:
 class _Connection:
     """One accepted socket and its script."""
 
-    def __init__(self, sock: socket.socket, script: Script, cut: Random | None) -> None:
+    def __init__(
+        self,
+        sock: socket.socket,
+        script: Script,
+        cut: Random | None,
+        context: ssl.SSLContext | None = None,
+    ) -> None:
         self.requests = RequestCounter()
-        self._sock = sock
+        self._raw = sock
+        self._sock = sock if context is None else SealedSocket(sock, context)
         self._script = script
         self._cut = cut
         self._wanted = 0
@@ -70,6 +79,8 @@ class _Connection:
         self._sock.settimeout(IDLE_S_MAX)
         self._sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         with contextlib.suppress(GoneError, OSError):
+            if isinstance(self._sock, SealedSocket):
+                self._sock.handshake()
             self._follow()
         self._drain()
         self._sock.close()
@@ -77,7 +88,7 @@ class _Connection:
     def abort(self) -> None:
         """Ends a connection that is still in use, from another thread."""
         with contextlib.suppress(OSError):
-            self._sock.shutdown(socket.SHUT_RDWR)
+            self._raw.shutdown(socket.SHUT_RDWR)
 
     def _follow(self) -> None:
         again = True
@@ -110,6 +121,12 @@ class _Connection:
                 self._sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, LINGER_AWAY)
                 self._closed = True
                 self._sock.close()
+            case "raw":
+                self._raw.sendall(step.data)
+            case "cut":
+                self._raw.shutdown(socket.SHUT_WR)
+            case "notify" | "alert" if isinstance(self._sock, SealedSocket):
+                self._sock.notify() if step.word == "notify" else self._sock.alert()
             case word:
                 raise ValueError(f"a live peer cannot {word}")
 
@@ -154,8 +171,13 @@ class Peer:
         host: str = "127.0.0.1",
         port: int = 0,
         seed: int | None = None,
+        context: ssl.SSLContext | None = None,
+        secure: bool = False,
     ) -> None:
+        """With `context` the peer speaks TLS; `secure` is what its URL says."""
         self._scripts = scripts
+        self._context = context
+        self._scheme = "https" if secure or context is not None else "http"
         self._cut = None if seed is None else Random(seed)
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
         self._listening = socket.socket(family, socket.SOCK_STREAM)
@@ -171,7 +193,7 @@ class Peer:
     def url(self) -> str:
         """Where it listens."""
         host = f"[{self.host}]" if ":" in self.host else self.host
-        return f"http://{host}:{self.port}/"
+        return f"{self._scheme}://{host}:{self.port}/"
 
     @property
     def accepted(self) -> int:
@@ -218,7 +240,7 @@ class Peer:
             except OSError:
                 return
             script = self._scripts[min(self.accepted, len(self._scripts) - 1)]
-            connection = _Connection(sock, script, self._cut)
+            connection = _Connection(sock, script, self._cut, self._context)
             self._connections.append(connection)
             thread = threading.Thread(target=connection.run, daemon=True)
             self._threads.append(thread)

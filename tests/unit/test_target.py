@@ -44,6 +44,10 @@ from trueload.thresholds import (
         ("http://straße.example/", "xn--strae-oqa.example", 80, "/", "xn--strae-oqa.example"),
         ("http://h/ü?ä=%20", "h", 80, "/%C3%BC?%C3%A4=%20", "h"),
         ("http://h//a/../b", "h", 80, "//a/../b", "h"),
+        ("https://example.org", "example.org", 443, "/", "example.org"),
+        ("HTTPS://example.org:80/", "example.org", 80, "/", "example.org:80"),
+        ("http://example.org:443/", "example.org", 443, "/", "example.org:443"),
+        ("https://[::1]:443/", "::1", 443, "/", "[::1]"),
         ("http://a_b-c.example./", "a_b-c.example.", 80, "/", "a_b-c.example."),
     ],
 )
@@ -64,7 +68,6 @@ def test_a_url_says_where_to_connect_and_what_to_ask_for(
         ("//host/", "has no scheme"),
         ("http:/host/", "has no scheme"),
         ("://host/", "has no scheme"),
-        ("https://example.org/", "https:// is not supported yet"),
         ("ftp://example.org/", "'ftp://' cannot be loaded"),
         ("http://", "has no host"),
         ("http:///path", "has no host"),

@@ -22,7 +22,7 @@ from trueload.cli.compare import CompareFormat, FailOnRatioOption, FormatOption
 from trueload.cli.flags import command, with_flags_of
 from trueload.cli.http import exit_code, read_job
 from trueload.cli.job import Job, Saved, check_writable, tell_nothing_measured, write_json
-from trueload.cli.request_flags import read_asked
+from trueload.cli.request_flags import TLS_FLAGS, read_asked
 from trueload.cli.sides import CONTRACT, Side, find_subject, is_url, open_side
 from trueload.compare import Comparison, CrossedRow, Ratio, RowCompared, with_metrics
 from trueload.engine import find_engine
@@ -40,6 +40,7 @@ from trueload.report.compare import (
 )
 from trueload.report.result import verdict_lines
 from trueload.report.text import grid_lines, plain
+from trueload.report.tls import tls_text
 from trueload.request import read_body
 from trueload.thresholds import RATIO, Condition, Crossed, crossed_by, parse_condition
 from trueload.units import format_rate
@@ -127,10 +128,8 @@ def read_ab(
     flags["body"] = None if body is None else body.decode("utf-8", "surrogateescape")
     flags["body_file"] = None
     chosen = SEED if seed is None else seed
-    jobs = [
-        _seeded(read_job(url=side if is_url(side) else NOWHERE, **flags), chosen)
-        for side in (url_a, url_b)
-    ]
+    urls = [side if is_url(side) else NOWHERE for side in (url_a, url_b)]
+    jobs = [_seeded(read_job(url=url, **_flags_for(url, urls, flags)), chosen) for url in urls]
     return AbJob(
         sides=(url_a, url_b),
         jobs=(jobs[0], jobs[1]),
@@ -144,6 +143,14 @@ def read_ab(
 def _seeded(job: Job, seed: int) -> Job:
     """Whatever chance has a part in, it is by the one seed."""
     return replace(job, spec=replace(job.spec, seed=seed))
+
+
+def _flags_for(url: str, urls: Sequence[str], flags: dict[str, Any]) -> dict[str, Any]:
+    """With one side in https, the flags of TLS are for that side."""
+    secure = [each.lower().startswith("https:") for each in urls]
+    if url.lower().startswith("https:") or not any(secure):
+        return flags
+    return {name: value for name, value in flags.items() if name not in TLS_FLAGS}
 
 
 def _refuse_contract_flags(subject: str, flags: Mapping[str, Any]) -> None:
@@ -253,6 +260,9 @@ def result_lines(result: Result) -> list[str]:
     found: dict[int, dict[Letter, Record]] = {}
     for turn, record in result.taken:
         found.setdefault(turn.pair, {})[turn.letter] = record
+    for letter, record in {turn.letter: record for turn, record in result.taken}.items():
+        if text := tls_text(record):
+            lines.append(f"{letter.upper()} {text}")
     lines.append("")
     for number, both in found.items():
         shown = "   ".join(

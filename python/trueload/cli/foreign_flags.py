@@ -126,13 +126,7 @@ FOREIGN_FLAGS: tuple[ForeignFlag, ...] = (
     ForeignFlag("--concurrency", "k6 and others", "connections", ("--connections",), "use -c N"),
     ForeignFlag("--vus", "k6", "virtual users", ("--connections",), "use -c N (--connections)"),
     ForeignFlag("--unix-socket", "curl and oha", "a socket file", ("--unix",), "use --unix PATH"),
-    ForeignFlag(
-        "--insecure",
-        "curl and oha",
-        "no certificate check",
-        (),
-        "https is not measured yet, use an http:// URL",
-    ),
+    ForeignFlag("-E", "curl and ab", "client certificate", ("--cert",), "use --cert FILE"),
 )
 
 _BY_FLAG = {row.flag: row for row in FOREIGN_FLAGS}

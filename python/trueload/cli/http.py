@@ -117,6 +117,7 @@ def read_job(
         threads=_threads(threads, chosen.connections),
         cpus=options.check_cpus(cpus),
         local_addresses=asked.local_addresses,
+        tls=asked.tls,
         claim=Claim(percentile=claimed_percentile(thresholds)),
         driver=options.driver_name(driver),
         spin_ns=spin or 0,

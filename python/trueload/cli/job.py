@@ -18,6 +18,7 @@ from trueload.cli import options
 from trueload.errors import UserError
 from trueload.record import Record
 from trueload.redact import redact_command
+from trueload.report.tls import reasons_text, tls_hint
 from trueload.route import Route
 from trueload.search.execute import SearchPlan
 from trueload.spec import TrialSpec
@@ -122,7 +123,7 @@ class Saved:
 
 def tell_nothing_measured(job: Job, record: Record) -> None:
     """Why no connection became usable."""
-    failed = record.counts.failed
+    failed, reasons = record.counts.failed, record.connections.reasons
     if record.trouble is not None:
         why, hint = record.trouble.what, "`trueload doctor` looks at this machine"
     elif "dns" in failed:
@@ -130,7 +131,12 @@ def tell_nothing_measured(job: Job, record: Record) -> None:
         hint = "look for a mistake in the name, or write the address"
     else:
         why = f"no connection became usable: {', '.join(sorted(failed)) or 'none was tried'}"
-        hint = f"is a server listening on {job.route.unix or job.target.authority}?"
+        if reasons:
+            why = f"no connection became usable: {reasons_text(reasons)}"
+        hint = (
+            tls_hint(failed, reasons)
+            or f"is a server listening on {job.route.unix or job.target.authority}?"
+        )
     sys.stderr.write(f"error: {why}\nhint: {hint}\n")
 
 

@@ -159,7 +159,8 @@ def write_text(path: Path, text: str) -> None:
 
 
 UrlArgument = Annotated[
-    str | None, typer.Argument(metavar="URL", help="http://HOST[:PORT]/PATH", show_default=False)
+    str | None,
+    typer.Argument(metavar="URL", help="http://HOST[:PORT]/PATH, or https://", show_default=False),
 ]
 ConnectionsOption = Annotated[
     int | None,
@@ -348,6 +349,36 @@ ExpectStatusOption = Annotated[
 ExpectBodyOption = Annotated[
     str | None,
     typer.Option("--expect-body", metavar="TEXT", help="The exact body of a good answer."),
+]
+CacertOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--cacert",
+        metavar="FILE",
+        help="Trust the issuers in this PEM file, instead of the system's (https).",
+    ),
+]
+InsecureOption = Annotated[
+    bool,
+    typer.Option(
+        "--insecure", help="Trust anybody's certificate; the record and the report say so (https)."
+    ),
+]
+CertOption = Annotated[
+    Path | None,
+    typer.Option("--cert", metavar="FILE", help="The certificate to show, with its chain (PEM)."),
+]
+KeyOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--key", metavar="FILE", help="Its private key (PEM); without it, in the file of --cert."
+    ),
+]
+NoTlsResumptionOption = Annotated[
+    bool,
+    typer.Option(
+        "--no-tls-resumption", help="A full handshake for every connection, no session resumed."
+    ),
 ]
 LocalAddressOption = Annotated[
     list[str] | None,

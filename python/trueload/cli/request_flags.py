@@ -10,7 +10,8 @@ from __future__ import annotations
 import ipaddress
 import socket
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 
 from trueload.asked import RANDOM, has_place
 from trueload.cli import options
@@ -19,12 +20,15 @@ from trueload.errors import UserError
 from trueload.redact import redact_url
 from trueload.request import make_request, parse_statuses, read_body
 from trueload.route import Route, make_route
-from trueload.spec import Expect, Request, TargetSpec
+from trueload.spec import Expect, Request, TargetSpec, Tls
 from trueload.target import Target, parse_url
 from trueload.targets import Defaults, read_targets
+from trueload.tls import TlsFlags, make_tls
 
 LINES_HAVE = "each line of the targets file has its own"
 CURL_HAS = "the curl command has its own: change it there"
+TLS_FLAGS = ("cacert", "insecure", "cert", "key", "no_tls_resumption")
+"""The parameters that are of ``https://`` only."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,6 +43,7 @@ class Asked:
     expect: Expect
     targets: tuple[TargetSpec, ...]
     close: bool
+    tls: Tls | None = None
 
     @property
     def has_random(self) -> bool:
@@ -63,6 +68,11 @@ def read_asked(
     unix: options.UnixOption = None,
     resolve: options.ResolveOption = None,
     local_address: options.LocalAddressOption = None,
+    cacert: options.CacertOption = None,
+    insecure: options.InsecureOption = False,
+    cert: options.CertOption = None,
+    key: options.KeyOption = None,
+    no_tls_resumption: options.NoTlsResumptionOption = False,
 ) -> Asked:
     """What is to be sent, and where to. Raises ``UserError``."""
     copied = CurlCommand()
@@ -72,6 +82,7 @@ def read_asked(
         copied = parse_curl(curl)
     base = parse_url(url or copied.url) if url is not None or copied.url else None
     local = local_address or ()
+    given = TlsFlags(cacert, insecure, cert, key, no_tls_resumption)
     route = make_route(
         unix=copied.unix if unix is None else unix,
         overrides=[*(resolve or ()), *copied.resolve],
@@ -106,6 +117,24 @@ def read_asked(
         targets=several,
         close=close or copied.close,
         local_addresses=_local_addresses(local),
+        tls=make_tls(target, _tls_flags(target, given, copied)),
+    )
+
+
+def _tls_flags(target: Target, given: TlsFlags, copied: CurlCommand) -> TlsFlags:
+    """What was given, and what curl was given beside; curl takes it for any URL."""
+    if target.scheme != "https":
+        return given
+
+    def path(own: Path | None, theirs: str | None) -> Path | None:
+        return own if own is not None or theirs is None else Path(theirs)
+
+    return replace(
+        given,
+        insecure=given.insecure or copied.insecure,
+        cacert=path(given.cacert, copied.cacert),
+        cert=path(given.cert, copied.cert),
+        key=path(given.key, copied.key),
     )
 
 

@@ -7,10 +7,13 @@ store or the terminal is imported here. Must not know trials.
 
 from __future__ import annotations
 
+import contextlib
+import hashlib
 import ipaddress
 import json
 import os
 import sys
+import tempfile
 from pathlib import Path
 from typing import Annotated
 
@@ -20,8 +23,19 @@ from trueload.cli import options
 from trueload.engine import Engine, EngineError
 from trueload.errors import ExitCode, UserError
 from trueload.interrupt import Interrupt
-from trueload.plan import Done, DriverName, Error, Ready, Serve, Served
+from trueload.plan import (
+    Done,
+    Error,
+    Ready,
+    Serve,
+    Served,
+    ServeGiven,
+    ServeSelfSigned,
+    ServeTlsPlan,
+)
 from trueload.route import UNIX, socket_path
+from trueload.tls import read_identity
+from trueload.tls_plan import pem_blob
 
 READY_S = 10.0
 STOP_S = 2.0
@@ -45,6 +59,15 @@ ListenOption = Annotated[
 ]
 
 
+TlsOption = Annotated[
+    bool,
+    typer.Option(
+        "--tls",
+        help="Speak TLS, with a certificate made at the start (it says where that is), or --cert.",
+    ),
+]
+
+
 def register(app: typer.Typer) -> None:
     """Add the command and its protocols."""
     serve = typer.Typer(no_args_is_help=True, help="Run a reference server.")
@@ -58,10 +81,14 @@ def serve_http(
     cpus: options.CpusOption = None,
     driver: options.DriverOption = None,
     spin: options.SpinOption = None,
+    tls: TlsOption = False,
+    cert: options.CertOption = None,
+    key: options.KeyOption = None,
     json_path: options.JsonOption = None,
 ) -> int:
     """Serve until told to end."""
     address = parse_listen(listen)
+    identity = None if cert is None and key is None else read_identity(cert, key)
     pinned = options.check_cpus(cpus)
     if pinned:
         # The engine's own main thread is kept there too, so that the whole process is seen to be.
@@ -72,19 +99,23 @@ def serve_http(
         cpus=pinned or (),
         driver=options.driver_name(driver),
         spin_ns=spin or 0,
+        tls=serve_tls(address, identity) if tls or identity else None,
     )
-    with Interrupt() as interrupt:
+    with Interrupt() as interrupt, contextlib.ExitStack() as stack:
         try:
             with Engine.start() as engine:
                 engine.send(plan)
+                for pem in identity or ():
+                    engine.send(pem_blob(pem))
                 ready = _await_ready(engine, interrupt, listen)
-                _announce(ready, plan.driver)
+                written = _write_certificate(ready, stack)
+                _announce(ready, plan, written)
                 served = _serve(engine, interrupt)
         except EngineError as error:
             raise UserError(
                 str(error), "`trueload doctor` looks at this machine", ExitCode.NOTHING_MEASURED
             ) from error
-    _report(served, ready, json_path)
+    _report(served, ready, plan, json_path)
     return ExitCode.OK
 
 
@@ -111,6 +142,10 @@ def _await_ready(engine: Engine, interrupt: Interrupt, listen: str) -> Ready | N
         if isinstance(message, Ready):
             return message
         if isinstance(message, Error):
+            if message.class_ == "plan":
+                raise UserError(
+                    f"the engine refused the plan: {message.message}", "change the option it names"
+                )
             raise UserError(
                 f"cannot listen on {listen}: {message.message}",
                 "choose another port with --listen IP:PORT; port 0 is any that is free",
@@ -120,14 +155,41 @@ def _await_ready(engine: Engine, interrupt: Interrupt, listen: str) -> Ready | N
     raise EngineError("silent", f"the engine was not listening after {READY_S:g} s")
 
 
-def _announce(ready: Ready | None, asked: DriverName) -> None:
-    if ready is not None:
-        where = ready.listen or ""
-        shown = where if where.startswith(UNIX) else f"http://{where}/"
-        sys.stderr.write(f"listening on {shown}\n")
-        if asked not in ("auto", ready.driver):
-            sys.stderr.write(f"note: the driver is {ready.driver} ({ready.driver_note})\n")
-        sys.stderr.flush()
+def serve_tls(address: str, identity: tuple[bytes, bytes] | None) -> ServeTlsPlan:
+    """TLS of the server: with what was given, else with a certificate made at the start, for this
+    machine and the address."""
+    if identity is not None:
+        certificate, key = (hashlib.sha256(pem).hexdigest() for pem in identity)
+        return ServeGiven(certificate_sha256=certificate, key_sha256=key)
+    names = ["localhost", "127.0.0.1", "::1"]
+    if not address.startswith(UNIX):
+        names.append(address.rpartition(":")[0].strip("[]"))
+    return ServeSelfSigned(names=tuple(dict.fromkeys(names)))
+
+
+def _write_certificate(ready: Ready | None, stack: contextlib.ExitStack) -> Path | None:
+    """The certificate that was made, in a file that lasts as long as the server."""
+    if ready is None or ready.certificate is None:
+        return None
+    folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="trueload-"))
+    path = Path(folder) / "certificate.pem"
+    path.write_text(ready.certificate, encoding="ascii")
+    return path
+
+
+def _announce(ready: Ready | None, plan: Serve, certificate: Path | None) -> None:
+    if ready is None:
+        return
+    where = ready.listen or ""
+    scheme = "http" if plan.tls is None else "https"
+    url = where if where.startswith(UNIX) else f"{scheme}://{where}/"
+    sys.stderr.write(f"listening on {url}\n")
+    if certificate is not None:
+        asked = f"https://localhost/ --unix {where[len(UNIX) :]}" if url == where else url
+        sys.stderr.write(f"its certificate: trueload http {asked} --cacert {certificate}\n")
+    if plan.driver not in ("auto", ready.driver):
+        sys.stderr.write(f"note: the driver is {ready.driver} ({ready.driver_note})\n")
+    sys.stderr.flush()
 
 
 def _serve(engine: Engine, interrupt: Interrupt) -> Served | None:
@@ -151,7 +213,18 @@ def _serve(engine: Engine, interrupt: Interrupt) -> Served | None:
     return served
 
 
-def _report(served: Served | None, ready: Ready | None, json_path: Path | None) -> None:
+def _handshakes(served: Served, plan: Serve) -> str:
+    if plan.tls is None:
+        return ""
+    return (
+        f"; {served.handshakes_full:,} full handshakes, {served.handshakes_resumed:,} resumed,"
+        f" {served.tls_failed:,} failed"
+    )
+
+
+def _report(
+    served: Served | None, ready: Ready | None, plan: Serve, json_path: Path | None
+) -> None:
     if json_path is not None:
         seen = None if served is None else served.model_dump(mode="json", exclude={"type"})
         if seen is not None and ready is not None:
@@ -165,5 +238,6 @@ def _report(served: Served | None, ready: Ready | None, json_path: Path | None) 
         sys.stderr.write(
             f"served {served.responses:,} responses to {served.requests:,} requests on"
             f" {served.accepted:,} connections ({served.open_peak:,} at once);"
-            f" {served.malformed:,} malformed, {served.aborted:,} aborted\n"
+            f" {served.malformed:,} malformed, {served.aborted:,} aborted"
+            f"{_handshakes(served, plan)}\n"
         )

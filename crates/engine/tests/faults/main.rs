@@ -5,7 +5,11 @@
 
 #![allow(missing_docs, unreachable_pub, clippy::unwrap_used, clippy::expect_used)]
 
+#[path = "../../../wire/tests/tls/pair.rs"]
+#[allow(dead_code)]
+mod pair;
 mod random;
+mod secure;
 mod table;
 mod world;
 
@@ -79,7 +83,7 @@ fn config_of(case: &Case, several: bool) -> Config {
         timeout_ns: case.timeout_ms * NS_PER_MS,
         connect_timeout_ns: case.timeout_ms * NS_PER_MS,
         connect_interval_ns: 10_000,
-        tls: None,
+        tls: case.tls.as_deref().map(secure::client),
         send_quantum_ns: 0,
         thread: 0,
         threads: 1,
@@ -112,7 +116,8 @@ fn play(case: &Case, how: Play) -> Result<Seen, String> {
     let config = Arc::new(config_of(case, how.several));
     let mut generator =
         Generator::new(config, Arc::default(), inbox, Outlet::to(reports, |report| report));
-    let mut world = World::new(how, case.scripts.clone());
+    let peers = case.tls.as_deref().and_then(secure::server);
+    let mut world = World::new(how, case.scripts.clone(), peers);
 
     to_generator.send(Command::Connections(case.connections)).unwrap();
     let connected_by_ns = world_now(&world) + (case.timeout_ms + 100) * NS_PER_MS;
@@ -216,7 +221,8 @@ fn check_laws(case: &Case, seen: &Seen) -> Result<(), String> {
     check(seen.scheduled == seen.issued + seen.unsent, "law 1: what was asked for")?;
     let answered: u64 = seen.statuses.values().sum();
     let settled = seen.ok + of("status") + of("mismatch");
-    let surplus = of("unsolicited");
+    // An answer that was settled and then charged with what came behind it was complete, too.
+    let surplus = of("unsolicited") + of("tls.protocol");
     check((settled..=settled + surplus).contains(&answered), "law 2")?;
     check(seen.took_ns <= law_3_ns(case, seen.ok), "law 3")?;
     check(seen.timed == seen.ok, "law 6")?;
@@ -227,7 +233,11 @@ fn check_laws(case: &Case, seen: &Seen) -> Result<(), String> {
         .map(|(_, count)| count)
         .sum();
     let lost = ["closed_pipelined", "unsolicited", "reset", "empty", "timeout.first_byte"];
-    let maybe = lost.iter().map(|class| of(class)).sum::<u64>() + seen.cancelled + seen.stale;
+    let tls = |class: &String| class.starts_with("tls.") || class == "timeout.tls";
+    let on_tls = seen.failed.iter().filter(|(class, _)| tls(class)).map(|(_, count)| count);
+    let lost_on_tls: u64 = on_tls.sum();
+    let maybe =
+        lost_on_tls + lost.iter().map(|class| of(class)).sum::<u64>() + seen.cancelled + seen.stale;
     let most = seen.issued + seen.stale - never;
     let least = most.saturating_sub(maybe);
     check((least..=most).contains(&seen.requests_at_peer), "law 7")
@@ -311,6 +321,36 @@ fn each_row_comes_out_the_same_when_answers_take_no_time_at_all() {
 fn each_row_comes_out_the_same_when_its_request_is_one_of_several() {
     check_all(Play { several: true, ..WHOLE });
     check_all(Play { several: true, cut: Cut::Random(1), ..WHOLE });
+}
+
+/// Over TLS bytes come apart at its records, wherever else they are cut: either outcome of a row will do.
+fn check_over_tls(how: Play) {
+    let plain = table::load().into_iter().filter(|case| case.tls.is_none());
+    let cases: Vec<Case> =
+        plain.map(|case| Case { tls: Some("good".to_owned()), ..case }).collect();
+    assert!(cases.len() > 200, "the table has shrunk to {} rows", cases.len());
+    let either = |case: &Case| {
+        let seen = play(case, how)?;
+        let out = check_laws(case, &seen).and_then(|()| check_out(case, &case.out, &seen));
+        let apart = case.apart.as_ref().map_or(out.clone(), |apart| check_out(case, apart, &seen));
+        out.or(apart).map_err(|what| format!("{what}: {seen:?}"))
+    };
+    let wrong: Vec<String> = cases
+        .iter()
+        .filter_map(|case| Some(format!("{}\n    {}", case.name, either(case).err()?)))
+        .collect();
+    let (count, all) = (wrong.len(), cases.len());
+    assert!(wrong.is_empty(), "{how:?}: {count} of {all} rows\n{}", wrong.join("\n"));
+}
+
+#[test]
+fn each_row_comes_out_the_same_over_tls() {
+    check_over_tls(WHOLE);
+}
+
+#[test]
+fn each_row_comes_out_the_same_over_tls_in_random_pieces() {
+    check_over_tls(Play { cut: Cut::Random(1), ..WHOLE });
 }
 
 #[test]

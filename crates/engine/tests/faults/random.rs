@@ -87,10 +87,15 @@ fn case() -> impl Strategy<Value = Case> {
             depth,
             close,
             timeout_ms: 200,
+            tls: None,
             apart: None,
             out: Out::default(),
         },
     )
+}
+
+fn over_tls() -> impl Strategy<Value = Case> {
+    case().prop_map(|case| Case { tls: Some("good".to_owned()), ..case })
 }
 
 fn how() -> impl Strategy<Value = Play> {
@@ -110,6 +115,16 @@ proptest! {
 
     #[test]
     fn the_laws_hold_against_every_peer(case in case(), how in how()) {
+        let seen = play(&case, how).map_err(TestCaseError::fail)?;
+        check_laws(&case, &seen).map_err(|law| TestCaseError::fail(format!("{law}: {seen:?}")))?;
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn the_laws_hold_against_every_peer_that_speaks_tls(case in over_tls(), how in how()) {
         let seen = play(&case, how).map_err(TestCaseError::fail)?;
         check_laws(&case, &seen).map_err(|law| TestCaseError::fail(format!("{law}: {seen:?}")))?;
     }

@@ -19,6 +19,11 @@ pub enum Step {
     Drip(u64, Arc<[u8]>),
     Wait(u64),
     Fin,
+    /// Over TLS: bytes past it; a FIN without `close_notify`; `close_notify` alone; a fatal alert.
+    Raw(Arc<[u8]>),
+    Cut,
+    Notify,
+    Alert,
     Rst,
     Hold,
     Again,
@@ -112,6 +117,7 @@ struct Row {
     close: bool,
     timeout_ms: Option<u64>,
     only: Option<String>,
+    tls: Option<String>,
     #[serde(rename = "why")]
     _why: Option<String>,
     apart: Option<Out>,
@@ -132,6 +138,8 @@ pub struct Case {
     pub depth: usize,
     pub close: bool,
     pub timeout_ms: u64,
+    /// How the peer speaks TLS: the name of a server's set-up, or `none` for not at all.
+    pub tls: Option<String>,
     pub apart: Option<Out>,
     pub out: Out,
 }
@@ -180,6 +188,7 @@ fn case(row: Row, texts: &BTreeMap<String, String>) -> Case {
         depth: row.depth.unwrap_or(1),
         close: row.close,
         timeout_ms: row.timeout_ms.unwrap_or(200),
+        tls: row.tls,
         apart: row.apart,
         out: row.out,
     }
@@ -200,6 +209,10 @@ fn step(line: &str, texts: &BTreeMap<String, String>) -> Step {
         }
         "wait" => Step::Wait(number(rest)),
         "fin" => Step::Fin,
+        "raw" => Step::Raw(expand(rest, texts).into()),
+        "cut" => Step::Cut,
+        "notify" => Step::Notify,
+        "alert" => Step::Alert,
         "rst" => Step::Rst,
         "hold" => Step::Hold,
         "again" => Step::Again,

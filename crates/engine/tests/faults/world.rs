@@ -12,7 +12,9 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use trueload_drive::{Address, Ended, Net, Program, Refusal, Token};
+use trueload_wire::tls::server;
 
+use crate::secure::Secured;
 use crate::table::Step;
 
 const NS_PER_MS: u64 = 1_000_000;
@@ -89,6 +91,7 @@ struct Peer {
     whole: usize,
     rest: Vec<u8>,
     alive: bool,
+    tls: Option<Secured>,
 }
 
 /// All of it.
@@ -100,10 +103,12 @@ pub struct World {
     events: BinaryHeap<Event>,
     connections: Vec<Connection>,
     scripts: Vec<Arc<[Step]>>,
+    tls: Option<server::Setup>,
 }
 
 impl World {
-    pub fn new(play: Play, scripts: Vec<Arc<[Step]>>) -> Self {
+    /// With `tls` the peers speak it, and what the scripts say goes through it.
+    pub fn new(play: Play, scripts: Vec<Arc<[Step]>>, tls: Option<server::Setup>) -> Self {
         let chance = match play.cut {
             Cut::Random(seed) => seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1,
             _ => 1,
@@ -116,6 +121,7 @@ impl World {
             events: BinaryHeap::new(),
             connections: Vec::new(),
             scripts,
+            tls,
         }
     }
 
@@ -159,7 +165,7 @@ impl World {
     pub fn settle(&mut self) {
         while let Some(Reverse((_, _, index, happening))) = self.events.pop() {
             if let Happening::AtPeer(bytes) = happening {
-                self.connections[index as usize].peer.hear(&bytes);
+                self.connections[index as usize].peer.take_in(&bytes);
             }
         }
     }
@@ -197,7 +203,8 @@ impl World {
             }
             Happening::Connected | Happening::Refused => {}
             Happening::AtPeer(bytes) => {
-                connection.peer.hear(&bytes);
+                let answers = connection.peer.take_in(&bytes);
+                self.say(index, answers);
                 self.go_on(index);
             }
             Happening::GoneAtPeer => connection.peer.alive = false,
@@ -250,6 +257,13 @@ impl World {
         self.events.push(Reverse((self.now_ns + in_ns, self.order, index, happening)));
     }
 
+    /// Bytes for the generator.
+    fn say(&mut self, index: u32, bytes: Vec<u8>) {
+        if !bytes.is_empty() {
+            self.later(self.play.latency_ns, index, Happening::Bytes(bytes));
+        }
+    }
+
     /// The peer follows its script as far as it can now.
     fn go_on(&mut self, index: u32) {
         while let Some(step) = self.connections[index as usize].peer.step() {
@@ -263,12 +277,22 @@ impl World {
                     peer.wanted += count;
                 }
                 Step::Send(data, times) => {
-                    self.later(latency_ns, index, Happening::Bytes(data.repeat(times)));
+                    let bytes = peer.seal(data.repeat(times));
+                    self.later(latency_ns, index, Happening::Bytes(bytes));
+                }
+                Step::Raw(data) => self.say(index, data.to_vec()),
+                Step::Notify => {
+                    let bytes = peer.farewell();
+                    self.say(index, bytes);
+                }
+                Step::Alert => {
+                    let bytes = peer.alert();
+                    self.say(index, bytes);
                 }
                 Step::Flood(data) => {
                     let apart = self.play.cut.comes_apart();
                     let most = if apart { FLOOD_BYTES_APART } else { FLOOD_BYTES };
-                    let bytes = data.repeat(most.div_ceil(data.len()));
+                    let bytes = peer.seal(data.repeat(most.div_ceil(data.len())));
                     self.later(latency_ns, index, Happening::Bytes(bytes));
                     self.later(NS_PER_MS, index, Happening::PeerGoesOn);
                     return;
@@ -276,7 +300,8 @@ impl World {
                 Step::Drip(every_ms, data) if peer.dripped < data.len() => {
                     let byte = data[peer.dripped];
                     peer.dripped += 1;
-                    self.later(latency_ns, index, Happening::Bytes(vec![byte]));
+                    let bytes = peer.seal(vec![byte]);
+                    self.later(latency_ns, index, Happening::Bytes(bytes));
                     self.later(every_ms * NS_PER_MS, index, Happening::PeerGoesOn);
                     return;
                 }
@@ -287,7 +312,12 @@ impl World {
                     return;
                 }
                 Step::Wait(_) => peer.dripped = 0,
-                Step::Fin => self.later(latency_ns, index, Happening::Fin),
+                Step::Fin => {
+                    let bytes = peer.farewell();
+                    self.say(index, bytes);
+                    self.later(latency_ns, index, Happening::Fin);
+                }
+                Step::Cut => self.later(latency_ns, index, Happening::Fin),
                 Step::Rst => {
                     peer.alive = false;
                     self.later(latency_ns, index, Happening::Rst);
@@ -313,7 +343,39 @@ fn token(index: u32) -> Token {
 
 impl Peer {
     fn step(&self) -> Option<Step> {
-        self.script.get(self.at).filter(|_| self.alive).cloned()
+        // What is said through TLS waits for the handshake.
+        let ready = self.tls.as_ref().is_none_or(Secured::is_open);
+        self.script.get(self.at).filter(|_| self.alive && ready).cloned()
+    }
+
+    /// Bytes of the generator have come; returns what TLS says to them.
+    fn take_in(&mut self, bytes: &[u8]) -> Vec<u8> {
+        match &mut self.tls {
+            None => {
+                self.hear(bytes);
+                Vec::new()
+            }
+            Some(tls) => {
+                let (plain, answers) = tls.take_in(bytes);
+                self.hear(&plain);
+                answers
+            }
+        }
+    }
+
+    fn seal(&mut self, bytes: Vec<u8>) -> Vec<u8> {
+        match &mut self.tls {
+            None => bytes,
+            Some(tls) => tls.seal(&bytes),
+        }
+    }
+
+    fn farewell(&mut self) -> Vec<u8> {
+        self.tls.as_mut().map(Secured::farewell).unwrap_or_default()
+    }
+
+    fn alert(&mut self) -> Vec<u8> {
+        self.tls.as_mut().map(Secured::alert).unwrap_or_default()
     }
 
     /// Counts whole requests; they are the generator's, so this need not be strict.
@@ -346,8 +408,16 @@ impl Net for World {
         let script = self.scripts.get(index as usize).or(self.scripts.last()).expect("a script");
         let script = Arc::clone(script);
         let first = script.first().cloned();
-        let peer =
-            Peer { script, at: 0, dripped: 0, wanted: 0, whole: 0, rest: Vec::new(), alive: false };
+        let peer = Peer {
+            script,
+            at: 0,
+            dripped: 0,
+            wanted: 0,
+            whole: 0,
+            rest: Vec::new(),
+            alive: false,
+            tls: self.tls.as_ref().map(Secured::new),
+        };
         let open = first != Some(Step::Unroutable);
         self.connections.push(Connection { key, open, inbox: VecDeque::new(), end: None, peer });
         match first {

@@ -119,6 +119,8 @@ pub struct Session<E> {
     endpoint: E,
     stage: Stage,
     alpn_required: bool,
+    /// It has broken: nothing more is heard or said.
+    failed: bool,
     /// What came and cannot be read on yet.
     rest: Vec<u8>,
 }
@@ -132,7 +134,7 @@ impl<E> fmt::Debug for Session<E> {
 
 impl<E: Endpoint> Session<E> {
     pub(super) fn new(endpoint: E, stage: Stage, alpn_required: bool) -> Self {
-        Session { endpoint, stage, alpn_required, rest: Vec::new() }
+        Session { endpoint, stage, alpn_required, failed: false, rest: Vec::new() }
     }
 
     /// Where it stands.
@@ -182,7 +184,7 @@ impl<E: Endpoint> Session<E> {
     /// When the peer broke the protocol, was not accepted, or gave up.
     #[inline]
     pub fn handle_input(&mut self, bytes: &[u8], buffers: &mut Buffers) -> Result<Stage, Failure> {
-        if self.stage == Stage::Closed {
+        if self.failed || self.stage == Stage::Closed {
             // RFC 8446 §6.1: what comes behind a close_notify is ignored.
             return Ok(Stage::Closed);
         }
@@ -192,6 +194,8 @@ impl<E: Endpoint> Session<E> {
         };
         let outcome = outcome.map_err(Failure::from).and_then(|closed| self.advance(closed));
         if outcome.is_err() {
+            self.failed = true;
+            self.rest = Vec::new();
             say_alert(&mut self.endpoint, &mut buffers.sealed);
         }
         outcome
@@ -250,9 +254,12 @@ impl<E: Endpoint> Session<E> {
     }
 
     /// Says plaintext: its records are appended to `sealed`. Before the handshake is done, and after this end was
-    /// closed, nothing is said.
+    /// closed or has failed, nothing is said.
     #[inline]
     pub fn seal(&mut self, plain: &[u8], sealed: &mut Vec<u8>) {
+        if self.failed {
+            return;
+        }
         let records = plain.len() / RECORD_BYTES + 1;
         let room = plain.len() + records * RECORD_OVERHEAD_BYTES;
         with_traffic(&mut self.endpoint, &mut self.rest, sealed, |mut traffic, sealed| {
@@ -266,6 +273,9 @@ impl<E: Endpoint> Session<E> {
 
     /// Says that nothing more will be said.
     pub fn close(&mut self, sealed: &mut Vec<u8>) {
+        if self.failed {
+            return;
+        }
         with_traffic(&mut self.endpoint, &mut self.rest, sealed, |mut traffic, sealed| {
             grow(sealed, RECORD_OVERHEAD_BYTES, |room| match traffic.queue_close_notify(room) {
                 Ok(written) => Ok(written),

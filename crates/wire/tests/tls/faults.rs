@@ -1,39 +1,12 @@
 //! What each mistake of a server is called, and the words for it.
 
-use std::sync::Arc;
-
-use rustls::crypto::ring::default_provider;
-use rustls::server::WebPkiClientVerifier;
-use rustls::{RootCertStore, ServerConfig};
 use trueload_wire::tls::client::{Options, Trust};
-use trueload_wire::tls::{Buffers, Failure, Kind, Stage, certificates, server};
+use trueload_wire::tls::{Buffers, Failure, Kind, Stage, server};
 
 use crate::YEARS;
 use crate::pair::{
-    Issuer, Pair, Pems, client, now, options, self_signed, server as serving, trusting,
+    Issuer, Pair, Pems, client, demanding, now, options, self_signed, server as serving, trusting,
 };
-
-/// A server that lets in only clients with a certificate of `issuer`.
-pub fn demanding(pems: &Pems, issuer: &Issuer) -> server::Setup {
-    let mut roots = RootCertStore::empty();
-    for root in certificates(issuer.pem().as_bytes()).unwrap() {
-        roots.add(root).unwrap();
-    }
-    let provider = Arc::new(default_provider());
-    let verifier =
-        WebPkiClientVerifier::builder_with_provider(Arc::new(roots), Arc::clone(&provider))
-            .build()
-            .unwrap();
-    let chain = certificates(pems.certificate.as_bytes()).unwrap();
-    let key = rustls::pki_types::pem::PemObject::from_pem_slice(pems.key.as_bytes()).unwrap();
-    let config = ServerConfig::builder_with_details(provider, now())
-        .with_protocol_versions(rustls::DEFAULT_VERSIONS)
-        .unwrap()
-        .with_client_cert_verifier(verifier)
-        .with_single_cert(chain, key)
-        .unwrap();
-    server::Setup::from(config)
-}
 
 fn outcome(options: &Options, pems: &Pems) -> Option<Failure> {
     let mut pair = Pair::new(&client(options), &serving(pems));
@@ -102,7 +75,7 @@ fn check(name: &str, failed: Option<Failure>, refused: Option<&str>) {
 #[test]
 fn a_client_without_a_certificate_hears_that_one_is_demanded() {
     let pems = self_signed(&["localhost"], YEARS, false);
-    let server = demanding(&pems, &Issuer::new("clients"));
+    let server = demanding(&pems, &Issuer::new("clients").pem());
     let mut pair = Pair::new(&client(&options(trusting(&pems.certificate))), &server);
     pair.settle();
     let failure = pair.failed.unwrap();
@@ -214,5 +187,11 @@ fn junk_on_an_open_connection_is_a_breach_and_the_peer_is_told() {
         assert_eq!(pair.failed.clone().map(|failure| failure.kind), Some(Kind::Protocol));
         assert_eq!(pair.client_heard, b"pong", "what came before it is heard");
         assert!(!pair.to_server.is_empty(), "an alert");
+        // What has failed is deaf and dumb.
+        let (said, heard) = (pair.to_server.len(), pair.client_heard.len());
+        let after = pair.client.handle_input(bytes, &mut pair.buffers);
+        pair.client_says(b"ping");
+        assert_eq!((after, pair.to_server.len()), (Ok(Stage::Closed), said));
+        assert_eq!(pair.client_heard.len(), heard);
     }
 }

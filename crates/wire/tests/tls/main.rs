@@ -146,7 +146,7 @@ fn a_key_is_never_shown() {
 fn a_client_certificate_is_shown_to_a_server_that_asks() {
     let issuer = Issuer::new("clients");
     let pems = self_signed(&["localhost"], YEARS, false);
-    let server = faults::demanding(&pems, &issuer);
+    let server = pair::demanding(&pems, &issuer.pem());
     let mut asked = options(trusting(&pems.certificate));
     asked.identity = Some(issuer.issue(&["me"], YEARS).identity());
     let mut pair = Pair::open(&client(&asked), &server);

@@ -6,7 +6,10 @@ use rcgen::{
     BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair, SanType,
     date_time_ymd,
 };
+use rustls::crypto::ring::default_provider;
 use rustls::pki_types::UnixTime;
+use rustls::server::WebPkiClientVerifier;
+use rustls::{RootCertStore, ServerConfig};
 use trueload_wire::tls::client::{self, Client, Trust};
 use trueload_wire::tls::server::{self, Server};
 use trueload_wire::tls::{Buffers, Failure, Identity, Stage, TimeProvider, certificates};
@@ -104,6 +107,28 @@ pub fn client(options: &client::Options) -> client::Setup {
 
 pub fn server(pems: &Pems) -> server::Setup {
     server::Setup::new(pems.identity(), &["http/1.1"], now()).unwrap()
+}
+
+/// A server that lets in only clients with a certificate of `issuer`.
+pub fn demanding(pems: &Pems, issuer_pem: &str) -> server::Setup {
+    let mut roots = RootCertStore::empty();
+    for root in certificates(issuer_pem.as_bytes()).unwrap() {
+        roots.add(root).unwrap();
+    }
+    let provider = Arc::new(default_provider());
+    let verifier =
+        WebPkiClientVerifier::builder_with_provider(Arc::new(roots), Arc::clone(&provider))
+            .build()
+            .unwrap();
+    let chain = certificates(pems.certificate.as_bytes()).unwrap();
+    let key = rustls::pki_types::pem::PemObject::from_pem_slice(pems.key.as_bytes()).unwrap();
+    let config = ServerConfig::builder_with_details(provider, now())
+        .with_protocol_versions(rustls::DEFAULT_VERSIONS)
+        .unwrap()
+        .with_client_cert_verifier(verifier)
+        .with_single_cert(chain, key)
+        .unwrap();
+    server::Setup::from(config)
 }
 
 /// Both ends, and what each has heard.

@@ -1,0 +1,64 @@
+"""What is said of TLS for people: one line of a result, and what to do when no handshake succeeds.
+
+Pure. Reasons may quote the peer's certificate: they are shown as plain text. Must not know
+terminals.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from trueload.record import Record
+from trueload.report.text import plain
+from trueload.units import format_count, format_duration
+
+NO_TRUST = "--cacert FILE trusts its issuer, --insecure trusts anybody (the record says so)"
+
+_HINTS = {
+    "tls.protocol": "does it speak TLS there? without it write http://",
+    "tls.eof": "does it speak TLS there? without it write http://",
+    "timeout.tls": "does it speak TLS there? without it write http://; --timeout gives it longer",
+    "tls.version": "trueload speaks TLS 1.2 and 1.3",
+    "tls.alpn": "the server must speak HTTP/1.1",
+    "tls.alert": "the server's log says more; if it wants a certificate, --cert FILE --key FILE",
+}
+
+
+def tls_text(record: Record) -> str:
+    """``TLSv1.3, TLS_AES_128_GCM_SHA256, 64 handshakes (12 resumed), verification off``; empty
+    without TLS."""
+    found = record.tls
+    if found is None:
+        return ""
+    parts = [plain(part) for part in (found.version, found.cipher) if part is not None]
+    count = found.handshakes_full + found.handshakes_resumed
+    if count:
+        parts.append(f"{format_count(count)} {'handshake' if count == 1 else 'handshakes'}")
+        if found.handshakes_resumed:
+            parts[-1] += f" ({format_count(found.handshakes_resumed)} resumed)"
+        if record.handshake_ns.p50 is not None:
+            parts[-1] += f" p50 {format_duration(record.handshake_ns.p50)}"
+    if found.verification == "off":
+        parts.append("verification off")
+    return ", ".join(parts)
+
+
+def reasons_text(reasons: Mapping[str, str]) -> str:
+    """``tls.cert: its certificate has expired``."""
+    return "; ".join(f"{plain(name)}: {plain(why)}" for name, why in sorted(reasons.items()))
+
+
+def tls_hint(failed: Mapping[str, int], reasons: Mapping[str, str]) -> str | None:
+    """What to do about the TLS failure met most; None if there is none."""
+    met = [name for name in failed if name.startswith("tls.") or name == "timeout.tls"]
+    if not met:
+        return None
+    name = max(met, key=lambda each: failed[each])
+    if name != "tls.cert":
+        return _HINTS.get(name)
+    why = reasons.get(name, "")
+    if " is not for " in why:
+        return "ask for it by a name of its certificate, or --insecure (the record says so)"
+    if "expired" in why or "not valid yet" in why:
+        return "renew it, or --insecure measures all the same (the record says so)"
+    return NO_TRUST

@@ -1,0 +1,50 @@
+"""What the engine is told of TLS: certificates and keys as blobs, named in the plan by SHA-256.
+
+Pure. The plan and the record hold names only, so that a key gets into neither. Must not know how
+files are read or what a handshake agreed on.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Iterator
+
+from trueload.plan import Blob, TlsPlan, TrustAnybody, TrustGiven, TrustPlan, TrustSystem
+from trueload.spec import Tls
+
+
+def tls_plan(tls: Tls | None) -> TlsPlan | None:
+    """TLS as it goes into a plan."""
+    if tls is None:
+        return None
+    return TlsPlan(
+        server_name=tls.server_name,
+        alpn=tls.alpn,
+        trust=_trust(tls),
+        certificate_sha256=_name(tls.certificate),
+        key_sha256=_name(tls.key),
+        resumption=tls.resumption,
+    )
+
+
+def tls_blobs(tls: Tls | None) -> Iterator[Blob]:
+    """Every PEM text that the plan names, once."""
+    if tls is not None:
+        texts = {tls.issuers, tls.certificate, tls.key} - {None}
+        yield from (pem_blob(text) for text in texts if text is not None)
+
+
+def pem_blob(text: bytes) -> Blob:
+    """A PEM text as the engine takes it."""
+    return Blob(sha256=hashlib.sha256(text).hexdigest(), base64=base64.b64encode(text).decode())
+
+
+def _trust(tls: Tls) -> TrustPlan:
+    if tls.issuers is not None:
+        return TrustGiven(sha256=hashlib.sha256(tls.issuers).hexdigest())
+    return TrustAnybody() if tls.trust == "anybody" else TrustSystem()
+
+
+def _name(text: bytes | None) -> str | None:
+    return None if text is None else hashlib.sha256(text).hexdigest()

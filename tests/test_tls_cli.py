@@ -1,0 +1,336 @@
+"""HTTPS as a user meets it: through the command, against OpenSSL and the reference server.
+
+The rows of ``faults/cases/tls.toml`` run here live; in virtual time they run in
+``crates/engine/tests/faults``.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import select
+import ssl
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+import trustme
+from faults.cases import Case, Script, Step, load
+from faults.laws import assert_laws, assert_out, give_up_s, of_record
+from faults.peer import Peer
+from faults.tls import Certificates
+from harness import Finished, Trueload
+
+pytestmark = pytest.mark.engine
+
+ROWS = [case for case in load() if case.only != "virtual" and case.tls]
+OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
+ANSWERS: Script = (Step("read"), Step("send", data=OK), Step("again"))
+FEW = ("--requests", "6", "-c", "2", "--timeout", "2s", "--json", "-")
+
+
+@pytest.fixture(scope="session")
+def certificates(tmp_path_factory: pytest.TempPathFactory) -> Certificates:
+    return Certificates(tmp_path_factory.mktemp("certificates"))
+
+
+@dataclass(frozen=True)
+class Secure:
+    """A reference server that speaks TLS, and the certificate that it has made."""
+
+    url: str
+    port: int
+    cacert: Path
+
+
+@pytest.fixture(scope="module")
+def secure(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Secure]:
+    command = Trueload(tmp_path_factory.mktemp("secure"))
+    yield start_secure(command)
+    command.close()
+
+
+def start_secure(command: Trueload, *flags: str | Path) -> Secure:
+    process = command.start("serve", "http", "--tls", "--listen", "127.0.0.1:0", *flags)
+    assert process.stderr is not None
+    readable, _, _ = select.select([process.stderr], [], [], 30)
+    assert readable, "the reference server does not say where it listens"
+    # What it says comes at once; of a certificate that it was given it says nothing.
+    said = "".join(process.stderr.readline() for _ in range(1 if flags else 2))
+    found = re.search(r"listening on (https://127\.0\.0\.1:(\d+)/)\n", said)
+    cacert = re.search(r"--cacert (\S+)\n", said)
+    assert found, said
+    return Secure(found[1], int(found[2]), Path(cacert[1]) if cacert else Path())
+
+
+def measure(trueload: Trueload, url: str, *flags: str | Path, code: int = 0) -> Any:
+    done = trueload.run("http", url, *FEW, "--no-save", *flags)
+    assert done.code == code, done
+    return done.json()
+
+
+def run_row(trueload: Trueload, case: Case, peer: Peer, cacert: Path) -> Finished:
+    words = ["http", peer.url, "--requests", str(case.requests), "--json", "-", "--no-save"]
+    words += ["--timeout", f"{case.timeout_ms}ms", "-c", str(case.connections)]
+    return trueload.run(*words, "--cacert", cacert, *(["--close"] if case.close else []))
+
+
+@pytest.mark.parametrize("case", ROWS, ids=lambda case: case.name)
+def test_a_user_is_told_what_a_peer_did_to_tls(
+    case: Case, trueload: Trueload, certificates: Certificates
+) -> None:
+    context = None if case.tls == "none" else certificates.context(case.tls)
+    with Peer(case.scripts, context=context, secure=True) as peer:
+        began_s = time.monotonic()
+        finished = run_row(trueload, case, peer, certificates.cacert)
+        wall_s = time.monotonic() - began_s
+        peer.settle()
+        record = json.loads(finished.out)
+        seen = of_record(record, finished.code, wall_s)
+        assert "Traceback" not in finished.err, finished.err
+        assert_laws(seen, wall_s_most=give_up_s(case, seen.ok), requests_at_peer=peer.requests)
+        # On sockets bytes may come apart.
+        try:
+            assert_out(seen, case)
+        except AssertionError:
+            assert_out(seen, case, apart=True)
+    assert finished.code != 3 or len(finished.err.splitlines()[-2:]) == 2
+
+
+HINTS = [
+    ("self-signed", "--cacert FILE trusts its issuer, --insecure trusts anybody"),
+    ("other issuer", "--cacert FILE trusts its issuer, --insecure trusts anybody"),
+    ("other name", "ask for it by a name of its certificate"),
+    ("expired", "renew it"),
+    ("not yet valid", "renew it"),
+    ("demands a certificate", "--cert FILE --key FILE"),
+]
+
+
+@pytest.mark.parametrize(("name", "hint"), HINTS)
+def test_what_is_wrong_with_a_certificate_is_one_line_and_a_hint(
+    name: str, hint: str, trueload: Trueload, certificates: Certificates
+) -> None:
+    with Peer((ANSWERS,), context=certificates.context(name)) as peer:
+        done = trueload.run("http", peer.url, *FEW, "--cacert", certificates.cacert)
+    assert done.code == 3, done
+    error, told = done.err.splitlines()[-2:]
+    assert error.startswith("error: no connection became usable: tls."), error
+    assert told.startswith("hint: "), told
+    assert hint in told
+
+
+@pytest.mark.parametrize("name", ["self-signed", "other name", "expired", "not yet valid"])
+def test_insecure_measures_whoever_answers_and_says_so(
+    name: str, trueload: Trueload, certificates: Certificates
+) -> None:
+    with Peer((ANSWERS,), context=certificates.context(name)) as peer:
+        done = trueload.run("http", peer.url, *FEW, "--insecure")
+    assert done.code == 0, done
+    record = done.json()
+    assert record["tls"]["verification"] == "off"
+    assert record["plan"]["generate"]["tls"]["trust"] == {"kind": "anybody"}
+    assert "verification off" in done.err
+    assert "verification off" in trueload.run("runs", "show", "last").out
+
+
+def test_a_server_of_tls_1_0_only_is_of_no_version_in_common(
+    trueload: Trueload, certificates: Certificates
+) -> None:
+    context = certificates.context("good")
+    context.set_ciphers("ALL:@SECLEVEL=0")
+    with pytest.deprecated_call():
+        context.minimum_version = context.maximum_version = ssl.TLSVersion.TLSv1
+    with Peer((ANSWERS,), context=context) as peer:
+        record = measure(trueload, peer.url, "--cacert", certificates.cacert, code=3)
+    assert record["counts"]["failed"] == {"tls.version": 6}
+
+
+@pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
+def test_the_record_says_what_was_agreed_on(
+    version: ssl.TLSVersion, trueload: Trueload, certificates: Certificates
+) -> None:
+    context = certificates.context("good")
+    context.minimum_version = context.maximum_version = version
+    with Peer((ANSWERS,), context=context) as peer:
+        url = peer.url.replace("127.0.0.1", "localhost")
+        record = measure(trueload, url, "--cacert", certificates.cacert, "--warmup", "0")
+    assert record["counts"]["ok"] == 6
+    tls = record["tls"]
+    assert tls["version"] == version.name.replace("_", ".")
+    assert (tls["server_name"], tls["alpn"]) == ("localhost", "http/1.1")
+    assert (tls["verification"], tls["client_certificate"]) == ("on", False)
+    assert tls["handshakes_full"] + tls["handshakes_resumed"] == 2
+    assert record["handshake_ns"]["count"] == record["connect_ns"]["count"] == 2
+    assert record["connect_ns"]["max"] >= record["handshake_ns"]["max"]
+
+
+def test_a_client_certificate_is_shown(
+    trueload: Trueload, certificates: Certificates, tmp_path: Path
+) -> None:
+    mine = certificates.issuer.issue_cert("me@example.org")
+    both, cert = tmp_path / "both.pem", tmp_path / "cert.pem"
+    key = tmp_path / "key.pem"
+    both.write_bytes(mine.private_key_and_cert_chain_pem.bytes())
+    cert.write_bytes(b"".join(blob.bytes() for blob in mine.cert_chain_pems))
+    key.write_bytes(mine.private_key_pem.bytes())
+    with Peer((ANSWERS,), context=certificates.context("demands a certificate")) as peer:
+        for flags in (("--cert", both), ("--cert", cert, "--key", key)):
+            record = measure(trueload, peer.url, "--cacert", certificates.cacert, *flags)
+            assert record["counts"]["ok"] == 6
+            assert record["tls"]["client_certificate"] is True
+
+
+def test_a_private_key_is_nowhere_in_what_is_kept(
+    trueload: Trueload, certificates: Certificates, tmp_path: Path
+) -> None:
+    mine = certificates.issuer.issue_cert("me@example.org")
+    pem = mine.private_key_pem.bytes()
+    both = tmp_path / "both.pem"
+    both.write_bytes(mine.private_key_and_cert_chain_pem.bytes())
+    with Peer((ANSWERS,), context=certificates.context("demands a certificate")) as peer:
+        words = ("--cacert", certificates.cacert, "--cert", both)
+        done = trueload.run("http", peer.url, *FEW, *words)
+    assert done.code == 0, done
+    exported = trueload.run("runs", "export", "last").out
+    secret = pem.splitlines()[1].decode()
+    stored = b"".join(path.read_bytes() for path in trueload.folder.rglob("*") if path.is_file())
+    for text in (done.out, done.err, exported, stored.decode("latin-1")):
+        assert secret not in text
+    # Whoever writes the key itself where its file belongs does not find it again, either.
+    done = trueload.run("http", "https://127.0.0.1:1/", "--cert", pem.decode())
+    assert (done.code, secret in done.err) == (2, False), done
+
+
+def test_a_name_can_be_asked_for_at_another_address(
+    trueload: Trueload, certificates: Certificates
+) -> None:
+    with Peer((ANSWERS,), context=certificates.context("other name")) as peer:
+        url = f"https://example.org:{peer.port}/"
+        there = ("--resolve", f"example.org:{peer.port}:127.0.0.1")
+        record = measure(trueload, url, *there, "--cacert", certificates.cacert)
+    assert record["tls"]["server_name"] == "example.org"
+
+
+def test_the_reference_server_makes_a_certificate_that_can_be_trusted(
+    trueload: Trueload, secure: Secure
+) -> None:
+    for url in (secure.url, secure.url.replace("127.0.0.1", "localhost")):
+        record = measure(trueload, url, "--cacert", secure.cacert)
+        assert record["counts"]["ok"] == 6
+    assert measure(trueload, secure.url, code=3)["counts"]["failed"] == {"tls.cert": 6}
+    plain = secure.url.replace("https", "http")
+    assert set(measure(trueload, plain, code=4)["counts"]["failed"]) <= {"framing", "empty"}
+
+
+def test_sessions_are_resumed_unless_they_are_not_to_be(trueload: Trueload, secure: Secure) -> None:
+    flags = ("--cacert", secure.cacert, "--close", "--requests", "60")
+    tls = measure(trueload, secure.url, *flags)["tls"]
+    assert tls["resumption"] is True
+    assert tls["handshakes_resumed"] > tls["handshakes_full"], tls
+    tls = measure(trueload, secure.url, *flags, "--no-tls-resumption")["tls"]
+    assert (tls["resumption"], tls["handshakes_resumed"]) == (False, 0)
+    assert tls["handshakes_full"] >= 60
+
+
+@pytest.mark.parametrize(
+    "flags", [("--pipeline", "8"), ("--rate", "200/s"), ("--threads", "2"), ("--driver", "epoll")]
+)
+def test_every_way_to_send_works_over_tls(
+    trueload: Trueload, secure: Secure, flags: tuple[str, ...]
+) -> None:
+    record = measure(trueload, secure.url, "--cacert", secure.cacert, *flags)
+    assert record["counts"]["ok"] == 6
+    assert record["counts"]["failed"] == {}
+
+
+def test_a_large_body_goes_and_comes_over_tls(
+    trueload: Trueload, certificates: Certificates
+) -> None:
+    body = b"x" * 300_000
+    answer = b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(body) + body
+    script: Script = (Step("read"), Step("send", data=answer), Step("again"))
+    with Peer((script,), context=certificates.context("good")) as peer:
+        flags = ("--body", body.decode()[:100_000], "--expect-body", body.decode()[:100_000])
+        record = measure(trueload, peer.url, "--cacert", certificates.cacert, *flags, code=4)
+        assert record["counts"]["failed"] == {"mismatch": 6}
+        record = measure(trueload, peer.url, "--cacert", certificates.cacert, *flags[:2])
+        assert (record["counts"]["ok"], peer.requests) == (6, 12)
+
+
+def test_the_reference_server_takes_a_certificate(
+    trueload: Trueload, certificates: Certificates, tmp_path: Path
+) -> None:
+    leaf = certificates.issuer.issue_cert("127.0.0.1")
+    cert, key = tmp_path / "cert.pem", tmp_path / "key.pem"
+    cert.write_bytes(b"".join(blob.bytes() for blob in leaf.cert_chain_pems))
+    key.write_bytes(leaf.private_key_pem.bytes())
+    server = start_secure(trueload, "--cert", cert, "--key", key)
+    record = measure(trueload, server.url, "--cacert", certificates.cacert)
+    assert record["counts"]["ok"] == 6
+
+
+def test_several_requests_and_a_copied_curl_command_go_over_tls(
+    trueload: Trueload, secure: Secure, tmp_path: Path
+) -> None:
+    targets = tmp_path / "targets"
+    targets.write_text('{"url": "/"}\n{"url": "/perf"}\n')
+    record = measure(trueload, secure.url, "--targets", targets, "--cacert", secure.cacert)
+    assert record["counts"]["ok"] == 6
+    targets.write_text('{"url": "https://a/"}\n{"url": "http://a/"}\n')
+    assert "begins with http://" in trueload.run("http", "--targets", targets).err
+    done = trueload.run("http", "--curl", f"curl -k {secure.url}", *FEW, "--no-save")
+    assert done.code == 0, done
+    assert done.json()["tls"]["verification"] == "off"
+    copied = f"curl --cacert {secure.cacert} {secure.url}?{{random}}"
+    done = trueload.run("http", "--curl", copied, *FEW, "--no-save", "--expect-status", "200,404")
+    assert (done.code, done.json()["tls"]["verification"]) == (0, "on"), done
+
+
+def test_plain_and_sealed_can_be_compared(
+    trueload: Trueload, secure: Secure, certificates: Certificates
+) -> None:
+    with Peer((ANSWERS,)) as peer:
+        flags = ("--requests", "20", "-c", "2", "--repeat", "1", "--cacert", secure.cacert)
+        done = trueload.run("ab", peer.url, secure.url, *flags, "--no-save")
+    assert done.code in (0, 4), done
+    assert "B TLSv1.3" in done.out
+
+
+MISTAKES = [
+    (("http", "http://h/", "--cacert", "{good}"), "--cacert is of TLS"),
+    (("http", "http://h/", "--insecure"), "--insecure is of TLS"),
+    (("http", "https://h/", "--cacert", "{good}", "--insecure"), "exclude each other"),
+    (("http", "https://h/", "--cacert", "/nowhere"), "cannot be read"),
+    (("http", "https://h/", "--cacert", "{key}"), "holds no certificate"),
+    (("http", "https://h/", "--key", "{key}"), "no --cert"),
+    (("http", "https://h/", "--cert", "{good}"), "holds no private key"),
+    (("http", "https://h/", "--cert", "{good}", "--key", "{good}"), "holds no private key"),
+    (("http", "https://h/", "--cert", "{good}", "--key", "{other}"), "is not that of"),
+    (("http", "https://h/", "--cert", "{good}", "--key", "{locked}"), "encrypted"),
+    (("serve", "http", "--tls", "--key", "{key}"), "no --cert"),
+    (("serve", "http", "--cert", "{good}"), "holds no private key"),
+]
+
+
+@pytest.mark.parametrize(("words", "complaint"), MISTAKES, ids=lambda value: str(value)[:70])
+def test_a_mistake_with_certificates_is_told_before_anything_is_sent(
+    words: tuple[str, ...], complaint: str, trueload: Trueload, certificates: Certificates
+) -> None:
+    leaf, other = certificates.issuer.issue_cert("a"), certificates.issuer.issue_cert("b")
+    locked = "-----BEGIN ENCRYPTED PRIVATE KEY-----\nAA==\n-----END ENCRYPTED PRIVATE KEY-----\n"
+    files = {
+        "good": certificates.write("leaf.pem", *leaf.cert_chain_pems),
+        "key": certificates.write("leaf.key", leaf.private_key_pem),
+        "other": certificates.write("other.key", other.private_key_pem),
+        "locked": certificates.write("locked.key", trustme.Blob(locked.encode())),
+    }
+    done = trueload.run(*(word.format(**files) for word in words))
+    assert done.code == 2, done
+    error, hint = done.err.splitlines()
+    assert error.startswith("error: ")
+    assert complaint in error
+    assert hint.startswith("hint: ")
