@@ -120,6 +120,7 @@ pub trait Role {
 #[must_use]
 pub fn run() -> ExitCode {
     let clock = Clock::start();
+    trueload_drive::map_large_allocations();
     trueload_drive::raise_open_files();
     let (sink, events) = mpsc::channel();
     match converse(clock, &sink, &events) {

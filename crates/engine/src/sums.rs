@@ -130,11 +130,10 @@ pub(crate) fn measurement(
     let established = threads.iter().map(|thread| thread.established).sum();
     let partial = threads.iter().any(|thread| thread.partial);
     let generator = generator(plan, driven, window_ns, &threads);
-    let mut meter = Meter::default();
-    threads.iter().for_each(|thread| meter.merge(&thread.meter));
-    let (handshakes_full, handshakes_resumed) = meter.times.handshakes();
     let found: Vec<_> = threads.iter().flat_map(|thread| thread.reasons.clone()).collect();
     let reasons = reasons(&found);
+    let meter = merged(threads.into_iter().map(|thread| thread.meter));
+    let (handshakes_full, handshakes_resumed) = meter.times.handshakes();
     let ipv6 = |address: &Address| matches!(address, Address::Ip(SocketAddr::V6(_)));
     let family = match address {
         Some(Address::Unix(_)) => "unix",
@@ -177,6 +176,18 @@ pub(crate) fn measurement(
         generator,
         targets: (!plan.targets.is_empty()).then(|| meter.targets.iter().map(target).collect()),
     }
+}
+
+/// All meters as one: the first takes up the others, so that one alone is not copied.
+fn merged(meters: impl Iterator<Item = Meter>) -> Meter {
+    let mut sum: Option<Meter> = None;
+    for meter in meters {
+        match &mut sum {
+            None => sum = Some(meter),
+            Some(sum) => sum.merge(&meter),
+        }
+    }
+    sum.unwrap_or_default()
 }
 
 fn target(meter: &TargetMeter) -> TargetCounts {

@@ -130,8 +130,10 @@ impl Times {
     }
 
     fn with_same(&self, own: &Lazy) -> Option<String> {
-        let mut sum = Lazy::default();
-        sum.add(own);
+        if own.0.is_none() {
+            return self.same.encoded();
+        }
+        let mut sum = Lazy(own.0.clone());
         sum.add(&self.same);
         sum.encoded()
     }
