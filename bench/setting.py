@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
-import sys
 from pathlib import Path
 
 from trueload.accounting import MachineSample, machine_sample, machine_usage
+from trueload.engine import find_engine
+from trueload.errors import UserError
 from trueload.noise import NoiseSample, noise_sample, others_share
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -24,25 +25,17 @@ class SettingError(Exception):
         return f"error: {self.args[0]}\nhint: {self.hint}"
 
 
-def engine_path() -> Path:
-    """The engine under test: `TRUELOAD_ENGINE`, else the build, else the one installed."""
-    named = os.environ.get("TRUELOAD_ENGINE")
-    beside = Path(sys.executable).parent / "trueload-engine"
-    built = ROOT / "target" / "release" / "trueload-engine"
-    return Path(named) if named else (built if built.exists() else beside)
-
-
 def find_setting() -> Path:
-    """The engine, once it is sure that it can be measured here; `SettingError` otherwise."""
+    """The engine that `trueload` runs, if it can be measured here; `SettingError` otherwise."""
     if not {SERVER_CPU, GENERATOR_CPU} <= os.sched_getaffinity(0):
         raise SettingError(
             f"server and generator need CPUs {SERVER_CPU} and {GENERATOR_CPU}",
             "run it where there are two CPUs",
         )
-    binary = engine_path()
-    if not binary.exists():
-        raise SettingError(f"no engine at {binary}", "`make setup` builds it")
-    return binary
+    try:
+        return find_engine()
+    except UserError as error:
+        raise SettingError(error.message, error.hint) from None
 
 
 def prepare_setting() -> Path:

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from harness import ROOT, Server, Trueload, find_free_port, start_server
+from harness import Server, Trueload, find_free_port, start_server
 from subject_world import World
+from trueload.engine import find_engine
 
 
 @pytest.fixture(scope="session")
 def engine_path() -> Path:
     """The engine's binary; a missing one is a failure, never a skipped test."""
-    named = os.environ.get("TRUELOAD_ENGINE")
-    path = Path(named) if named else ROOT / "target" / "release" / "trueload-engine"
-    assert path.is_file(), f"no engine at {path}: run `make setup`"
-    return path
+    return find_engine()
 
 
 @pytest.fixture

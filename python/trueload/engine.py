@@ -52,8 +52,8 @@ class EngineError(Exception):
 
 
 def find_engine() -> Path:
-    """``TRUELOAD_ENGINE``, else beside this Python, else the checkout's release build, else on the
-    PATH. Raises ``UserError``."""
+    """``TRUELOAD_ENGINE``, else the newer of the one beside this Python and the checkout's release
+    build, else on the PATH. Raises ``UserError``."""
     named = os.environ.get("TRUELOAD_ENGINE")
     if named:
         path = Path(named)
@@ -63,9 +63,9 @@ def find_engine() -> Path:
                 "unset it, or set it to the trueload-engine binary",
             )
         return path
-    for path in engine_candidates():
-        if path.is_file() and os.access(path, os.X_OK):
-            return path
+    there = [p for p in engine_candidates() if p.is_file() and os.access(p, os.X_OK)]
+    if there:
+        return max(there, key=lambda path: path.stat().st_mtime_ns)
     found = shutil.which(BINARY)
     if found:
         return Path(found)
@@ -76,8 +76,7 @@ def find_engine() -> Path:
 
 
 def engine_candidates() -> Sequence[Path]:
-    """Where the engine is looked for, best first. A checkout's own build comes before the copy that
-    an editable install made of an earlier one."""
+    """Where the engine is looked for: a checkout has its own build, an install a copy of one."""
     checkout = Path(__file__).resolve().parents[2]
     return (
         checkout / "target" / "release" / BINARY,

@@ -135,7 +135,16 @@ impl Uring {
             self.hear_again();
             program.handle_batch_end(self);
         }
-        // What was asked last still leaves.
+        self.end_flights()
+    }
+
+    /// What was asked last still leaves; the kernel lets go of the listener, and of bytes to send.
+    fn end_flights(&mut self) -> io::Result<()> {
+        self.rings.iter().try_for_each(Ring::poll)?;
+        self.rings[0].cancel(Op::Accept, 0);
+        for (index, ring) in self.sockets.in_flight() {
+            self.rings[usize::from(ring)].cancel(Op::Send, index);
+        }
         self.rings.iter().try_for_each(Ring::poll)
     }
 

@@ -87,6 +87,13 @@ impl Sockets {
         (open && socket.generation == token.generation).then_some(socket)
     }
 
+    /// Sockets with a send in flight, and their rings.
+    pub(super) fn in_flight(&self) -> impl Iterator<Item = (u32, u8)> {
+        let sockets = self.sockets.iter().enumerate();
+        let flying = sockets.filter(|(_, socket)| socket.flight.is_some());
+        flying.map(|(index, socket)| (index as u32, socket.ring))
+    }
+
     /// Frees the place of a closed socket, once nothing is in flight; its descriptor is to be closed.
     pub(super) fn release(&mut self, index: u32) -> Option<(u8, Handle)> {
         let socket = &mut self.sockets[index as usize];

@@ -18,6 +18,7 @@ mod timers;
 
 use std::collections::VecDeque;
 use std::net::IpAddr;
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::sync::mpsc::Receiver;
@@ -204,6 +205,8 @@ pub struct Generator {
     heads: Vec<HeadMemory>,
     scratch: Vec<u8>,
     open: u32,
+    /// Slots that the phase has not started yet.
+    starting: Range<u32>,
     /// Under an open loop: slots that can take a request, the longest idle first.
     ready: VecDeque<u32>,
     /// When requests were last sent because their time had come.
@@ -239,6 +242,7 @@ impl Generator {
             heads,
             scratch: Vec::new(),
             open: 0,
+            starting: 0..0,
             ready: VecDeque::new(),
             sent_due_ns: 0,
             spun_ns: 0,
@@ -461,6 +465,7 @@ impl Program for Generator {
         self.set_up(net);
         self.run_timers(net);
         self.advance(net);
+        self.start_slots(net);
         self.send_due(net);
         self.beat(net);
         self.tick(net.now_ns());

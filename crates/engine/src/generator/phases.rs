@@ -16,6 +16,8 @@ const GIVE_UP_NS: u64 = 2_000_000_000;
 const DRAIN_MARGIN_NS: u64 = 200_000_000;
 /// Slots started on one reading of the clock: a start of 10,000 at once takes many milliseconds.
 const SLOTS_PER_CLOCK: u32 = 32;
+/// Slots that a phase starts before others have their turn: some milliseconds, less than a beat.
+const SLOTS_PER_TURN: u32 = 1024;
 
 impl Generator {
     pub(super) fn add_phase(&mut self, net: &mut impl Net, share: PhaseShare) {
@@ -97,7 +99,16 @@ impl Generator {
         self.report(Report::Started(next, started_ns));
         self.give_quotas(next, &share);
         self.forget_ready();
-        for key in 0..self.slots.len() as u32 {
+        self.starting = 0..self.slots.len() as u32;
+        self.start_slots(net);
+        self.stop_if_due(next, now_ns);
+    }
+
+    /// Starts some of the slots that a phase has not started yet: between them answers are heard,
+    /// and the heart beats.
+    pub(super) fn start_slots(&mut self, net: &mut impl Net) {
+        for _ in 0..SLOTS_PER_TURN {
+            let Some(key) = self.starting.next() else { return };
             if key % SLOTS_PER_CLOCK == 0 {
                 net.read_clock();
             }
@@ -106,7 +117,6 @@ impl Generator {
             self.free_since_start(key);
             self.fill(net, key);
         }
-        self.stop_if_due(next, now_ns);
     }
 
     fn give_quotas(&mut self, index: usize, phase_share: &PhaseShare) {
@@ -324,6 +334,9 @@ impl Generator {
 
     /// When a phase has to be looked at next.
     pub(super) fn next_phase_event_ns(&self) -> u64 {
+        if !self.starting.is_empty() {
+            return 0;
+        }
         let Some(current) = self.book.current else {
             return self.book.phases.first().map_or(NEVER, |phase| phase.share.start_ns);
         };

@@ -178,7 +178,7 @@ impl Generator {
         };
         let started_ns = *started_ns;
         let Slot { client, state, .. } = &mut self.slots[key as usize];
-        if matches!(state.link, Link::Open { .. }) && client.outstanding() == 0 {
+        if matches!(state.link, Link::Open { .. }) && client.outstanding() == 0 && !state.ready {
             state.ready = true;
             state.ready_since_ns = started_ns;
             self.ready.push_back(key);
