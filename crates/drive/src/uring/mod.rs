@@ -9,6 +9,7 @@
 
 mod buffers;
 mod ring;
+mod sending;
 mod sockets;
 
 use std::io;
@@ -35,10 +36,6 @@ use sockets::{Socket, Sockets};
 
 /// Descriptors left to the rest of the process: nearer to the limit, sockets move into a table.
 const FDS_KEPT: u64 = 256;
-/// Buffers kept for sends to come.
-const SPARE_MOST: usize = 4096;
-/// A spare buffer larger than this is given back.
-const SPARE_BYTES: usize = 16 * 1024;
 
 /// The driver.
 #[derive(Debug)]
@@ -274,74 +271,6 @@ impl Uring {
         self.to_hear = to_hear;
     }
 
-    fn sent(&mut self, index: u32, result: i32) {
-        let socket = self.sockets.at(index);
-        let Some(mut segment) = socket.flight.take() else { return };
-        if socket.closed {
-            self.keep_spare(segment);
-            self.release(index);
-            return;
-        }
-        let token = socket.token(index);
-        match outcome(result) {
-            Ok(count) => segment.advance(count),
-            Err(errno) => {
-                self.keep_spare(segment);
-                self.send_failed(token, errno);
-                return;
-            }
-        }
-        if !segment.bytes().is_empty() {
-            self.fly(index, segment);
-            return;
-        }
-        let next = socket.outbox.as_mut().and_then(|outbox| outbox.pop());
-        if socket.outbox.as_ref().is_some_and(|outbox| outbox.is_empty()) {
-            socket.outbox = None;
-        }
-        let finishing = socket.finishing;
-        self.keep_spare(segment);
-        match next {
-            Some(next) => self.fly(index, next),
-            None if finishing => self.close(token),
-            None => {}
-        }
-        self.set_interest(token);
-    }
-
-    fn keep_spare(&mut self, segment: Segment) {
-        if let Segment::Copied(mut bytes, _) = segment
-            && bytes.capacity() <= SPARE_BYTES
-            && self.spare.len() < SPARE_MOST
-        {
-            bytes.clear();
-            self.spare.push(bytes);
-        }
-    }
-
-    /// A send failed: what the peer said before is still to be read, so the end is left to the next read.
-    fn send_failed(&mut self, token: Token, errno: Errno) {
-        let Some(socket) = self.sockets.live(token) else { return };
-        socket.outbox = None;
-        if socket.finishing {
-            self.close(token);
-            return;
-        }
-        let ended = if errno == Errno::PIPE { Ended::Fin } else { Ended::Reset };
-        socket.failed.get_or_insert(ended);
-        self.set_interest(token);
-    }
-
-    /// Hands a segment to the kernel; the socket keeps it until the completion.
-    #[inline]
-    fn fly(&mut self, index: u32, segment: Segment) {
-        let socket = self.sockets.at(index);
-        let Some(handle) = &socket.handle else { return };
-        // The bytes lie on the heap: they stay where they are when the segment moves.
-        self.rings[usize::from(socket.ring)].send(handle, index, segment.bytes());
-        socket.flight = Some(segment);
-    }
-
     fn connected<P: Program>(&mut self, program: &mut P, index: u32, result: i32) {
         let socket = self.sockets.at(index);
         socket.connecting = false;
@@ -474,14 +403,6 @@ impl Uring {
         } else if socket.hearing {
             self.rings[usize::from(socket.ring)].cancel(Op::Recv, token.index);
         }
-    }
-
-    /// Whether a send has to queue; none when it is of no use.
-    #[inline]
-    fn has_to_queue(&mut self, token: Token) -> Option<bool> {
-        let socket = self.sockets.live(token)?;
-        let dead = socket.failed.is_some() || socket.finishing;
-        (!dead).then_some(socket.connecting || socket.flight.is_some())
     }
 }
 
