@@ -226,6 +226,29 @@ def test_the_reference_server_makes_a_certificate_that_can_be_trusted(
     assert set(measure(trueload, plain, code=4)["counts"]["failed"]) <= {"framing", "empty"}
 
 
+def test_a_copied_curl_command_says_whom_to_trust(trueload: Trueload, secure: Secure) -> None:
+    for option, verification in (("-k", "off"), (f"--cacert {secure.cacert}", "on")):
+        done = trueload.run("http", "--curl", f"curl {option} {secure.url}", *FEW, "--no-save")
+        assert done.code == 0, done
+        assert done.json()["tls"]["verification"] == verification
+    done = trueload.run("http", "--curl", f"curl {secure.url}", *FEW, "--no-save")
+    assert done.json()["counts"]["failed"] == {"tls.cert": 6}
+
+
+def test_several_requests_take_turns_over_tls(
+    trueload: Trueload, secure: Secure, tmp_path: Path
+) -> None:
+    # Long enough to go out apart from what stands before it.
+    long = "x" * 20_000
+    file = tmp_path / "targets.jsonl"
+    lines = [{"url": "/"}, {"url": "/perf?{counter}", "method": "POST", "body": long}]
+    file.write_text("\n".join(map(json.dumps, lines)))
+    flags = ("--targets", file, "--cacert", secure.cacert, "--expect-status", "200,405")
+    record = measure(trueload, secure.url, *flags, "--pipeline", "3")
+    assert [target["counts"]["ok"] for target in record["targets"]] == [3, 3]
+    assert record["targets"][0]["url"] == f"{secure.url.rstrip('/')}/"
+
+
 def test_sessions_are_resumed_unless_they_are_not_to_be(trueload: Trueload, secure: Secure) -> None:
     flags = ("--cacert", secure.cacert, "--close", "--requests", "60")
     tls = measure(trueload, secure.url, *flags)["tls"]
