@@ -265,7 +265,10 @@ def test_sessions_are_resumed_unless_they_are_not_to_be(trueload: Trueload, secu
 def test_every_way_to_send_works_over_tls(
     trueload: Trueload, secure: Secure, flags: tuple[str, ...]
 ) -> None:
-    record = measure(trueload, secure.url, "--cacert", secure.cacert, *flags)
+    done = trueload.run("http", secure.url, *FEW, "--no-save", "--cacert", secure.cacert, *flags)
+    # On a busy machine requests at a rate go out late, and the verdict says so.
+    assert done.code in (0, 4), done
+    record = done.json()
     assert record["counts"]["ok"] == 6
     assert record["counts"]["failed"] == {}
 
