@@ -54,7 +54,11 @@ def secure(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Secure]:
 
 
 def start_secure(command: Trueload, *flags: str | Path) -> Secure:
-    process = command.start("serve", "http", "--tls", "--listen", "127.0.0.1:0", *flags)
+    # A server that is killed leaves its certificate behind: in the folder of the test.
+    command.folder.mkdir(parents=True, exist_ok=True)
+    here = {"TMPDIR": str(command.folder)}
+    words = ("serve", "http", "--tls", "--listen", "127.0.0.1:0", *flags)
+    process = command.start(*words, env=here)
     assert process.stderr is not None
     readable, _, _ = select.select([process.stderr], [], [], 30)
     assert readable, "the reference server does not say where it listens"

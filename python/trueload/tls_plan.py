@@ -31,13 +31,10 @@ def tls_plan(tls: Tls | None) -> TlsPlan | None:
 def tls_blobs(tls: Tls | None) -> Iterator[Blob]:
     """Every PEM text that the plan names, once."""
     if tls is not None:
-        texts = {tls.issuers, tls.certificate, tls.key} - {None}
-        yield from (pem_blob(text) for text in texts if text is not None)
-
-
-def pem_blob(text: bytes) -> Blob:
-    """A PEM text as the engine takes it."""
-    return Blob(sha256=hashlib.sha256(text).hexdigest(), base64=base64.b64encode(text).decode())
+        texts = {tls.issuers, tls.certificate, tls.key}
+        for text in texts - {None}:
+            assert text is not None
+            yield Blob(sha256=_name(text) or "", base64=base64.b64encode(text).decode())
 
 
 def _trust(tls: Tls) -> TrustPlan:

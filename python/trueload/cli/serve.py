@@ -7,13 +7,13 @@ store or the terminal is imported here. Must not know trials.
 
 from __future__ import annotations
 
+import base64
 import contextlib
 import hashlib
 import ipaddress
 import json
 import os
 import sys
-import tempfile
 from pathlib import Path
 from typing import Annotated
 
@@ -24,6 +24,7 @@ from trueload.engine import Engine, EngineError
 from trueload.errors import ExitCode, UserError
 from trueload.interrupt import Interrupt
 from trueload.plan import (
+    Blob,
     Done,
     Error,
     Ready,
@@ -34,8 +35,6 @@ from trueload.plan import (
     ServeTlsPlan,
 )
 from trueload.route import UNIX, socket_path
-from trueload.tls import read_identity
-from trueload.tls_plan import pem_blob
 
 READY_S = 10.0
 STOP_S = 2.0
@@ -88,7 +87,7 @@ def serve_http(
 ) -> int:
     """Serve until told to end."""
     address = parse_listen(listen)
-    identity = None if cert is None and key is None else read_identity(cert, key)
+    identity = None if cert is None and key is None else _read_identity(cert, key)
     pinned = options.check_cpus(cpus)
     if pinned:
         # The engine's own main thread is kept there too, so that the whole process is seen to be.
@@ -106,7 +105,8 @@ def serve_http(
             with Engine.start() as engine:
                 engine.send(plan)
                 for pem in identity or ():
-                    engine.send(pem_blob(pem))
+                    name = hashlib.sha256(pem).hexdigest()
+                    engine.send(Blob(sha256=name, base64=base64.b64encode(pem).decode()))
                 ready = _await_ready(engine, interrupt, listen)
                 written = _write_certificate(ready, stack)
                 _announce(ready, plan, written)
@@ -155,6 +155,12 @@ def _await_ready(engine: Engine, interrupt: Interrupt, listen: str) -> Ready | N
     raise EngineError("silent", f"the engine was not listening after {READY_S:g} s")
 
 
+def _read_identity(cert: Path | None, key: Path | None) -> tuple[bytes, bytes]:
+    from trueload.tls import read_identity  # only now: plain servers start quicker without it
+
+    return read_identity(cert, key)
+
+
 def serve_tls(address: str, identity: tuple[bytes, bytes] | None) -> ServeTlsPlan:
     """TLS of the server: with what was given, else with a certificate made at the start, for this
     machine and the address."""
@@ -171,6 +177,8 @@ def _write_certificate(ready: Ready | None, stack: contextlib.ExitStack) -> Path
     """The certificate that was made, in a file that lasts as long as the server."""
     if ready is None or ready.certificate is None:
         return None
+    import tempfile
+
     folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="trueload-"))
     path = Path(folder) / "certificate.pem"
     path.write_text(ready.certificate, encoding="ascii")

@@ -4,6 +4,7 @@
 
 mod faults;
 mod pair;
+mod records;
 
 use pair::{Issuer, Pair, client, now, options, self_signed, server, trusting};
 use proptest::prelude::*;
@@ -12,9 +13,14 @@ use trueload_wire::tls::{Identity, SetupError, Stage, certificates};
 
 const YEARS: (i32, i32) = (2025, 2035);
 
-fn setups() -> (Setup, trueload_wire::tls::server::Setup) {
+fn setups_of(old: bool) -> (Setup, trueload_wire::tls::server::Setup) {
     let pems = self_signed(&["localhost"], YEARS, false);
-    (client(&options(trusting(&pems.certificate))), server(&pems))
+    let server = if old { pair::old_server(&pems) } else { server(&pems) };
+    (client(&options(trusting(&pems.certificate))), server)
+}
+
+fn setups() -> (Setup, trueload_wire::tls::server::Setup) {
+    setups_of(false)
 }
 
 #[test]
@@ -107,6 +113,17 @@ fn the_second_connection_resumes_the_first_unless_resumption_is_off() {
 }
 
 #[test]
+fn an_older_version_resumes_as_well() {
+    let (client, server) = setups_of(true);
+    let pairs: Vec<Pair> = (0..3).map(|_| Pair::open(&client, &server)).collect();
+    let resumed: Vec<bool> = pairs.iter().map(|pair| pair.client.is_resumed()).collect();
+    assert_eq!(resumed, [false, true, true]);
+    let secured = pairs[2].client.secured().unwrap();
+    assert_eq!(secured.version, "TLSv1.2");
+    assert!(secured.cipher.starts_with("TLS_ECDHE_ECDSA_WITH_"), "{}", secured.cipher);
+}
+
+#[test]
 fn tickets_are_shared_by_connections_that_are_open_at_once() {
     let (client, server) = setups();
     let _first: Vec<Pair> = (0..20).map(|_| Pair::open(&client, &server)).collect();
@@ -163,8 +180,9 @@ proptest! {
         cuts in prop::collection::vec(1usize..3000, 1..60),
         answers in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..2000), 0..6),
         closes in any::<bool>(),
+        old in any::<bool>(),
     ) {
-        let (client, server) = setups();
+        let (client, server) = setups_of(old);
         let mut pair = Pair::new(&client, &server);
         let mut at = 0;
         let mut cut = |_| {

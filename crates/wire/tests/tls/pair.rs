@@ -105,6 +105,19 @@ pub fn client(options: &client::Options) -> client::Setup {
     client::Setup::new(options, now()).unwrap()
 }
 
+/// A server that knows no version but TLS 1.2.
+pub fn old_server(pems: &Pems) -> server::Setup {
+    let chain = certificates(pems.certificate.as_bytes()).unwrap();
+    let key = rustls::pki_types::pem::PemObject::from_pem_slice(pems.key.as_bytes()).unwrap();
+    let config = ServerConfig::builder_with_details(Arc::new(default_provider()), now())
+        .with_protocol_versions(&[&rustls::version::TLS12])
+        .unwrap()
+        .with_no_client_auth()
+        .with_single_cert(chain, key)
+        .unwrap();
+    server::Setup::from(config)
+}
+
 pub fn server(pems: &Pems) -> server::Setup {
     server::Setup::new(pems.identity(), &["http/1.1"], now()).unwrap()
 }
