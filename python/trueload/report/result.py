@@ -13,7 +13,7 @@ from trueload.plan import Counts, Duration, LoadPlan, Open, Requests, Stage
 from trueload.record import Record
 from trueload.report.targets import target_lines
 from trueload.report.text import plain
-from trueload.report.tls import reasons_text, tls_text
+from trueload.report.tls import failure_reasons, tls_text
 from trueload.stats import (
     Distribution,
     coefficient_of_variation,
@@ -53,7 +53,7 @@ def result_lines(record: Record) -> list[str]:
     lines += _line("failures", _by_count(record.counts.failed))
     lines += _line("statuses", _by_count(record.counts.statuses))
     lines += target_lines(record)
-    lines += _line("reasons", reasons_text(record.connections.reasons))
+    lines += _line("reasons", failure_reasons(record))
     lines += _line("TLS", tls_text(record))
     lines += _line("warm-up", _warmup(record))
     lines += _line("set-up", _set_up(record))
@@ -74,7 +74,7 @@ def repeated_lines(records: Sequence[Record]) -> list[str]:
         shown = [part for part in (rate, latency_text(record), record.verdict) if part]
         lines += _line(f"trial {number}", "   ".join(shown))
     lines += _line("throughput", _median_throughput(records))
-    lines += _line("reasons", reasons_text(records[-1].connections.reasons))
+    lines += _line("reasons", failure_reasons(records[-1]))
     lines += _line("TLS", tls_text(records[-1]))
     verdicts = {record.verdict for record in records}
     worst = next(name for name in ("invalid", "suspect", "valid") if name in verdicts)

@@ -48,6 +48,13 @@ def reasons_text(reasons: Mapping[str, str]) -> str:
     return "; ".join(f"{plain(name)}: {plain(why)}" for name, why in sorted(reasons.items()))
 
 
+def failure_reasons(record: Record) -> str:
+    """The same of what requests failed with; an attempt that failed before them is no loss."""
+    met = record.counts.failed.keys() | record.warmup.counts.failed.keys()
+    found = record.connections.reasons
+    return reasons_text({name: why for name, why in found.items() if name in met})
+
+
 def tls_hint(failed: Mapping[str, int], reasons: Mapping[str, str]) -> str | None:
     """What to do about the TLS failure met most; None if there is none."""
     met = [name for name in failed if name.startswith("tls.") or name == "timeout.tls"]
@@ -59,6 +66,6 @@ def tls_hint(failed: Mapping[str, int], reasons: Mapping[str, str]) -> str | Non
     why = reasons.get(name, "")
     if " is not for " in why:
         return "ask for it by a name of its certificate, or --insecure (the record says so)"
-    if "expired" in why or "not valid yet" in why:
+    if any(part in why for part in ("expired", "not valid yet", "X.509", "not of a server")):
         return "renew it, or --insecure measures all the same (the record says so)"
     return NO_TRUST

@@ -101,6 +101,15 @@ fn certificate_text(error: &CertificateError) -> String {
             };
             format!("its certificate is not for '{}', but for {names}", expected.to_str())
         }
+        CertificateError::Other(other) => match other.0.downcast_ref() {
+            Some(webpki::Error::UnsupportedCertVersion) => {
+                "its certificate is of an X.509 version before 3".to_owned()
+            }
+            Some(webpki::Error::CaUsedAsEndEntity) => {
+                "its certificate is that of an issuer, not of a server".to_owned()
+            }
+            _ => format!("its certificate is not accepted: {}", other.0),
+        },
         other => format!("its certificate is not accepted: {other}"),
     }
 }
