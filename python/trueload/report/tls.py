@@ -66,6 +66,6 @@ def tls_hint(failed: Mapping[str, int], reasons: Mapping[str, str]) -> str | Non
     why = reasons.get(name, "")
     if " is not for " in why:
         return "ask for it by a name of its certificate, or --insecure (the record says so)"
-    if any(part in why for part in ("expired", "not valid yet", "X.509", "not of a server")):
+    if any(part in why for part in ("expired", "not valid yet", "X.509")):
         return "renew it, or --insecure measures all the same (the record says so)"
     return NO_TRUST

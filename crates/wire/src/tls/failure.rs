@@ -106,7 +106,7 @@ fn certificate_text(error: &CertificateError) -> String {
                 "its certificate is of an X.509 version before 3".to_owned()
             }
             Some(webpki::Error::CaUsedAsEndEntity) => {
-                "its certificate is that of an issuer, not of a server".to_owned()
+                "its certificate is an issuer's own, and not trusted itself".to_owned()
             }
             _ => format!("its certificate is not accepted: {}", other.0),
         },
