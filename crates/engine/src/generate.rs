@@ -105,11 +105,17 @@ impl Role {
         self.have = Some(have);
         self.rss_before_bytes = rss_bytes();
         for (thread, driver) in (0..).zip(drivers) {
-            let config = Arc::new(plan::config(&self.plan, &sending, options.as_ref(), thread)?);
+            let config = Arc::new(plan::config(&self.plan, options.as_ref(), thread)?);
             let (inbox, commands) = mpsc::channel();
             let outlet =
                 Outlet::to(self.sink.clone(), move |report| Event::Generator(thread, report));
-            let program = Generator::new(config, Arc::clone(&settled), commands, outlet);
+            let program = Generator::new(
+                config,
+                sending.protocol(&self.plan),
+                Arc::clone(&settled),
+                commands,
+                outlet,
+            );
             let cpu = threads::cpu_of(&self.plan.cpus, thread);
             let name = format!("generator-{thread}");
             let worker = threads::start(&name, cpu, driver, inbox, program, &self.sink)?;

@@ -16,7 +16,7 @@ use crate::protocol::{
     ArrivalsPlan, Blob, DriverPlan, ExpectPlan, GeneratePlan, LoadPlan, PROTOCOL, PhasePlan,
     RequestPlan, StagePlan,
 };
-use crate::request::{self, Sending};
+use crate::request;
 use crate::secrets;
 use crate::serve::THREADS_MOST;
 
@@ -162,7 +162,6 @@ pub(crate) fn load(plan: &LoadPlan) -> Load {
 /// The configuration of one thread.
 pub(crate) fn config(
     plan: &GeneratePlan,
-    sending: &Sending,
     tls: Option<&client::Options>,
     thread: u32,
 ) -> Result<Config, Failure> {
@@ -171,13 +170,9 @@ pub(crate) fn config(
     Ok(Config {
         addresses: plan.addresses.iter().map(|address| address.0.clone()).collect(),
         local_addresses: plan.local_addresses.clone(),
-        requests: sending.requests.clone(),
-        burst: Arc::clone(&sending.burst),
-        request_len: sending.burst.len() / depth,
         depth,
         refill: refill_of(plan),
         close: plan.close,
-        rules: sending.rules.clone(),
         tls: tls.map(secrets::client_setup).transpose()?,
         timeout_ns: plan.timeout_ns,
         connect_timeout_ns: plan.connect_timeout_ns,

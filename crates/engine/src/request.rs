@@ -11,7 +11,7 @@ use trueload_wire::http1::client::Rules;
 use trueload_wire::http1::template::{Template, Texts};
 
 use crate::control::Failure;
-use crate::generator::{Requests, Target};
+use crate::generator::{Http, Requests, Target};
 use crate::plan::Blobs;
 use crate::protocol::{ExpectPlan, GeneratePlan, RequestPlan};
 
@@ -29,6 +29,18 @@ pub(crate) struct Sending {
     pub(crate) rules: Rules,
     /// Requests that differ.
     pub(crate) requests: Option<Arc<Requests>>,
+}
+
+impl Sending {
+    /// HTTP/1 for one thread.
+    pub(crate) fn protocol(&self, plan: &GeneratePlan) -> Http {
+        match &self.requests {
+            None => {
+                Http::plain(Arc::clone(&self.burst), plan.pipeline as usize, self.rules.clone())
+            }
+            Some(requests) => Http::several(Arc::clone(requests)),
+        }
+    }
 }
 
 /// Every request of a plan, with what is expected of its answers and the field that holds it.

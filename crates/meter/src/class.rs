@@ -74,6 +74,18 @@ classes! {
     TimeoutFirstByte = "timeout.first_byte",
     /// The answer began but was not complete in time.
     TimeoutTotal = "timeout.total",
+    /// The connection was not upgraded to WebSocket as RFC 6455 has it.
+    WsHandshake = "ws.handshake",
+    /// The answer is not what RFC 6455 allows.
+    WsProtocol = "ws.protocol",
+    /// A text message that is not UTF-8.
+    WsPayload = "ws.payload",
+    /// The peer closed the WebSocket.
+    WsClosed = "ws.closed",
+    /// A message that did not reach a receiver.
+    Lost = "lost",
+    /// A message that reached a receiver more than once.
+    Duplicate = "duplicate",
 }
 
 impl fmt::Display for Class {

@@ -2,7 +2,8 @@
 
 #![allow(missing_docs, clippy::expect_used)]
 
-use trueload_wire::http1::client::{Client, End, Ending, Heard, Link, Memories, Rulebook, Rules};
+use trueload_wire::exchange::{End, Ending, Exchange, Heard, Link};
+use trueload_wire::http1::client::{Client, Memories, Rulebook, Rules};
 use trueload_wire::http1::response::HeadMemory;
 
 /// Two kinds of requests; a tag is the number of its kind.

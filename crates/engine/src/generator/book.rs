@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use trueload_load::Stop;
 use trueload_meter::{Answered, Class, TargetMeter, Times};
-use trueload_wire::http1::client::{Ending, Heard};
+use trueload_wire::exchange::{Ending, Heard};
 
 use super::phase::{Phase, PhaseShare, Stage};
 use super::requests::Requests;
@@ -167,11 +167,13 @@ impl Book {
     /// A request has ended. What is stale goes to `state.again` instead.
     #[inline]
     pub(super) fn settle(&mut self, state: &mut State, now_ns: u64, heard: Heard<Tag>) {
-        let Heard { tag, ending, status, first_byte_ns } = heard;
+        let Heard { tag, ending, complete, status, first_byte_ns } = heard;
+        if complete {
+            state.answered();
+        }
         if let Some(status) = status {
             self.phases[usize::from(tag.phase)].meter.record_status(status);
             self.of_target(tag.numbered(), |target| target.record_status(status));
-            state.answered();
         }
         let class = match ending {
             Ending::Ok => {
@@ -190,6 +192,9 @@ impl Book {
             Ending::ClosedPipelined => Class::ClosedPipelined,
             Ending::TimeoutFirstByte => Class::TimeoutFirstByte,
             Ending::TimeoutTotal => Class::TimeoutTotal,
+            Ending::WsProtocol => Class::WsProtocol,
+            Ending::WsPayload => Class::WsPayload,
+            Ending::WsClosed => Class::WsClosed,
         };
         self.fail(state, now_ns, tag, class);
     }

@@ -7,7 +7,8 @@ use trueload_drive::{Net, Token};
 use trueload_wire::tls::client::Client;
 
 /// One slot's way out.
-pub(super) struct Carrier<'a, N> {
+#[derive(Debug)]
+pub struct Carrier<'a, N> {
     pub(super) net: &'a mut N,
     pub(super) token: Token,
     pub(super) tls: Option<&'a mut Client>,
@@ -18,7 +19,7 @@ pub(super) struct Carrier<'a, N> {
 impl<N: Net> Carrier<'_, N> {
     /// Sends; what the kernel does not take now is kept.
     #[inline]
-    pub(super) fn send(&mut self, bytes: &[u8]) {
+    pub fn send(&mut self, bytes: &[u8]) {
         match &mut self.tls {
             None => self.net.send(self.token, bytes),
             Some(_) => self.seal(bytes),
@@ -27,7 +28,7 @@ impl<N: Net> Carrier<'_, N> {
 
     /// Sends a part of shared bytes, which are copied only to be sealed.
     #[inline]
-    pub(super) fn send_shared(&mut self, bytes: &Arc<[u8]>, range: Range<usize>) {
+    pub fn send_shared(&mut self, bytes: &Arc<[u8]>, range: Range<usize>) {
         match &mut self.tls {
             None => self.net.send_shared(self.token, bytes, range),
             Some(_) => self.seal(&bytes[range]),

@@ -7,6 +7,7 @@ use trueload_load::dealt;
 use trueload_meter::Class;
 use trueload_wire::tls::Secured;
 
+use super::protocol::Protocol;
 use super::slot::{Link, NEVER, Slot, Trouble};
 use super::{CLOSING_NS, Connected, Generator, Report};
 
@@ -65,7 +66,7 @@ impl Pace {
     }
 }
 
-impl Generator {
+impl<P: Protocol> Generator<P> {
     /// Has this thread's part of `total` connections; reports when each has been tried.
     pub(super) fn resize(&mut self, net: &mut impl Net, total: u32) {
         let mine = dealt(total, self.config.threads, self.config.thread) as usize;
@@ -74,7 +75,9 @@ impl Generator {
             if let Some(
                 Link::Open { token }
                 | Link::Connecting { token, .. }
-                | Link::Handshaking { token, .. },
+                | Link::Handshaking { token, .. }
+                | Link::Opening { token, .. }
+                | Link::Closing { token, .. },
             ) = slot.map(|slot| slot.state.link)
             {
                 net.close(token);
@@ -176,16 +179,15 @@ impl Generator {
         if self.config.tls.is_some() {
             self.begin_handshake(net, key, token);
         } else {
-            self.opened(net, key, token);
+            self.begin(net, key, token);
             self.fill(net, key);
         }
     }
 
-    /// The slot has a connection, on which nothing has been said yet.
+    /// The slot has a connection, on which nothing has been asked yet.
     pub(super) fn opened(&mut self, net: &mut impl Net, key: u32, token: Token) {
         let now_ns = net.now_ns();
-        let Slot { client, state, .. } = &mut self.slots[key as usize];
-        client.reopen();
+        let state = &mut self.slots[key as usize].state;
         state.link = Link::Open { token };
         self.open += 1;
         self.pace.answered_by(&self.config.addresses[usize::from(state.address)]);
@@ -347,7 +349,7 @@ impl Generator {
     }
 }
 
-pub(super) fn is_open(slot: &Slot) -> bool {
+pub(super) fn is_open<C>(slot: &Slot<C>) -> bool {
     matches!(slot.state.link, Link::Open { .. } | Link::Closing { .. })
 }
 

@@ -8,8 +8,11 @@
 mod book;
 mod carrier;
 mod connecting;
+mod http;
+mod opening;
 mod phase;
 mod phases;
+mod protocol;
 mod requests;
 mod securing;
 mod sending;
@@ -26,16 +29,18 @@ use std::sync::mpsc::Receiver;
 use trueload_drive::{Address, Ended, Net, Program, Refusal, ThreadUse, Token};
 use trueload_load::dealt_slot;
 use trueload_meter::{Class, Meter, Sparse};
-use trueload_wire::http1::client::{self, Rules};
-use trueload_wire::http1::response::HeadMemory;
+use trueload_wire::exchange::{self, End, Exchange};
 use trueload_wire::tls::{self, Buffers, Secured};
 
 use crate::outlet::Outlet;
 use book::Book;
+pub use carrier::Carrier;
 use connecting::Pace;
+pub use http::Http;
 pub use phase::PhaseShare;
-use requests::{ByTarget, HeadsByTarget};
+pub use protocol::{Input, Over, Protocol, Refused};
 pub use requests::{Requests, Target};
+pub use slot::Tag;
 use slot::{Link, NEVER, Slot};
 use timers::Timers;
 
@@ -49,20 +54,12 @@ pub struct Config {
     pub addresses: Vec<Address>,
     /// Where to connect from, in turn.
     pub local_addresses: Vec<IpAddr>,
-    /// Requests that differ; none where they are all alike, as the next three say.
-    pub requests: Option<Arc<Requests>>,
-    /// The request, as often in a row as a connection takes at once.
-    pub burst: Arc<[u8]>,
-    /// Bytes of one request.
-    pub request_len: usize,
     /// Requests in flight per connection.
     pub depth: usize,
     /// Free places from which on a connection is filled again.
     pub refill: usize,
     /// A connection per request.
     pub close: bool,
-    /// What counts as a good answer.
-    pub rules: Rules,
     /// What TLS is set up with, for all connections of this thread; none without TLS.
     pub tls: Option<tls::client::Setup>,
     /// Actual send to last byte.
@@ -194,16 +191,15 @@ pub struct DoneReport {
 
 /// The generator of one thread.
 #[derive(Debug)]
-pub struct Generator {
+pub struct Generator<P: Protocol> {
     config: Arc<Config>,
-    slots: Vec<Slot>,
+    protocol: P,
+    slots: Vec<Slot<P::Client>>,
     timers: Timers,
     book: Book,
     pace: Pace,
-    memory: HeadMemory,
-    /// Where requests differ: the memories of each target, and room to write them.
-    heads: Vec<HeadMemory>,
-    scratch: Vec<u8>,
+    /// What the protocol says out of turn.
+    said: Vec<u8>,
     open: u32,
     /// Slots that the phase has not started yet.
     starting: Range<u32>,
@@ -221,26 +217,25 @@ pub struct Generator {
     finished: bool,
 }
 
-impl Generator {
+impl<P: Protocol> Generator<P> {
     /// A generator without connections; `settled_all` is shared by all threads.
     #[must_use]
     pub fn new(
         config: Arc<Config>,
+        protocol: P,
         settled_all: Arc<AtomicU64>,
         inbox: Receiver<Command>,
         reports: Outlet<Report>,
     ) -> Self {
-        let book = Book::new(settled_all, config.close, config.requests.clone());
-        let heads = config.requests.as_ref().map_or_else(Vec::new, |requests| requests.heads());
+        let book = Book::new(settled_all, config.close, protocol.requests());
         Generator {
             config,
+            protocol,
             slots: Vec::new(),
             timers: Timers::default(),
             book,
             pace: Pace::default(),
-            memory: HeadMemory::default(),
-            heads,
-            scratch: Vec::new(),
+            said: Vec::new(),
             open: 0,
             starting: 0..0,
             ready: VecDeque::new(),
@@ -270,24 +265,18 @@ impl Generator {
         let now_ns = net.now_ns();
         net.close(token);
         self.book.violated(&mut self.slots[key as usize].state, class);
-        self.end_all(now_ns, key, client::End::Reset);
+        self.end_all(now_ns, key, End::Reset);
         let state = &mut self.slots[key as usize].state;
         let pause_ns = state.trouble().backoff.pause();
         self.lost(net, key, false, pause_ns);
     }
 
     /// The peer's side has ended, and with it every request outstanding.
-    fn end_all(&mut self, now_ns: u64, key: u32, end: client::End) {
+    fn end_all(&mut self, now_ns: u64, key: u32, end: End) {
         let Slot { client, state, .. } = &mut self.slots[key as usize];
         let book = &mut self.book;
-        let drawn = book.drawn;
-        let mut hear = |heard| book.settle(state, now_ns, heard);
-        match &self.config.requests {
-            None => client.handle_end(now_ns, end, &self.config.rules, &mut hear),
-            Some(requests) => {
-                client.handle_end(now_ns, end, &ByTarget { requests, drawn }, &mut hear);
-            }
-        }
+        let over = Over { now_ns, drawn: book.drawn, end };
+        self.protocol.handle_end(client, over, &mut |heard| book.settle(state, now_ns, heard));
     }
 
     /// Nothing more can come of this connection, which was broken by the peer or given up by us.
@@ -313,42 +302,47 @@ impl Generator {
         if let Some(phase) = book.current_mut() {
             phase.meter.bytes_in += bytes.len() as u64;
         }
-        let drawn = book.drawn;
+        let input = Input { now_ns, key, drawn: book.drawn, bytes };
+        self.said.clear();
         let mut hear = |heard| book.settle(state, now_ns, heard);
-        let link = match &self.config.requests {
-            None => {
-                let (rules, memory) = (&self.config.rules, &mut self.memory);
-                client.handle_input(now_ns, bytes, rules, memory, &mut hear)
-            }
-            Some(requests) => {
-                let by = ByTarget { requests, drawn };
-                let mut heads = HeadsByTarget { heads: &mut self.heads, by: &by };
-                client.handle_input(now_ns, bytes, &by, &mut heads, &mut hear)
-            }
-        };
+        let link = self.protocol.handle_input(client, input, &mut self.said, &mut hear);
+        let idle = client.outstanding() == 0;
+        self.say(net, key, token);
+        if let Link::Opening { .. } = self.slots[key as usize].state.link
+            && !self.is_agreed(net, key, token, link)
+        {
+            return;
+        }
         match link {
-            client::Link::Open if self.config.close && client.outstanding() == 0 => {
-                self.closing(net, key, token);
+            exchange::Link::Open if self.config.close && idle => {
+                self.answered_alone(net, key, token)
             }
-            client::Link::Open if ending => {}
-            client::Link::Open => self.fill(net, key),
-            client::Link::Closing => self.closing(net, key, token),
-            client::Link::Broken => self.broken(net, key, token),
-            client::Link::Unsolicited => self.violated(net, key, token, Class::Unsolicited),
+            exchange::Link::Open if ending => {}
+            exchange::Link::Open => self.fill(net, key),
+            exchange::Link::Closing => self.closing(net, key, token),
+            exchange::Link::Broken => self.broken(net, key, token),
+            exchange::Link::Unsolicited => self.violated(net, key, token, Class::Unsolicited),
+            exchange::Link::Opening | exchange::Link::Refused => {}
+        }
+    }
+
+    /// The one request of this connection is answered.
+    fn answered_alone(&mut self, net: &mut impl Net, key: u32, token: Token) {
+        if self.protocol.peer_closes() {
+            self.closing(net, key, token);
+        } else {
+            net.close(token);
+            self.lost(net, key, true, 0);
         }
     }
 
     /// The peer's side has ended; `end` is what that means for an answer that lasts until then.
-    fn ended(
-        &mut self,
-        net: &mut impl Net,
-        key: u32,
-        token: Token,
-        ended: Ended,
-        end: client::End,
-    ) {
+    fn ended(&mut self, net: &mut impl Net, key: u32, token: Token, ended: Ended, end: End) {
         let now_ns = net.now_ns();
         let Slot { client, state, .. } = &mut self.slots[key as usize];
+        if let Link::Opening { heard, .. } = state.link {
+            return self.opening_ended(net, key, token, ended, heard);
+        }
         let idle = client.outstanding() == 0;
         let polite = ended == Ended::Fin || matches!(state.link, Link::Closing { .. });
         self.end_all(now_ns, key, end);
@@ -380,6 +374,7 @@ impl Generator {
                 let why = "the handshake was not done in time";
                 self.not_secured(net, key, token, Class::TimeoutTls, why);
             }
+            Link::Opening { token, heard, .. } => self.opening_late(net, key, token, heard),
             Link::Closing { token, .. } => {
                 net.close(token);
                 self.lost(net, key, true, 0);
@@ -411,7 +406,7 @@ impl Generator {
     }
 }
 
-impl Program for Generator {
+impl<P: Protocol> Program for Generator<P> {
     fn handle_wake(&mut self, net: &mut impl Net) {
         while let Ok(command) = self.inbox.try_recv() {
             match command {
@@ -452,8 +447,8 @@ impl Program for Generator {
 
     fn handle_end(&mut self, net: &mut impl Net, key: u32, token: Token, ended: Ended) {
         let end = match ended {
-            Ended::Fin => client::End::Fin,
-            Ended::Reset => client::End::Reset,
+            Ended::Fin => End::Fin,
+            Ended::Reset => End::Reset,
         };
         match self.slots[key as usize].tls {
             None => self.ended(net, key, token, ended, end),

@@ -3,9 +3,11 @@
 use trueload_drive::Net;
 use trueload_load::{Load, Stop, dealt_slot, share};
 use trueload_meter::Class;
+use trueload_wire::exchange::Exchange;
 
 use super::connecting::is_open;
 use super::phase::{PhaseShare, RESIDUAL_NS, Stage, TICK_NS};
+use super::protocol::Protocol;
 use super::slot::{Link, NEVER};
 use super::{DoneReport, Generator, Report, TickReport};
 
@@ -19,7 +21,7 @@ const SLOTS_PER_CLOCK: u32 = 32;
 /// Slots that a phase starts before others have their turn: some milliseconds, less than a beat.
 const SLOTS_PER_TURN: u32 = 1024;
 
-impl Generator {
+impl<P: Protocol> Generator<P> {
     pub(super) fn add_phase(&mut self, net: &mut impl Net, share: PhaseShare) {
         self.book.add(share);
         self.advance(net);

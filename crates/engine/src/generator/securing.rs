@@ -2,13 +2,14 @@
 
 use trueload_drive::{Ended, Net, Token};
 use trueload_meter::Class;
-use trueload_wire::http1::client::End;
+use trueload_wire::exchange::{End, Exchange};
 use trueload_wire::tls::{Buffers, Failure, Kind, Stage};
 
 use super::Generator;
+use super::protocol::{Protocol, Refused};
 use super::slot::{Link, Slot};
 
-impl Generator {
+impl<P: Protocol> Generator<P> {
     /// The connection is there: what is to carry TLS says its first words.
     pub(super) fn begin_handshake(&mut self, net: &mut impl Net, key: u32, token: Token) {
         let Some(setup) = &self.config.tls else { return };
@@ -105,7 +106,7 @@ impl Generator {
             None => &mut self.book.early,
         };
         times.record_handshake(took_ns, resumed);
-        self.opened(net, key, token);
+        self.begin(net, key, token);
     }
 
     /// The handshake came to nothing.
@@ -156,6 +157,10 @@ impl Generator {
         if failure.kind == Kind::Alert && !state.proven {
             // TLS 1.3 tells a client that its certificate is refused, or missing, after the handshake.
             state.ever_established = false;
+        }
+        if let Link::Opening { .. } = state.link {
+            let refused = Refused { class, why: failure.why.clone() };
+            return self.not_opened(net, key, token, &refused);
         }
         if client.outstanding() == 0 {
             match failure.kind {

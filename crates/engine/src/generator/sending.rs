@@ -6,16 +6,18 @@
 
 use trueload_drive::Net;
 use trueload_load::{Load, value_at};
+use trueload_wire::exchange::Exchange;
 
 use super::Generator;
 use super::carrier::Carrier;
 use super::phase::{BEAT_NS, Phase};
+use super::protocol::Protocol;
 use super::slot::{Link, NEVER, Slot};
 
 /// Requests sent on one reading of the clock, under an open loop.
 const SENDS_PER_CLOCK: u32 = 8;
 
-impl Generator {
+impl<P: Protocol> Generator<P> {
     /// Sends what the slot may send now.
     #[inline]
     pub(super) fn fill(&mut self, net: &mut impl Net, key: u32) {
@@ -109,17 +111,7 @@ impl Generator {
         }
         let Slot { client, tls, .. } = &mut self.slots[key as usize];
         let mut carrier = Carrier { net, token, tls: tls.as_deref_mut(), sealed: &mut self.sealed };
-        let bytes = match &self.config.requests {
-            None => {
-                let bytes = count * self.config.request_len;
-                carrier.send_shared(&self.config.burst, 0..bytes);
-                bytes
-            }
-            Some(requests) => {
-                let tags = client.newest(count);
-                requests.send(&mut carrier, self.book.drawn, tags, &mut self.scratch)
-            }
-        };
+        let bytes = self.protocol.send(client, count, self.book.drawn, &mut carrier);
         if let Some(phase) = self.book.current_mut() {
             phase.meter.bytes_out += bytes as u64;
         }

@@ -3,7 +3,7 @@
 use trueload_drive::Token;
 use trueload_load::Backoff;
 use trueload_meter::{Answered, Class};
-use trueload_wire::http1::client::Client;
+use trueload_wire::exchange::Exchange;
 use trueload_wire::tls;
 
 /// Never, on the engine's clock.
@@ -16,7 +16,7 @@ const FRUITLESS_PAUSE_NS: u64 = 10_000_000;
 
 /// What is known about a request while it is outstanding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Tag {
+pub struct Tag {
     /// When the load asked for it.
     pub scheduled_ns: u64,
     /// When it was last sent.
@@ -56,6 +56,8 @@ pub(super) enum Link {
     Busy { retry_ns: u64, deadline_ns: u64 },
     /// There is a connection, and TLS is set up on it.
     Handshaking { token: Token, deadline_ns: u64 },
+    /// There is a connection, and the protocol agrees with the peer on it; whether that was heard of.
+    Opening { token: Token, deadline_ns: u64, heard: bool },
     /// Established.
     Open { token: Token },
     /// The peer announced its close; bytes that come before it are unsolicited.
@@ -63,9 +65,9 @@ pub(super) enum Link {
 }
 
 impl Link {
-    /// Whether this socket is the one that carries requests.
+    /// Whether this socket is the one that carries the protocol.
     pub(super) fn is_open_on(&self, socket: Token) -> bool {
-        matches!(self, Link::Open { token } | Link::Closing { token, .. } if *token == socket)
+        matches!(self, Link::Opening { token, .. } | Link::Open { token } | Link::Closing { token, .. } if *token == socket)
     }
 }
 
@@ -120,8 +122,8 @@ impl Last {
 
 /// One slot: the machine, and what the generator keeps about it.
 #[derive(Debug)]
-pub(super) struct Slot {
-    pub(super) client: Client<Tag>,
+pub(super) struct Slot<C> {
+    pub(super) client: C,
     pub(super) state: State,
     /// What lies between the machine and the socket, if anything.
     pub(super) tls: Option<Box<tls::client::Client>>,
@@ -188,7 +190,7 @@ pub(super) struct PhaseTrouble {
     pub(super) outage_ns: u64,
 }
 
-impl Slot {
+impl<C: Exchange<Tag> + Default> Slot<C> {
     pub(super) fn new() -> Self {
         let state = State {
             link: Link::Down { retry_ns: NEVER },
@@ -210,16 +212,16 @@ impl Slot {
             ready_since_ns: 0,
             open_since_ns: NEVER,
         };
-        Slot { client: Client::default(), state, tls: None }
+        Slot { client: C::default(), state, tls: None }
     }
 
     /// When something is due: an attempt, a timeout, the end of a wait for FIN.
     pub(super) fn due_ns(&self, timeout_ns: u64) -> u64 {
         match self.state.link {
             Link::Down { retry_ns } | Link::Busy { retry_ns, .. } => retry_ns,
-            Link::Connecting { deadline_ns, .. } | Link::Handshaking { deadline_ns, .. } => {
-                deadline_ns
-            }
+            Link::Connecting { deadline_ns, .. }
+            | Link::Handshaking { deadline_ns, .. }
+            | Link::Opening { deadline_ns, .. } => deadline_ns,
             Link::Closing { until_ns, .. } => until_ns,
             Link::Open { .. } => {
                 let oldest = self.client.oldest();
@@ -312,6 +314,7 @@ mod tests {
     // 100,000 connections are to take 50 MB (docs/performance.md).
     #[test]
     fn a_slot_takes_little_memory() {
-        assert!(size_of::<Slot>() <= 216, "a slot takes {} bytes", size_of::<Slot>());
+        let bytes = size_of::<Slot<trueload_wire::http1::client::Client<Tag>>>();
+        assert!(bytes <= 216, "a slot takes {bytes} bytes");
     }
 }

@@ -19,7 +19,7 @@ use std::sync::mpsc::channel;
 
 use trueload_drive::Program;
 use trueload_engine::generator::{
-    Command, Config, DoneReport, Generator, PhaseShare, Report, Requests, Target,
+    Command, Config, DoneReport, Generator, Http, PhaseShare, Report, Requests, Target,
 };
 use trueload_engine::outlet::Outlet;
 use trueload_load::{Load, Mix, Stop, refill};
@@ -54,7 +54,24 @@ struct Seen {
     requests_at_peer: u64,
 }
 
-fn config_of(case: &Case, several: bool) -> Config {
+fn config_of(case: &Case) -> Config {
+    Config {
+        addresses: vec!["127.0.0.1:80".parse().unwrap()],
+        local_addresses: Vec::new(),
+        depth: case.depth,
+        refill: refill(case.depth),
+        close: case.close,
+        timeout_ns: case.timeout_ms * NS_PER_MS,
+        connect_timeout_ns: case.timeout_ms * NS_PER_MS,
+        connect_interval_ns: 10_000,
+        tls: case.tls.as_deref().map(secure::client),
+        send_quantum_ns: 0,
+        thread: 0,
+        threads: 1,
+    }
+}
+
+fn http_of(case: &Case, several: bool) -> Http {
     let body = case.body.as_deref().unwrap_or("");
     let length = match case.body {
         Some(_) => format!("Content-Length: {}\r\n", body.len()),
@@ -70,24 +87,10 @@ fn config_of(case: &Case, several: bool) -> Config {
         idempotent: method != "POST",
         ..Rules::default()
     };
-    Config {
-        addresses: vec!["127.0.0.1:80".parse().unwrap()],
-        local_addresses: Vec::new(),
-        requests: several.then(|| several_of(case, &rules)),
-        burst: request.repeat(case.depth).into_bytes().into(),
-        request_len: request.len(),
-        depth: case.depth,
-        refill: refill(case.depth),
-        close: case.close,
-        rules,
-        timeout_ns: case.timeout_ms * NS_PER_MS,
-        connect_timeout_ns: case.timeout_ms * NS_PER_MS,
-        connect_interval_ns: 10_000,
-        tls: case.tls.as_deref().map(secure::client),
-        send_quantum_ns: 0,
-        thread: 0,
-        threads: 1,
+    if several {
+        return Http::several(several_of(case, &rules));
     }
+    Http::plain(request.repeat(case.depth).into_bytes().into(), case.depth, rules)
 }
 
 /// The row's request three times over, once with a place to fill in.
@@ -113,9 +116,13 @@ fn several_of(case: &Case, rules: &Rules) -> Arc<Requests> {
 fn play(case: &Case, how: Play) -> Result<Seen, String> {
     let (to_generator, inbox) = channel();
     let (reports, from_generator) = channel();
-    let config = Arc::new(config_of(case, how.several));
-    let mut generator =
-        Generator::new(config, Arc::default(), inbox, Outlet::to(reports, |report| report));
+    let mut generator = Generator::new(
+        Arc::new(config_of(case)),
+        http_of(case, how.several),
+        Arc::default(),
+        inbox,
+        Outlet::to(reports, |report| report),
+    );
     let peers = case.tls.as_deref().and_then(secure::server);
     let mut world = World::new(how, case.scripts.clone(), peers);
 

@@ -6,7 +6,9 @@ use std::sync::mpsc::{Receiver, channel};
 use base64::Engine as _;
 use hdrhistogram::Histogram;
 use hdrhistogram::serialization::Deserializer;
-use trueload_engine::generator::{Command, Config, DoneReport, Generator, PhaseShare, Report};
+use trueload_engine::generator::{
+    Command, Config, DoneReport, Generator, Http, PhaseShare, Report,
+};
 use trueload_engine::outlet::Outlet;
 use trueload_load::{Load, Stop, refill};
 use trueload_wire::http1::client::Rules;
@@ -86,6 +88,7 @@ pub fn play(play: &Play) -> Played {
     let (reports, heard) = channel();
     let mut generator = Generator::new(
         Arc::new(config(play)),
+        http(play),
         Arc::default(),
         inbox,
         Outlet::to(reports, |report| report),
@@ -111,7 +114,7 @@ pub fn play(play: &Play) -> Played {
 
 fn until_done(
     world: &mut World,
-    generator: &mut Generator,
+    generator: &mut Generator<Http>,
     heard: &Receiver<Report>,
 ) -> DoneReport {
     let found = std::cell::RefCell::new(None);
@@ -133,17 +136,18 @@ fn now_ns(world: &World) -> u64 {
     trueload_drive::Net::now_ns(world)
 }
 
+fn http(play: &Play) -> Http {
+    let rules = Rules { idempotent: true, ..Rules::default() };
+    Http::plain(REQUEST.repeat(play.depth).into_bytes().into(), play.depth, rules)
+}
+
 fn config(play: &Play) -> Config {
     Config {
         addresses: vec!["127.0.0.1:80".parse().expect("an address")],
         local_addresses: Vec::new(),
-        requests: None,
-        burst: REQUEST.repeat(play.depth).into_bytes().into(),
-        request_len: REQUEST.len(),
         depth: play.depth,
         refill: refill(play.depth),
         close: false,
-        rules: Rules { idempotent: true, ..Rules::default() },
         timeout_ns: 60 * S,
         connect_timeout_ns: 5 * S,
         connect_interval_ns: 10_000,

@@ -6,8 +6,9 @@
 //! It must not know phases, loads or histograms; a request is a tag to it.
 
 use super::limits::{Limits, ParseError};
-use super::queue::Queue;
 use super::response::{Fed, HeadMemory, Response, ResponseParser};
+use crate::exchange::{End, Ending, Exchange, Heard, Link};
+use crate::queue::Queue;
 
 /// What counts as a good answer to a request, and what the request is.
 #[derive(Clone, Debug, Default)]
@@ -61,75 +62,6 @@ impl<T> Memories<T> for HeadMemory {
     }
 }
 
-/// How one request ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ending {
-    /// Answered as expected.
-    Ok,
-    /// Answered with another status.
-    Status,
-    /// Answered with another body.
-    Mismatch,
-    /// The answer is not HTTP as RFC 9112 has it.
-    Framing,
-    /// The answer passed a cap.
-    Limit,
-    /// Closed before any byte of the answer.
-    Empty,
-    /// Closed in the middle of the answer.
-    Truncated,
-    /// Reset.
-    Reset,
-    /// Behind a request that ended the connection.
-    ClosedPipelined,
-    /// The reused connection was closed before any byte of the answer: may be sent again on a fresh one.
-    Stale,
-    /// Behind an answer that announced the close: was never to be answered here, may be sent again.
-    StaleBehind,
-    /// No byte of the answer in time.
-    TimeoutFirstByte,
-    /// The answer was not complete in time.
-    TimeoutTotal,
-}
-
-/// A request that has ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Heard<T> {
-    /// What it was asked with.
-    pub tag: T,
-    /// How it ended.
-    pub ending: Ending,
-    /// The status of a complete answer.
-    pub status: Option<u16>,
-    /// When the first byte of its answer came; `now` when the answer came whole.
-    pub first_byte_ns: u64,
-}
-
-/// What may be done with the connection from here.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Link {
-    /// More may be asked.
-    Open,
-    /// The peer has announced its close: nothing more may be asked, the FIN is to come.
-    Closing,
-    /// To be closed: the stream cannot be trusted any more.
-    Broken,
-    /// To be closed: bytes came that settle no outstanding request.
-    Unsolicited,
-}
-
-/// How the peer's side of a connection ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum End {
-    /// An orderly close.
-    Fin,
-    /// A close that anybody on the way could have made (TLS without `close_notify`): what lasts until the end of the
-    /// connection may be cut short.
-    Cut,
-    /// A reset, or any other error of the socket.
-    Reset,
-}
-
 /// The machine of one connection. `T` is what the caller knows about a request.
 #[derive(Debug)]
 pub struct Client<T> {
@@ -155,40 +87,9 @@ impl<T> Default for Client<T> {
 }
 
 impl<T> Client<T> {
-    /// A fresh connection; what was outstanding must have been ended before.
-    pub fn reopen(&mut self) {
-        debug_assert!(self.outstanding.is_empty());
-        *self = Client::default();
-    }
-
-    /// A request was written.
-    #[inline]
-    pub fn ask(&mut self, tag: T) {
-        self.outstanding.push_back(tag);
-    }
-
-    /// Requests not yet ended.
-    #[inline]
-    #[must_use]
-    pub fn outstanding(&self) -> usize {
-        self.outstanding.len()
-    }
-
-    /// Whether a complete answer came on this connection.
-    #[must_use]
-    pub fn has_answered(&self) -> bool {
-        self.answered
-    }
-
     /// The requests asked last, `count` of them, in the order in which they were.
     pub fn newest(&self, count: usize) -> impl Iterator<Item = &T> {
         self.outstanding.newest(count)
-    }
-
-    /// The request whose answer comes next.
-    #[must_use]
-    pub fn oldest(&self) -> Option<&T> {
-        self.outstanding.front()
     }
 
     /// Bytes have come. Every request that they end is given to `hear`, in order. `memories` are
@@ -269,18 +170,6 @@ impl<T> Client<T> {
         self.end_all(now_ns, first, Ending::ClosedPipelined, hear);
     }
 
-    /// The oldest request is out of time: the connection is given up, and all on it end.
-    pub fn handle_timeout(&mut self, now_ns: u64, hear: &mut impl FnMut(Heard<T>)) {
-        let started = self.partial.take().is_some();
-        let first = if started { Ending::TimeoutTotal } else { Ending::TimeoutFirstByte };
-        self.end_all(now_ns, first, Ending::TimeoutFirstByte, hear);
-    }
-
-    /// Gives back every outstanding request, unanswered.
-    pub fn cancel(&mut self) -> impl Iterator<Item = T> + '_ {
-        self.outstanding.drain()
-    }
-
     #[inline]
     fn settle(
         &mut self,
@@ -303,14 +192,15 @@ impl<T> Client<T> {
             Ending::Ok
         };
         let first_byte_ns = answer.first_byte_ns.take().unwrap_or(now_ns);
-        hear(Heard { tag, ending, status: Some(response.status), first_byte_ns });
+        let status = Some(response.status);
+        hear(Heard { tag, ending, complete: true, status, first_byte_ns });
         self.answered = true;
         if !response.keep_alive {
             self.closing = true;
             for tag in self.outstanding.drain() {
                 let again = rulebook.rules_of(&tag).idempotent;
                 let ending = if again { Ending::StaleBehind } else { Ending::ClosedPipelined };
-                hear(Heard { tag, ending, status: None, first_byte_ns: now_ns });
+                hear(Heard::unanswered(tag, ending, now_ns));
             }
         }
     }
@@ -324,9 +214,45 @@ impl<T> Client<T> {
     ) {
         let mut ending = first;
         for tag in self.outstanding.drain() {
-            hear(Heard { tag, ending, status: None, first_byte_ns: now_ns });
+            hear(Heard::unanswered(tag, ending, now_ns));
             ending = rest;
         }
+    }
+}
+
+impl<T> Exchange<T> for Client<T> {
+    fn reopen(&mut self) {
+        debug_assert!(self.outstanding.is_empty());
+        *self = Client::default();
+    }
+
+    #[inline]
+    fn ask(&mut self, tag: T) {
+        self.outstanding.push_back(tag);
+    }
+
+    #[inline]
+    fn outstanding(&self) -> usize {
+        self.outstanding.len()
+    }
+
+    #[inline]
+    fn oldest(&self) -> Option<&T> {
+        self.outstanding.front()
+    }
+
+    fn has_answered(&self) -> bool {
+        self.answered
+    }
+
+    fn handle_timeout(&mut self, now_ns: u64, hear: &mut impl FnMut(Heard<T>)) {
+        let started = self.partial.take().is_some();
+        let first = if started { Ending::TimeoutTotal } else { Ending::TimeoutFirstByte };
+        self.end_all(now_ns, first, Ending::TimeoutFirstByte, hear);
+    }
+
+    fn cancel(&mut self) -> impl Iterator<Item = T> + '_ {
+        self.outstanding.drain()
     }
 }
 

@@ -16,7 +16,6 @@
 pub mod client;
 pub mod limits;
 mod memory;
-mod queue;
 pub mod request;
 pub mod response;
 pub mod template;

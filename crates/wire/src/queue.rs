@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 
 /// A queue whose first element needs no memory of its own.
 #[derive(Debug)]
-pub(super) struct Queue<T> {
+pub(crate) struct Queue<T> {
     /// None only when `rest` is empty too.
     first: Option<T>,
     // Boxed, it takes 8 bytes of the many connections that never have a second.
@@ -21,22 +21,22 @@ impl<T> Default for Queue<T> {
 
 impl<T> Queue<T> {
     #[inline]
-    pub(super) fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         usize::from(self.first.is_some()) + self.rest.as_ref().map_or(0, |rest| rest.len())
     }
 
     #[inline]
-    pub(super) fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.first.is_none()
     }
 
     #[inline]
-    pub(super) fn front(&self) -> Option<&T> {
+    pub(crate) fn front(&self) -> Option<&T> {
         self.first.as_ref()
     }
 
     #[inline]
-    pub(super) fn push_back(&mut self, element: T) {
+    pub(crate) fn push_back(&mut self, element: T) {
         if self.first.is_none() {
             self.first = Some(element);
         } else {
@@ -45,19 +45,19 @@ impl<T> Queue<T> {
     }
 
     #[inline]
-    pub(super) fn pop_front(&mut self) -> Option<T> {
+    pub(crate) fn pop_front(&mut self) -> Option<T> {
         let next = self.rest.as_mut().and_then(|rest| rest.pop_front());
         std::mem::replace(&mut self.first, next)
     }
 
     /// The last `count` elements, in order.
-    pub(super) fn newest(&self, count: usize) -> impl Iterator<Item = &T> {
+    pub(crate) fn newest(&self, count: usize) -> impl Iterator<Item = &T> {
         let rest = self.rest.iter().flat_map(|rest| rest.iter());
         self.first.iter().chain(rest).skip(self.len() - count)
     }
 
     /// Takes out all, in order.
-    pub(super) fn drain(&mut self) -> impl Iterator<Item = T> + '_ {
+    pub(crate) fn drain(&mut self) -> impl Iterator<Item = T> + '_ {
         let rest = self.rest.iter_mut().flat_map(|rest| rest.drain(..));
         self.first.take().into_iter().chain(rest)
     }

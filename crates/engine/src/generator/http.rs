@@ -1,0 +1,128 @@
+//! HTTP/1 as a generator's protocol: one request that is always the same, or several that take turns.
+
+use std::sync::Arc;
+
+use trueload_drive::Net;
+use trueload_wire::exchange::{Heard, Link};
+use trueload_wire::http1::client::{Client, Rules};
+use trueload_wire::http1::response::HeadMemory;
+
+use super::carrier::Carrier;
+use super::protocol::{Input, Over, Protocol};
+use super::requests::{ByTarget, HeadsByTarget, Requests};
+use super::slot::Tag;
+
+/// HTTP/1, as the connections of one thread speak it.
+#[derive(Debug)]
+pub enum Http {
+    /// All requests are alike.
+    Plain(Plain),
+    /// They differ.
+    Several(Several),
+}
+
+/// One request, over and over.
+#[derive(Debug)]
+pub struct Plain {
+    /// The request, as often in a row as a connection takes at once.
+    burst: Arc<[u8]>,
+    request_len: usize,
+    rules: Rules,
+    memory: HeadMemory,
+}
+
+/// Requests that differ.
+#[derive(Debug)]
+pub struct Several {
+    requests: Arc<Requests>,
+    /// The answers remembered of each target, and room to write requests.
+    heads: Vec<HeadMemory>,
+    scratch: Vec<u8>,
+}
+
+impl Http {
+    /// The same request always: `burst` holds it `depth` times.
+    #[must_use]
+    pub fn plain(burst: Arc<[u8]>, depth: usize, rules: Rules) -> Self {
+        let request_len = burst.len() / depth;
+        Http::Plain(Plain { burst, request_len, rules, memory: HeadMemory::default() })
+    }
+
+    /// Requests that differ.
+    #[must_use]
+    pub fn several(requests: Arc<Requests>) -> Self {
+        let heads = requests.heads();
+        Http::Several(Several { requests, heads, scratch: Vec::new() })
+    }
+}
+
+impl Protocol for Http {
+    type Client = Client<Tag>;
+
+    fn requests(&self) -> Option<Arc<Requests>> {
+        match self {
+            Http::Plain(_) => None,
+            Http::Several(several) => Some(Arc::clone(&several.requests)),
+        }
+    }
+
+    fn peer_closes(&self) -> bool {
+        true
+    }
+
+    #[inline]
+    fn handle_input(
+        &mut self,
+        client: &mut Client<Tag>,
+        input: Input<'_>,
+        _said: &mut Vec<u8>,
+        hear: &mut impl FnMut(Heard<Tag>),
+    ) -> Link {
+        let Input { now_ns, drawn, bytes, .. } = input;
+        match self {
+            Http::Plain(Plain { rules, memory, .. }) => {
+                client.handle_input(now_ns, bytes, rules, memory, hear)
+            }
+            Http::Several(Several { requests, heads, .. }) => {
+                let by = ByTarget { requests, drawn };
+                let mut heads = HeadsByTarget { heads, by: &by };
+                client.handle_input(now_ns, bytes, &by, &mut heads, hear)
+            }
+        }
+    }
+
+    fn handle_end(
+        &mut self,
+        client: &mut Client<Tag>,
+        over: Over,
+        hear: &mut impl FnMut(Heard<Tag>),
+    ) {
+        let Over { now_ns, drawn, end } = over;
+        match self {
+            Http::Plain(Plain { rules, .. }) => client.handle_end(now_ns, end, rules, hear),
+            Http::Several(Several { requests, .. }) => {
+                client.handle_end(now_ns, end, &ByTarget { requests, drawn }, hear);
+            }
+        }
+    }
+
+    #[inline]
+    fn send(
+        &mut self,
+        client: &mut Client<Tag>,
+        count: usize,
+        drawn: u64,
+        carrier: &mut Carrier<'_, impl Net>,
+    ) -> usize {
+        match self {
+            Http::Plain(Plain { burst, request_len, .. }) => {
+                let bytes = count * *request_len;
+                carrier.send_shared(burst, 0..bytes);
+                bytes
+            }
+            Http::Several(Several { requests, scratch, .. }) => {
+                requests.send(carrier, drawn, client.newest(count), scratch)
+            }
+        }
+    }
+}

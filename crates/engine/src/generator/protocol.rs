@@ -1,0 +1,101 @@
+//! What is exchanged over the connections of a generator: the seam between it and a protocol.
+//!
+//! The generator decides when a slot asks, and keeps the books; a protocol knows what a request looks
+//! like and what is a good answer to it. It holds what all connections of a thread share; each slot
+//! holds a machine of its own. It must not know loads, phases or sockets.
+
+use std::fmt::Debug;
+use std::sync::Arc;
+
+use trueload_drive::Net;
+use trueload_meter::Class;
+use trueload_wire::exchange::{End, Exchange, Heard, Link};
+
+use super::carrier::Carrier;
+use super::requests::Requests;
+use super::slot::Tag;
+
+/// What has come on a connection.
+#[derive(Clone, Copy, Debug)]
+pub struct Input<'a> {
+    /// When.
+    pub now_ns: u64,
+    /// Which slot it came to.
+    pub key: u32,
+    /// How many requests this thread knows to be drawn, where they are numbered.
+    pub drawn: u64,
+    /// The bytes.
+    pub bytes: &'a [u8],
+}
+
+/// The end of the peer's side of a connection.
+#[derive(Clone, Copy, Debug)]
+pub struct Over {
+    /// When.
+    pub now_ns: u64,
+    /// How many requests this thread knows to be drawn, where they are numbered.
+    pub drawn: u64,
+    /// How.
+    pub end: End,
+}
+
+/// Why a connection did not become usable.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Refused {
+    /// Its class.
+    pub class: Class,
+    /// In words. May quote the peer.
+    pub why: String,
+}
+
+/// A protocol, with what all connections of a thread share.
+pub trait Protocol: Debug {
+    /// The machine of one connection.
+    type Client: Exchange<Tag> + Default + Debug;
+
+    /// The requests, where they differ and are counted apart.
+    fn requests(&self) -> Option<Arc<Requests>> {
+        None
+    }
+
+    /// Whether it is the peer who ends a connection that was for one request.
+    fn peer_closes(&self) -> bool;
+
+    /// A connection is there. Writes what is to be said before the first request; true if the peer has
+    /// to agree before the connection is usable ([`Link::Opening`]).
+    fn open(&mut self, _client: &mut Self::Client, _key: u32, _said: &mut Vec<u8>) -> bool {
+        false
+    }
+
+    /// Why the last connection that was [`Link::Refused`] was.
+    fn refusal(&mut self) -> Refused {
+        Refused { class: Class::Framing, why: "the connection did not become usable".into() }
+    }
+
+    /// Bytes have come. Every request that they end is given to `hear`, in order; what is to be
+    /// answered to them at once is added to `said`.
+    fn handle_input(
+        &mut self,
+        client: &mut Self::Client,
+        input: Input<'_>,
+        said: &mut Vec<u8>,
+        hear: &mut impl FnMut(Heard<Tag>),
+    ) -> Link;
+
+    /// The peer's side has ended; every outstanding request ends with it.
+    fn handle_end(
+        &mut self,
+        client: &mut Self::Client,
+        over: Over,
+        hear: &mut impl FnMut(Heard<Tag>),
+    );
+
+    /// Sends the `count` requests asked last; returns how many bytes that are.
+    fn send(
+        &mut self,
+        client: &mut Self::Client,
+        count: usize,
+        drawn: u64,
+        carrier: &mut Carrier<'_, impl Net>,
+    ) -> usize;
+}
