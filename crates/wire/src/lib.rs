@@ -6,4 +6,5 @@
 pub mod exchange;
 pub mod http1;
 mod queue;
+pub mod shootout;
 pub mod tls;

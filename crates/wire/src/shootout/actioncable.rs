@@ -1,0 +1,148 @@
+//! Rails' Action Cable (subprotocol `actioncable-v1-json`): the server says welcome, the client subscribes to a channel,
+//! and everything to and from the channel names it. What a client asks is JSON in a string, in JSON.
+
+use std::borrow::Cow;
+use std::io::Write as _;
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use super::{Asked, Due, Heard, Key, Wrong, payload};
+
+const CHANNEL: &str = "BenchmarkChannel";
+/// The channel, as every message names it: JSON in a string.
+const IDENTIFIER: &str = r#"{"channel":"BenchmarkChannel"}"#;
+
+/// From the server.
+#[derive(Deserialize)]
+struct FromServer<'a> {
+    #[serde(rename = "type", borrow)]
+    kind: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    message: Option<&'a RawValue>,
+}
+
+/// What is broadcast on the channel: the hash that the action was called with.
+#[derive(Deserialize)]
+struct Data<'a> {
+    #[serde(borrow)]
+    action: Cow<'a, str>,
+    #[serde(borrow)]
+    payload: Option<&'a RawValue>,
+    #[serde(rename = "listenerCount")]
+    listener_count: Option<u64>,
+}
+
+/// From the client.
+#[derive(Deserialize)]
+struct Command<'a> {
+    #[serde(borrow)]
+    command: Cow<'a, str>,
+    #[serde(borrow)]
+    identifier: Cow<'a, str>,
+    #[serde(borrow)]
+    data: Option<Cow<'a, str>>,
+}
+
+#[derive(Deserialize)]
+struct Identifier<'a> {
+    #[serde(borrow)]
+    channel: Cow<'a, str>,
+}
+
+pub(super) fn write_subscribe(out: &mut Vec<u8>) {
+    out.extend_from_slice(br#"{"command":"subscribe","identifier":"#);
+    payload::write_text(IDENTIFIER, out);
+    out.push(b'}');
+}
+
+pub(super) fn write(action: &str, key: Key, padding: &[u8], out: &mut Vec<u8>) {
+    let mut data = Vec::with_capacity(padding.len() + 80);
+    let _ = write!(data, r#"{{"action":"{action}","payload":"#);
+    payload::write(key, padding, &mut data);
+    data.push(b'}');
+    out.extend_from_slice(br#"{"command":"message","identifier":"#);
+    payload::write_text(IDENTIFIER, out);
+    out.extend_from_slice(br#","data":"#);
+    payload::write_text(&String::from_utf8_lossy(&data), out);
+    out.push(b'}');
+}
+
+pub(super) fn hear(message: &[u8], padding: &[u8]) -> Result<Heard, Wrong> {
+    let FromServer { kind, message } = payload::parse(message)?;
+    match (kind.as_deref(), message) {
+        (Some("welcome"), _) => Ok(Heard::Welcome),
+        (Some("ping"), _) => Ok(Heard::Ping),
+        (Some("confirm_subscription"), _) => Ok(Heard::Joined),
+        (Some("reject_subscription"), _) => Err(Wrong::Refused),
+        (Some("disconnect"), _) => Err(Wrong::Closing),
+        (Some(_), _) => Ok(Heard::Other),
+        (None, Some(message)) => hear_channel(message, padding),
+        (None, None) => Err(Wrong::Malformed),
+    }
+}
+
+fn hear_channel(message: &RawValue, padding: &[u8]) -> Result<Heard, Wrong> {
+    let Ok(Data { action, payload, listener_count }) = serde_json::from_str(message.get()) else {
+        return Ok(Heard::Other);
+    };
+    let key = || payload::key(payload, padding);
+    Ok(match &*action {
+        "echo" => Heard::Echo(key()?),
+        "broadcast" => Heard::Broadcast(key()?),
+        "broadcastResult" => Heard::Result(key()?, listener_count),
+        _ => Heard::Other,
+    })
+}
+
+pub(super) fn write_welcome(out: &mut Vec<u8>) {
+    out.extend_from_slice(br#"{"type":"welcome"}"#);
+}
+
+pub(super) fn write_ping(unix_s: u64, out: &mut Vec<u8>) {
+    let _ = write!(out, r#"{{"type":"ping","message":{unix_s}}}"#);
+}
+
+pub(super) fn answer(message: &[u8], due: &mut Due) -> Result<Asked, Wrong> {
+    let Command { command, identifier, data } = payload::parse(message)?;
+    let channel: Result<Identifier<'_>, _> = serde_json::from_str(&identifier);
+    let ours = channel.is_ok_and(|identifier| identifier.channel == CHANNEL);
+    match &*command {
+        "subscribe" => {
+            let kind = if ours { "confirm_subscription" } else { "reject_subscription" };
+            due.to_sender.extend_from_slice(br#"{"identifier":"#);
+            payload::write_text(&identifier, &mut due.to_sender);
+            let _ = write!(due.to_sender, r#","type":"{kind}"}}"#);
+            Ok(if ours { Asked::Join } else { Asked::Other })
+        }
+        "unsubscribe" if ours => Ok(Asked::Leave),
+        "message" if ours => act(&identifier, &data.ok_or(Wrong::Malformed)?, due),
+        _ => Ok(Asked::Other),
+    }
+}
+
+/// Calls the channel's action that `data` names.
+fn act(identifier: &str, data: &str, due: &mut Due) -> Result<Asked, Wrong> {
+    let Data { action, payload, .. } = serde_json::from_str(data).map_err(|_| Wrong::Malformed)?;
+    let payload = payload::raw(payload);
+    Ok(match &*action {
+        "echo" => {
+            write_raw(identifier, "echo", payload, &mut due.to_sender);
+            Asked::Echo
+        }
+        "broadcast" => {
+            write_raw(identifier, "broadcast", payload, &mut due.to_all);
+            write_raw(identifier, "broadcastResult", payload, &mut due.to_sender);
+            Asked::Broadcast
+        }
+        _ => Asked::Other,
+    })
+}
+
+fn write_raw(identifier: &str, action: &str, payload: &[u8], out: &mut Vec<u8>) {
+    out.extend_from_slice(br#"{"identifier":"#);
+    payload::write_text(identifier, out);
+    let _ = write!(out, r#","message":{{"action":"{action}","payload":"#);
+    out.extend_from_slice(payload);
+    out.extend_from_slice(b"}}");
+}

@@ -1,0 +1,63 @@
+//! The plain dialect: one JSON object a message, with `type` and `payload`.
+
+use std::borrow::Cow;
+use std::io::Write as _;
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use super::{Asked, Due, Heard, Key, Wrong, payload};
+
+#[derive(Deserialize)]
+struct Message<'a> {
+    #[serde(rename = "type", borrow)]
+    kind: Cow<'a, str>,
+    #[serde(borrow)]
+    payload: Option<&'a RawValue>,
+    #[serde(rename = "listenerCount")]
+    listener_count: Option<u64>,
+}
+
+pub(super) fn write(kind: &str, key: Key, padding: &[u8], out: &mut Vec<u8>) {
+    let _ = write!(out, r#"{{"type":"{kind}","payload":"#);
+    payload::write(key, padding, out);
+    out.push(b'}');
+}
+
+pub(super) fn hear(message: &[u8], padding: &[u8]) -> Result<Heard, Wrong> {
+    let Message { kind, payload, listener_count } = payload::parse(message)?;
+    let key = || payload::key(payload, padding);
+    Ok(match &*kind {
+        "echo" => Heard::Echo(key()?),
+        "broadcast" => Heard::Broadcast(key()?),
+        "broadcastResult" => Heard::Result(key()?, listener_count),
+        "ping" => Heard::Ping,
+        _ => Heard::Other,
+    })
+}
+
+pub(super) fn answer(message: &[u8], listeners: u64, due: &mut Due) -> Result<Asked, Wrong> {
+    let Message { kind, payload, .. } = payload::parse(message)?;
+    let payload = payload::raw(payload);
+    Ok(match &*kind {
+        "echo" => {
+            write_raw("echo", payload, &mut due.to_sender);
+            due.to_sender.push(b'}');
+            Asked::Echo
+        }
+        "broadcast" => {
+            write_raw("broadcast", payload, &mut due.to_all);
+            due.to_all.push(b'}');
+            write_raw("broadcastResult", payload, &mut due.to_sender);
+            let _ = write!(due.to_sender, r#","listenerCount":{listeners}}}"#);
+            Asked::Broadcast
+        }
+        _ => Asked::Other,
+    })
+}
+
+/// A message up to what may follow its payload.
+fn write_raw(kind: &str, payload: &[u8], out: &mut Vec<u8>) {
+    let _ = write!(out, r#"{{"type":"{kind}","payload":"#);
+    out.extend_from_slice(payload);
+}

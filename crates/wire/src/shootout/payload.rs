@@ -1,0 +1,52 @@
+//! What our messages carry where the dialect is JSON: `{"sender":7,"sequence":3,"padding":"xx"}`.
+//!
+//! The key comes first, so that two messages that differ do so early.
+
+use std::borrow::Cow;
+use std::io::Write as _;
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use super::{Key, Wrong};
+
+#[derive(Deserialize)]
+struct Payload<'a> {
+    sender: u32,
+    sequence: u32,
+    #[serde(borrow)]
+    padding: Cow<'a, str>,
+}
+
+/// Reads JSON; what is not of this form is not in the dialect.
+pub(super) fn parse<'a, T: Deserialize<'a>>(message: &'a [u8]) -> Result<T, Wrong> {
+    serde_json::from_slice(message).map_err(|_| Wrong::Malformed)
+}
+
+/// Writes `text` as a JSON string.
+pub(super) fn write_text(text: &str, out: &mut Vec<u8>) {
+    // Nothing can fail: a Vec takes all, and every text has a form in JSON.
+    let _ = serde_json::to_writer(out, text);
+}
+
+/// Writes one of our payloads.
+pub(super) fn write(key: Key, padding: &[u8], out: &mut Vec<u8>) {
+    let Key { sender, sequence } = key;
+    let _ = write!(out, r#"{{"sender":{sender},"sequence":{sequence},"padding":"#);
+    write_text(&String::from_utf8_lossy(padding), out);
+    out.push(b'}');
+}
+
+/// The key of a payload that must be one of ours, with this padding.
+pub(super) fn key(payload: Option<&RawValue>, padding: &[u8]) -> Result<Key, Wrong> {
+    let payload = payload.ok_or(Wrong::Foreign)?;
+    let Payload { sender, sequence, padding: found } =
+        serde_json::from_str(payload.get()).map_err(|_| Wrong::Foreign)?;
+    let as_sent = found.as_bytes() == padding || found == String::from_utf8_lossy(padding);
+    if as_sent { Ok(Key { sender, sequence }) } else { Err(Wrong::Altered) }
+}
+
+/// A payload as it came; `null` for none.
+pub(super) fn raw(payload: Option<&RawValue>) -> &[u8] {
+    payload.map_or("null", RawValue::get).as_bytes()
+}

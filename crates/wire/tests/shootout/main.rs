@@ -1,0 +1,96 @@
+//! The contract's messages: what real servers send, both sides against each other, and the memory against the parser.
+
+mod memory;
+mod server;
+mod table;
+
+use proptest::prelude::*;
+use trueload_wire::shootout::{Asked, Dialect, Due, Heard, Joining, Key};
+
+/// A server's part: what a message asks for, what goes to all, what to the sender.
+fn answered(dialect: Dialect, message: &[u8]) -> (Asked, Due) {
+    let mut due = Due::default();
+    let asked = dialect.answer(message, 7, &mut due);
+    (asked, due)
+}
+
+#[test]
+fn a_client_becomes_a_listener_of_our_own_server_in_every_dialect() {
+    let echo = Key { sender: 3, sequence: 0 };
+    for dialect in Dialect::ALL {
+        let (mut said, mut to_client) = (Vec::new(), Vec::new());
+        let mut joining = Joining::start(dialect, echo, b"xx", &mut said);
+        dialect.write_welcome(&mut to_client);
+        let mut asked = Vec::new();
+        for _ in 0..4 {
+            if !said.is_empty() {
+                let (what, due) = answered(dialect, &said);
+                asked.push(what);
+                to_client = due.to_sender;
+            }
+            said.clear();
+            let heard = dialect.hear(&to_client, b"xx");
+            joining = joining.heard(dialect, heard, echo, b"xx", &mut said).expect("accepted");
+            if joining == Joining::Done {
+                break;
+            }
+        }
+        assert_eq!(joining, Joining::Done, "{}", dialect.name());
+        let joins: &[Asked] =
+            if dialect.is_joined() { &[Asked::Join, Asked::Echo] } else { &[Asked::Echo] };
+        assert_eq!(asked, joins, "{}", dialect.name());
+    }
+}
+
+#[test]
+fn names_are_read_as_they_are_written_and_no_others() {
+    for dialect in Dialect::ALL {
+        assert_eq!(dialect.name().parse(), Ok(dialect));
+    }
+    assert!("Json".parse::<Dialect>().is_err());
+}
+
+fn any_dialect() -> impl Strategy<Value = Dialect> {
+    prop::sample::select(Dialect::ALL.to_vec())
+}
+
+proptest! {
+    #[test]
+    fn what_is_asked_comes_back_with_its_key(
+        dialect in any_dialect(), sender: u32, sequence: u32, padding in ".{0,300}",
+    ) {
+        let (key, padding) = (Key { sender, sequence }, padding.as_bytes());
+        let mut message = Vec::new();
+        dialect.write_echo(key, padding, &mut message);
+        let (asked, due) = answered(dialect, &message);
+        prop_assert_eq!(asked, Asked::Echo);
+        prop_assert!(due.to_all.is_empty());
+        prop_assert_eq!(dialect.hear(&due.to_sender, padding), Heard::Echo(key));
+
+        message.clear();
+        dialect.write_broadcast(key, padding, &mut message);
+        let (asked, due) = answered(dialect, &message);
+        prop_assert_eq!(asked, Asked::Broadcast);
+        prop_assert_eq!(dialect.hear(&due.to_all, padding), Heard::Broadcast(key));
+        let listeners = (dialect == Dialect::Json).then_some(7);
+        prop_assert_eq!(dialect.hear(&due.to_sender, padding), Heard::Result(key, listeners));
+    }
+
+    #[test]
+    fn no_bytes_harm_either_side(dialect in any_dialect(), bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+        let _ = dialect.hear(&bytes, b"xx");
+        let _ = answered(dialect, &bytes);
+    }
+
+    #[test]
+    fn a_message_cut_short_is_never_taken_for_whole(dialect in any_dialect(), cut in 0usize..400) {
+        let key = Key { sender: 1, sequence: 2 };
+        let mut message = Vec::new();
+        dialect.write_broadcast(key, b"xxxx", &mut message);
+        let due = answered(dialect, &message).1;
+        let cut = cut % due.to_all.len();
+        prop_assert!(matches!(dialect.hear(&due.to_all[..cut], b"xxxx"), Heard::Error(_)));
+        let cut = cut % message.len();
+        prop_assert!(matches!(answered(dialect, &message[..cut]).0, Asked::Error(_)));
+    }
+}
