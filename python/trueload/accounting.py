@@ -54,6 +54,7 @@ class ProcessSample:
     peak_rss_bytes: int
     threads: Mapping[int, ThreadSample]
     cpus: frozenset[int]
+    rss_bytes: int = 0
 
     @property
     def identity(self) -> tuple[int, int]:
@@ -220,6 +221,7 @@ def read_process(pid: int) -> ProcessSample | None:
     user_ns, system_ns, waited_user_ns, waited_system_ns = (
         int(field) * TICK_NS for field in fields[11:15]
     )
+    rss_bytes, peak_rss_bytes = _memory(pid)
     return ProcessSample(
         pid=pid,
         parent_pid=int(fields[1]),
@@ -229,9 +231,10 @@ def read_process(pid: int) -> ProcessSample | None:
         system_ns=system_ns,
         waited_user_ns=waited_user_ns,
         waited_system_ns=waited_system_ns,
-        peak_rss_bytes=_peak_rss_bytes(pid),
+        peak_rss_bytes=peak_rss_bytes,
         threads=_threads(pid),
         cpus=cpus,
+        rss_bytes=rss_bytes,
     )
 
 
@@ -247,15 +250,18 @@ def _cpu_clock_ns(pid: int, otherwise_ns: int) -> int:
         return otherwise_ns
 
 
-def _peak_rss_bytes(pid: int) -> int:
+def _memory(pid: int) -> tuple[int, int]:
+    """Resident memory now, and at its peak; 0 of a process that has none, or has gone."""
     # Not ru_maxrss, which inherits the launcher's memory across fork.
+    found = {"VmRSS:": 0, "VmHWM:": 0}
     try:
         for line in (PROC / str(pid) / "status").read_text(errors="replace").splitlines():
-            if line.startswith("VmHWM:"):
-                return int(line.split()[1]) * 1024
+            name, _, rest = line.partition("\t")
+            if name in found:
+                found[name] = int(rest.split()[0]) * 1024
     except OSError:
         pass
-    return 0
+    return found["VmRSS:"], found["VmHWM:"]
 
 
 def _threads(pid: int) -> dict[int, ThreadSample]:

@@ -9,8 +9,17 @@ import base64
 import hashlib
 from collections.abc import Iterator
 
-from trueload.plan import Blob, ExpectPlan, RequestPlan, TargetPlan
-from trueload.spec import Expect, Request, TargetSpec, TrialSpec
+from trueload.plan import (
+    Blob,
+    ExchangePlan,
+    ExpectPlan,
+    RequestPlan,
+    TargetPlan,
+    TcpEchoPlan,
+    WsBroadcastPlan,
+    WsEchoPlan,
+)
+from trueload.spec import Exchange, Expect, Request, TargetSpec, TcpEcho, TrialSpec, WsEcho
 
 PLACES = ("{counter}", "{random}")
 """What each sending fills in, in a path, header values and a body."""
@@ -45,15 +54,43 @@ def target_plan(target: TargetSpec, close: bool) -> TargetPlan:
     )
 
 
+def exchange_plan(exchange: Exchange) -> ExchangePlan:
+    """What is exchanged over another protocol than HTTP, as it goes into a plan."""
+    if isinstance(exchange, TcpEcho):
+        return TcpEchoPlan(payload_sha256=_digest(exchange.payload), half_close=exchange.half_close)
+    # It is sent as it stands: a handshake has no places to fill in.
+    request = exchange.opening
+    opening = RequestPlan(
+        method=request.method,
+        path=request.path,
+        headers=_full_headers(request, close=False, length=False),
+        body_sha256=None,
+    )
+    if isinstance(exchange, WsEcho):
+        return WsEchoPlan(
+            opening=opening,
+            payload_sha256=_digest(exchange.payload),
+            text=exchange.text,
+            dialect=exchange.dialect,
+        )
+    return WsBroadcastPlan(opening=opening, dialect=exchange.dialect, padding=exchange.padding)
+
+
+def payload(spec: TrialSpec) -> bytes | None:
+    """The one message of an echo; None where there is none."""
+    return spec.exchange.payload if isinstance(spec.exchange, TcpEcho | WsEcho) else None
+
+
 def blobs(spec: TrialSpec) -> Iterator[Blob]:
     """Every body that the plan of a trial names, once."""
     asked = [(target.request, target.expect) for target in spec.targets]
     if spec.request is not None:
         asked.append((spec.request, spec.expect))
     bodies = {body for request, expect in asked for body in (request.body, expect.body)}
+    bodies.add(payload(spec))
     for body in sorted(bodies - {None}, key=lambda body: body or b""):
         assert body is not None
-        yield Blob(sha256=_sha256(body) or "", base64=base64.b64encode(body).decode())
+        yield Blob(sha256=_digest(body), base64=base64.b64encode(body).decode())
 
 
 def has_place(request: Request, places: tuple[str, ...] = PLACES) -> bool:
@@ -77,4 +114,8 @@ def _full_headers(request: Request, *, close: bool, length: bool) -> tuple[tuple
 
 
 def _sha256(body: bytes | None) -> str | None:
-    return None if body is None else hashlib.sha256(body).hexdigest()
+    return None if body is None else _digest(body)
+
+
+def _digest(body: bytes) -> str:
+    return hashlib.sha256(body).hexdigest()

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 
 from trueload import plan
 from trueload.accounting import MachineSample, MachineUsage, TreeSample, machine_usage, usage
+from trueload.assemble_broadcast import bytes_per_connection, make_deliveries
 from trueload.assemble_tls import handshake_histogram, make_tls_record
 from trueload.noise import NoiseSample, others_share
 from trueload.plan import (
@@ -136,6 +137,8 @@ class Observation:
     server_source: str | None = None
     claim: Claim = NO_CLAIM
     target_urls: tuple[str, ...] = ()
+    payload_bytes: int | None = None
+    idle_server: TreeSample | None = None
     engine_cpus: tuple[int, ...] = ()
     front_pid: int = field(default_factory=os.getpid)
     ready: Ready | None = None
@@ -178,6 +181,7 @@ def make_record(seen: Observation) -> Record:
             warmup=seen.warmup,
             window=seen.window,
             claim=seen.claim,
+            payload_bytes=seen.payload_bytes,
         ),
         partial=_is_partial(seen, measured, complete),
         verdict="invalid",
@@ -195,7 +199,7 @@ def make_record(seen: Observation) -> Record:
         slots=measured.slots if complete else None,
         series=measured.series,
         generator=generator,
-        server=_server(seen, measured.window_ns),
+        server=_server(seen, measured),
         hosts=(
             Host(
                 place=seen.place,
@@ -219,6 +223,7 @@ def make_record(seen: Observation) -> Record:
         targets=_targets(seen, measured),
         handshake_ns=_distribution(handshakes),
         tls=make_tls_record(seen.generate, seen.ready, phases),
+        deliveries=make_deliveries(measured),
     )
     return judge(record)
 
@@ -425,7 +430,8 @@ def _bytes_per_connection(ready: Ready | None) -> float | None:
     return ready.grown_bytes / ready.established
 
 
-def _server(seen: Observation, window_ns: int) -> Server | None:
+def _server(seen: Observation, measured: Measurement) -> Server | None:
+    window_ns = measured.window_ns
     if seen.before is None or seen.after is None or seen.server_source is None:
         return None
     before, after = seen.before.server, seen.after.server
@@ -448,6 +454,9 @@ def _server(seen: Observation, window_ns: int) -> Server | None:
         lifetime=Lifetime(user_s=used.lifetime_user_s, system_s=used.lifetime_system_s),
         pids=tuple(sorted(before.pids | after.pids)),
         allowed_cpus=tuple(sorted(cpus)),
+        bytes_per_connection=bytes_per_connection(
+            seen.idle_server, after, measured.connections.established
+        ),
     )
 
 
@@ -500,4 +509,9 @@ def _redacted(generate: Generate) -> Generate:
         for target in generate.targets
     )
     request = None if generate.request is None else redacted(generate.request)
-    return generate.model_copy(update={"request": request, "targets": targets})
+    exchange = generate.exchange
+    if exchange is not None and exchange.kind != "tcp_echo":
+        exchange = exchange.model_copy(update={"opening": redacted(exchange.opening)})
+    return generate.model_copy(
+        update={"request": request, "targets": targets, "exchange": exchange}
+    )

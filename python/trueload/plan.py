@@ -88,7 +88,14 @@ class Open(Model):
     seed: int
 
 
-LoadPlan = Annotated[Closed | Open, Field(discriminator="kind")]
+class Turns(Model):
+    """Of a broadcast: so many messages in flight over all connections, which send them in turn."""
+
+    kind: Literal["turns"] = "turns"
+    concurrent: int
+
+
+LoadPlan = Annotated[Closed | Open | Turns, Field(discriminator="kind")]
 """When to send."""
 
 
@@ -165,9 +172,48 @@ ServeTlsPlan = Annotated[ServeSelfSigned | ServeGiven, Field(discriminator="kind
 """TLS from the server's end."""
 
 
+Dialect = Literal["json", "binary", "actioncable", "phoenix"]
+"""How a server of broadcasts wants its messages wrapped."""
+
+
+class TcpEchoPlan(Model):
+    """Every message is the bytes of a blob, and comes back byte by byte. ``half_close``: the
+    client ends its sending side behind the message; only with ``close``."""
+
+    kind: Literal["tcp_echo"] = "tcp_echo"
+    payload_sha256: str
+    half_close: bool = False
+
+
+class WsEchoPlan(Model):
+    """Every message is one WebSocket message, and comes back as one; with a dialect, as its echo.
+    The engine adds to ``opening`` what makes it a handshake."""
+
+    kind: Literal["ws_echo"] = "ws_echo"
+    opening: RequestPlan
+    payload_sha256: str
+    text: bool
+    dialect: Dialect | None = None
+
+
+class WsBroadcastPlan(Model):
+    """Every message goes to all clients, with ``padding`` bytes more than its sender and number,
+    and is settled by the receipt that its sender gets."""
+
+    kind: Literal["ws_broadcast"] = "ws_broadcast"
+    opening: RequestPlan
+    dialect: Dialect
+    padding: int
+
+
+ExchangePlan = Annotated[TcpEchoPlan | WsEchoPlan | WsBroadcastPlan, Field(discriminator="kind")]
+"""What is exchanged where it is not HTTP."""
+
+
 class Generate(Model):
-    """What one generator is to do: send ``request``, or ``targets`` in turns. Addresses are
-    ``IP:PORT``, ``[IPv6]:PORT`` or ``unix:PATH``.
+    """What one generator is to do: send ``request``, or ``targets`` in turns, or, over another
+    protocol than HTTP, what ``exchange`` says. Addresses are ``IP:PORT``, ``[IPv6]:PORT`` or
+    ``unix:PATH``.
 
     ``spin_ns``: for so long a thread polls before it sleeps; ``refill``: free places of a pipeline
     from which on it is filled again, None for half the depth.
@@ -193,6 +239,31 @@ class Generate(Model):
     spin_ns: int = 0
     refill: int | None = None
     tls: TlsPlan | None = None
+    exchange: ExchangePlan | None = Field(default=None, exclude_if=lambda value: value is None)
+
+
+class ServeHttp(Model):
+    """The paths of the HTTP contracts."""
+
+    kind: Literal["http"] = "http"
+
+
+class ServeTcpEcho(Model):
+    """Every byte comes back."""
+
+    kind: Literal["tcp_echo"] = "tcp_echo"
+
+
+class ServeWs(Model):
+    """Echo and broadcast in a dialect at ``/ws``; at ``/echo`` every message as it came."""
+
+    kind: Literal["ws"] = "ws"
+    dialect: Dialect
+
+
+ServicePlan = Annotated[ServeHttp | ServeTcpEcho | ServeWs, Field(discriminator="kind")]
+"""What a reference server serves."""
+SERVE_HTTP = ServeHttp()
 
 
 class Serve(Model):
@@ -206,6 +277,7 @@ class Serve(Model):
     driver: DriverName = "auto"
     spin_ns: int = 0
     tls: ServeTlsPlan | None = None
+    service: ServicePlan = Field(default=SERVE_HTTP, exclude_if=lambda value: value == SERVE_HTTP)
 
 
 class Blob(Model):
@@ -341,6 +413,28 @@ class TargetCounts(Model):
     latency: Sparse
 
 
+class DeliveryHistograms(Model):
+    """As ``Histograms``. ``delivery`` holds every delivery, from the send of its message; the
+    others one value a message: its first, median, 95th and last receiver."""
+
+    delivery: str | None
+    first: str | None
+    median: str | None
+    p95: str | None
+    last: str | None
+
+
+class Deliveries(Model):
+    """What became of broadcast messages; ``expected`` is messages x receivers that had joined."""
+
+    expected: int
+    delivered: int
+    lost: int
+    duplicate: int
+    out_of_order: int
+    histograms: DeliveryHistograms
+
+
 class Measurement(Model):
     """What a phase leaves."""
 
@@ -357,6 +451,7 @@ class Measurement(Model):
     series: tuple[Second, ...]
     generator: Generator
     targets: tuple[TargetCounts, ...] | None = None
+    deliveries: Deliveries | None = Field(default=None, exclude_if=lambda value: value is None)
 
 
 class Hello(Model):

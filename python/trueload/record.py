@@ -12,7 +12,17 @@ from typing import Literal
 
 from pydantic import ConfigDict, Field
 
-from trueload.plan import Counts, Generate, Histograms, Model, Phase, Second, Slots, Sparse
+from trueload.plan import (
+    Counts,
+    DeliveryHistograms,
+    Generate,
+    Histograms,
+    Model,
+    Phase,
+    Second,
+    Slots,
+    Sparse,
+)
 from trueload.stats import Distribution
 
 SCHEMA = 1
@@ -47,13 +57,15 @@ NO_CLAIM = Claim()
 
 
 class RecordPlan(Model):
-    """The plan as sent: bodies by their SHA-256, secrets redacted."""
+    """The plan as sent: bodies by their SHA-256, secrets redacted. ``payload_bytes`` is the size
+    of an echo's message; null where there is none."""
 
     url: str
     generate: Generate
     warmup: Phase | None
     window: Phase
     claim: Claim = NO_CLAIM
+    payload_bytes: int | None = None
 
 
 class Warmup(Model):
@@ -137,7 +149,9 @@ class Lifetime(Model):
 
 
 class Server(Model):
-    """The server's whole process tree over the window."""
+    """The server's whole process tree over the window. ``bytes_per_connection`` is by how much its
+    resident memory had grown since before the first connection, each; null where that was not
+    seen."""
 
     source: Literal["started", "found"]
     cpu_s: float
@@ -149,6 +163,7 @@ class Server(Model):
     lifetime: Lifetime
     pids: tuple[int, ...]
     allowed_cpus: tuple[int, ...]
+    bytes_per_connection: float | None = None
 
 
 class Environment(Model):
@@ -204,6 +219,26 @@ class Tls(Model):
     handshakes_resumed: int
 
 
+class Deliveries(Model):
+    """What became of the messages of a broadcast: each was to reach every receiver once.
+    ``delivery_ns`` is of every delivery, from the send of its message; ``first_ns``, ``median_ns``,
+    ``p95_ns`` and ``last_ns`` are of one value a message: when its first, median, 95th and last
+    receiver had it. ``per_s`` is null without a window."""
+
+    expected: int
+    delivered: int
+    lost: int
+    duplicate: int
+    out_of_order: int
+    per_s: float | None
+    delivery_ns: Distribution
+    first_ns: Distribution
+    median_ns: Distribution
+    p95_ns: Distribution
+    last_ns: Distribution
+    histograms: DeliveryHistograms
+
+
 class Trouble(Model):
     """Why a trial ended other than by its plan: the engine died, hung, or said what it should not.
 
@@ -239,8 +274,8 @@ class TargetRecord(Model):
 
 
 class Record(Model):
-    """What a trial leaves. ``targets`` is null where there is one request; ``schema_`` is
-    ``schema`` in JSON."""
+    """What a trial leaves. ``targets`` is null where there is one request, ``deliveries`` where
+    nothing is broadcast; ``schema_`` is ``schema`` in JSON."""
 
     model_config = ConfigDict(
         frozen=True, extra="forbid", validate_by_name=True, serialize_by_alias=True
@@ -274,3 +309,4 @@ class Record(Model):
     targets: tuple[TargetRecord, ...] | None = None
     handshake_ns: Distribution = Distribution()
     tls: Tls | None = None
+    deliveries: Deliveries | None = None

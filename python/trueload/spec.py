@@ -11,7 +11,17 @@ from dataclasses import dataclass, field, replace
 from typing import Literal, Protocol
 
 from trueload.accounting import TreeSample
-from trueload.plan import Closed, DriverName, Duration, LoadPlan, Open, Requests, Stage, Tick
+from trueload.plan import (
+    Closed,
+    Dialect,
+    DriverName,
+    Duration,
+    LoadPlan,
+    Open,
+    Requests,
+    Stage,
+    Tick,
+)
 from trueload.record import NO_CLAIM, Claim
 from trueload.units import DURATION_NS_MAX
 
@@ -40,7 +50,9 @@ def warmup_load(load: LoadPlan, warmup: Duration | Requests) -> LoadPlan:
     ns = warmup.ns if isinstance(warmup, Duration) else DURATION_NS_MAX
     if isinstance(load, Open):
         return load.model_copy(update={"stages": (_held(load.stages[0], ns),)})
-    return Closed(active=(_held(load.active[0], ns),)) if load.active else load
+    if isinstance(load, Closed) and load.active:
+        return Closed(active=(_held(load.active[0], ns),))
+    return load
 
 
 def _held(first: Stage, ns: int) -> Stage:
@@ -76,6 +88,9 @@ class Expect:
     body: bytes | None = None
 
 
+ANY_ANSWER = Expect()
+
+
 @dataclass(frozen=True, kw_only=True)
 class TargetSpec:
     """One of several requests, which take turns by ``weight``. ``url`` and ``name`` are shown and
@@ -86,6 +101,39 @@ class TargetSpec:
     expect: Expect = Expect()
     weight: int = 1
     name: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class TcpEcho:
+    """Each message is ``payload``, which must come back byte by byte; ``half_close``: behind it
+    the client ends its sending side (with a connection per message)."""
+
+    payload: bytes = field(repr=False)
+    half_close: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class WsEcho:
+    """Each message is a WebSocket message with ``payload``; with a ``dialect`` wrapped as its
+    echo. ``opening`` is the handshake's request, without what every handshake has."""
+
+    opening: Request
+    payload: bytes = field(repr=False)
+    text: bool = True
+    dialect: Dialect | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class WsBroadcast:
+    """Each message goes to every client, with so many bytes of ``padding``."""
+
+    opening: Request
+    dialect: Dialect
+    padding: int
+
+
+Exchange = TcpEcho | WsEcho | WsBroadcast
+"""What is exchanged where it is not HTTP."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -113,8 +161,9 @@ class TrialSpec:
     keep it off the CPUs of a pinned loopback server, and an empty tuple pins nothing. ``load`` is
     that of the window; its stages must last as long as ``stop`` (see ``open_load``). ``claim`` is
     what will be said with the figures: checks of the claimed percentile and maximum need it.
-    ``targets`` are sent instead of ``request``, which is None then; ``seed`` is that of
-    ``{random}``. ``driver``, ``spin_ns`` and ``refill`` are the engine's (see ``plan.Generate``).
+    ``targets`` are sent instead of ``request``, which is None then; so it is with an ``exchange``
+    of another protocol than HTTP. ``seed`` is that of ``{random}``. ``driver``, ``spin_ns`` and
+    ``refill`` are the engine's (see ``plan.Generate``).
     """
 
     url: str
@@ -122,6 +171,7 @@ class TrialSpec:
     request: Request | None
     expect: Expect = Expect()
     targets: tuple[TargetSpec, ...] = ()
+    exchange: Exchange | None = None
     seed: int = 1
     connections: int = 64
     pipeline: int = 1

@@ -19,10 +19,28 @@ from urllib.parse import quote, unquote_to_bytes
 from trueload.errors import UserError
 
 RESOLVE_S = 5.0
-_EXAMPLE = "write it as http://HOST[:PORT]/PATH, for example http://127.0.0.1:8080/"
-
-PORTS = {"http": 80, "https": 443}
+_HOST_PORT = "write it as HOST:PORT, for example 127.0.0.1:9000"
+Scheme = Literal["http", "https", "ws", "wss", "tcp"]
+PORTS: dict[Scheme, int] = {"http": 80, "https": 443, "ws": 80, "wss": 443}
 """The port of a URL that names none."""
+SECURE: frozenset[Scheme] = frozenset({"https", "wss"})
+
+
+@dataclass(frozen=True)
+class Family:
+    """The URLs of one protocol, and the command that they are for."""
+
+    command: str
+    plain: Scheme
+    secure: Scheme
+
+    @property
+    def example(self) -> str:
+        return f"write it as {self.plain}://HOST[:PORT]/PATH, for example {self.plain}://127.0.0.1:8080/"
+
+
+HTTP = Family("http", "http", "https")
+WS = Family("ws", "ws", "wss")
 
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://", re.ASCII)
 _LABEL = re.compile(r"(?!-)[A-Za-z0-9_-]{1,63}(?<!-)", re.ASCII)
@@ -36,18 +54,28 @@ class Target:
     request target; ``credentials`` the value of an Authorization header, or None."""
 
     url: str
-    scheme: Literal["http", "https"]
+    scheme: Scheme
     host: str
     port: int
     path: str
     credentials: str | None
+
+    @classmethod
+    def of_socket_file(cls, text: str) -> Target:
+        """Of ``unix:PATH``, where no protocol needs a name."""
+        return cls(url=text, scheme="tcp", host="localhost", port=0, path="", credentials=None)
 
     @property
     def authority(self) -> str:
         """What the Host header says: brackets around IPv6 (without a zone), no default port."""
         host = self.host.partition("%")[0]
         shown = f"[{host}]" if ":" in host else host
-        return shown if self.port == PORTS[self.scheme] else f"{shown}:{self.port}"
+        return shown if self.port == PORTS.get(self.scheme) else f"{shown}:{self.port}"
+
+    @property
+    def is_secure(self) -> bool:
+        """Whether it is reached over TLS."""
+        return self.scheme in SECURE
 
     @property
     def origin(self) -> str:
@@ -57,25 +85,23 @@ class Target:
         return self.url[:end]
 
 
-def parse_url(url: str) -> Target:
+def parse_url(url: str, family: Family = HTTP) -> Target:
     """Read a URL. Raises ``UserError`` that names what is wrong with it."""
-    _refuse_odd_characters(url)
+    _refuse_odd_characters(url, family)
     match = _SCHEME.match(url)
     if match is None:
-        raise UserError(f"'{url}' has no scheme", _hint_for_scheme(url))
-    scheme: Literal["http", "https"]
+        raise UserError(f"'{url}' has no scheme", _hint_for_scheme(url, family))
     named = match[1].lower()
-    if named == "http":
-        scheme = "http"
-    elif named == "https":
-        scheme = "https"
-    else:
-        raise UserError(f"'{named}://' cannot be loaded with `trueload http`", _EXAMPLE)
+    scheme = next((each for each in (family.plain, family.secure) if each == named), None)
+    if scheme is None:
+        raise UserError(
+            f"'{named}://' cannot be loaded with `trueload {family.command}`", family.example
+        )
     rest = url[match.end() :].partition("#")[0]
     end = min((rest.index(c) for c in "/?" if c in rest), default=len(rest))
     authority, path = rest[:end], rest[end:]
     user_info, at, host_port = authority.rpartition("@")
-    host, port = _split_host_port(host_port, url)
+    host, port = _split_host_port(host_port, url, family.example)
     return Target(
         url=url,
         scheme=scheme,
@@ -83,6 +109,21 @@ def parse_url(url: str) -> Target:
         port=PORTS[scheme] if port is None else port,
         path=_request_target(path),
         credentials=basic_credentials(unquote_to_bytes(user_info)) if at else None,
+    )
+
+
+def parse_host_port(text: str) -> Target:
+    """``HOST:PORT``, also after ``tcp://``. Raises ``UserError``."""
+    if not text or any(c.isspace() or not c.isprintable() for c in text):
+        raise UserError(f"{text!r} is not HOST:PORT", _HOST_PORT)
+    plain = text.removeprefix("tcp://")
+    if "://" in plain or any(c in plain for c in "/?#@"):
+        raise UserError(f"'{text}' is not HOST:PORT", _HOST_PORT)
+    host, port = _split_host_port(plain, text, _HOST_PORT)
+    if port is None:
+        raise UserError(f"'{text}' has no port", _HOST_PORT)
+    return Target(
+        url=f"tcp://{plain}", scheme="tcp", host=host, port=port, path="", credentials=None
     )
 
 
@@ -114,7 +155,7 @@ def resolve(host: str, port: int, timeout_s: float = RESOLVE_S) -> tuple[str, ..
     return answers[0] if answers else ()
 
 
-def _refuse_odd_characters(url: str) -> None:
+def _refuse_odd_characters(url: str, family: Family) -> None:
     for position, character in enumerate(url, start=1):
         if character.isspace() or not character.isprintable():
             name = "a space" if character == " " else f"the character U+{ord(character):04X}"
@@ -122,14 +163,15 @@ def _refuse_odd_characters(url: str) -> None:
                 f"the URL has {name} at position {position}", "write it percent-encoded, as %20"
             )
     if not url:
-        raise UserError("the URL is empty", _EXAMPLE)
+        raise UserError("the URL is empty", family.example)
 
 
-def _hint_for_scheme(url: str) -> str:
-    return f"write http://{url}" if url[:1].isalnum() or url[:1] == "[" else _EXAMPLE
+def _hint_for_scheme(url: str, family: Family) -> str:
+    known = url[:1].isalnum() or url[:1] == "["
+    return f"write {family.plain}://{url}" if known else family.example
 
 
-def _split_host_port(host_port: str, url: str) -> tuple[str, int | None]:
+def _split_host_port(host_port: str, url: str, example: str) -> tuple[str, int | None]:
     if host_port.startswith("["):
         host, bracket, rest = host_port[1:].partition("]")
         if not bracket or _ipv6(host) is None:
@@ -143,8 +185,8 @@ def _split_host_port(host_port: str, url: str) -> tuple[str, int | None]:
                 f"'{host_port}' has more than one colon", "write IPv6 in brackets: http://[::1]:80/"
             )
         if not host:
-            raise UserError(f"'{url}' has no host", _EXAMPLE)
-        host = _host_name(host)
+            raise UserError(f"'{url}' has no host", example)
+        host = _host_name(host, example)
     if rest and not rest.startswith(":"):
         raise UserError(f"'{rest}' follows the address in '{url}'", "write http://[::1]:8080/")
     return host, _port(rest[1:]) if len(rest) > 1 else None
@@ -156,7 +198,7 @@ def _port(text: str) -> int:
     return int(text)
 
 
-def _host_name(host: str) -> str:
+def _host_name(host: str, example: str) -> str:
     """A name as DNS has it (IDNA 2008 for the rest of the world's letters), or an IPv4 address."""
     name = host
     if not host.isascii():
@@ -168,7 +210,7 @@ def _host_name(host: str) -> str:
             raise UserError(f"'{host}' is not a host name", f"{error}") from error
     labels = name.removesuffix(".").split(".")
     if len(name) > 253 or not all(_LABEL.fullmatch(label) for label in labels):
-        raise UserError(f"'{host}' is not a host name", _EXAMPLE)
+        raise UserError(f"'{host}' is not a host name", example)
     if labels[-1].isdigit() and _literal(name) is None:
         raise UserError(f"'{host}' is not an IPv4 address", "four numbers from 0 to 255 are")
     return name

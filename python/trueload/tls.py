@@ -37,7 +37,7 @@ class TlsFlags:
 
 
 def make_tls(target: Target, flags: TlsFlags) -> Tls | None:
-    """What TLS is set up with for a URL; None for ``http://``. Raises ``UserError``."""
+    """What TLS is set up with for a URL; None for one without it. Raises ``UserError``."""
     cacert, insecure, cert, key = flags.cacert, flags.insecure, flags.cert, flags.key
     given = {
         "--cacert": cacert is not None,
@@ -46,8 +46,9 @@ def make_tls(target: Target, flags: TlsFlags) -> Tls | None:
         "--key": key is not None,
         "--no-tls-resumption": flags.no_resumption,
     }
-    if target.scheme != "https":
-        _refuse_without_tls([flag for flag, is_given in given.items() if is_given])
+    if not target.is_secure:
+        flags_given = [flag for flag, is_given in given.items() if is_given]
+        _refuse_without_tls(flags_given, target.scheme)
         return None
     if cacert is not None and insecure:
         raise UserError("--cacert and --insecure exclude each other", "keep one of them")
@@ -111,10 +112,11 @@ def _refuse_strangers(cert: Path, key: Path) -> None:
         return  # what cannot be read twice is left to the engine
 
 
-def _refuse_without_tls(flags: list[str]) -> None:
+def _refuse_without_tls(flags: list[str], scheme: str) -> None:
     if flags:
         raise UserError(
-            f"{flags[0]} is of TLS, and the URL begins with http://", "write it as https://…"
+            f"{flags[0]} is of TLS, and the URL begins with {scheme}://",
+            f"write it as {scheme}s://…",
         )
 
 

@@ -21,7 +21,7 @@ from trueload.accounting import (
     machine_sample,
     unix_listeners,
 )
-from trueload.asked import blobs, expect_plan, request_plan, target_plan
+from trueload.asked import blobs, exchange_plan, expect_plan, payload, request_plan, target_plan
 from trueload.assemble import HostSample, Observation, make_record
 from trueload.engine import Engine, EngineError, seconds_left
 from trueload.environment import read_environment
@@ -145,6 +145,7 @@ def make_plan(spec: TrialSpec, cpus: tuple[int, ...]) -> Generate:
         spin_ns=spec.spin_ns,
         refill=spec.refill,
         tls=tls_plan(spec.tls),
+        exchange=None if spec.exchange is None else exchange_plan(spec.exchange),
     )
 
 
@@ -205,6 +206,7 @@ class _Trial:
             server_source=source,
             claim=spec.claim,
             target_urls=tuple(target.url for target in spec.targets),
+            payload_bytes=_length(payload(spec)),
             resolve_failed=not spec.addresses,
         )
         self._began_s = time.monotonic()
@@ -400,6 +402,10 @@ def _choose_cpus(spec: TrialSpec, tree: Tree | None) -> tuple[int, ...]:
     mine = _affinity(0)
     free = mine - server
     return tuple(sorted(free)) if server and free and free != mine else ()
+
+
+def _length(body: bytes | None) -> int | None:
+    return None if body is None else len(body)
 
 
 def _affinity(pid: int) -> set[int]:

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 import pytest
 from samples import counts, distribution, good_record, histogram, staged
-from trueload.cli.http import exit_code, result_json
+from trueload.cli.run import exit_code, result_json
 from trueload.cli.runs import check_lines
 from trueload.engine import last_words
 from trueload.plan import Duration, Histograms, Requests, Tick

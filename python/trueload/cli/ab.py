@@ -20,9 +20,10 @@ import typer
 from trueload.cli import options
 from trueload.cli.compare import CompareFormat, FailOnRatioOption, FormatOption
 from trueload.cli.flags import command, with_flags_of
-from trueload.cli.http import exit_code, read_job
+from trueload.cli.http import read_job
 from trueload.cli.job import Job, Saved, check_writable, tell_nothing_measured, write_json
 from trueload.cli.request_flags import TLS_FLAGS, read_asked
+from trueload.cli.run import exit_code
 from trueload.cli.sides import CONTRACT, Side, find_subject, is_url, open_side
 from trueload.compare import Comparison, CrossedRow, Ratio, RowCompared, with_metrics
 from trueload.engine import find_engine

@@ -35,6 +35,7 @@ from trueload.errors import ExitCode, UserError
 # The modules in the order of `trueload --help`, each with the commands that it registers.
 COMMANDS_BY_MODULE: dict[str, tuple[str, ...]] = {
     "http": ("http",),
+    "tcp": ("tcp",),
     "ab": ("ab",),
     "serve": ("serve",),
     "subjects": ("subjects",),

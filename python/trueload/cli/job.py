@@ -1,4 +1,4 @@
-"""What commands that measure have in common: a job, its run in the store, its JSON.
+"""What commands that measure have in common: what is asked, a job, its run in the store, its JSON.
 
 Must not know what is measured, or how a result is shown.
 """
@@ -14,6 +14,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+from trueload.asked import RANDOM, has_place
 from trueload.cli import options
 from trueload.errors import UserError
 from trueload.record import Record
@@ -21,7 +22,7 @@ from trueload.redact import redact_command
 from trueload.report.tls import reasons_text, tls_hint
 from trueload.route import Route
 from trueload.search.execute import SearchPlan
-from trueload.spec import TrialSpec
+from trueload.spec import ANY_ANSWER, Exchange, Expect, Request, TargetSpec, Tls, TrialSpec
 from trueload.store import Run, Store, StoreError
 from trueload.target import Target
 from trueload.thresholds import Condition
@@ -31,10 +32,36 @@ from trueload.thresholds import Condition
 TRUELOAD_COMMAND = (sys.executable, "-P", "-m", "trueload")
 
 
+@dataclass(frozen=True, kw_only=True)
+class Asked:
+    """What the flags of a protocol come to: what is sent, where to, what counts as a good answer.
+    ``kind`` is the command; ``url`` is shown and stored: it holds no secret."""
+
+    kind: str = "http"
+    url: str
+    target: Target
+    route: Route
+    local_addresses: tuple[str, ...]
+    request: Request | None = None
+    expect: Expect = ANY_ANSWER
+    targets: tuple[TargetSpec, ...] = ()
+    exchange: Exchange | None = None
+    close: bool = False
+    tls: Tls | None = None
+
+    @property
+    def has_random(self) -> bool:
+        """Whether chance has a part in what is sent."""
+        requests = [target.request for target in self.targets]
+        requests += [] if self.request is None else [self.request]
+        return any(has_place(request, (RANDOM,)) for request in requests)
+
+
 @dataclass(frozen=True)
 class Job:
     """A command line that has been understood. ``spec`` has no addresses yet."""
 
+    kind: str
     spec: TrialSpec
     target: Target
     route: Route

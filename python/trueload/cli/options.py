@@ -17,8 +17,16 @@ from typing import Annotated, TypeVar
 import typer
 
 from trueload.errors import UserError
+from trueload.message import MESSAGE_BYTES_MAX
 from trueload.plan import DriverName
-from trueload.units import format_cpu_list, parse_count, parse_cpu_list, parse_duration, parse_rate
+from trueload.units import (
+    format_cpu_list,
+    parse_count,
+    parse_cpu_list,
+    parse_duration,
+    parse_rate,
+    parse_size,
+)
 
 Value = TypeVar("Value")
 
@@ -83,6 +91,13 @@ def positive_rate(text: str) -> float:
     return rate
 
 
+def _message_size(text: str) -> int:
+    size_bytes = parse_size(text)
+    if not 1 <= size_bytes <= MESSAGE_BYTES_MAX:
+        raise ValueError(f"'{text}' is not from 1 B to {MESSAGE_BYTES_MAX // 2**20} MiB")
+    return size_bytes
+
+
 def _spin(text: str) -> int:
     ns = _span(text)
     if ns > SPIN_NS_MAX:
@@ -115,6 +130,15 @@ class StagesOf(StrEnum):
 
     RATE = "rate"
     CONNECTIONS = "connections"
+
+
+class DialectChoice(StrEnum):
+    """How a WebSocket server wants its messages wrapped."""
+
+    JSON = "json"
+    BINARY = "binary"
+    ACTIONCABLE = "actioncable"
+    PHOENIX = "phoenix"
 
 
 class SearchAxis(StrEnum):
@@ -158,6 +182,10 @@ def write_text(path: Path, text: str) -> None:
         ) from error
 
 
+HostPortArgument = Annotated[
+    str,
+    typer.Argument(metavar="HOST:PORT", help="Or unix:PATH, a socket file.", show_default=False),
+]
 UrlArgument = Annotated[
     str | None,
     typer.Argument(metavar="URL", help="http://HOST[:PORT]/PATH, or https://", show_default=False),
@@ -228,7 +256,7 @@ PipelineOption = Annotated[
         "--pipeline",
         metavar="COUNT",
         parser=option_parser(positive_count(PIPELINE_MAX)),
-        help="Requests in flight per connection.  [default: 1]",
+        help="Requests, or messages, in flight per connection.  [default: 1]",
     ),
 ]
 TimeoutOption = Annotated[
@@ -294,7 +322,34 @@ RefillOption = Annotated[
         "  [default: half of --pipeline]",
     ),
 ]
-CloseOption = Annotated[bool, typer.Option("--close", help="A connection per request.")]
+CloseOption = Annotated[bool, typer.Option("--close", help="A connection per request, or message.")]
+SizeOption = Annotated[
+    int | None,
+    typer.Option(
+        "--size",
+        metavar="SIZE",
+        parser=option_parser(_message_size),
+        help="Bytes of a message, like 64, 16KiB, 1MiB.  [default: 64]",
+    ),
+]
+DataOption = Annotated[
+    Path | None,
+    typer.Option("--data", metavar="FILE", help="Send this file as the message; - for stdin."),
+]
+HalfCloseOption = Annotated[
+    bool,
+    typer.Option(
+        "--half-close",
+        help="End the sending side behind each message; all of it must still come back.",
+    ),
+]
+DialectOption = Annotated[
+    DialectChoice | None,
+    typer.Option(
+        "--dialect",
+        help="How messages are wrapped.  [default: json; an echo's are sent as they are]",
+    ),
+]
 RepeatOption = Annotated[
     int | None,
     typer.Option(

@@ -10,17 +10,17 @@ from __future__ import annotations
 import ipaddress
 import socket
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
-from trueload.asked import RANDOM, has_place
 from trueload.cli import options
+from trueload.cli.job import Asked
 from trueload.curl import CurlCommand, parse_curl
 from trueload.errors import UserError
 from trueload.redact import redact_url
 from trueload.request import make_request, parse_statuses, read_body
-from trueload.route import Route, make_route
-from trueload.spec import Expect, Request, TargetSpec, Tls
+from trueload.route import make_route
+from trueload.spec import Expect
 from trueload.target import Target, parse_url
 from trueload.targets import Defaults, read_targets
 from trueload.tls import TlsFlags, make_tls
@@ -29,28 +29,6 @@ LINES_HAVE = "each line of the targets file has its own"
 CURL_HAS = "the curl command has its own: change it there"
 TLS_FLAGS = ("cacert", "insecure", "cert", "key", "no_tls_resumption")
 """The parameters that are of ``https://`` only."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Asked:
-    """What the flags come to. ``url`` is shown and stored: it holds no secret."""
-
-    url: str
-    target: Target
-    route: Route
-    local_addresses: tuple[str, ...]
-    request: Request | None
-    expect: Expect
-    targets: tuple[TargetSpec, ...]
-    close: bool
-    tls: Tls | None = None
-
-    @property
-    def has_random(self) -> bool:
-        """Whether chance has a part in what is sent."""
-        requests = [target.request for target in self.targets]
-        requests += [] if self.request is None else [self.request]
-        return any(has_place(request, (RANDOM,)) for request in requests)
 
 
 def read_asked(
@@ -116,14 +94,14 @@ def read_asked(
         expect=expect,
         targets=several,
         close=close or copied.close,
-        local_addresses=_local_addresses(local),
+        local_addresses=read_local_addresses(local),
         tls=make_tls(target, _tls_flags(target, given, copied)),
     )
 
 
 def _tls_flags(target: Target, given: TlsFlags, copied: CurlCommand) -> TlsFlags:
     """What was given, and what curl was given beside; curl takes it for any URL."""
-    if target.scheme != "https":
+    if not target.is_secure:
         return given
 
     def path(own: Path | None, theirs: str | None) -> Path | None:
@@ -152,7 +130,7 @@ def replace_headers(lines: Sequence[str], instead: Sequence[str]) -> tuple[str, 
     return (*kept, *instead)
 
 
-def _local_addresses(texts: Sequence[str]) -> tuple[str, ...]:
+def read_local_addresses(texts: Sequence[str]) -> tuple[str, ...]:
     for text in texts:
         try:
             version = ipaddress.ip_address(text).version

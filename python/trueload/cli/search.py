@@ -78,19 +78,17 @@ def started(load: LoadFlags, plan: SearchPlan | None) -> LoadFlags:
     return replace(load, rate_per_s=plan.bounds.start)
 
 
-def run_search(
-    job: Job, plan: SearchPlan, kind: str, addresses: Callable[[], Sequence[str]]
-) -> int:
-    """Search, save, show; the exit code follows. ``addresses`` is asked when all else is well."""
+def run_search(job: Job, plan: SearchPlan) -> int:
+    """Search, save, show; the exit code follows."""
     check_writable(job.json_path)
     find_engine()
     with contextlib.ExitStack() as stack:
         interrupt = stack.enter_context(Interrupt())
-        stored = {**plan_json(plan), "of": kind}
+        stored = {**plan_json(plan), "of": job.kind}
         saved = stack.enter_context(
             Saved.begin(stack, "search", job.spec.url, save=job.save, plan=stored)
         )
-        spec = replace(job.spec, addresses=tuple(addresses()))
+        spec = replace(job.spec, addresses=job.addresses())
         taken: list[Taken] = []
         for each in search(plan, _measure(plan, spec, interrupt), lambda: interrupt.requested):
             found = labels(each)

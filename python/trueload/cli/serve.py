@@ -1,4 +1,4 @@
-"""``trueload serve http``: the reference server, with a count of what it saw at the end.
+"""``trueload serve``: the reference server, with a count of what it saw at the end.
 
 How: the engine serves; this command waits for its lines, says where it listens, and ends it on the
 first signal. It must start quickly: suites start it as a subject; so nothing of the statistics, the
@@ -14,12 +14,15 @@ import ipaddress
 import json
 import os
 import sys
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from trueload.cli import options
+from trueload.cli.flags import command, with_flags_of
+from trueload.cli.options import DialectChoice
 from trueload.engine import Engine, EngineError
 from trueload.errors import ExitCode, UserError
 from trueload.interrupt import Interrupt
@@ -32,7 +35,10 @@ from trueload.plan import (
     Served,
     ServeGiven,
     ServeSelfSigned,
+    ServeTcpEcho,
     ServeTlsPlan,
+    ServeWs,
+    ServicePlan,
 )
 from trueload.route import UNIX, socket_path
 
@@ -42,10 +48,25 @@ POLL_S = 0.1
 
 HELP = """Run the reference server until Ctrl-C, then say what it saw.
 
-Example: trueload serve http --listen 127.0.0.1:8080 --threads 1
+{what}
+
+Example: trueload serve {example}
 """
-PATHS = """`/` answers `Hello, World!`, `/perf` an 84-byte JSON body, `/wait/MS` `ok` after MS
-milliseconds."""
+HTTP_HELP = HELP.format(
+    what="`/` answers `Hello, World!`, `/perf` an 84-byte JSON body, `/wait/MS` `ok` after MS"
+    " milliseconds.",
+    example="http --listen 127.0.0.1:8080 --threads 1",
+)
+TCP_HELP = HELP.format(
+    what="Every byte comes back, in order; when a client ends its side, so does the server, behind"
+    " the last byte.",
+    example="tcp --listen 127.0.0.1:9000",
+)
+WS_HELP = HELP.format(
+    what="At `/ws` it echoes and broadcasts in the dialect, at `/echo` every message comes back as"
+    " it came.",
+    example="ws --listen 127.0.0.1:8080 --dialect json",
+)
 
 ListenOption = Annotated[
     str,
@@ -70,52 +91,102 @@ TlsOption = Annotated[
 def register(app: typer.Typer) -> None:
     """Add the command and its protocols."""
     serve = typer.Typer(no_args_is_help=True, help="Run a reference server.")
-    serve.command("http", help=HELP + "\n" + PATHS)(serve_http)
+    serve.command("http", help=HTTP_HELP)(command(read_http, run_server))
+    serve.command("tcp", help=TCP_HELP)(command(read_tcp, run_server))
+    serve.command("ws", help=WS_HELP)(command(read_ws, run_server))
     app.add_typer(serve, name="serve")
 
 
-def serve_http(
+@dataclass(frozen=True)
+class Serving:
+    """A command line that has been understood. ``loaded_by`` is the command that loads it."""
+
+    plan: Serve
+    loaded_by: str
+    identity: tuple[bytes, bytes] | None
+    json_path: Path | None
+
+
+def read_plain(
     listen: ListenOption = "127.0.0.1:8080",
     threads: options.ThreadsOption = None,
     cpus: options.CpusOption = None,
     driver: options.DriverOption = None,
     spin: options.SpinOption = None,
-    tls: TlsOption = False,
-    cert: options.CertOption = None,
-    key: options.KeyOption = None,
     json_path: options.JsonOption = None,
-) -> int:
-    """Serve until told to end."""
-    address = parse_listen(listen)
-    identity = None if cert is None and key is None else _read_identity(cert, key)
+) -> Serving:
+    """What the flags of every server mean."""
     pinned = options.check_cpus(cpus)
-    if pinned:
-        # The engine's own main thread is kept there too, so that the whole process is seen to be.
-        os.sched_setaffinity(0, pinned)
     plan = Serve(
-        listen=address,
+        listen=parse_listen(listen),
         threads=threads or 1,
         cpus=pinned or (),
         driver=options.driver_name(driver),
         spin_ns=spin or 0,
-        tls=serve_tls(address, identity) if tls or identity else None,
     )
+    return Serving(plan, "http", None, json_path)
+
+
+@with_flags_of(read_plain, without=())
+def read_secure(
+    tls: TlsOption = False,
+    cert: options.CertOption = None,
+    key: options.KeyOption = None,
+    **flags: Any,
+) -> Serving:
+    """What the flags of a server mean that may speak TLS."""
+    plain = read_plain(**flags)
+    identity = None if cert is None and key is None else _read_identity(cert, key)
+    secured = serve_tls(plain.plan.listen, identity) if tls or identity else None
+    return replace(plain, plan=plain.plan.model_copy(update={"tls": secured}), identity=identity)
+
+
+@with_flags_of(read_secure, without=())
+def read_http(**flags: Any) -> Serving:
+    """``serve http``."""
+    return read_secure(**flags)
+
+
+@with_flags_of(read_plain, without=())
+def read_tcp(**flags: Any) -> Serving:
+    """``serve tcp``."""
+    return _of_service(read_plain(**flags), "tcp", ServeTcpEcho())
+
+
+@with_flags_of(read_secure, without=())
+def read_ws(dialect: options.DialectOption = None, **flags: Any) -> Serving:
+    """``serve ws``."""
+    service = ServeWs(dialect=(dialect or DialectChoice.JSON).value)
+    return _of_service(read_secure(**flags), "ws", service)
+
+
+def _of_service(serving: Serving, loaded_by: str, service: ServicePlan) -> Serving:
+    plan = serving.plan.model_copy(update={"service": service})
+    return replace(serving, plan=plan, loaded_by=loaded_by)
+
+
+def run_server(serving: Serving) -> int:
+    """Serve until told to end."""
+    plan = serving.plan
+    if plan.cpus:
+        # The engine's own main thread is kept there too, so that the whole process is seen to be.
+        os.sched_setaffinity(0, plan.cpus)
     with Interrupt() as interrupt, contextlib.ExitStack() as stack:
         try:
             with Engine.start() as engine:
                 engine.send(plan)
-                for pem in identity or ():
+                for pem in serving.identity or ():
                     name = hashlib.sha256(pem).hexdigest()
                     engine.send(Blob(sha256=name, base64=base64.b64encode(pem).decode()))
-                ready = _await_ready(engine, interrupt, listen)
+                ready = _await_ready(engine, interrupt, plan.listen)
                 written = _write_certificate(ready, stack)
-                _announce(ready, plan, written)
+                _announce(ready, serving, written)
                 served = _serve(engine, interrupt)
         except EngineError as error:
             raise UserError(
                 str(error), "`trueload doctor` looks at this machine", ExitCode.NOTHING_MEASURED
             ) from error
-    _report(served, ready, plan, json_path)
+    _report(served, ready, plan, serving.json_path)
     return ExitCode.OK
 
 
@@ -185,16 +256,18 @@ def _write_certificate(ready: Ready | None, stack: contextlib.ExitStack) -> Path
     return path
 
 
-def _announce(ready: Ready | None, plan: Serve, certificate: Path | None) -> None:
+def _announce(ready: Ready | None, serving: Serving, certificate: Path | None) -> None:
     if ready is None:
         return
-    where = ready.listen or ""
-    scheme = "http" if plan.tls is None else "https"
-    url = where if where.startswith(UNIX) else f"{scheme}://{where}/"
+    where, plan, loaded_by = ready.listen or "", serving.plan, serving.loaded_by
+    path = {"http": "/", "tcp": "", "ws": "/ws"}[loaded_by]
+    scheme = loaded_by if plan.tls is None else f"{loaded_by}s"
+    url = where if where.startswith(UNIX) else f"{scheme}://{where}{path}"
     sys.stderr.write(f"listening on {url}\n")
     if certificate is not None:
-        asked = f"https://localhost/ --unix {where[len(UNIX) :]}" if url == where else url
-        sys.stderr.write(f"its certificate: trueload http {asked} --cacert {certificate}\n")
+        local = f"{scheme}://localhost{path} --unix {where[len(UNIX) :]}"
+        asked = local if url == where else url
+        sys.stderr.write(f"its certificate: trueload {loaded_by} {asked} --cacert {certificate}\n")
     if plan.driver not in ("auto", ready.driver):
         sys.stderr.write(f"note: the driver is {ready.driver} ({ready.driver_note})\n")
     sys.stderr.flush()

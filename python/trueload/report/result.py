@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from trueload.plan import Counts, Duration, LoadPlan, Open, Requests, Stage
+from trueload.plan import Closed, Counts, Duration, LoadPlan, Open, Requests, Stage, Turns
 from trueload.record import Record
 from trueload.report.targets import target_lines
 from trueload.report.text import plain
@@ -137,7 +137,9 @@ def _headline(record: Record) -> str:
     if generate.targets:
         parts[-1] = f"{format_count(len(generate.targets))} targets, {parts[-1]}"
     if generate.close:
-        parts[-1] += ", one per request"
+        parts[-1] += ", one per request" if generate.exchange is None else ", one per message"
+    if record.plan.payload_bytes is not None:
+        parts.append(f"messages of {format_size(record.plan.payload_bytes)}")
     if generate.pipeline > 1:
         parts.append(f"pipeline {generate.pipeline}")
     parts += _load(record.plan.window.load)
@@ -149,7 +151,9 @@ def _headline(record: Record) -> str:
 
 def _load(load: LoadPlan) -> list[str]:
     """An open loop, or stages, as one would type them."""
-    if not isinstance(load, Open):
+    if isinstance(load, Turns):
+        return [f"{load.concurrent} broadcasts in flight"]
+    if isinstance(load, Closed):
         return [f"stages {_ramps(load.active)} of connections"] if load.active else []
     rates = {value for stage in load.stages for value in (stage.from_, stage.to)}
     if len(rates) > 1:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from trueload.plan import Counts
 from trueload.record import Check, Record
 from trueload.units import format_count
-from trueload.verdict.common import checked, graded, not_applicable, times
+from trueload.verdict.common import checked, graded, is_http, not_applicable, times
 
 ERRORS_WARN, ERRORS_FAIL = 0.001, 0.01  # the usual error budgets of 99.9 % and 99 %
 STALE_WARN = 0.01  # as much as may fail: each cost its client a second try
@@ -50,6 +50,8 @@ def check_errors(record: Record) -> Check:
 def check_stale(record: Record) -> Check:
     """stale / issued, of connections that are kept."""
     name, counts = "stale", record.counts
+    if not is_http(record):
+        return not_applicable(name, "only HTTP has requests that may be sent again")
     if record.plan.generate.close:
         return not_applicable(name, "no connection is kept (--close)")
     if counts.issued == 0:
@@ -92,7 +94,25 @@ def check_censored(record: Record) -> Check:
 
 def check_ledger(record: Record) -> Check:
     """Each message of a broadcast exactly once at each receiver."""
-    return not_applicable("ledger", "nothing is broadcast over HTTP")
+    name, found = "ledger", record.deliveries
+    if found is None:
+        return not_applicable(name, "nothing is broadcast")
+    if found.expected == 0 and found.duplicate == 0:
+        return not_applicable(name, "no message was due to a receiver")
+    wrong = found.lost + found.duplicate
+    parts = [
+        f"{format_count(found.lost)} of {format_count(found.expected)} deliveries were lost"
+        if found.lost
+        else "",
+        f"{times(found.duplicate, 'delivery', 'deliveries')} came twice" if found.duplicate else "",
+    ]
+    if wrong:
+        why = "; ".join(part for part in parts if part)
+        return checked(name, "fail", why, wrong, 0)
+    why = f"each of {times(found.expected, 'delivery', 'deliveries')} came once"
+    if found.out_of_order:
+        why += f", {format_count(found.out_of_order)} of them out of order"
+    return checked(name, "pass", why, 0, 0)
 
 
 def check_both_ends(record: Record) -> Check:

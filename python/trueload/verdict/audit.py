@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from trueload.plan import Counts
-from trueload.record import Check, Record
+from trueload.record import Check, Deliveries, Record
 from trueload.stats import Distribution
-from trueload.verdict.common import checked
+from trueload.verdict.common import checked, is_http
 
 
 def check_audit(record: Record) -> Check:
@@ -38,16 +38,27 @@ def _disagreements(record: Record) -> Iterator[str]:
         yield f"{scheduled} requests were scheduled, but {sent} were issued or left unsent"
     if record.latency_ns.count != window.ok:
         yield f"{window.ok} requests ended well, but {record.latency_ns.count} were timed"
-    if sum(window.statuses.values()) < window.ok:
+    if is_http(record) and sum(window.statuses.values()) < window.ok:
         yield f"{window.ok} requests ended well, but fewer complete answers were seen"
     if record.targets is not None:
         for what, total in (("issued", window.issued), ("ok", window.ok)):
             of_targets = sum(getattr(target.counts, what) for target in record.targets)
             if of_targets != total:
                 yield f"{total} requests were {what}, but {of_targets} by target"
+    if record.deliveries is not None:
+        yield from _of_deliveries(record.deliveries, record.partial)
     for name, found in _distributions(record):
         if not _is_ordered(found):
             yield f"the figures of {name} are out of order"
+
+
+def _of_deliveries(found: Deliveries, partial: bool) -> Iterator[str]:
+    settled = found.delivered + found.lost
+    # What was on its way when a run was cut short is neither.
+    if settled > found.expected or (settled < found.expected and not partial):
+        yield f"{found.expected} deliveries were expected, but {settled} are accounted for"
+    if found.delivery_ns.count != found.delivered:
+        yield f"{found.delivered} messages were delivered, but {found.delivery_ns.count} were timed"
 
 
 def _distributions(record: Record) -> Iterator[tuple[str, Distribution]]:
@@ -56,6 +67,10 @@ def _distributions(record: Record) -> Iterator[tuple[str, Distribution]]:
     yield "connect_ns", record.connect_ns
     yield "first_byte_ns", record.first_byte_ns
     yield "total_ns", record.total_ns
+    found = record.deliveries
+    if found is not None:
+        for name in ("delivery_ns", "first_ns", "median_ns", "p95_ns", "last_ns"):
+            yield f"deliveries.{name}", getattr(found, name)
 
 
 def _is_ordered(found: Distribution) -> bool:

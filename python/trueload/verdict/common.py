@@ -6,6 +6,7 @@ design.md's section 6. Must not know any single check.
 
 from __future__ import annotations
 
+from trueload.plan import Closed, Open
 from trueload.record import Check, Record, Status
 from trueload.units import format_count, format_duration
 
@@ -34,13 +35,25 @@ def graded(value: float, warn: float, fail: float) -> tuple[Status, float]:
 
 def is_open(record: Record) -> bool:
     """Whether requests were sent by a schedule."""
-    return record.plan.window.load.kind == "open"
+    return isinstance(record.plan.window.load, Open)
+
+
+def is_closed(record: Record) -> bool:
+    """Whether each free slot sent at once."""
+    return isinstance(record.plan.window.load, Closed)
+
+
+def is_http(record: Record) -> bool:
+    """Whether requests and answers were those of HTTP."""
+    return record.plan.generate.exchange is None
 
 
 def is_staged(record: Record) -> bool:
     """Whether the load changed in the window."""
     load = record.plan.window.load
-    stages = load.stages if load.kind == "open" else load.active
+    if not isinstance(load, Open | Closed):
+        return False
+    stages = load.stages if isinstance(load, Open) else load.active
     return len({value for stage in stages for value in (stage.from_, stage.to)}) > 1
 
 
@@ -50,6 +63,6 @@ def too_short(record: Record) -> str:
     return f"a window of {window} is too short to tell; it takes {TELLING_WINDOW_NS // 10**6} ms"
 
 
-def times(count: int, what: str) -> str:
+def times(count: int, what: str, plural: str | None = None) -> str:
     """``1 request``, ``2 requests``."""
-    return f"{format_count(count)} {what}{'' if count == 1 else 's'}"
+    return f"{format_count(count)} {what if count == 1 else plural or f'{what}s'}"

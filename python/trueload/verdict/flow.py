@@ -15,6 +15,7 @@ from trueload.verdict.common import (
     TELLING_WINDOW_NS,
     checked,
     graded,
+    is_closed,
     is_open,
     is_staged,
     not_applicable,
@@ -43,7 +44,7 @@ def check_littles_law(record: Record) -> Check:
     """
     name = "littles-law"
     service, slots, window_ns = record.service_ns, record.slots, record.window.window_ns
-    if is_open(record):
+    if not is_closed(record):
         return not_applicable(name, "the load is not a closed loop")
     if is_staged(record):
         return not_applicable(name, "the load itself changes (--stages)")

@@ -8,7 +8,7 @@ from __future__ import annotations
 from trueload.record import Check, Record, Status
 from trueload.stats import Distribution
 from trueload.units import format_count, format_duration, format_share
-from trueload.verdict.common import NS_PER_S, checked, is_open, is_staged, not_applicable, times
+from trueload.verdict.common import NS_PER_S, checked, is_closed, is_staged, not_applicable, times
 
 STARVED_NS_MIN, STARVED_P50S = NS_PER_S, 100  # a wait that no queue of fair turns explains
 STARVED_SHARE_FAIL = 0.01
@@ -18,7 +18,7 @@ CONNECTIONS_FAIL = 0.01
 # Of the connections opened. One in a hundred may be an accident of the network; more are a server
 # that drops them, and what it serves on the others is another, smaller load.
 LOST_WARN, LOST_FAIL = 0.01, 0.02
-LOST_CLASSES = ("empty", "reset", "truncated")
+LOST_CLASSES = ("empty", "reset", "truncated", "ws.closed")
 
 
 def starvation_ns(latency: Distribution) -> int:
@@ -62,7 +62,7 @@ def jain_index(asked: int, total: int, squares: int) -> float | None:
 def check_fairness(record: Record) -> Check:
     """How evenly the replies were spread over the slots."""
     name, slots = "fairness", record.slots
-    if is_open(record):
+    if not is_closed(record):
         return not_applicable(name, "the load is not a closed loop")
     if is_staged(record):
         return not_applicable(name, "connections take part for different times (--stages)")

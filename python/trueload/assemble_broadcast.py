@@ -1,0 +1,52 @@
+"""What a record says of a broadcast's deliveries, and of the memory that each client costs.
+
+Pure. Must not know processes, or how anything is judged.
+"""
+
+from __future__ import annotations
+
+from trueload.accounting import TreeSample
+from trueload.plan import Measurement
+from trueload.record import Deliveries
+from trueload.stats import decode_histogram, summarise
+
+NS_PER_S = 1_000_000_000
+
+
+def make_deliveries(measured: Measurement) -> Deliveries | None:
+    """As the record has them; None where nothing is broadcast."""
+    found = measured.deliveries
+    if found is None:
+        return None
+    of = found.histograms
+    delivery, first, median, p95, last = (
+        summarise(decode_histogram(encoded))
+        for encoded in (of.delivery, of.first, of.median, of.p95, of.last)
+    )
+    window_ns = measured.window_ns
+    return Deliveries(
+        **found.model_dump(exclude={"histograms"}),
+        per_s=found.delivered * NS_PER_S / window_ns if window_ns > 0 else None,
+        delivery_ns=delivery,
+        first_ns=first,
+        median_ns=median,
+        p95_ns=p95,
+        last_ns=last,
+        histograms=of,
+    )
+
+
+def bytes_per_connection(
+    idle: TreeSample | None, now: TreeSample, connections: int
+) -> float | None:
+    """Growth of a tree's resident memory since it was ``idle``, for each connection; None where it
+    was not seen then, or has not grown."""
+    if idle is None or connections == 0:
+        return None
+    grown = rss_bytes(now) - rss_bytes(idle)
+    return grown / connections if grown > 0 else None
+
+
+def rss_bytes(sample: TreeSample) -> int:
+    """Resident memory of all processes of a tree; what they share is counted in each."""
+    return sum(process.rss_bytes for process in sample.processes.values())

@@ -1,0 +1,153 @@
+"""Measuring by flags: those of when to send, how often and what to make of it, for every protocol.
+
+How: a protocol's own flags come to ``Asked``; ``measuring`` adds the flags that are the same for
+all of them, and the two together come to one ``Job``, checked as a whole: nothing is sent before.
+Must not know any protocol.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from trueload.cli import options
+from trueload.cli.flags import with_flags_of
+from trueload.cli.job import Asked, Job
+from trueload.cli.load_flags import LoadFlags, choose_load
+from trueload.cli.search import SearchFlags, choose_search, started
+from trueload.errors import UserError
+from trueload.record import Claim
+from trueload.spec import NS_PER_S, TrialSpec
+from trueload.stats import parse_percentile
+from trueload.thresholds import Condition, parse_condition
+
+TIMEOUT_NS = 5 * NS_PER_S
+CONNECT_RATE_PER_S = 5_000
+
+
+def measuring(read_asked: Callable[..., Asked]) -> Callable[..., Job]:
+    """The flags of a protocol and those of ``read_job``, as one function that comes to a job."""
+    own = inspect.signature(read_asked).parameters
+
+    @with_flags_of(read_asked, without=())
+    @with_flags_of(read_job, without=("asked",))
+    def read(**flags: Any) -> Job:
+        asked = read_asked(**{name: flags.pop(name) for name in own if name in flags})
+        return read_job(asked, **flags)
+
+    return read
+
+
+def read_job(
+    asked: Asked,
+    connections: options.ConnectionsOption = None,
+    duration: options.DurationOption = None,
+    requests: options.RequestsOption = None,
+    rate: options.RateOption = None,
+    arrivals: options.ArrivalsOption = None,
+    seed: options.SeedOption = None,
+    stages: options.StagesOption = None,
+    stages_of: options.StagesOfOption = None,
+    pipeline: options.PipelineOption = None,
+    refill: options.RefillOption = None,
+    timeout: options.TimeoutOption = None,
+    warmup: options.WarmupOption = None,
+    threads: options.ThreadsOption = None,
+    cpus: options.CpusOption = None,
+    driver: options.DriverOption = None,
+    spin: options.SpinOption = None,
+    connect_rate: options.ConnectRateOption = None,
+    repeat: options.RepeatOption = None,
+    limit: options.LimitOption = None,
+    search: options.SearchOption = None,
+    fail_on: options.FailOnOption = None,
+    strict: options.StrictOption = False,
+    json_path: options.JsonOption = None,
+    no_save: options.NoSaveOption = False,
+) -> Job:
+    """What the flags mean, checked as a whole; nothing has been sent."""
+    thresholds = tuple(parse_condition(text) for text in fail_on or ())
+    load = LoadFlags(
+        connections=connections,
+        duration_ns=duration,
+        requests=requests,
+        warmup_ns=warmup,
+        rate_per_s=rate,
+        arrivals=arrivals,
+        seed=seed,
+        random=asked.has_random,
+        stages=stages,
+        stages_of=stages_of,
+    )
+    plan = choose_search(SearchFlags(limit, search, repeat), load)
+    chosen = choose_load(started(load, plan))
+    spec = TrialSpec(
+        url=asked.url,
+        addresses=(),  # asked for last: a mistake in any flag must not even ask for a name
+        request=asked.request,
+        expect=asked.expect,
+        targets=asked.targets,
+        exchange=asked.exchange,
+        seed=load.the_seed,
+        connections=chosen.connections,
+        pipeline=_pipeline(pipeline, asked.close),
+        close=asked.close,
+        load=chosen.load,
+        stop=chosen.stop,
+        warmup=chosen.warmup,
+        timeout_ns=timeout or TIMEOUT_NS,
+        connect_timeout_ns=timeout or TIMEOUT_NS,
+        connect_rate_per_s=int(connect_rate or CONNECT_RATE_PER_S),
+        threads=_threads(threads, chosen.connections),
+        cpus=options.check_cpus(cpus),
+        local_addresses=asked.local_addresses,
+        tls=asked.tls,
+        claim=Claim(percentile=claimed_percentile(thresholds)),
+        driver=options.driver_name(driver),
+        spin_ns=spin or 0,
+        refill=_refill(refill, pipeline or 1),
+    )
+    return Job(
+        kind=asked.kind,
+        spec=spec,
+        target=asked.target,
+        route=asked.route,
+        repeat=repeat or 1,
+        thresholds=thresholds,
+        strict=strict,
+        json_path=json_path,
+        save=not no_save,
+        search=plan,
+    )
+
+
+def claimed_percentile(conditions: Sequence[Condition]) -> str | None:
+    """The highest percentile that a condition names: it must be known well enough to decide."""
+    named = {part.metric for condition in conditions for part in condition.parts}
+    shares = {name: parse_percentile(name) for name in named}
+    return max(named, key=lambda name: shares[name] or 0.0) if any(shares.values()) else None
+
+
+def _pipeline(pipeline: int | None, close: bool) -> int:
+    if close and (pipeline or 1) > 1:
+        raise UserError("--close and --pipeline exclude each other", "keep one of them")
+    return pipeline or 1
+
+
+def _refill(refill: int | None, pipeline: int) -> int | None:
+    if refill is not None and refill > pipeline:
+        raise UserError(
+            f"--refill {refill} is more than --pipeline {pipeline} has places",
+            f"use at most {pipeline}, or a longer --pipeline",
+        )
+    return refill
+
+
+def _threads(threads: int | None, connections: int) -> int:
+    if threads is not None and threads > connections:
+        raise UserError(
+            f"{threads} threads cannot share {connections} connections",
+            "use at least a connection per thread",
+        )
+    return threads or 1

@@ -1,0 +1,105 @@
+"""TCP and WebSocket: what the flags come to, as the engine is told it."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+from typing import Any
+
+import pytest
+from trueload.cli.job import Job
+from trueload.cli.tcp import read_tcp_job
+from trueload.errors import UserError
+from trueload.message import make_message
+from trueload.plan import Generate, parse_to_engine, to_json, to_line
+from trueload.target import parse_host_port, parse_url
+from trueload.trial import make_plan
+
+
+def plan_of(job: Job) -> dict[str, Any]:
+    """As the engine reads it, and as it reads it back."""
+    plan = make_plan(job.spec, ())
+    assert parse_to_engine(to_line(plan)) == plan
+    assert isinstance(plan, Generate)
+    return to_json(plan)
+
+
+def digest(message: bytes) -> str:
+    return hashlib.sha256(message).hexdigest()
+
+
+def test_an_echo_over_tcp_is_a_plan_without_a_request() -> None:
+    plan = plan_of(read_tcp_job(where="127.0.0.1:9000", size=100, pipeline=4))
+    assert plan["exchange"] == {
+        "kind": "tcp_echo",
+        "payload_sha256": digest(make_message(100, None)),
+        "half_close": False,
+    }
+    assert plan["request"] is None
+    assert plan["targets"] == []
+    assert plan["expect"] == {"statuses": None, "body_sha256": None}
+    assert (plan["connections"], plan["pipeline"], plan["close"]) == (64, 4, False)
+
+
+def test_a_message_from_a_file_is_sent_as_it_is(tmp_path: Path) -> None:
+    file = tmp_path / "message"
+    file.write_bytes(b"\x00\xffsome bytes")
+    job = read_tcp_job(where="[::1]:9000", data=file, close=True, half_close=True)
+    exchange = plan_of(job)["exchange"]
+    assert exchange["payload_sha256"] == digest(b"\x00\xffsome bytes")
+    assert exchange["half_close"] is True
+    assert job.spec.close
+    assert (job.target.host, job.target.port, job.spec.url) == ("::1", 9000, "tcp://[::1]:9000")
+
+
+def test_a_socket_file_can_be_loaded_over_no_network() -> None:
+    job = read_tcp_job(where="unix:/run/echo.sock")
+    assert job.addresses() == ("unix:/run/echo.sock",)
+    assert job.spec.url == "unix:/run/echo.sock"
+
+
+@pytest.mark.parametrize("size_bytes", [1, 64, 1000, 2**20])
+def test_a_message_has_its_size_and_is_always_the_same(size_bytes: int) -> None:
+    assert len(make_message(size_bytes, None)) == size_bytes
+    assert make_message(size_bytes, None) == make_message(size_bytes, None)
+    assert make_message(size_bytes, None, text=True).decode("ascii").isalnum()
+
+
+def test_each_place_of_a_message_can_be_told_from_its_neighbours() -> None:
+    message = make_message(2**16, None)
+    blocks = {message[at : at + 8] for at in range(0, len(message), 8)}
+    assert len(blocks) == len(message) // 8
+
+
+@pytest.mark.parametrize(
+    ("flags", "why"),
+    [
+        ({"where": "127.0.0.1"}, "has no port"),
+        ({"where": "http://127.0.0.1:80"}, "is not HOST:PORT"),
+        ({"where": "127.0.0.1:80/path"}, "is not HOST:PORT"),
+        ({"where": "me@127.0.0.1:80"}, "is not HOST:PORT"),
+        ({"where": ""}, "is not HOST:PORT"),
+        ({"where": "127.0.0.1:80\n"}, "is not HOST:PORT"),
+        ({"where": "::1:80"}, "more than one colon"),
+        ({"where": "h:0"}, "not a port"),
+        ({"where": "h:80", "size": 5, "data": Path("/dev/null")}, "exclude each other"),
+        ({"where": "h:80", "data": Path("/dev/null")}, "is empty"),
+        ({"where": "h:80", "data": Path("/dev/zero")}, "too large"),
+        ({"where": "h:80", "data": Path("/nowhere")}, "cannot be read"),
+        ({"where": "h:80", "half_close": True}, "there is no --close"),
+        ({"where": "h:80", "close": True, "pipeline": 2}, "exclude each other"),
+        ({"where": "h:80", "limit": "p99<1ms", "requests": 5}, "exclude each other"),
+    ],
+)
+def test_flags_that_contradict_are_refused_in_one_line(flags: dict[str, Any], why: str) -> None:
+    with pytest.raises(UserError, match=why):
+        read_tcp_job(**flags)
+
+
+def test_a_host_and_port_may_be_written_as_a_url() -> None:
+    assert parse_host_port("tcp://localhost:9000").authority == "localhost:9000"
+
+
+def test_each_command_takes_the_urls_of_its_protocol() -> None:
+    with pytest.raises(UserError, match="`trueload http`"):
+        parse_url("ws://127.0.0.1/")
