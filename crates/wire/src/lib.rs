@@ -8,3 +8,4 @@ pub mod http1;
 mod queue;
 pub mod shootout;
 pub mod tls;
+pub mod websocket;

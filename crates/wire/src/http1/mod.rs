@@ -23,6 +23,7 @@ pub mod template;
 mod body;
 mod fields;
 mod head;
+pub(crate) mod kept;
 mod text;
 
 pub use limits::{Limits, ParseError};

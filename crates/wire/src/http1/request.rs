@@ -228,9 +228,9 @@ enum Step {
 
 /// The automaton over a request line.
 #[derive(Clone, Copy, Debug, Default)]
-struct RequestLine {
+pub(super) struct RequestLine {
     step: Step,
-    http10: bool,
+    pub(super) http10: bool,
     /// Where in the bytes fed the method and the target stand, with the space between.
     text_at: usize,
     text_len: usize,
@@ -259,7 +259,7 @@ impl RequestLine {
         Some(self.text_len + version.len())
     }
 
-    fn scan(&mut self, bytes: &[u8]) -> Scan {
+    pub(super) fn scan(&mut self, bytes: &[u8]) -> Scan {
         let plain = (self.step == Step::EmptyLine).then(|| self.plain_line(bytes));
         if let Some(Some(end)) = plain {
             return Ok(Some(end));

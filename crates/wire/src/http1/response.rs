@@ -235,12 +235,19 @@ const LF_AT: u8 = REASON_AT + 1;
 pub(super) struct StatusLine {
     /// How many bytes were taken, the whole reason counting as none.
     at: u8,
-    http10: bool,
-    status: u16,
+    pub(super) http10: bool,
+    pub(super) status: u16,
+    /// The request asked to upgrade.
+    upgrade: bool,
 }
 
 impl StatusLine {
-    fn scan(&mut self, bytes: &[u8], informational: bool) -> Scan {
+    /// The answer to a request that asked to upgrade.
+    pub(super) fn after_upgrade() -> Self {
+        StatusLine { upgrade: true, ..StatusLine::default() }
+    }
+
+    pub(super) fn scan(&mut self, bytes: &[u8], informational: bool) -> Scan {
         let mut at = self.plain_start(bytes);
         while at < bytes.len() {
             if self.at == REASON_AT {
@@ -310,8 +317,11 @@ impl StatusLine {
             }
             _ => {
                 expect(byte == b' ', NO_SPACE)?;
-                // RFC 9110 §15.2.2: sent only to a request that asked to upgrade, and none does.
-                expect(self.status != 101, Framing("101 without a request to upgrade"))?;
+                // RFC 9110 §15.2.2: sent only to a request that asked to upgrade.
+                expect(
+                    self.status != 101 || self.upgrade,
+                    Framing("101 without a request to upgrade"),
+                )?;
                 expect(self.status >= 200 || informational, Limit("too many 1xx responses"))
             }
         }

@@ -1,0 +1,126 @@
+//! A head that is kept: for who has to look into its fields, as an upgrade to another protocol does.
+//!
+//! How it works: the automata of `http1` refuse what they always refuse, at the byte at which they always do; the
+//! bytes that they took are kept until the head is whole, capped like every head. Then lines are looked for in it.
+//!
+//! What it must not know: which protocol comes next.
+
+use super::fields::Fields;
+pub(crate) use super::head::Framed;
+use super::head::request_body;
+use super::limits::{Limits, ParseError, Scan, scan_within};
+use super::request::RequestLine;
+use super::response::StatusLine;
+
+/// What a head begins with.
+#[derive(Debug)]
+enum Start {
+    Status(StatusLine),
+    Request(RequestLine),
+}
+
+/// Reads one head and keeps it.
+#[derive(Debug)]
+pub(crate) struct KeptHead {
+    start: Start,
+    in_fields: bool,
+    used: u32,
+    fields: Fields,
+    bytes: Vec<u8>,
+}
+
+impl KeptHead {
+    /// The head of a response to a request that asked for an upgrade: 101 is one of its answers.
+    pub(crate) fn of_upgrade() -> Self {
+        Self::new(Start::Status(StatusLine::after_upgrade()))
+    }
+
+    /// The head of a request.
+    pub(crate) fn of_request() -> Self {
+        Self::new(Start::Request(RequestLine::default()))
+    }
+
+    fn new(start: Start) -> Self {
+        KeptHead { start, in_fields: false, used: 0, fields: Fields::default(), bytes: Vec::new() }
+    }
+
+    /// Feeds bytes; `Some`: the head is whole, and so many belong to it.
+    pub(crate) fn feed(&mut self, bytes: &[u8], limits: &Limits) -> Scan {
+        let Self { start, in_fields, used, fields, .. } = self;
+        let taken =
+            scan_within(bytes, used, limits.head_bytes, "the head is too long", |window| {
+                let mut at = 0;
+                if !*in_fields {
+                    let taken = match start {
+                        Start::Status(line) => line.scan(window, true)?,
+                        Start::Request(line) => line.scan(window)?,
+                    };
+                    let Some(taken) = taken else {
+                        return Ok(None);
+                    };
+                    at = taken;
+                    *in_fields = true;
+                }
+                let taken = fields.scan(&window[at..], limits.header_count, false)?;
+                Ok(taken.map(|taken| at + taken))
+            })?;
+        self.bytes.extend_from_slice(&bytes[..taken.unwrap_or(bytes.len())]);
+        Ok(taken)
+    }
+
+    /// Whether any byte has come.
+    pub(crate) fn started(&self) -> bool {
+        !self.bytes.is_empty()
+    }
+
+    /// The status of a whole response head.
+    pub(crate) fn status(&self) -> u16 {
+        if let Start::Status(line) = &self.start { line.status } else { 0 }
+    }
+
+    pub(crate) fn is_http10(&self) -> bool {
+        match &self.start {
+            Start::Status(line) => line.http10,
+            Start::Request(line) => line.http10,
+        }
+    }
+
+    /// Method and target of a whole request head.
+    pub(crate) fn request_line(&self) -> (&str, &str) {
+        // One empty line may stand before it; tokens and visible ASCII are always UTF-8.
+        let line = self.lines().find(|line| !line.is_empty()).unwrap_or_default();
+        let line = str::from_utf8(line).unwrap_or_default();
+        let (method, rest) = line.split_once(' ').unwrap_or_default();
+        (method, rest.split_once(' ').map_or(rest, |(target, _)| target))
+    }
+
+    /// How the body of a request is framed.
+    pub(crate) fn request_body(&self) -> Result<Framed, ParseError> {
+        request_body(&self.fields.facts, self.is_http10())
+    }
+
+    /// The values under one name, in order, without the whitespace around them.
+    pub(crate) fn values<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a [u8]> {
+        // No start line has a name and a colon: a method, or `HTTP/1.1`, is followed by a space.
+        self.lines().filter_map(move |line| {
+            let at = line.iter().position(|&byte| byte == b':')?;
+            let named = line[..at].eq_ignore_ascii_case(name.as_bytes());
+            named.then(|| line[at + 1..].trim_ascii())
+        })
+    }
+
+    /// The elements of the lists under one name (RFC 9110 §5.6.1), in order; empty ones are none.
+    pub(crate) fn elements<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a [u8]> {
+        let elements = self.values(name).flat_map(|value| value.split(|&byte| byte == b','));
+        elements.map(|element| element.trim_ascii()).filter(|element| !element.is_empty())
+    }
+
+    /// Whether a list under that name has an element, whatever its case.
+    pub(crate) fn has_element(&self, name: &str, element: &str) -> bool {
+        self.elements(name).any(|one| one.eq_ignore_ascii_case(element.as_bytes()))
+    }
+
+    fn lines(&self) -> impl Iterator<Item = &[u8]> {
+        self.bytes.split(|&byte| byte == b'\n').map(|line| line.strip_suffix(b"\r").unwrap_or(line))
+    }
+}

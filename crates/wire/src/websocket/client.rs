@@ -1,0 +1,147 @@
+//! The opening handshake of a client (RFC 6455 §4.1): the request, and whether the answer opens the connection.
+//!
+//! How it works: an [`Opening`] is the request but for its key, the same for all connections; an [`Awaited`] is
+//! what one connection waits for. Interim answers are passed over as HTTP has it; the final one is judged when its
+//! head is whole.
+//!
+//! What it must not know: sockets, and where the 16 bytes come from.
+
+use super::accept::{self, ACCEPT, Accept, EXTENSIONS, KEY, PROTOCOL, VERSION};
+use crate::http1::kept::KeptHead;
+use crate::http1::{Limits, ParseError};
+
+/// Fields that the machine writes itself, and those of extensions, which it does not have.
+const OWN: [&str; 6] = ["Upgrade", "Connection", KEY, VERSION, ACCEPT, EXTENSIONS];
+
+/// Why a connection was not opened. The text names the reason and never quotes the peer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum OpeningError {
+    /// The answer is not HTTP.
+    #[error(transparent)]
+    Http(#[from] ParseError),
+    /// The answer has another status than 101.
+    #[error("the server answered {0} instead of 101")]
+    Status(u16),
+    /// The answer is a 101 that RFC 6455 has the client refuse.
+    #[error("the server's 101 {0}")]
+    Refused(&'static str),
+}
+
+/// A header that cannot be asked for.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0} is set by the opening handshake itself")]
+pub struct OwnHeader(pub String);
+
+/// The request of all connections.
+#[derive(Clone, Debug)]
+pub struct Opening {
+    /// Everything before the key.
+    prefix: Box<[u8]>,
+    /// The subprotocols asked for.
+    protocols: Box<[Box<str>]>,
+}
+
+impl Opening {
+    /// A request for `path` with these headers, Host among them, and those of the handshake behind them.
+    ///
+    /// # Errors
+    /// When a header is one of the handshake's own.
+    pub fn new(path: &str, headers: &[(String, String)]) -> Result<Self, OwnHeader> {
+        let own = |name: &str| OWN.iter().any(|own| own.eq_ignore_ascii_case(name));
+        if let Some((name, _)) = headers.iter().find(|(name, _)| own(name)) {
+            return Err(OwnHeader(name.clone()));
+        }
+        let mut prefix = format!("GET {path} HTTP/1.1\r\n");
+        for (name, value) in headers {
+            prefix.push_str(&format!("{name}: {value}\r\n"));
+        }
+        prefix.push_str(&format!(
+            "Upgrade: websocket\r\nConnection: Upgrade\r\n{VERSION}: 13\r\n{KEY}: "
+        ));
+        let protocols = headers.iter().filter(|(name, _)| name.eq_ignore_ascii_case(PROTOCOL));
+        let protocols = protocols.flat_map(|(_, value)| value.split(','));
+        let protocols = protocols.map(|protocol| protocol.trim().into()).collect();
+        Ok(Opening { prefix: prefix.into_bytes().into(), protocols })
+    }
+
+    /// Appends the request; 16 random bytes make its key.
+    pub fn write(&self, random: [u8; 16], out: &mut Vec<u8>) -> Awaited {
+        let key = accept::key(random);
+        out.extend_from_slice(&self.prefix);
+        out.extend_from_slice(&key);
+        out.extend_from_slice(b"\r\n\r\n");
+        Awaited { accept: accept::accept(&key), interim: 0, head: KeptHead::of_upgrade() }
+    }
+
+    /// Whether a 101 opens the connection (RFC 6455 §4.1, the list at its end).
+    fn judge(&self, head: &KeptHead, accept: &Accept) -> Result<(), &'static str> {
+        let say = |is: bool, why| if is { Ok(()) } else { Err(why) };
+        say(!head.is_http10(), "is HTTP/1.0")?;
+        let mut upgrades = head.elements("Upgrade");
+        let upgrade = upgrades.next().is_some_and(|to| to.eq_ignore_ascii_case(b"websocket"));
+        say(upgrade && upgrades.next().is_none(), "does not upgrade to websocket")?;
+        let connection = head.has_element("Connection", "upgrade");
+        say(connection, "does not say Connection: Upgrade")?;
+        let mut accepts = head.values(ACCEPT);
+        let Some(accepted) = accepts.next() else {
+            return Err("has no Sec-WebSocket-Accept");
+        };
+        say(accepts.next().is_none(), "has a second Sec-WebSocket-Accept")?;
+        say(accepted == accept, "has a Sec-WebSocket-Accept that does not fit the key")?;
+        let extended = head.elements(EXTENSIONS).next().is_some();
+        say(!extended, "has an extension that was not asked for")?;
+        let mut protocols = head.values(PROTOCOL);
+        let asked = |one: &[u8]| self.protocols.iter().any(|asked| asked.as_bytes() == one);
+        let known = protocols.next().is_none_or(asked);
+        say(known, "has a subprotocol that was not asked for")?;
+        say(protocols.next().is_none(), "has a second subprotocol")
+    }
+}
+
+/// What one connection waits for.
+#[derive(Debug)]
+pub struct Awaited {
+    accept: Accept,
+    /// 1xx answers that came before.
+    interim: u32,
+    head: KeptHead,
+}
+
+impl Awaited {
+    /// Feeds bytes of the answer to `opening`. `Some`: the connection is open, and so many bytes belonged to the
+    /// answer; those behind are frames. `None`: more are needed, and all were taken.
+    ///
+    /// # Errors
+    /// When the connection is not opened; it is of no use then, and neither is this.
+    pub fn feed(
+        &mut self,
+        opening: &Opening,
+        bytes: &[u8],
+        limits: &Limits,
+    ) -> Result<Option<usize>, OpeningError> {
+        let mut at = 0;
+        loop {
+            let Some(taken) = self.head.feed(&bytes[at..], limits)? else {
+                return Ok(None);
+            };
+            at += taken;
+            match self.head.status() {
+                101 => break,
+                100..=199 if self.interim < limits.informational => {
+                    self.interim += 1;
+                    self.head = KeptHead::of_upgrade();
+                }
+                100..=199 => return Err(ParseError::Limit("too many 1xx responses").into()),
+                status => return Err(OpeningError::Status(status)),
+            }
+        }
+        opening.judge(&self.head, &self.accept).map_err(OpeningError::Refused)?;
+        Ok(Some(at))
+    }
+
+    /// Whether any byte of the answer has come.
+    #[must_use]
+    pub fn started(&self) -> bool {
+        self.interim > 0 || self.head.started()
+    }
+}

@@ -1,0 +1,288 @@
+//! The head of a frame (RFC 6455 §5.2), and the ways in which frames are refused.
+//!
+//! How it works: a head is read from a slice that begins with it; what is wrong with its first two bytes is told
+//! before the others are there.
+//!
+//! What it must not know: which frames came before, and payloads.
+
+// Autobahn's longest messages have 16 MiB; ours have up to 1 MiB.
+const MESSAGE_BYTES: usize = 16 * 1024 * 1024;
+/// RFC 6455 §5.5.
+pub(super) const CONTROL_BYTES: usize = 125;
+/// Two bytes, the longest length and a key.
+pub(super) const HEADER_BYTES: usize = 14;
+
+/// Which end of the connection: a client masks what it sends, a server must not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// It opened the connection.
+    Client,
+    /// It accepted the connection.
+    Server,
+}
+
+/// What a message is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// UTF-8.
+    Text,
+    /// Any bytes.
+    Binary,
+}
+
+/// Caps on what one message may hold. A message that is exactly as large as a cap is accepted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// The payload of one message, all its fragments together, in bytes.
+    pub message_bytes: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { message_bytes: MESSAGE_BYTES }
+    }
+}
+
+/// Why frames were refused. The text names the mistake and never quotes the peer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Error {
+    /// The bytes cannot be frames as RFC 6455 has them.
+    #[error("websocket: {0}")]
+    Protocol(&'static str),
+    /// A text, or the reason of a close, is not UTF-8.
+    #[error("websocket payload: {0}")]
+    Payload(&'static str),
+    /// A message is longer than the [`Limits`] allow.
+    #[error("limit: {0}")]
+    Limit(&'static str),
+}
+
+impl Error {
+    /// What to close the connection with (RFC 6455 §7.4.1).
+    #[must_use]
+    pub fn close_code(&self) -> u16 {
+        match self {
+            Error::Protocol(_) => 1002,
+            Error::Payload(_) => 1007,
+            Error::Limit(_) => 1009,
+        }
+    }
+}
+
+/// What a frame is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Opcode {
+    Continuation,
+    Text,
+    Binary,
+    Close,
+    Ping,
+    Pong,
+}
+
+impl Opcode {
+    #[inline]
+    pub(super) fn is_control(self) -> bool {
+        matches!(self, Opcode::Close | Opcode::Ping | Opcode::Pong)
+    }
+
+    pub(super) fn bits(self) -> u8 {
+        match self {
+            Opcode::Continuation => 0,
+            Opcode::Text => 1,
+            Opcode::Binary => 2,
+            Opcode::Close => 8,
+            Opcode::Ping => 9,
+            Opcode::Pong => 10,
+        }
+    }
+}
+
+impl From<Kind> for Opcode {
+    fn from(kind: Kind) -> Self {
+        match kind {
+            Kind::Text => Opcode::Text,
+            Kind::Binary => Opcode::Binary,
+        }
+    }
+}
+
+/// The head of one frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Header {
+    pub(super) opcode: Opcode,
+    /// The last frame of its message.
+    pub(super) last: bool,
+    /// Payload bytes; within the cap.
+    pub(super) len: usize,
+    pub(super) key: Option<[u8; 4]>,
+}
+
+const FIN: u8 = 0x80;
+const RSV: u8 = 0x70;
+const OPCODE: u8 = 0x0f;
+const MASKED: u8 = 0x80;
+const LEN: u8 = 0x7f;
+
+impl Header {
+    /// Reads the head that `bytes` begin with, sent to an end of this role; also how long the head is. `None`: more
+    /// bytes are needed. At most `room` bytes of payload are accepted in a data frame.
+    #[inline]
+    pub(super) fn read(
+        bytes: &[u8],
+        role: Role,
+        room: usize,
+    ) -> Result<Option<(Self, usize)>, Error> {
+        let &[first, second, ref rest @ ..] = bytes else {
+            return Ok(None);
+        };
+        let (opcode, last, short) = check_start(first, second, role)?;
+        let (len, rest) = match short {
+            126 => {
+                let Some((len, rest)) = rest.split_first_chunk::<2>() else {
+                    return Ok(None);
+                };
+                (minimal(u64::from(u16::from_be_bytes(*len)), 126)?, rest)
+            }
+            127 => {
+                let Some((len, rest)) = rest.split_first_chunk::<8>() else {
+                    return Ok(None);
+                };
+                (minimal(u64::from_be_bytes(*len), 1 << 16)?, rest)
+            }
+            short => (u64::from(short), rest),
+        };
+        let len = usize::try_from(len).ok().filter(|&len| opcode.is_control() || len <= room);
+        let len = len.ok_or(Error::Limit("a message is too long"))?;
+        let (key, rest) = match role {
+            Role::Client => (None, rest),
+            Role::Server => {
+                let Some((key, rest)) = rest.split_first_chunk::<4>() else {
+                    return Ok(None);
+                };
+                (Some(*key), rest)
+            }
+        };
+        Ok(Some((Header { opcode, last, len, key }, bytes.len() - rest.len())))
+    }
+
+    /// Appends the head.
+    #[inline]
+    pub(super) fn write(&self, out: &mut Vec<u8>) {
+        let first = self.opcode.bits() | if self.last { FIN } else { 0 };
+        let masked = if self.key.is_some() { MASKED } else { 0 };
+        match self.len {
+            len @ 0..=125 => out.extend_from_slice(&[first, masked | len as u8]),
+            len @ 126..=0xffff => {
+                let [high, low] = (len as u16).to_be_bytes();
+                out.extend_from_slice(&[first, masked | 126, high, low]);
+            }
+            len => {
+                out.extend_from_slice(&[first, masked | 127]);
+                out.extend_from_slice(&(len as u64).to_be_bytes());
+            }
+        }
+        if let Some(key) = self.key {
+            out.extend_from_slice(&key);
+        }
+    }
+}
+
+/// What the first two bytes say: the opcode, whether the frame is its message's last, and the seven bits of its length.
+#[inline]
+fn check_start(first: u8, second: u8, role: Role) -> Result<(Opcode, bool, u8), Error> {
+    if first & RSV != 0 {
+        return Err(Error::Protocol("a reserved bit is set"));
+    }
+    let opcode = match first & OPCODE {
+        0 => Opcode::Continuation,
+        1 => Opcode::Text,
+        2 => Opcode::Binary,
+        8 => Opcode::Close,
+        9 => Opcode::Ping,
+        10 => Opcode::Pong,
+        _ => return Err(Error::Protocol("an unknown opcode")),
+    };
+    match (role, second & MASKED != 0) {
+        (Role::Client, true) => return Err(Error::Protocol("a server's frame is masked")),
+        (Role::Server, false) => return Err(Error::Protocol("a client's frame is not masked")),
+        _ => {}
+    }
+    let (last, short) = (first & FIN != 0, second & LEN);
+    if opcode.is_control() && !last {
+        return Err(Error::Protocol("a control frame is fragmented"));
+    }
+    if opcode.is_control() && usize::from(short) > CONTROL_BYTES {
+        return Err(Error::Protocol("a control frame has more than 125 bytes"));
+    }
+    Ok((opcode, last, short))
+}
+
+/// A length that could not have been written shorter (RFC 6455 §5.2), whose highest bit decides nothing here: the cap
+/// is far below.
+fn minimal(len: u64, least: u64) -> Result<u64, Error> {
+    if len < least {
+        return Err(Error::Protocol("a length is not in its shortest form"));
+    }
+    Ok(len)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_written_is_read_and_is_as_short_as_can_be() {
+        for (len, bytes) in
+            [(0, 2), (1, 2), (125, 2), (126, 4), (65_535, 4), (65_536, 10), (1 << 40, 10)]
+        {
+            for (role, key) in [(Role::Client, None), (Role::Server, Some([1, 2, 3, 4]))] {
+                for (opcode, last) in
+                    [(Opcode::Text, true), (Opcode::Binary, false), (Opcode::Continuation, true)]
+                {
+                    let header = Header { opcode, last, len, key };
+                    let mut wire = Vec::new();
+                    header.write(&mut wire);
+                    let expected = bytes + key.map_or(0, |_| 4);
+                    assert_eq!(wire.len(), expected, "{header:?}");
+                    let read = Header::read(&wire, role, usize::MAX);
+                    assert_eq!(read, Ok(Some((header, expected))));
+                    for cut in 0..expected {
+                        assert_eq!(Header::read(&wire[..cut], role, usize::MAX), Ok(None));
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_head_that_must_not_be_is_refused_as_soon_as_it_shows() {
+        let (client, server) = (Role::Client, Role::Server);
+        for (sentence, bytes, role, heard) in [
+            ("RSV1", &[0xc1, 0][..], client, "websocket: a reserved bit is set"),
+            ("RSV2", &[0xa1, 0], client, "websocket: a reserved bit is set"),
+            ("RSV3", &[0x91, 0], client, "websocket: a reserved bit is set"),
+            ("opcode 3", &[0x83, 0], client, "websocket: an unknown opcode"),
+            ("opcode 7", &[0x87, 0], client, "websocket: an unknown opcode"),
+            ("opcode 11", &[0x8b, 0], client, "websocket: an unknown opcode"),
+            ("opcode 15", &[0x8f, 0], client, "websocket: an unknown opcode"),
+            ("masked", &[0x81, 0x80], client, "websocket: a server's frame is masked"),
+            ("unmasked", &[0x81, 0], server, "websocket: a client's frame is not masked"),
+            ("half a ping", &[0x09, 0], client, "websocket: a control frame is fragmented"),
+            ("a long ping", &[0x89, 126], client, "websocket: a control frame has more than"),
+            ("a longer ping", &[0x89, 127], client, "websocket: a control frame has more than"),
+            ("125 in 2", &[0x82, 126, 0, 125], client, "websocket: a length is not in its"),
+            ("0 in 8", &[0x82, 127, 0, 0, 0, 0, 0, 0, 0, 0], client, "websocket: a length is"),
+            ("64 Ki - 1 in 8", &[0x82, 127, 0, 0, 0, 0, 0, 0, 255, 255], client, "websocket: a l"),
+            ("101 bytes", &[0x82, 101], client, "limit: a message is too long"),
+            ("2^16", &[0x82, 127, 0, 0, 0, 0, 0, 1, 0, 0], client, "limit: a message is too long"),
+            ("2^63", &[0x82, 127, 128, 0, 0, 0, 0, 0, 0, 0], client, "limit: a message is too"),
+            ("2^64 - 1", &[0x82, 127, 255, 255, 255, 255, 255, 255, 255, 255], client, "limit: a"),
+        ] {
+            let read = Header::read(bytes, role, 100).expect_err(sentence);
+            assert!(read.to_string().starts_with(heard), "{sentence}: {read}");
+        }
+        assert!(Header::read(&[0x82, 100], client, 100).is_ok());
+        assert!(Header::read(&[0x89, 125], client, 100).is_ok(), "no cap on control frames");
+    }
+}

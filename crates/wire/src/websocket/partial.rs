@@ -1,0 +1,143 @@
+//! What of a message has come so far: a part of a frame's head, of its payload, or of the frames of one message.
+//!
+//! How it works: one buffer holds the message and one the control frame that may come in its middle; each grows by
+//! what has come, not by what was announced. Of a text every byte is checked once, when it comes.
+//!
+//! What it must not know: anything before this message.
+
+use super::frame::{Error, HEADER_BYTES, Header, Kind, Limits, Opcode, Role};
+use super::receive::{Event, NOTHING_TO_CONTINUE, control};
+use super::{mask, utf8};
+
+/// So much room is made at once for a payload that was announced.
+const RESERVED_BYTES: usize = 4096;
+
+#[derive(Debug, Default)]
+pub(super) struct Partial {
+    head: [u8; HEADER_BYTES],
+    head_len: usize,
+    /// The frame whose payload is coming, and how much of it has.
+    frame: Option<Header>,
+    taken: usize,
+    /// The message that has begun, and its payload so far.
+    message: Option<Kind>,
+    payload: Vec<u8>,
+    /// So much of a text's payload is whole characters.
+    checked: usize,
+    control: Vec<u8>,
+    refused: Option<Error>,
+}
+
+impl Partial {
+    pub(super) fn refused(error: Error) -> Self {
+        Self { refused: Some(error), ..Self::default() }
+    }
+
+    /// Nothing is partial.
+    pub(super) fn is_empty(&self) -> bool {
+        self.head_len == 0
+            && self.frame.is_none()
+            && self.message.is_none()
+            && self.refused.is_none()
+    }
+
+    pub(super) fn held_bytes(&self) -> usize {
+        size_of::<Self>() + self.payload.capacity() + self.control.capacity()
+    }
+
+    /// Takes bytes up to the end of a frame at most; returns how many, at least one, and whether a close was heard.
+    pub(super) fn take(
+        &mut self,
+        bytes: &[u8],
+        role: Role,
+        limits: &Limits,
+        hear: &mut impl FnMut(Event<'_>),
+    ) -> Result<(usize, bool), Error> {
+        if let Some(error) = self.refused {
+            return Err(error);
+        }
+        let mut at = 0;
+        if self.frame.is_none() {
+            at = self.take_head(bytes, role, limits)?;
+        }
+        let Some(frame) = self.frame else {
+            return Ok((at, false));
+        };
+        at += self.take_payload(&bytes[at..], frame)?;
+        let whole = self.taken == frame.len;
+        let closed = whole && self.end_frame(frame, hear)?;
+        Ok((at, closed))
+    }
+
+    fn take_head(&mut self, bytes: &[u8], role: Role, limits: &Limits) -> Result<usize, Error> {
+        let before = self.head_len;
+        let more = bytes.len().min(HEADER_BYTES - before);
+        self.head[before..before + more].copy_from_slice(&bytes[..more]);
+        let room = limits.message_bytes.saturating_sub(self.payload.len());
+        let Some((frame, len)) = Header::read(&self.head[..before + more], role, room)? else {
+            self.head_len += more;
+            return Ok(more);
+        };
+        self.head_len = 0;
+        self.begin_frame(frame)?;
+        Ok(len - before)
+    }
+
+    fn begin_frame(&mut self, frame: Header) -> Result<(), Error> {
+        match (frame.opcode, self.message) {
+            (Opcode::Continuation, None) => return Err(NOTHING_TO_CONTINUE),
+            (Opcode::Text | Opcode::Binary, Some(_)) => {
+                return Err(Error::Protocol("a message begins within another"));
+            }
+            (Opcode::Text, None) => self.message = Some(Kind::Text),
+            (Opcode::Binary, None) => self.message = Some(Kind::Binary),
+            _ => {}
+        }
+        if !frame.opcode.is_control() {
+            self.payload.reserve(frame.len.min(RESERVED_BYTES));
+        }
+        self.frame = Some(frame);
+        self.taken = 0;
+        Ok(())
+    }
+
+    fn take_payload(&mut self, bytes: &[u8], frame: Header) -> Result<usize, Error> {
+        let piece = &bytes[..bytes.len().min(frame.len - self.taken)];
+        let is_control = frame.opcode.is_control();
+        let buffer = if is_control { &mut self.control } else { &mut self.payload };
+        let at = buffer.len();
+        buffer.extend_from_slice(piece);
+        if let Some(key) = frame.key {
+            mask::apply(&mut buffer[at..], key, self.taken);
+        }
+        self.taken += piece.len();
+        if !is_control && self.message == Some(Kind::Text) {
+            self.checked = utf8::beginning(&self.payload, self.checked)?;
+        }
+        Ok(piece.len())
+    }
+
+    /// A frame is whole. Returns whether it was a close.
+    fn end_frame(
+        &mut self,
+        frame: Header,
+        hear: &mut impl FnMut(Event<'_>),
+    ) -> Result<bool, Error> {
+        self.frame = None;
+        if frame.opcode.is_control() {
+            let payload = std::mem::take(&mut self.control);
+            hear(control(frame.opcode, &payload)?);
+            return Ok(frame.opcode == Opcode::Close);
+        }
+        if let Some(kind) = self.message.filter(|_| frame.last) {
+            if kind == Kind::Text && self.checked < self.payload.len() {
+                return Err(utf8::BAD_TEXT);
+            }
+            hear(Event::Message { kind, payload: &self.payload });
+            self.message = None;
+            self.payload.clear();
+            self.checked = 0;
+        }
+        Ok(false)
+    }
+}

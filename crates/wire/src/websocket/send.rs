@@ -1,0 +1,114 @@
+//! Writing frames: each function appends to what is there already.
+//!
+//! How it works: with a `key` the payload is masked by it, as a client has to; a server passes none. A key should be
+//! new for each frame (RFC 6455 §5.3); where it comes from is the caller's.
+//!
+//! What it must not know: what was sent before.
+
+use super::frame::{CONTROL_BYTES, Header, Kind, Opcode};
+use super::mask;
+
+/// One message as one frame.
+#[inline]
+pub fn message(out: &mut Vec<u8>, kind: Kind, payload: &[u8], key: Option<[u8; 4]>) {
+    frame(out, kind.into(), true, payload, key);
+}
+
+/// The head of a message as one frame, of which `len` bytes of payload are to follow. With a key they have to be
+/// masked: [`mask::apply`].
+#[inline]
+pub fn header(out: &mut Vec<u8>, kind: Kind, len: usize, key: Option<[u8; 4]>) {
+    Header { opcode: kind.into(), last: true, len, key }.write(out);
+}
+
+/// A part of a message; `kind` for its first part, none for the others.
+pub fn fragment(
+    out: &mut Vec<u8>,
+    kind: Option<Kind>,
+    last: bool,
+    payload: &[u8],
+    key: Option<[u8; 4]>,
+) {
+    frame(out, kind.map_or(Opcode::Continuation, Opcode::from), last, payload, key);
+}
+
+/// A ping; of a payload beyond 125 bytes nothing more is sent.
+pub fn ping(out: &mut Vec<u8>, payload: &[u8], key: Option<[u8; 4]>) {
+    frame(out, Opcode::Ping, true, short(payload), key);
+}
+
+/// The answer to a ping, with its payload.
+pub fn pong(out: &mut Vec<u8>, payload: &[u8], key: Option<[u8; 4]>) {
+    frame(out, Opcode::Pong, true, short(payload), key);
+}
+
+/// A close, with a reason only if there is a code; a reason beyond 123 bytes is cut at a character.
+pub fn close(out: &mut Vec<u8>, code: Option<u16>, reason: &str, key: Option<[u8; 4]>) {
+    let mut payload = Vec::with_capacity(CONTROL_BYTES);
+    if let Some(code) = code {
+        payload.extend_from_slice(&code.to_be_bytes());
+        let whole = |end: &usize| reason.is_char_boundary(*end);
+        let end = (0..=reason.len().min(CONTROL_BYTES - 2)).rev().find(whole).unwrap_or(0);
+        payload.extend_from_slice(&reason.as_bytes()[..end]);
+    }
+    frame(out, Opcode::Close, true, &payload, key);
+}
+
+fn short(payload: &[u8]) -> &[u8] {
+    payload.get(..CONTROL_BYTES).unwrap_or(payload)
+}
+
+#[inline]
+fn frame(out: &mut Vec<u8>, opcode: Opcode, last: bool, payload: &[u8], key: Option<[u8; 4]>) {
+    Header { opcode, last, len: payload.len(), key }.write(out);
+    let at = out.len();
+    out.extend_from_slice(payload);
+    if let Some(key) = key {
+        mask::apply(&mut out[at..], key, 0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn written(write: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
+        let mut out = Vec::new();
+        write(&mut out);
+        out
+    }
+
+    #[test]
+    fn frames_are_those_of_the_rfc() {
+        // RFC 6455 §5.7.
+        let key = Some([0x37, 0xfa, 0x21, 0x3d]);
+        let masked_hello = [0x37, 0xfa, 0x21, 0x3d, 0x7f, 0x9f, 0x4d, 0x51, 0x58];
+        let hello = |out: &mut Vec<u8>| message(out, Kind::Text, b"Hello", None);
+        assert_eq!(written(hello), b"\x81\x05Hello");
+        let masked = written(|out| message(out, Kind::Text, b"Hello", key));
+        assert_eq!(masked, [&[0x81, 0x85][..], &masked_hello].concat());
+        let parts = written(|out| {
+            fragment(out, Some(Kind::Text), false, b"Hel", None);
+            fragment(out, None, true, b"lo", None);
+        });
+        assert_eq!(parts, b"\x01\x03Hel\x80\x02lo");
+        assert_eq!(written(|out| ping(out, b"Hello", None)), b"\x89\x05Hello");
+        let pong = written(|out| pong(out, b"Hello", key));
+        assert_eq!(pong, [&[0x8a, 0x85][..], &masked_hello].concat());
+        let long = written(|out| message(out, Kind::Binary, &[7; 256], None));
+        assert_eq!(long[..5], [0x82, 0x7e, 1, 0, 7]);
+        let longer = written(|out| header(out, Kind::Binary, 65_536, None));
+        assert_eq!(longer, [0x82, 0x7f, 0, 0, 0, 0, 0, 1, 0, 0]);
+    }
+
+    #[test]
+    fn a_control_frame_never_has_more_than_125_bytes() {
+        let long = written(|out| ping(out, &[0; 126], None));
+        assert_eq!(long.len(), 127);
+        let reason = "é".repeat(100);
+        let cut = written(|out| close(out, Some(1000), &reason, None));
+        assert_eq!(cut[..4], [0x88, 124, 3, 232]);
+        assert_eq!(&cut[4..], "é".repeat(61).as_bytes());
+        assert_eq!(written(|out| close(out, None, "unsaid", None)), [0x88, 0]);
+    }
+}

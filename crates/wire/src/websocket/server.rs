@@ -1,0 +1,131 @@
+//! The opening handshake of a server (RFC 6455 §4.2): what a request must have, and the answer.
+//!
+//! How it works: the head is kept until it is whole; then it says what it asks for, and whether it may have it. What
+//! is not an opening handshake is still a request, and the caller may answer it as one.
+//!
+//! What it must not know: sockets, and which paths exist.
+
+use super::accept::{self, ACCEPT, Accept, KEY, PROTOCOL, VERSION};
+use crate::http1::kept::{Framed, KeptHead};
+use crate::http1::{Limits, ParseError};
+
+/// The handshake of one connection.
+#[derive(Debug)]
+pub struct Opening {
+    head: KeptHead,
+}
+
+impl Default for Opening {
+    fn default() -> Self {
+        Opening { head: KeptHead::of_request() }
+    }
+}
+
+/// Why a request does not open a connection, and the status that says so.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Rejection {
+    /// 400: it is no handshake as RFC 6455 has it.
+    #[error("{0}")]
+    Bad(&'static str),
+    /// 426: it asks for no upgrade, or for another version than 13.
+    #[error("{0}")]
+    Upgrade(&'static str),
+}
+
+impl Rejection {
+    /// The status line's end, and the header lines that belong to it (RFC 9110 §15.5.22, RFC 6455 §4.4).
+    #[must_use]
+    pub fn status(&self) -> (&'static str, &'static str) {
+        match self {
+            Rejection::Bad(_) => ("400 Bad Request", ""),
+            Rejection::Upgrade(_) => (
+                "426 Upgrade Required",
+                "Upgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\n",
+            ),
+        }
+    }
+}
+
+/// A request that may have its connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Acceptance {
+    accept: Accept,
+}
+
+impl Opening {
+    /// Feeds bytes. `Some`: the head is whole, and so many bytes belonged to it; those behind are frames, if the
+    /// connection is opened.
+    ///
+    /// # Errors
+    /// At the first byte that cannot belong to a legal request, or beyond the cap.
+    pub fn feed(&mut self, bytes: &[u8], limits: &Limits) -> Result<Option<usize>, ParseError> {
+        self.head.feed(bytes, limits)
+    }
+
+    /// The method of a whole head.
+    #[must_use]
+    pub fn method(&self) -> &str {
+        self.head.request_line().0
+    }
+
+    /// The request target of a whole head, as sent.
+    #[must_use]
+    pub fn target(&self) -> &str {
+        self.head.request_line().1
+    }
+
+    /// The subprotocols that the client offers, in its order.
+    pub fn protocols(&self) -> impl Iterator<Item = &[u8]> {
+        self.head.elements(PROTOCOL)
+    }
+
+    /// Whether a whole head asks for a WebSocket connection as RFC 6455 §4.2.1 has it.
+    ///
+    /// # Errors
+    /// What is missing or wrong.
+    pub fn judge(&self) -> Result<Acceptance, Rejection> {
+        let bad = |is: bool, why| if is { Ok(()) } else { Err(Rejection::Bad(why)) };
+        let head = &self.head;
+        let body = head.request_body().map_err(|error| match error {
+            ParseError::Framing(why) | ParseError::Limit(why) => Rejection::Bad(why),
+        })?;
+        if !head.has_element("Upgrade", "websocket") {
+            return Err(Rejection::Upgrade("here a client has to ask for Upgrade: websocket"));
+        }
+        bad(self.method() == "GET", "the method is not GET")?;
+        bad(!head.is_http10(), "the request is HTTP/1.0")?;
+        bad(matches!(body, Framed::Empty | Framed::Length(0)), "the request has a body")?;
+        bad(head.has_element("Connection", "upgrade"), "no Connection: Upgrade")?;
+        let one = |name| {
+            let mut values = head.values(name);
+            values.next().filter(|_| values.next().is_none())
+        };
+        let version = one(VERSION).ok_or(Rejection::Bad("not one Sec-WebSocket-Version"))?;
+        if version != b"13" {
+            return Err(Rejection::Upgrade("the Sec-WebSocket-Version is not 13"));
+        }
+        let key = one(KEY).ok_or(Rejection::Bad("not one Sec-WebSocket-Key"))?;
+        bad(accept::is_key(key), "the Sec-WebSocket-Key is not 16 bytes in base64")?;
+        Ok(Acceptance { accept: accept::accept(key) })
+    }
+}
+
+impl Acceptance {
+    /// Appends the answer that opens the connection; `protocol` is one that the client offers, or none.
+    pub fn write(&self, protocol: Option<&str>, out: &mut Vec<u8>) {
+        let start =
+            "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n";
+        out.extend_from_slice(start.as_bytes());
+        let mut field = |name: &str, value: &[u8]| {
+            out.extend_from_slice(name.as_bytes());
+            out.extend_from_slice(b": ");
+            out.extend_from_slice(value);
+            out.extend_from_slice(b"\r\n");
+        };
+        field(ACCEPT, &self.accept);
+        if let Some(protocol) = protocol {
+            field(PROTOCOL, protocol.as_bytes());
+        }
+        out.extend_from_slice(b"\r\n");
+    }
+}

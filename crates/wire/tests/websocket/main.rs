@@ -1,0 +1,6 @@
+//! The WebSocket machine: frames and opening handshakes, whole, byte by byte and in any split.
+
+mod common;
+mod frames;
+mod openings;
+mod properties;

@@ -1,0 +1,214 @@
+//! Properties: any bytes, any split, and both ends talking to each other.
+
+use proptest::prelude::*;
+use trueload_wire::http1;
+use trueload_wire::websocket::{
+    Event, Kind, Limits, Receiver, Role, Scratch, client, send, server,
+};
+
+use crate::common::{SMALL, cut, hear};
+
+/// What one end says.
+#[derive(Clone, Debug)]
+enum Said {
+    Message(Kind, Vec<u8>),
+    Parts(Kind, Vec<Vec<u8>>),
+    Ping(Vec<u8>),
+    Pong(Vec<u8>),
+}
+
+fn said() -> impl Strategy<Value = Said> {
+    let bytes = |most| prop::collection::vec(any::<u8>(), 0..most);
+    let text = |most: usize| prop::collection::vec(any::<char>(), 0..most);
+    let text = move |most| text(most).prop_map(|all| all.into_iter().collect::<String>());
+    prop_oneof![
+        text(60).prop_map(|text| Said::Message(Kind::Text, text.into_bytes())),
+        bytes(400).prop_map(|bytes| Said::Message(Kind::Binary, bytes)),
+        (text(30), any::<prop::sample::Index>()).prop_map(|(text, at)| {
+            let at = at.index(text.len() + 1);
+            let (one, two) = text.as_bytes().split_at(at);
+            Said::Parts(Kind::Text, vec![one.to_vec(), two.to_vec()])
+        }),
+        prop::collection::vec(bytes(200), 2..5).prop_map(|all| Said::Parts(Kind::Binary, all)),
+        bytes(126).prop_map(Said::Ping),
+        bytes(126).prop_map(Said::Pong),
+    ]
+}
+
+/// Writes what is said, with a ping before the last part of what is said in parts.
+fn write(said: &Said, out: &mut Vec<u8>, key: Option<[u8; 4]>) {
+    match said {
+        Said::Message(kind, payload) => send::message(out, *kind, payload, key),
+        Said::Parts(kind, parts) => {
+            for (at, part) in parts.iter().enumerate() {
+                let last = at + 1 == parts.len();
+                if last {
+                    send::ping(out, b"between", key);
+                }
+                send::fragment(out, (at == 0).then_some(*kind), last, part, key);
+            }
+        }
+        Said::Ping(payload) => send::ping(out, payload, key),
+        Said::Pong(payload) => send::pong(out, payload, key),
+    }
+}
+
+fn expected(said: &Said) -> Vec<(u8, Vec<u8>)> {
+    let number = |kind: Kind| if kind == Kind::Text { 1 } else { 2 };
+    match said {
+        Said::Message(kind, payload) => vec![(number(*kind), payload.clone())],
+        Said::Parts(kind, parts) => vec![(9, b"between".to_vec()), (number(*kind), parts.concat())],
+        Said::Ping(payload) => vec![(9, payload.clone())],
+        Said::Pong(payload) => vec![(10, payload.clone())],
+    }
+}
+
+proptest! {
+    #[test]
+    fn what_one_end_says_the_other_hears_in_any_split(
+        all in prop::collection::vec(said(), 0..8),
+        cuts in prop::collection::vec(any::<usize>(), 0..12),
+        key in any::<[u8; 4]>(),
+    ) {
+        for (role, key) in [(Role::Client, None), (Role::Server, Some(key))] {
+            let mut wire = Vec::new();
+            all.iter().for_each(|said| write(said, &mut wire, key));
+            send::close(&mut wire, Some(1000), "bye", key);
+            let mut receiver = Receiver::new(role);
+            let mut scratch = Scratch::default();
+            let mut heard = Vec::new();
+            for piece in cut(&wire, &cuts) {
+                let mut hear = |event: Event<'_>| heard.push(match event {
+                    Event::Message { kind: Kind::Text, payload } => (1, payload.to_vec()),
+                    Event::Message { kind: Kind::Binary, payload } => (2, payload.to_vec()),
+                    Event::Ping(payload) => (9, payload.to_vec()),
+                    Event::Pong(payload) => (10, payload.to_vec()),
+                    Event::Close { code, reason } => {
+                        assert_eq!((code, reason), (Some(1000), "bye"));
+                        (8, Vec::new())
+                    }
+                });
+                let fed = receiver.feed(piece, &Limits::default(), &mut scratch, &mut hear);
+                prop_assert_eq!(fed, Ok(()));
+            }
+            let mut told: Vec<_> = all.iter().flat_map(expected).collect();
+            told.push((8, Vec::new()));
+            prop_assert_eq!(heard, told);
+            prop_assert!(receiver.is_closed() && receiver.buffered_bytes() == 0);
+        }
+    }
+
+    #[test]
+    fn changed_bytes_are_heard_the_same_in_any_split(
+        all in prop::collection::vec(said(), 1..6),
+        changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..4),
+        cuts in prop::collection::vec(any::<usize>(), 0..12),
+    ) {
+        for (role, key) in [(Role::Client, None), (Role::Server, Some([9, 8, 7, 6]))] {
+            let mut wire = Vec::new();
+            all.iter().for_each(|said| write(said, &mut wire, key));
+            for (at, byte) in &changes {
+                let at = at.index(wire.len());
+                wire[at] = *byte;
+            }
+            let whole = hear([&wire[..]], role, &SMALL);
+            let split = hear(cut(&wire, &cuts), role, &SMALL);
+            prop_assert_eq!(&split.lines, &whole.lines);
+            prop_assert_eq!(&hear(wire.chunks(1), role, &SMALL).lines, &whole.lines);
+            // A vector grows to twice what it holds, and a payload has its first room at once.
+            prop_assert!(split.held_bytes_max <= 8 * 1024, "{} bytes held", split.held_bytes_max);
+        }
+    }
+
+    #[test]
+    fn any_bytes_are_heard_the_same_in_any_split(
+        bytes in prop::collection::vec(any::<u8>(), 0..200),
+        cuts in prop::collection::vec(any::<usize>(), 0..12),
+    ) {
+        for role in [Role::Client, Role::Server] {
+            let whole = hear([&bytes[..]], role, &SMALL);
+            prop_assert_eq!(hear(cut(&bytes, &cuts), role, &SMALL).lines, whole.lines);
+        }
+    }
+
+    #[test]
+    fn both_ends_open_a_connection_in_any_split(
+        random in any::<[u8; 16]>(),
+        cuts in prop::collection::vec(any::<usize>(), 0..8),
+        back in prop::collection::vec(any::<usize>(), 0..8),
+    ) {
+        let headers = [("Host".to_owned(), "h".to_owned())];
+        let opening = client::Opening::new("/ws?a=b", &headers).expect("an opening");
+        let mut request = Vec::new();
+        let mut awaited = opening.write(random, &mut request);
+        let head_len = request.len();
+        send::message(&mut request, Kind::Text, b"first", Some([1, 2, 3, 4]));
+        let limits = http1::Limits::default();
+
+        let mut asked = server::Opening::default();
+        let mut taken = 0;
+        for piece in cut(&request, &cuts) {
+            match asked.feed(piece, &limits) {
+                Ok(None) => taken += piece.len(),
+                Ok(Some(more)) => {
+                    taken += more;
+                    break;
+                }
+                Err(error) => panic!("{error}"),
+            }
+        }
+        prop_assert_eq!(taken, head_len, "what is behind the head are frames");
+        prop_assert_eq!((asked.method(), asked.target()), ("GET", "/ws?a=b"));
+        let mut answer = Vec::new();
+        asked.judge().expect("a handshake").write(None, &mut answer);
+        let answer_len = answer.len();
+        answer.extend_from_slice(b"\x81\x02hi");
+        let mut taken = 0;
+        for piece in cut(&answer, &back) {
+            match awaited.feed(&opening, piece, &limits) {
+                Ok(None) => taken += piece.len(),
+                Ok(Some(more)) => {
+                    taken += more;
+                    break;
+                }
+                Err(error) => panic!("{error}"),
+            }
+        }
+        prop_assert_eq!(taken, answer_len);
+    }
+
+    #[test]
+    fn a_changed_handshake_never_panics_and_is_heard_the_same_in_any_split(
+        changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..4),
+        cuts in prop::collection::vec(any::<usize>(), 0..8),
+    ) {
+        let headers = [("Host".to_owned(), "h".to_owned())];
+        let opening = client::Opening::new("/", &headers).expect("an opening");
+        let limits = http1::Limits::default();
+        let mut request = Vec::new();
+        let _ = opening.write([7; 16], &mut request);
+        let mut asked = server::Opening::default();
+        prop_assert_eq!(asked.feed(&request, &limits), Ok(Some(request.len())));
+        let mut answer = Vec::new();
+        asked.judge().expect("a handshake").write(None, &mut answer);
+        for (at, byte) in &changes {
+            let place = at.index(request.len());
+            request[place] = *byte;
+            let place = at.index(answer.len());
+            answer[place] = *byte;
+        }
+        let client_hears = |pieces: Vec<&[u8]>| {
+            let mut awaited = opening.write([7; 16], &mut Vec::new());
+            pieces.into_iter().find_map(|piece| awaited.feed(&opening, piece, &limits).transpose().map(
+                |fed| fed.map(|_| ()),
+            ))
+        };
+        prop_assert_eq!(client_hears(cut(&answer, &cuts)), client_hears(vec![&answer]));
+        let server_hears = |pieces: Vec<&[u8]>| {
+            let mut asked = server::Opening::default();
+            let fed = pieces.into_iter().find_map(|piece| asked.feed(piece, &limits).transpose());
+            fed.map(|fed| fed.map(|_| (asked.target().to_owned(), asked.judge())))
+        };
+        prop_assert_eq!(server_hears(cut(&request, &cuts)), server_hears(vec![&request]));
+    }
+}
