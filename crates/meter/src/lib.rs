@@ -4,6 +4,8 @@
 //! and hosts. Nothing knows a socket, a protocol or the clock.
 
 mod class;
+mod lazy;
+mod ledger;
 mod meter;
 mod slots;
 mod sparse;
@@ -11,6 +13,7 @@ mod target;
 mod times;
 
 pub use class::Class;
+pub use ledger::{Delivered, Deliveries, Finished, Handle, Ledger};
 pub use meter::{Answered, Meter, Second};
 pub use slots::SlotSums;
 pub use sparse::{Recent, Sparse, index};

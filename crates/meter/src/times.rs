@@ -4,15 +4,7 @@
 //! to first byte (the whole answer came in one read). Such a request is recorded
 //! once, in `same`; the others in one histogram each. Put together at the end.
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
-use hdrhistogram::Histogram;
-use hdrhistogram::serialization::{Serializer, V2DeflateSerializer};
-
-/// Significant decimal digits of every histogram.
-const DIGITS: u8 = 3;
-
-type Hdr = Histogram<u64>;
+use crate::lazy::Lazy;
 
 /// The times of the requests that ended well, and of connections.
 #[derive(Debug, Default)]
@@ -26,43 +18,6 @@ pub struct Times {
     handshake: Lazy,
     resumed: u64,
     send_lag: Lazy,
-}
-
-/// A histogram that takes no memory before its first value.
-#[derive(Debug, Default)]
-struct Lazy(Option<Hdr>);
-
-impl Lazy {
-    fn get(&mut self) -> &mut Hdr {
-        self.0.get_or_insert_with(|| {
-            Hdr::new(DIGITS).expect("three digits are within what the histogram allows")
-        })
-    }
-
-    #[inline]
-    fn record(&mut self, value_ns: u64) {
-        // An auto-resizing histogram takes every u64, so this cannot fail.
-        let _ = self.get().record(value_ns.max(1));
-    }
-
-    fn retract(&mut self, value_ns: u64) {
-        let mut one = Hdr::new(DIGITS).expect("three digits are within what is allowed");
-        let _ = one.record(value_ns.max(1));
-        let _ = self.get().subtract(&one);
-    }
-
-    fn add(&mut self, other: &Lazy) {
-        if let Some(theirs) = &other.0 {
-            let _ = self.get().add(theirs);
-        }
-    }
-
-    fn encoded(&self) -> Option<String> {
-        let hdr = self.0.as_ref().filter(|hdr| !hdr.is_empty())?;
-        let mut bytes = Vec::new();
-        V2DeflateSerializer::new().serialize(hdr, &mut bytes).ok()?;
-        Some(STANDARD.encode(bytes))
-    }
 }
 
 impl Times {
@@ -130,10 +85,10 @@ impl Times {
     }
 
     fn with_same(&self, own: &Lazy) -> Option<String> {
-        if own.0.is_none() {
+        if own.is_unused() {
             return self.same.encoded();
         }
-        let mut sum = Lazy(own.0.clone());
+        let mut sum = own.clone();
         sum.add(&self.same);
         sum.encoded()
     }
@@ -177,7 +132,7 @@ impl Times {
     /// Handshakes in full, and those that took up an earlier session.
     #[must_use]
     pub fn handshakes(&self) -> (u64, u64) {
-        let all = self.handshake.0.as_ref().map_or(0, Hdr::len);
+        let all = self.handshake.len();
         (all - self.resumed, self.resumed)
     }
 
@@ -191,12 +146,7 @@ impl Times {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use hdrhistogram::serialization::Deserializer;
-
-    fn decoded(encoded: &str) -> Hdr {
-        let bytes = STANDARD.decode(encoded).expect("base64");
-        Deserializer::new().deserialize(&mut bytes.as_slice()).expect("an HdrHistogram")
-    }
+    use crate::lazy::{Hdr, decoded};
 
     #[test]
     fn requests_with_equal_times_enter_all_three_histograms_once() {

@@ -9,7 +9,7 @@
 
 use super::Key;
 
-/// Broadcasts that are remembered: with more of them under way, the search would cost as much as parsing.
+/// Broadcasts that are remembered, the latest: with more of them, the search would cost as much as parsing.
 const REMEMBERED_MOST: usize = 64;
 
 /// Broadcasts under way, by their bytes. `T` is what the caller knows them by.
@@ -58,8 +58,12 @@ impl<T: Copy> Memory<T> {
     /// These bytes mean the broadcast `key`. Only what was heard first of it is remembered.
     pub fn remember(&mut self, key: Key, value: T, message: &[u8]) {
         let known = self.entries.iter().any(|entry| entry.key == key);
-        if known || self.entries.len() == REMEMBERED_MOST {
+        if known {
             return;
+        }
+        if self.entries.len() == REMEMBERED_MOST {
+            // The oldest waits for the fewest listeners.
+            self.forget(self.entries[0].key);
         }
         let mut bytes = self.spare.pop().unwrap_or_default();
         bytes.extend_from_slice(message);

@@ -1,0 +1,70 @@
+//! One HdrHistogram: three digits, any range, merged without loss.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use hdrhistogram::Histogram;
+use hdrhistogram::serialization::{Serializer, V2DeflateSerializer};
+
+/// Significant decimal digits of every histogram.
+const DIGITS: u8 = 3;
+
+pub(crate) type Hdr = Histogram<u64>;
+
+/// A histogram that takes no memory before its first value.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Lazy(Option<Hdr>);
+
+impl Lazy {
+    fn get(&mut self) -> &mut Hdr {
+        self.0.get_or_insert_with(|| {
+            Hdr::new(DIGITS).expect("three digits are within what the histogram allows")
+        })
+    }
+
+    /// Records one value, in ns.
+    #[inline]
+    pub(crate) fn record(&mut self, value_ns: u64) {
+        // An auto-resizing histogram takes every u64, so this cannot fail.
+        let _ = self.get().record(value_ns.max(1));
+    }
+
+    /// Takes back what was recorded.
+    pub(crate) fn retract(&mut self, value_ns: u64) {
+        let mut one = Hdr::new(DIGITS).expect("three digits are within what is allowed");
+        let _ = one.record(value_ns.max(1));
+        let _ = self.get().subtract(&one);
+    }
+
+    /// Adds another's values.
+    pub(crate) fn add(&mut self, other: &Lazy) {
+        if let Some(theirs) = &other.0 {
+            let _ = self.get().add(theirs);
+        }
+    }
+
+    /// HdrHistogram V2 compressed, base64; none when empty.
+    pub(crate) fn encoded(&self) -> Option<String> {
+        let hdr = self.0.as_ref().filter(|hdr| !hdr.is_empty())?;
+        let mut bytes = Vec::new();
+        V2DeflateSerializer::new().serialize(hdr, &mut bytes).ok()?;
+        Some(STANDARD.encode(bytes))
+    }
+
+    /// Values recorded.
+    pub(crate) fn len(&self) -> u64 {
+        self.0.as_ref().map_or(0, Hdr::len)
+    }
+
+    /// Whether nothing was ever recorded.
+    pub(crate) fn is_unused(&self) -> bool {
+        self.0.is_none()
+    }
+}
+
+#[cfg(test)]
+pub(crate) fn decoded(encoded: &str) -> Hdr {
+    use hdrhistogram::serialization::Deserializer;
+
+    let bytes = STANDARD.decode(encoded).expect("base64");
+    Deserializer::new().deserialize(&mut bytes.as_slice()).expect("an HdrHistogram")
+}

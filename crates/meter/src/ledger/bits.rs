@@ -1,0 +1,47 @@
+//! A set of small numbers, a bit for each.
+
+/// Which receivers, by their numbers.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Bits {
+    words: Vec<u64>,
+}
+
+impl Bits {
+    #[inline]
+    fn place(number: u32) -> (usize, u64) {
+        ((number >> 6) as usize, 1 << (number & 63))
+    }
+
+    /// Enters a number; false if it was there.
+    pub(super) fn insert(&mut self, number: u32) -> bool {
+        let (word, bit) = Bits::place(number);
+        if self.words.len() <= word {
+            self.words.resize(word + 1, 0);
+        }
+        let new = self.words[word] & bit == 0;
+        self.words[word] |= bit;
+        new
+    }
+
+    /// Takes a number out; false if it was not there.
+    #[inline]
+    pub(super) fn remove(&mut self, number: u32) -> bool {
+        let (word, bit) = Bits::place(number);
+        let Some(word) = self.words.get_mut(word) else { return false };
+        let there = *word & bit != 0;
+        *word &= !bit;
+        there
+    }
+
+    #[inline]
+    pub(super) fn contains(&self, number: u32) -> bool {
+        let (word, bit) = Bits::place(number);
+        self.words.get(word).is_some_and(|word| word & bit != 0)
+    }
+
+    /// Becomes `these` without `those`.
+    pub(super) fn assign_difference(&mut self, these: &Bits, those: &Bits) {
+        self.words.clone_from(&these.words);
+        self.words.iter_mut().zip(&those.words).for_each(|(mine, theirs)| *mine &= !theirs);
+    }
+}

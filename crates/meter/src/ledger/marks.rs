@@ -1,0 +1,56 @@
+//! At which delivery a message's first, median, 95th and last receiver is reached, and what is recorded then.
+
+use super::{Deliveries, Entry};
+
+/// What is recorded of a message, as parts of all expected: nearest rank (NIST/SEMATECH e-Handbook §7.2.6.2), so the
+/// 95th of 10 receivers is the tenth.
+const PARTS_PERCENT: [u32; 4] = [0, 50, 95, 100];
+
+/// The rank, from 1, of the receiver at `percent` of `expected`.
+fn rank(expected: u32, percent: u32) -> u32 {
+    let rank = (u64::from(expected) * u64::from(percent)).div_ceil(100);
+    (rank as u32).max(1)
+}
+
+impl Entry {
+    /// No receiver is awaited.
+    #[inline]
+    pub(super) fn is_over(&self) -> bool {
+        self.delivered + self.lost == self.expected
+    }
+
+    /// Sets the count of deliveries at which the next rank is reached, or the message is over.
+    pub(super) fn aim(&mut self) {
+        let percent = PARTS_PERCENT.get(usize::from(self.mark));
+        let next = percent.map_or(u32::MAX, |percent| rank(self.expected, *percent));
+        self.next_mark = next.min(self.expected - self.lost);
+    }
+
+    /// Records every rank that has been reached.
+    pub(super) fn note_marks(&mut self, phases: &mut [Deliveries]) {
+        let ranked = &mut phases[usize::from(self.phase)].ranked;
+        let took_ns = self.latest_ns.saturating_sub(self.sent_ns);
+        while let Some(percent) = PARTS_PERCENT.get(usize::from(self.mark)) {
+            if self.delivered == 0 || self.delivered < rank(self.expected, *percent) {
+                break;
+            }
+            ranked[usize::from(self.mark)].record(took_ns);
+            self.mark += 1;
+        }
+        self.aim();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranks_are_nearest_ranks() {
+        let cases = [(1, [1, 1, 1, 1]), (2, [1, 1, 2, 2]), (10, [1, 5, 10, 10])];
+        let cases = cases.into_iter().chain([(20, [1, 10, 19, 20]), (1000, [1, 500, 950, 1000])]);
+        for (expected, ranks) in cases {
+            assert_eq!(PARTS_PERCENT.map(|percent| rank(expected, percent)), ranks, "{expected}");
+        }
+    }
+}

@@ -1,0 +1,376 @@
+//! The ledger of a broadcast: each (message, receiver) exactly once.
+//!
+//! How it works: a message that is sent gets an open entry, with a bit for every receiver that is to have it; a
+//! delivery clears the receiver's bit. An entry is finished when no bit is left, or when it is given up: then
+//! what is left is lost. Deliveries are heard in the order of time, so the receiver at any rank is known by counting,
+//! and no list of times is kept. A receiver that the peer dropped loses what it has not had, and what is sent
+//! from then on; one that we closed is not expected to have anything.
+//!
+//! Memory per receiver: a bit for each open message and each of [`PAST_MOST`] given up, two bits for what it is, and
+//! 4 bytes for its own messages' count.
+//!
+//! What it must not know: bytes, sockets, the clock.
+
+mod bits;
+mod marks;
+mod sums;
+
+use std::collections::VecDeque;
+
+pub use sums::Deliveries;
+
+use bits::Bits;
+
+/// Messages given up of which it is still known who had them, to tell a late delivery from a second one.
+const PAST_MOST: usize = 64;
+
+/// An open message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Handle {
+    place: u32,
+    /// Which of the messages that had this place one after the other.
+    serial: u32,
+}
+
+/// What a delivery was.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Delivered {
+    /// The first of this message to this receiver.
+    Once,
+    /// Another one.
+    Again,
+    /// After the message was given up: it stays lost.
+    Late,
+    /// Of a message that was never sent.
+    Unknown,
+}
+
+/// A message that every receiver has had, or that was given up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Finished {
+    /// The phase that it was sent in.
+    pub phase: u16,
+    /// Who sent it.
+    pub sender: u32,
+    /// Which of the sender's messages.
+    pub sequence: u32,
+    /// Receivers that did not have it.
+    pub lost: u32,
+}
+
+#[derive(Debug)]
+struct Entry {
+    serial: u32,
+    phase: u16,
+    sender: u32,
+    sequence: u32,
+    sent_ns: u64,
+    latest_ns: u64,
+    awaited: Bits,
+    /// `expected = delivered + lost + bits of awaited`.
+    expected: u32,
+    delivered: u32,
+    lost: u32,
+    /// The rank that is recorded next, and the count of deliveries at which it is.
+    mark: u8,
+    next_mark: u32,
+    /// A later message of the same sender was sent meanwhile, …
+    followed: bool,
+    /// … and has reached everybody.
+    overtaken: bool,
+}
+
+/// A given-up message.
+#[derive(Debug)]
+struct Past {
+    phase: u16,
+    sender: u32,
+    sequence: u32,
+    missing: Bits,
+}
+
+/// The ledger of one thread.
+#[derive(Debug, Default)]
+pub struct Ledger {
+    /// Who is to have what is sent now, and who of them was dropped.
+    receivers: Bits,
+    receiver_count: u32,
+    gone: Bits,
+    gone_count: u32,
+    /// Messages sent by each.
+    sent: Vec<u32>,
+    entries: Vec<Option<Entry>>,
+    /// Places of open messages in the order in which they were sent.
+    open: VecDeque<u32>,
+    free: Vec<u32>,
+    serial: u32,
+    past: VecDeque<Past>,
+    spare: Vec<Bits>,
+    finished: Vec<Finished>,
+    phases: Vec<Deliveries>,
+}
+
+impl Ledger {
+    /// The receiver is to have what is sent from now on.
+    pub fn join(&mut self, receiver: u32) {
+        if self.gone.remove(receiver) {
+            self.gone_count -= 1;
+        }
+        self.receiver_count += u32::from(self.receivers.insert(receiver));
+    }
+
+    /// We closed the receiver's connection: nothing is expected of it any more.
+    pub fn leave(&mut self, receiver: u32) {
+        if !self.receivers.remove(receiver) {
+            return;
+        }
+        self.receiver_count -= 1;
+        if self.gone.remove(receiver) {
+            self.gone_count -= 1;
+            return;
+        }
+        self.of_open(receiver, |entry, phases| {
+            entry.expected -= 1;
+            entry.note_marks(phases);
+        });
+    }
+
+    /// The peer closed the receiver's connection: what it has not had, and what will be sent, is lost.
+    pub fn drop_out(&mut self, receiver: u32) {
+        if self.receivers.contains(receiver) && self.gone.insert(receiver) {
+            self.gone_count += 1;
+            self.of_open(receiver, |entry, _| {
+                entry.lost += 1;
+                entry.aim();
+            });
+        }
+    }
+
+    /// Takes a receiver out of every open message that it has not had; those that this finishes are.
+    fn of_open(&mut self, receiver: u32, note: impl Fn(&mut Entry, &mut [Deliveries])) {
+        for at in (0..self.open.len()).rev() {
+            let place = self.open[at];
+            let Some(entry) = self.entries[place as usize].as_mut() else { continue };
+            if entry.awaited.remove(receiver) {
+                note(entry, &mut self.phases);
+                if entry.is_over() {
+                    self.finish(place);
+                }
+            }
+        }
+    }
+
+    /// How many receivers there are, without those that were dropped.
+    #[must_use]
+    pub fn listening(&self) -> u32 {
+        self.receiver_count - self.gone_count
+    }
+
+    /// The number of the sender's next message; its first is 1.
+    #[must_use]
+    pub fn next_sequence(&self, sender: u32) -> u32 {
+        self.sent.get(sender as usize).map_or(1, |sent| sent.wrapping_add(1))
+    }
+
+    /// A sender's next message is sent.
+    pub fn send(&mut self, phase: u16, sender: u32, now_ns: u64) -> Handle {
+        let sequence = self.next_sequence(sender);
+        let at = sender as usize;
+        if self.sent.len() <= at {
+            self.sent.resize(at + 1, 0);
+        }
+        self.sent[at] = sequence;
+        if self.phases.len() <= usize::from(phase) {
+            self.phases.resize_with(usize::from(phase) + 1, Deliveries::default);
+        }
+        for entry in self.entries.iter_mut().flatten() {
+            entry.followed |= entry.sender == sender;
+        }
+        let mut awaited = self.spare.pop().unwrap_or_default();
+        awaited.assign_difference(&self.receivers, &self.gone);
+        self.serial = self.serial.wrapping_add(1);
+        let mut entry = Entry {
+            serial: self.serial,
+            phase,
+            sender,
+            sequence,
+            sent_ns: now_ns,
+            latest_ns: now_ns,
+            awaited,
+            expected: self.receiver_count,
+            delivered: 0,
+            lost: self.gone_count,
+            mark: 0,
+            next_mark: 0,
+            followed: false,
+            overtaken: false,
+        };
+        entry.aim();
+        let over = entry.is_over();
+        let place = self.free.pop().unwrap_or(self.entries.len() as u32);
+        match self.entries.get_mut(place as usize) {
+            Some(room) => *room = Some(entry),
+            None => self.entries.push(Some(entry)),
+        }
+        self.open.push_back(place);
+        if over {
+            self.finish(place);
+        }
+        Handle { place, serial: self.serial }
+    }
+
+    /// The open message of this key.
+    #[must_use]
+    pub fn find(&self, sender: u32, sequence: u32) -> Option<Handle> {
+        let known = |entry: &Entry| entry.sequence == sequence && entry.sender == sender;
+        self.open.iter().find_map(|place| {
+            let entry = self.entries[*place as usize].as_ref().filter(|entry| known(entry))?;
+            Some(Handle { place: *place, serial: entry.serial })
+        })
+    }
+
+    /// An open message has reached a receiver. Times must not go back from one call to the next.
+    #[inline]
+    pub fn deliver(&mut self, handle: Handle, receiver: u32, now_ns: u64) -> Delivered {
+        let entry = self.entries.get_mut(handle.place as usize).and_then(Option::as_mut);
+        let Some(entry) = entry.filter(|entry| entry.serial == handle.serial) else {
+            return Delivered::Unknown;
+        };
+        let sums = &mut self.phases[usize::from(entry.phase)];
+        if !entry.awaited.remove(receiver) {
+            sums.duplicate += 1;
+            return Delivered::Again;
+        }
+        entry.delivered += 1;
+        entry.latest_ns = now_ns;
+        sums.delivery.record(now_ns.saturating_sub(entry.sent_ns));
+        if entry.followed {
+            self.note_order(handle.place, receiver);
+        }
+        let Some(entry) = self.entries[handle.place as usize].as_mut() else {
+            return Delivered::Once;
+        };
+        if entry.delivered >= entry.next_mark {
+            entry.note_marks(&mut self.phases);
+            if entry.is_over() {
+                self.finish(handle.place);
+            }
+        }
+        Delivered::Once
+    }
+
+    /// A message that is not open has reached a receiver: it is over, or was never sent.
+    pub fn deliver_over(&mut self, sender: u32, sequence: u32, receiver: u32) -> Delivered {
+        let sent = self.sent.get(sender as usize).copied().unwrap_or(0);
+        if sequence == 0 || sequence > sent {
+            return Delivered::Unknown;
+        }
+        let known = |past: &&mut Past| past.sender == sender && past.sequence == sequence;
+        let mut phase = self.phases.len().checked_sub(1);
+        if let Some(past) = self.past.iter_mut().find(known) {
+            if past.missing.remove(receiver) {
+                return Delivered::Late;
+            }
+            phase = Some(usize::from(past.phase));
+        }
+        if let Some(sums) = phase.and_then(|phase| self.phases.get_mut(phase)) {
+            sums.duplicate += 1;
+        }
+        Delivered::Again
+    }
+
+    /// Counts a delivery of a followed message that came behind a later one of the same sender.
+    fn note_order(&mut self, place: u32, receiver: u32) {
+        let Some(entry) = self.entries[place as usize].as_ref() else { return };
+        let later = |other: &Entry| {
+            other.sender == entry.sender
+                && other.sequence > entry.sequence
+                && !other.awaited.contains(receiver)
+        };
+        if entry.overtaken || self.entries.iter().flatten().any(later) {
+            self.phases[usize::from(entry.phase)].out_of_order += 1;
+        }
+    }
+
+    /// When the open message was sent that has been open longest.
+    #[must_use]
+    pub fn oldest_ns(&self) -> Option<u64> {
+        let place = self.open.front()?;
+        self.entries[*place as usize].as_ref().map(|entry| entry.sent_ns)
+    }
+
+    /// Messages that are open.
+    #[must_use]
+    pub fn open(&self) -> usize {
+        self.open.len()
+    }
+
+    /// Whether a message of this phase is open.
+    #[must_use]
+    pub fn is_open(&self, phase: u16) -> bool {
+        self.open.iter().any(|place| {
+            self.entries[*place as usize].as_ref().is_some_and(|entry| entry.phase == phase)
+        })
+    }
+
+    /// Messages that were sent until `until_ns` are given up: who has not had them has lost them.
+    pub fn give_up(&mut self, until_ns: u64) {
+        while self.oldest_ns().is_some_and(|sent_ns| sent_ns <= until_ns) {
+            let Some(place) = self.open.front().copied() else { return };
+            if let Some(entry) = &mut self.entries[place as usize] {
+                entry.lost = entry.expected - entry.delivered;
+            }
+            self.finish(place);
+        }
+    }
+
+    /// The run is cut short: of what is open, only what was delivered counts.
+    pub fn cancel(&mut self) {
+        while let Some(place) = self.open.front().copied() {
+            if let Some(entry) = &mut self.entries[place as usize] {
+                entry.expected = entry.delivered + entry.lost;
+            }
+            self.finish(place);
+        }
+    }
+
+    /// Messages that were finished since this was asked last.
+    pub fn take_finished(&mut self) -> std::vec::Drain<'_, Finished> {
+        self.finished.drain(..)
+    }
+
+    /// Whether any were.
+    #[inline]
+    #[must_use]
+    pub fn has_finished(&self) -> bool {
+        !self.finished.is_empty()
+    }
+
+    /// What a phase came to that has no open messages any more.
+    pub fn take(&mut self, phase: u16) -> Deliveries {
+        self.phases.get_mut(usize::from(phase)).map(std::mem::take).unwrap_or_default()
+    }
+
+    fn finish(&mut self, place: u32) {
+        let Some(entry) = self.entries[place as usize].take() else { return };
+        self.open.retain(|open| *open != place);
+        self.free.push(place);
+        let Entry { phase, sender, sequence, lost, .. } = entry;
+        let sums = &mut self.phases[usize::from(phase)];
+        sums.expected += u64::from(entry.expected);
+        sums.delivered += u64::from(entry.delivered);
+        sums.lost += u64::from(lost);
+        for other in self.entries.iter_mut().flatten() {
+            other.overtaken |= other.sender == sender && other.sequence < sequence;
+        }
+        if lost > 0 {
+            if self.past.len() == PAST_MOST {
+                self.spare.extend(self.past.pop_front().map(|past| past.missing));
+            }
+            self.past.push_back(Past { phase, sender, sequence, missing: entry.awaited });
+        } else {
+            self.spare.push(entry.awaited);
+        }
+        self.finished.push(Finished { phase, sender, sequence, lost });
+    }
+}
