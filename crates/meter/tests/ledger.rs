@@ -171,13 +171,13 @@ const CASES: &[(&str, &[Do], [u64; 5])] = &[
 fn each_message_and_receiver_is_settled_once() {
     for (why, steps, expected) in CASES {
         let mut ledger = ledger(3);
-        for step in steps {
+        for step in *steps {
             match step {
                 Send(sender, at) => drop(ledger.send(0, *sender, *at)),
                 Deliver(sender, sequence, receiver, at, outcome) => {
                     assert_eq!(
-                        deliver(&mut ledger, sender, sequence, receiver, at),
-                        outcome,
+                        deliver(&mut ledger, *sender, *sequence, *receiver, *at),
+                        *outcome,
                         "{why}"
                     );
                 }
