@@ -425,7 +425,7 @@ def _per_s(count: int, ns: int) -> float | None:
 
 
 def _bytes_per_connection(ready: Ready | None) -> float | None:
-    if ready is None or ready.established < TELLING_CONNECTIONS:
+    if ready is None or ready.established < TELLING_CONNECTIONS or not ready.grown_bytes:
         return None
     return ready.grown_bytes / ready.established
 

@@ -11,6 +11,8 @@ from trueload.record import Deliveries
 from trueload.stats import decode_histogram, summarise
 
 NS_PER_S = 1_000_000_000
+# With fewer connections what a server needs once, for its first requests, is most of what it grows.
+TELLING_CONNECTIONS = 100
 
 
 def make_deliveries(measured: Measurement) -> Deliveries | None:
@@ -40,8 +42,8 @@ def bytes_per_connection(
     idle: TreeSample | None, now: TreeSample, connections: int
 ) -> float | None:
     """Growth of a tree's resident memory since it was ``idle``, for each connection; None where it
-    was not seen then, or has not grown."""
-    if idle is None or connections == 0:
+    was not seen then, has not grown, or has too few to tell."""
+    if idle is None or connections < TELLING_CONNECTIONS:
         return None
     grown = rss_bytes(now) - rss_bytes(idle)
     return grown / connections if grown > 0 else None

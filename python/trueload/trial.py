@@ -1,4 +1,5 @@
-"""One trial: start the engine, connect, warm up, measure, and make the record.
+"""One trial: start the engine, connect, warm up, measure, and make the record; or, in a session,
+one window after another over the same connections.
 
 How: the specification is everything a trial needs, addresses and not names, so that nothing here
 asks the network or the user anything. The engine's lines drive a small sequence of stages; the
@@ -13,6 +14,7 @@ from __future__ import annotations
 
 import os
 import time
+from types import TracebackType
 
 from trueload.accounting import (
     ProcessTree,
@@ -44,7 +46,7 @@ from trueload.plan import (
     Requests,
     Tick,
 )
-from trueload.record import Record, Trouble
+from trueload.record import Claim, Record, Trouble
 from trueload.route import UNIX
 from trueload.spec import (
     CLOSED,
@@ -119,8 +121,8 @@ def run_trial(
     Raises ``UserError`` when there is no engine, or it refuses the plan (nothing was sent then):
     ``ShortageError`` for what this machine has too little of.
     """
-    where = LocalPlace() if place is None else place
-    return _Trial(spec, where, on_progress, interrupt).run()
+    with Session(spec, place=place, on_progress=on_progress, interrupt=interrupt) as session:
+        return session.measure(*make_phases(spec), last=True)
 
 
 def make_plan(spec: TrialSpec, cpus: tuple[int, ...]) -> Generate:
@@ -178,85 +180,142 @@ def found_pids(address: str) -> set[int]:
     return found - descendants(me) - ({me} - holders)
 
 
-class _Trial:
-    """One trial in progress."""
+class Session:
+    """An engine with its connections, and one window of load after another over them.
+
+    Each window leaves a record, as if it were a trial of its own. A context manager that leaves
+    nothing running.
+    """
 
     def __init__(
         self,
         spec: TrialSpec,
-        place: Place,
-        on_progress: OnProgress | None,
-        interrupt: Interrupt | None,
+        *,
+        place: Place | None = None,
+        on_progress: OnProgress | None = None,
+        interrupt: Interrupt | None = None,
     ) -> None:
         self._spec = spec
-        self._place = place
+        self._place = LocalPlace() if place is None else place
         self._on_progress = on_progress
         self._interrupt = interrupt
-        self._tree, source = _find_server(spec)
-        warmup, window = make_phases(spec)
-        self._seen = Observation(
-            id=record_id(),
-            started_at=now_iso(),
-            url=spec.url,
-            generate=make_plan(spec, _choose_cpus(spec, self._tree)),
-            warmup=warmup,
-            window=window,
-            environment=read_environment(None),
-            place=place.name,
-            server_source=source,
-            claim=spec.claim,
-            target_urls=tuple(target.url for target in spec.targets),
-            payload_bytes=_length(payload(spec)),
-            resolve_failed=not spec.addresses,
-        )
-        self._began_s = time.monotonic()
-        self._stage, self._stage_began_s = "connect", self._began_s
+        self._tree, self._source = _find_server(spec)
+        self._generate = make_plan(spec, _choose_cpus(spec, self._tree))
+        self._idle = None if self._tree is None else self._tree.sample()
+        self._engine: Engine | None = None
+        self._ready: Ready | None = None
+        self._stage, self._stage_began_s = "connect", time.monotonic()
+        self.over = False
+        """Nothing more can be measured: the engine has ended, or there is no connection."""
 
-    def run(self) -> Record:
-        """Everything, in order; always a record, in bounded time."""
+    def __enter__(self) -> Session:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._engine is not None:
+            self._engine.close()
+
+    def measure(
+        self,
+        warmup: Phase | None,
+        window: Phase,
+        *,
+        claim: Claim | None = None,
+        last: bool = False,
+    ) -> Record:
+        """One window, with as many connections as it asks for; always a record, in bounded time.
+
+        With ``last`` the engine is heard to its end before the record is made. Raises
+        ``UserError`` as ``run_trial`` does.
+        """
+        self._seen = seen = self._observation(warmup, window, claim)
+        began_s = time.monotonic()
+        self._enter("connect")
         if self._spec.addresses:
             try:
-                with Engine.start(self._place) as engine:
-                    self._drive(engine)
+                self._drive(began_s, last=last)
             except EngineError as error:
                 # What the engine itself complained of before is the cause.
                 trouble = Trouble(kind=error.kind, what=str(error))
-                self._seen.trouble = self._seen.trouble or trouble
-        if self._seen.before is not None and self._seen.after is None:
-            self._seen.after = self._sample()
-        self._seen.wall_s = time.monotonic() - self._began_s
-        return make_record(self._seen)
+                seen.trouble = seen.trouble or trouble
+        self.over = self.over or last or seen.trouble is not None or not self._spec.addresses
+        if seen.before is not None and seen.after is None:
+            seen.after = self._sample()
+        seen.wall_s = time.monotonic() - began_s
+        return make_record(seen)
 
-    def _drive(self, engine: Engine) -> None:
-        seen, spec = self._seen, self._spec
+    def _observation(self, warmup: Phase | None, window: Phase, claim: Claim | None) -> Observation:
+        """Of a window: as if its connections had been asked for from the start."""
+        spec, generate = self._spec, self._generate
+        if window.connections is not None:
+            generate = generate.model_copy(update={"connections": window.connections})
+        seen = Observation(
+            id=record_id(),
+            started_at=now_iso(),
+            url=spec.url,
+            generate=generate,
+            warmup=warmup,
+            window=window,
+            environment=read_environment(None),
+            place=self._place.name,
+            server_source=self._source,
+            claim=claim or spec.claim,
+            target_urls=tuple(target.url for target in spec.targets),
+            payload_bytes=_length(payload(spec)),
+            idle_server=self._idle,
+            resolve_failed=not spec.addresses,
+        )
+        if self._ready is not None:
+            # How the first connections were set up has been told with the first window.
+            told = {"failed": {}, "reasons": {}, "set_up_ns": 0, "grown_bytes": 0}
+            seen.ready = self._ready.model_copy(update=told)
+        return seen
+
+    def _drive(self, began_s: float, *, last: bool) -> None:
+        seen = self._seen
+        first = self._engine is None
+        if self._engine is None:
+            self._engine = self._start()
+        engine = self._engine
         seen.environment = read_environment(engine.hello.version)
-        engine.send(seen.generate)
-        for blob in (*blobs(spec), *tls_blobs(spec.tls)):
-            engine.send(blob)
-        connected = self._connect(engine)
-        seen.connect_wall_s = time.monotonic() - self._began_s
+        connected = not first or self._connect(engine)
+        seen.connect_wall_s = time.monotonic() - began_s
         if connected:
+            self._ready = seen.ready
             seen.engine_cpus = seen.generate.cpus or tuple(sorted(_affinity(engine.pid)))
-            if seen.warmup is None:
+            if first and seen.warmup is None:
                 seen.before = self._sample()  # a short window could be over before it is heard of
             for phase in (seen.warmup, seen.window):
                 if phase is not None:
                     engine.send(phase)
+            if not first:
+                self._await_start(engine, began_s)
             self._measure(engine)
-        self._finish(engine)
+        if last or not connected or seen.interrupted:
+            self.over = True
+            self._finish(engine)
+
+    def _start(self) -> Engine:
+        engine = Engine.start(self._place)
+        self._engine = engine
+        engine.send(self._generate)
+        for blob in (*blobs(self._spec), *tls_blobs(self._spec.tls)):
+            engine.send(blob)
+        return engine
 
     def _connect(self, engine: Engine) -> bool:
         """Wait for the connections; True if there is at least one to go on with."""
-        spec = self._spec
-        tries_s = len(spec.addresses) * spec.connect_timeout_ns / NS_PER_S
-        deadline = time.monotonic() + spec.connections / spec.connect_rate_per_s
-        deadline += tries_s + CONNECT_SLACK_S
+        deadline = self._connect_deadline(self._generate.connections)
         while self._seen.ready is None:
             if self._interrupted(engine):
                 return False
             message = engine.receive(min(POLL_S, seconds_left(deadline)))
-            if isinstance(message, Error) and message.class_ in HINTS:
-                raise self._short(message)
+            self._refuse_shortage(message)
             if isinstance(message, Error) and message.class_ == "plan":
                 raise UserError(
                     f"the engine refused the plan: {message.message}", "change the option it names"
@@ -268,11 +327,41 @@ class _Trial:
             self._show(None)
         return self._seen.ready.established > 0
 
+    def _await_start(self, engine: Engine, began_s: float) -> None:
+        """Wait until the connections are as many as the window asks for."""
+        seen = self._seen
+        deadline = self._connect_deadline(seen.generate.connections)
+        while seen.phase(seen.window.id).started_ns is None:
+            if self._interrupted(engine):
+                return
+            message = engine.receive(min(POLL_S, seconds_left(deadline)))
+            self._refuse_shortage(message)
+            if message is not None:
+                self._note(message)
+            if isinstance(message, Done):
+                raise EngineError("engine", f"the engine ended by itself: {message.why}")
+            if message is None and seconds_left(deadline) == 0:
+                raise EngineError("silent", "the engine did not say that it had connected")
+            self._show(None)
+        seen.connect_wall_s = time.monotonic() - began_s
+
+    def _connect_deadline(self, connections: int) -> float:
+        """When so many connections must have been tried."""
+        spec = self._spec
+        tries_s = len(spec.addresses) * spec.connect_timeout_ns / NS_PER_S
+        takes_s = connections / spec.connect_rate_per_s + tries_s + CONNECT_SLACK_S
+        return time.monotonic() + takes_s
+
+    def _refuse_shortage(self, message: FromEngine | None) -> None:
+        if isinstance(message, Error) and message.class_ in HINTS:
+            self.over = True
+            raise self._short(message)
+
     def _short(self, message: Error) -> ShortageError:
         """What a trial that lacks something comes to: as if every connection had met the lack."""
-        failed = {message.class_: self._spec.connections}
+        asked = self._seen.generate.connections
         self._seen.ready = NOT_READY.model_copy(
-            update={"requested": self._spec.connections, "failed": failed}
+            update={"requested": asked, "failed": {message.class_: asked}}
         )
         hint = HINTS[message.class_]
         if message.class_ == "local.fds" and self._spec.driver == "epoll":
@@ -283,7 +372,8 @@ class _Trial:
         """Follow the phases to the end of the window."""
         deadline = self._phases_deadline()
         silent_from = time.monotonic()
-        while self._seen.phase(WINDOW).measurement is None:
+        seen = self._seen
+        while not seen.interrupted and seen.phase(seen.window.id).measurement is None:
             if self._interrupted(engine):
                 return
             message = engine.receive(POLL_S)
@@ -338,10 +428,10 @@ class _Trial:
             case PhaseStarted():
                 seen.phase(message.id).started_ns = message.at_ns
                 self._enter(message.id)
-                if message.id == WINDOW and seen.before is None:
+                if message.id == seen.window.id and seen.before is None:
                     seen.before = self._sample()
             case PhaseStopped():
-                if message.id == WINDOW:
+                if message.id == seen.window.id:
                     seen.after = self._sample()
                 seen.phase(message.id).stopped_ns = message.at_ns
                 self._enter("drain")

@@ -5,51 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from samples import PHASE, distribution, good_record, histogram, plan
-from trueload.plan import DeliveryHistograms, RequestPlan, Requests, Turns, WsBroadcastPlan
-from trueload.record import Check, Deliveries, Record, RecordPlan, Status
+from broadcast_samples import DELIVERED, broadcast
+from samples import distribution, histogram
+from trueload.record import Check, Record, Status
 from trueload.verdict import EXPLANATIONS
-
-MESSAGES, RECEIVERS = 100, 10
-DELIVERED = MESSAGES * RECEIVERS
-EXCHANGE = WsBroadcastPlan(
-    opening=RequestPlan(method="GET", path="/ws", headers=(), body_sha256=None),
-    dialect="json",
-    padding=200,
-)
-
-
-def broadcast(**changes: Any) -> Record:
-    """100 messages to 10 receivers; ``changes`` are of the deliveries."""
-    every = histogram((1_000_000, changes.get("delivered", DELIVERED)))
-    each = histogram((1_000_000, MESSAGES))
-    histograms = DeliveryHistograms(delivery=every, first=each, median=each, p95=each, last=each)
-    fields: dict[str, Any] = {
-        "expected": DELIVERED,
-        "delivered": DELIVERED,
-        "lost": 0,
-        "duplicate": 0,
-        "out_of_order": 0,
-        "per_s": float(DELIVERED),
-        "delivery_ns": distribution(every),
-        "first_ns": distribution(each),
-        "median_ns": distribution(each),
-        "p95_ns": distribution(each),
-        "last_ns": distribution(each),
-        "histograms": histograms,
-    }
-    window = PHASE.model_copy(
-        update={"load": Turns(concurrent=4), "stop": Requests(count=MESSAGES)}
-    )
-    return good_record(
-        plan=RecordPlan(
-            url="ws://127.0.0.1:8080/ws",
-            generate=plan(exchange=EXCHANGE, request=None),
-            warmup=None,
-            window=window,
-        ),
-        deliveries=Deliveries(**{**fields, **changes}),
-    )
 
 
 def check(record: Record, name: str) -> Check:

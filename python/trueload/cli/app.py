@@ -36,6 +36,7 @@ from trueload.errors import ExitCode, UserError
 COMMANDS_BY_MODULE: dict[str, tuple[str, ...]] = {
     "http": ("http",),
     "tcp": ("tcp",),
+    "ws": ("ws",),
     "ab": ("ab",),
     "serve": ("serve",),
     "subjects": ("subjects",),

@@ -59,7 +59,8 @@ class Asked:
 
 @dataclass(frozen=True)
 class Job:
-    """A command line that has been understood. ``spec`` has no addresses yet."""
+    """A command line that has been understood. ``spec`` has no addresses yet; ``as_published``
+    wants the steps of a broadcast on stdout as websocket-bench printed them."""
 
     kind: str
     spec: TrialSpec
@@ -71,6 +72,7 @@ class Job:
     json_path: Path | None
     save: bool
     search: SearchPlan | None = None
+    as_published: bool = False
 
     def addresses(self) -> tuple[str, ...]:
         """Where to connect; asks the system for them, in bounded time."""

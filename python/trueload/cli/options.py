@@ -410,13 +410,13 @@ CacertOption = Annotated[
     typer.Option(
         "--cacert",
         metavar="FILE",
-        help="Trust the issuers in this PEM file, instead of the system's (https).",
+        help="Trust the issuers in this PEM file, instead of the system's (TLS).",
     ),
 ]
 InsecureOption = Annotated[
     bool,
     typer.Option(
-        "--insecure", help="Trust anybody's certificate; the record and the report say so (https)."
+        "--insecure", help="Trust anybody's certificate; the record and the report say so (TLS)."
     ),
 ]
 CertOption = Annotated[

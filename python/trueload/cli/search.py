@@ -21,6 +21,8 @@ from trueload.errors import UserError
 from trueload.interrupt import Interrupt
 from trueload.record import Record
 from trueload.report.live import live_view
+from trueload.search.clients import is_published, shootout_line
+from trueload.search.crowd import Crowd
 from trueload.search.decide import Try
 from trueload.search.execute import SearchPlan, Taken, make_bounds, search, spec_at
 from trueload.search.found import (
@@ -30,6 +32,7 @@ from trueload.search.found import (
     plan_json,
     search_json,
     search_lines,
+    step_header,
     step_line,
 )
 from trueload.spec import TrialSpec, repetition
@@ -89,14 +92,13 @@ def run_search(job: Job, plan: SearchPlan) -> int:
             Saved.begin(stack, "search", job.spec.url, save=job.save, plan=stored)
         )
         spec = replace(job.spec, addresses=job.addresses())
+        measure = _measure(plan, spec, interrupt, stack)
         taken: list[Taken] = []
-        for each in search(plan, _measure(plan, spec, interrupt), lambda: interrupt.requested):
+        for each in search(plan, measure, lambda: interrupt.requested):
             found = labels(each)
             saved.add(each.record, key=f"{found['stage']} {found['load']}", labels=found)
             taken.append(each)
-            if _is_watched():
-                with contextlib.suppress(OSError):
-                    sys.stderr.write(step_line(plan, each) + "\n")
+            _tell_step(job, plan, taken)
         saved.end(interrupt.requested)
         over = crossed(job.thresholds, [deciding(plan, taken).record] if taken else [])
         code = exit_code(
@@ -121,9 +123,31 @@ def _is_watched() -> bool:
         return False
 
 
+def _tell_step(job: Job, plan: SearchPlan, taken: Sequence[Taken]) -> None:
+    """A step as it has been taken: to whoever watches, and as it was published, if so asked."""
+    last = taken[-1]
+    if job.as_published and is_published(last):
+        sys.stdout.write(shootout_line(last) + "\n")
+        sys.stdout.flush()
+    if _is_watched():
+        head = step_header(plan) if len(taken) == 1 else []
+        with contextlib.suppress(OSError):
+            sys.stderr.write("\n".join([*head, step_line(plan, last)]) + "\n")
+
+
 def _measure(
-    plan: SearchPlan, spec: TrialSpec, interrupt: Interrupt
+    plan: SearchPlan, spec: TrialSpec, interrupt: Interrupt, stack: contextlib.ExitStack
 ) -> Callable[[Try, int], Record]:
+    """What measures a step: a trial of its own, or, of a broadcast, the clients that are there."""
+    if plan.axis == "clients":
+        crowd = stack.enter_context(Crowd(interrupt))
+
+        def measure_crowd(following: Try, ns: int) -> Record:
+            one = spec_at(plan, spec, following, ns)
+            with live_view(one, f"{following.stage} {following.load:g} clients") as on_progress:
+                return crowd.measure(one, on_progress)
+
+        return measure_crowd
     # What is confirmed by the arrivals that found it is not confirmed.
     numbers = itertools.count(1)
 
@@ -144,7 +168,7 @@ def _measure(
 def _show(
     job: Job, plan: SearchPlan, taken: Sequence[Taken], saved: Saved, *, interrupted: bool
 ) -> None:
-    to_stdout = job.json_path is not None and str(job.json_path) == "-"
+    to_stdout = job.as_published or (job.json_path is not None and str(job.json_path) == "-")
     talk = sys.stderr if to_stdout else sys.stdout
     lines = search_lines(plan, taken, steps=not (_is_watched() and talk.isatty()))
     if saved.run_id:

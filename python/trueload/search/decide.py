@@ -1,11 +1,11 @@
 """Which load to try next: a pure function of what has been tried.
 
-Strategy: from a sensible start the load is doubled while it keeps to the limit (or divided while it
-does not), which gives a bracket; the bracket is halved, by its geometric mean, until it is narrow
-enough; then its lower end is measured anew, in a run of its own, because the largest of several
-noisy tries is chosen with its luck. If that fails, the load steps down and is confirmed again, a
-bounded number of times. A step that our own side spoiled says nothing of the server: it is tried
-once more, and then bounds the search from above as the generator's limit.
+Strategy: from a sensible start the load is doubled, or grows by a step, while it keeps to the limit
+(or is divided while it does not), which gives a bracket; the bracket is halved, by its geometric
+mean, until it is narrow enough; then its lower end is measured anew, in a run of its own, because
+the largest of several noisy tries is chosen with its luck. If that fails, the load steps down and
+is confirmed again, a bounded number of times. A step that our own side spoiled says nothing of the
+server: it is tried once more, and then bounds the search from above as the generator's limit.
 
 Must not know: what a load is made of, how it is measured.
 """
@@ -36,13 +36,15 @@ LimitedBy = Literal["server", "generator", "ceiling"]
 
 @dataclass(frozen=True)
 class Bounds:
-    """Where to search. ``whole``: loads are whole numbers (connections)."""
+    """Where to search. ``whole``: loads are whole numbers (connections); ``step``: what a load
+    grows by until one does not keep to the limit, None for twice as much."""
 
     start: float
     floor: float
     ceiling: float
     whole: bool = False
     precision: float = PRECISION
+    step: float | None = None
 
 
 @dataclass(frozen=True)
@@ -76,9 +78,9 @@ class Found:
 class NotFound:
     """Why there is no such load. ``none``: not even ``lowest`` keeps to the limit;
     ``unconfirmed``: no confirming run did; ``generator``: our side was the limit at each load, or
-    in each confirming run."""
+    in each confirming run; ``lost``: messages were, and that was to end it."""
 
-    why: Literal["none", "unconfirmed", "generator"]
+    why: Literal["none", "unconfirmed", "generator", "lost"]
     lowest: float
 
 
@@ -105,7 +107,8 @@ def decide(bounds: Bounds, steps: Sequence[Step]) -> Try | Done:
     if failed is None:
         if kept >= bounds.ceiling:
             return Try(kept, "confirm")
-        return Try(_rounded(bounds, kept * GROWTH), "bracket")
+        grown = kept * GROWTH if bounds.step is None else kept + bounds.step
+        return Try(_rounded(bounds, grown), "bracket")
     middle = _between(bounds, kept, failed)
     return Try(kept, "confirm") if middle is None else Try(middle, "bisect")
 

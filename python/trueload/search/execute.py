@@ -12,30 +12,40 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from trueload.plan import Duration, Open
-from trueload.record import Claim, Record
-from trueload.search.decide import Bounds, Done, Step, Try, decide
-from trueload.search.judge import Judgement, judge_step, step_ns
+from trueload.plan import Duration, Open, Requests
+from trueload.record import NO_CLAIM, Claim, Record
+from trueload.search.decide import Bounds, Done, NotFound, Step, Try, decide
+from trueload.search.judge import Judgement, judge_step, receipts_only, step_ns
 from trueload.spec import TrialSpec, open_load
 from trueload.stats import parse_percentile
 from trueload.thresholds import Condition
 
-Axis = Literal["rate", "connections"]
-UNITS: dict[Axis, str] = {"rate": "requests/s", "connections": "connections"}
+Axis = Literal["rate", "connections", "clients"]
+UNITS: dict[Axis, str] = {
+    "rate": "requests/s",
+    "connections": "connections",
+    "clients": "clients",
+}
 
 RATE_START, RATE_FLOOR, RATE_CEILING = 1_000.0, 1.0, 10_000_000.0
 CONNECTIONS_START, CONNECTIONS_FLOOR, CONNECTIONS_CEILING = 8.0, 1.0, 1_000_000.0
+CONFIRM_TIMES = 2  # 200 of 100 samples: what a p95 needs to have ten beyond it
+# As wide as the interval of a p95 of the published 100 samples is at best.
+CLIENTS_PRECISION = 0.02
 
 
 @dataclass(frozen=True)
 class SearchPlan:
     """What to look for, and where. ``step_ns`` is the length of each step; None lets each be as
-    long as its percentiles need."""
+    long as its percentiles need. Of a broadcast, whose axis is ``clients``: ``samples`` are the
+    messages of each step, and ``stop_on_loss`` lets a lost or doubled delivery end it."""
 
     axis: Axis
     limit: Condition
     bounds: Bounds
     step_ns: int | None
+    samples: int = 0
+    stop_on_loss: bool = False
 
 
 @dataclass(frozen=True)
@@ -63,11 +73,28 @@ def make_bounds(axis: Axis, start: float | None) -> Bounds:
     return Bounds(start or CONNECTIONS_START, CONNECTIONS_FLOOR, CONNECTIONS_CEILING, whole=True)
 
 
+def make_clients(start: int, step: int, steps: int | None) -> Bounds:
+    """Where to search for clients of a broadcast: so many more with each step."""
+    ceiling = CONNECTIONS_CEILING if steps is None else float(start + (steps - 1) * step)
+    floor = min(CONNECTIONS_FLOOR, float(start))
+    return Bounds(float(start), floor, ceiling, True, CLIENTS_PRECISION, float(step))
+
+
 def spec_at(plan: SearchPlan, spec: TrialSpec, following: Try, ns: int) -> TrialSpec:
     """The specification of one step."""
-    shares = [(parse_percentile(part.metric) or 0.0, part.metric) for part in plan.limit.parts]
-    share, name = max(shares)
-    claim = Claim(percentile=name if share else None, maximum=following.stage == "confirm")
+    share, name = max(
+        (parse_percentile(part.metric) or 0.0, part.metric) for part in plan.limit.parts
+    )
+    confirms = following.stage == "confirm"
+    claim = Claim(percentile=name if share else None, maximum=confirms)
+    if plan.axis == "clients":
+        # The steps of the published method are too short to claim a percentile by themselves.
+        return replace(
+            spec,
+            connections=int(following.load),
+            stop=Requests(count=plan.samples * (CONFIRM_TIMES if confirms else 1)),
+            claim=claim if confirms else NO_CLAIM,
+        )
     spec = replace(spec, stop=Duration(ns=ns), claim=claim)
     if plan.axis == "connections":
         count = int(following.load)
@@ -90,15 +117,29 @@ def search(
             return
         ns = plan.step_ns or step_ns(plan.limit, _per_s(plan, following, taken), following.stage)
         record = measure(following, ns)
-        judged = judge_step(record, plan.limit, following.stage)
-        taken.append(Taken(following, record, judged))
+        taken.append(take(plan, following, record))
         yield taken[-1]
         if record.connections.established == 0 and len(taken) == 1:
             return
+        if _ends_by_loss(plan, record):
+            return
+
+
+def take(plan: SearchPlan, following: Try, record: Record) -> Taken:
+    """A step with its judgement: of a broadcast by its receipts, whatever else was lost."""
+    seen = receipts_only(record) if plan.axis == "clients" else record
+    return Taken(following, record, judge_step(seen, plan.limit, following.stage))
+
+
+def _ends_by_loss(plan: SearchPlan, record: Record) -> bool:
+    found = record.deliveries
+    return plan.stop_on_loss and found is not None and found.lost + found.duplicate > 0
 
 
 def outcome(plan: SearchPlan, taken: Sequence[Taken]) -> Done | None:
     """What came of a search; None if it was cut short."""
+    if taken and _ends_by_loss(plan, taken[-1].record):
+        return NotFound("lost", taken[-1].next.load)
     done = decide(plan.bounds, [each.step for each in taken])
     return None if isinstance(done, Try) else done
 

@@ -16,9 +16,10 @@ from typing import Any, cast
 from trueload.errors import ExitCode
 from trueload.record import SCHEMA, Record
 from trueload.report.text import plain
-from trueload.search.decide import Bounds, Done, Found, Stage, Try
-from trueload.search.execute import UNITS, Axis, SearchPlan, Taken, outcome
-from trueload.search.judge import LimitValue, judge_step
+from trueload.search.clients import clients_header, clients_line
+from trueload.search.decide import Bounds, Done, Found, NotFound, Stage, Try
+from trueload.search.execute import UNITS, Axis, SearchPlan, Taken, outcome, take
+from trueload.search.judge import LimitValue
 from trueload.thresholds import LIMIT, parse_condition
 from trueload.units import format_count, format_span
 from trueload.verdict import decide as decide_verdict
@@ -44,6 +45,15 @@ def plan_json(plan: SearchPlan) -> dict[str, Any]:
         "ceiling": plan.bounds.ceiling,
         "precision": plan.bounds.precision,
         "step_ns": plan.step_ns,
+        **(_clients_json(plan) if plan.axis == "clients" else {}),
+    }
+
+
+def _clients_json(plan: SearchPlan) -> dict[str, Any]:
+    return {
+        "step": plan.bounds.step,
+        "samples": plan.samples,
+        "stop_on_loss": plan.stop_on_loss,
     }
 
 
@@ -54,10 +64,18 @@ def read_plan(stored: Mapping[str, Any]) -> SearchPlan:
         start=float(stored["start"]),
         floor=float(stored["floor"]),
         ceiling=float(stored["ceiling"]),
-        whole=axis == "connections",
+        whole=axis != "rate",
         precision=float(stored["precision"]),
+        step=stored.get("step"),
     )
-    return SearchPlan(axis, parse_condition(stored["limit"], LIMIT), bounds, stored["step_ns"])
+    return SearchPlan(
+        axis,
+        parse_condition(stored["limit"], LIMIT),
+        bounds,
+        stored["step_ns"],
+        samples=stored.get("samples", 0),
+        stop_on_loss=stored.get("stop_on_loss", False),
+    )
 
 
 def labels(taken: Taken) -> dict[str, str]:
@@ -72,11 +90,7 @@ def labels(taken: Taken) -> dict[str, str]:
 def read_steps(plan: SearchPlan, stored: Iterable[tuple[Mapping[str, str], Record]]) -> list[Taken]:
     """The steps of a stored search, from the labels and the record of each row."""
     return [
-        Taken(
-            Try(float(found["load"]), cast(Stage, found["stage"])),
-            record,
-            judge_step(record, plan.limit, cast(Stage, found["stage"])),
-        )
+        take(plan, Try(float(found["load"]), cast(Stage, found["stage"])), record)
         for found, record in stored
     ]
 
@@ -86,7 +100,7 @@ def deciding(plan: SearchPlan, taken: Sequence[Taken]) -> Taken:
     limit, else the last one."""
     done = outcome(plan, taken)
     kept = [each for each in taken if each.judgement.outcome == "kept"]
-    if isinstance(done, Found):
+    if isinstance(done, Found) or (isinstance(done, NotFound) and done.why == "lost"):
         return taken[-1]
     return kept[-1] if kept else taken[-1]
 
@@ -106,7 +120,8 @@ def exit_code(
     if done is None:
         return ExitCode.NOTHING_MEASURED
     if not isinstance(done, Found):
-        return ExitCode.INVALID if done.why == "generator" else ExitCode.THRESHOLD
+        spoiled = done.why in ("generator", "lost")
+        return ExitCode.INVALID if spoiled else ExitCode.THRESHOLD
     verdict = taken[-1].record.verdict
     if verdict == "invalid" or (strict and verdict == "suspect"):
         return ExitCode.INVALID
@@ -196,6 +211,8 @@ def sentence(plan: SearchPlan, taken: Sequence[Taken]) -> str:
         spoiled = _blame([each for each in taken if each.next.load == done.above])
         return f"{text}: a lower bound, because {spoiled} at {_load(plan, done.above or 0)}"
     lowest = _load(plan, done.lowest)
+    if done.why == "lost":
+        return f"ended at {lowest}, where deliveries were lost or doubled (--stop-on-loss)"
     if done.why == "unconfirmed":
         return f"no load was confirmed to keep {limit}; the last tried was {lowest}"
     kept = max((each.next.load for each in taken if each.judgement.outcome == "kept"), default=None)
@@ -226,10 +243,10 @@ def search_lines(plan: SearchPlan, taken: Sequence[Taken], *, steps: bool = True
     if not taken:
         return ["nothing was tried"]
     generate = taken[0].record.plan.generate
-    over = "" if plan.axis == "connections" else f", over {generate.connections} connections"
-    what = "rate" if plan.axis == "rate" else "number of connections"
+    over = "" if plan.axis != "rate" else f", over {generate.connections} connections"
+    what = "rate" if plan.axis == "rate" else f"number of {plan.axis}"
     lines = [f"{plain(taken[0].record.plan.url)}  the largest {what} with {plan.limit.text}{over}"]
-    lines += ["", *(step_line(plan, each) for each in taken), ""] if steps else [""]
+    lines += ["", *_step_lines(plan, taken), ""] if steps else [""]
     decided = deciding(plan, taken)
     if isinstance(outcome(plan, taken), Found):
         measured = ", ".join(value.sentence() for value in decided.judgement.values)
@@ -244,8 +261,19 @@ def search_lines(plan: SearchPlan, taken: Sequence[Taken], *, steps: bool = True
     return lines
 
 
+def _step_lines(plan: SearchPlan, taken: Sequence[Taken]) -> list[str]:
+    return [*step_header(plan), *(step_line(plan, each) for each in taken)]
+
+
+def step_header(plan: SearchPlan) -> list[str]:
+    """What stands above the steps."""
+    return clients_header().splitlines() if plan.axis == "clients" else []
+
+
 def step_line(plan: SearchPlan, taken: Taken) -> str:
     """One step: ``bracket  2,000/s  for 2s  p99 0.42 ms  kept``."""
+    if plan.axis == "clients":
+        return clients_line(taken)
     judged = taken.judgement
     shown = "  ".join(f"{v.threshold.metric} {v.threshold.shown(v.value)}" for v in judged.values)
     why = f": {plain(judged.why)}" if judged.why and judged.outcome == "limited" else ""
@@ -259,4 +287,4 @@ def step_line(plan: SearchPlan, taken: Taken) -> str:
 def _load(plan: SearchPlan, load: float) -> str:
     if plan.axis == "rate":
         return f"{format_count(load)} request{'' if load == 1 else 's'}/s"
-    return f"{format_count(load)} connection{'' if load == 1 else 's'}"
+    return f"{format_count(load)} {plan.axis if load != 1 else plan.axis.removesuffix('s')}"

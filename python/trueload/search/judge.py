@@ -26,8 +26,10 @@ from trueload.stats import (
 )
 from trueload.thresholds import Condition, Threshold, metric_value
 from trueload.units import format_duration, format_share
-from trueload.verdict.machine import GENERATOR_FULL
+from trueload.verdict import GENERATOR_FULL, judge
 
+OF_DELIVERIES = frozenset({"lost", "duplicate"})
+"""Failure classes of a broadcast's deliveries."""
 # Checks that tell of our side: the generator, and the machine that it runs on.
 OURS = frozenset({"generator-limit", "send-lag", "hiccup", "noise"})
 
@@ -95,6 +97,23 @@ def judge_step(record: Record, limit: Condition, stage: Stage) -> Judgement:
     if ours and stage == "confirm":
         return Judgement("limited", ours, values)
     return Judgement("kept", ours or "", values)
+
+
+def receipts_only(record: Record) -> Record:
+    """A broadcast as its senders see it: without what became of the deliveries. A message that was
+    lost to some receiver says nothing of how long receipts take; the record's own checks say it.
+    """
+    counts = record.counts
+    failed = {name: n for name, n in counts.failed.items() if name not in OF_DELIVERIES}
+    others = sum(counts.failed.values()) - sum(failed.values())
+    fewer = {
+        "failed": failed,
+        "issued": counts.issued - others,
+        "scheduled": counts.scheduled - others,
+    }
+    return judge(
+        record.model_copy(update={"counts": counts.model_copy(update=fewer), "deliveries": None})
+    )
 
 
 def _measured(part: Threshold, record: Record) -> LimitValue:

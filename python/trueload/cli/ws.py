@@ -1,0 +1,252 @@
+"""``trueload ws URL``: load a WebSocket server, by echoes or broadcasts, and say what it carried.
+
+How: the two modes share how a connection is opened; an echo has the flags of any load, a broadcast
+those of its steps, and a flag of the other mode is refused. Must not know when a message is sent,
+or how a trial works.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import typer
+
+from trueload.cli import options, ws_options
+from trueload.cli.flags import command, with_flags_of
+from trueload.cli.job import Asked, Job
+from trueload.cli.measure import TIMEOUT_NS, measuring
+from trueload.cli.options import DialectChoice
+from trueload.cli.request_flags import read_local_addresses
+from trueload.cli.run import run_job
+from trueload.cli.ws_options import StepsFormat, WsMode
+from trueload.errors import UserError
+from trueload.message import make_message
+from trueload.plan import Requests, Turns
+from trueload.redact import redact_url
+from trueload.request import make_request
+from trueload.route import make_route
+from trueload.search.execute import SearchPlan, make_clients
+from trueload.spec import Request, TrialSpec, WsBroadcast, WsEcho
+from trueload.target import WS, parse_url
+from trueload.thresholds import LIMIT, parse_condition
+from trueload.tls import TlsFlags, make_tls
+
+STEP = 1_000
+CONCURRENT = 4
+SAMPLES = 100
+PADDING_BYTES = 200
+CLIENTS_LIMIT = "p95<500ms"
+# Clients that join have handshakes to be answered, and often a subscription.
+JOIN_RATE_PER_S = 1_000
+CABLE_PROTOCOL = "actioncable-v1-json"
+
+HELP = """Load a WebSocket server and say what it carried, and whether that can be trusted.
+
+With --mode echo each connection sends a message, and the next one as soon as it has come back; a
+message counts as what a request is of HTTP. With --mode broadcast clients join step by step, each
+message goes to all of them, and its sender waits for its receipt; beside the receipts every
+delivery is timed and settled. The largest number of clients that keeps to --limit is bisected and
+confirmed. --dialect says how the server wants its messages wrapped.
+
+Example: trueload ws ws://127.0.0.1:8080/ws --mode broadcast --step 1000 --limit 'p95<500ms'
+"""
+
+# Headers of a handshake that are the engine's, or have an option.
+_OWN_HEADERS = {
+    "sec-websocket-key": "leave it out",
+    "sec-websocket-version": "leave it out",
+    "sec-websocket-extensions": "leave it out: messages are sent uncompressed",
+    "sec-websocket-protocol": "use --subprotocol",
+}
+
+
+@dataclass(frozen=True)
+class Opened:
+    """How connections are opened. ``asked`` has no exchange yet."""
+
+    asked: Asked
+    request: Request
+    dialect: DialectChoice | None
+
+
+def read_opening(
+    url: ws_options.WsUrlArgument,
+    dialect: options.DialectOption = None,
+    header: options.HeaderOption = None,
+    user: options.UserOption = None,
+    origin: ws_options.OriginOption = None,
+    subprotocol: ws_options.SubprotocolOption = None,
+    unix: options.UnixOption = None,
+    resolve: options.ResolveOption = None,
+    local_address: options.LocalAddressOption = None,
+    cacert: options.CacertOption = None,
+    insecure: options.InsecureOption = False,
+    cert: options.CertOption = None,
+    key: options.KeyOption = None,
+    no_tls_resumption: options.NoTlsResumptionOption = False,
+) -> Opened:
+    """Where to connect, and how. Raises ``UserError``."""
+    target = parse_url(url, WS)
+    headers = _headers(header or (), origin, _protocols(subprotocol, dialect))
+    request = make_request(target, method="GET", headers=headers, user=user, body=None)
+    local = local_address or ()
+    asked = Asked(
+        kind="ws",
+        url=redact_url(target.url),
+        target=target,
+        route=make_route(unix=unix, overrides=resolve or (), local_addresses=local),
+        local_addresses=read_local_addresses(local),
+        tls=make_tls(target, TlsFlags(cacert, insecure, cert, key, no_tls_resumption)),
+    )
+    return Opened(asked, request, dialect)
+
+
+def _protocols(given: Sequence[str] | None, dialect: DialectChoice | None) -> Sequence[str]:
+    """Rails wants its own subprotocol to be offered."""
+    if given is None and dialect is DialectChoice.ACTIONCABLE:
+        return (CABLE_PROTOCOL,)
+    return given or ()
+
+
+def _headers(given: Sequence[str], origin: str | None, protocols: Sequence[str]) -> list[str]:
+    names = {line.partition(":")[0].strip().lower() for line in given}
+    for name, hint in _OWN_HEADERS.items():
+        if name in names:
+            raise UserError(f"trueload sets {name} itself", hint)
+    if origin is not None and "origin" in names:
+        raise UserError("--origin and a header Origin exclude each other", "keep one of them")
+    lines = list(given)
+    lines += [] if origin is None else [f"Origin: {origin}"]
+    lines += [f"Sec-WebSocket-Protocol: {', '.join(protocols)}"] if protocols else []
+    return lines
+
+
+@with_flags_of(read_opening, without=())
+def read_echo(
+    size: options.SizeOption = None,
+    data: options.DataOption = None,
+    text: ws_options.TextOption = None,
+    **opening_flags: Any,
+) -> Asked:
+    """What is to be sent, and where to. Raises ``UserError``."""
+    opened = read_opening(**opening_flags)
+    if text is not None and opened.dialect is not None:
+        raise UserError(
+            f"--{'text' if text else 'binary'} and --dialect exclude each other",
+            "a dialect says what kind its messages are",
+        )
+    as_text = text is not False
+    exchange = WsEcho(
+        opening=opened.request,
+        payload=make_message(size, data, text=as_text),
+        text=as_text and opened.dialect is not DialectChoice.BINARY,
+        dialect=None if opened.dialect is None else opened.dialect.value,
+    )
+    return replace(opened.asked, exchange=exchange)
+
+
+read_echo_job = measuring(read_echo)
+
+
+@with_flags_of(read_opening, without=())
+def read_broadcast_job(
+    step: ws_options.StepOption = None,
+    concurrent: ws_options.ConcurrentOption = None,
+    samples: ws_options.SamplesOption = None,
+    padding: ws_options.PaddingOption = None,
+    initial_clients: ws_options.InitialClientsOption = None,
+    steps: ws_options.StepsOption = None,
+    stop_on_loss: ws_options.StopOnLossOption = False,
+    format_: ws_options.StepsFormatOption = None,
+    limit: ws_options.WsLimitOption = None,
+    timeout: options.TimeoutOption = None,
+    cpus: options.CpusOption = None,
+    driver: options.DriverOption = None,
+    spin: options.SpinOption = None,
+    connect_rate: options.ConnectRateOption = None,
+    fail_on: options.FailOnOption = None,
+    strict: options.StrictOption = False,
+    json_path: options.JsonOption = None,
+    no_save: options.NoSaveOption = False,
+    **opening_flags: Any,
+) -> Job:
+    """What the flags mean, checked as a whole; nothing has been sent."""
+    opened = read_opening(**opening_flags)
+    asked, dialect = opened.asked, opened.dialect or DialectChoice.JSON
+    as_published = format_ is StepsFormat.SHOOTOUT
+    if as_published and str(json_path) == "-":
+        raise UserError("--json - and --format both want stdout", "name a file for --json")
+    grows_by, messages = step or STEP, samples or SAMPLES
+    plan = SearchPlan(
+        axis="clients",
+        limit=parse_condition(limit or CLIENTS_LIMIT, LIMIT),
+        bounds=make_clients(initial_clients or grows_by, grows_by, steps),
+        step_ns=None,
+        samples=messages,
+        stop_on_loss=stop_on_loss,
+    )
+    padding_bytes = PADDING_BYTES if padding is None else padding
+    spec = TrialSpec(
+        url=asked.url,
+        addresses=(),  # asked for last: a mistake in any flag must not even ask for a name
+        request=None,
+        exchange=WsBroadcast(opening=opened.request, dialect=dialect.value, padding=padding_bytes),
+        connections=int(plan.bounds.start),
+        load=Turns(concurrent=concurrent or CONCURRENT),
+        stop=Requests(count=messages),
+        warmup=None,
+        timeout_ns=timeout or TIMEOUT_NS,
+        connect_timeout_ns=timeout or TIMEOUT_NS,
+        connect_rate_per_s=int(connect_rate or JOIN_RATE_PER_S),
+        cpus=options.check_cpus(cpus),
+        local_addresses=asked.local_addresses,
+        tls=asked.tls,
+        driver=options.driver_name(driver),
+        spin_ns=spin or 0,
+    )
+    return Job(
+        kind=asked.kind,
+        spec=spec,
+        target=asked.target,
+        route=asked.route,
+        repeat=1,
+        thresholds=tuple(parse_condition(text) for text in fail_on or ()),
+        strict=strict,
+        json_path=json_path,
+        save=not no_save,
+        search=plan,
+        as_published=as_published,
+    )
+
+
+@with_flags_of(read_broadcast_job, without=())
+@with_flags_of(read_echo_job, without=())
+def read_ws(
+    mode: ws_options.ModeOption = WsMode.ECHO,
+    limit: ws_options.WsLimitOption = None,
+    **flags: Any,
+) -> Job:
+    """What the flags mean, by the mode."""
+    read = read_echo_job if mode is WsMode.ECHO else read_broadcast_job
+    known = inspect.signature(read).parameters
+    _refuse_others({name: flags[name] for name in flags if name not in known}, mode)
+    return read(limit=limit, **{name: flags[name] for name in flags if name in known})
+
+
+def _refuse_others(others: Mapping[str, Any], mode: WsMode) -> None:
+    given = [name for name, value in others.items() if value not in (None, False)]
+    if given:
+        other = WsMode.BROADCAST if mode is WsMode.ECHO else WsMode.ECHO
+        flag = given[0].rstrip("_").replace("_", "-")
+        raise UserError(
+            f"--{flag} is of --mode {other.value}, and the mode is {mode.value}",
+            f"leave it out, or add --mode {other.value}",
+        )
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("ws", help=HELP)(command(read_ws, run_job))

@@ -1,0 +1,91 @@
+"""The steps of a broadcast for people: one row each, ours or as it was published.
+
+A step shows what the published method shows, the receipts of the senders, and beside it what
+became of the deliveries. Pure. Must not know how a step is measured or judged.
+"""
+
+from __future__ import annotations
+
+from trueload.record import Record
+from trueload.search.execute import Taken
+from trueload.units import format_count, format_duration, format_share, format_size
+
+# Wide enough for what there is to show, so that rows can be shown one by one.
+_COLUMNS = (
+    *(("clients", 7), ("p95", 8), ("min", 8), ("median", 8), ("max", 8)),
+    *(("first", 8), ("half", 8), ("95 %", 8), ("last", 8)),
+    *(("deliveries/s", 12), ("lost", 6), ("twice", 6), ("order", 6)),
+    *(("CPU", 5), ("memory", 8), ("each", 8)),
+)
+NS_PER_MS = 1_000_000
+
+
+def clients_header() -> str:
+    """What stands above the rows, in two lines."""
+    of = f"{'':7}  {'receipt of the sender':-^38}  {'receivers, median message':-^38}"
+    return of + "\n" + "  ".join(f"{name:>{width}}" for name, width in _COLUMNS)
+
+
+def clients_line(taken: Taken) -> str:
+    """One step: the receipts (p95, min, median, max), the median message's first, middle, 95th and
+    last receiver, deliveries, and what the server took."""
+    record = taken.record
+    cells = (*_receipts(record), *_deliveries(record), *_server(record))
+    row = [f"{taken.next.load:,.0f}", *cells]
+    shown = "  ".join(f"{cell:>{width}}" for cell, (_, width) in zip(row, _COLUMNS, strict=True))
+    why = f": {taken.judgement.why}" if taken.judgement.why else ""
+    return f"{shown}  {taken.next.stage}, {taken.judgement.outcome}{why}"
+
+
+def shootout_line(taken: Taken) -> str:
+    """One step as websocket-bench printed it; times in whole milliseconds."""
+    found = taken.record.latency_ns
+    return (
+        f"clients: {taken.next.load:5.0f}"
+        f"    95per-rtt: {_ms(found.p95)}ms"
+        f"    min-rtt: {_ms(found.min)}ms"
+        f"    median-rtt: {_ms(found.p50)}ms"
+        f"    max-rtt: {_ms(found.max)}ms"
+    )
+
+
+def is_published(taken: Taken) -> bool:
+    """Whether the original would have shown this step: it left out the one that crossed the
+    limit, and knew nothing of what follows it."""
+    return taken.next.stage == "bracket" and taken.judgement.outcome == "kept"
+
+
+def _ms(ns: int | None) -> str:
+    return f"{((ns or 0) + NS_PER_MS // 2) // NS_PER_MS:3d}"
+
+
+def _receipts(record: Record) -> list[str]:
+    found = record.latency_ns
+    return [_time(ns) for ns in (found.p95, found.min, found.p50, found.max)]
+
+
+def _deliveries(record: Record) -> list[str]:
+    found = record.deliveries
+    if found is None:
+        return [""] * 8
+    times = (found.first_ns.p50, found.median_ns.p50, found.p95_ns.p50, found.last_ns.p50)
+    per_s = "" if found.per_s is None else format_count(round(found.per_s))
+    counts = (found.lost, found.duplicate, found.out_of_order)
+    return [*(_time(ns) for ns in times), per_s, *(format_count(count) for count in counts)]
+
+
+def _server(record: Record) -> list[str]:
+    found = record.server
+    if found is None:
+        return [""] * 3
+    window_s = record.window.window_ns / 1e9
+    peak, each = found.peak_rss_bytes, found.bytes_per_connection
+    return [
+        format_share(found.cpu_s / window_s) if window_s > 0 else "",
+        "" if peak is None else format_size(peak),
+        "" if each is None else format_size(each),
+    ]
+
+
+def _time(ns: int | None) -> str:
+    return "" if ns is None else format_duration(ns)

@@ -1,0 +1,149 @@
+#!/usr/bin/env python3
+"""An engine that plays a broadcast: what it measures follows from the clients by a plain rule.
+
+Started as the engine's binary (by ``TRUELOAD_ENGINE``); ``SCRIPTED_BROADCAST`` names the server
+that it plays. Every receipt takes ``RECEIPT_NS`` for each client, so that a limit of 500 ms lies at
+5,000 clients. What it heard is left in the file that ``SCRIPTED_HEARD`` names.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from typing import Any
+
+from samples import histogram
+
+RECEIPT_NS = 100_000
+WINDOW_NS = 500_000_000  # too short to tell how busy the machine was that the test runs on
+LOSES_FROM = 2_000
+LOST = 3
+
+SERVER = os.environ["SCRIPTED_BROADCAST"]
+
+
+def say(**line: Any) -> None:
+    sys.stdout.write(json.dumps(line) + "\n")
+    sys.stdout.flush()
+
+
+def measurement(clients: int, messages: int) -> dict[str, Any]:
+    receipt_ns = clients * RECEIPT_NS
+    expected = messages * clients
+    lost = LOST if SERVER == "lossy" and clients >= LOSES_FROM else 0
+    each = histogram((receipt_ns, messages))
+    counts = {
+        **dict.fromkeys(("unsent", "stale", "cancelled"), 0),
+        **dict.fromkeys(("scheduled", "issued", "ok"), messages),
+        "failed": {},
+        "statuses": {},
+    }
+    if lost:
+        each = histogram((receipt_ns, messages - 1))
+        counts |= {"ok": messages - 1, "failed": {"lost": 1}}
+    return {
+        "started_ns": 0,
+        "window_ns": WINDOW_NS,
+        "drain_ns": 1_000_000,
+        "partial": False,
+        "counts": counts,
+        "bytes_in": expected * 300,
+        "bytes_out": messages * 300,
+        "histograms": {
+            **dict.fromkeys(("latency", "service", "first_byte"), each),
+            **dict.fromkeys(("connect", "total", "send_lag", "handshake"), None),
+        },
+        "connections": {
+            **dict.fromkeys(("requested", "established"), clients),
+            **dict.fromkeys(("reconnects", "dropped", "down", "outage_ns", "outages"), 0),
+            **dict.fromkeys(("handshakes_full", "handshakes_resumed"), 0),
+            "family": "ipv4",
+            "reasons": {},
+        },
+        "slots": {
+            "asked": messages,
+            "never_answered": 0,
+            "answers_sum": messages,
+            "answers_sum_squares": messages,
+            "answers_min": 1,
+            "answers_max": 1,
+            "long_waits_ns": [],
+            "permitted_ns": 0,
+        },
+        "series": [],
+        "generator": {
+            "driver": "epoll",
+            "driver_note": None,
+            "refill": 0,
+            "spin_ns": 0,
+            "spun_ns": 0,
+            "threads": 1,
+            "cpus": [],
+            "start_skew_ns": None,
+            "cpu_ns": 10_000_000,
+            "saturation": 0.1,
+            "peak_rss_bytes": 5_000_000,
+            "hiccup_ns": 0,
+        },
+        "targets": None,
+        "deliveries": deliveries(receipt_ns, messages, expected, lost),
+    }
+
+
+def deliveries(receipt_ns: int, messages: int, expected: int, lost: int) -> dict[str, Any]:
+    return {
+        "expected": expected,
+        "delivered": expected - lost,
+        "lost": lost,
+        "duplicate": 0,
+        "out_of_order": 0,
+        "histograms": {
+            "delivery": histogram((receipt_ns // 2, expected - lost)),
+            "first": histogram((receipt_ns // 10, messages)),
+            "median": histogram((receipt_ns // 2, messages)),
+            "p95": histogram((receipt_ns, messages)),
+            "last": histogram((2 * receipt_ns, messages)),
+        },
+    }
+
+
+def note(message: dict[str, Any]) -> None:
+    with open(os.environ["SCRIPTED_HEARD"], "a", encoding="utf-8") as heard:
+        heard.write(json.dumps(message) + "\n")
+
+
+def serve_phase(phase: dict[str, Any]) -> None:
+    if SERVER == "dies" and phase["connections"] >= LOSES_FROM:
+        sys.exit(7)
+    say(type="phase_started", id=phase["id"], at_ns=0)
+    say(type="phase_stopped", id=phase["id"], at_ns=WINDOW_NS)
+    found = measurement(phase["connections"], phase["stop"]["count"])
+    say(type="phase_done", id=phase["id"], measurement=found)
+
+
+def main() -> None:
+    say(type="hello", protocol=1, version="scripted", pid=os.getpid())
+    for line in sys.stdin:
+        message = json.loads(line)
+        if message["type"] in ("generate", "phase"):
+            note(message)
+        if message["type"] == "generate":
+            there = 0 if SERVER == "refuses" else message["connections"]
+            say(
+                type="ready",
+                at_ns=0,
+                listen=None,
+                requested=message["connections"],
+                established=there,
+                failed={} if there else {"ws.handshake": message["connections"]},
+                address=message["addresses"][0] if there else None,
+            )
+        elif message["type"] == "phase":
+            serve_phase(message)
+        elif message["type"] == "stop":
+            say(type="done", why="stopped")
+            return
+
+
+main()

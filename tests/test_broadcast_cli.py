@@ -1,0 +1,188 @@
+"""``trueload ws --mode broadcast`` by the command line, with an engine that plays the server."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from harness import Finished, Trueload
+
+SCRIPTED = Path(__file__).resolve().parent / "scripted_broadcast.py"
+URL = "ws://127.0.0.1:9/ws"
+
+
+@dataclass(frozen=True)
+class Played:
+    """What a command came to, and what the engine heard."""
+
+    done: Finished
+    heard: list[dict[str, Any]]
+
+    @property
+    def phases(self) -> list[dict[str, Any]]:
+        return [line for line in self.heard if line["type"] == "phase"]
+
+
+@dataclass(frozen=True)
+class Stage:
+    """Runs a broadcast against a server that the engine plays."""
+
+    trueload: Trueload
+    folder: Path
+
+    def play(self, server: str, *flags: str) -> Played:
+        engine = self.folder / "engine"
+        engine.write_text(f'#!/bin/sh\nexec "{sys.executable}" "{SCRIPTED}"\n')
+        engine.chmod(0o755)
+        heard = self.folder / "heard"
+        heard.unlink(missing_ok=True)
+        env = {
+            "TRUELOAD_ENGINE": str(engine),
+            "SCRIPTED_BROADCAST": server,
+            "SCRIPTED_HEARD": str(heard),
+        }
+        done = self.trueload.run("ws", URL, "--mode", "broadcast", *flags, env=env)
+        lines = heard.read_text().splitlines() if heard.exists() else []
+        return Played(done, [json.loads(line) for line in lines])
+
+
+@pytest.fixture
+def stage(trueload: Trueload, tmp_path: Path) -> Stage:
+    return Stage(trueload, tmp_path)
+
+
+def test_clients_join_until_the_limit_is_crossed_and_the_rest_is_bisected(stage: Stage) -> None:
+    played = stage.play("fair", "--json", "-", "--limit", "p95<500ms")
+    assert played.done.code == 0, played.done
+    found = played.done.json()
+    clients = [phase["connections"] for phase in played.phases]
+    assert clients[:5] == [1000, 2000, 3000, 4000, 5000]
+    result = found["result"]
+    assert (result["outcome"], result["unit"]) == ("found", "clients")
+    low, high = result["interval"]["low"], result["interval"]["high"]
+    assert low < 5000 <= high <= low * 1.02
+    assert clients[-1] == low
+    stages = [step["step"]["stage"] for step in found["steps"]]
+    assert stages == ["bracket"] * 5 + ["bisect"] * (len(stages) - 6) + ["confirm"]
+    against = {each["name"] for each in found["checks"] if each["status"] in ("warn", "fail")}
+    assert against <= {"same-host"}, "what else runs on the machine is no matter of the broadcast"
+
+
+def test_one_engine_serves_all_steps_as_phases_of_so_many_messages(stage: Stage) -> None:
+    played = stage.play("fair", "--steps", "2", "--step", "500", "--samples", "40", "--json", "-")
+    assert played.done.code == 0, played.done
+    generate, *phases = played.heard
+    assert generate["exchange"] == {
+        "kind": "ws_broadcast",
+        "opening": {
+            "method": "GET",
+            "path": "/ws",
+            "headers": [["Host", "127.0.0.1:9"]],
+            "body_sha256": None,
+            "template": False,
+        },
+        "dialect": "json",
+        "padding": 200,
+    }
+    assert (generate["connections"], generate["threads"]) == (500, 1)
+    assert [phase["connections"] for phase in phases] == [500, 1000, 1000]
+    assert [phase["stop"]["count"] for phase in phases] == [40, 40, 80]
+    assert all(phase["load"] == {"kind": "turns", "concurrent": 4} for phase in phases)
+
+
+def test_a_step_shows_receipts_and_deliveries(stage: Stage) -> None:
+    found = stage.play("fair", "--steps", "1", "--json", "-").done.json()
+    step = found["steps"][0]
+    assert step["latency_ns"]["p95"] == pytest.approx(100_000_000, rel=0.01)
+    deliveries = step["deliveries"]
+    assert (deliveries["expected"], deliveries["lost"]) == (100_000, 0)
+    assert deliveries["per_s"] == 200_000
+    assert deliveries["last_ns"]["p50"] == pytest.approx(200_000_000, rel=0.01)
+    assert step["connections"]["requested"] == step["plan"]["generate"]["connections"] == 1000
+
+
+def test_the_published_lines_leave_out_the_step_that_crossed_the_limit(stage: Stage) -> None:
+    played = stage.play("fair", "--format", "shootout", "--step", "2000")
+    assert played.done.out.splitlines() == [
+        "clients:  2000    95per-rtt: 200ms    min-rtt: 200ms    median-rtt: 200ms"
+        "    max-rtt: 200ms",
+        "clients:  4000    95per-rtt: 400ms    min-rtt: 400ms    median-rtt: 400ms"
+        "    max-rtt: 400ms",
+    ]
+    assert "is the largest load confirmed to keep p95<500ms" in played.done.err
+
+
+def test_a_lost_delivery_makes_the_run_invalid_and_names_how_many(stage: Stage) -> None:
+    played = stage.play("lossy")
+    assert played.done.code == 4, played.done
+    assert re.search(r"fail ledger: 3 of [0-9,]+ deliveries were lost", played.done.out)
+    assert max(phase["connections"] for phase in played.phases) == 5000, "it goes on by itself"
+
+
+def test_a_lost_delivery_ends_the_run_if_asked(stage: Stage) -> None:
+    played = stage.play("lossy", "--stop-on-loss", "--json", "-")
+    assert played.done.code == 4, played.done
+    found = played.done.json()
+    assert [phase["connections"] for phase in played.phases] == [1000, 2000]
+    assert found["verdict"] == "invalid"
+    ledger = next(check for check in found["checks"] if check["name"] == "ledger")
+    assert ledger["why"] == "3 of 200,000 deliveries were lost"
+    assert found["result"]["outcome"] == "lost"
+
+
+def test_a_server_that_upgrades_nobody_ends_with_3(stage: Stage) -> None:
+    played = stage.play("refuses")
+    assert played.done.code == 3, played.done
+    assert "no connection became usable: ws.handshake" in played.done.err
+
+
+def test_an_engine_that_dies_leaves_the_steps_before(stage: Stage) -> None:
+    played = stage.play("dies", "--json", "-")
+    found = played.done.json()
+    assert found["steps"][0]["step"]["outcome"] == "kept"
+    assert {step["step"]["outcome"] for step in found["steps"]} == {"kept", "limited"}
+    assert found["result"]["outcome"] == "found"
+    assert found["result"]["limited_by"] == "generator"
+    assert 1000 <= found["result"]["load"] < 2000
+
+
+def test_a_broadcast_is_kept_and_shown_again(stage: Stage) -> None:
+    played = stage.play("fair", "--step", "2000")
+    assert "is the largest load confirmed to keep p95<500ms" in played.done.out
+    shown = stage.trueload.run("runs", "show", "last")
+    assert shown.code == 0, shown
+    head = shown.out.split("\nrow 1")[0]
+    table = [line for line in played.done.out.splitlines() if "bracket" in line]
+    assert table
+    assert all(line in head for line in table)
+
+
+@pytest.mark.parametrize(
+    ("flags", "why"),
+    [
+        (("--connections", "5"), "--connections is of --mode echo"),
+        (("--rate", "5/s"), "--rate is of --mode echo"),
+        (("--limit", "throughput<5"), "'throughput' cannot be used here"),
+        (("--format", "shootout", "--json", "-"), "both want stdout"),
+        (("-H", "Sec-WebSocket-Key: x"), "trueload sets sec-websocket-key itself"),
+        (("-H", "Origin: a", "--origin", "b"), "exclude each other"),
+        (("--cacert", "x"), "--cacert is of TLS, and the URL begins with ws://"),
+    ],
+)
+def test_flags_that_contradict_are_refused_before_anything_is_sent(
+    stage: Stage, flags: tuple[str, ...], why: str
+) -> None:
+    played = stage.play("fair", *flags)
+    assert (played.done.code, played.heard) == (2, []), played.done
+    assert why in played.done.err
+
+
+def test_a_flag_of_broadcasts_is_refused_for_echoes(trueload: Trueload) -> None:
+    done = trueload.run("ws", URL, "--step", "5")
+    assert done.code == 2, done
+    assert "--step is of --mode broadcast, and the mode is echo" in done.err
