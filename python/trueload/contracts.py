@@ -1,8 +1,9 @@
 """Contracts: what a subject must answer, as data, and the judgement of one answer.
 
 How: a contract is a TOML file. One of HTTP holds exchanges, each a request in some form and
-the reply that it must get; one of TCP holds echoes, each so many bytes that must come back.
-Whoever speaks to the subject brings the answer; whether it is right is decided here, purely.
+the reply that it must get; one of TCP holds echoes, each so many bytes that must come back; one
+of WebSocket holds messages, which must reach whom they are for. Whoever speaks to the subject
+brings the answer; whether it is right is decided here, purely.
 
 Must not know: sockets, processes, subjects' files.
 """
@@ -15,22 +16,29 @@ import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal, Self
 
-from pydantic import Field, ValidationError
+from pydantic import Field, ValidationError, model_validator
 
 from trueload.errors import UserError
 from trueload.plan import Model
+from trueload.shootout import NAMES, Dialect
+from trueload.shootout import Message as Received
 
 Form = Literal["plain", "twice", "split", "pipelined"]
 EchoForm = Literal["plain", "twice", "split", "late", "half-close"]
+MessageForm = Literal[
+    "plain", "together", "split", "fragmented", "interrupted", "ping", "late", "leave", "close"
+]
 ECHO_BYTES_MAX = 64 * 1024 * 1024
+PADDING_BYTES_MAX = 1024 * 1024
+PATH_PATTERN = r"^/[!-~]*$"
 
 
 class Load(Model):
     """The request that is sent under load."""
 
-    path: str = Field(pattern=r"^/[!-~]*$")
+    path: str = Field(pattern=PATH_PATTERN)
     method: str = "GET"
 
 
@@ -44,7 +52,7 @@ class Exchange(Model):
     what: str
     form: Form = "plain"
     method: str = "GET"
-    path: str = Field(pattern=r"^/[!-~]*$")
+    path: str = Field(pattern=PATH_PATTERN)
     status: int
     type: str | None = None
     body: str | None = None
@@ -84,7 +92,42 @@ class EchoContract(Model):
     echoes: tuple[Echo, ...] = Field(min_length=1)
 
 
-AnyContract = Contract | EchoContract
+class Message(Model):
+    """`count` messages over WebSocket, sent at once by one of the clients.
+
+    `form`: plain; together, by every client; split, the first one's bytes in two parts;
+    fragmented, each in three frames; interrupted, the same with a ping between them; ping, one
+    before them; late, while another client reads nothing until no more is taken; leave, while a
+    further client goes away; close, by a further client, which closes in order behind them.
+    """
+
+    what: str
+    form: MessageForm = "plain"
+    type: Literal["echo", "broadcast"]
+    padding_bytes: int = Field(ge=0, le=PADDING_BYTES_MAX)
+    count: int = Field(default=1, ge=1, le=1000)
+
+
+class ShootoutContract(Model):
+    """What a subject must echo and broadcast over WebSocket to so many clients. The first message
+    also tells when it is ready. `path` and `dialect` are those of a subject that names none."""
+
+    about: str
+    role: Literal["server"]
+    path: str = Field(pattern=PATH_PATTERN)
+    dialect: Dialect = "json"
+    clients: int = Field(ge=3, le=100)
+    messages: tuple[Message, ...] = Field(min_length=1)
+
+    @model_validator(mode="after")
+    def _begins_with_an_echo(self) -> Self:
+        first = self.messages[0]
+        if (first.form, first.type, first.count) != ("plain", "echo", 1):
+            raise ValueError("the first message is a plain echo: one client has to do for it")
+        return self
+
+
+AnyContract = Contract | EchoContract | ShootoutContract
 
 
 @dataclass(frozen=True)
@@ -106,7 +149,7 @@ class Reply:
 def load_http_contract(folder: Path, name: str) -> Contract:
     """A contract of HTTP servers; raises ``UserError`` for any other."""
     contract = load_contract(folder, name)
-    if isinstance(contract, EchoContract):
+    if not isinstance(contract, Contract):
         raise UserError(
             f"the contract {name!r} is not one of HTTP servers, and only these can be measured",
             "choose another contract; `trueload subjects check` verifies this one",
@@ -124,14 +167,27 @@ def load_contract(folder: Path, name: str) -> AnyContract:
     path = folder / f"{name}.toml"
     try:
         data = tomllib.loads(path.read_text(encoding="utf-8"))
-        kind = EchoContract if "echoes" in data else Contract
-        return kind.model_validate(data)
+        return _kind(data).model_validate(data)
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise UserError(f"{path} is not TOML: {error}", "correct the file") from None
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         place = ".".join(str(part) for part in first["loc"])
         raise UserError(f"{path}: {place}: {first['msg']}", "correct the file") from None
+
+
+def _kind(data: dict[str, Any]) -> type[AnyContract]:
+    if "messages" in data:
+        return ShootoutContract
+    return EchoContract if "echoes" in data else Contract
+
+
+def as_spoken(contract: AnyContract, path: str | None, dialect: Dialect | None) -> AnyContract:
+    """The contract as a subject keeps it that names its own path or dialect."""
+    if not isinstance(contract, ShootoutContract):
+        return contract
+    own = {"path": path or contract.path, "dialect": dialect or contract.dialect}
+    return contract.model_copy(update=own)
 
 
 def asked_of(contract: Contract, category: str, pipelined: bool) -> list[Exchange]:
@@ -147,6 +203,8 @@ def first_asked(contract: AnyContract) -> str:
     """What is asked first, in a few words."""
     if isinstance(contract, EchoContract):
         return f"an echo of {contract.echoes[0].what}"
+    if isinstance(contract, ShootoutContract):
+        return f"{contract.messages[0].what} at {contract.path}"
     return f"{contract.exchanges[0].method} {contract.exchanges[0].path}"
 
 
@@ -167,6 +225,20 @@ def judge_echo(sent: bytes, back: bytes) -> str | None:
     if len(back) < len(sent):
         return f"only {len(back)} of {len(sent)} bytes came back"
     return f"{len(back) - len(sent)} bytes came back that nobody had sent"
+
+
+def judge_message(due: list[Received], got: Received, counts: range) -> str | None:
+    """What is wrong with a message that a client got, in one line; None if nothing is. What was
+    due is taken off the list. `counts` are the numbers of clients that a result may name."""
+    named = Received(got.kind, got.payload)
+    if named not in due:
+        near = any(each.kind == got.kind for each in due)
+        return f"{NAMES[got.kind]} {'with a payload ' if near else ''}that was not due"
+    due.remove(named)
+    if got.listeners is not None and got.listeners not in counts:
+        wanted = f"{counts[0]}" if len(counts) < 3 else f"at least {counts[0]}"
+        return f"listenerCount {got.listeners} instead of {wanted}"
+    return None
 
 
 def _faults(exchange: Exchange, reply: Reply) -> Iterator[str]:

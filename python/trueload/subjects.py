@@ -18,15 +18,19 @@ import tomllib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import AfterValidator, Field, ValidationError
+from pydantic import AfterValidator, Field, ValidationError, model_validator
 from pydantic_core import ErrorDetails
 
+from trueload.contracts import PATH_PATTERN
 from trueload.errors import UserError
 from trueload.plan import Model
+from trueload.shootout import Dialect
 
 MANIFEST = "subject.toml"
+# The contract whose subjects may say how they speak.
+SHOOTOUT = "ws-shootout"
 # A manifest is a page; anything much longer is a mistake or an attack, refused before parsing.
 MANIFEST_BYTES_MAX = 64 * 1024
 PLACEHOLDERS = ("host", "port", "cpus", "cpu_list", "build", "trueload")
@@ -108,6 +112,14 @@ class Manifest(Model):
     cores: tuple[Cores, ...] = ("single", "multi")
     prefork: bool = False
     trap: bool = False
+    path: Text | None = Field(default=None, pattern=PATH_PATTERN)
+    dialect: Dialect | None = None
+
+    @model_validator(mode="after")
+    def _only_where_they_count(self) -> Self:
+        if (self.path or self.dialect) and SHOOTOUT not in self.contracts:
+            raise ValueError(f"path and dialect are for the contract {SHOOTOUT} alone")
+        return self
 
 
 MANIFEST_KEYS = (*Manifest.model_fields, "variants")
@@ -199,7 +211,7 @@ def _parse(path: Path) -> dict[str, Any]:
 
 def _invalid(path: Path, prefix: str, error: ErrorDetails) -> UserError:
     """pydantic's first complaint in our words."""
-    place = prefix + _place(error["loc"])
+    place = (prefix + _place(error["loc"])).removesuffix(".")
     if error["type"] == "extra_forbidden":
         return _unknown_key(path, place, tuple(Needs.model_fields))
     if error["type"] == "missing":

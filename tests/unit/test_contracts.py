@@ -88,7 +88,7 @@ def test_micro_programs_need_no_router_and_pipelining_is_asked_for_loads_that_pi
 
 def test_every_contract_of_the_checkout_can_be_read() -> None:
     names = [path.stem for path in (ROOT / "contracts").glob("*.toml")]
-    assert set(names) >= {"http-plaintext", "http-perf", "http-wait", "tcp-echo"}
+    assert set(names) >= {"http-plaintext", "http-perf", "http-wait", "tcp-echo", "ws-shootout"}
     for name in names:
         assert load_contract(ROOT / "contracts", name).about
     with pytest.raises(UserError, match="no contract is called 'http-plain'"):

@@ -90,6 +90,8 @@ BAD_MANIFESTS: list[tuple[str, str | bytes, list[str]]] = [
     ("an unknown place to run", 'cores = ["dual"]\n' + GOOD, ["cores[0]:"]),
     ("an option as a package", 'needs = { debian = ["-y"] }\n' + GOOD, ["needs.debian[0]:"]),
     ("an option as a tool", 'needs = { tools = ["--go"] }\n' + GOOD, ["needs.tools[0]:"]),
+    ("a dialect where none counts", 'dialect = "json"\n' + GOOD, ["for the contract ws-"]),
+    ("a path in a variant", GOOD + 'path = "/cable"\n', ["variants.tuned: path and dialect"]),
     ("a variant that is no table", "variants = 3\n" + GOOD.split("[variants")[0], ["variants"]),
     ("a variant with an odd name", GOOD + '[variants."a/b"]\n', ["variants.a/b"]),
     ("a wrong value in a variant", GOOD + "ready_s = -1\n", ["variants.tuned.ready_s"]),
@@ -109,6 +111,20 @@ def test_a_bad_manifest_gets_one_line_with_the_place(
         assert word in caught.value.message, f"{what}: {caught.value.message}"
     assert "\n" not in caught.value.message
     assert caught.value.exit_code == 2
+
+
+SPOKEN = GOOD.replace("http-plaintext", "ws-shootout").replace(
+    "[variants.tuned]", 'path = "/cable"\ndialect = "actioncable"\n\n[variants.tuned]\npath = "/x"'
+)
+
+
+def test_a_subject_of_broadcasts_may_say_how_it_speaks(tmp_path: Path) -> None:
+    default, tuned = load_subject(subject_folder(tmp_path, SPOKEN))
+    assert (default.manifest.path, default.manifest.dialect) == ("/cable", "actioncable")
+    assert (tuned.manifest.path, tuned.manifest.dialect) == ("/x", "actioncable")
+    for good, bad, word in [('"/cable"', '"cable"', "path:"), ("actioncable", "sip", "dialect:")]:
+        with pytest.raises(UserError, match=word):
+            load_subject(subject_folder(tmp_path, SPOKEN.replace(good, bad)))
 
 
 def test_a_huge_manifest_is_refused_before_it_is_read(tmp_path: Path) -> None:

@@ -23,7 +23,15 @@ import typer
 from trueload.catalogue import find_folder, subjects_home
 from trueload.cli.job import TRUELOAD_COMMAND
 from trueload.cli.options import AsJsonOption
-from trueload.contracts import AnyContract, Contract, EchoContract, asked_of, load_contract
+from trueload.contracts import (
+    AnyContract,
+    Contract,
+    EchoContract,
+    ShootoutContract,
+    as_spoken,
+    asked_of,
+    load_contract,
+)
 from trueload.errors import ExitCode, UserError
 from trueload.interrupt import Interrupt
 from trueload.plan import Requests
@@ -35,6 +43,7 @@ from trueload.runner.process import substitute
 from trueload.runner.trials import Failed, Setting, Started, sweep, with_subject
 from trueload.runner.verify import ask, verify
 from trueload.runner.verify_echo import ask_echo
+from trueload.runner.verify_shootout import ask_message
 from trueload.subjects import MANIFEST, NAME_PATTERN, Subject, parse_selects, select_subjects
 
 BODY_SHOWN_BYTES = 400
@@ -182,7 +191,7 @@ def _check(subject: Subject, stopped: Callable[[], bool]) -> Iterator[Checked]:
         yield built
         return
     for name in subject.manifest.contracts:
-        contract = load_contract(find_folder("contracts"), name)
+        contract = _contract_of(subject, name)
         if contract.role != "server":
             yield Checked(subject.name, name, "skipped", "client contracts are not checked yet")
             continue
@@ -193,6 +202,12 @@ def _check(subject: Subject, stopped: Callable[[], bool]) -> Iterator[Checked]:
             yield Checked(subject.name, name, "ok", outcome)
 
 
+def _contract_of(subject: Subject, name: str) -> AnyContract:
+    """A contract, as that subject keeps it."""
+    contract = load_contract(find_folder("contracts"), name)
+    return as_spoken(contract, subject.manifest.path, subject.manifest.dialect)
+
+
 def _verifier(subject: Subject, contract: AnyContract) -> Callable[[Started], str | Failed]:
     """Every exchange; pipelining is only noted, because not every load needs it."""
     category = subject.manifest.category
@@ -201,7 +216,7 @@ def _verifier(subject: Subject, contract: AnyContract) -> Callable[[Started], st
         fault = verify(contract, category, started.address, pipelined=False)
         if fault is not None:
             return Failed(f"it does not keep the contract: {fault}", "")
-        if isinstance(contract, EchoContract):
+        if not isinstance(contract, Contract):
             return ""
         pipelining = verify(contract, category, started.address, pipelined=True)
         return f"but not pipelined: {pipelining}" if pipelining is not None else ""
@@ -339,11 +354,13 @@ def _responses(subject: Subject) -> dict[str, Any]:
     if isinstance(built, Checked):
         return {"subject": subject.name, "outcome": built.outcome, "why": built.why}
     name = subject.manifest.contracts[0]
-    contract = load_contract(find_folder("contracts"), name)
+    contract = _contract_of(subject, name)
 
     def act(started: Started) -> list[dict[str, Any]] | Failed:
         if isinstance(contract, EchoContract):
             return _echoes(contract, started)
+        if isinstance(contract, ShootoutContract):
+            return _messages(contract, started)
         return _replies(contract, subject.manifest.category, started)
 
     outcome = _with_started(subject, built, contract, act)
@@ -367,6 +384,18 @@ def _replies(contract: Contract, category: str, started: Started) -> list[dict[s
                 "bytes": answer.reply.wire_bytes if answer.reply is not None else None,
                 "fault": answer.fault,
             }
+        )
+    return answers
+
+
+def _messages(contract: ShootoutContract, started: Started) -> list[dict[str, Any]]:
+    """Nothing to look at but whether everybody got what was due."""
+    answers: list[dict[str, Any]] = []
+    for message in contract.messages:
+        fault = ask_message(contract, message, started.address, contract.clients)
+        size_bytes = message.padding_bytes * message.count if fault is None else None
+        answers.append(
+            {"request": message.what, "head": [], "body": "", "bytes": size_bytes, "fault": fault}
         )
     return answers
 

@@ -19,7 +19,7 @@ import socket
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeVar
 
@@ -30,7 +30,7 @@ from trueload.accounting import (
     socket_owners,
 )
 from trueload.catalogue import cache_folder
-from trueload.contracts import AnyContract, Contract, asked_of, first_asked
+from trueload.contracts import AnyContract, Contract, as_spoken, asked_of, first_asked
 from trueload.plan import DriverName, Duration, Requests
 from trueload.record import Claim, Record
 from trueload.runner import cgroup
@@ -124,6 +124,7 @@ def run_subject(
     stopped: Callable[[], bool] = lambda: False,
 ) -> Measured | Failed:
     """One trial. Nothing of the subject is left when it returns or raises."""
+    setting = _as_spoken(setting, subject)
 
     def act(started: Started) -> Measured | Failed:
         category = subject.manifest.category
@@ -169,6 +170,7 @@ def with_subject(
     stopped: Callable[[], bool] = lambda: False,
 ) -> T | Failed:
     """Starts the subject, acts once it is ready, stops it; or says why it could not be."""
+    setting = _as_spoken(setting, subject)
     port = setting.port if setting.port is not None else free_port(setting.host)
     if taken := _foreign(setting.host, port, set()):
         return Failed(f"port {port} is taken by {taken}; it was left alone", "")
@@ -186,6 +188,12 @@ def with_subject(
                 return done
         except StartError as error:
             return Failed(f"it cannot be started: {error}", "")
+
+
+def _as_spoken(setting: Setting, subject: Subject) -> Setting:
+    """The setting with the contract as this subject keeps it."""
+    manifest = subject.manifest
+    return replace(setting, contract=as_spoken(setting.contract, manifest.path, manifest.dialect))
 
 
 def _become_ready(

@@ -17,8 +17,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
-from trueload.contracts import AnyContract, EchoContract, Exchange, Reply, asked_of, judge
+from trueload.contracts import (
+    AnyContract,
+    EchoContract,
+    Exchange,
+    Reply,
+    ShootoutContract,
+    asked_of,
+    judge,
+)
 from trueload.runner.verify_echo import ask_echo, verify_echo
+from trueload.runner.verify_shootout import ask_message, verify_shootout
 
 EXCHANGE_TIMEOUT_S = 5.0
 REPLY_BYTES_MAX = 1024 * 1024
@@ -36,6 +45,8 @@ def verify(
     """The first exchange that the subject fails, in one line; None if it masters all."""
     if isinstance(contract, EchoContract):
         return verify_echo(contract, address)
+    if isinstance(contract, ShootoutContract):
+        return verify_shootout(contract, address)
     asked = asked_of(contract, category, pipelined)
     for exchange in asked:
         if fault := ask(exchange, asked, address).fault:
@@ -56,6 +67,9 @@ def sample(contract: AnyContract, address: tuple[str, int]) -> Sample:
     if isinstance(contract, EchoContract):
         first = contract.echoes[0]
         return Sample(first.size_bytes, ask_echo(first, address))
+    if isinstance(contract, ShootoutContract):
+        message = contract.messages[0]
+        return Sample(message.padding_bytes, ask_message(contract, message, address, 1))
     answer = ask(contract.exchanges[0], (), address)
     return Sample(answer.reply.wire_bytes if answer.reply else 0, answer.fault)
 

@@ -1,0 +1,179 @@
+"""The dialects of the contract ws-shootout: how its messages look, as pure functions.
+
+How: a message is a type and a payload, whatever the dialect; each dialect puts them on the wire
+in its own way, and two of them join a channel first. What is received and is no message of the
+contract is a ``ValueError`` that says why, or nothing if the dialect itself has such messages.
+
+Must not know: sockets, frames, contracts.
+"""
+
+from __future__ import annotations
+
+import json
+import struct
+from dataclasses import dataclass
+from typing import Any, Literal
+
+Dialect = Literal["json", "binary", "actioncable", "phoenix"]
+Kind = Literal["echo", "broadcast", "broadcastResult"]
+Wire = str | bytes
+"""A whole WebSocket message: text or binary."""
+NAMES: dict[Kind, str] = {
+    "echo": "an echo",
+    "broadcast": "a broadcast",
+    "broadcastResult": "a broadcastResult",
+}
+"""The kinds in a sentence."""
+
+CHANNEL = '{"channel":"BenchmarkChannel"}'
+TOPIC = "room:lobby"
+SUBPROTOCOLS: dict[Dialect, str] = {"actioncable": "actioncable-v1-json"}
+SHOWN_CHARACTERS = 60
+
+_BINARY_HEAD = struct.Struct(">cI")
+_BINARY_KINDS: dict[bytes, Kind] = {b"e": "echo", b"b": "broadcast", b"r": "broadcastResult"}
+# What Action Cable says by itself: https://docs.anycable.io/misc/action_cable_protocol
+_CABLE_OWN = ("welcome", "ping", "confirm_subscription")
+
+
+@dataclass(frozen=True)
+class Message:
+    """A message of the contract. `payload` is a JSON value, or bytes in the dialect binary;
+    `listeners` is the number of clients that a result names, if it does."""
+
+    kind: Kind
+    payload: Any
+    listeners: int | None = None
+
+
+def make_payload(dialect: Dialect, number: int, padding: str) -> Any:
+    """A payload like the published benchmark's: a send time (any number will do) and padding."""
+    if dialect == "binary":
+        return struct.pack(">q", number) + padding.encode()
+    return {"sendTime": str(number), "padding": padding}
+
+
+def encode(dialect: Dialect, kind: Kind, payload: Any) -> Wire:
+    """What a client sends."""
+    if dialect == "binary":
+        return _BINARY_HEAD.pack(kind[0].encode(), len(payload)) + bytes(payload)
+    if dialect == "actioncable":
+        data = _json({"action": kind, "payload": payload})
+        return _json({"command": "message", "identifier": CHANNEL, "data": data})
+    if dialect == "phoenix":
+        return _json({"topic": TOPIC, "event": kind, "payload": {"body": payload}, "ref": "2"})
+    return _json({"type": kind, "payload": payload})
+
+
+def decode(dialect: Dialect, wire: Wire) -> Message | None:
+    """What a client received; None for a message of the dialect's own, such as a heartbeat.
+
+    Raises ``ValueError`` for anything else, with the reason in one line.
+    """
+    if dialect == "binary":
+        return _decode_binary(wire)
+    said = _object(wire)
+    if dialect == "actioncable":
+        return _decode_cable(said)
+    if dialect == "phoenix":
+        return _decode_phoenix(said)
+    return _message(said, "type", "payload", exact=True)
+
+
+def opening(dialect: Dialect) -> Wire | None:
+    """What a client sends as soon as it is connected, to join."""
+    if dialect == "phoenix":
+        return _json({"topic": TOPIC, "event": "phx_join", "payload": {}, "ref": "1"})
+    return None
+
+
+def joins(dialect: Dialect) -> bool:
+    """Whether a client has to join before it sends."""
+    return dialect in ("actioncable", "phoenix")
+
+
+def join(dialect: Dialect, wire: Wire) -> Wire | bool:
+    """One step of joining, by what came: something to send, or whether the client has joined.
+
+    Raises ``ValueError`` if it is refused.
+    """
+    said = _object(wire)
+    if dialect == "phoenix":
+        reply = said.get("payload")
+        if said.get("event") != "phx_reply" or not isinstance(reply, dict):
+            raise ValueError(f"{_shown(wire)} instead of the reply to phx_join")
+        if reply.get("status") != "ok":
+            raise ValueError(f"phx_join is refused: {_shown(wire)}")
+        return True
+    if said.get("type") == "welcome":
+        return _json({"command": "subscribe", "identifier": CHANNEL})
+    if said.get("type") not in _CABLE_OWN:
+        raise ValueError(f"{_shown(wire)} instead of the confirmation of the subscription")
+    return bool(said["type"] == "confirm_subscription")
+
+
+def _decode_binary(wire: Wire) -> Message:
+    if isinstance(wire, str):
+        raise ValueError("a text message instead of a binary one")
+    if len(wire) < _BINARY_HEAD.size:
+        raise ValueError(f"a message of only {len(wire)} bytes")
+    letter, size = _BINARY_HEAD.unpack_from(wire)
+    payload = wire[_BINARY_HEAD.size :]
+    if letter not in _BINARY_KINDS:
+        raise ValueError(f"a message of type {letter!r}")
+    if size != len(payload):
+        raise ValueError(f"a payload of {len(payload)} bytes that says it has {size}")
+    return Message(_BINARY_KINDS[letter], payload)
+
+
+def _decode_cable(said: dict[str, Any]) -> Message | None:
+    if said.get("type") in _CABLE_OWN:
+        return None
+    inner = said.get("message")
+    if said.get("identifier") != CHANNEL or not isinstance(inner, dict):
+        raise ValueError(f"{_shown(_json(said))} is no message of the channel")
+    return _message(inner, "action", "payload", exact=False)
+
+
+def _decode_phoenix(said: dict[str, Any]) -> Message:
+    payload = said.get("payload")
+    if said.get("topic") != TOPIC or not isinstance(payload, dict):
+        raise ValueError(f"{_shown(_json(said))} is no message of {TOPIC}")
+    inner = payload.get("response", payload)
+    if not isinstance(inner, dict):
+        raise ValueError(f"{_shown(_json(said))} has no response")
+    return _message(inner, "type", "body", exact=False)
+
+
+def _message(said: dict[str, Any], kind_key: str, payload_key: str, *, exact: bool) -> Message:
+    kind, listeners = said.get(kind_key), said.get("listenerCount")
+    if kind not in ("echo", "broadcast", "broadcastResult") or payload_key not in said:
+        raise ValueError(f"{_shown(_json(said))} is no message of the contract")
+    known = {kind_key, payload_key} | ({"listenerCount"} if kind == "broadcastResult" else set())
+    if exact and set(said) != known:
+        raise ValueError(f"{NAMES[kind]} with the keys {_shown(', '.join(sorted(said)))}")
+    if listeners is not None and (not isinstance(listeners, int) or isinstance(listeners, bool)):
+        raise ValueError(f"listenerCount is {_shown(_json(listeners))}, not a number")
+    return Message(kind, said[payload_key], listeners)
+
+
+def _object(wire: Wire) -> dict[str, Any]:
+    if isinstance(wire, bytes):
+        raise ValueError("a binary message instead of a text")
+    try:
+        said = json.loads(wire)
+    except (ValueError, RecursionError):
+        raise ValueError(f"{_shown(wire)} is not JSON") from None
+    if not isinstance(said, dict):
+        raise ValueError(f"{_shown(wire)} is not a JSON object")
+    return said
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+def _shown(wire: Wire) -> str:
+    """The start of a message, safe to print."""
+    more = "…" if len(wire) > SHOWN_CHARACTERS else ""
+    return f"{wire[:SHOWN_CHARACTERS]!a}{more}"
