@@ -1,0 +1,41 @@
+// ws-shootout with the package ws: its own server, and a broadcast over its set of clients, as its documentation has it.
+'use strict';
+
+const { WebSocket, WebSocketServer } = require('ws');
+const { openHub, run } = require('./hub.js');
+
+const PATH = '/ws';
+const BACKLOG = 4096;
+
+function serve(host, port) {
+  const server = new WebSocketServer({ host, port, path: PATH, backlog: BACKLOG });
+  const broadcast = openHub((text) => {
+    // Encoded once for all.
+    const data = Buffer.from(text);
+    let count = 0;
+    for (const client of server.clients) {
+      if (client.readyState !== WebSocket.OPEN) continue;
+      client.send(data, { binary: false });
+      count += 1;
+    }
+    return count;
+  });
+
+  function answer(client, { type, payload }) {
+    if (type === 'echo') {
+      client.send(JSON.stringify({ type, payload }));
+    } else if (type === 'broadcast') {
+      broadcast(JSON.stringify({ type, payload }), (listenerCount) => {
+        client.send(JSON.stringify({ type: 'broadcastResult', payload, listenerCount }));
+      });
+    }
+  }
+
+  server.on('connection', (client) => {
+    client.on('error', () => client.terminate());
+    client.on('message', (data) => answer(client, JSON.parse(data)));
+  });
+}
+
+const [host, port, workers] = process.argv.slice(2);
+run(Number(workers), () => serve(host, Number(port)));

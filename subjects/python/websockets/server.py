@@ -1,0 +1,65 @@
+"""ws-shootout with the library's own server on asyncio: a coroutine a client, and its broadcast()."""
+
+import argparse
+import asyncio
+import contextlib
+import http
+import json
+import os
+import signal
+import sys
+
+from websockets.asyncio.server import Request, Response, ServerConnection, broadcast, serve
+from websockets.exceptions import ConnectionClosed
+
+PATH = "/ws"
+BACKLOG = 4096
+
+clients: set[ServerConnection] = set()
+
+
+async def talk(client: ServerConnection) -> None:
+    """Answers one client until it goes."""
+    clients.add(client)
+    try:
+        with contextlib.suppress(ConnectionClosed):
+            async for text in client:
+                await answer(client, json.loads(text))
+    finally:
+        clients.discard(client)
+
+
+async def answer(client: ServerConnection, message: dict[str, object]) -> None:
+    payload = message["payload"]
+    if message["type"] == "echo":
+        await client.send(json.dumps({"type": "echo", "payload": payload}))
+    elif message["type"] == "broadcast":
+        broadcast(clients, json.dumps({"type": "broadcast", "payload": payload}))
+        count = len(clients)
+        await client.send(json.dumps({"type": "broadcastResult", "payload": payload, "listenerCount": count}))
+
+
+def route(client: ServerConnection, request: Request) -> Response | None:
+    return None if request.path == PATH else client.respond(http.HTTPStatus.NOT_FOUND, "not found\n")
+
+
+async def main(host: str, port: int) -> None:
+    # At once: a closing handshake with ten thousand clients would take seconds.
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, os._exit, 0)
+    async with serve(talk, host, port, process_request=route, backlog=BACKLOG) as server:
+        await server.serve_forever()
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--host", default="127.0.0.1")
+    parser.add_argument("--port", type=int, default=8080)
+    parser.add_argument("--uvloop", action="store_true")
+    chosen = parser.parse_args()
+    if chosen.uvloop:
+        import uvloop
+
+        runner = uvloop.run
+    else:
+        runner = asyncio.run
+    sys.exit(runner(main(chosen.host, chosen.port)))
