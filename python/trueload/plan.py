@@ -289,12 +289,14 @@ class Blob(Model):
 
 
 class Phase(Model):
-    """One phase over the connections that are there."""
+    """One phase over the connections that are there; ``idle`` of them, the last ones, are only held
+    and never send."""
 
     type: Literal["phase"] = "phase"
     id: str
     load: LoadPlan
     connections: int | None
+    idle: int = 0
     stop: StopPlan
     at_ns: int | None
 
@@ -350,6 +352,9 @@ class Connections(Model):
 
     requested: int
     established: int
+    failed: dict[str, int] = Field(default_factory=dict)
+    set_up_ns: int = 0
+    idle_open: int = 0
     reconnects: int
     dropped: int = 0
     down: int

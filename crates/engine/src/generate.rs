@@ -171,6 +171,7 @@ impl Role {
                 StopPlan::Requests { count } => Stop::Requests(count),
             },
             connections: self.connections,
+            idle: next.idle,
             start_ns,
         };
         self.phases.push(Running {
@@ -258,10 +259,9 @@ impl Role {
         if phase.done.len() == self.workers.len() {
             phase.over = true;
             let done = std::mem::take(&mut phase.done);
-            let address = sums::connected(&self.connected).address;
-            let address = address.as_ref();
+            let set_up = sums::connected(&self.connected);
             let measured =
-                sums::measurement(&self.plan, &self.driven, self.connections, address, done);
+                sums::measurement(&self.plan, &self.driven, self.connections, &set_up, done);
             let measurement = Box::new(measured);
             say(&FromEngine::PhaseDone { id: phase.id.clone(), measurement })?;
             self.dispatch();

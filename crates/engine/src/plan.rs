@@ -126,6 +126,9 @@ pub(crate) fn check_phase(phase: &PhasePlan) -> Result<(), Failure> {
     if phase.connections == Some(0) {
         return refused("connections: must not be 0".into());
     }
+    if phase.connections.is_some_and(|connections| phase.idle > connections) {
+        return refused("idle: must be at most connections".into());
+    }
     let (field, stages, most) = match &phase.load {
         LoadPlan::Closed { active } => ("load.active", active, f64::from(CONNECTIONS_MOST)),
         LoadPlan::Open { stages, .. } if stages.is_empty() => {

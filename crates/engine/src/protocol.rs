@@ -142,6 +142,9 @@ pub struct PhasePlan {
     pub load: LoadPlan,
     /// Connections to have for this phase; null for as many as there are.
     pub connections: Option<u32>,
+    /// How many of them, the last ones, are only held and never send.
+    #[serde(default)]
+    pub idle: u32,
     /// When to stop sending.
     pub stop: StopPlan,
     /// Not before this time on the engine's clock; null for at once.
@@ -443,6 +446,15 @@ pub struct Connections {
     pub requested: u32,
     /// Slots that were established at least once since the engine began.
     pub established: u32,
+    /// What those met that were never established, by class, in the set-up before this phase.
+    #[serde(default)]
+    pub failed: BTreeMap<String, u64>,
+    /// From the first attempt of that set-up to its last connection.
+    #[serde(default)]
+    pub set_up_ns: u64,
+    /// Idle connections that were open when the phase stopped.
+    #[serde(default)]
+    pub idle_open: u32,
     /// Connections opened again during the phase.
     pub reconnects: u64,
     /// Connections that the peer closed within 1 s of taking them, with nothing asked (the first phase: and before it).

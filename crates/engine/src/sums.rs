@@ -120,7 +120,7 @@ pub(crate) fn measurement(
     plan: &GeneratePlan,
     driven: &Driven,
     requested: u32,
-    address: Option<&Address>,
+    set_up: &Connected,
     threads: Vec<DoneReport>,
 ) -> Measurement {
     let started_ns = threads.iter().map(|thread| thread.started_ns).min().unwrap_or(0);
@@ -128,6 +128,7 @@ pub(crate) fn measurement(
     let done_ns = threads.iter().map(|thread| thread.done_ns).max().unwrap_or(0);
     let window_ns = stopped_ns.saturating_sub(started_ns);
     let established = threads.iter().map(|thread| thread.established).sum();
+    let idle_open = threads.iter().map(|thread| thread.idle_open).sum();
     let partial = threads.iter().any(|thread| thread.partial);
     let generator = generator(plan, driven, window_ns, &threads);
     let found: Vec<_> = threads.iter().flat_map(|thread| thread.reasons.clone()).collect();
@@ -135,7 +136,7 @@ pub(crate) fn measurement(
     let meter = merged(threads.into_iter().map(|thread| thread.meter));
     let (handshakes_full, handshakes_resumed) = meter.times.handshakes();
     let ipv6 = |address: &Address| matches!(address, Address::Ip(SocketAddr::V6(_)));
-    let family = match address {
+    let family = match set_up.address.as_ref() {
         Some(Address::Unix(_)) => "unix",
         Some(address) if ipv6(address) => "ipv6",
         None if plan.addresses.iter().all(|address| ipv6(&address.0)) => "ipv6",
@@ -161,6 +162,9 @@ pub(crate) fn measurement(
         connections: Connections {
             requested,
             established,
+            failed: by_class(&set_up.failed),
+            set_up_ns: set_up.latest_ns.saturating_sub(set_up.began_ns),
+            idle_open,
             reconnects: meter.reconnects,
             dropped: meter.dropped,
             down: meter.slots.down,

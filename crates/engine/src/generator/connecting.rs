@@ -235,7 +235,9 @@ impl<P: Protocol> Generator<P> {
         if state.ever_established {
             state.trouble().this_phase.outage = true;
         }
-        if !state.tried && self.book.current.is_none() {
+        let (tried, sends) = (state.tried, state.quota > 0);
+        let charged = sends && self.book.sending(now_ns).is_some();
+        if !tried && !charged {
             self.pace.failed(class);
         }
         self.charge(key, now_ns, class);

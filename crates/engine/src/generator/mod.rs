@@ -183,6 +183,8 @@ pub struct DoneReport {
     pub partial: bool,
     /// Slots of this thread that were ever established.
     pub established: u32,
+    /// Idle ones that were open when the phase stopped.
+    pub idle_open: u32,
     /// How late the heartbeats of the window came, in all, in ns.
     pub hiccup_ns: u64,
     /// Why connections failed up to now, the first of each class, where more is known than the class.

@@ -21,8 +21,22 @@ pub struct PhaseShare {
     pub stop: Stop,
     /// Connections of all threads, to divide requests by.
     pub connections: u32,
+    /// How many of them, the last ones, never send.
+    pub idle: u32,
     /// Start, on the engine's clock.
     pub start_ns: u64,
+}
+
+impl PhaseShare {
+    /// Connections that send.
+    pub(super) fn senders(&self) -> u32 {
+        self.connections.saturating_sub(self.idle)
+    }
+
+    /// Whether slot `global` sends at all.
+    pub(super) fn sends(&self, global: u32) -> bool {
+        global < self.senders()
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,6 +68,8 @@ pub(super) struct Phase {
     pub(super) settled_ns: u64,
     pub(super) next_tick_ns: u64,
     pub(super) partial: bool,
+    /// Idle connections that were open at the end.
+    pub(super) idle_open: u32,
     pub(super) use_at_start: ThreadUse,
     pub(super) used: ThreadUse,
     /// Of this time in use, what went into polls without an event.
@@ -85,6 +101,7 @@ impl Phase {
             settled_ns: 0,
             next_tick_ns: u64::MAX,
             partial: false,
+            idle_open: 0,
             use_at_start: ThreadUse::default(),
             used: ThreadUse::default(),
             spun_ns: 0,

@@ -58,7 +58,10 @@ impl<P: Protocol> Generator<P> {
         let phase = &mut self.book.phases[index];
         let (started_ns, depth) = (phase.started_ns, self.config.depth as u64);
         let depth = if self.config.close { 1 } else { depth };
-        for slot in &mut self.slots {
+        let (thread, threads) = (self.config.thread, self.config.threads);
+        for (key, slot) in self.slots.iter_mut().enumerate() {
+            let holds = !phase.share.sends(dealt_slot(key as u32, threads, thread));
+            phase.idle_open += u32::from(holds && is_open(slot));
             let state = &mut slot.state;
             if state.open_since_ns != NEVER {
                 let open_ns = at_ns.saturating_sub(state.open_since_ns.max(started_ns));
@@ -127,12 +130,14 @@ impl<P: Protocol> Generator<P> {
         let mut sum = 0;
         for (key, slot) in self.slots.iter_mut().enumerate() {
             slot.state.asked = slot.client.outstanding() > 0;
-            let open = is_open(slot);
+            let global = dealt_slot(key as u32, threads, thread);
+            let sends = phase_share.sends(global);
+            let open = is_open(slot) && sends;
             slot.state.open_since_ns = if open { phase_share.start_ns } else { NEVER };
             slot.state.quota = match phase_share.stop {
+                _ if !sends => 0,
                 Stop::Requests(total) if !open_loop => {
-                    let global = dealt_slot(key as u32, threads, thread);
-                    share(total, u64::from(phase_share.connections), u64::from(global))
+                    share(total, u64::from(phase_share.senders()), u64::from(global))
                 }
                 _ => u64::MAX,
             };
@@ -244,6 +249,7 @@ impl<P: Protocol> Generator<P> {
             spun_ns: phase.spun_ns,
             partial: phase.partial,
             established,
+            idle_open: phase.idle_open,
             hiccup_ns: phase.hiccup_ns,
             reasons: self.pace.reasons(),
         };

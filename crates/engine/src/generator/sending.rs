@@ -36,6 +36,7 @@ impl<P: Protocol> Generator<P> {
             }
         }
         let fresh = match self.book.sending(now_ns) {
+            _ if self.slots[key as usize].state.quota == 0 => 0,
             Some((index, phase)) if phase.schedule.is_some() => {
                 {
                     // A slot that waits for work has been free since then; one that was just answered, from now.
@@ -151,6 +152,9 @@ impl<P: Protocol> Generator<P> {
         let sending = self.book.sending(now_ns);
         let Some((_, Phase { schedule: Some(_), .. })) = sending else { return };
         let state = &mut self.slots[key as usize].state;
+        if state.quota == 0 {
+            return;
+        }
         if free == 0 {
             // What the queue may still have of it is stale.
             state.ready_since_ns = NEVER;
@@ -170,7 +174,8 @@ impl<P: Protocol> Generator<P> {
         };
         let started_ns = *started_ns;
         let Slot { client, state, .. } = &mut self.slots[key as usize];
-        if matches!(state.link, Link::Open { .. }) && client.outstanding() == 0 && !state.ready {
+        let sends = state.quota > 0 && client.outstanding() == 0;
+        if matches!(state.link, Link::Open { .. }) && sends && !state.ready {
             state.ready = true;
             state.ready_since_ns = started_ns;
             self.ready.push_back(key);

@@ -139,6 +139,7 @@ fn play(case: &Case, how: Play) -> Result<Seen, String> {
             load: Load::Closed { active: Arc::default() },
             stop: Stop::Requests(case.requests),
             connections: case.connections,
+            idle: 0,
             start_ns: began_ns,
         }))
         .unwrap();

@@ -28,6 +28,8 @@ pub struct Play {
     pub stop: Stop,
     /// Over all threads.
     pub connections: u32,
+    /// Of them.
+    pub idle: u32,
     pub depth: usize,
     pub thread: u32,
     pub threads: u32,
@@ -41,6 +43,7 @@ impl Play {
             load,
             stop: Stop::After(window_ns),
             connections,
+            idle: 0,
             depth: 1,
             thread: 0,
             threads: 1,
@@ -105,6 +108,7 @@ pub fn play(play: &Play) -> Played {
         load: play.load.clone(),
         stop: play.stop,
         connections: play.connections,
+        idle: play.idle,
         start_ns: world.zero_ns,
     };
     to_generator.send(Command::Phase(phase)).expect("it listens");
