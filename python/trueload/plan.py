@@ -10,21 +10,23 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
+from pydantic import ConfigDict, Field, TypeAdapter
+
+from trueload.plan_model import Model as Model
+from trueload.plan_tls import ServeGiven as ServeGiven
+from trueload.plan_tls import ServeSelfSigned as ServeSelfSigned
+from trueload.plan_tls import ServeTlsPlan as ServeTlsPlan
+from trueload.plan_tls import TlsPlan as TlsPlan
+from trueload.plan_tls import TrustAnybody as TrustAnybody
+from trueload.plan_tls import TrustGiven as TrustGiven
+from trueload.plan_tls import TrustPlan as TrustPlan
+from trueload.plan_tls import TrustSystem as TrustSystem
 
 PROTOCOL = 1
 """Version of the protocol; ``hello`` carries it and a plan must name it."""
 
 Sparse = dict[int, int]
 """A sparse histogram: index to count; ``stats.sparse_value_ns`` gives the value of an index."""
-
-
-class Model(BaseModel):
-    """A frozen value that refuses what it does not know."""
-
-    model_config = ConfigDict(
-        frozen=True, extra="forbid", validate_by_name=True, serialize_by_alias=True
-    )
 
 
 DriverName = Literal["auto", "io_uring", "epoll"]
@@ -115,61 +117,6 @@ class Requests(Model):
 
 StopPlan = Annotated[Duration | Requests, Field(discriminator="kind")]
 """When to stop sending."""
-
-
-class TrustSystem(Model):
-    """The issuers that the engine's machine trusts."""
-
-    kind: Literal["system"] = "system"
-
-
-class TrustGiven(Model):
-    """The issuers of a PEM text (a blob), and the certificates in it themselves."""
-
-    kind: Literal["given"] = "given"
-    sha256: str
-
-
-class TrustAnybody(Model):
-    """Anybody: verification is off."""
-
-    kind: Literal["anybody"] = "anybody"
-
-
-TrustPlan = Annotated[TrustSystem | TrustGiven | TrustAnybody, Field(discriminator="kind")]
-"""Whose certificates are accepted."""
-
-
-class TlsPlan(Model):
-    """TLS from the client's end. ``certificate_sha256`` and ``key_sha256`` name blobs in PEM; the
-    key itself is in no plan."""
-
-    server_name: str
-    alpn: tuple[str, ...]
-    alpn_required: bool = False
-    trust: TrustPlan
-    certificate_sha256: str | None = None
-    key_sha256: str | None = None
-    resumption: bool
-
-
-class ServeSelfSigned(Model):
-    """A certificate made at the start; ``ready`` holds it."""
-
-    kind: Literal["self_signed"] = "self_signed"
-    names: tuple[str, ...]
-
-
-class ServeGiven(Model):
-    """A certificate and its key, blobs in PEM."""
-
-    kind: Literal["given"] = "given"
-    certificate_sha256: str
-    key_sha256: str
-
-
-ServeTlsPlan = Annotated[ServeSelfSigned | ServeGiven, Field(discriminator="kind")]
-"""TLS from the server's end."""
 
 
 Dialect = Literal["json", "binary", "actioncable", "phoenix"]
