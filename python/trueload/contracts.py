@@ -21,6 +21,7 @@ from typing import Any, Literal, Self
 from pydantic import Field, ValidationError, model_validator
 
 from trueload.errors import UserError
+from trueload.message import MESSAGE_BYTES_MAX
 from trueload.plan import Model
 from trueload.shootout import NAMES, Dialect
 from trueload.shootout import Message as Received
@@ -84,11 +85,18 @@ class Echo(Model):
     size_bytes: int = Field(ge=1, le=ECHO_BYTES_MAX)
 
 
+class EchoLoad(Model):
+    """The message that is sent under load."""
+
+    size_bytes: int = Field(ge=1, le=MESSAGE_BYTES_MAX)
+
+
 class EchoContract(Model):
     """What a subject must send back over TCP. The first echo also tells when it is ready."""
 
     about: str
     role: Literal["server"]
+    load: EchoLoad = EchoLoad(size_bytes=64)
     echoes: tuple[Echo, ...] = Field(min_length=1)
 
 
@@ -153,6 +161,17 @@ def load_http_contract(folder: Path, name: str) -> Contract:
         raise UserError(
             f"the contract {name!r} is not one of HTTP servers, and only these can be measured",
             "choose another contract; `trueload subjects check` verifies this one",
+        )
+    return contract
+
+
+def load_server_contract(folder: Path, name: str) -> AnyContract:
+    """A contract of servers; raises ``UserError`` for one of clients."""
+    contract = load_contract(folder, name)
+    if contract.role != "server":
+        raise UserError(
+            f"the contract {name!r} is one of clients, and a suite measures servers",
+            "choose another contract",
         )
     return contract
 

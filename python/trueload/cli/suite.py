@@ -36,7 +36,7 @@ from trueload.cli.options import (
     positive_rate,
 )
 from trueload.cli.suite_progress import Progress
-from trueload.contracts import load_http_contract
+from trueload.contracts import load_server_contract
 from trueload.engine import find_engine
 from trueload.errors import ExitCode, UserError
 from trueload.interrupt import Interrupt, Until
@@ -218,7 +218,7 @@ def _begin(name: str, changes: Changes, texts: Sequence[str], dry_run: bool, sho
     suites = find_folder("suites") if not name.endswith(".toml") else Path()
     path = find_suite(name, suites)
     suite = load_suite(path)
-    contract = load_http_contract(find_folder("contracts"), suite.contract)
+    contract = load_server_contract(find_folder("contracts"), suite.contract)
     chosen = choose_subjects(find_folder("subjects"), suite, parse_selects(texts), _talk)
     if dry_run:
         digests = dict.fromkeys((subject.name for subject in chosen), "")
@@ -260,7 +260,7 @@ def _resume(
                 f"run {run.id} is of the suite {plan.suite!r}, not of {name!r}",
                 f"trueload suite run {plan.suite} --resume {run.id}",
             )
-        contract = load_http_contract(find_folder("contracts"), plan.contract)
+        contract = load_server_contract(find_folder("contracts"), plan.contract)
         names = [subject.name for subject in plan.subjects]
         chosen = _still_there(names)
         digests = {subject.name: manifest_digest(subject) for subject in chosen}

@@ -29,6 +29,7 @@ from trueload.redact import redact_url
 from trueload.request import make_request
 from trueload.route import make_route
 from trueload.search.execute import SearchPlan, make_clients
+from trueload.shootout import SUBPROTOCOLS
 from trueload.spec import Request, TrialSpec, WsBroadcast, WsEcho
 from trueload.target import WS, parse_url
 from trueload.thresholds import LIMIT, parse_condition
@@ -41,7 +42,6 @@ PADDING_BYTES = 200
 CLIENTS_LIMIT = "p95<500ms"
 # Clients that join have handshakes to be answered, and often a subscription.
 JOIN_RATE_PER_S = 1_000
-CABLE_PROTOCOL = "actioncable-v1-json"
 
 HELP = """Load a WebSocket server and say what it carried, and whether that can be trusted.
 
@@ -105,9 +105,9 @@ def read_opening(
 
 
 def _protocols(given: Sequence[str] | None, dialect: DialectChoice | None) -> Sequence[str]:
-    """Rails wants its own subprotocol to be offered."""
-    if given is None and dialect is DialectChoice.ACTIONCABLE:
-        return (CABLE_PROTOCOL,)
+    """Those that are asked for, else that of the dialect, if it has one."""
+    if given is None and dialect is not None and dialect.value in SUBPROTOCOLS:
+        return (SUBPROTOCOLS[dialect.value],)
     return given or ()
 
 

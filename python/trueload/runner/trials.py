@@ -30,8 +30,8 @@ from trueload.accounting import (
     socket_owners,
 )
 from trueload.catalogue import cache_folder
-from trueload.contracts import AnyContract, Contract, as_spoken, asked_of, first_asked
-from trueload.plan import DriverName, Duration, Requests
+from trueload.contracts import AnyContract, as_spoken, first_asked
+from trueload.plan import DriverName, Duration, LoadPlan, Requests, Turns
 from trueload.record import Claim, Record
 from trueload.runner import cgroup
 from trueload.runner.build import Build, in_use
@@ -44,8 +44,9 @@ from trueload.runner.process import (
     subject_environment,
     substitute,
 )
+from trueload.runner.sending import Broadcast, what_is_sent
 from trueload.runner.verify import sample, verify
-from trueload.spec import CLOSED, Expect, Request, TrialSpec, open_load
+from trueload.spec import CLOSED, TrialSpec, open_load
 from trueload.subjects import Subject
 
 STOP_GRACE_S = 5.0
@@ -63,7 +64,8 @@ Measure = Callable[[TrialSpec, Callable[[], bool]], Record]
 @dataclass(frozen=True, kw_only=True)
 class Setting:
     """What all trials of a run share. `port` is None for a free one; `refill` counts for loads
-    whose pipeline has as many places."""
+    whose pipeline has as many places; a `broadcast` is what a subject of WebSocket gets that is
+    not to echo."""
 
     contract: AnyContract
     stop: Duration | Requests
@@ -77,6 +79,7 @@ class Setting:
     driver: DriverName = "auto"
     spin_ns: int = 0
     refill: int | None = None
+    broadcast: Broadcast | None = None
 
 
 @dataclass(frozen=True)
@@ -302,23 +305,18 @@ def _ends(processes: Processes) -> str:
 
 
 def _spec(load: Load, layout: Layout, setting: Setting, started: Started) -> TrialSpec:
-    contract = setting.contract
-    assert isinstance(contract, Contract)  # what is measured comes by load_http_contract
-    first = asked_of(contract, "micro", pipelined=False)[0]
-    request = contract.load
     authority = f"{started.address[0]}:{started.address[1]}"
+    sent = what_is_sent(setting.contract, authority, setting.broadcast)
     return TrialSpec(
-        url=f"http://{authority}{request.path}",
+        url=sent.url,
         addresses=(authority,),
-        request=Request(host=authority, path=request.path, method=request.method),
-        expect=Expect(
-            statuses=(first.status,),
-            body=first.body.encode() if first.body is not None else None,
-        ),
+        request=sent.request,
+        expect=sent.expect,
+        exchange=sent.exchange,
         connections=load.connections,
         pipeline=load.pipeline,
         close=setting.close,
-        load=CLOSED if load.rate_per_s is None else open_load(load.rate_per_s, setting.stop),
+        load=_pacing(load, setting),
         stop=setting.stop,
         warmup=setting.warmup,
         timeout_ns=setting.timeout_ns,
@@ -331,6 +329,12 @@ def _spec(load: Load, layout: Layout, setting: Setting, started: Started) -> Tri
         cpus=() if layout.shared else layout.engine,
         server=started.processes.tree,
     )
+
+
+def _pacing(load: Load, setting: Setting) -> LoadPlan:
+    if setting.broadcast is not None:
+        return Turns(concurrent=setting.broadcast.concurrent)
+    return CLOSED if load.rate_per_s is None else open_load(load.rate_per_s, setting.stop)
 
 
 def _orders(

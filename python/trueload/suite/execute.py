@@ -15,7 +15,7 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, field
 from typing import Literal
 
-from trueload.contracts import Contract
+from trueload.contracts import AnyContract
 from trueload.errors import UserError
 from trueload.runner import needs
 from trueload.runner.build import Build, BuildError, build
@@ -53,7 +53,7 @@ class Execution:
     says whether the user wants the end."""
 
     plan: SuitePlan
-    contract: Contract
+    contract: AnyContract
     subjects: Mapping[str, Subject]
     digests: Mapping[str, str]
     store: Store

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
 
-from trueload.contracts import Contract
+from trueload.contracts import AnyContract
 from trueload.errors import UserError
 from trueload.plan import DriverName, Duration, Model, Requests
 from trueload.runner.trials import Load, Setting
@@ -88,7 +88,7 @@ class SuitePlan(Model):
     spin_ns: int = 0
     refill: int | None = None
 
-    def setting(self, contract: Contract) -> Setting:
+    def setting(self, contract: AnyContract) -> Setting:
         """What all its trials share."""
         return Setting(
             contract=contract,

@@ -1,0 +1,74 @@
+"""What a subject is sent under load: what its contract says. Pure.
+
+Must not know how much is sent, or when.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from trueload.contracts import AnyContract, Contract, EchoContract, ShootoutContract, asked_of
+from trueload.message import make_message
+from trueload.shootout import SUBPROTOCOLS
+from trueload.spec import ANY_ANSWER, Exchange, Expect, Request, TcpEcho, WsBroadcast, WsEcho
+
+
+@dataclass(frozen=True)
+class Broadcast:
+    """How a broadcast is sent: so many messages in flight, each with so much padding."""
+
+    concurrent: int
+    padding_bytes: int
+
+
+@dataclass(frozen=True)
+class Sent:
+    """A request with what counts as its answer; or an exchange of another protocol than HTTP."""
+
+    url: str
+    request: Request | None = None
+    expect: Expect = ANY_ANSWER
+    exchange: Exchange | None = None
+
+
+def what_is_sent(contract: AnyContract, authority: str, broadcast: Broadcast | None) -> Sent:
+    """For a subject at ``authority`` (``IP:PORT``) that keeps a contract."""
+    if isinstance(contract, EchoContract):
+        message = make_message(contract.load.size_bytes, None)
+        return Sent(url=f"tcp://{authority}", exchange=TcpEcho(payload=message))
+    if isinstance(contract, ShootoutContract):
+        return _over_websocket(contract, authority, broadcast)
+    return _over_http(contract, authority)
+
+
+def _over_http(contract: Contract, authority: str) -> Sent:
+    first = asked_of(contract, "micro", pipelined=False)[0]
+    asked = contract.load
+    return Sent(
+        url=f"http://{authority}{asked.path}",
+        request=Request(host=authority, path=asked.path, method=asked.method),
+        expect=Expect(
+            statuses=(first.status,),
+            body=first.body.encode() if first.body is not None else None,
+        ),
+    )
+
+
+def _over_websocket(
+    contract: ShootoutContract, authority: str, broadcast: Broadcast | None
+) -> Sent:
+    dialect = contract.dialect
+    protocol = SUBPROTOCOLS.get(dialect)
+    # Servers of browsers look at where a page is from: it is from here.
+    headers = [("Origin", f"http://{authority}")]
+    headers += [] if protocol is None else [("Sec-WebSocket-Protocol", protocol)]
+    opening = Request(host=authority, path=contract.path, headers=tuple(headers))
+    exchange: Exchange
+    if broadcast is None:
+        message = make_message(None, None, text=True)
+        exchange = WsEcho(
+            opening=opening, payload=message, text=dialect != "binary", dialect=dialect
+        )
+    else:
+        exchange = WsBroadcast(opening=opening, dialect=dialect, padding=broadcast.padding_bytes)
+    return Sent(url=f"ws://{authority}{contract.path}", exchange=exchange)
