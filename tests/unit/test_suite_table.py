@@ -15,6 +15,7 @@ from trueload.plan import Duration
 from trueload.record import Check, Record
 from trueload.report import table
 from trueload.store import Damaged, Row
+from trueload.suite.definition import PublishedRow, PublishedTable
 from trueload.suite.plan import Cell, PlannedLoad, PlannedSubject, SuitePlan, Trial
 from trueload.suite.summary import (
     CellRows,
@@ -436,3 +437,30 @@ def test_a_run_of_10000_cells_is_summed_up_in_bounded_memory() -> None:
     assert peak_bytes < 40 << 20, f"{peak_bytes / 2**20:.0f} MiB"
     tables = tabulate(found, made)
     assert [len(each.ranked) for each in tables] == [2_500] * 4
+
+
+def test_published_figures_stand_beside_ours() -> None:
+    rows = (
+        PublishedRow(name="old a", value=158, subject="c/a"),
+        PublishedRow(name="old b", value=40, subject="c/b"),
+        PublishedRow(name="gone", value=341),
+    )
+    published = PublishedTable(title="As published:", connections=64, rows=rows)
+    elsewhere = published.model_copy(update={"connections": 65})
+    a, b = subject("a"), subject("b")
+    whole = plan(a, b).model_copy(update={"published_tables": (published, elsewhere)})
+    cells = (
+        cell_rows(a, *[figures(158_400.0)] * 3),
+        cell_rows(b, failed=["it did not start"]),
+    )
+    (found,) = tabulate(Collected(cells, (), ()), whole)
+    shown = table.text([found], width=None, published=False)
+    lines = shown.partition("As published:\n")[2].splitlines()
+    assert [line.split() for line in lines[:4]] == [
+        ["published", "k/s", "ours", "k", "RPS", "within", "verdict"],
+        ["old", "a", "158", "c/a", "158.4", "158.4-158.4", "valid"],
+        ["old", "b", "40", "c/b", "failed"],
+        ["gone", "341"],
+    ]
+    assert shown.count("As published:") == 1, "the other load is not among ours"
+    assert "| old a | 158 |" in table.markdown([found], published=False)

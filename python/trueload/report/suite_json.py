@@ -41,6 +41,7 @@ def suite_json(
         "checks": [check.model_dump(mode="json") for check in checks],
         "plan": plan.model_dump(mode="json"),
         "rows": [row for table in tables for row in _rows(table)],
+        "published": [each.model_dump(mode="json") for each in plan.published_tables],
         "damaged": list(damaged),
     }
     text = json.dumps(head, indent=1)

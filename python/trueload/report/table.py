@@ -19,6 +19,7 @@ from dataclasses import dataclass, replace
 from rich.cells import cell_len
 
 from trueload.escapes import without_escapes
+from trueload.suite.definition import PublishedTable
 from trueload.suite.plan import PlannedLoad
 from trueload.suite.summary import SHOWN_RANKS, Figures, LoadTable, Summary
 
@@ -37,7 +38,9 @@ OF_LOAD = (
 NAME_COLUMNS = 4
 # Where a grid that is too wide for the terminal is cut: before the times.
 CUT = PUBLISHED.index("min")
-LEFT_ALIGNED = frozenset({"Language", "Framework", "Category", "Name", "verdict", "interval"})
+LEFT_ALIGNED = frozenset(
+    {"Language", "Framework", "Category", "Name", "verdict", "interval", "published", "ours"}
+)
 
 
 def plain(text: str) -> str:
@@ -134,6 +137,26 @@ def best_grid(table: LoadTable) -> Grid:
     return Grid(PUBLISHED, tuple(published_cells(s, s.best) for s in rows))
 
 
+def beside_grid(table: LoadTable, published: PublishedTable) -> Grid:
+    """Published figures and ours, in thousand requests per second."""
+    ours = {summary.cell.subject.name: summary for summary in table.everything}
+    rows = []
+    for row in published.rows:
+        summary = ours.get(row.subject)
+        rows.append((plain(row.name), f"{row.value:g}", *_thousands(summary)))
+    return Grid(("published", "k/s", "ours", "k RPS", "within", "verdict"), tuple(rows))
+
+
+def _thousands(summary: Summary | None) -> tuple[str, str, str, str]:
+    if summary is None:
+        return ("", "", "", "")
+    rate = None if summary.figures is None else summary.figures.ok_per_s
+    interval = summary.interval
+    within = "" if interval is None else f"{interval.low / 1e3:.1f}-{interval.high / 1e3:.1f}"
+    shown = "" if rate is None else f"{rate / 1e3:.1f}"
+    return (_full_name(summary), shown, within, summary.verdict or summary.outcome)
+
+
 def text(tables: Iterable[LoadTable], *, width: int | None, published: bool) -> str:
     """All tables for people. `width` is the terminal's columns; None keeps rows whole."""
     return "\n\n".join(_text_of_load(t, width, published) for t in tables) + "\n"
@@ -157,6 +180,8 @@ def _text_of_load(table: LoadTable, width: int | None, published: bool) -> str:
     if notes:
         parts += ["", "Suspect:"]
         parts += [f"  {_full_name(s)}: {plain(s.why)}" for s in notes]
+    for each in table.published:
+        parts += ["", plain(each.title), _aligned(beside_grid(table, each))]
     return "\n".join([*parts, *_below(table)])
 
 
@@ -198,17 +223,13 @@ def _legend(ranked: Sequence[Summary]) -> str:
 
 def _below(table: LoadTable) -> list[str]:
     """What the figures and marks of a table mean, after a blank line."""
-    shown = [s.figures for s in _everything(table) if s.figures is not None]
+    shown = [s.figures for s in table.everything if s.figures is not None]
     lines = [_legend(table.ranked)] if table.ranked else []
     if shown and table.load.rate_per_s is not None:
         lines.append("rate: what was offered; times are from when a request was due.")
     if any(figures.latency_at_least for figures in shown):
         lines.append("A time after > is a lower bound: requests never ended, or were never sent.")
     return ["", *lines] if lines else []
-
-
-def _everything(table: LoadTable) -> tuple[Summary, ...]:
-    return (*table.ranked, *table.invalid, *table.traps, *table.unmeasured)
 
 
 def _laid_out(whole: Grid, width: int | None) -> str:
@@ -268,6 +289,9 @@ def markdown(tables: Iterable[LoadTable], *, published: bool) -> str:
         for title, summaries in _apart(table):
             parts += ["", f"**{title}**", ""]
             parts += [f"- {_escaped(_full_name(s))}: {_escaped(plain(s.why))}" for s in summaries]
+        for each in table.published:
+            parts += ["", f"**{_escaped(plain(each.title))}**", ""]
+            parts.append(_markdown_grid(beside_grid(table, each)))
         parts += [*_below(table), ""]
     return "\n".join(parts)
 
@@ -293,7 +317,7 @@ def csv_lines(tables: Iterable[LoadTable], *, published: bool) -> str:
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow((*PUBLISHED, *OURS, *OF_LOAD))
     for table in tables:
-        for summary in _everything(table):
+        for summary in table.everything:
             writer.writerow(_csv_row(table, summary, summary.figures, "median"))
         for summary in table.ranked if published else ():
             writer.writerow(_csv_row(table, summary, summary.best, "best"))

@@ -51,6 +51,23 @@ class Axes(Model):
     rate: tuple[Rate, ...] = ()
 
 
+class PublishedRow(Model):
+    """A published figure: of whom, and which of ours stands beside it, if one does."""
+
+    name: str
+    value: float
+    subject: str = ""
+
+
+class PublishedTable(Model):
+    """What was published of a load, in thousand requests per second: shown beside ours, of the
+    loads with as many connections."""
+
+    title: str
+    connections: Positive
+    rows: tuple[PublishedRow, ...] = Field(min_length=1)
+
+
 class Suite(Model):
     """A suite as written. `subjects` are SELECTs, none for all that have the contract;
     `files` is the open-file limit of subject and engine, 0 for all that there are."""
@@ -70,6 +87,7 @@ class Suite(Model):
     seed: int = 1
     files: int = Field(default=0, ge=0)
     published: str = ""
+    published_tables: tuple[PublishedTable, ...] = ()
     notes: tuple[str, ...] = ()
 
     @model_validator(mode="after")

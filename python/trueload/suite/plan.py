@@ -19,7 +19,7 @@ from trueload.errors import UserError
 from trueload.plan import DriverName, Duration, Model, Requests
 from trueload.runner.trials import Load, Setting
 from trueload.subjects import Cores, Subject
-from trueload.suite.definition import Axes, Suite
+from trueload.suite.definition import Axes, PublishedTable, Suite
 from trueload.units import format_rate, parse_duration, parse_rate
 
 NS_PER_S = 1_000_000_000
@@ -87,6 +87,7 @@ class SuitePlan(Model):
     driver: DriverName = "auto"
     spin_ns: int = 0
     refill: int | None = None
+    published_tables: tuple[PublishedTable, ...] = ()
 
     def setting(self, contract: AnyContract) -> Setting:
         """What all its trials share."""
@@ -186,6 +187,7 @@ def make_plan(
         driver=changes.driver or "auto",
         spin_ns=_first(changes.spin_ns, 0),
         refill=changes.refill,
+        published_tables=suite.published_tables,
     )
 
 

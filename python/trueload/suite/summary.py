@@ -18,6 +18,7 @@ from typing import Literal
 from trueload import stats
 from trueload.record import Check, Record, Verdict
 from trueload.store import Damaged, Row
+from trueload.suite.definition import PublishedTable
 from trueload.suite.plan import PARTIAL, Cell, PlannedLoad, SuitePlan
 from trueload.verdict import lower_bounds
 
@@ -312,13 +313,20 @@ def _bounds_together(some: Sequence[Figures]) -> tuple[str, ...]:
 @dataclass(frozen=True)
 class LoadTable:
     """All cells of one load: ranked by throughput, and apart from them, with their reasons,
-    the invalid, the traps, and those that were not measured."""
+    the invalid, the traps, and those that were not measured. `published` is what others said of
+    such a load."""
 
     load: PlannedLoad
     ranked: tuple[Summary, ...]
     invalid: tuple[Summary, ...]
     traps: tuple[Summary, ...]
     unmeasured: tuple[Summary, ...]
+    published: tuple[PublishedTable, ...] = ()
+
+    @property
+    def everything(self) -> tuple[Summary, ...]:
+        """All of them, in the order in which they are shown."""
+        return (*self.ranked, *self.invalid, *self.traps, *self.unmeasured)
 
 
 def tabulate(collected: Collected, plan: SuitePlan) -> list[LoadTable]:
@@ -327,10 +335,10 @@ def tabulate(collected: Collected, plan: SuitePlan) -> list[LoadTable]:
     for rows in collected.cells:
         if (summary := summarise(rows)) is not None:
             by_load[rows.cell.load].append(summary)
-    return [_table(load, summaries) for load, summaries in by_load.items()]
+    return [_table(load, summaries, plan) for load, summaries in by_load.items()]
 
 
-def _table(load: PlannedLoad, summaries: Sequence[Summary]) -> LoadTable:
+def _table(load: PlannedLoad, summaries: Sequence[Summary], plan: SuitePlan) -> LoadTable:
     measured = sorted((s for s in summaries if s.outcome == "measured"), key=_by_throughput)
     traps = [s for s in measured if s.cell.subject.trap]
     ours = [s for s in measured if not s.cell.subject.trap]
@@ -340,6 +348,9 @@ def _table(load: PlannedLoad, summaries: Sequence[Summary]) -> LoadTable:
         invalid=tuple(s for s in ours if not s.ranked),
         traps=tuple(traps),
         unmeasured=tuple(s for s in summaries if s.outcome != "measured"),
+        published=tuple(
+            each for each in plan.published_tables if each.connections == load.connections
+        ),
     )
 
 
