@@ -8,10 +8,11 @@ line in `test_faults_cli.py`.
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
-from faults.cases import Case, load
-from faults.engine_lines import Engine, Plan, by_requests, run_plan
+from faults.cases import MESSAGE_BYTES, PAYLOAD, Case, load
+from faults.engine_lines import Engine, Plan, by_requests, run_plan, sha256
 from faults.laws import assert_laws, assert_out, give_up_s, of_engine
 from faults.peer import Peer
 
@@ -22,6 +23,7 @@ LIVE = [case for case in load() if case.only != "virtual" and not case.tls]
 def plan_of(case: Case, peer: Peer) -> Plan:
     """The row's load, aimed at the peer."""
     return Plan(
+        **_exchange_of(case),
         address=f"{peer.host}:{peer.port}",
         method=case.method,
         body=case.body,
@@ -34,12 +36,32 @@ def plan_of(case: Case, peer: Peer) -> Plan:
     )
 
 
+def _exchange_of(case: Case) -> dict[str, Any]:
+    if case.protocol == "http":
+        return {}
+    exchange = {
+        "kind": "tcp_echo",
+        "payload_sha256": sha256(PAYLOAD),
+        "size": MESSAGE_BYTES,
+        "half_close": case.half_close,
+    }
+    return {"exchange": exchange, "payload": PAYLOAD}
+
+
 def play(case: Case, engine_path: Path, seed: int | None) -> None:
-    with Peer(case.scripts, seed=seed) as peer, Engine(engine_path) as engine:
+    with (
+        Peer(case.scripts, seed=seed, protocol=case.protocol) as peer,
+        Engine(engine_path) as engine,
+    ):
         run = run_plan(engine, plan_of(case, peer), by_requests(case.requests))
         peer.settle()
         seen = of_engine(run)
-        assert_laws(seen, wall_s_most=give_up_s(case, seen.ok), requests_at_peer=peer.requests)
+        assert_laws(
+            seen,
+            wall_s_most=give_up_s(case, seen.ok),
+            requests_at_peer=peer.requests,
+            has_statuses=case.protocol == "http",
+        )
         assert_out(seen, case, apart=seed is not None)
 
 

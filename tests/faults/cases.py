@@ -18,6 +18,12 @@ FOLDER = Path(__file__).parent
 
 WORDS_WITH_TEXT = frozenset({"send", "flood", "drip", "raw"})
 WORDS_ALONE = frozenset({"fin", "rst", "hold", "again", "refuse", "drop", "unroutable"})
+PROTOCOLS = frozenset({"http", "tcp"})
+
+PAYLOAD = b"abcdefghijklmnopqrstuvwx"
+"""What is sent over TCP, in messages of `MESSAGE_BYTES` that take turns on each connection."""
+MESSAGE_BYTES = 4
+
 WORDS_OF_TLS = frozenset({"cut", "notify", "alert"})
 
 
@@ -27,7 +33,8 @@ class Step:
 
     word: str
     count: int = 1
-    """`read`: requests to wait for. `send`: how many times over."""
+    """`read`: requests to wait for, 0 for the end of the other side. `echo`: requests to send back.
+    `send`: how many times over."""
     ms: int = 0
     """`wait`: for how long. `drip`: between two bytes."""
     data: bytes = b""
@@ -76,6 +83,8 @@ class Case:
     scripts: tuple[Script, ...]
     out: Out
     apart: Out | None
+    protocol: str = "http"
+    half_close: bool = False
     method: str = "GET"
     body: bytes | None = None
     expect_status: tuple[int, ...] = ()
@@ -121,6 +130,8 @@ def parse_step(line: str, texts: Texts) -> Step:
     word, _, rest = line.partition(" ")
     word, _, times = word.partition("*")
     if word == "read":
+        return Step(word, count=0 if rest == "end" else int(rest or "1"))
+    if word == "echo":
         return Step(word, count=int(rest or "1"))
     if word == "wait":
         return Step(word, ms=int(rest))
@@ -177,6 +188,8 @@ def _case(raw: dict[str, Any], texts: Texts) -> Case:
     raw = dict(raw)
     raw.pop("why", None)
     apart = raw.pop("apart", None)
+    if raw.get("protocol", "http") not in PROTOCOLS:
+        raise ValueError(f"no protocol: {raw['protocol']}")
     for key in ("body", "expect_body"):
         if key in raw:
             raw[key] = raw[key].encode()

@@ -53,6 +53,9 @@ class Plan:
     threads: int = 1
     cpus: tuple[int, ...] = ()
     connect_rate_per_s: int = 100_000
+    exchange: Line | None = None
+    """What is exchanged instead of HTTP, and its payload."""
+    payload: bytes | None = None
 
     def line(self, **changes: object) -> Line:
         """The plan as the engine reads it; `changes` replace or add fields."""
@@ -85,11 +88,14 @@ class Plan:
             "connect_timeout_ns": self.timeout_ms * NS_PER_MS,
             "connect_rate_per_s": self.connect_rate_per_s,
         }
+        if self.exchange is not None:
+            plan |= {"exchange": self.exchange, "request": None}
         return plan | changes
 
     def blobs(self) -> list[Line]:
         """The bodies that the plan names."""
-        return [blob(body) for body in (self.body, self.expect_body) if body is not None]
+        bodies = (self.body, self.expect_body, self.payload)
+        return [blob(body) for body in bodies if body is not None]
 
 
 def by_requests(count: int, *, phase: str = "window") -> Line:

@@ -19,7 +19,7 @@ from random import Random
 from types import TracebackType
 from typing import Final
 
-from faults.cases import Script, Step
+from faults.cases import MESSAGE_BYTES, Script, Step
 from faults.tls import SealedSocket
 
 IDLE_S_MAX: Final = 20.0
@@ -56,6 +56,25 @@ class RequestCounter:
             self._rest = self._rest[size:]
 
 
+class MessageCounter:
+    """Counts messages of a fixed size, and keeps them to be sent back."""
+
+    def __init__(self) -> None:
+        self.whole = 0
+        self.bytes = 0
+        self.to_echo: list[bytes] = []
+        self._rest = b""
+
+    def feed(self, data: bytes) -> None:
+        """Takes in what was read."""
+        self.bytes += len(data)
+        self._rest += data
+        while len(self._rest) >= MESSAGE_BYTES:
+            self.to_echo.append(self._rest[:MESSAGE_BYTES])
+            self._rest = self._rest[MESSAGE_BYTES:]
+            self.whole += 1
+
+
 class _Connection:
     """One accepted socket and its script."""
 
@@ -65,8 +84,12 @@ class _Connection:
         script: Script,
         cut: Random | None,
         context: ssl.SSLContext | None = None,
+        protocol: str = "http",
     ) -> None:
-        self.requests = RequestCounter()
+        http = protocol == "http"
+        self.requests: RequestCounter | MessageCounter
+        self.requests = RequestCounter() if http else MessageCounter()
+        self._ended = False
         self._raw = sock
         self._sock = sock if context is None else SealedSocket(sock, context)
         self._script = script
@@ -102,8 +125,13 @@ class _Connection:
 
     def _take(self, step: Step) -> None:
         match step.word:
-            case "read":
+            case "read" if step.count:
                 self._read(step.count)
+            case "read":
+                while not self._ended:
+                    self._receive()
+            case "echo":
+                self._echo(step.count)
             case "send":
                 self._send(step.data * step.count)
             case "flood":
@@ -138,8 +166,19 @@ class _Connection:
     def _receive(self) -> None:
         data = self._sock.recv(65536)
         if not data:
-            raise GoneError
+            # A script that waits for this end goes on with its next step; any other is over.
+            if self._ended or Step("read", count=0) not in self._script:
+                raise GoneError
+            self._ended = True
         self.requests.feed(data)
+
+    def _echo(self, count: int) -> None:
+        assert isinstance(self.requests, MessageCounter), "this protocol has nothing to echo"
+        messages, self.requests.to_echo = (
+            self.requests.to_echo[:count],
+            self.requests.to_echo[count:],
+        )
+        self._send(b"".join(messages))
 
     def _send(self, data: bytes) -> None:
         for piece in pieces(data, self._cut):
@@ -173,9 +212,11 @@ class Peer:
         seed: int | None = None,
         context: ssl.SSLContext | None = None,
         secure: bool = False,
+        protocol: str = "http",
     ) -> None:
         """With `context` the peer speaks TLS; `secure` is what its URL says."""
         self._scripts = scripts
+        self._protocol = protocol
         self._context = context
         self._scheme = "https" if secure or context is not None else "http"
         self._cut = None if seed is None else Random(seed)
@@ -240,7 +281,7 @@ class Peer:
             except OSError:
                 return
             script = self._scripts[min(self.accepted, len(self._scripts) - 1)]
-            connection = _Connection(sock, script, self._cut, self._context)
+            connection = _Connection(sock, script, self._cut, self._context, self._protocol)
             self._connections.append(connection)
             thread = threading.Thread(target=connection.run, daemon=True)
             self._threads.append(thread)

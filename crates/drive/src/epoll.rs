@@ -42,10 +42,22 @@ struct Socket {
     generation: u32,
     key: u32,
     connecting: bool,
+    /// Our side ends when everything is sent.
+    ending: bool,
     finishing: bool,
     failed: Option<Ended>,
     deaf: bool,
     outbox: Option<Box<Outbox>>,
+}
+
+impl Socket {
+    /// Everything is sent: ends our side, if that was asked for.
+    fn end_if_asked(&mut self) {
+        if let (true, Some(fd)) = (std::mem::take(&mut self.ending), &self.fd) {
+            // Of a connection that is gone the next read tells.
+            let _ = rustix::net::shutdown(fd, rustix::net::Shutdown::Write);
+        }
+    }
 }
 
 /// The driver.
@@ -369,6 +381,7 @@ impl Epoll {
                 self.close(token);
                 return;
             }
+            socket.end_if_asked();
         }
         self.set_interest(token);
     }
@@ -475,6 +488,14 @@ impl Net for Epoll {
                 self.set_interest(token);
             }
             _ => {}
+        }
+    }
+
+    fn end_sending(&mut self, token: Token) {
+        let Some(socket) = self.live(token) else { return };
+        socket.ending = true;
+        if socket.outbox.as_ref().is_none_or(|outbox| outbox.is_empty()) {
+            socket.end_if_asked();
         }
     }
 

@@ -68,6 +68,9 @@ pub trait Net {
     /// Sends a part of shared bytes; what the kernel does not take now is not copied.
     fn send_shared(&mut self, token: Token, bytes: &Arc<[u8]>, range: Range<usize>);
 
+    /// Ends our side when everything has been sent; the peer is still heard.
+    fn end_sending(&mut self, token: Token);
+
     /// Closes at once; what was not sent is lost.
     fn close(&mut self, token: Token);
 

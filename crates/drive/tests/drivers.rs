@@ -89,6 +89,7 @@ on_both_drivers! {
     a_socket_in_the_file_system_is_connected_to_like_any_other
     a_socket_file_that_is_missing_or_left_over_is_a_refusal
     an_accepting_program_echoes_more_than_the_kernel_buffers
+    our_side_ends_when_everything_is_sent_and_the_peer_is_still_heard
 }
 
 /// Connects, sends what it has, and writes down what happens until the peer's end.
@@ -96,6 +97,8 @@ struct Caller {
     to: Address,
     shared: Arc<[u8]>,
     then: Vec<u8>,
+    /// Our side ends behind what it has to say.
+    half: bool,
     heard: Vec<u8>,
     ended: Option<Ended>,
     refused: Option<Refusal>,
@@ -106,7 +109,8 @@ impl Caller {
     fn new(to: impl Into<Address>, shared: Vec<u8>, then: Vec<u8>) -> Self {
         let to = to.into();
         let (heard, shared) = (Vec::new(), Arc::from(shared));
-        Caller { to, shared, then, heard, ended: None, refused: None, stale: None }
+        let (half, ended, refused, stale) = (false, None, None, None);
+        Caller { to, shared, then, half, heard, ended, refused, stale }
     }
 
     fn run(&mut self, kind: Kind) {
@@ -129,6 +133,9 @@ impl Program for Caller {
         let shared = Arc::clone(&self.shared);
         net.send_shared(token, &shared, 0..shared.len());
         net.send(token, &self.then);
+        if self.half {
+            net.end_sending(token);
+        }
         self.stale = Some(token);
     }
 
@@ -288,6 +295,24 @@ fn an_accepting_program_echoes_more_than_the_kernel_buffers(kind: Kind) {
     assert!(heard == pattern(MUCH), "the echo is not what was sent");
     drop(stream);
     server.join().expect("the server");
+}
+
+fn our_side_ends_when_everything_is_sent_and_the_peer_is_still_heard(kind: Kind) {
+    for much in [0, 7, MUCH] {
+        let listener = TcpListener::bind(loopback()).expect("a port");
+        let to = listener.local_addr().expect("an address");
+        let reader = thread::spawn(move || {
+            let (mut peer, _) = listener.accept().expect("a connection");
+            let mut heard = Vec::new();
+            peer.read_to_end(&mut heard).expect("everything, to its end");
+            peer.write_all(b"thanks").expect("an answer");
+            heard.len()
+        });
+        let mut caller = Caller { half: true, ..Caller::new(to, pattern(much), b"after".to_vec()) };
+        caller.run(kind);
+        assert_eq!(reader.join().expect("the reader"), much + 5);
+        assert_eq!((caller.heard.as_slice(), caller.ended), (&b"thanks"[..], Some(Ended::Fin)));
+    }
 }
 
 #[test]

@@ -6,17 +6,21 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::sync::mpsc::{self, Sender};
 
-use trueload_drive::{Clock, rss_bytes};
+use trueload_drive::{Clock, Driver, rss_bytes};
 use trueload_load::Stop;
+use trueload_wire::tls::client;
 
 use crate::control::{self, Event, Failure};
-use crate::generator::{Command, Connected, DoneReport, Generator, PhaseShare, Report, TickReport};
+use crate::exchange;
+use crate::generator::{
+    Command, Connected, DoneReport, Generator, PhaseShare, Protocol, Report, TcpEcho, TickReport,
+};
 use crate::limits::{self, Have};
 use crate::lines::say;
 use crate::outlet::Outlet;
 use crate::plan::{self, Blobs};
 use crate::protocol::{
-    AddressPlan, FromEngine, GeneratePlan, PhasePlan, Ready, StopPlan, ToEngine,
+    AddressPlan, ExchangePlan, FromEngine, GeneratePlan, PhasePlan, Ready, StopPlan, ToEngine,
 };
 use crate::request;
 use crate::secrets;
@@ -90,11 +94,9 @@ impl Role {
         if !self.workers.is_empty() || !self.blobs.complete(&self.plan) {
             return Ok(());
         }
-        let sending = request::sending(&self.plan, &self.blobs)?;
         let options = self.plan.tls.as_ref().map(|tls| secrets::client_options(tls, &self.blobs));
         let options = options.transpose()?;
         let settings = plan::settings(self.plan.driver, self.plan.spin_ns);
-        let settled = Arc::new(AtomicU64::new(0));
         let drivers: Result<Vec<_>, _> =
             (0..self.plan.threads).map(|_| threads::driver(&settings, self.clock, None)).collect();
         let drivers = drivers?;
@@ -104,24 +106,48 @@ impl Role {
         limits::check(&self.plan, self.connections.max(later.unwrap_or(0)), &have)?;
         self.have = Some(have);
         self.rss_before_bytes = rss_bytes();
+        match self.plan.exchange.clone() {
+            None => {
+                let sending = request::sending(&self.plan, &self.blobs)?;
+                let depth = self.plan.pipeline as usize;
+                self.start(drivers, options.as_ref(), || sending.protocol(depth))?;
+            }
+            Some(ExchangePlan::TcpEcho { payload_sha256, size, half_close }) => {
+                let messages = exchange::messages(&payload_sha256, size, &self.blobs)?;
+                let protocol = TcpEcho::new(messages, half_close);
+                self.start(drivers, options.as_ref(), || protocol.clone())?;
+            }
+            Some(ExchangePlan::WsEcho { .. }) => {
+                return Err(Failure::Plan("exchange: there is no ws_echo yet".into()));
+            }
+        }
+        self.tell_all(&Command::Connections(self.connections));
+        Ok(())
+    }
+
+    /// Starts a thread for each driver, with a protocol of its own.
+    fn start<P: Protocol + Send + 'static>(
+        &mut self,
+        drivers: Vec<Driver>,
+        tls: Option<&client::Options>,
+        protocol: impl Fn() -> P,
+    ) -> Result<(), Failure>
+    where
+        P::Client: Send,
+    {
+        let settled = Arc::new(AtomicU64::new(0));
         for (thread, driver) in (0..).zip(drivers) {
-            let config = Arc::new(plan::config(&self.plan, options.as_ref(), thread)?);
+            let config = Arc::new(plan::config(&self.plan, tls, thread)?);
             let (inbox, commands) = mpsc::channel();
             let outlet =
                 Outlet::to(self.sink.clone(), move |report| Event::Generator(thread, report));
-            let program = Generator::new(
-                config,
-                sending.protocol(&self.plan),
-                Arc::clone(&settled),
-                commands,
-                outlet,
-            );
+            let settled = Arc::clone(&settled);
+            let program = Generator::new(config, protocol(), settled, commands, outlet);
             let cpu = threads::cpu_of(&self.plan.cpus, thread);
             let name = format!("generator-{thread}");
             let worker = threads::start(&name, cpu, driver, inbox, program, &self.sink)?;
             self.workers.push(worker);
         }
-        self.tell_all(&Command::Connections(self.connections));
         Ok(())
     }
 

@@ -5,6 +5,7 @@
 //! `secrets` what TLS is set up with.
 
 pub mod control;
+mod exchange;
 pub mod generate;
 pub mod generator;
 mod limits;

@@ -11,6 +11,7 @@ use trueload_load::{Arrivals, Load, Stage, refill};
 use trueload_wire::tls::client;
 
 use crate::control::Failure;
+use crate::exchange;
 use crate::generator::Config;
 use crate::protocol::{
     ArrivalsPlan, Blob, DriverPlan, ExpectPlan, GeneratePlan, LoadPlan, PROTOCOL, PhasePlan,
@@ -57,7 +58,8 @@ impl Blobs {
             known(&request.body_sha256) && known(&expect.body_sha256)
         };
         let tls = plan.tls.iter().flat_map(|tls| secrets::named(tls));
-        request::all(plan).all(named) && self.hold(tls)
+        let payload = plan.exchange.iter().map(exchange::payload);
+        request::all(plan).all(named) && self.hold(tls) && self.hold(payload)
     }
 
     /// Whether these are here.

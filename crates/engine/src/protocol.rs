@@ -15,8 +15,10 @@ pub use tls::{ServeTlsPlan, Tls, TlsPlan, TrustPlan};
 mod tls;
 use trueload_drive::Address;
 
+mod exchange;
 mod requests;
 
+pub use exchange::{DialectPlan, ExchangePlan, ServicePlan};
 pub use requests::{ExpectPlan, RequestPlan, TargetCounts, TargetPlan};
 
 /// Version of this protocol; `hello` carries it, a plan must name it.
@@ -50,7 +52,10 @@ pub struct GeneratePlan {
     pub addresses: Vec<AddressPlan>,
     /// Addresses to connect from, used in turn; empty for the kernel's choice.
     pub local_addresses: Vec<IpAddr>,
-    /// The one request that is sent, as written on the wire; null where there are `targets`.
+    /// What is exchanged; null for HTTP, as the next fields have it.
+    #[serde(default)]
+    pub exchange: Option<ExchangePlan>,
+    /// The one request that is sent, as written on the wire; null where there are `targets` or an `exchange`.
     pub request: Option<RequestPlan>,
     /// What counts as a good answer to it.
     pub expect: ExpectPlan,
@@ -218,6 +223,9 @@ pub struct ServePlan {
     pub protocol: u32,
     /// Port 0 for a free one; `ready` names it. A socket file has one thread.
     pub listen: AddressPlan,
+    /// What it does.
+    #[serde(default)]
+    pub service: ServicePlan,
     /// Threads, each with its own listening socket on the same port.
     pub threads: u32,
     /// CPUs to pin the threads to, in turn; empty for no pinning.

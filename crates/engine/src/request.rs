@@ -11,6 +11,7 @@ use trueload_wire::http1::client::Rules;
 use trueload_wire::http1::template::{Template, Texts};
 
 use crate::control::Failure;
+use crate::exchange;
 use crate::generator::{Http, Requests, Target};
 use crate::plan::Blobs;
 use crate::protocol::{ExpectPlan, GeneratePlan, RequestPlan};
@@ -33,11 +34,9 @@ pub(crate) struct Sending {
 
 impl Sending {
     /// HTTP/1 for one thread.
-    pub(crate) fn protocol(&self, plan: &GeneratePlan) -> Http {
+    pub(crate) fn protocol(&self, depth: usize) -> Http {
         match &self.requests {
-            None => {
-                Http::plain(Arc::clone(&self.burst), plan.pipeline as usize, self.rules.clone())
-            }
+            None => Http::plain(Arc::clone(&self.burst), depth, self.rules.clone()),
             Some(requests) => Http::several(Arc::clone(requests)),
         }
     }
@@ -56,6 +55,9 @@ pub(crate) fn all(
 
 /// Refuses requests that cannot be sent, with the field's name.
 pub(crate) fn check(plan: &GeneratePlan) -> Result<(), Failure> {
+    if plan.exchange.is_some() {
+        return exchange::check(plan);
+    }
     if plan.request.is_some() != plan.targets.is_empty() {
         return Err(Failure::Plan("request: either this or targets must be given".into()));
     }
@@ -67,7 +69,7 @@ pub(crate) fn check(plan: &GeneratePlan) -> Result<(), Failure> {
 }
 
 /// No part of a request may end its line: it would be another request.
-fn check_request(field: &str, request: &RequestPlan) -> Result<(), Failure> {
+pub(crate) fn check_request(field: &str, request: &RequestPlan) -> Result<(), Failure> {
     let refused = |what: String| Err(Failure::Plan(format!("{field}.{what}")));
     let visible = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_graphic());
     let token = |text: &str| {

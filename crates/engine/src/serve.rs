@@ -1,16 +1,18 @@
 //! The role of a reference server: its threads, and their counts put together.
 
-use std::sync::mpsc::{self, Sender};
+use std::sync::mpsc::{self, Receiver, Sender};
 
-use trueload_drive::{Address, Clock, Listener};
+use trueload_drive::{Address, Clock, Driver, Listener, Program};
 
 use crate::control::{self, Event, Failure};
 use crate::lines::say;
 use crate::outlet::Outlet;
 use crate::plan::{self, Blobs};
-use crate::protocol::{AddressPlan, FromEngine, PROTOCOL, Ready, ServePlan, Served, ToEngine};
+use crate::protocol::{
+    AddressPlan, FromEngine, PROTOCOL, Ready, ServePlan, Served, ServicePlan, ToEngine,
+};
 use crate::secrets;
-use crate::server::{Command, Seen, Server};
+use crate::server::{Command, Echo, Report, Seen, Server, Watch};
 use crate::threads::{self, Driven, Worker};
 
 /// Threads of one engine, at most.
@@ -75,14 +77,16 @@ impl Role {
             .collect();
         let drivers = drivers?;
         let Driven { driver, note: driver_note } = threads::driven(&drivers);
-        for (index, carrier) in drivers.into_iter().enumerate() {
-            let (inbox, commands) = mpsc::channel();
-            let outlet = Outlet::to(self.sink.clone(), Event::Server);
-            let program = Server::new(index, setup.clone(), commands, outlet);
-            let name = format!("server-{index}");
-            let cpu = threads::cpu_of(&self.plan.cpus, index as u32);
-            let worker = threads::start(&name, cpu, carrier, inbox, program, &self.sink)?;
-            self.workers.push(worker);
+        match self.plan.service {
+            ServicePlan::Http => self.start(drivers, |index, commands, outlet| {
+                Server::new(index, setup.clone(), commands, outlet)
+            })?,
+            ServicePlan::TcpEcho => self.start(drivers, |index, commands, outlet| {
+                Echo::new(Watch::new(index, commands, outlet))
+            })?,
+            ServicePlan::Ws { .. } => {
+                return Err(Failure::Plan("service: there is no ws yet".into()));
+            }
         }
         let at_ns = self.clock.now_ns();
         self.seen = vec![Seen::default(); self.workers.len()];
@@ -94,6 +98,24 @@ impl Role {
             certificate,
             ..Ready::default()
         }))?;
+        Ok(())
+    }
+
+    /// Starts a thread for each driver, with the program that `make` makes for it.
+    fn start<P: Program + Send + 'static>(
+        &mut self,
+        drivers: Vec<Driver>,
+        make: impl Fn(usize, Receiver<Command>, Outlet<Report>) -> P,
+    ) -> Result<(), Failure> {
+        for (index, carrier) in drivers.into_iter().enumerate() {
+            let (inbox, commands) = mpsc::channel();
+            let outlet = Outlet::to(self.sink.clone(), Event::Server);
+            let program = make(index, commands, outlet);
+            let name = format!("server-{index}");
+            let cpu = threads::cpu_of(&self.plan.cpus, index as u32);
+            let worker = threads::start(&name, cpu, carrier, inbox, program, &self.sink)?;
+            self.workers.push(worker);
+        }
         Ok(())
     }
 

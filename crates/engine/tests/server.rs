@@ -41,6 +41,8 @@ impl Net for Wire {
         self.send(token, &bytes[range]);
     }
 
+    fn end_sending(&mut self, _: Token) {}
+
     fn close(&mut self, _token: Token) {
         self.closed = true;
     }

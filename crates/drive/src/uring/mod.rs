@@ -496,6 +496,14 @@ impl Net for Uring {
         self.release(token.index);
     }
 
+    fn end_sending(&mut self, token: Token) {
+        let Some(socket) = self.sockets.live(token) else { return };
+        socket.ending = true;
+        if socket.nothing_to_send() && !socket.connecting {
+            self.end_now(token.index);
+        }
+    }
+
     fn finish(&mut self, token: Token) {
         let Some(socket) = self.sockets.live(token) else { return };
         if socket.nothing_to_send() {

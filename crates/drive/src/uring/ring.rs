@@ -204,6 +204,14 @@ impl Ring {
         self.push(&entry.flags(flags).user_data(Op::Send.about(index)));
     }
 
+    /// Ends our side; the completion comes as that of a send.
+    pub(super) fn end_sending(&mut self, handle: &Handle, index: u32) {
+        const WRITE: i32 = 1; // SHUT_WR
+        let (fd, flags) = handle.target();
+        let entry = opcode::Shutdown::new(Fd(fd), WRITE).build();
+        self.push(&entry.flags(flags).user_data(Op::Send.about(index)));
+    }
+
     /// Connects; the address must stay where it is until the completion.
     pub(super) fn connect(&mut self, handle: &Handle, index: u32, to: &socket2::SockAddr) {
         let (fd, flags) = handle.target();

@@ -2,6 +2,7 @@
 
 use rustix::io::Errno;
 
+use super::ring::Handle;
 use super::{Uring, outcome};
 use crate::net::{Ended, Net, Token};
 use crate::outbox::Segment;
@@ -37,11 +38,12 @@ impl Uring {
         if socket.outbox.as_ref().is_some_and(|outbox| outbox.is_empty()) {
             socket.outbox = None;
         }
-        let finishing = socket.finishing;
+        let (finishing, ending) = (socket.finishing, socket.ending);
         self.keep_spare(segment);
         match next {
             Some(next) => self.fly(index, next),
             None if finishing => self.close(token),
+            None if ending => self.end_now(index),
             None => {}
         }
         self.set_interest(token);
@@ -78,6 +80,21 @@ impl Uring {
         // The bytes lie on the heap: they stay where they are when the segment moves.
         self.rings[usize::from(socket.ring)].send(handle, index, segment.bytes());
         socket.flight = Some(segment);
+    }
+
+    /// Everything is sent: ends our side.
+    pub(super) fn end_now(&mut self, index: u32) {
+        let socket = self.sockets.at(index);
+        socket.ending = false;
+        let Some(handle) = &socket.handle else { return };
+        if let Handle::Plain(fd) = handle {
+            // Of a connection that is gone the next receive tells.
+            let _ = rustix::net::shutdown(fd, rustix::net::Shutdown::Write);
+            return;
+        }
+        // Its place must not be used again before: an empty send, so to speak, is in flight.
+        self.rings[usize::from(socket.ring)].end_sending(handle, index);
+        socket.flight = Some(Segment::Copied(Vec::new(), 0));
     }
 
     /// Whether a send has to queue; none when it is of no use.

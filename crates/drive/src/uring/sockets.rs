@@ -27,6 +27,8 @@ pub(super) struct Socket {
     pub(super) flight: Option<Segment>,
     /// What is to be sent after it.
     pub(super) outbox: Option<Box<Outbox>>,
+    /// Our side ends when everything is sent.
+    pub(super) ending: bool,
     /// To be closed when everything is sent.
     pub(super) finishing: bool,
     /// The peer takes nothing, so nothing is read from it.

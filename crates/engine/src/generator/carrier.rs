@@ -35,6 +35,13 @@ impl<N: Net> Carrier<'_, N> {
         }
     }
 
+    /// Ends our side when everything has been sent. Under TLS it stays open.
+    pub fn end_sending(&mut self) {
+        if self.tls.is_none() {
+            self.net.end_sending(self.token);
+        }
+    }
+
     fn seal(&mut self, bytes: &[u8]) {
         if let Some(session) = &mut self.tls {
             self.sealed.clear();

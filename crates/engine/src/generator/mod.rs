@@ -8,6 +8,7 @@
 mod book;
 mod carrier;
 mod connecting;
+mod echo;
 mod http;
 mod opening;
 mod phase;
@@ -36,6 +37,7 @@ use crate::outlet::Outlet;
 use book::Book;
 pub use carrier::Carrier;
 use connecting::Pace;
+pub use echo::TcpEcho;
 pub use http::Http;
 pub use phase::PhaseShare;
 pub use protocol::{Input, Over, Protocol, Refused};

@@ -4,7 +4,9 @@
 //! generator's claims can be held against it. Answers leave in the order in which
 //! their requests came, those that wait included.
 
+mod echo;
 mod response;
+mod watch;
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -16,7 +18,9 @@ use trueload_wire::http1::request::{FedRequest, Request, RequestParser};
 use trueload_wire::tls::{self, Buffers, Stage};
 
 use crate::outlet::Outlet;
+pub use echo::Echo;
 use response::{Responses, Route};
+pub use watch::Watch;
 
 /// Counts are told this often.
 const TELL_NS: u64 = 250_000_000;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 
-use crate::table::{Case, Out, Step};
+use crate::table::{Case, Out, Protocol, Step};
 use crate::world::{Cut, Play};
 use crate::{LATENCY_NS, check_laws, play};
 
@@ -77,6 +77,8 @@ fn case() -> impl Strategy<Value = Case> {
     (prop::collection::vec(script(), 1..5), method, load, expect).prop_map(
         |(scripts, method, (connections, requests, depth, close), expect_body)| Case {
             name: "at random".to_owned(),
+            protocol: Protocol::Http,
+            half_close: false,
             scripts,
             method: method.to_owned(),
             body: (method == "POST").then(|| "name=value".to_owned()),

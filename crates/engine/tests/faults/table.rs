@@ -14,7 +14,11 @@ use serde::Deserialize;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Step {
     Read(usize),
+    /// Waits until the generator has ended its side.
+    ReadEnd,
     Send(Arc<[u8]>, usize),
+    /// Sends back what came: so many requests, as they are.
+    Echo(usize),
     Flood(Arc<[u8]>),
     Drip(u64, Arc<[u8]>),
     Wait(u64),
@@ -31,6 +35,19 @@ pub enum Step {
     Drop,
     Unroutable,
 }
+
+/// What is spoken between generator and peer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Protocol {
+    #[default]
+    Http,
+    Tcp,
+}
+
+/// What is sent over TCP, in turn: messages of so many bytes.
+pub const PAYLOAD: &[u8] = b"abcdefghijklmnopqrstuvwx";
+pub const MESSAGE_BYTES: usize = 4;
 
 /// A number, or two bounds, both included.
 #[derive(Clone, Copy, Debug, Deserialize)]
@@ -102,6 +119,10 @@ struct File {
 #[serde(deny_unknown_fields)]
 struct Row {
     name: String,
+    #[serde(default)]
+    protocol: Protocol,
+    #[serde(default)]
+    half_close: bool,
     answer: Option<String>,
     then: Option<String>,
     peer: Option<Vec<Vec<String>>>,
@@ -128,6 +149,8 @@ struct Row {
 #[derive(Clone, Debug)]
 pub struct Case {
     pub name: String,
+    pub protocol: Protocol,
+    pub half_close: bool,
     pub scripts: Vec<Arc<[Step]>>,
     pub method: String,
     pub body: Option<String>,
@@ -179,6 +202,8 @@ fn case(row: Row, texts: &BTreeMap<String, String>) -> Case {
     Case {
         scripts: scripts.collect(),
         name: row.name,
+        protocol: row.protocol,
+        half_close: row.half_close,
         method: row.method.unwrap_or_else(|| "GET".to_owned()),
         body: row.body,
         expect_status: row.expect_status,
@@ -199,9 +224,12 @@ fn step(line: &str, texts: &BTreeMap<String, String>) -> Step {
     let (word, times) = word.split_once('*').unwrap_or((word, "1"));
     let number = |text: &str| text.parse().unwrap_or_else(|_| panic!("no number in `{line}`"));
     match word {
+        "read" if rest == "end" => Step::ReadEnd,
         "read" if rest.is_empty() => Step::Read(1),
         "read" => Step::Read(number(rest) as usize),
         "send" => Step::Send(expand(rest, texts).into(), number(times) as usize),
+        "echo" if rest.is_empty() => Step::Echo(1),
+        "echo" => Step::Echo(number(rest) as usize),
         "flood" => Step::Flood(expand(rest, texts).into()),
         "drip" => {
             let (every, text) = rest.split_once(' ').expect("drip MS TEXT");

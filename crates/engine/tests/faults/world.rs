@@ -15,7 +15,7 @@ use trueload_drive::{Address, Ended, Net, Program, Refusal, Token};
 use trueload_wire::tls::server;
 
 use crate::secure::Secured;
-use crate::table::Step;
+use crate::table::{MESSAGE_BYTES, Protocol, Step};
 
 const NS_PER_MS: u64 = 1_000_000;
 /// What one read takes at most, as the real driver's.
@@ -61,6 +61,7 @@ enum Happening {
     Connected,
     Refused,
     AtPeer(Vec<u8>),
+    FinAtPeer,
     GoneAtPeer,
     PeerGoesOn,
     Bytes(Vec<u8>),
@@ -88,9 +89,14 @@ struct Peer {
     /// Bytes of the present step that have been dripped.
     dripped: usize,
     wanted: usize,
+    protocol: Protocol,
     whole: usize,
     rest: Vec<u8>,
+    /// Requests to send back: those that have come in whole, over TCP.
+    to_echo: VecDeque<Vec<u8>>,
     alive: bool,
+    /// The generator has ended its side.
+    fin: bool,
     tls: Option<Secured>,
 }
 
@@ -103,12 +109,18 @@ pub struct World {
     events: BinaryHeap<Event>,
     connections: Vec<Connection>,
     scripts: Vec<Arc<[Step]>>,
+    protocol: Protocol,
     tls: Option<server::Setup>,
 }
 
 impl World {
     /// With `tls` the peers speak it, and what the scripts say goes through it.
-    pub fn new(play: Play, scripts: Vec<Arc<[Step]>>, tls: Option<server::Setup>) -> Self {
+    pub fn new(
+        play: Play,
+        protocol: Protocol,
+        scripts: Vec<Arc<[Step]>>,
+        tls: Option<server::Setup>,
+    ) -> Self {
         let chance = match play.cut {
             Cut::Random(seed) => seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1,
             _ => 1,
@@ -121,6 +133,7 @@ impl World {
             events: BinaryHeap::new(),
             connections: Vec::new(),
             scripts,
+            protocol,
             tls,
         }
     }
@@ -207,6 +220,10 @@ impl World {
                 self.say(index, answers);
                 self.go_on(index);
             }
+            Happening::FinAtPeer => {
+                connection.peer.fin = true;
+                self.go_on(index);
+            }
             Happening::GoneAtPeer => connection.peer.alive = false,
             Happening::PeerGoesOn => self.go_on(index),
             Happening::Bytes(bytes) => connection.inbox.extend(bytes),
@@ -276,9 +293,17 @@ impl World {
                     }
                     peer.wanted += count;
                 }
+                Step::ReadEnd if !peer.fin => return,
+                Step::ReadEnd => {}
                 Step::Send(data, times) => {
                     let bytes = peer.seal(data.repeat(times));
                     self.later(latency_ns, index, Happening::Bytes(bytes));
+                }
+                Step::Echo(count) => {
+                    let count = count.min(peer.to_echo.len());
+                    let data: Vec<u8> = peer.to_echo.drain(..count).flatten().collect();
+                    let bytes = peer.seal(data);
+                    self.say(index, bytes);
                 }
                 Step::Raw(data) => self.say(index, data.to_vec()),
                 Step::Notify => {
@@ -381,6 +406,21 @@ impl Peer {
     /// Counts whole requests; they are the generator's, so this need not be strict.
     fn hear(&mut self, bytes: &[u8]) {
         self.rest.extend_from_slice(bytes);
+        match self.protocol {
+            Protocol::Http => self.hear_http(),
+            Protocol::Tcp => self.hear_tcp(),
+        }
+    }
+
+    fn hear_tcp(&mut self) {
+        while self.rest.len() >= MESSAGE_BYTES {
+            let message = self.rest.drain(..MESSAGE_BYTES).collect();
+            self.to_echo.push_back(message);
+            self.whole += 1;
+        }
+    }
+
+    fn hear_http(&mut self) {
         while let Some(end) = self.rest.windows(4).position(|four| four == b"\r\n\r\n") {
             let head = String::from_utf8_lossy(&self.rest[..end]).to_ascii_lowercase();
             let length = head
@@ -413,9 +453,12 @@ impl Net for World {
             at: 0,
             dripped: 0,
             wanted: 0,
+            protocol: self.protocol,
             whole: 0,
             rest: Vec::new(),
+            to_echo: VecDeque::new(),
             alive: false,
+            fin: false,
             tls: self.tls.as_ref().map(Secured::new),
         };
         let open = first != Some(Step::Unroutable);
@@ -442,6 +485,11 @@ impl Net for World {
 
     fn send_shared(&mut self, token: Token, bytes: &Arc<[u8]>, range: Range<usize>) {
         self.send(token, &bytes[range]);
+    }
+
+    fn end_sending(&mut self, token: Token) {
+        let latency_ns = self.play.latency_ns;
+        self.later(latency_ns, token.index, Happening::FinAtPeer);
     }
 
     fn close(&mut self, token: Token) {

@@ -172,6 +172,8 @@ impl Net for World {
         self.send(token, &bytes[range]);
     }
 
+    fn end_sending(&mut self, _: Token) {}
+
     fn close(&mut self, _: Token) {}
 
     fn finish(&mut self, _: Token) {}

@@ -1,0 +1,68 @@
+//! TCP echo as a generator's protocol: messages that must come back byte by byte.
+
+use trueload_drive::Net;
+use trueload_wire::echo::{Client, Messages};
+use trueload_wire::exchange::{Heard, Link};
+
+use super::carrier::Carrier;
+use super::protocol::{Input, Over, Protocol};
+use super::slot::Tag;
+
+/// TCP echo, as the connections of one thread speak it.
+#[derive(Clone, Debug)]
+pub struct TcpEcho {
+    messages: Messages,
+    half_close: bool,
+}
+
+impl TcpEcho {
+    /// These messages in turn; with `half_close` our side ends behind each.
+    #[must_use]
+    pub fn new(messages: Messages, half_close: bool) -> Self {
+        TcpEcho { messages, half_close }
+    }
+}
+
+impl Protocol for TcpEcho {
+    type Client = Client<Tag>;
+
+    fn peer_closes(&self) -> bool {
+        self.half_close
+    }
+
+    #[inline]
+    fn handle_input(
+        &mut self,
+        client: &mut Client<Tag>,
+        input: Input<'_>,
+        _said: &mut Vec<u8>,
+        hear: &mut impl FnMut(Heard<Tag>),
+    ) -> Link {
+        client.handle_input(input.now_ns, input.bytes, &self.messages, hear)
+    }
+
+    fn handle_end(
+        &mut self,
+        client: &mut Client<Tag>,
+        over: Over,
+        hear: &mut impl FnMut(Heard<Tag>),
+    ) {
+        client.handle_end(over.now_ns, over.end, hear);
+    }
+
+    #[inline]
+    fn send(
+        &mut self,
+        client: &mut Client<Tag>,
+        count: usize,
+        _drawn: u64,
+        carrier: &mut Carrier<'_, impl Net>,
+    ) -> usize {
+        let messages = &self.messages;
+        client.take(messages, count, |piece| carrier.send_shared(messages.bytes(), piece));
+        if self.half_close {
+            carrier.end_sending();
+        }
+        count * messages.size()
+    }
+}

@@ -1,0 +1,70 @@
+//! What is exchanged over the connections, where that is not HTTP, as the protocol has it.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::RequestPlan;
+
+/// What is exchanged over the connections of a generator.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
+pub enum ExchangePlan {
+    /// Bytes over TCP, which must all come back in order.
+    TcpEcho {
+        /// The payload's SHA-256 in hex (see `blob`).
+        payload_sha256: String,
+        /// Bytes of one message: the payload is cut into messages that take turns. Null where it is one message.
+        #[serde(default)]
+        size: Option<u32>,
+        /// With `close`: our side ends behind its message, which must come back all the same.
+        #[serde(default)]
+        half_close: bool,
+    },
+    /// WebSocket messages, each of which must come back.
+    WsEcho {
+        /// The request for the upgrade; the engine adds what RFC 6455 has in it.
+        opening: RequestPlan,
+        /// The payload's SHA-256 in hex (see `blob`).
+        payload_sha256: String,
+        /// Bytes of one message: the payload is cut into messages that take turns. Null where it is one message.
+        #[serde(default)]
+        size: Option<u32>,
+        /// Text messages; else binary ones.
+        text: bool,
+        /// The payload travels in the echo message of this dialect; null for as it is.
+        #[serde(default)]
+        dialect: Option<DialectPlan>,
+    },
+}
+
+/// How the messages of the contract `ws-shootout` are written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum DialectPlan {
+    /// Objects with `type` and `payload`.
+    #[default]
+    Json,
+    /// A type byte, a length, a time, padding.
+    Binary,
+    /// Rails' Action Cable.
+    Actioncable,
+    /// Phoenix channels.
+    Phoenix,
+}
+
+/// What a reference server does.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
+pub enum ServicePlan {
+    /// HTTP/1: `/`, `/perf`, `/wait/MS`.
+    #[default]
+    Http,
+    /// Every byte comes back over TCP.
+    TcpEcho,
+    /// WebSocket: `/echo` returns every message, `/ws` has the contract `ws-shootout`.
+    Ws {
+        /// How its messages are written.
+        #[serde(default)]
+        dialect: DialectPlan,
+    },
+}

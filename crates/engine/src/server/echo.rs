@@ -1,0 +1,67 @@
+//! The reference server of TCP echo: every byte comes back, in order; a half-close is answered with one.
+//!
+//! A peer that takes nothing back is not read from any more once the driver's outbox is full.
+
+use trueload_drive::{Ended, Net, Program, Refusal, Token};
+
+use super::watch::Watch;
+
+/// TCP echo on one thread.
+#[derive(Debug)]
+pub struct Echo {
+    watch: Watch,
+}
+
+impl Echo {
+    /// A server without connections.
+    #[must_use]
+    pub fn new(watch: Watch) -> Self {
+        Echo { watch }
+    }
+}
+
+impl Program for Echo {
+    fn handle_wake(&mut self, _net: &mut impl Net) {
+        self.watch.wake();
+    }
+
+    fn handle_accepted(&mut self, _net: &mut impl Net, token: Token) -> u32 {
+        self.watch.accepted();
+        token.index
+    }
+
+    fn handle_connected(&mut self, _net: &mut impl Net, _key: u32, _token: Token) {}
+
+    fn handle_refused(&mut self, _net: &mut impl Net, _key: u32, _token: Token, _why: Refusal) {}
+
+    #[inline]
+    fn handle_input(
+        &mut self,
+        net: &mut impl Net,
+        _key: u32,
+        token: Token,
+        bytes: &[u8],
+        _ending: bool,
+    ) {
+        self.watch.seen.bytes_in += bytes.len() as u64;
+        self.watch.seen.bytes_out += bytes.len() as u64;
+        net.send(token, bytes);
+    }
+
+    fn handle_end(&mut self, net: &mut impl Net, _key: u32, token: Token, _ended: Ended) {
+        self.watch.seen.open -= 1;
+        net.finish(token);
+    }
+
+    fn handle_time(&mut self, net: &mut impl Net) {
+        self.watch.look(net.now_ns());
+    }
+
+    fn wake_at_ns(&self) -> Option<u64> {
+        Some(self.watch.next_ns())
+    }
+
+    fn is_done(&self) -> bool {
+        self.watch.is_finished()
+    }
+}

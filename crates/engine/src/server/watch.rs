@@ -1,0 +1,65 @@
+//! What every service of a reference server has in common: its counts, and who is told of them.
+
+use std::sync::mpsc::Receiver;
+
+use super::{Command, Report, Seen, TELL_NS};
+use crate::outlet::Outlet;
+
+/// The counts of one thread, and its line to whoever started it.
+#[derive(Debug)]
+pub struct Watch {
+    /// What the thread has seen.
+    pub seen: Seen,
+    thread: usize,
+    next_tell_ns: u64,
+    inbox: Receiver<Command>,
+    reports: Outlet<Report>,
+    finished: bool,
+}
+
+impl Watch {
+    /// Nothing seen yet.
+    #[must_use]
+    pub fn new(thread: usize, inbox: Receiver<Command>, reports: Outlet<Report>) -> Self {
+        let seen = Seen::default();
+        Watch { seen, thread, next_tell_ns: TELL_NS, inbox, reports, finished: false }
+    }
+
+    /// Somebody rang: takes commands; tells a last time when it is over.
+    pub(super) fn wake(&mut self) {
+        while let Ok(Command::Stop) = self.inbox.try_recv() {
+            self.finished = true;
+        }
+        if self.finished {
+            self.tell(true);
+        }
+    }
+
+    /// Tells the counts if it is time.
+    pub(super) fn look(&mut self, now_ns: u64) {
+        if now_ns >= self.next_tell_ns {
+            self.next_tell_ns = now_ns + TELL_NS;
+            self.tell(false);
+        }
+    }
+
+    /// When to look next.
+    pub(super) fn next_ns(&self) -> u64 {
+        self.next_tell_ns
+    }
+
+    pub(super) fn is_finished(&self) -> bool {
+        self.finished
+    }
+
+    /// A connection was accepted.
+    pub(super) fn accepted(&mut self) {
+        self.seen.accepted += 1;
+        self.seen.open += 1;
+        self.seen.open_peak = self.seen.open_peak.max(self.seen.open);
+    }
+
+    fn tell(&self, ended: bool) {
+        self.reports.send(Report { thread: self.thread, seen: self.seen, ended });
+    }
+}

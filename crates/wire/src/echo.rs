@@ -1,0 +1,211 @@
+//! Echo over a plain stream of bytes: what is sent must come back, byte by byte and in order.
+//!
+//! Strategy: a run has a payload that is cut into messages of one size; each connection sends them in
+//! turn, over and over, so that an echo which is late, doubled or guessed differs from the one that is
+//! due. Nothing is copied: what comes is compared with the payload where it lies. The first byte that
+//! differs ends the message, and the connection with it, as nobody knows any more where the next
+//! message begins.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use crate::exchange::{End, Ending, Exchange, Heard, Link};
+use crate::queue::Queue;
+
+/// What all connections of a run send: messages of one size, in turn.
+#[derive(Clone, Debug)]
+pub struct Messages {
+    bytes: Arc<[u8]>,
+    size: usize,
+}
+
+impl Messages {
+    /// Cuts a payload into messages of `size` bytes; none if it does not come out even, or is empty.
+    #[must_use]
+    pub fn new(bytes: Arc<[u8]>, size: usize) -> Option<Self> {
+        let even = size > 0 && !bytes.is_empty() && bytes.len().is_multiple_of(size);
+        even.then_some(Messages { bytes, size })
+    }
+
+    /// Bytes of one message.
+    #[inline]
+    #[must_use]
+    pub fn size(&self) -> usize {
+        self.size
+    }
+
+    /// The bytes that ranges are of.
+    #[must_use]
+    pub fn bytes(&self) -> &Arc<[u8]> {
+        &self.bytes
+    }
+
+    /// How many there are before the first has its turn again.
+    #[must_use]
+    pub fn count(&self) -> usize {
+        self.bytes.len() / self.size
+    }
+
+    /// The message that begins at this offset.
+    #[inline]
+    #[must_use]
+    pub fn at(&self, offset: usize) -> &[u8] {
+        &self.bytes[offset..offset + self.size]
+    }
+
+    /// The offset of the message behind the one at `offset`.
+    #[inline]
+    #[must_use]
+    pub fn after(&self, offset: usize) -> usize {
+        let next = offset + self.size;
+        if next == self.bytes.len() { 0 } else { next }
+    }
+
+    /// Where the next `count` messages from `offset` on lie, in as few pieces as can be; moves the offset behind them.
+    #[inline]
+    pub fn take(&self, offset: &mut usize, count: usize, mut piece: impl FnMut(Range<usize>)) {
+        let mut left = count * self.size;
+        while left > 0 {
+            let end = self.bytes.len().min(*offset + left);
+            piece(*offset..end);
+            left -= end - *offset;
+            *offset = if end == self.bytes.len() { 0 } else { end };
+        }
+    }
+}
+
+/// The machine of one connection. `T` is what the caller knows about a request.
+#[derive(Debug)]
+pub struct Client<T> {
+    outstanding: Queue<T>,
+    /// Where the message to be sent next lies, and the one that is to come back next.
+    to_send: usize,
+    to_come: usize,
+    /// Bytes of it that have come.
+    matched: usize,
+    first_byte_ns: u64,
+    answered: bool,
+}
+
+impl<T> Default for Client<T> {
+    fn default() -> Self {
+        let outstanding = Queue::default();
+        Client {
+            outstanding,
+            to_send: 0,
+            to_come: 0,
+            matched: 0,
+            first_byte_ns: 0,
+            answered: false,
+        }
+    }
+}
+
+impl<T> Client<T> {
+    /// Where the next `count` messages lie, to be sent.
+    #[inline]
+    pub fn take(&mut self, messages: &Messages, count: usize, piece: impl FnMut(Range<usize>)) {
+        messages.take(&mut self.to_send, count, piece);
+    }
+
+    /// Bytes have come. Every request that they end is given to `hear`, in order.
+    #[inline]
+    pub fn handle_input(
+        &mut self,
+        now_ns: u64,
+        mut bytes: &[u8],
+        messages: &Messages,
+        hear: &mut impl FnMut(Heard<T>),
+    ) -> Link {
+        while !bytes.is_empty() {
+            if self.outstanding.is_empty() {
+                return Link::Unsolicited;
+            }
+            let missing = &messages.at(self.to_come)[self.matched..];
+            let (now, later) = bytes.split_at(bytes.len().min(missing.len()));
+            if self.matched == 0 {
+                self.first_byte_ns = now_ns;
+            }
+            if now != &missing[..now.len()] {
+                self.settle(Ending::Mismatch, hear);
+                self.end_all(now_ns, Ending::ClosedPipelined, Ending::ClosedPipelined, hear);
+                return Link::Broken;
+            }
+            self.matched += now.len();
+            if self.matched == messages.size() {
+                self.matched = 0;
+                self.to_come = messages.after(self.to_come);
+                self.settle(Ending::Ok, hear);
+            }
+            bytes = later;
+        }
+        Link::Open
+    }
+
+    /// The peer's side has ended; every outstanding request ends with it.
+    pub fn handle_end(&mut self, now_ns: u64, end: End, hear: &mut impl FnMut(Heard<T>)) {
+        let (first, rest) = match end {
+            End::Reset => (Ending::Reset, Ending::Reset),
+            End::Fin | End::Cut if self.matched > 0 => (Ending::Truncated, Ending::ClosedPipelined),
+            End::Fin | End::Cut => (Ending::Empty, Ending::ClosedPipelined),
+        };
+        self.end_all(now_ns, first, rest, hear);
+    }
+
+    #[inline]
+    fn settle(&mut self, ending: Ending, hear: &mut impl FnMut(Heard<T>)) {
+        let Some(tag) = self.outstanding.pop_front() else { return };
+        self.answered = true;
+        let first_byte_ns = self.first_byte_ns;
+        hear(Heard { tag, ending, complete: true, status: None, first_byte_ns });
+    }
+
+    fn end_all(
+        &mut self,
+        now_ns: u64,
+        first: Ending,
+        rest: Ending,
+        hear: &mut impl FnMut(Heard<T>),
+    ) {
+        let endings = std::iter::once(first).chain(std::iter::repeat(rest));
+        for (tag, ending) in self.outstanding.drain().zip(endings) {
+            hear(Heard::unanswered(tag, ending, now_ns));
+        }
+    }
+}
+
+impl<T> Exchange<T> for Client<T> {
+    fn reopen(&mut self) {
+        debug_assert!(self.outstanding.is_empty());
+        *self = Client::default();
+    }
+
+    #[inline]
+    fn ask(&mut self, tag: T) {
+        self.outstanding.push_back(tag);
+    }
+
+    #[inline]
+    fn outstanding(&self) -> usize {
+        self.outstanding.len()
+    }
+
+    #[inline]
+    fn oldest(&self) -> Option<&T> {
+        self.outstanding.front()
+    }
+
+    fn has_answered(&self) -> bool {
+        self.answered
+    }
+
+    fn handle_timeout(&mut self, now_ns: u64, hear: &mut impl FnMut(Heard<T>)) {
+        let started = self.matched > 0;
+        let first = if started { Ending::TimeoutTotal } else { Ending::TimeoutFirstByte };
+        self.end_all(now_ns, first, Ending::TimeoutFirstByte, hear);
+    }
+
+    fn cancel(&mut self) -> impl Iterator<Item = T> + '_ {
+        self.outstanding.drain()
+    }
+}

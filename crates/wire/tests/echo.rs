@@ -1,0 +1,121 @@
+//! The echo machine: what comes back is compared byte by byte, however it is cut.
+
+#![allow(missing_docs, clippy::unwrap_used)]
+
+use proptest::prelude::*;
+use trueload_wire::echo::{Client, Messages};
+use trueload_wire::exchange::{End, Ending, Exchange, Link};
+
+/// Three messages of four bytes.
+fn messages() -> Messages {
+    Messages::new((*b"abcdefghijkl").into(), 4).unwrap()
+}
+
+/// What became of the requests of a connection that asked `asked` and heard these pieces.
+fn heard(asked: usize, pieces: &[&[u8]], end: Option<End>) -> (Vec<(usize, Ending)>, Link) {
+    let (mut client, messages) = (Client::default(), messages());
+    (0..asked).for_each(|tag| client.ask(tag));
+    let mut endings = Vec::new();
+    let mut link = Link::Open;
+    let mut hear = |heard: trueload_wire::exchange::Heard<usize>| {
+        endings.push((heard.tag, heard.ending));
+    };
+    for (now_ns, piece) in (1..).zip(pieces) {
+        link = client.handle_input(now_ns, piece, &messages, &mut hear);
+        if link != Link::Open {
+            break;
+        }
+    }
+    match end {
+        Some(end) if link == Link::Open => client.handle_end(99, end, &mut hear),
+        _ => {}
+    }
+    assert_eq!(
+        client.outstanding() == 0,
+        end.is_some() || link == Link::Broken || endings.len() == asked
+    );
+    (endings, link)
+}
+
+#[test]
+fn every_message_ends_once_with_the_right_ending() {
+    use Ending::{ClosedPipelined, Empty, Mismatch, Ok, Reset, Truncated};
+    let fin = Some(End::Fin);
+    #[expect(clippy::type_complexity)]
+    let table: &[(&str, usize, &[u8], Option<End>, &[Ending], Link)] = &[
+        ("all come back", 2, b"abcdefgh", None, &[Ok, Ok], Link::Open),
+        ("and the first has its turn again", 4, b"abcdefghijklabcd", None, &[Ok; 4], Link::Open),
+        ("a wrong byte", 1, b"abXd", None, &[Mismatch], Link::Broken),
+        (
+            "a wrong byte, others behind it",
+            3,
+            b"abcdefXh",
+            None,
+            &[Ok, Mismatch, ClosedPipelined],
+            Link::Broken,
+        ),
+        ("the first message twice", 2, b"abcdabcd", None, &[Ok, Mismatch], Link::Broken),
+        ("one byte too many", 1, b"abcde", None, &[Ok], Link::Unsolicited),
+        ("a short echo, then a close", 1, b"abc", fin, &[Truncated], Link::Open),
+        ("nothing, then a close", 1, b"", fin, &[Empty], Link::Open),
+        ("one of three, then a close", 3, b"abcd", fin, &[Ok, Empty, ClosedPipelined], Link::Open),
+        ("a part, then a reset", 2, b"ab", Some(End::Reset), &[Reset, Reset], Link::Open),
+        ("an echo that nobody asked for", 0, b"abcd", None, &[], Link::Unsolicited),
+    ];
+    for (what, asked, bytes, end, endings, link) in table {
+        let wanted: Vec<_> = endings.iter().copied().enumerate().collect();
+        let pieces = if bytes.is_empty() { vec![] } else { vec![*bytes] };
+        assert_eq!(heard(*asked, &pieces, *end), (wanted, *link), "{what}");
+    }
+}
+
+#[test]
+fn a_message_out_of_time_says_whether_it_had_begun() {
+    for (bytes, first) in [(&b""[..], Ending::TimeoutFirstByte), (b"ab", Ending::TimeoutTotal)] {
+        let (mut client, mut endings) = (Client::default(), Vec::new());
+        (0..2).for_each(|tag: u32| client.ask(tag));
+        client.handle_input(1, bytes, &messages(), &mut |_| {});
+        client.handle_timeout(9, &mut |heard| endings.push(heard.ending));
+        assert_eq!(endings, [first, Ending::TimeoutFirstByte], "{bytes:?}");
+    }
+}
+
+#[test]
+fn messages_lie_in_as_few_pieces_as_can_be() {
+    let (messages, mut offset, mut pieces) = (messages(), 4, Vec::new());
+    messages.take(&mut offset, 3, |piece| pieces.push(piece));
+    assert_eq!((pieces, offset), (vec![4..12, 0..4], 4));
+    assert!(Messages::new((*b"abc").into(), 2).is_none(), "it does not come out even");
+    assert!(Messages::new((*b"").into(), 1).is_none(), "there is nothing to send");
+}
+
+proptest! {
+    #[test]
+    fn a_split_or_a_mutation_never_changes_what_is_heard(
+        asked in 0..6_usize,
+        mut bytes in proptest::collection::vec(Just(0_u8), 0..30),
+        wrong in proptest::option::of((0..30_usize, any::<u8>())),
+        cuts in proptest::collection::vec(0..30_usize, 0..6),
+    ) {
+        for (at, byte) in bytes.iter_mut().enumerate() {
+            *byte = b"abcdefghijkl"[at % 12];
+        }
+        if let Some((at, byte)) = wrong
+            && at < bytes.len()
+        {
+            bytes[at] = byte;
+        }
+        let mut cuts: Vec<usize> = cuts.into_iter().map(|cut| cut.min(bytes.len())).collect();
+        cuts.sort_unstable();
+        let mut pieces = Vec::new();
+        let mut from = 0;
+        for cut in cuts.into_iter().chain([bytes.len()]) {
+            if cut > from {
+                pieces.push(&bytes[from..cut]);
+                from = cut;
+            }
+        }
+        let whole = if bytes.is_empty() { vec![] } else { vec![&bytes[..]] };
+        prop_assert_eq!(heard(asked, &pieces, Some(End::Fin)), heard(asked, &whole, Some(End::Fin)));
+    }
+}
