@@ -124,21 +124,25 @@ Dialect = Literal["json", "binary", "actioncable", "phoenix"]
 
 
 class TcpEchoPlan(Model):
-    """Every message is the bytes of a blob, and comes back byte by byte. ``half_close``: the
-    client ends its sending side behind the message; only with ``close``."""
+    """Messages come back byte by byte. A blob is the message, or, with ``size``, is cut into
+    messages of so many bytes that take turns on each connection. ``half_close``: the client ends
+    its sending side behind the message; only with ``close``."""
 
     kind: Literal["tcp_echo"] = "tcp_echo"
     payload_sha256: str
+    size: int | None = None
     half_close: bool = False
 
 
 class WsEchoPlan(Model):
     """Every message is one WebSocket message, and comes back as one; with a dialect, as its echo.
-    The engine adds to ``opening`` what makes it a handshake."""
+    The payload is cut by ``size`` as in ``TcpEchoPlan``. The engine adds to ``opening`` what makes
+    it a handshake."""
 
     kind: Literal["ws_echo"] = "ws_echo"
     opening: RequestPlan
     payload_sha256: str
+    size: int | None = None
     text: bool
     dialect: Dialect | None = None
 

@@ -53,7 +53,7 @@ pub struct GeneratePlan {
     /// Addresses to connect from, used in turn; empty for the kernel's choice.
     pub local_addresses: Vec<IpAddr>,
     /// What is exchanged; null for HTTP, as the next fields have it.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exchange: Option<ExchangePlan>,
     /// The one request that is sent, as written on the wire; null where there are `targets` or an `exchange`.
     pub request: Option<RequestPlan>,
@@ -224,7 +224,7 @@ pub struct ServePlan {
     /// Port 0 for a free one; `ready` names it. A socket file has one thread.
     pub listen: AddressPlan,
     /// What it does.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "ServicePlan::is_http")]
     pub service: ServicePlan,
     /// Threads, each with its own listening socket on the same port.
     pub threads: u32,

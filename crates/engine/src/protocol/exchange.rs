@@ -68,3 +68,11 @@ pub enum ServicePlan {
         dialect: DialectPlan,
     },
 }
+
+impl ServicePlan {
+    /// The service that needs no naming.
+    #[must_use]
+    pub fn is_http(&self) -> bool {
+        *self == ServicePlan::Http
+    }
+}
