@@ -9,6 +9,7 @@ import base64
 import hashlib
 from collections.abc import Iterator
 
+from trueload.message import Messages
 from trueload.plan import (
     Blob,
     ExchangePlan,
@@ -57,7 +58,11 @@ def target_plan(target: TargetSpec, close: bool) -> TargetPlan:
 def exchange_plan(exchange: Exchange) -> ExchangePlan:
     """What is exchanged over another protocol than HTTP, as it goes into a plan."""
     if isinstance(exchange, TcpEcho):
-        return TcpEchoPlan(payload_sha256=_digest(exchange.payload), half_close=exchange.half_close)
+        return TcpEchoPlan(
+            payload_sha256=_digest(exchange.messages.payload),
+            size=exchange.messages.size_bytes,
+            half_close=exchange.half_close,
+        )
     # It is sent as it stands: a handshake has no places to fill in.
     request = exchange.opening
     opening = RequestPlan(
@@ -69,16 +74,17 @@ def exchange_plan(exchange: Exchange) -> ExchangePlan:
     if isinstance(exchange, WsEcho):
         return WsEchoPlan(
             opening=opening,
-            payload_sha256=_digest(exchange.payload),
+            payload_sha256=_digest(exchange.messages.payload),
+            size=exchange.messages.size_bytes,
             text=exchange.text,
             dialect=exchange.dialect,
         )
     return WsBroadcastPlan(opening=opening, dialect=exchange.dialect, padding=exchange.padding)
 
 
-def payload(spec: TrialSpec) -> bytes | None:
-    """The one message of an echo; None where there is none."""
-    return spec.exchange.payload if isinstance(spec.exchange, TcpEcho | WsEcho) else None
+def messages(spec: TrialSpec) -> Messages | None:
+    """The messages of an echo; None where there are none."""
+    return spec.exchange.messages if isinstance(spec.exchange, TcpEcho | WsEcho) else None
 
 
 def blobs(spec: TrialSpec) -> Iterator[Blob]:
@@ -87,7 +93,8 @@ def blobs(spec: TrialSpec) -> Iterator[Blob]:
     if spec.request is not None:
         asked.append((spec.request, spec.expect))
     bodies = {body for request, expect in asked for body in (request.body, expect.body)}
-    bodies.add(payload(spec))
+    echoed = messages(spec)
+    bodies.add(echoed.payload if echoed else None)
     for body in sorted(bodies - {None}, key=lambda body: body or b""):
         assert body is not None
         yield Blob(sha256=_digest(body), base64=base64.b64encode(body).decode())

@@ -1,7 +1,8 @@
-"""The message of an echo: so many bytes, or those of a file.
+"""The messages of an echo: so many bytes each, or those of a file.
 
-How: bytes of a given size look random and are always the same, so that what comes back altered,
-shifted or out of order shows; as text they are letters and digits. Must not know where they go.
+How: messages of a given size look random and are always the same; they differ from each other and
+take turns, so that what comes back altered, late, doubled or out of order shows; as text they are
+letters and digits. A file is one message. Must not know where they go.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import random
 import string
 import sys
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from trueload.errors import UserError
@@ -16,9 +18,24 @@ from trueload.errors import UserError
 MESSAGE_BYTES_MAX = 2**20
 SIZE_BYTES = 64
 _LETTERS = (string.ascii_letters + string.digits).encode()
+_AS_LETTERS = bytes(_LETTERS[byte % len(_LETTERS)] for byte in range(256))
 
 
-def make_message(size_bytes: int | None, data: Path | None, *, text: bool = False) -> bytes:
+# More messages than are ever on their way on a connection make an echo that is late or doubled
+# differ from the one that is due; beyond so many bytes in all it is fewer of them.
+TURNS = 256
+PAYLOAD_BYTES_MAX = 16 * 2**20
+
+
+@dataclass(frozen=True)
+class Messages:
+    """What connections send in turn: ``payload``, cut into messages of ``size_bytes``."""
+
+    payload: bytes = field(repr=False)
+    size_bytes: int
+
+
+def make_messages(size_bytes: int | None, data: Path | None, *, text: bool = False) -> Messages:
     """What is sent again and again. Raises ``UserError``."""
     if data is not None:
         if size_bytes is not None:
@@ -28,10 +45,13 @@ def make_message(size_bytes: int | None, data: Path | None, *, text: bool = Fals
             raise UserError(
                 f"--data {str(data)!r} is not UTF-8, as text must be", "send it with --binary"
             )
-        return message
+        return Messages(message, len(message))
     chance = random.Random(1)
     count = SIZE_BYTES if size_bytes is None else size_bytes
-    return bytes(chance.choices(_LETTERS, k=count)) if text else chance.randbytes(count)
+    turns = max(2, min(TURNS, PAYLOAD_BYTES_MAX // count))
+    total = turns * count
+    payload = chance.randbytes(total)
+    return Messages(payload.translate(_AS_LETTERS) if text else payload, count)
 
 
 def _read(path: Path) -> bytes:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal, Protocol
 
 from trueload.accounting import TreeSample
+from trueload.message import Messages
 from trueload.plan import (
     Closed,
     Dialect,
@@ -105,20 +106,20 @@ class TargetSpec:
 
 @dataclass(frozen=True, kw_only=True)
 class TcpEcho:
-    """Each message is ``payload``, which must come back byte by byte; ``half_close``: behind it
+    """Each message must come back byte by byte; ``half_close``: behind it
     the client ends its sending side (with a connection per message)."""
 
-    payload: bytes = field(repr=False)
+    messages: Messages
     half_close: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
 class WsEcho:
-    """Each message is a WebSocket message with ``payload``; with a ``dialect`` wrapped as its
-    echo. ``opening`` is the handshake's request, without what every handshake has."""
+    """Each message is sent as a WebSocket message; with a ``dialect`` wrapped as its echo.
+    ``opening`` is the handshake's request, without what every handshake has."""
 
     opening: Request
-    payload: bytes = field(repr=False)
+    messages: Messages
     text: bool = True
     dialect: Dialect | None = None
 

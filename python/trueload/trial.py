@@ -23,7 +23,7 @@ from trueload.accounting import (
     machine_sample,
     unix_listeners,
 )
-from trueload.asked import blobs, exchange_plan, expect_plan, payload, request_plan, target_plan
+from trueload.asked import blobs, exchange_plan, expect_plan, messages, request_plan, target_plan
 from trueload.assemble import HostSample, Observation, make_record
 from trueload.engine import Engine, EngineError, seconds_left
 from trueload.environment import read_environment
@@ -266,7 +266,7 @@ class Session:
             server_source=self._source,
             claim=claim or spec.claim,
             target_urls=tuple(target.url for target in spec.targets),
-            payload_bytes=_length(payload(spec)),
+            payload_bytes=sent.size_bytes if (sent := messages(spec)) else None,
             idle_server=self._idle,
             resolve_failed=not spec.addresses,
         )
@@ -492,10 +492,6 @@ def _choose_cpus(spec: TrialSpec, tree: Tree | None) -> tuple[int, ...]:
     mine = _affinity(0)
     free = mine - server
     return tuple(sorted(free)) if server and free and free != mine else ()
-
-
-def _length(body: bytes | None) -> int | None:
-    return None if body is None else len(body)
 
 
 def _affinity(pid: int) -> set[int]:

@@ -10,7 +10,7 @@ import pytest
 from trueload.cli.job import Job
 from trueload.cli.tcp import read_tcp_job
 from trueload.errors import UserError
-from trueload.message import make_message
+from trueload.message import make_messages
 from trueload.plan import Generate, parse_to_engine, to_json, to_line
 from trueload.target import parse_host_port, parse_url
 from trueload.trial import make_plan
@@ -32,7 +32,8 @@ def test_an_echo_over_tcp_is_a_plan_without_a_request() -> None:
     plan = plan_of(read_tcp_job(where="127.0.0.1:9000", size=100, pipeline=4))
     assert plan["exchange"] == {
         "kind": "tcp_echo",
-        "payload_sha256": digest(make_message(100, None)),
+        "payload_sha256": digest(make_messages(100, None).payload),
+        "size": 100,
         "half_close": False,
     }
     assert plan["request"] is None
@@ -59,14 +60,22 @@ def test_a_socket_file_can_be_loaded_over_no_network() -> None:
 
 
 @pytest.mark.parametrize("size_bytes", [1, 64, 1000, 2**20])
-def test_a_message_has_its_size_and_is_always_the_same(size_bytes: int) -> None:
-    assert len(make_message(size_bytes, None)) == size_bytes
-    assert make_message(size_bytes, None) == make_message(size_bytes, None)
-    assert make_message(size_bytes, None, text=True).decode("ascii").isalnum()
+def test_messages_have_their_size_and_are_always_the_same(size_bytes: int) -> None:
+    messages = make_messages(size_bytes, None)
+    assert messages == make_messages(size_bytes, None)
+    assert messages.size_bytes == size_bytes
+    assert len(messages.payload) % size_bytes == 0
+    assert make_messages(size_bytes, None, text=True).payload.decode("ascii").isalnum()
+
+
+def test_messages_that_follow_each_other_differ() -> None:
+    payload = make_messages(8, None).payload
+    parts = [payload[at : at + 8] for at in range(0, len(payload), 8)]
+    assert len(set(parts)) == len(parts) == 256
 
 
 def test_each_place_of_a_message_can_be_told_from_its_neighbours() -> None:
-    message = make_message(2**16, None)
+    message = make_messages(2**16, None).payload[: 2**16]
     blocks = {message[at : at + 8] for at in range(0, len(message), 8)}
     assert len(blocks) == len(message) // 8
 

@@ -14,7 +14,7 @@ from trueload.cli.measure import measuring
 from trueload.cli.request_flags import read_local_addresses
 from trueload.cli.run import run_job
 from trueload.errors import UserError
-from trueload.message import make_message
+from trueload.message import make_messages
 from trueload.route import UNIX, make_route
 from trueload.spec import TcpEcho
 from trueload.target import Target, parse_host_port
@@ -50,7 +50,7 @@ def read_tcp(
         target=target,
         route=make_route(unix=unix, overrides=resolve or (), local_addresses=local),
         local_addresses=read_local_addresses(local),
-        exchange=TcpEcho(payload=make_message(size, data), half_close=half_close),
+        exchange=TcpEcho(messages=make_messages(size, data), half_close=half_close),
         close=close,
     )
 

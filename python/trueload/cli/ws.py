@@ -23,7 +23,7 @@ from trueload.cli.request_flags import read_local_addresses
 from trueload.cli.run import run_job
 from trueload.cli.ws_options import StepsFormat, WsMode
 from trueload.errors import UserError
-from trueload.message import make_message
+from trueload.message import make_messages
 from trueload.plan import Requests, Turns
 from trueload.redact import redact_url
 from trueload.request import make_request
@@ -141,7 +141,7 @@ def read_echo(
     as_text = text is not False
     exchange = WsEcho(
         opening=opened.request,
-        payload=make_message(size, data, text=as_text),
+        messages=make_messages(size, data, text=as_text),
         text=as_text and opened.dialect is not DialectChoice.BINARY,
         dialect=None if opened.dialect is None else opened.dialect.value,
     )
