@@ -94,15 +94,21 @@ def _understood(value: Any) -> tuple[str, Any, list[_Kept]]:
 
 def _rows(values: Iterable[Any]) -> Iterator[_Kept]:
     for value in values:
-        if value["record"] is not None:
+        # A step of a search in a suite is of no use without the others.
+        if value["record"] is not None and not _is_step(value["labels"]):
             yield _Kept(dict(value["labels"]), _record(value["record"]))
+
+
+def _is_step(labels: Mapping[str, str]) -> bool:
+    return "step" in labels
 
 
 def _cells(value: Any) -> Iterator[_Kept]:
     """Of a suite's ``--json``: each record under the row that names it."""
     labels = {id_: _cell_labels(row) for row in value["rows"] for id_ in row["record_ids"]}
     for each in value["trials"]:
-        yield _Kept(labels[each["id"]], _record(each))
+        if each["id"] in labels:  # any other is a step of a search
+            yield _Kept(labels[each["id"]], _record(each))
 
 
 def _cell_labels(row: Any) -> dict[str, str]:

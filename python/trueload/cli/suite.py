@@ -44,10 +44,11 @@ from trueload.record import Record
 from trueload.report import table
 from trueload.report.suite_json import plan_json, read_plan, suite_json
 from trueload.runner.build import manifest_digest
-from trueload.runner.trials import sweep
+from trueload.runner.trials import Searched, sweep
 from trueload.spec import TrialSpec
 from trueload.store import Run, Store
 from trueload.subjects import Cores, Subject, parse_selects
+from trueload.suite.broadcast import measure_broadcast
 from trueload.suite.choose import choose_subjects
 from trueload.suite.definition import Suite, find_suite, load_suite, suite_names
 from trueload.suite.execute import Execution, changed_subjects
@@ -290,8 +291,10 @@ def _execution(
 ) -> Execution:
     progress = Progress(sys.stderr)
 
-    def measure(spec: TrialSpec, ended: Callable[[], bool]) -> Record:
+    def measure(spec: TrialSpec, ended: Callable[[], bool]) -> Record | Searched:
         until = Until(interrupt, ended)
+        if plan.broadcast is not None:
+            return measure_broadcast(plan, spec, until, progress.on_progress)
         return run_trial(spec, on_progress=progress.on_progress, interrupt=until)
 
     return Execution(

@@ -19,6 +19,8 @@ from dataclasses import dataclass, replace
 from rich.cells import cell_len
 
 from trueload.escapes import without_escapes
+from trueload.report import broadcast_table
+from trueload.search.clients import clients_header
 from trueload.suite.definition import PublishedTable
 from trueload.suite.plan import PlannedLoad
 from trueload.suite.summary import SHOWN_RANKS, Figures, LoadTable, Summary
@@ -116,7 +118,9 @@ def _whole(value: float | None) -> str:
 
 
 def grid(summaries: Sequence[Summary]) -> Grid:
-    """The published columns and ours; the rate, where there is one."""
+    """The published columns and ours; the rate, where there is one. Of broadcasts their own."""
+    if any(s.cell.load.broadcast for s in summaries):
+        return Grid(broadcast_table.COLUMNS, tuple(map(broadcast_table.broadcast_cells, summaries)))
     if all(s.cell.load.rate_per_s is None for s in summaries):
         rows = tuple((*published_cells(s, s.figures), *our_cells(s)) for s in summaries)
         return Grid((*PUBLISHED, *OURS), rows)
@@ -168,7 +172,7 @@ def _text_of_load(table: LoadTable, width: int | None, published: bool) -> str:
         parts.append(_laid_out(grid(table.ranked), width))
     else:
         parts.append("No row can be ranked.")
-    if published and table.ranked:
+    if published and table.ranked and not table.load.broadcast:
         parts += ["", "As published tables have it, the best repetition of each:", ""]
         parts.append(_laid_out(best_grid(table), width))
     for title, summaries in _apart(table):
@@ -180,9 +184,24 @@ def _text_of_load(table: LoadTable, width: int | None, published: bool) -> str:
     if notes:
         parts += ["", "Suspect:"]
         parts += [f"  {_full_name(s)}: {plain(s.why)}" for s in notes]
+    for summary in table.everything if table.load.broadcast else ():
+        parts += _steps(summary)
     for each in table.published:
         parts += ["", plain(each.title), _aligned(beside_grid(table, each))]
     return "\n".join([*parts, *_below(table)])
+
+
+def _steps(summary: Summary) -> list[str]:
+    """The steps of a subject's last search."""
+    if not summary.steps:
+        return []
+    title = f"{_full_name(summary)}, the steps of its last repetition:"
+    return ["", title, clients_header(), *(plain_row(step) for step in summary.steps)]
+
+
+def plain_row(text: str) -> str:
+    """A row of columns, without control characters."""
+    return "".join(c for c in without_escapes(text) if _is_harmless(c))
 
 
 def _apart(table: LoadTable) -> list[tuple[str, tuple[Summary, ...]]]:
@@ -223,6 +242,8 @@ def _legend(ranked: Sequence[Summary]) -> str:
 
 def _below(table: LoadTable) -> list[str]:
     """What the figures and marks of a table mean, after a blank line."""
+    if table.load.broadcast:
+        return ["", broadcast_table.LEGEND] if table.ranked else []
     shown = [s.figures for s in table.everything if s.figures is not None]
     lines = [_legend(table.ranked)] if table.ranked else []
     if shown and table.load.rate_per_s is not None:
@@ -233,7 +254,8 @@ def _below(table: LoadTable) -> list[str]:
 
 
 def _laid_out(whole: Grid, width: int | None) -> str:
-    if width is None or _text_width(whole) <= width:
+    known = whole.header[: len(PUBLISHED)] == PUBLISHED
+    if width is None or _text_width(whole) <= width or not known:
         return _aligned(whole)
     last = len(whole.header)
     names = (PUBLISHED.index("Framework"), PUBLISHED.index("Name"))
@@ -284,7 +306,7 @@ def markdown(tables: Iterable[LoadTable], *, published: bool) -> str:
     for table in tables:
         parts += [f"### {table.load.title}", ""]
         parts.append(_markdown_grid(grid(table.ranked)))
-        if published and table.ranked:
+        if published and table.ranked and not table.load.broadcast:
             parts += ["", "The best repetition of each:", "", _markdown_grid(best_grid(table))]
         for title, summaries in _apart(table):
             parts += ["", f"**{title}**", ""]
@@ -315,12 +337,28 @@ def csv_lines(tables: Iterable[LoadTable], *, published: bool) -> str:
     own, told apart by the column `figures`."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
+    tables = list(tables)
+    if any(table.load.broadcast for table in tables):
+        return _broadcast_csv(tables)
     writer.writerow((*PUBLISHED, *OURS, *OF_LOAD))
     for table in tables:
         for summary in table.everything:
             writer.writerow(_csv_row(table, summary, summary.figures, "median"))
         for summary in table.ranked if published else ():
             writer.writerow(_csv_row(table, summary, summary.best, "best"))
+    return out.getvalue()
+
+
+def _broadcast_csv(tables: Sequence[LoadTable]) -> str:
+    """One CSV for all loads of a suite of broadcasts."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow((*broadcast_table.COLUMNS, "step", "cores", "why"))
+    for table in tables:
+        for summary in table.everything:
+            load = (str(table.load.connections), table.load.cores, summary.why)
+            cells = (*broadcast_table.broadcast_cells(summary), *load)
+            writer.writerow([csv_text(cell) for cell in cells])
     return out.getvalue()
 
 

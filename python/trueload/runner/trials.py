@@ -18,7 +18,7 @@ import shutil
 import socket
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeVar
@@ -56,9 +56,29 @@ DAEMON_LOOK_S = 0.5
 # subject's port between its choice and its start.
 PORT_MIN = 15_000
 
+
+@dataclass(frozen=True)
+class Step:
+    """One step of a search on the way to its result, with what the store says of it."""
+
+    record: Record
+    labels: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class Searched:
+    """What a search left: the record that decides, and the other steps. Not `finished` is one that
+    ended before it had a result."""
+
+    record: Record
+    labels: Mapping[str, str]
+    steps: tuple[Step, ...]
+    finished: bool
+
+
 # Measures; the second argument says whether the subject has ended, so that a trial of a dead
 # one need not go on to its end. It is asked often.
-Measure = Callable[[TrialSpec, Callable[[], bool]], Record]
+Measure = Callable[[TrialSpec, Callable[[], bool]], Record | Searched]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,12 +113,14 @@ class Load:
 
 @dataclass(frozen=True)
 class Measured:
-    """A trial that left a record. `died` says how the subject ended before its time."""
+    """A trial that left a record. `died` says how the subject ended before its time; `searched` is
+    what stands behind the record of a search."""
 
     record: Record
     response_bytes: int
     died: str | None
     log_tail: str
+    searched: Searched | None = None
 
 
 @dataclass(frozen=True)
@@ -135,15 +157,17 @@ def run_subject(
         if fault is not None:
             raise UnreadyError(f"it does not keep the contract: {fault}")
         with _kept_off(layout), _open_files(setting.files):
-            record = measure(_spec(load, layout, setting, started), _Watch(started.processes))
+            found = measure(_spec(load, layout, setting, started), _Watch(started.processes))
+        searched = found if isinstance(found, Searched) else None
+        record = found.record if isinstance(found, Searched) else found
         died = _death(started.processes)
         if not died:
-            return Measured(record, started.sample_bytes, None, "")
+            return Measured(record, started.sample_bytes, None, "", searched)
         started.processes.end(STOP_GRACE_S)
         tail = started.processes.log_tail()
         if record.counts.ok == 0:
             return Failed(f"it ended before anything was measured: {died}", tail, again=True)
-        return Measured(record, started.sample_bytes, died, tail)
+        return Measured(record, started.sample_bytes, died, tail, searched)
 
     return with_subject(
         subject, built, layout, setting, act, trueload_command=trueload_command, stopped=stopped

@@ -16,9 +16,11 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, Field, ValidationError, model_validator
 
 from trueload.errors import UserError
+from trueload.message import MESSAGE_BYTES_MAX
 from trueload.plan import Model
 from trueload.subjects import Cores
-from trueload.units import parse_duration, parse_rate
+from trueload.thresholds import LIMIT, parse_condition
+from trueload.units import parse_duration, parse_rate, parse_size
 
 SUITE_BYTES_MAX = 64 * 1024
 RATE_PER_S_MAX = 1_000_000_000
@@ -37,6 +39,22 @@ def _rate(text: str) -> str:
     return text
 
 
+def _size(text: str) -> str:
+    if parse_size(text) > MESSAGE_BYTES_MAX:
+        raise ValueError(f"'{text}' is more than {MESSAGE_BYTES_MAX:,} bytes")
+    return text
+
+
+def _limit(text: str) -> str:
+    try:
+        parse_condition(text, LIMIT)
+    except UserError as error:
+        raise ValueError(error.message) from None
+    return text
+
+
+Size = Annotated[str, AfterValidator(_size)]
+Limit = Annotated[str, AfterValidator(_limit)]
 Span = Annotated[str, AfterValidator(_duration)]
 Rate = Annotated[str, AfterValidator(_rate)]
 
@@ -68,6 +86,16 @@ class PublishedTable(Model):
     rows: tuple[PublishedRow, ...] = Field(min_length=1)
 
 
+class Broadcast(Model):
+    """How each trial searches for the most clients: those of a load join with each step, `steps` of
+    them at most; so many messages are in flight, each with so much padding."""
+
+    limit: Limit
+    concurrent: Positive = 4
+    padding: Size = "200"
+    steps: Positive | None = None
+
+
 class Suite(Model):
     """A suite as written. `subjects` are SELECTs, none for all that have the contract;
     `files` is the open-file limit of subject and engine, 0 for all that there are."""
@@ -86,6 +114,7 @@ class Suite(Model):
     repeat: Positive = 6
     seed: int = 1
     files: int = Field(default=0, ge=0)
+    broadcast: Broadcast | None = None
     published: str = ""
     published_tables: tuple[PublishedTable, ...] = ()
     notes: tuple[str, ...] = ()
@@ -94,6 +123,8 @@ class Suite(Model):
     def _one_stop(self) -> Suite:
         if (self.duration is None) == (self.requests is None):
             raise ValueError("give either duration or requests")
+        if self.broadcast is not None and self.requests is None:
+            raise ValueError("the steps of a broadcast have so many messages: give requests")
         return self
 
 

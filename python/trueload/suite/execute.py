@@ -186,12 +186,19 @@ class Execution:
 
     def _add_record(self, trial: Trial, outcome: Measured) -> None:
         # What the user cut short is kept, and done again by --resume: its key is another.
-        cut_short = outcome.record.partial and self.stopped()
+        searched = outcome.searched
+        partial = outcome.record.partial or (searched is not None and not searched.finished)
+        cut_short = partial and self.stopped()
         key = f"{trial.key}{PARTIAL}" if cut_short else trial.key
         labels = self._labels(trial.cell, f"r{trial.repetition}")
         labels["response_bytes"] = str(outcome.response_bytes)
         if outcome.died:
             labels["died"] = outcome.died
+        for step in searched.steps if searched is not None else ():
+            which = {**labels, **step.labels}
+            name = f"{key} step {step.labels['step']}"
+            self.store.add_record(self.run, step.record, key=name, labels=which)
+        labels |= searched.labels if searched is not None else {}
         self.store.add_record(self.run, outcome.record, key=key, labels=labels)
         self._done.add(key)
         self._measured.add(trial.cell.subject.name)

@@ -17,10 +17,11 @@ from itertools import product
 from trueload.contracts import AnyContract
 from trueload.errors import UserError
 from trueload.plan import DriverName, Duration, Model, Requests
+from trueload.runner.sending import Broadcast
 from trueload.runner.trials import Load, Setting
 from trueload.subjects import Cores, Subject
-from trueload.suite.definition import Axes, PublishedTable, Suite
-from trueload.units import format_rate, parse_duration, parse_rate
+from trueload.suite.definition import PublishedTable, Suite
+from trueload.units import format_rate, parse_duration, parse_rate, parse_size
 
 NS_PER_S = 1_000_000_000
 # Start, verification, connect, drain and stop of one trial, as seen with small subjects.
@@ -44,13 +45,23 @@ class PlannedSubject(Model):
     digest: str
 
 
+class PlannedBroadcast(Model):
+    """How each trial searches for the most clients; `steps` is None for as many as it takes."""
+
+    limit: str
+    concurrent: int
+    padding_bytes: int
+    steps: int | None
+
+
 class PlannedLoad(Model):
-    """One load of the plan."""
+    """One load of the plan; of a broadcast, `connections` are the clients of each step."""
 
     connections: int
     pipeline: int
     cores: Cores
     rate_per_s: float | None = None
+    broadcast: bool = False
 
     @property
     def load(self) -> Load:
@@ -64,6 +75,8 @@ class PlannedLoad(Model):
         pipelining = f", pipelining {self.pipeline}" if self.pipeline > 1 else ""
         cores = "single core" if self.cores == "single" else "multi core"
         rate = "" if self.rate_per_s is None else f", {format_rate(self.rate_per_s)}"
+        if self.broadcast:
+            return f"broadcast to {self.connections:,} clients more with each step, {cores}"
         return f"{self.connections} connection{plural}{pipelining}{rate}, {cores}"
 
 
@@ -88,6 +101,7 @@ class SuitePlan(Model):
     spin_ns: int = 0
     refill: int | None = None
     published_tables: tuple[PublishedTable, ...] = ()
+    broadcast: PlannedBroadcast | None = None
 
     def setting(self, contract: AnyContract) -> Setting:
         """What all its trials share."""
@@ -103,7 +117,12 @@ class SuitePlan(Model):
             driver=self.driver,
             spin_ns=self.spin_ns,
             refill=self.refill,
+            broadcast=self._sent(),
         )
+
+    def _sent(self) -> Broadcast | None:
+        found = self.broadcast
+        return None if found is None else Broadcast(found.concurrent, found.padding_bytes)
 
 
 @dataclass(frozen=True)
@@ -173,7 +192,7 @@ def make_plan(
         suite=name,
         contract=suite.contract,
         subjects=tuple(subjects),
-        loads=tuple(_loads(suite.loads, changes)),
+        loads=tuple(_loads(suite, changes)),
         stop=stop,
         warmup=_warmup(suite, changes, stop),
         timeout_ns=_first(changes.timeout_ns, parse_duration(suite.timeout)),
@@ -188,6 +207,19 @@ def make_plan(
         spin_ns=_first(changes.spin_ns, 0),
         refill=changes.refill,
         published_tables=suite.published_tables,
+        broadcast=_broadcast(suite),
+    )
+
+
+def _broadcast(suite: Suite) -> PlannedBroadcast | None:
+    found = suite.broadcast
+    if found is None:
+        return None
+    return PlannedBroadcast(
+        limit=found.limit,
+        concurrent=found.concurrent,
+        padding_bytes=parse_size(found.padding),
+        steps=found.steps,
     )
 
 
@@ -195,10 +227,10 @@ def _first(changed: int | None, otherwise: int) -> int:
     return otherwise if changed is None else changed
 
 
-def _loads(blocks: Sequence[Axes], changes: Changes) -> Iterator[PlannedLoad]:
+def _loads(suite: Suite, changes: Changes) -> Iterator[PlannedLoad]:
     """Every combination of each block, once; an axis that was given replaces the suite's."""
     seen = set()
-    for block in blocks:
+    for block in suite.loads:
         rates: Sequence[float | None] = (
             changes.rates_per_s or tuple(parse_rate(rate) for rate in block.rate) or (None,)
         )
@@ -210,7 +242,11 @@ def _loads(blocks: Sequence[Axes], changes: Changes) -> Iterator[PlannedLoad]:
         )
         for cores, pipeline, connections, rate_per_s in axes:
             load = PlannedLoad(
-                connections=connections, pipeline=pipeline, cores=cores, rate_per_s=rate_per_s
+                connections=connections,
+                pipeline=pipeline,
+                cores=cores,
+                rate_per_s=rate_per_s,
+                broadcast=suite.broadcast is not None,
             )
             if load not in seen:
                 seen.add(load)

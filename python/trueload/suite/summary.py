@@ -20,6 +20,7 @@ from trueload.record import Check, Record, Verdict
 from trueload.store import Damaged, Row
 from trueload.suite.definition import PublishedTable
 from trueload.suite.plan import PARTIAL, Cell, PlannedLoad, SuitePlan
+from trueload.suite.steps import step_text
 from trueload.verdict import lower_bounds
 
 # Checks that fail because of the machine or the generator, not of the subject: another
@@ -30,6 +31,20 @@ MACHINE_CHECKS = frozenset(
 
 # Latencies of a table that have a rank, so that they may lie among requests that never ended.
 SHOWN_RANKS = ("p25", "p50", "p75", "p99", "max")
+
+
+@dataclass(frozen=True)
+class Carried:
+    """What one repetition of a broadcast came to: the most clients that kept to the limit, 0 if
+    none did, and the fewest that did not (None: more was not tried, or our side was the limit);
+    what was measured with that many."""
+
+    clients: float
+    above: float | None
+    p95_ms: float | None
+    deliveries_per_s: float | None
+    lost: float | None
+    bytes_per_connection: float | None
 
 
 @dataclass(frozen=True)
@@ -56,6 +71,13 @@ class Figures:
     latency_at_least: tuple[str, ...]
     cpu_share: float | None
     peak_rss_bytes: int | None
+    carried: Carried | None = None
+
+    @property
+    def score(self) -> float | None:
+        """What rows are ranked by: the clients that a broadcast carried, else requests per
+        second."""
+        return self.ok_per_s if self.carried is None else self.carried.clients
 
 
 def figures(record: Record, labels: Mapping[str, str]) -> Figures:
@@ -94,6 +116,21 @@ def figures(record: Record, labels: Mapping[str, str]) -> Figures:
         latency_at_least=bounds,
         cpu_share=server.cpu_s / window_s if server is not None and window_s > 0 else None,
         peak_rss_bytes=server.peak_rss_bytes if server is not None else None,
+        carried=_carried(record, labels),
+    )
+
+
+def _carried(record: Record, labels: Mapping[str, str]) -> Carried | None:
+    if "clients" not in labels:
+        return None
+    above, found = labels.get("above"), record.deliveries
+    return Carried(
+        clients=float(labels["clients"]),
+        above=float(above) if above and labels.get("limited_by") == "server" else None,
+        p95_ms=_ms(record.latency_ns.p95),
+        deliveries_per_s=found.per_s if found is not None else None,
+        lost=found.lost + found.duplicate if found is not None else None,
+        bytes_per_connection=record.server.bytes_per_connection if record.server else None,
     )
 
 
@@ -103,20 +140,23 @@ def _ms(ns: int | None) -> float | None:
 
 @dataclass
 class CellRows:
-    """What the store holds of one cell."""
+    """What the store holds of one cell; `steps` are those of its searches, by repetition, as rows
+    of text."""
 
     cell: Cell
     measured: list[Figures] = field(default_factory=list)
     failed: list[str] = field(default_factory=list)
     digests: set[str] = field(default_factory=set)
     skipped: str | None = None
+    steps: dict[str, list[str]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class Summary:
     """One cell as a table shows it. Figures are of the repetitions that count: requests and
     errors their sums, min and max the extremes, the rest medians. `best` is the repetition
-    with the highest throughput, as published tables take it."""
+    with the highest throughput, as published tables take it; `steps` are those of the last
+    search."""
 
     cell: Cell
     outcome: Literal["measured", "skipped", "failed"]
@@ -129,6 +169,7 @@ class Summary:
     best: Figures | None
     record_ids: tuple[str, ...]
     rank: int | None = None
+    steps: tuple[str, ...] = ()
 
     @property
     def ranked(self) -> bool:
@@ -170,12 +211,22 @@ def collect(plan: SuitePlan, rows: Iterable[Row | Damaged]) -> Collected:
         into = by_key.get(row.key.rpartition(" r")[0])
         if into is None:
             continue
+        if row.record is not None and plan.broadcast is not None:
+            _add_step(into, plan, row.record, row.labels)
+        if "step" in row.labels:
+            continue
         _add(into, row)
         for check in row.record.checks if row.record is not None else ():
             known = checks.get(check.name)
             if known is None or _SEVERITY[check.status] > _SEVERITY[known.status]:
                 checks[check.name] = check
     return Collected(tuple(by_key.values()), tuple(checks.values()), tuple(damaged))
+
+
+def _add_step(into: CellRows, plan: SuitePlan, record: Record, labels: Mapping[str, str]) -> None:
+    """The steps of a search are stored in order, but for the one that decides: it comes last."""
+    text = step_text(plan, float(labels["load"]), labels["stage"], record)
+    into.steps.setdefault(labels.get("repetition", ""), []).append(text)
 
 
 def _add(into: CellRows, row: Row) -> None:
@@ -204,7 +255,7 @@ def summarise(rows: CellRows) -> Summary | None:
         verdict, why = "suspect", "the subject changed in mid-run: its repetitions differ in kind"
     counted = [each for each in done if each.verdict != "invalid"]
     shown = done if verdict == "invalid" or not counted else counted
-    rates = [each.ok_per_s for each in shown if each.ok_per_s is not None]
+    rates = [each.score for each in shown if each.score is not None]
     return Summary(
         cell=rows.cell,
         outcome="measured",
@@ -213,10 +264,19 @@ def summarise(rows: CellRows) -> Summary | None:
         repetitions=len(done) + len(rows.failed),
         counted=len(shown),
         figures=_together(shown),
-        interval=stats.interval(rates),
-        best=max(shown, key=lambda each: each.ok_per_s or 0.0),
+        interval=_bracket(shown) or stats.interval(rates),
+        best=max(shown, key=lambda each: each.score or 0.0),
         record_ids=tuple(each.record_id for each in done),
+        steps=tuple(rows.steps[max(rows.steps)]) if rows.steps else (),
     )
+
+
+def _bracket(shown: Sequence[Figures]) -> stats.Interval | None:
+    """Where a single search says that its result lies; of several, their spread does."""
+    found = shown[0].carried
+    if len(shown) > 1 or found is None or found.above is None:
+        return None
+    return stats.Interval(found.clients, found.above, "range")
 
 
 def judge(done: Sequence[Figures], failed: Sequence[str]) -> tuple[Verdict, str]:
@@ -294,6 +354,24 @@ def _together(some: Sequence[Figures]) -> Figures:
         latency_at_least=_bounds_together(some),
         cpu_share=middle(each.cpu_share for each in some),
         peak_rss_bytes=None if peak is None else int(peak),
+        carried=_carried_together([each.carried for each in some if each.carried is not None]),
+    )
+
+
+def _carried_together(some: Sequence[Carried]) -> Carried | None:
+    def middle(name: str) -> float | None:
+        values = [getattr(each, name) for each in some]
+        return stats.median([value for value in values if value is not None])
+
+    if not some:
+        return None
+    return Carried(
+        clients=middle("clients") or 0.0,
+        above=middle("above"),
+        p95_ms=middle("p95_ms"),
+        deliveries_per_s=middle("deliveries_per_s"),
+        lost=sum(each.lost or 0 for each in some),
+        bytes_per_connection=middle("bytes_per_connection"),
     )
 
 
@@ -356,7 +434,7 @@ def _table(load: PlannedLoad, summaries: Sequence[Summary], plan: SuitePlan) -> 
 
 def _by_throughput(summary: Summary) -> tuple[float, str]:
     shown = summary.figures
-    rate = shown.ok_per_s if shown is not None and shown.ok_per_s is not None else 0.0
+    rate = shown.score if shown is not None and shown.score is not None else 0.0
     return (-rate, summary.cell.subject.name)
 
 

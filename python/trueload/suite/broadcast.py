@@ -1,0 +1,69 @@
+"""The trial of a suite of broadcasts: to how many clients a subject keeps to the limit.
+
+How: it is the search of ``trueload ws --mode broadcast``, with the subject's own contract; the
+record that decides stands for the trial, and each step on the way is kept beside it. Must not know
+subjects' processes, the store, or tables.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from trueload.record import Record
+from trueload.runner.trials import Searched, Step
+from trueload.search.crowd import Crowd
+from trueload.search.decide import Found, Try
+from trueload.search.execute import (
+    SearchPlan,
+    Taken,
+    outcome,
+    search,
+    spec_at,
+    take,
+)
+from trueload.search.found import deciding, labels, sentence
+from trueload.spec import Interrupt, OnProgress, TrialSpec
+from trueload.suite.plan import SuitePlan
+from trueload.suite.steps import search_plan
+
+
+def measure_broadcast(
+    plan: SuitePlan, spec: TrialSpec, interrupt: Interrupt, on_progress: OnProgress | None
+) -> Searched:
+    """All steps of one trial; ends early when interrupted, or when the subject has ended."""
+    wanted = search_plan(plan, spec.connections)
+    with Crowd(interrupt) as crowd:
+
+        def measure(following: Try, ns: int) -> Record:
+            return crowd.measure(spec_at(wanted, spec, following, ns), on_progress)
+
+        taken = list(search(wanted, measure, lambda: interrupt.requested))
+        if not taken:
+            # Interrupted before the first step: a record that says so.
+            first = Try(wanted.bounds.start, "bracket")
+            taken = [take(wanted, first, measure(first, 0))]
+    return searched(wanted, taken)
+
+
+def searched(plan: SearchPlan, taken: Sequence[Taken]) -> Searched:
+    """What a trial comes to. Pure."""
+    decided, done = deciding(plan, taken), outcome(plan, taken)
+    found = done if isinstance(done, Found) else None
+    steps = tuple(
+        Step(each.record, {**labels(each), "step": str(number)})
+        for number, each in enumerate(taken, 1)
+        if each is not decided
+    )
+    above = "" if found is None or found.above is None else f"{found.above:.12g}"
+    return Searched(
+        record=decided.record,
+        labels={
+            **labels(decided),
+            "clients": f"{found.load:.12g}" if found else "0",
+            "above": above,
+            "limited_by": found.limited_by if found else "",
+            "result": sentence(plan, taken),
+        },
+        steps=steps,
+        finished=done is not None,
+    )
