@@ -27,7 +27,7 @@ def test_a_contract_of_echoes_names_a_message() -> None:
     sent = what_is_sent(load_server_contract(ROOT / "contracts", "tcp-echo"), AT, None)
     assert (sent.url, sent.request) == (f"tcp://{AT}", None)
     assert isinstance(sent.exchange, TcpEcho)
-    assert len(sent.exchange.payload) == 64
+    assert sent.exchange.messages.size_bytes == 64
 
 
 @pytest.mark.parametrize("dialect", ["json", "binary", "actioncable", "phoenix"])

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from trueload.contracts import AnyContract, Contract, EchoContract, ShootoutContract, asked_of
-from trueload.message import make_message
+from trueload.message import make_messages
 from trueload.shootout import SUBPROTOCOLS
 from trueload.spec import ANY_ANSWER, Exchange, Expect, Request, TcpEcho, WsBroadcast, WsEcho
 
@@ -34,8 +34,8 @@ class Sent:
 def what_is_sent(contract: AnyContract, authority: str, broadcast: Broadcast | None) -> Sent:
     """For a subject at ``authority`` (``IP:PORT``) that keeps a contract."""
     if isinstance(contract, EchoContract):
-        message = make_message(contract.load.size_bytes, None)
-        return Sent(url=f"tcp://{authority}", exchange=TcpEcho(payload=message))
+        messages = make_messages(contract.load.size_bytes, None)
+        return Sent(url=f"tcp://{authority}", exchange=TcpEcho(messages=messages))
     if isinstance(contract, ShootoutContract):
         return _over_websocket(contract, authority, broadcast)
     return _over_http(contract, authority)
@@ -65,9 +65,9 @@ def _over_websocket(
     opening = Request(host=authority, path=contract.path, headers=tuple(headers))
     exchange: Exchange
     if broadcast is None:
-        message = make_message(None, None, text=True)
+        messages = make_messages(None, None, text=True)
         exchange = WsEcho(
-            opening=opening, payload=message, text=dialect != "binary", dialect=dialect
+            opening=opening, messages=messages, text=dialect != "binary", dialect=dialect
         )
     else:
         exchange = WsBroadcast(opening=opening, dialect=dialect, padding=broadcast.padding_bytes)
