@@ -36,15 +36,20 @@ impl<'a> Request<'a> {
     /// The path of the target, without scheme, authority and query (RFC 9112 §3.2): `/a` for `/a?b` and for
     /// `http://host/a`, `/` for `http://host`; `*` and the authority of CONNECT stay as they are.
     pub fn path(&self) -> &'a str {
-        let after_scheme = self.target.split_once("://").filter(|_| !self.target.starts_with('/'));
-        let path = match after_scheme {
-            None => self.target,
-            Some((_, rest)) => rest.find(['/', '?']).map_or("", |at| &rest[at..]),
-        };
-        match path.split_once('?').map_or(path, |(path, _)| path) {
-            "" => "/",
-            path => path,
-        }
+        path_of(self.target)
+    }
+}
+
+/// The path of a request target; see [`Request::path`].
+pub(crate) fn path_of(target: &str) -> &str {
+    let after_scheme = target.split_once("://").filter(|_| !target.starts_with('/'));
+    let path = match after_scheme {
+        None => target,
+        Some((_, rest)) => rest.find(['/', '?']).map_or("", |at| &rest[at..]),
+    };
+    match path.split_once('?').map_or(path, |(path, _)| path) {
+        "" => "/",
+        path => path,
     }
 }
 

@@ -7,6 +7,7 @@
 
 use super::accept::{self, ACCEPT, Accept, KEY, PROTOCOL, VERSION};
 use crate::http1::kept::{Framed, KeptHead};
+use crate::http1::request::path_of;
 use crate::http1::{Limits, ParseError};
 
 /// The handshake of one connection.
@@ -72,6 +73,12 @@ impl Opening {
     #[must_use]
     pub fn target(&self) -> &str {
         self.head.request_line().1
+    }
+
+    /// The path of the target, as [`crate::http1::request::Request::path`] has it.
+    #[must_use]
+    pub fn path(&self) -> &str {
+        path_of(self.target())
     }
 
     /// The subprotocols that the client offers, in its order.
