@@ -499,6 +499,12 @@ impl Net for Epoll {
         }
     }
 
+    fn unsent_bytes(&self, token: Token) -> usize {
+        let socket = self.sockets.get(token.index as usize);
+        let socket = socket.filter(|socket| socket.generation == token.generation);
+        socket.and_then(|socket| socket.outbox.as_ref()).map_or(0, |outbox| outbox.len())
+    }
+
     fn close(&mut self, token: Token) {
         if let Some(socket) = self.live(token) {
             // Closing the descriptor takes it out of the epoll set.

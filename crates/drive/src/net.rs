@@ -71,6 +71,12 @@ pub trait Net {
     /// Ends our side when everything has been sent; the peer is still heard.
     fn end_sending(&mut self, token: Token);
 
+    /// Bytes that the kernel has not taken yet. A program that sends unasked has to look: only what a peer asks for
+    /// is bounded by the driver, which stops hearing who takes nothing.
+    fn unsent_bytes(&self, _token: Token) -> usize {
+        0
+    }
+
     /// Closes at once; what was not sent is lost.
     fn close(&mut self, token: Token);
 

@@ -480,6 +480,10 @@ impl Net for Uring {
         }
     }
 
+    fn unsent_bytes(&self, token: Token) -> usize {
+        self.sockets.unsent_bytes(token)
+    }
+
     fn close(&mut self, token: Token) {
         let Some(socket) = self.sockets.live(token) else { return };
         socket.closed = true;

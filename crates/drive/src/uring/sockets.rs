@@ -89,6 +89,16 @@ impl Sockets {
         (open && socket.generation == token.generation).then_some(socket)
     }
 
+    /// What the socket of a token has still to send, in flight or behind it.
+    pub(super) fn unsent_bytes(&self, token: Token) -> usize {
+        let socket = self.sockets.get(token.index as usize);
+        let socket = socket.filter(|socket| socket.generation == token.generation);
+        socket.map_or(0, |socket| {
+            let in_flight = socket.flight.as_ref().map_or(0, |segment| segment.bytes().len());
+            in_flight + socket.outbox.as_ref().map_or(0, |outbox| outbox.len())
+        })
+    }
+
     /// Sockets with a send in flight, and their rings.
     pub(super) fn in_flight(&self) -> impl Iterator<Item = (u32, u8)> {
         let sockets = self.sockets.iter().enumerate();
