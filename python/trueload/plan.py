@@ -505,6 +505,8 @@ class Served(Model):
     handshakes_full: int = 0
     handshakes_resumed: int = 0
     tls_failed: int = 0
+    deliveries: int = 0
+    slow: int = 0
 
 
 class Error(Model):

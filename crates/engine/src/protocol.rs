@@ -17,9 +17,11 @@ use trueload_drive::Address;
 
 mod exchange;
 mod requests;
+mod served;
 
 pub use exchange::{DialectPlan, ExchangePlan, ServicePlan};
 pub use requests::{ExpectPlan, RequestPlan, TargetCounts, TargetPlan};
+pub use served::Served;
 
 /// Version of this protocol; `hello` carries it, a plan must name it.
 pub const PROTOCOL: u32 = 1;
@@ -556,41 +558,4 @@ pub struct Generator {
     pub peak_rss_bytes: u64,
     /// How late the 10 ms heartbeats of the window came, in all, of the worst thread; a beat that is less than a beat late counts as in time.
     pub hiccup_ns: u64,
-}
-
-/// What a reference server saw since it began.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Served {
-    /// Engine's clock.
-    pub at_ns: u64,
-    /// Connections accepted.
-    pub accepted: u64,
-    /// Connections open now.
-    pub open: u32,
-    /// The most connections open at once.
-    pub open_peak: u32,
-    /// Requests read to their end.
-    pub requests: u64,
-    /// Responses handed whole to the kernel.
-    pub responses: u64,
-    /// Requests that were not HTTP as RFC 9112 has it.
-    pub malformed: u64,
-    /// Requests whose connection was gone before their response could be sent.
-    pub aborted: u64,
-    /// Responses that wait for their time (`/wait/MS`).
-    pub waiting: u32,
-    /// Bytes received; under TLS, what was in them.
-    pub bytes_in: u64,
-    /// Bytes sent; under TLS, before they were sealed.
-    pub bytes_out: u64,
-    /// TLS handshakes in full.
-    #[serde(default)]
-    pub handshakes_full: u64,
-    /// TLS handshakes that took up an earlier session.
-    #[serde(default)]
-    pub handshakes_resumed: u64,
-    /// Connections on which TLS failed.
-    #[serde(default)]
-    pub tls_failed: u64,
 }

@@ -1,5 +1,6 @@
 //! The role of a reference server: its threads, and their counts put together.
 
+use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, Sender};
 
 use trueload_drive::{Address, Clock, Driver, Listener, Program};
@@ -12,6 +13,7 @@ use crate::protocol::{
     AddressPlan, FromEngine, PROTOCOL, Ready, ServePlan, Served, ServicePlan, ToEngine,
 };
 use crate::secrets;
+use crate::server::websocket::{self, Hub};
 use crate::server::{Command, Echo, Report, Seen, Server, Watch};
 use crate::threads::{self, Driven, Worker};
 
@@ -84,8 +86,13 @@ impl Role {
             ServicePlan::TcpEcho => self.start(drivers, |index, commands, outlet| {
                 Echo::new(Watch::new(index, commands, outlet))
             })?,
-            ServicePlan::Ws { .. } => {
-                return Err(Failure::Plan("service: there is no ws yet".into()));
+            ServicePlan::Ws { dialect } => {
+                let hub = Arc::new(Hub::new(drivers.iter().map(Driver::waker).collect()));
+                self.start(drivers, |index, commands, outlet| {
+                    let watch = Watch::new(index, commands, outlet);
+                    let hub = (index, Arc::clone(&hub));
+                    websocket::Server::new(hub, dialect.into(), setup.clone(), watch)
+                })?;
             }
         }
         let at_ns = self.clock.now_ns();
@@ -135,6 +142,8 @@ impl Role {
             sum.handshakes_full += seen.handshakes_full;
             sum.handshakes_resumed += seen.handshakes_resumed;
             sum.tls_failed += seen.tls_failed;
+            sum.deliveries += seen.deliveries;
+            sum.slow += seen.slow;
         }
         sum
     }

@@ -2,6 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use trueload_wire::shootout::Dialect;
 
 use super::RequestPlan;
 
@@ -50,6 +51,17 @@ pub enum DialectPlan {
     Actioncable,
     /// Phoenix channels.
     Phoenix,
+}
+
+impl From<DialectPlan> for Dialect {
+    fn from(plan: DialectPlan) -> Self {
+        match plan {
+            DialectPlan::Json => Dialect::Json,
+            DialectPlan::Binary => Dialect::Binary,
+            DialectPlan::Actioncable => Dialect::ActionCable,
+            DialectPlan::Phoenix => Dialect::Phoenix,
+        }
+    }
 }
 
 /// What a reference server does.

@@ -4,6 +4,8 @@
 //! generator's claims can be held against it. Answers leave in the order in which
 //! their requests came, those that wait included.
 
+pub mod websocket;
+
 mod echo;
 mod response;
 mod watch;
@@ -56,6 +58,32 @@ pub struct Seen {
     pub handshakes_resumed: u64,
     /// Connections on which TLS failed.
     pub tls_failed: u64,
+    /// Broadcast messages handed to the driver, one for each listener.
+    pub deliveries: u64,
+    /// Listeners that took nothing, and were closed.
+    pub slow: u64,
+}
+
+impl Seen {
+    /// Gives sealed bytes to a session, and counts what became of them.
+    fn hear_sealed(
+        &mut self,
+        session: &mut tls::server::Server,
+        bytes: &[u8],
+        buffers: &mut Buffers,
+    ) -> Result<Stage, tls::Failure> {
+        let before = session.stage();
+        let outcome = session.handle_input(bytes, buffers);
+        if before == Stage::Handshaking && session.stage() != Stage::Handshaking {
+            match session.is_resumed() {
+                true => self.handshakes_resumed += 1,
+                false => self.handshakes_full += 1,
+            }
+        }
+        self.tls_failed += u64::from(outcome.is_err());
+        self.bytes_in += buffers.plain.len() as u64;
+        outcome
+    }
 }
 
 /// What a server is told while it runs.
@@ -269,19 +297,10 @@ impl Server {
         let Some(session) = &mut connection.tls else { return false };
         let mut buffers = std::mem::take(&mut self.buffers);
         buffers.clear();
-        let before = session.stage();
-        let outcome = session.handle_input(bytes, &mut buffers);
+        let outcome = self.seen.hear_sealed(session, bytes, &mut buffers);
         if !buffers.sealed.is_empty() {
             net.send(connection.token, &buffers.sealed);
         }
-        if before == Stage::Handshaking && session.stage() != Stage::Handshaking {
-            match session.is_resumed() {
-                true => self.seen.handshakes_resumed += 1,
-                false => self.seen.handshakes_full += 1,
-            }
-        }
-        self.seen.tls_failed += u64::from(outcome.is_err());
-        self.seen.bytes_in += buffers.plain.len() as u64;
         let goes_on = self.take(net.now_ns(), connection, &buffers.plain);
         self.buffers = buffers;
         goes_on && matches!(outcome, Ok(Stage::Handshaking | Stage::Open))

@@ -96,8 +96,22 @@ impl Responses {
 
     /// Appends the answer to what is not HTTP.
     pub(super) fn malformed(&self, out: &mut Vec<u8>) {
-        self.head(out, "400 Bad Request", "text/plain", 12, "Connection: close\r\n");
-        out.extend_from_slice(b"bad request\n");
+        self.plain(out, "400 Bad Request", "Connection: close\r\n", "bad request\n", false);
+    }
+
+    /// Appends an answer in plain text; of one to HEAD only the head.
+    pub(super) fn plain(
+        &self,
+        out: &mut Vec<u8>,
+        status: &str,
+        fields: &str,
+        body: &str,
+        head_only: bool,
+    ) {
+        self.head(out, status, "text/plain", body.len(), fields);
+        if !head_only {
+            out.extend_from_slice(body.as_bytes());
+        }
     }
 
     fn build(&self, out: &mut Vec<u8>, answer: Answer) {

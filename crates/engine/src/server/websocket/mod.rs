@@ -1,0 +1,392 @@
+//! The reference server of one thread, for WebSocket: `/echo` returns every message as it came, `/ws` has the contract
+//! `ws-shootout` in one dialect.
+//!
+//! How it works: a connection begins as a head (`opening`) and goes on as a receiver of frames; `talk` says what is due
+//! for what it says. What is broadcast within a batch of events leaves at its end, as one segment that all listeners
+//! share (`round`), then the receipts; other threads get the segment through the `hub`. A listener that takes nothing is
+//! closed when a cap of bytes waits for it.
+
+mod hub;
+mod opening;
+mod round;
+mod talk;
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use trueload_drive::{Ended, Net, Program, Refusal, Token};
+use trueload_wire::shootout::Dialect;
+use trueload_wire::tls::{self, Buffers, Stage};
+use trueload_wire::websocket::server::Opening;
+use trueload_wire::websocket::{Event, Limits, Receiver, Role, Scratch, send};
+
+pub use hub::Hub;
+
+use super::response::Responses;
+use super::{Watch, seal};
+use hub::Segment;
+use opening::{Opened, Place};
+use talk::{Desk, NO_CODE, Standing};
+
+/// So much may wait for one listener; behind it lie the kernel's buffers, which take some MB on their own.
+const UNSENT_BYTES: usize = 4 * 1024 * 1024;
+/// Who was told to close has this long to do so.
+const LINGER_NS: u64 = 1_000_000_000;
+/// Action Cable's sign of life.
+const PING_NS: u64 = 3_000_000_000;
+
+#[derive(Debug)]
+struct Connection {
+    token: Token,
+    state: State,
+    /// What lies between the socket and the rest, if anything.
+    tls: Option<Box<tls::server::Server>>,
+}
+
+#[derive(Debug)]
+enum State {
+    Opening(Box<Opening>),
+    Open(Receiver, Standing),
+    /// A close was sent: what still comes is not heard.
+    Closing,
+}
+
+/// What becomes of a connection after an input.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Next {
+    GoesOn,
+    /// A close was said: it ends when the peer does.
+    Closes,
+    /// It ends now.
+    Ends,
+}
+
+/// The server of one thread.
+#[derive(Debug)]
+pub struct Server {
+    connections: Vec<Option<Connection>>,
+    desk: Desk,
+    responses: Responses,
+    scratch: Scratch,
+    /// What TLS is set up with; none without it.
+    tls: Option<tls::server::Setup>,
+    buffers: Buffers,
+    sealed: Vec<u8>,
+    /// Connections that close, and until when.
+    lingering: VecDeque<(u64, Token)>,
+    next_ping_ns: u64,
+}
+
+impl Server {
+    /// A server without connections; all threads share a hub.
+    #[must_use]
+    pub fn new(
+        (thread, hub): (usize, Arc<Hub>),
+        dialect: Dialect,
+        tls: Option<tls::server::Setup>,
+        watch: Watch,
+    ) -> Self {
+        Server {
+            connections: Vec::new(),
+            desk: Desk::new(thread, hub, dialect, watch),
+            responses: Responses::default(),
+            scratch: Scratch::default(),
+            tls,
+            buffers: Buffers::default(),
+            sealed: Vec::new(),
+            lingering: VecDeque::new(),
+            next_ping_ns: if dialect == Dialect::ActionCable { PING_NS } else { u64::MAX },
+        }
+    }
+
+    fn place(&mut self, token: Token) -> Option<&mut Option<Connection>> {
+        let place = self.connections.get_mut(token.index as usize)?;
+        place.as_ref().is_some_and(|connection| connection.token == token).then_some(place)
+    }
+
+    /// Hears plain bytes of a connection; what is due for it stands on the desk then.
+    #[inline]
+    fn take(&mut self, connection: &mut Connection, mut bytes: &[u8]) -> Next {
+        if let State::Opening(opening) = &mut connection.state {
+            let (dialect, out) = (self.desk.dialect, &mut self.desk.out);
+            match opening::open(opening, bytes, dialect, &self.responses, out) {
+                Opened::Not => return Next::GoesOn,
+                Opened::At(place, len) => {
+                    bytes = &bytes[len..];
+                    let standing = self.desk.welcome(place);
+                    connection.state = State::Open(Receiver::new(Role::Server), standing);
+                }
+                Opened::Refused => {
+                    self.desk.watch.seen.malformed += 1;
+                    return Next::Ends;
+                }
+            }
+        }
+        let State::Open(receiver, standing) = &mut connection.state else {
+            return Next::GoesOn;
+        };
+        let (mut close, mut asked) = (None, false);
+        let (desk, limits) = (&mut self.desk, Limits::default());
+        let fed = receiver.feed(bytes, &limits, &mut self.scratch, &mut |event| {
+            if close.is_none() {
+                asked = matches!(event, Event::Close { .. });
+                close = desk.hear(event, standing);
+            }
+        });
+        if let (None, Err(error)) = (close, fed) {
+            self.desk.watch.seen.malformed += 1;
+            close = Some(error.close_code());
+        }
+        let Some(code) = close else {
+            return Next::GoesOn;
+        };
+        self.desk.leave(standing);
+        connection.state = State::Closing;
+        let code = Some(code).filter(|code| *code != NO_CODE);
+        send::close(&mut self.desk.out, code, "", None);
+        // RFC 6455 §7.1.1: of two that have said close the server ends the connection.
+        if asked { Next::Ends } else { Next::Closes }
+    }
+
+    /// Bytes have come on a connection that carries TLS.
+    fn take_sealed(
+        &mut self,
+        net: &mut impl Net,
+        connection: &mut Connection,
+        bytes: &[u8],
+    ) -> Next {
+        let Some(session) = &mut connection.tls else { return Next::Ends };
+        let mut buffers = std::mem::take(&mut self.buffers);
+        buffers.clear();
+        let outcome = self.desk.watch.seen.hear_sealed(session, bytes, &mut buffers);
+        if !buffers.sealed.is_empty() {
+            net.send(connection.token, &buffers.sealed);
+        }
+        let next = self.take(connection, &buffers.plain);
+        self.buffers = buffers;
+        if matches!(outcome, Ok(Stage::Handshaking | Stage::Open)) { next } else { Next::Ends }
+    }
+
+    /// Sends what is due for a connection, and keeps or ends it.
+    #[inline]
+    fn flush(&mut self, net: &mut impl Net, mut connection: Connection, next: Next) {
+        let token = connection.token;
+        let now = self.desk.end(token);
+        let len = now.len() as u64;
+        pass(net, &mut connection, now, &mut self.sealed);
+        self.desk.watch.seen.bytes_out += len;
+        self.connections[token.index as usize] = Some(connection);
+        if self.desk.round.is_large() || (next != Next::GoesOn && !self.desk.round.is_empty()) {
+            self.end_round(net);
+        }
+        match next {
+            Next::GoesOn => {}
+            Next::Closes => self.linger(net, token),
+            Next::Ends => self.finish(net, token),
+        }
+    }
+
+    /// We have said close: our side ends, and the peer has its time to do so, too. Closed at once, bytes of the peer's
+    /// that are under way would reset the connection, and what we said could be lost.
+    fn linger(&mut self, net: &mut impl Net, token: Token) {
+        let Some(Some(connection)) = self.place(token) else { return };
+        let tls = connection.tls.take();
+        if let Some(mut session) = tls {
+            seal(net, token, &mut session, &[], false, &mut self.sealed);
+        }
+        net.end_sending(token);
+        self.lingering.push_back((net.now_ns() + LINGER_NS, token));
+    }
+
+    /// Ends a connection when everything has been sent.
+    fn finish(&mut self, net: &mut impl Net, token: Token) {
+        let Some(mut connection) = self.place(token).and_then(Option::take) else { return };
+        if let Some(session) = &mut connection.tls {
+            seal(net, token, session, &[], false, &mut self.sealed);
+        }
+        net.finish(token);
+        self.forget(connection);
+    }
+
+    fn forget(&mut self, connection: Connection) {
+        if let State::Open(_, mut standing) = connection.state {
+            self.desk.leave(&mut standing);
+        }
+        self.desk.watch.seen.open -= 1;
+    }
+
+    /// Sends what was broadcast in this round to everybody, and then the receipts.
+    fn end_round(&mut self, net: &mut impl Net) {
+        let (segment, ended) = self.desk.round.end();
+        self.desk.hub.post(self.desk.thread, &segment);
+        self.deliver(net, &segment);
+        for (token, bytes) in ended.receipts() {
+            let place = self.connections.get_mut(token.index as usize).and_then(Option::as_mut);
+            if let Some(connection) = place.filter(|connection| connection.token == token) {
+                pass(net, connection, bytes, &mut self.sealed);
+                self.desk.watch.seen.bytes_out += bytes.len() as u64;
+            }
+        }
+        self.desk.round.take_back(ended);
+    }
+
+    /// Sends a segment to the listeners of this thread.
+    fn deliver(&mut self, net: &mut impl Net, segment: &Segment) {
+        if segment.frames.is_empty() {
+            return;
+        }
+        for index in 0..self.connections.len() {
+            let Some(connection) = &mut self.connections[index] else { continue };
+            let State::Open(_, Standing { listening: true, .. }) = connection.state else {
+                continue;
+            };
+            let seen = &mut self.desk.watch.seen;
+            seen.deliveries += segment.messages;
+            seen.bytes_out += segment.frames.len() as u64;
+            self.share(net, index, &segment.frames);
+        }
+    }
+
+    /// Sends shared bytes to one connection, and closes it if it takes nothing.
+    #[inline]
+    fn share(&mut self, net: &mut impl Net, index: usize, bytes: &Arc<[u8]>) {
+        let Some(connection) = &mut self.connections[index] else { return };
+        let token = connection.token;
+        match &mut connection.tls {
+            None => net.send_shared(token, bytes, 0..bytes.len()),
+            Some(session) => seal(net, token, session, bytes, true, &mut self.sealed),
+        }
+        if net.unsent_bytes(token) > UNSENT_BYTES {
+            self.desk.watch.seen.slow += 1;
+            net.close(token);
+            if let Some(connection) = self.connections[index].take() {
+                self.forget(connection);
+            }
+        }
+    }
+
+    /// Says a sign of life to everybody at `/ws`.
+    fn ping(&mut self, net: &mut impl Net) {
+        let unix = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        let (mut message, mut frame) = (Vec::new(), Vec::new());
+        self.desk.dialect.write_ping(unix.as_secs(), &mut message);
+        send::message(&mut frame, self.desk.kind(), &message, None);
+        let frame: Arc<[u8]> = Arc::from(frame);
+        for index in 0..self.connections.len() {
+            let state = self.connections[index].as_ref().map(|connection| &connection.state);
+            if let Some(State::Open(_, Standing { place: Place::Shootout, .. })) = state {
+                self.desk.watch.seen.bytes_out += frame.len() as u64;
+                self.share(net, index, &frame);
+            }
+        }
+    }
+}
+
+/// Sends bytes, sealed where TLS carries them.
+#[inline]
+fn pass(net: &mut impl Net, connection: &mut Connection, bytes: &[u8], sealed: &mut Vec<u8>) {
+    if bytes.is_empty() {
+        return;
+    }
+    match &mut connection.tls {
+        None => net.send(connection.token, bytes),
+        Some(session) => seal(net, connection.token, session, bytes, true, sealed),
+    }
+}
+
+impl Program for Server {
+    fn handle_wake(&mut self, net: &mut impl Net) {
+        for segment in self.desk.hub.take(self.desk.thread) {
+            self.deliver(net, &segment);
+        }
+        self.desk.watch.wake();
+    }
+
+    fn handle_accepted(&mut self, net: &mut impl Net, token: Token) -> u32 {
+        let index = token.index as usize;
+        if self.connections.len() <= index {
+            self.connections.resize_with(index + 1, || None);
+        }
+        let Ok(tls) = self.tls.as_ref().map(tls::server::Setup::accept).transpose() else {
+            self.desk.watch.seen.accepted += 1;
+            self.desk.watch.seen.tls_failed += 1;
+            net.close(token);
+            return token.index;
+        };
+        let state = State::Opening(Box::default());
+        self.connections[index] = Some(Connection { token, state, tls: tls.map(Box::new) });
+        self.desk.watch.accepted();
+        token.index
+    }
+
+    fn handle_connected(&mut self, _net: &mut impl Net, _key: u32, _token: Token) {}
+
+    fn handle_refused(&mut self, _net: &mut impl Net, _key: u32, _token: Token, _why: Refusal) {}
+
+    #[inline]
+    fn handle_input(
+        &mut self,
+        net: &mut impl Net,
+        key: u32,
+        _token: Token,
+        bytes: &[u8],
+        _ending: bool,
+    ) {
+        let Some(mut connection) = self.connections[key as usize].take() else {
+            return;
+        };
+        self.desk.begin();
+        let next = match connection.tls {
+            None => {
+                self.desk.watch.seen.bytes_in += bytes.len() as u64;
+                self.take(&mut connection, bytes)
+            }
+            Some(_) => self.take_sealed(net, &mut connection, bytes),
+        };
+        self.flush(net, connection, next);
+    }
+
+    fn handle_end(&mut self, net: &mut impl Net, key: u32, token: Token, _ended: Ended) {
+        if let Some(connection) = self.connections[key as usize].take() {
+            let stage = connection.tls.as_ref().map(|session| session.stage());
+            self.desk.watch.seen.tls_failed += u64::from(stage == Some(Stage::Handshaking));
+            self.forget(connection);
+        }
+        net.finish(token);
+    }
+
+    fn handle_time(&mut self, net: &mut impl Net) {
+        let now_ns = net.now_ns();
+        while let Some((until_ns, token)) = self.lingering.front().copied() {
+            if until_ns > now_ns {
+                break;
+            }
+            self.lingering.pop_front();
+            self.finish(net, token);
+        }
+        if now_ns >= self.next_ping_ns {
+            self.next_ping_ns = now_ns + PING_NS;
+            self.ping(net);
+        }
+        if now_ns >= self.desk.watch.next_ns() {
+            self.responses.refresh();
+        }
+        self.desk.watch.look(now_ns);
+    }
+
+    fn handle_batch_end(&mut self, net: &mut impl Net) {
+        if !self.desk.round.is_empty() {
+            self.end_round(net);
+        }
+    }
+
+    fn wake_at_ns(&self) -> Option<u64> {
+        let linger_ns = self.lingering.front().map_or(u64::MAX, |(until_ns, _)| *until_ns);
+        Some(linger_ns.min(self.desk.watch.next_ns()).min(self.next_ping_ns))
+    }
+
+    fn is_done(&self) -> bool {
+        self.desk.watch.is_finished()
+    }
+}

@@ -1,0 +1,73 @@
+//! What a WebSocket server says before there are frames: the upgrade, or why there is none.
+
+use trueload_wire::http1::limits::Limits;
+use trueload_wire::shootout::Dialect;
+use trueload_wire::websocket::server::{Acceptance, Opening, Rejection};
+
+use super::super::response::Responses;
+
+/// What a path leads to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Place {
+    /// Every message comes back as it came.
+    Echo,
+    /// The contract `ws-shootout`, in the server's dialect.
+    Shootout,
+}
+
+/// What became of the bytes of a head.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Opened {
+    /// More are needed.
+    Not,
+    /// So many belong to the head; frames follow.
+    At(Place, usize),
+    /// No upgrade; the answer is written, and the connection is to be ended.
+    Refused,
+}
+
+/// Reads a head, and writes the answer once it is whole.
+pub(super) fn open(
+    opening: &mut Opening,
+    bytes: &[u8],
+    dialect: Dialect,
+    responses: &Responses,
+    out: &mut Vec<u8>,
+) -> Opened {
+    let head_len = match opening.feed(bytes, &Limits::default()) {
+        Ok(None) => return Opened::Not,
+        Ok(Some(len)) => len,
+        Err(_) => {
+            responses.malformed(out);
+            return Opened::Refused;
+        }
+    };
+    match judge(opening) {
+        Ok((place, acceptance)) => {
+            let protocol = dialect.subprotocol().filter(|_| place == Place::Shootout);
+            let offered = |one: &&str| opening.protocols().any(|other| other == one.as_bytes());
+            acceptance.write(protocol.filter(offered), out);
+            Opened::At(place, head_len)
+        }
+        Err((status, fields, why)) => {
+            let fields = format!("{fields}Connection: close\r\n");
+            let body = format!("{why}\n");
+            responses.plain(out, status, &fields, &body, opening.method() == "HEAD");
+            Opened::Refused
+        }
+    }
+}
+
+/// Where the request leads, or the status, fields and words of its refusal.
+fn judge(opening: &Opening) -> Result<(Place, Acceptance), (&'static str, &'static str, String)> {
+    let place = match opening.path() {
+        "/echo" => Place::Echo,
+        "/ws" => Place::Shootout,
+        _ => return Err(("404 Not Found", "", "here are /ws and /echo".into())),
+    };
+    let refuse = |rejection: Rejection| {
+        let (status, fields) = rejection.status();
+        (status, fields, rejection.to_string())
+    };
+    opening.judge().map(|acceptance| (place, acceptance)).map_err(refuse)
+}

@@ -1,0 +1,167 @@
+//! What one connection says, and what is due for it: to itself now, to all, and to itself behind that.
+//!
+//! How it works: a [`Desk`] is what the connections of a thread share; it hears the events of one input after the other.
+//! It must not know sockets, TLS, or other connections.
+
+use std::sync::Arc;
+
+use trueload_drive::Token;
+use trueload_wire::shootout::{Asked, Dialect, Due};
+use trueload_wire::websocket::{Event, Kind, send};
+
+use super::super::Watch;
+use super::hub::Hub;
+use super::opening::Place;
+use super::round::Round;
+
+/// RFC 6455 §7.4.1: what was asked is against the rules of the contract.
+const POLICY: u16 = 1008;
+/// IANA: try again later.
+const TRY_AGAIN: u16 = 1013;
+
+/// How a connection stands to the contract.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Standing {
+    pub(super) place: Place,
+    /// Gets broadcasts.
+    pub(super) listening: bool,
+    /// The round in which it has broadcast last.
+    pub(super) round: u32,
+}
+
+/// What all connections of a thread share while one is heard.
+#[derive(Debug)]
+pub(super) struct Desk {
+    pub(super) thread: usize,
+    pub(super) dialect: Dialect,
+    pub(super) hub: Arc<Hub>,
+    pub(super) watch: Watch,
+    pub(super) round: Round,
+    /// What goes to the connection that is heard, first now and from `behind` on behind the round.
+    pub(super) out: Vec<u8>,
+    behind: Option<usize>,
+    due: Due,
+}
+
+impl Desk {
+    pub(super) fn new(thread: usize, hub: Arc<Hub>, dialect: Dialect, watch: Watch) -> Self {
+        Desk {
+            thread,
+            dialect,
+            hub,
+            watch,
+            round: Round::default(),
+            out: Vec::new(),
+            behind: None,
+            due: Due::default(),
+        }
+    }
+
+    pub(super) fn kind(&self) -> Kind {
+        if self.dialect.is_text() { Kind::Text } else { Kind::Binary }
+    }
+
+    /// Begins to hear a connection.
+    pub(super) fn begin(&mut self) {
+        self.out.clear();
+        self.behind = None;
+    }
+
+    /// The connection is open: what it hears first.
+    pub(super) fn welcome(&mut self, place: Place) -> Standing {
+        let listening = place == Place::Shootout && !self.dialect.is_joined();
+        if listening {
+            self.hub.join();
+        }
+        self.due.to_sender.clear();
+        if place == Place::Shootout {
+            self.dialect.write_welcome(&mut self.due.to_sender);
+        }
+        self.say_due();
+        Standing { place, listening, round: 0 }
+    }
+
+    fn say_due(&mut self) {
+        if !self.due.to_sender.is_empty() {
+            let kind = self.kind();
+            send::message(&mut self.out, kind, &self.due.to_sender, None);
+        }
+    }
+
+    /// Hears one event; an answer is the code to close the connection with.
+    #[inline]
+    pub(super) fn hear(&mut self, event: Event<'_>, standing: &mut Standing) -> Option<u16> {
+        // What a connection says behind a broadcast of its own is answered behind it.
+        if standing.round == self.round.number() && self.behind.is_none() {
+            self.behind = Some(self.out.len());
+        }
+        match event {
+            Event::Message { kind, payload } if standing.place == Place::Echo => {
+                self.watch.seen.requests += 1;
+                self.watch.seen.responses += 1;
+                send::message(&mut self.out, kind, payload, None);
+                None
+            }
+            Event::Message { payload, .. } => self.answer(payload, standing),
+            Event::Ping(payload) => {
+                send::pong(&mut self.out, payload, None);
+                None
+            }
+            Event::Pong(_) => None,
+            // RFC 6455 §5.5.1: the answer usually has the code that came.
+            Event::Close { code, .. } => Some(code.unwrap_or(NO_CODE)),
+        }
+    }
+
+    fn answer(&mut self, payload: &[u8], standing: &mut Standing) -> Option<u16> {
+        let asked = self.dialect.answer(payload, self.hub.listeners(), &mut self.due);
+        match asked {
+            Asked::Join | Asked::Leave => self.listen(standing, asked == Asked::Join),
+            Asked::Echo => {
+                self.watch.seen.requests += 1;
+                self.watch.seen.responses += 1;
+            }
+            Asked::Broadcast if self.hub.is_full(self.thread) => return Some(TRY_AGAIN),
+            Asked::Broadcast => {
+                self.watch.seen.requests += 1;
+                self.watch.seen.responses += 1;
+                self.round.broadcast(self.kind(), &self.due.to_all);
+                standing.round = self.round.number();
+                self.behind.get_or_insert(self.out.len());
+            }
+            Asked::Heartbeat | Asked::Other => {}
+            Asked::Error(_) => {
+                self.watch.seen.malformed += 1;
+                return Some(POLICY);
+            }
+        }
+        self.say_due();
+        None
+    }
+
+    fn listen(&mut self, standing: &mut Standing, listening: bool) {
+        match (standing.listening, listening) {
+            (false, true) => self.hub.join(),
+            (true, false) => self.hub.leave(),
+            _ => {}
+        }
+        standing.listening = listening;
+    }
+
+    /// The connection is gone.
+    pub(super) fn leave(&mut self, standing: &mut Standing) {
+        self.listen(standing, false);
+    }
+
+    /// Ends hearing a connection: what goes out now. The rest waits for the round's end.
+    pub(super) fn end(&mut self, token: Token) -> &[u8] {
+        let now = self.behind.unwrap_or(self.out.len());
+        if now < self.out.len() {
+            self.round.behind(token, &self.out[now..]);
+        }
+        &self.out[..now]
+    }
+}
+
+/// Stands for a close without a code: RFC 6455 §7.4.1 forbids to send it.
+pub(super) const NO_CODE: u16 = 1005;

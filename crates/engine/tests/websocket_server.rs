@@ -1,0 +1,499 @@
+//! The WebSocket server in virtual time: threads of it, several clients, wires that only write down.
+
+use std::net::IpAddr;
+use std::ops::Range;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender, channel};
+
+use trueload_drive::{Address, Clock, Ended, Epoll, Net, Program, Refusal, Settings, Token};
+use trueload_engine::outlet::Outlet;
+use trueload_engine::server::websocket::{Hub, Server};
+use trueload_engine::server::{Command, Report, Seen, Watch};
+use trueload_wire::http1;
+use trueload_wire::shootout::{Dialect, Heard, Joining, Key};
+use trueload_wire::websocket::{self, Event, Kind, Limits, Role, Scratch, client, send};
+
+const MASK: Option<[u8; 4]> = Some([1, 2, 3, 4]);
+const PADDING: &[u8] = b"padding";
+
+/// What one thread has said to each of its connections.
+#[derive(Default)]
+struct Wire {
+    now_ns: u64,
+    said: Vec<Vec<u8>>,
+    /// Bytes that were shared and not copied.
+    shared: usize,
+    /// The kernel takes nothing of this connection's.
+    stuck: Option<u32>,
+    closed: Vec<u32>,
+    /// Our side is over.
+    ended: Vec<u32>,
+}
+
+impl Net for Wire {
+    fn now_ns(&self) -> u64 {
+        self.now_ns
+    }
+
+    fn read_clock(&mut self) {}
+
+    fn connect(&mut self, _: u32, _: &Address, _: Option<IpAddr>) -> Result<Token, Refusal> {
+        unreachable!("a server does not connect")
+    }
+
+    fn send(&mut self, token: Token, bytes: &[u8]) {
+        let over = self.closed.contains(&token.index) || self.ended.contains(&token.index);
+        assert!(!over, "nothing is sent after the end");
+        self.said[token.index as usize].extend_from_slice(bytes);
+    }
+
+    fn send_shared(&mut self, token: Token, bytes: &Arc<[u8]>, range: Range<usize>) {
+        self.shared += range.len();
+        self.send(token, &bytes[range]);
+    }
+
+    fn unsent_bytes(&self, token: Token) -> usize {
+        let stuck = self.stuck == Some(token.index);
+        if stuck { self.said[token.index as usize].len() } else { 0 }
+    }
+
+    fn end_sending(&mut self, token: Token) {
+        self.ended.push(token.index);
+    }
+
+    fn close(&mut self, token: Token) {
+        self.closed.push(token.index);
+    }
+
+    fn finish(&mut self, token: Token) {
+        self.closed.push(token.index);
+    }
+}
+
+/// One thread of a server, and how to speak to it.
+struct Thread {
+    server: Server,
+    wire: Wire,
+    commands: Sender<Command>,
+    reports: Receiver<Report>,
+}
+
+/// A client: which thread it is connected to, as which connection, and what it has heard.
+struct Client {
+    thread: usize,
+    token: Token,
+    opening: client::Opening,
+    frames: Option<websocket::Receiver>,
+    awaited: Option<client::Awaited>,
+    scratch: Scratch,
+    heard: Vec<String>,
+    messages: Vec<Vec<u8>>,
+}
+
+struct World {
+    threads: Vec<Thread>,
+    dialect: Dialect,
+}
+
+impl World {
+    fn new(dialect: Dialect, threads: usize) -> Self {
+        let waker = |_| {
+            let epoll = Epoll::new(Clock::start(), None, &Settings::default());
+            epoll.expect("an epoll").waker()
+        };
+        let hub = Arc::new(Hub::new((0..threads).map(waker).collect()));
+        let threads = (0..threads).map(|index| {
+            let (commands, inbox) = channel();
+            let (sink, reports) = channel();
+            let outlet = Outlet::to(sink, |report| report);
+            let hub = (index, Arc::clone(&hub));
+            let watch = Watch::new(index, inbox, outlet);
+            let server = Server::new(hub, dialect, None, watch);
+            Thread { server, wire: Wire::default(), commands, reports }
+        });
+        World { threads: threads.collect(), dialect }
+    }
+
+    fn one(dialect: Dialect) -> Self {
+        Self::new(dialect, 1)
+    }
+
+    /// Connects to a thread, and sends bytes as they stand.
+    fn connect(&mut self, thread: usize) -> Client {
+        let Thread { server, wire, .. } = &mut self.threads[thread];
+        let token = Token { index: wire.said.len() as u32, generation: 0 };
+        wire.said.push(Vec::new());
+        server.handle_accepted(wire, token);
+        let headers = [("Host".to_owned(), "h".to_owned())];
+        let opening = client::Opening::new("/ws", &headers).expect("an opening");
+        let (frames, awaited) = (None, None);
+        let (scratch, heard, messages) = (Scratch::default(), Vec::new(), Vec::new());
+        Client { thread, token, opening, frames, awaited, scratch, heard, messages }
+    }
+
+    /// Opens a path of the server, and joins where the dialect asks for it.
+    fn open(&mut self, thread: usize, path: &str) -> Client {
+        let mut client = self.connect(thread);
+        let mut headers = vec![("Host".to_owned(), "h".to_owned())];
+        let protocol = self.dialect.subprotocol();
+        headers.extend(protocol.map(|one| ("Sec-WebSocket-Protocol".to_owned(), one.to_owned())));
+        client.opening = client::Opening::new(path, &headers).expect("an opening");
+        let mut request = Vec::new();
+        client.awaited = Some(client.opening.write([7; 16], &mut request));
+        self.say(&client, &request);
+        self.settle();
+        self.listen(&mut client);
+        if path == "/ws" {
+            self.join(&mut client);
+        }
+        client
+    }
+
+    fn join(&mut self, client: &mut Client) {
+        let dialect = self.dialect;
+        let echo = Key { sender: client.token.index, sequence: 0 };
+        let mut out = Vec::new();
+        let mut joining = Joining::start(dialect, echo, PADDING, &mut out);
+        let mut at = 0;
+        while joining != Joining::Done {
+            if !out.is_empty() {
+                let message = std::mem::take(&mut out);
+                self.say_message(client, &message);
+                self.settle();
+                self.listen(client);
+            }
+            let heard = dialect.hear(client.messages.get(at).expect("an answer"), PADDING);
+            at += 1;
+            joining = joining.heard(dialect, heard, echo, PADDING, &mut out).expect("joined");
+        }
+        client.messages.clear();
+        client.heard.clear();
+    }
+
+    /// One input of a client.
+    fn say(&mut self, client: &Client, bytes: &[u8]) {
+        let Thread { server, wire, .. } = &mut self.threads[client.thread];
+        server.handle_input(wire, client.token.index, client.token, bytes, false);
+    }
+
+    fn say_message(&mut self, client: &Client, payload: &[u8]) {
+        let kind = if self.dialect.is_text() { Kind::Text } else { Kind::Binary };
+        let mut frame = Vec::new();
+        send::message(&mut frame, kind, payload, MASK);
+        self.say(client, &frame);
+    }
+
+    fn broadcast(&mut self, client: &Client, sequence: u32) {
+        let mut message = Vec::new();
+        let key = Key { sender: client.token.index, sequence };
+        self.dialect.write_broadcast(key, PADDING, &mut message);
+        self.say_message(client, &message);
+    }
+
+    /// The batch is over in every thread, and each has heard what the others posted.
+    fn settle(&mut self) {
+        for Thread { server, wire, .. } in &mut self.threads {
+            server.handle_batch_end(wire);
+        }
+        for Thread { server, wire, .. } in &mut self.threads {
+            server.handle_wake(wire);
+        }
+    }
+
+    /// Lets time pass up to `until_ns`, waking the servers whenever they ask for it.
+    fn pass(&mut self, until_ns: u64) {
+        for Thread { server, wire, .. } in &mut self.threads {
+            while let Some(at_ns) = server.wake_at_ns().filter(|at_ns| *at_ns <= until_ns) {
+                wire.now_ns = at_ns.max(wire.now_ns);
+                server.handle_time(wire);
+            }
+            wire.now_ns = until_ns;
+        }
+    }
+
+    fn raw(&mut self, client: &Client) -> String {
+        let said = &self.threads[client.thread].wire.said[client.token.index as usize];
+        String::from_utf8_lossy(said).into_owned()
+    }
+
+    /// Takes in what a client was sent: `heard` has a word for each event.
+    fn listen(&mut self, client: &mut Client) {
+        let said = &mut self.threads[client.thread].wire.said[client.token.index as usize];
+        let mut bytes = &std::mem::take(said)[..];
+        if let Some(awaited) = &mut client.awaited {
+            let taken = awaited.feed(&client.opening, bytes, &http1::Limits::default());
+            bytes = &bytes[taken.expect("a handshake").expect("whole")..];
+            client.awaited = None;
+            client.frames = Some(websocket::Receiver::new(Role::Client));
+        }
+        let Some(frames) = &mut client.frames else { return };
+        let (heard, messages, dialect) = (&mut client.heard, &mut client.messages, self.dialect);
+        let fed = frames.feed(bytes, &Limits::default(), &mut client.scratch, &mut |event| {
+            heard.push(match event {
+                Event::Message { payload, .. } => {
+                    messages.push(payload.to_vec());
+                    match dialect.hear(payload, PADDING) {
+                        Heard::Broadcast(key) => {
+                            format!("broadcast {}/{}", key.sender, key.sequence)
+                        }
+                        Heard::Echo(key) => format!("echo {}/{}", key.sender, key.sequence),
+                        Heard::Result(key, count) => match count {
+                            Some(count) => format!("receipt {} of {count}", key.sequence),
+                            None => format!("receipt {}", key.sequence),
+                        },
+                        other => format!("{other:?}"),
+                    }
+                }
+                Event::Ping(payload) => format!("ping {payload:?}"),
+                Event::Pong(payload) => format!("pong {payload:?}"),
+                Event::Close { code, .. } => format!("close {code:?}"),
+            });
+        });
+        assert_eq!(fed, Ok(()), "what the server says are frames");
+    }
+
+    fn heard(&mut self, client: &mut Client) -> Vec<String> {
+        self.listen(client);
+        std::mem::take(&mut client.heard)
+    }
+
+    fn is_closed(&self, client: &Client) -> bool {
+        self.threads[client.thread].wire.closed.contains(&client.token.index)
+    }
+
+    /// What all threads have seen.
+    fn seen(mut self) -> Vec<Seen> {
+        self.threads.iter().for_each(|thread| {
+            thread.commands.send(Command::Stop).expect("the server listens");
+        });
+        self.settle();
+        let last = |thread: &Thread| thread.reports.try_iter().last().expect("a last report").seen;
+        self.threads.iter().map(last).collect()
+    }
+}
+
+#[test]
+fn every_message_to_echo_comes_back_as_it_came() {
+    let mut world = World::one(Dialect::Json);
+    let mut client = world.open(0, "/echo?a=b");
+    let mut frames = Vec::new();
+    send::message(&mut frames, Kind::Text, b"hello", MASK);
+    send::fragment(&mut frames, Some(Kind::Binary), false, b"in ", MASK);
+    send::ping(&mut frames, b"p", MASK);
+    send::fragment(&mut frames, None, true, b"parts", MASK);
+    for byte in &frames {
+        world.say(&client, &[*byte]);
+    }
+    let heard = world.heard(&mut client);
+    assert_eq!(heard[1], "pong [112]", "before the message in whose middle the ping was");
+    assert_eq!(
+        (heard.len(), &client.messages[..]),
+        (3, &[b"hello".to_vec(), b"in parts".to_vec()][..])
+    );
+    let seen = world.seen()[0];
+    assert_eq!((seen.requests, seen.responses, seen.malformed), (2, 2, 0));
+}
+
+#[test]
+fn a_broadcast_goes_to_all_and_then_the_sender_gets_its_receipt() {
+    for dialect in Dialect::ALL {
+        let mut world = World::one(dialect);
+        let mut clients: Vec<Client> = (0..3).map(|_| world.open(0, "/ws")).collect();
+        world.broadcast(&clients[1], 1);
+        world.broadcast(&clients[1], 2);
+        assert_eq!(world.raw(&clients[0]), "", "{dialect:?}: it leaves when the batch is over");
+        let before = world.threads[0].wire.shared;
+        world.settle();
+        assert!(world.threads[0].wire.shared > before, "{dialect:?}: shared, not copied");
+        let [one, two, three] = &mut clients[..] else { panic!("three") };
+        let all = ["broadcast 1/1", "broadcast 1/2"];
+        assert_eq!(world.heard(one), all, "{dialect:?}");
+        assert_eq!(world.heard(three), all, "{dialect:?}");
+        let counted = ["receipt 1 of 3", "receipt 2 of 3"];
+        let plain = ["receipt 1", "receipt 2"];
+        let heard = world.heard(two);
+        assert_eq!(heard[..2], all, "{dialect:?}");
+        assert!(heard[2..] == counted || heard[2..] == plain, "{dialect:?}: {heard:?}");
+        let seen = world.seen()[0];
+        assert_eq!(
+            (seen.requests, seen.responses, seen.deliveries),
+            (3 + 2, 3 + 2, 6),
+            "{dialect:?}"
+        );
+    }
+}
+
+#[test]
+fn an_echo_comes_back_to_its_sender_alone() {
+    for dialect in Dialect::ALL {
+        let mut world = World::one(dialect);
+        let (mut one, mut two) = (world.open(0, "/ws"), world.open(0, "/ws"));
+        let mut message = Vec::new();
+        dialect.write_echo(Key { sender: 5, sequence: 6 }, PADDING, &mut message);
+        world.say_message(&one, &message);
+        world.settle();
+        assert_eq!(world.heard(&mut one), ["echo 5/6"], "{dialect:?}");
+        assert!(world.heard(&mut two).is_empty(), "{dialect:?}");
+    }
+}
+
+#[test]
+fn what_is_said_behind_a_broadcast_is_answered_behind_it() {
+    let mut world = World::one(Dialect::Json);
+    let mut client = world.open(0, "/ws");
+    let mut echo = Vec::new();
+    Dialect::Json.write_echo(Key { sender: 0, sequence: 1 }, PADDING, &mut echo);
+    world.say_message(&client, &echo);
+    world.broadcast(&client, 2);
+    world.say_message(&client, &echo);
+    world.settle();
+    let heard = world.heard(&mut client);
+    assert_eq!(heard, ["echo 0/1", "broadcast 0/2", "receipt 2 of 1", "echo 0/1"]);
+}
+
+#[test]
+fn a_broadcast_goes_to_the_clients_of_every_thread_once() {
+    let mut world = World::new(Dialect::Json, 3);
+    let mut clients: Vec<Client> =
+        [0, 0, 1, 2, 2].into_iter().map(|thread| world.open(thread, "/ws")).collect();
+    world.broadcast(&clients[2], 1);
+    world.settle();
+    for (index, client) in clients.iter_mut().enumerate() {
+        let mut expected = vec!["broadcast 0/1"];
+        expected.extend((index == 2).then_some("receipt 1 of 5"));
+        assert_eq!(world.heard(client), expected, "client {index}");
+    }
+    let deliveries: Vec<u64> = world.seen().iter().map(|seen| seen.deliveries).collect();
+    assert_eq!(deliveries, [2, 1, 2]);
+}
+
+#[test]
+fn who_has_not_joined_or_is_gone_is_no_listener() {
+    let mut world = World::one(Dialect::Phoenix);
+    let mut joined = world.open(0, "/ws");
+    let leaving = world.open(0, "/ws");
+    let mut echoing = world.open(0, "/echo");
+    let Thread { server, wire, .. } = &mut world.threads[0];
+    server.handle_end(wire, leaving.token.index, leaving.token, Ended::Fin);
+    world.broadcast(&joined, 1);
+    world.settle();
+    assert_eq!(world.heard(&mut joined).len(), 2);
+    assert!(world.heard(&mut echoing).is_empty());
+    let seen = world.seen()[0];
+    assert_eq!((seen.deliveries, seen.open, seen.accepted), (1, 2, 3));
+}
+
+#[test]
+fn a_listener_that_takes_nothing_is_closed_and_counted_and_the_others_go_on() {
+    let mut world = World::one(Dialect::Json);
+    let (mut one, stuck) = (world.open(0, "/ws"), world.open(0, "/ws"));
+    world.threads[0].wire.stuck = Some(stuck.token.index);
+    let mut sent = 0;
+    let big = vec![b'x'; 200 * 1024];
+    while !world.is_closed(&stuck) {
+        let mut message = Vec::new();
+        Dialect::Json.write_broadcast(Key { sender: 0, sequence: sent }, &big, &mut message);
+        world.say_message(&one, &message);
+        world.settle();
+        sent += 1;
+        assert!(sent < 100, "memory is bounded");
+    }
+    world.broadcast(&one, sent);
+    world.settle();
+    assert_eq!(world.heard(&mut one).last(), Some(&format!("receipt {sent} of 1")));
+    let seen = world.seen()[0];
+    assert_eq!((seen.slow, seen.open), (1, 1));
+}
+
+#[test]
+fn a_close_is_answered_and_the_connection_ends() {
+    let mut world = World::one(Dialect::Json);
+    for (code, answer) in [(Some(1000), "close Some(1000)"), (None, "close None")] {
+        let mut client = world.open(0, "/echo");
+        let mut frame = Vec::new();
+        send::close(&mut frame, code, "bye", MASK);
+        send::ping(&mut frame, b"behind", MASK);
+        world.say(&client, &frame);
+        assert_eq!(world.heard(&mut client), [answer]);
+        assert!(world.is_closed(&client));
+    }
+    assert_eq!(world.seen()[0].malformed, 0);
+}
+
+#[test]
+fn what_must_not_be_sent_is_answered_by_a_close_with_its_code() {
+    let plain = |payload: &[u8], key| {
+        let mut frame = Vec::new();
+        send::message(&mut frame, Kind::Text, payload, key);
+        frame
+    };
+    for (sentence, path, frame, close) in [
+        ("unmasked", "/echo", plain(b"a", None), "close Some(1002)"),
+        ("bad UTF-8", "/echo", plain(b"\xff", MASK), "close Some(1007)"),
+        (
+            "too long",
+            "/echo",
+            [&[0x82, 0xff][..], &[0xff; 8], &[0; 4]].concat(),
+            "close Some(1009)",
+        ),
+        ("not in the dialect", "/ws", plain(b"hello", MASK), "close Some(1008)"),
+    ] {
+        let mut world = World::one(Dialect::Json);
+        let mut client = world.open(0, path);
+        let other = world.open(0, "/ws");
+        world.say(&client, &frame);
+        assert_eq!(world.heard(&mut client), [close], "{sentence}");
+        world.say(&client, &frame);
+        assert!(world.heard(&mut client).is_empty(), "{sentence}: nothing more is heard");
+        assert!(!world.is_closed(&other), "{sentence}");
+        assert_eq!(world.threads[0].wire.ended, [client.token.index], "{sentence}");
+        assert!(!world.is_closed(&client), "{sentence}: the peer has its time to close");
+        world.pass(2_000_000_000);
+        assert!(world.is_closed(&client), "{sentence}");
+        let seen = world.seen()[0];
+        assert_eq!((seen.malformed, seen.open), (1, 1), "{sentence}");
+    }
+}
+
+#[test]
+fn what_is_no_handshake_is_answered_in_http() {
+    let host = "Host: h\r\n";
+    let rest = "Connection: Upgrade\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n";
+    for (request, status) in [
+        (format!("GET /ws HTTP/1.1\r\n{host}\r\n"), "426 Upgrade Required"),
+        (format!("HEAD /echo HTTP/1.1\r\n{host}\r\n"), "426 Upgrade Required"),
+        (
+            format!(
+                "GET /ws HTTP/1.1\r\n{host}Upgrade: websocket\r\n{rest}Sec-WebSocket-Version: 7\r\n\r\n"
+            ),
+            "426 Upgrade Required",
+        ),
+        (format!("GET /ws HTTP/1.1\r\n{host}Upgrade: websocket\r\n{rest}\r\n"), "400 Bad Request"),
+        (format!("GET / HTTP/1.1\r\n{host}\r\n"), "404 Not Found"),
+        ("hello\r\n".to_owned(), "400 Bad Request"),
+    ] {
+        let mut world = World::one(Dialect::Json);
+        let client = world.connect(0);
+        world.say(&client, request.as_bytes());
+        let said = world.raw(&client);
+        assert!(said.starts_with(&format!("HTTP/1.1 {status}\r\n")), "{request}: {said}");
+        assert!(said.contains("Connection: close\r\n"), "{said}");
+        let needs_version = status.starts_with("426");
+        assert_eq!(said.contains("Sec-WebSocket-Version: 13\r\n"), needs_version, "{said}");
+        assert_eq!(said.ends_with("\r\n\r\n"), request.starts_with("HEAD"), "{said}");
+        assert!(world.is_closed(&client));
+        assert_eq!(world.seen()[0].malformed, 1);
+    }
+}
+
+#[test]
+fn action_cable_says_a_sign_of_life_every_three_seconds() {
+    let mut world = World::one(Dialect::ActionCable);
+    let mut client = world.open(0, "/ws");
+    let mut echoing = world.open(0, "/echo");
+    world.pass(2_999_999_999);
+    assert!(world.heard(&mut client).is_empty());
+    world.pass(6_000_000_000);
+    assert_eq!(world.heard(&mut client), ["Ping", "Ping"]);
+    assert!(world.heard(&mut echoing).is_empty());
+}
