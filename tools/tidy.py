@@ -25,7 +25,18 @@ from urllib.parse import urlsplit
 FILE_LINES_MAX = 600
 FUNCTION_LINES_MAX = 70
 
-CODE_SUFFIXES = {".py", ".rs", ".c", ".h", ".d", ".go", ".js", ".mjs", ".java", ".sh"}
+CODE_SUFFIXES = {
+    *(".py", ".rs", ".c", ".h", ".cpp", ".d", ".go", ".js", ".mjs", ".java", ".sh"),
+    *(".hs", ".rb", ".ex", ".clj"),
+}
+# How a comment begins, where not as in C.
+COMMENT_MARKS = {
+    ".sh": ("#",),
+    ".rb": ("#",),
+    ".ex": ("#",),
+    ".hs": ("--", "{-"),
+    ".clj": (";",),
+}
 LOCK_NAMES = {"Cargo.lock", "go.sum", "package-lock.json"}
 # Where a tab is the language's own way.
 TAB_SUFFIXES = {".go", ".sum", ".mod"}
@@ -199,9 +210,11 @@ def opens_with_purpose(file: File) -> Iterator[Finding]:
         told = file.tree is None or ast.get_docstring(file.tree) is not None
     else:
         # Java's own way is to say it above the class, below the imports.
-        before = ("#!", "import ", "package ") if file.suffix == ".java" else ("#!",)
+        # Haskell's pragmas come first, too.
+        before = {".java": ("#!", "import ", "package "), ".hs": ("{-#",)}.get(file.suffix, ("#!",))
         lines = [line for line in file.lines if line.strip() and not line.startswith(before)]
-        marks = ("#",) if file.suffix == ".sh" or file.path.name == "Makefile" else ("//", "/*")
+        is_makefile = file.path.name == "Makefile"
+        marks = ("#",) if is_makefile else COMMENT_MARKS.get(file.suffix, ("//", "/*"))
         told = bool(lines) and lines[0].startswith(marks)
     if not told:
         yield file.finding(1, "opens-with-purpose", "begin with a comment: what the file is")

@@ -1,0 +1,1 @@
+// Cargo wants a source file for each crate; nothing here is compiled.
