@@ -170,12 +170,27 @@ def run_with_ports(trueload: Trueload, ports: int, taken: int, *words: str) -> F
     return Finished(ran.returncode, ran.stdout, ran.stderr)
 
 
+# Else this machine has more of them for a server on it.
+ONE_ADDRESS = ("--local-address", "127.0.0.1")
+
+
 @pytest.mark.parametrize("driver", ["epoll", "io_uring"])
 def test_ports_that_others_hold_make_a_run_invalid_and_the_generator_limited(
     trueload: Trueload, driver: str
 ) -> None:
     needs_namespace()
-    words = ("http", "{url}", "-c", "10", "--warmup", "0s", "--driver", driver, *FIFTY)
+    words = (
+        "http",
+        "{url}",
+        "-c",
+        "10",
+        "--warmup",
+        "0s",
+        "--driver",
+        driver,
+        *FIFTY,
+        *ONE_ADDRESS,
+    )
     seen, record = seen_in(run_with_ports(trueload, 10, 6, *words))
     assert seen.exit_code == 4
     assert set(seen.failed) == {"local.ports"}
@@ -194,7 +209,8 @@ def assert_refused(finished: Finished, *texts: str) -> None:
 
 def test_too_few_local_ports_are_told_before_anything_is_sent(trueload: Trueload) -> None:
     needs_namespace()
-    finished = run_with_ports(trueload, 4, 0, "http", "{url}", "-c", "5", *FIFTY)
+    words = ("http", "{url}", "-c", "5", *FIFTY, *ONE_ADDRESS)
+    finished = run_with_ports(trueload, 4, 0, *words)
     assert_refused(finished, "5 connections from one local address", "there are 4", "--local-addr")
 
 
@@ -204,6 +220,16 @@ def test_each_local_address_has_all_the_ports(trueload: Trueload) -> None:
     words = ("http", "{url}", "-c", "8", "--warmup", "0s", *addresses, *FIFTY)
     seen, record = seen_in(run_with_ports(trueload, 4, 0, *words))
     assert (seen.ok, record["connections"]["established"]) == (50, 8)
+
+
+def test_without_any_named_as_many_addresses_are_taken_as_the_ports_need(
+    trueload: Trueload,
+) -> None:
+    needs_namespace()
+    words = ("http", "{url}", "-c", "9", "--warmup", "0s", *FIFTY)
+    seen, record = seen_in(run_with_ports(trueload, 4, 0, *words))
+    assert (seen.ok, record["connections"]["established"]) == (50, 9)
+    assert len(record["plan"]["generate"]["local_addresses"]) > 2
 
 
 def test_too_few_descriptors_are_told_before_anything_is_sent(trueload: Trueload) -> None:

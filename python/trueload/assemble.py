@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from trueload import plan
 from trueload.accounting import MachineSample, MachineUsage, TreeSample, machine_usage, usage
 from trueload.assemble_broadcast import bytes_per_connection, make_deliveries
+from trueload.assemble_idle import Step, make_idle, merged_failed
 from trueload.assemble_tls import handshake_histogram, make_tls_record
 from trueload.noise import NoiseSample, others_share
 from trueload.plan import (
@@ -142,6 +143,7 @@ class Observation:
     engine_cpus: tuple[int, ...] = ()
     front_pid: int = field(default_factory=os.getpid)
     ready: Ready | None = None
+    steps: list[Step] = field(default_factory=list)
     resolve_failed: bool = False
     interrupted: bool = False
     trouble: Trouble | None = None
@@ -224,6 +226,7 @@ def make_record(seen: Observation) -> Record:
         handshake_ns=_distribution(handshakes),
         tls=make_tls_record(seen.generate, seen.ready, phases),
         deliveries=make_deliveries(measured),
+        idle=make_idle(seen.steps, measured.connections.idle_open if complete else None),
     )
     return judge(record)
 
@@ -371,7 +374,7 @@ def _connections(
     return Connections(
         requested=found.requested,
         established=found.established,
-        failed=ready.failed if ready else {},
+        failed=merged_failed(ready, seen.steps),
         reconnects=found.reconnects,
         dropped=found.dropped,
         starved=starved if complete else None,

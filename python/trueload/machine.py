@@ -73,7 +73,7 @@ def observe(watch_s: float) -> Machine:
         governors=_read_governors(cpus),
         open_files_soft=soft,
         open_files_hard=hard,
-        ports=_count_ports(),
+        ports=count_ports(),
         time_wait=_count_time_wait(),
         time_wait_reuse=_number(_NET / "ipv4/tcp_tw_reuse"),
         backlog=_number(_NET / "core/somaxconn"),
@@ -137,7 +137,8 @@ def _read_governors(cpus: list[int]) -> tuple[str, ...]:
     return tuple(sorted(governor for governor in found if governor))
 
 
-def _count_ports() -> int | None:
+def count_ports() -> int | None:
+    """Ports that connections from one address can have; None where the kernel does not say."""
     words = (_text(_NET / "ipv4/ip_local_port_range") or "").split()
     return int(words[1]) - int(words[0]) + 1 if len(words) == 2 else None
 

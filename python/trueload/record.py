@@ -239,6 +239,32 @@ class Deliveries(Model):
     histograms: DeliveryHistograms
 
 
+class IdleStep(Model):
+    """So many idle connections beside the others. ``established`` are those of all that were ever
+    there, ``failed`` what the others met, by class, ``connect_rate_per_s`` is that of the new
+    ones; ``server_rss_bytes`` is the resident memory of the server's tree while they were held,
+    null where it could not be seen."""
+
+    idle: int
+    connections: int
+    established: int | None
+    failed: dict[str, int]
+    connect_rate_per_s: float | None
+    server_rss_bytes: int | None
+
+
+class Idle(Model):
+    """Idle connections beside those that send. ``held`` were still open at the end of the window,
+    null without a measurement. ``server_bytes_per_connection`` is the growth of the server's memory
+    from the first step to the last, for each connection that was added; null where none was, or
+    where it did not grow."""
+
+    connections: int
+    held: int | None
+    server_bytes_per_connection: float | None
+    steps: tuple[IdleStep, ...]
+
+
 class Trouble(Model):
     """Why a trial ended other than by its plan: the engine died, hung, or said what it should not.
 
@@ -275,7 +301,8 @@ class TargetRecord(Model):
 
 class Record(Model):
     """What a trial leaves. ``targets`` is null where there is one request, ``deliveries`` where
-    nothing is broadcast; ``schema_`` is ``schema`` in JSON."""
+    nothing is broadcast, ``idle`` where no idle connection was asked for; ``schema_`` is
+    ``schema`` in JSON."""
 
     model_config = ConfigDict(
         frozen=True, extra="forbid", validate_by_name=True, serialize_by_alias=True
@@ -310,3 +337,4 @@ class Record(Model):
     handshake_ns: Distribution = Distribution()
     tls: Tls | None = None
     deliveries: Deliveries | None = None
+    idle: Idle | None = None

@@ -30,6 +30,8 @@ NS_PER_S = 1_000_000_000
 TEN_SECONDS = Duration(ns=10 * NS_PER_S)
 ONE_SECOND = Duration(ns=NS_PER_S)
 CLOSED = Closed()
+CONNECT_RATE_PER_S = 5_000
+"""Attempts to connect, by default: an accept queue that overflows would cost a second each."""
 Arrivals = Literal["constant", "poisson"]
 
 
@@ -163,7 +165,9 @@ class TrialSpec:
     that of the window; its stages must last as long as ``stop`` (see ``open_load``). ``claim`` is
     what will be said with the figures: checks of the claimed percentile and maximum need it.
     ``targets`` are sent instead of ``request``, which is None then; so it is with an ``exchange``
-    of another protocol than HTTP. ``seed`` is that of ``{random}``. ``driver``, ``spin_ns`` and
+    of another protocol than HTTP. ``idle`` are the steps, rising, of connections that are held
+    beside the ``connections`` and never send; the last of them are there in warm-up and window.
+    ``seed`` is that of ``{random}``. ``driver``, ``spin_ns`` and
     ``refill`` are the engine's (see ``plan.Generate``).
     """
 
@@ -175,6 +179,7 @@ class TrialSpec:
     exchange: Exchange | None = None
     seed: int = 1
     connections: int = 64
+    idle: tuple[int, ...] = ()
     pipeline: int = 1
     close: bool = False
     load: LoadPlan = CLOSED
@@ -182,7 +187,7 @@ class TrialSpec:
     warmup: Duration | Requests | None = ONE_SECOND
     timeout_ns: int = 5 * NS_PER_S
     connect_timeout_ns: int = 5 * NS_PER_S
-    connect_rate_per_s: int = 5_000
+    connect_rate_per_s: int = CONNECT_RATE_PER_S
     threads: int = 1
     cpus: tuple[int, ...] | None = None
     local_addresses: tuple[str, ...] = ()

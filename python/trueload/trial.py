@@ -13,7 +13,9 @@ Must not know: the command line, suites, the store, terminals.
 from __future__ import annotations
 
 import os
+import random
 import time
+from dataclasses import replace
 from types import TracebackType
 
 from trueload.accounting import (
@@ -25,10 +27,12 @@ from trueload.accounting import (
 )
 from trueload.asked import blobs, exchange_plan, expect_plan, messages, request_plan, target_plan
 from trueload.assemble import HostSample, Observation, make_record
+from trueload.assemble_idle import Step
 from trueload.engine import Engine, EngineError, seconds_left
 from trueload.environment import read_environment
 from trueload.errors import UserError
 from trueload.ids import now_iso, record_id
+from trueload.machine import count_ports
 from trueload.noise import noise_sample
 from trueload.places import LocalPlace, Place
 from trueload.plan import (
@@ -46,6 +50,7 @@ from trueload.plan import (
     Requests,
     Tick,
 )
+from trueload.ports import SETS, sources
 from trueload.record import Claim, Record, Trouble
 from trueload.route import UNIX
 from trueload.spec import (
@@ -86,6 +91,7 @@ CONNECT_SLACK_S = 5.0  # for an engine that starts on a busy machine
 SILENCE_S = 3.0  # the engine ticks every 250 ms; one that is silent for so long hangs
 STOP_S = 1.5  # it ends within 1 s of `stop`
 POLL_S = 0.1  # how soon an interrupt is noticed
+STEP_NS = NS_PER_S // 2  # how long a step of idle connections is held before memory is read
 
 
 HINTS = {
@@ -154,13 +160,23 @@ def make_plan(spec: TrialSpec, cpus: tuple[int, ...]) -> Generate:
 def make_phases(spec: TrialSpec) -> tuple[Phase | None, Phase]:
     """Warm-up, if any, and window."""
 
+    idle = spec.idle[-1] if spec.idle else 0
+    held = spec.connections + idle if spec.idle else None
+
     def phase(name: str, load: LoadPlan, stop: Duration | Requests) -> Phase:
-        return Phase(id=name, load=load, connections=None, stop=stop, at_ns=None)
+        return Phase(id=name, load=load, connections=held, idle=idle, stop=stop, at_ns=None)
 
     window = phase(WINDOW, spec.load, spec.stop)
     if spec.warmup is None:
         return None, window
     return phase(WARMUP, warmup_load(spec.load, spec.warmup), spec.warmup), window
+
+
+def make_step(spec: TrialSpec, idle: int) -> Phase:
+    """A phase in which nothing is sent, with so many idle connections beside the others."""
+    held = spec.connections + idle
+    stop = Duration(ns=STEP_NS)
+    return Phase(id=f"{idle} idle", load=CLOSED, connections=held, idle=held, stop=stop, at_ns=None)
 
 
 def found_pids(address: str) -> set[int]:
@@ -195,6 +211,7 @@ class Session:
         on_progress: OnProgress | None = None,
         interrupt: Interrupt | None = None,
     ) -> None:
+        spec = _with_sources(spec)
         self._spec = spec
         self._place = LocalPlace() if place is None else place
         self._on_progress = on_progress
@@ -253,7 +270,8 @@ class Session:
         """Of a window: as if its connections had been asked for from the start."""
         spec, generate = self._spec, self._generate
         if window.connections is not None:
-            generate = generate.model_copy(update={"connections": window.connections})
+            sending = window.connections - window.idle
+            generate = generate.model_copy(update={"connections": sending})
         seen = Observation(
             id=record_id(),
             started_at=now_iso(),
@@ -287,6 +305,9 @@ class Session:
         seen.connect_wall_s = time.monotonic() - began_s
         if connected:
             self._ready = seen.ready
+            steps = self._spec.idle if first else ()
+            connected = all(self._step(engine, idle) for idle in steps)
+        if connected:
             seen.engine_cpus = seen.generate.cpus or tuple(sorted(_affinity(engine.pid)))
             if first and seen.warmup is None:
                 seen.before = self._sample()  # a short window could be over before it is heard of
@@ -344,6 +365,31 @@ class Session:
                 raise EngineError("silent", "the engine did not say that it had connected")
             self._show(None)
         seen.connect_wall_s = time.monotonic() - began_s
+
+    def _step(self, engine: Engine, idle: int) -> bool:
+        """Go on to so many idle connections, hold them, and look at the server's memory; False when
+        the user wants the end."""
+        spec, phase = self._spec, make_step(self._spec, idle)
+        step = Step(idle=idle)
+        self._seen.steps.append(step)
+        engine.send(phase)
+        deadline = self._connect_deadline(spec.connections + idle) + STEP_NS / NS_PER_S
+        while step.measurement is None:
+            if self._interrupted(engine):
+                return False
+            message = engine.receive(min(POLL_S, seconds_left(deadline)))
+            self._refuse_shortage(message)
+            if isinstance(message, PhaseStopped):
+                step.server = self._tree.sample() if self._tree is not None else None
+            elif isinstance(message, PhaseDone):
+                step.measurement = message.measurement
+            elif isinstance(message, Error | Done):
+                self._note(message)
+                raise EngineError("engine", "the engine ended before its window")
+            elif message is None and seconds_left(deadline) == 0:
+                raise EngineError("silent", "the engine did not say that it had connected")
+            self._show(message if isinstance(message, Tick) else None)
+        return True
 
     def _connect_deadline(self, connections: int) -> float:
         """When so many connections must have been tried."""
@@ -466,6 +512,15 @@ class Session:
     def _sample(self) -> HostSample:
         server = self._tree.sample() if self._tree is not None else None
         return HostSample(machine=machine_sample(), server=server, processes=noise_sample())
+
+
+def _with_sources(spec: TrialSpec) -> TrialSpec:
+    """Several addresses to connect from, where that helps and nobody has named any."""
+    connections = spec.connections + (spec.idle[-1] if spec.idle else 0)
+    if spec.local_addresses:
+        return spec
+    found = sources(spec.addresses, connections, count_ports(), random.randrange(SETS))
+    return replace(spec, local_addresses=found)
 
 
 def _find_server(spec: TrialSpec) -> tuple[Tree | None, str | None]:

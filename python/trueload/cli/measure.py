@@ -18,12 +18,11 @@ from trueload.cli.load_flags import LoadFlags, choose_load
 from trueload.cli.search import SearchFlags, choose_search, started
 from trueload.errors import UserError
 from trueload.record import Claim
-from trueload.spec import NS_PER_S, TrialSpec
+from trueload.spec import CONNECT_RATE_PER_S, NS_PER_S, TrialSpec
 from trueload.stats import parse_percentile
 from trueload.thresholds import Condition, parse_condition
 
 TIMEOUT_NS = 5 * NS_PER_S
-CONNECT_RATE_PER_S = 5_000
 
 
 def measuring(read_asked: Callable[..., Asked]) -> Callable[..., Job]:
@@ -42,6 +41,7 @@ def measuring(read_asked: Callable[..., Asked]) -> Callable[..., Job]:
 def read_job(
     asked: Asked,
     connections: options.ConnectionsOption = None,
+    idle: options.IdleOption = None,
     duration: options.DurationOption = None,
     requests: options.RequestsOption = None,
     rate: options.RateOption = None,
@@ -91,6 +91,7 @@ def read_job(
         exchange=asked.exchange,
         seed=load.the_seed,
         connections=chosen.connections,
+        idle=() if idle is None else (0, idle),
         pipeline=_pipeline(pipeline, asked.close),
         close=asked.close,
         load=chosen.load,

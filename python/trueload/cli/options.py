@@ -200,6 +200,16 @@ ConnectionsOption = Annotated[
         help="Connections to hold open.  [default: 64]",
     ),
 ]
+IdleOption = Annotated[
+    int | None,
+    typer.Option(
+        "--idle",
+        metavar="COUNT",
+        parser=option_parser(positive_count(CONNECTIONS_MAX)),
+        help="Hold so many more connections open that never send, and tell what each costs the"
+        " server in memory.",
+    ),
+]
 DurationOption = Annotated[
     int | None,
     typer.Option(

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 from trueload.plan import Closed, Counts, Duration, LoadPlan, Open, Requests, Stage, Turns
 from trueload.record import Record
+from trueload.report.idle import idle_lines, idle_text
 from trueload.report.targets import target_lines
 from trueload.report.text import plain
 from trueload.report.tls import failure_reasons, tls_text
@@ -57,6 +58,8 @@ def result_lines(record: Record) -> list[str]:
     lines += _line("TLS", tls_text(record))
     lines += _line("warm-up", _warmup(record))
     lines += _line("set-up", _set_up(record))
+    for label, text in idle_lines(record):
+        lines += _line(label, text)
     lines += _line("CPU", _cpu(record))
     lines += _line("driver", _driver(record))
     lines += _line("partial", _partial(record))
@@ -136,6 +139,7 @@ def _headline(record: Record) -> str:
     parts = [plain(record.plan.url), f"{generate.connections} connections"]
     if generate.targets:
         parts[-1] = f"{format_count(len(generate.targets))} targets, {parts[-1]}"
+    parts[-1] += idle_text(record)
     if generate.close:
         parts[-1] += ", one per request" if generate.exchange is None else ", one per message"
     if record.plan.payload_bytes is not None:

@@ -46,7 +46,7 @@ from trueload.runner.process import (
 )
 from trueload.runner.sending import Broadcast, what_is_sent
 from trueload.runner.verify import sample, verify
-from trueload.spec import CLOSED, TrialSpec, open_load
+from trueload.spec import CLOSED, CONNECT_RATE_PER_S, TrialSpec, open_load
 from trueload.subjects import Subject
 
 STOP_GRACE_S = 5.0
@@ -100,15 +100,20 @@ class Setting:
     spin_ns: int = 0
     refill: int | None = None
     broadcast: Broadcast | None = None
+    connect_rate_per_s: int | None = None
 
 
 @dataclass(frozen=True)
 class Load:
-    """Connections, requests in flight on each, and the rate of an open loop."""
+    """Connections, requests in flight on each, and the rate of an open loop; `close`: whether each
+    request has a connection of its own, None for what the setting says; `idle`: the steps of idle
+    connections beside the others."""
 
     connections: int
     pipeline: int
     rate_per_s: float | None = None
+    close: bool | None = None
+    idle: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -339,11 +344,13 @@ def _spec(load: Load, layout: Layout, setting: Setting, started: Started) -> Tri
         exchange=sent.exchange,
         connections=load.connections,
         pipeline=load.pipeline,
-        close=setting.close,
+        close=setting.close if load.close is None else load.close,
+        idle=load.idle,
         load=_pacing(load, setting),
         stop=setting.stop,
         warmup=setting.warmup,
         timeout_ns=setting.timeout_ns,
+        connect_rate_per_s=setting.connect_rate_per_s or CONNECT_RATE_PER_S,
         threads=setting.threads,
         driver=setting.driver,
         spin_ns=setting.spin_ns,

@@ -1,0 +1,36 @@
+"""What people are told of idle connections: how many were held, and what they cost. Pure."""
+
+from __future__ import annotations
+
+from trueload.record import IdleStep, Record
+from trueload.units import format_count, format_rate, format_size
+
+
+def idle_text(record: Record) -> str:
+    """`` beside 10,000 idle ones``; empty without any."""
+    idle = record.plan.window.idle
+    return f" beside {format_count(idle)} idle ones" if idle else ""
+
+
+def idle_lines(record: Record) -> list[tuple[str, str]]:
+    """Each with its label."""
+    found = record.idle
+    if found is None:
+        return []
+    held = "" if found.held is None else f"{format_count(found.held)} of "
+    text = f"{held}{format_count(found.connections)} held to the end"
+    each = found.server_bytes_per_connection
+    if each is not None:
+        text += f", {format_size(each)} of the server's memory each"
+    elif found.steps[-1].server_rss_bytes is not None:
+        text += "; the server's memory did not grow: it had room for them"
+    return [("idle", text), ("memory", ", ".join(filter(None, map(step_text, found.steps))))]
+
+
+def step_text(step: IdleStep) -> str:
+    """``10,000 idle: 31.2 MiB``, and at what rate they came; empty where nothing was seen."""
+    if step.server_rss_bytes is None:
+        return ""
+    rate = step.connect_rate_per_s if step.idle else None
+    came = f" (connected at {format_rate(round(rate))})" if rate is not None else ""
+    return f"{format_count(step.idle)} idle: {format_size(step.server_rss_bytes)}{came}"
