@@ -14,6 +14,7 @@ import subprocess
 import threading
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
@@ -81,7 +82,9 @@ def run(
     finally:
         for stream in (process.stdin, process.stdout):
             if stream is not None:
-                stream.close()
+                # What was still to be said to a program that has ended is of no use any more.
+                with suppress(BrokenPipeError):
+                    stream.close()
         peak = sampler.stop() if sampler else None
         _, status, used = os.wait4(process.pid, 0)
         process.returncode = os.waitstatus_to_exitcode(status)
