@@ -2,11 +2,13 @@
 
 mod common;
 
-use common::{Asked, LIMITS, SMALL, cut, requests, responses, responses_remembering};
+use common::{Asked, LIMITS, SMALL, cut};
+use common::{requests, requests_remembering, responses, responses_remembering};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::select;
 use trueload_wire::http1::Limits;
+use trueload_wire::http1::repeat::RequestMemory;
 use trueload_wire::http1::response::HeadMemory;
 
 /// A legal response with what has to be heard of it.
@@ -216,6 +218,11 @@ fn check_requests(bytes: &[u8], limits: &Limits, cuts: &[usize]) -> Result<(), T
     let split = requests(cut(bytes, cuts), limits);
     prop_assert_eq!(&split.lines, &whole.lines, "cut at {:?}", cuts);
     prop_assert!(split.held_bytes_max <= 2 * limits.head_bytes.min(bytes.len()) + 24);
+    let mut memory = RequestMemory::default();
+    for pieces in [vec![bytes], vec![bytes], cut(bytes, cuts)] {
+        let again = requests_remembering(pieces, limits, &mut memory);
+        prop_assert_eq!(&again.lines, &whole.lines, "heard before");
+    }
     Ok(())
 }
 
@@ -302,5 +309,18 @@ proptest! {
         let head = format!("PUT {target} HTTP/1.1\r\nHost: h\r\n{fields}{expect}{framing}\r\n");
         let bytes = [head.as_bytes(), &body, b"GET /next HTTP/1.0\r\n\r\n"].concat();
         check_requests(&damaged(bytes, damages), &limits, &cuts)?;
+    }
+
+    #[test]
+    fn requests_that_repeat_sound_the_same_with_a_memory_as_without(
+        targets in vec(select(&["/", "/", "/", "/a", "/perf?x"][..]), 1..20),
+        fields in select(&["", "", "Connection: close\r\n", "Expect: 100-continue\r\nContent-Length: 1\r\n"][..]),
+        damages in vec(damage(), 0..3),
+        cuts in cuts(),
+    ) {
+        let body = if fields.contains("Length") { "b" } else { "" };
+        let one = |target| format!("GET {target} HTTP/1.1\r\nHost: h\r\n{fields}\r\n{body}");
+        let bytes = targets.into_iter().map(one).collect::<String>().into_bytes();
+        check_requests(&damaged(bytes, damages), &LIMITS, &cuts)?;
     }
 }

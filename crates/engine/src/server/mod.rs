@@ -16,6 +16,7 @@ use std::sync::mpsc::Receiver;
 
 use trueload_drive::{Ended, Net, Program, Refusal, Token};
 use trueload_wire::http1::limits::Limits;
+use trueload_wire::http1::repeat::{Repeated, RequestMemory};
 use trueload_wire::http1::request::{FedRequest, Request, RequestParser};
 use trueload_wire::tls::{self, Buffers, Stage};
 
@@ -147,6 +148,8 @@ pub struct Server {
     connections: Vec<Option<Connection>>,
     waits: BinaryHeap<Reverse<(u64, u32, u32)>>,
     responses: Responses,
+    /// The last request of any connection, and its answer.
+    known: RequestMemory<Answer>,
     out: Vec<u8>,
     /// What TLS is set up with; none without it.
     tls: Option<tls::server::Setup>,
@@ -174,6 +177,7 @@ impl Server {
             connections: Vec::new(),
             waits: BinaryHeap::new(),
             responses: Responses::default(),
+            known: RequestMemory::default(),
             out: Vec::new(),
             tls,
             buffers: Buffers::default(),
@@ -195,7 +199,16 @@ impl Server {
     /// Returns whether the connection goes on.
     fn take(&mut self, now_ns: u64, connection: &mut Connection, mut bytes: &[u8]) -> bool {
         while !bytes.is_empty() {
-            let (consumed, answer) = match connection.parser.feed(bytes, &self.limits) {
+            let parser = &mut connection.parser;
+            if let Some(Repeated { count, len, made }) = self.known.recognise(parser, bytes) {
+                bytes = &bytes[len..];
+                if !(0..count).all(|_| self.answer(now_ns, connection, made)) {
+                    return false;
+                }
+                continue;
+            }
+            let awaited = !parser.started();
+            let (consumed, answer) = match parser.feed(bytes, &self.limits) {
                 Ok((_, FedRequest::Partial)) => return true,
                 Ok((consumed, FedRequest::ExpectsContinue)) => {
                     self.out.extend_from_slice(b"HTTP/1.1 100 Continue\r\n\r\n");
@@ -211,8 +224,10 @@ impl Server {
                     return false;
                 }
             };
+            if awaited {
+                self.known.remember(&bytes[..consumed], answer);
+            }
             bytes = &bytes[consumed..];
-            self.seen.requests += 1;
             if !self.answer(now_ns, connection, answer) {
                 return false;
             }
@@ -223,6 +238,7 @@ impl Server {
     /// Answers now, or puts the answer into the queue behind one that waits.
     #[inline]
     fn answer(&mut self, now_ns: u64, connection: &mut Connection, answer: Answer) -> bool {
+        self.seen.requests += 1;
         let wait_ns = answer.route.wait_ns();
         if connection.pending.is_empty() && wait_ns == 0 {
             self.responses.write(&mut self.out, answer);
@@ -237,6 +253,27 @@ impl Server {
             self.waits.push(Reverse((due_ns, index, generation)));
         }
         connection.pending.len() <= WAITING_MOST
+    }
+
+    /// Answers what is nothing but the request known, many times or once, out of bytes that are shared. Returns
+    /// whether that was all.
+    #[inline]
+    fn answer_known(&mut self, net: &mut impl Net, key: u32, bytes: &[u8]) -> bool {
+        let Some(connection) = &self.connections[key as usize] else { return false };
+        if connection.tls.is_some() || !connection.pending.is_empty() {
+            return false;
+        }
+        let known = self.known.recognise(&connection.parser, bytes);
+        let Some(known) = known.filter(|known| known.len == bytes.len()) else { return false };
+        let Some((shared, range)) = self.responses.shared(known.made, known.count) else {
+            return false;
+        };
+        self.seen.requests += known.count as u64;
+        self.seen.responses += known.count as u64;
+        self.seen.bytes_in += bytes.len() as u64;
+        self.seen.bytes_out += range.len() as u64;
+        net.send_shared(connection.token, shared, range);
+        true
     }
 
     /// Sends the answers of a connection whose time has come.
@@ -377,6 +414,9 @@ impl Program for Server {
         bytes: &[u8],
         _ending: bool,
     ) {
+        if self.answer_known(net, key, bytes) {
+            return;
+        }
         let Some(mut connection) = self.connections[key as usize].take() else {
             return;
         };

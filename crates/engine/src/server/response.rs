@@ -1,5 +1,7 @@
 //! What the reference server answers, ready to be copied.
 
+use std::ops::Range;
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use super::Answer;
@@ -53,16 +55,20 @@ impl Route {
     }
 }
 
-/// Responses with the present Date; the most frequent one is kept whole.
+/// So many of the most frequent answer are kept in a row: more than that are rarely asked for in one read.
+const ROW: usize = 64;
+
+/// Responses with the present Date; the most frequent one is kept whole, many times in a row.
 #[derive(Debug)]
 pub(super) struct Responses {
     date: String,
-    hello: Vec<u8>,
+    hellos: Arc<[u8]>,
+    hello_len: usize,
 }
 
 impl Default for Responses {
     fn default() -> Self {
-        let mut responses = Responses { date: String::new(), hello: Vec::new() };
+        let mut responses = Responses { date: String::new(), hellos: Arc::default(), hello_len: 0 };
         responses.refresh();
         responses
     }
@@ -79,19 +85,30 @@ impl Responses {
             let plain =
                 Answer { route: Route::Hello, head_only: false, keep_alive: true, http10: false };
             self.build(&mut hello, plain);
-            self.hello = hello;
+            self.hello_len = hello.len();
+            self.hellos = hello.repeat(ROW).into();
         }
     }
 
     /// Appends the answer.
     #[inline]
     pub(super) fn write(&self, out: &mut Vec<u8>, answer: Answer) {
-        let plain = answer.keep_alive && !answer.head_only && !answer.http10;
-        if plain && answer.route == Route::Hello {
-            out.extend_from_slice(&self.hello);
-        } else {
-            self.build(out, answer);
+        match self.shared(answer, 1) {
+            Some((hellos, one)) => out.extend_from_slice(&hellos[one]),
+            None => self.build(out, answer),
         }
+    }
+
+    /// Where `count` of this answer stand in a row, if they do.
+    #[inline]
+    pub(super) fn shared(
+        &self,
+        answer: Answer,
+        count: usize,
+    ) -> Option<(&Arc<[u8]>, Range<usize>)> {
+        let plain = answer.keep_alive && !answer.head_only && !answer.http10;
+        let hello = plain && answer.route == Route::Hello && count <= ROW;
+        hello.then_some((&self.hellos, 0..count * self.hello_len))
     }
 
     /// Appends the answer to what is not HTTP.

@@ -16,6 +16,7 @@
 pub mod client;
 pub mod limits;
 mod memory;
+pub mod repeat;
 pub mod request;
 pub mod response;
 pub mod template;

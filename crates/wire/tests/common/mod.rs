@@ -6,6 +6,7 @@
 #![allow(dead_code, reason = "each test binary uses its part")]
 
 use trueload_wire::http1::Limits;
+use trueload_wire::http1::repeat::{Repeated, RequestMemory};
 use trueload_wire::http1::request::{FedRequest, RequestParser};
 use trueload_wire::http1::response::{Fed, HeadMemory, Response, ResponseParser};
 
@@ -140,10 +141,25 @@ pub(crate) fn check_response(sentence: &str, bytes: &[u8], asked: Asked, heard: 
 
 /// Feeds the pieces, and reads request after request.
 pub(crate) fn requests<'a>(pieces: impl IntoIterator<Item = &'a [u8]>, limits: &Limits) -> Heard {
+    requests_remembering(pieces, limits, &mut RequestMemory::default())
+}
+
+/// As [`requests`], by a reader that may have heard a request before.
+pub(crate) fn requests_remembering<'a>(
+    pieces: impl IntoIterator<Item = &'a [u8]>,
+    limits: &Limits,
+    memory: &mut RequestMemory<String>,
+) -> Heard {
     let mut parser = RequestParser::new();
     let mut heard = Heard::default();
     for mut piece in pieces {
         while !piece.is_empty() {
+            if let Some(Repeated { count, len, made }) = memory.recognise(&parser, piece) {
+                heard.lines.extend(vec![made; count]);
+                piece = &piece[len..];
+                continue;
+            }
+            let awaited = !parser.started();
             match parser.feed(piece, limits) {
                 Err(error) => {
                     assert_eq!(parser.feed(b"G", limits), Err(error), "a refusal stays");
@@ -160,10 +176,14 @@ pub(crate) fn requests<'a>(pieces: impl IntoIterator<Item = &'a [u8]>, limits: &
                 Ok((consumed, FedRequest::Complete(request))) => {
                     let version = if request.http10 { "1.0" } else { "1.1" };
                     let link = if request.keep_alive { "keep" } else { "close" };
-                    heard.lines.push(format!(
+                    let line = format!(
                         "{} {} {version} {link} {}",
                         request.method, request.target, request.body_bytes
-                    ));
+                    );
+                    if awaited {
+                        memory.remember(&piece[..consumed], line.clone());
+                    }
+                    heard.lines.push(line);
                     piece = &piece[consumed..];
                 }
             }

@@ -1,0 +1,124 @@
+//! Messages that repeat: under load the same request comes again and again, under pipelining many times in one read.
+//!
+//! How it works: a parser that awaits a message afresh, and is given all of it, says the same whenever the same bytes
+//! come, whatever stands behind them. So bytes that are those of a message which was parsed need no parser: comparing
+//! them costs a fraction of it. Only equal bytes are taken for equal; everything else is parsed.
+//!
+//! What it must not know: what a message says.
+
+use super::request::RequestParser;
+
+/// A longer request is rare, and mostly has a body that differs.
+const REQUEST_BYTES_MAX: usize = 1024;
+
+/// How many times in a row `bytes` begin with `message`.
+#[inline]
+pub(super) fn repeats(bytes: &[u8], message: &[u8]) -> usize {
+    let len = message.len();
+    if len == 0 || !bytes.starts_with(message) {
+        return 0;
+    }
+    // Mostly all that came are the same: bytes that equal those one message further on say so at once.
+    let most = bytes.len() / len;
+    if bytes[len..most * len] == bytes[..(most - 1) * len] {
+        return most;
+    }
+    1 + bytes[len..].chunks_exact(len).take_while(|next| *next == message).count()
+}
+
+/// The last request that came whole in one read, and what its reader made of it.
+///
+/// One serves all connections that are read under the same [`Limits`](super::Limits).
+#[derive(Debug)]
+pub struct RequestMemory<T> {
+    request: Vec<u8>,
+    made: Option<T>,
+}
+
+/// Requests that stand at the beginning of some bytes, each the one remembered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Repeated<T> {
+    /// How many; one at least.
+    pub count: usize,
+    /// Bytes of all of them.
+    pub len: usize,
+    /// What was made of the one remembered.
+    pub made: T,
+}
+
+impl<T> Default for RequestMemory<T> {
+    fn default() -> Self {
+        RequestMemory { request: Vec::new(), made: None }
+    }
+}
+
+impl<T: Clone> RequestMemory<T> {
+    /// The requests that `bytes` begin with, if they are the one remembered. `parser` is who would have to read them:
+    /// one that is in the middle of a request has to.
+    #[inline]
+    pub fn recognise(&self, parser: &RequestParser, bytes: &[u8]) -> Option<Repeated<T>> {
+        let made = self.made.as_ref().filter(|_| !parser.started())?;
+        let count = repeats(bytes, &self.request);
+        let len = count * self.request.len();
+        (count > 0).then(|| Repeated { count, len, made: made.clone() })
+    }
+
+    /// Remembers a request that a parser awaited and took whole, and what is `made` of it.
+    #[inline]
+    pub fn remember(&mut self, request: &[u8], made: T) {
+        self.request.clear();
+        self.made = (request.len() <= REQUEST_BYTES_MAX).then_some(made);
+        if self.made.is_some() {
+            self.request.extend_from_slice(request);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_repeats_is_counted_up_to_the_first_difference() {
+        for (bytes, message, count) in [
+            ("", "ab", 0),
+            ("a", "ab", 0),
+            ("ab", "ab", 1),
+            ("abab", "ab", 2),
+            ("ababa", "ab", 2),
+            ("ababac", "ab", 2),
+            ("abacab", "ab", 1),
+            ("acabab", "ab", 0),
+            ("aaaa", "a", 4),
+            ("aaab", "aa", 1),
+            ("abab", "", 0),
+        ] {
+            assert_eq!(
+                repeats(bytes.as_bytes(), message.as_bytes()),
+                count,
+                "{message} in {bytes}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_long_request_is_not_remembered_and_the_one_before_is_forgotten() {
+        let mut memory = RequestMemory::default();
+        let (parser, long) = (RequestParser::new(), vec![b'a'; REQUEST_BYTES_MAX + 1]);
+        memory.remember(&long[1..], 1);
+        assert_eq!(memory.recognise(&parser, &long).map(|known| known.count), Some(1));
+        memory.remember(&long, 2);
+        assert_eq!(memory.recognise(&parser, &long), None);
+    }
+
+    #[test]
+    fn in_the_middle_of_a_request_nothing_is_recognised() {
+        let (mut memory, mut parser) = (RequestMemory::default(), RequestParser::new());
+        memory.remember(b"GET / HTTP/1.0\r\n\r\n", ());
+        let twice = b"GET / HTTP/1.0\r\n\r\nGET / HTTP/1.0\r\n\r\nG";
+        let known = memory.recognise(&parser, twice);
+        assert_eq!(known, Some(Repeated { count: 2, len: 36, made: () }));
+        assert!(parser.feed(b"G", &super::super::Limits::default()).is_ok());
+        assert_eq!(memory.recognise(&parser, twice), None);
+    }
+}
