@@ -3,20 +3,22 @@
 use std::sync::Arc;
 
 use trueload_wire::echo::Messages;
+use trueload_wire::websocket::client::Opening;
 
 use crate::control::Failure;
 use crate::plan::Blobs;
-use crate::protocol::{ExchangePlan, GeneratePlan};
+use crate::protocol::{ExchangePlan, GeneratePlan, LoadPlan, PhasePlan, RequestPlan};
 use crate::request::check_request;
 
 /// Bytes of one message, at most.
 const MESSAGE_BYTES_MOST: usize = 1 << 20;
 
-/// The blob that an exchange sends.
-pub(crate) fn payload(exchange: &ExchangePlan) -> &String {
+/// The blob that an exchange sends, if it sends one.
+pub(crate) fn payload(exchange: &ExchangePlan) -> Option<&String> {
     match exchange {
         ExchangePlan::TcpEcho { payload_sha256, .. }
-        | ExchangePlan::WsEcho { payload_sha256, .. } => payload_sha256,
+        | ExchangePlan::WsEcho { payload_sha256, .. } => Some(payload_sha256),
+        ExchangePlan::WsBroadcast { .. } => None,
     }
 }
 
@@ -34,8 +36,40 @@ pub(crate) fn check(plan: &GeneratePlan) -> Result<(), Failure> {
             refused("tls: is not for tcp_echo")
         }
         Some(ExchangePlan::WsEcho { opening, .. }) => check_request("exchange.opening", opening),
+        Some(ExchangePlan::WsBroadcast { opening, padding, .. }) => {
+            check_request("exchange.opening", opening)?;
+            self::opening(opening)?;
+            if *padding as usize > MESSAGE_BYTES_MOST {
+                let what = format!("exchange.padding: must be at most {MESSAGE_BYTES_MOST}");
+                return Err(Failure::Plan(what));
+            }
+            let shared = plan.threads > 1 || plan.pipeline > 1 || plan.close;
+            if shared {
+                return refused("exchange: a broadcast has one thread, pipeline 1 and no close");
+            }
+            Ok(())
+        }
         _ => Ok(()),
     }
+}
+
+/// Refuses a phase that does not fit what is exchanged, with the field's name.
+pub(crate) fn check_phase(plan: &GeneratePlan, phase: &PhasePlan) -> Result<(), Failure> {
+    let refused = |what: &str| Err(Failure::Plan(what.to_owned()));
+    let broadcast = matches!(plan.exchange, Some(ExchangePlan::WsBroadcast { .. }));
+    match phase.load {
+        LoadPlan::Turns { .. } if !broadcast => refused("load: turns are for ws_broadcast"),
+        LoadPlan::Turns { .. } if phase.idle > 0 => refused("idle: all have their turn"),
+        LoadPlan::Turns { .. } => Ok(()),
+        _ if broadcast => refused("load: ws_broadcast goes by turns"),
+        _ => Ok(()),
+    }
+}
+
+/// The opening handshake of all connections.
+pub(crate) fn opening(request: &RequestPlan) -> Result<Opening, Failure> {
+    Opening::new(&request.path, &request.headers)
+        .map_err(|error| Failure::Plan(format!("exchange.opening.headers: {error}")))
 }
 
 /// The messages that a payload is cut into.

@@ -13,7 +13,8 @@ use trueload_wire::tls::client;
 use crate::control::{self, Event, Failure};
 use crate::exchange;
 use crate::generator::{
-    Command, Connected, DoneReport, Generator, PhaseShare, Protocol, Report, TcpEcho, TickReport,
+    Broadcast, Command, Connected, DoneReport, Generator, PhaseShare, Protocol, Report, TcpEcho,
+    TickReport,
 };
 use crate::limits::{self, Have};
 use crate::lines::say;
@@ -116,6 +117,13 @@ impl Role {
                 let messages = exchange::messages(&payload_sha256, size, &self.blobs)?;
                 let protocol = TcpEcho::new(messages, half_close);
                 self.start(drivers, options.as_ref(), || protocol.clone())?;
+            }
+            Some(ExchangePlan::WsBroadcast { opening, dialect, padding }) => {
+                let opening = exchange::opening(&opening)?;
+                let (timeout_ns, seed) = (self.plan.timeout_ns, self.plan.seed);
+                let make =
+                    || Broadcast::new(opening.clone(), dialect.into(), padding, timeout_ns, seed);
+                self.start(drivers, options.as_ref(), make)?;
             }
             Some(ExchangePlan::WsEcho { .. }) => {
                 return Err(Failure::Plan("exchange: there is no ws_echo yet".into()));
@@ -306,6 +314,7 @@ impl control::Role for Role {
             ToEngine::Blob(_) => Err(Failure::Plan("blob: comes too late".into())),
             ToEngine::Phase(phase) => {
                 plan::check_phase(&phase)?;
+                exchange::check_phase(&self.plan, &phase)?;
                 if let (Some(connections), Some(have)) = (phase.connections, &self.have) {
                     limits::check(&self.plan, connections, have)?;
                 }

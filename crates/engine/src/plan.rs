@@ -25,6 +25,8 @@ use crate::serve::THREADS_MOST;
 const CONNECTIONS_MOST: u32 = 10_000_000;
 /// Requests in flight per connection, at most.
 const PIPELINE_MOST: u32 = 65_536;
+/// Messages of a broadcast in flight, at most: each has a bit for every client.
+const CONCURRENT_MOST: u32 = 65_536;
 /// A tenth of the smallest send lag that the verdict warns of (design §6, `send-lag`: 250 us).
 const SEND_QUANTUM_NS: u64 = 25_000;
 /// The longest spin: beyond a scheduler's slice it saves nothing.
@@ -58,7 +60,7 @@ impl Blobs {
             known(&request.body_sha256) && known(&expect.body_sha256)
         };
         let tls = plan.tls.iter().flat_map(|tls| secrets::named(tls));
-        let payload = plan.exchange.iter().map(exchange::payload);
+        let payload = plan.exchange.iter().filter_map(exchange::payload);
         request::all(plan).all(named) && self.hold(tls) && self.hold(payload)
     }
 
@@ -132,6 +134,12 @@ pub(crate) fn check_phase(phase: &PhasePlan) -> Result<(), Failure> {
         return refused("idle: must be at most connections".into());
     }
     let (field, stages, most) = match &phase.load {
+        LoadPlan::Turns { concurrent } if (1..=CONCURRENT_MOST).contains(concurrent) => {
+            return Ok(());
+        }
+        LoadPlan::Turns { .. } => {
+            return refused(format!("load.concurrent: must be 1 to {CONCURRENT_MOST}"));
+        }
         LoadPlan::Closed { active } => ("load.active", active, f64::from(CONNECTIONS_MOST)),
         LoadPlan::Open { stages, .. } if stages.is_empty() => {
             return refused("load.stages: must name one".into());
@@ -154,6 +162,7 @@ pub(crate) fn load(plan: &LoadPlan) -> Load {
     };
     match plan {
         LoadPlan::Closed { active } => Load::Closed { active: stages(active) },
+        LoadPlan::Turns { concurrent } => Load::Turns { concurrent: *concurrent },
         LoadPlan::Open { stages: plans, arrivals, seed } => Load::Open {
             stages: stages(plans),
             arrivals: match arrivals {

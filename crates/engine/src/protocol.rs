@@ -15,10 +15,12 @@ pub use tls::{ServeTlsPlan, Tls, TlsPlan, TrustPlan};
 mod tls;
 use trueload_drive::Address;
 
+mod deliveries;
 mod exchange;
 mod requests;
 mod served;
 
+pub use deliveries::{Deliveries, DeliveryHistograms};
 pub use exchange::{DialectPlan, ExchangePlan, ServicePlan};
 pub use requests::{ExpectPlan, RequestPlan, TargetCounts, TargetPlan};
 pub use served::Served;
@@ -176,6 +178,11 @@ pub enum LoadPlan {
         arrivals: ArrivalsPlan,
         /// Decides the gaps of `poisson`.
         seed: u64,
+    },
+    /// So many messages are in flight over all connections, which send them in turn. For `ws_broadcast` only.
+    Turns {
+        /// In flight: sent, and without a receipt.
+        concurrent: u32,
     },
 }
 
@@ -425,6 +432,9 @@ pub struct Measurement {
     /// Counts by target, in the plan's order; null where the plan has one request.
     #[serde(default)]
     pub targets: Option<Vec<TargetCounts>>,
+    /// Of a broadcast.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deliveries: Option<Deliveries>,
 }
 
 /// Of ok requests only, except `connect` (every established connection).

@@ -10,8 +10,8 @@ use trueload_wire::tls::Secured;
 use crate::generator::{Connected, DoneReport, TickReport};
 use crate::plan::refill_of;
 use crate::protocol::{
-    Connections, Counts, GeneratePlan, Generator, Histograms, Measurement, Second, Slots,
-    TargetCounts, Tick, Tls,
+    Connections, Counts, Deliveries, DeliveryHistograms, GeneratePlan, Generator, Histograms,
+    Measurement, Second, Slots, TargetCounts, Tick, Tls,
 };
 use crate::threads::Driven;
 
@@ -133,6 +133,7 @@ pub(crate) fn measurement(
     let generator = generator(plan, driven, window_ns, &threads);
     let found: Vec<_> = threads.iter().flat_map(|thread| thread.reasons.clone()).collect();
     let reasons = reasons(&found);
+    let deliveries = deliveries(&threads);
     let meter = merged(threads.into_iter().map(|thread| thread.meter));
     let (handshakes_full, handshakes_resumed) = meter.times.handshakes();
     let ipv6 = |address: &Address| matches!(address, Address::Ip(SocketAddr::V6(_)));
@@ -179,7 +180,31 @@ pub(crate) fn measurement(
         series: series(&meter),
         generator,
         targets: (!plan.targets.is_empty()).then(|| meter.targets.iter().map(target).collect()),
+        deliveries,
     }
+}
+
+/// What became of a broadcast at its receivers.
+fn deliveries(threads: &[DoneReport]) -> Option<Deliveries> {
+    let mut sum: Option<trueload_meter::Deliveries> = None;
+    for found in threads.iter().filter_map(|thread| thread.deliveries.as_ref()) {
+        sum.get_or_insert_default().merge(found);
+    }
+    let sum = sum?;
+    Some(Deliveries {
+        expected: sum.expected,
+        delivered: sum.delivered,
+        lost: sum.lost,
+        duplicate: sum.duplicate,
+        out_of_order: sum.out_of_order,
+        histograms: DeliveryHistograms {
+            delivery: sum.delivery(),
+            first: sum.first(),
+            median: sum.median(),
+            p95: sum.p95(),
+            last: sum.last(),
+        },
+    })
 }
 
 /// All meters as one: the first takes up the others, so that one alone is not copied.

@@ -28,6 +28,11 @@ pub enum Load {
         /// How they are spaced.
         arrivals: Arrivals,
     },
+    /// So many requests are in flight over all slots, which send them in turn.
+    Turns {
+        /// In flight at once.
+        concurrent: u32,
+    },
 }
 
 /// When to stop sending.

@@ -279,6 +279,14 @@ impl Book {
         }
     }
 
+    /// A request that had ended well has failed, unless its phase is over.
+    pub(super) fn take_back(&mut self, phase: u16, answered: &Answered, class: Class) {
+        let phase = &mut self.phases[usize::from(phase)];
+        if phase.stage != Stage::Done {
+            phase.meter.retract_ok(answered, class);
+        }
+    }
+
     /// A connection ended before anything was asked on it: one that the peer has just taken was dropped.
     pub(super) fn note_dropped(&mut self, state: &State, now_ns: u64) {
         if now_ns.saturating_sub(state.attempted_ns) >= DROPPED_WITHIN_NS {

@@ -72,6 +72,9 @@ impl<P: Protocol> Generator<P> {
         let mine = dealt(total, self.config.threads, self.config.thread) as usize;
         while self.slots.len() > mine {
             let slot = self.slots.pop();
+            if let Some(under_way) = self.protocol.under_way() {
+                under_way.leave(self.slots.len() as u32);
+            }
             if let Some(
                 Link::Open { token }
                 | Link::Connecting { token, .. }
@@ -90,12 +93,26 @@ impl<P: Protocol> Generator<P> {
             self.pace.waiting.push_back(key as u32);
         }
         self.open = self.slots.iter().filter(|slot| is_open(slot)).count() as u32;
-        self.pace.undecided = (mine - first) as u32;
+        self.call_back();
+        self.pace.undecided = self.pace.waiting.len() as u32;
         self.pace.asked = true;
         self.pace.began_ns = net.now_ns();
         self.pace.latest_ns = 0;
         self.pace.next_ns = net.now_ns();
         self.set_up(net);
+    }
+
+    /// Clients of a broadcast that stayed away are asked for again.
+    fn call_back(&mut self) {
+        if self.protocol.under_way().is_none() {
+            return;
+        }
+        for (key, slot) in (0..).zip(&mut self.slots) {
+            if slot.state.tried && matches!(slot.state.link, Link::Down { .. }) {
+                slot.state.tried = false;
+                self.pace.waiting.push_back(key);
+            }
+        }
     }
 
     /// Opens the connections that are due; with several addresses, one slot goes ahead.
@@ -283,6 +300,9 @@ impl<P: Protocol> Generator<P> {
         let now_ns = net.now_ns();
         self.open -= 1;
         self.end_open(key, now_ns);
+        if let Some(under_way) = self.protocol.under_way() {
+            under_way.drop_out(key);
+        }
         let Slot { state, tls, .. } = &mut self.slots[key as usize];
         *tls = None;
         state.link = Link::Down { retry_ns: NEVER };
@@ -293,6 +313,9 @@ impl<P: Protocol> Generator<P> {
 
     /// Plans the next attempt, if the slot has a use for a connection.
     fn retry(&mut self, net: &mut impl Net, key: u32, at_ns: u64) {
+        if self.protocol.under_way().is_some() {
+            return;
+        }
         let now_ns = net.now_ns();
         let sending = self.book.sending(now_ns).is_some();
         let state = &mut self.slots[key as usize].state;

@@ -6,6 +6,7 @@
 //! the peer and the clock.
 
 mod book;
+mod broadcast;
 mod carrier;
 mod connecting;
 mod echo;
@@ -19,6 +20,7 @@ mod securing;
 mod sending;
 mod slot;
 mod timers;
+mod turns;
 
 use std::collections::VecDeque;
 use std::net::IpAddr;
@@ -29,12 +31,13 @@ use std::sync::mpsc::Receiver;
 
 use trueload_drive::{Address, Ended, Net, Program, Refusal, ThreadUse, Token};
 use trueload_load::dealt_slot;
-use trueload_meter::{Class, Meter, Sparse};
+use trueload_meter::{Class, Deliveries, Meter, Sparse};
 use trueload_wire::exchange::{self, End, Exchange};
 use trueload_wire::tls::{self, Buffers, Secured};
 
 use crate::outlet::Outlet;
 use book::Book;
+pub use broadcast::{Broadcast, UnderWay};
 pub use carrier::Carrier;
 use connecting::Pace;
 pub use echo::TcpEcho;
@@ -45,6 +48,7 @@ pub use requests::{Requests, Target};
 pub use slot::Tag;
 use slot::{Link, NEVER, Slot};
 use timers::Timers;
+use turns::Turns;
 
 /// Bytes that come this long after an announced close are still looked at (design §7).
 const CLOSING_NS: u64 = phase::RESIDUAL_NS;
@@ -189,6 +193,8 @@ pub struct DoneReport {
     pub idle_open: u32,
     /// How late the heartbeats of the window came, in all, in ns.
     pub hiccup_ns: u64,
+    /// Of a broadcast: what became of its messages at their receivers.
+    pub deliveries: Option<Deliveries>,
     /// Why connections failed up to now, the first of each class, where more is known than the class.
     pub reasons: Vec<(Class, String)>,
 }
@@ -211,6 +217,8 @@ pub struct Generator<P: Protocol> {
     ready: VecDeque<u32>,
     /// When requests were last sent because their time had come.
     sent_due_ns: u64,
+    /// Under turns: whose it is.
+    turns: Turns,
     /// For how long the driver had polled in vain when the phases were last looked at.
     spun_ns: u64,
     /// What TLS reads and writes in.
@@ -244,6 +252,7 @@ impl<P: Protocol> Generator<P> {
             starting: 0..0,
             ready: VecDeque::new(),
             sent_due_ns: 0,
+            turns: Turns::default(),
             spun_ns: 0,
             buffers: Buffers::default(),
             sealed: Vec::new(),
@@ -325,7 +334,10 @@ impl<P: Protocol> Generator<P> {
             exchange::Link::Open => self.fill(net, key),
             exchange::Link::Closing => self.closing(net, key, token),
             exchange::Link::Broken => self.broken(net, key, token),
-            exchange::Link::Unsolicited => self.violated(net, key, token, Class::Unsolicited),
+            exchange::Link::Unsolicited => {
+                let class = self.protocol.violation();
+                self.violated(net, key, token, class);
+            }
             exchange::Link::Opening | exchange::Link::Refused => {}
         }
     }
@@ -384,6 +396,7 @@ impl<P: Protocol> Generator<P> {
                 self.lost(net, key, true, 0);
             }
             Link::Open { token } => {
+                self.abandon(key);
                 let Slot { client, state, .. } = &mut self.slots[key as usize];
                 let book = &mut self.book;
                 client.handle_timeout(now_ns, &mut |heard| book.settle(state, now_ns, heard));
@@ -443,6 +456,9 @@ impl<P: Protocol> Program for Generator<P> {
         bytes: &[u8],
         ending: bool,
     ) {
+        if self.protocol.under_way().is_some() && self.turns.is_clock_due() {
+            net.read_clock();
+        }
         match self.slots[key as usize].tls {
             None => self.handle_plain(net, key, token, bytes, ending),
             Some(_) => self.handle_sealed(net, key, token, bytes, ending),
@@ -463,9 +479,11 @@ impl<P: Protocol> Program for Generator<P> {
     fn handle_time(&mut self, net: &mut impl Net) {
         self.set_up(net);
         self.run_timers(net);
+        self.run_turns(net);
         self.advance(net);
         self.start_slots(net);
         self.send_due(net);
+        self.take_turns(net);
         self.beat(net);
         self.tick(net.now_ns());
     }
@@ -473,6 +491,7 @@ impl<P: Protocol> Program for Generator<P> {
     #[inline]
     fn handle_batch_end(&mut self, net: &mut impl Net) {
         self.book.end_batch();
+        self.end_turns(net);
         if self.book.look {
             self.book.look = false;
             self.advance(net);
@@ -482,7 +501,10 @@ impl<P: Protocol> Program for Generator<P> {
     fn wake_at_ns(&self) -> Option<u64> {
         let phases = self.next_phase_event_ns();
         let timers = self.timers.next_ns().unwrap_or(NEVER);
-        let at_ns = phases.min(timers).min(self.pace.next_ns()).min(self.send_wake_ns());
+        let heartbeat_ns = self.turns.heartbeat_ns(self.protocol.heartbeat_ns());
+        let own_ns = self.protocol.next_ns().min(heartbeat_ns);
+        let at_ns =
+            phases.min(timers).min(self.pace.next_ns()).min(self.send_wake_ns()).min(own_ns);
         (at_ns != NEVER).then_some(at_ns)
     }
 

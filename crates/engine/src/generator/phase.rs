@@ -129,13 +129,18 @@ impl Phase {
         // A closed loop by requests has no schedule, and lasts from its first send.
         self.began_ns = now_ns;
         self.started_ns = match (self.share.stop, &self.share.load) {
-            (Stop::Requests(_), Load::Closed { .. }) => now_ns,
+            (Stop::Requests(_), Load::Closed { .. } | Load::Turns { .. }) => now_ns,
             _ => self.share.start_ns,
         };
         self.last_ok_ns = now_ns;
         self.next_tick_ns = self.started_ns + TICK_NS;
         self.use_at_start = thread_use();
         self.spun_at_start_ns = spun_ns;
+    }
+
+    /// Everything that was to be sent has been, and is settled.
+    pub(super) fn is_spent(&self) -> bool {
+        self.quota == 0 && self.open == 0
     }
 
     /// When sending ends by time.

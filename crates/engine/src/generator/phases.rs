@@ -42,11 +42,17 @@ impl<P: Protocol> Generator<P> {
     }
 
     fn stop_if_due(&mut self, index: usize, now_ns: u64) {
+        let under_way = self.is_under_way(index);
         let phase = &self.book.phases[index];
         let due_ns = match phase.share.stop {
             Stop::After(_) => phase.stop_ns(),
+            Stop::Requests(_) if under_way => return,
+            // Of a broadcast the last delivery counts, not that others were waited for in vain.
+            Stop::Requests(_) if phase.is_spent() && phase.concurrent().is_some() => {
+                phase.settled_ns.max(phase.started_ns)
+            }
             // A run by requests lasts until the last one is answered.
-            Stop::Requests(_) if phase.quota == 0 && phase.open == 0 => now_ns,
+            Stop::Requests(_) if phase.is_spent() => now_ns,
             Stop::Requests(_) => return,
         };
         if phase.stage == Stage::Sending && due_ns <= now_ns {
@@ -75,6 +81,10 @@ impl<P: Protocol> Generator<P> {
             {
                 state.link = Link::Down { retry_ns: NEVER };
             }
+        }
+        if let Some(concurrent) = phase.concurrent() {
+            let window_ns = at_ns.saturating_sub(phase.started_ns);
+            phase.meter.permitted_ns = u64::from(concurrent) * window_ns;
         }
         phase.stop(at_ns, self.spun_ns);
         self.report(Report::Stopped(index, at_ns));
@@ -126,7 +136,7 @@ impl<P: Protocol> Generator<P> {
 
     fn give_quotas(&mut self, index: usize, phase_share: &PhaseShare) {
         let (thread, threads) = (self.config.thread, self.config.threads);
-        let open_loop = matches!(phase_share.load, Load::Open { .. });
+        let open_loop = !matches!(phase_share.load, Load::Closed { .. });
         let mut sum = 0;
         for (key, slot) in self.slots.iter_mut().enumerate() {
             slot.state.asked = slot.client.outstanding() > 0;
@@ -145,7 +155,7 @@ impl<P: Protocol> Generator<P> {
         }
         if let Stop::Requests(total) = phase_share.stop {
             let phase = &mut self.book.phases[index];
-            // Under an open loop it is the arrivals that are divided, not the slots' work.
+            // Under an open loop, or turns, it is the arrivals that are divided, not the slots' work.
             let mine = share(total, u64::from(threads), u64::from(thread));
             phase.quota = if open_loop { mine } else { sum };
             phase.meter.scheduled = phase.quota;
@@ -168,10 +178,12 @@ impl<P: Protocol> Generator<P> {
         let now_ns = net.now_ns();
         let last = self.book.current == Some(index);
         let drain_most_ns = self.drain_most_ns();
+        let under_way = self.is_under_way(index);
         // The last phase to end is the last phase: what a warm-up has left open is waited for, too.
         let alone = self.book.phases[..index].iter().all(|phase| phase.stage == Stage::Done);
         let phase = &mut self.book.phases[index];
         match phase.stage {
+            Stage::Draining if phase.open == 0 && under_way => {}
             Stage::Draining if phase.open == 0 && last && !alone => {}
             Stage::Draining if phase.open == 0 && last => {
                 phase.stage = Stage::Lingering { until_ns: now_ns + RESIDUAL_NS };
@@ -212,6 +224,8 @@ impl<P: Protocol> Generator<P> {
             let slot = &mut self.slots[key as usize];
             let ours = slot.client.oldest().is_some_and(|tag| usize::from(tag.phase) == index);
             if ours && let Link::Open { token } = slot.state.link {
+                self.abandon(key);
+                let slot = &mut self.slots[key as usize];
                 let (state, book) = (&mut slot.state, &mut self.book);
                 slot.client.handle_timeout(now_ns, &mut |heard| book.settle(state, now_ns, heard));
                 self.broken(net, key, token);
@@ -233,6 +247,7 @@ impl<P: Protocol> Generator<P> {
             self.charge_debts(index);
         }
         let established = self.established();
+        let deliveries = self.protocol.under_way().map(|under_way| under_way.take(index as u16));
         let phase = &mut self.book.phases[index];
         phase.stage = Stage::Done;
         let done_ns = phase.settled_ns.max(phase.stopped_ns);
@@ -251,6 +266,7 @@ impl<P: Protocol> Generator<P> {
             established,
             idle_open: phase.idle_open,
             hiccup_ns: phase.hiccup_ns,
+            deliveries,
             reasons: self.pace.reasons(),
         };
         self.report(Report::Done(Box::new(report)));
@@ -286,6 +302,9 @@ impl<P: Protocol> Generator<P> {
             for tag in open.into_iter().chain(waiting.unwrap_or_default()) {
                 self.book.cancel(&mut slot.state, now_ns, tag);
             }
+        }
+        if let Some(under_way) = self.protocol.under_way() {
+            under_way.cancel();
         }
         for index in 0..self.book.phases.len() {
             match self.book.phases[index].stage {

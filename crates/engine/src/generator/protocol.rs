@@ -11,9 +11,10 @@ use trueload_drive::Net;
 use trueload_meter::Class;
 use trueload_wire::exchange::{End, Exchange, Heard, Link};
 
+use super::broadcast::UnderWay;
 use super::carrier::Carrier;
 use super::requests::Requests;
-use super::slot::Tag;
+use super::slot::{NEVER, Tag};
 
 /// What has come on a connection.
 #[derive(Clone, Copy, Debug)]
@@ -71,6 +72,30 @@ pub trait Protocol: Debug {
     fn refusal(&mut self) -> Refused {
         Refused { class: Class::Framing, why: "the connection did not become usable".into() }
     }
+
+    /// What the request is charged with that pays for the last connection that was [`Link::Unsolicited`].
+    fn violation(&self) -> Class {
+        Class::Unsolicited
+    }
+
+    /// The messages under way, where what one connection sends goes to all. A connection that is lost
+    /// stays away then, until connections are asked for again.
+    fn under_way(&mut self) -> Option<&mut UnderWay> {
+        None
+    }
+
+    /// When it has to be looked at, whatever comes; never by default.
+    fn next_ns(&self) -> u64 {
+        NEVER
+    }
+
+    /// How often each client has to give a sign of life, in ns.
+    fn heartbeat_ns(&self) -> Option<u64> {
+        None
+    }
+
+    /// Writes that sign of life.
+    fn write_heartbeat(&mut self, _said: &mut Vec<u8>) {}
 
     /// Bytes have come. Every request that they end is given to `hear`, in order; what is to be
     /// answered to them at once is added to `said`.

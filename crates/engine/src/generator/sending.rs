@@ -46,6 +46,7 @@ impl<P: Protocol> Generator<P> {
                     self.take_due(key, index, free - again, free_ns, now_ns)
                 }
             }
+            Some((_, phase)) if phase.concurrent().is_some() => 0,
             // A connection is filled again when enough of it is free.
             Some(_) if free < self.config.refill && outstanding > 0 => 0,
             Some((index, _)) => self.take_fresh(key, index, free - again, now_ns),
@@ -105,7 +106,7 @@ impl<P: Protocol> Generator<P> {
     }
 
     #[inline]
-    fn write(&mut self, net: &mut impl Net, key: u32, count: usize) {
+    pub(super) fn write(&mut self, net: &mut impl Net, key: u32, count: usize) {
         let Link::Open { token } = self.slots[key as usize].state.link else { return };
         if count == 0 {
             return;

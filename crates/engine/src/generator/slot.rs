@@ -261,6 +261,12 @@ impl State {
         if trouble.fruitless > FRUITLESS_MOST { FRUITLESS_PAUSE_NS } else { 0 }
     }
 
+    /// The request settled last has been charged: it is not to be charged again.
+    pub(super) fn forget_last(&mut self, phase: u16, number: u32) {
+        let charged = Numbered { number, phase };
+        self.last = self.last.take().filter(|last| last.whose() != charged);
+    }
+
     /// A complete answer came.
     #[inline]
     pub(super) fn answered(&mut self) {

@@ -36,6 +36,15 @@ pub enum ExchangePlan {
         #[serde(default)]
         dialect: Option<DialectPlan>,
     },
+    /// WebSocket messages, each of which goes to all clients; its sender has a receipt. One thread, and phases by `turns`.
+    WsBroadcast {
+        /// The request for the upgrade; the engine adds what RFC 6455 has in it.
+        opening: RequestPlan,
+        /// How messages are written.
+        dialect: DialectPlan,
+        /// Bytes of a message beside its sender and number.
+        padding: u32,
+    },
 }
 
 /// How the messages of the contract `ws-shootout` are written.

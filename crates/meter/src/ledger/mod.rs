@@ -56,6 +56,8 @@ pub struct Finished {
     pub sequence: u32,
     /// Receivers that did not have it.
     pub lost: u32,
+    /// When it reached a receiver last, or when it was sent if it reached none.
+    pub latest_ns: u64,
 }
 
 #[derive(Debug)]
@@ -355,7 +357,7 @@ impl Ledger {
         let Some(entry) = self.entries[place as usize].take() else { return };
         self.open.retain(|open| *open != place);
         self.free.push(place);
-        let Entry { phase, sender, sequence, lost, .. } = entry;
+        let Entry { phase, sender, sequence, lost, latest_ns, .. } = entry;
         let sums = &mut self.phases[usize::from(phase)];
         sums.expected += u64::from(entry.expected);
         sums.delivered += u64::from(entry.delivered);
@@ -371,6 +373,6 @@ impl Ledger {
         } else {
             self.spare.push(entry.awaited);
         }
-        self.finished.push(Finished { phase, sender, sequence, lost });
+        self.finished.push(Finished { phase, sender, sequence, lost, latest_ns });
     }
 }

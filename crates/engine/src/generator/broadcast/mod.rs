@@ -1,0 +1,426 @@
+//! A broadcast as a generator's protocol: what one client sends goes to all, and every delivery is settled.
+//!
+//! A connection is usable when it is upgraded, joined as the dialect has it, and an echo has come back. A request is
+//! one message, answered by the sender's receipt; the deliveries are kept apart, in [`UnderWay`]. A client on which
+//! the peer errs is closed by us, and nothing more is expected of it; one that the peer closes loses what comes.
+
+mod client;
+mod under_way;
+
+use trueload_drive::Net;
+use trueload_meter::{Answered, Class};
+use trueload_wire::exchange::{End, Ending, Exchange, Heard, Link};
+use trueload_wire::http1;
+use trueload_wire::http1::ParseError;
+use trueload_wire::shootout::{self, Dialect, Joining, Key, Wrong};
+use trueload_wire::websocket::client::{Awaited, Opening, OpeningError};
+use trueload_wire::websocket::{self, Event, Kind, Limits, Scratch, send};
+
+use super::carrier::Carrier;
+use super::protocol::{Input, Over, Protocol, Refused};
+use super::slot::Tag;
+use client::{Client, Stage};
+pub use under_way::UnderWay;
+
+/// The number of the echo that ends a join; a client's broadcasts begin with 1.
+const ECHO: u32 = 0;
+
+/// A broadcast, as the connections of one thread speak it.
+#[derive(Debug)]
+pub struct Broadcast {
+    opening: Opening,
+    dialect: Dialect,
+    padding: Box<[u8]>,
+    under_way: UnderWay,
+    chance: Chance,
+    limits: Limits,
+    scratch: Scratch,
+    /// A message, and what is to be sent, before it is masked.
+    message: Vec<u8>,
+    frames: Vec<u8>,
+    refused: Option<Refused>,
+    violation: Class,
+}
+
+/// Masking keys and handshake keys, from a seed: they hide nothing, but must vary (RFC 6455 §5.3, §4.1).
+#[derive(Debug)]
+struct Chance(u64);
+
+impl Chance {
+    /// SplitMix64 (Steele et al. 2014).
+    fn draw(&mut self) -> [u8; 8] {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        (mixed ^ (mixed >> 31)).to_le_bytes()
+    }
+
+    fn mask(&mut self) -> [u8; 4] {
+        let [a, b, c, d, ..] = self.draw();
+        [a, b, c, d]
+    }
+
+    fn handshake(&mut self) -> [u8; 16] {
+        let mut random = [0; 16];
+        random.as_chunks_mut::<8>().0.iter_mut().for_each(|half| *half = self.draw());
+        random
+    }
+}
+
+/// What ends a connection.
+#[derive(Clone, Copy, Debug)]
+enum Fault {
+    /// The peer erred: how its next request ends, and how it is called where there is none.
+    Peer(Ending, Class),
+    /// What came settles nothing.
+    Unsolicited,
+    /// The peer said that it closes.
+    Closed,
+}
+
+impl Fault {
+    fn of(wrong: Wrong) -> Self {
+        match wrong {
+            Wrong::Malformed => Fault::Peer(Ending::WsPayload, Class::WsPayload),
+            Wrong::Foreign | Wrong::Altered => Fault::Peer(Ending::Mismatch, Class::Mismatch),
+            Wrong::Refused => Fault::Peer(Ending::Status, Class::Status),
+            Wrong::Closing => Fault::Peer(Ending::WsClosed, Class::WsClosed),
+        }
+    }
+
+    fn of_frames(error: websocket::Error) -> Self {
+        match error {
+            websocket::Error::Protocol(_) => Fault::Peer(Ending::WsProtocol, Class::WsProtocol),
+            websocket::Error::Payload(_) => Fault::Peer(Ending::WsPayload, Class::WsPayload),
+            websocket::Error::Limit(_) => Fault::Peer(Ending::Limit, Class::Limit),
+        }
+    }
+
+    fn class(self) -> Class {
+        match self {
+            Fault::Peer(_, class) => class,
+            Fault::Unsolicited => Class::Unsolicited,
+            Fault::Closed => Class::WsClosed,
+        }
+    }
+}
+
+impl Broadcast {
+    /// Clients of `dialect` that open with `opening` and wait for deliveries as long as `timeout_ns`. Messages
+    /// carry `padding` bytes beside their keys.
+    #[must_use]
+    pub fn new(
+        opening: Opening,
+        dialect: Dialect,
+        padding: u32,
+        timeout_ns: u64,
+        seed: u64,
+    ) -> Self {
+        Broadcast {
+            opening,
+            dialect,
+            padding: vec![b'x'; padding as usize].into(),
+            under_way: UnderWay::new(timeout_ns),
+            chance: Chance(seed),
+            limits: Limits::default(),
+            scratch: Scratch::default(),
+            message: Vec::new(),
+            frames: Vec::new(),
+            refused: None,
+            violation: Class::Unsolicited,
+        }
+    }
+
+    fn refuse(&mut self, class: Class, why: String) -> Link {
+        self.refused = Some(Refused { class, why });
+        Link::Refused
+    }
+
+    /// Bytes of the answer to the upgrade; what is behind them is heard at once.
+    fn upgrade(
+        &mut self,
+        client: &mut Client,
+        mut awaited: Box<Awaited>,
+        input: Input<'_>,
+        said: &mut Vec<u8>,
+        hear: &mut impl FnMut(Heard<Tag>),
+    ) -> Link {
+        match awaited.feed(&self.opening, input.bytes, &http1::Limits::default()) {
+            Ok(None) => {
+                client.stage = Stage::Upgrading(awaited);
+                Link::Opening
+            }
+            Ok(Some(taken)) => {
+                self.message.clear();
+                let echo = Key { sender: client.slot, sequence: ECHO };
+                let (dialect, padding) = (self.dialect, &self.padding);
+                let joining = Joining::start(dialect, echo, padding, &mut self.message);
+                client.stage = Stage::Joining(joining);
+                say(dialect, &self.message, &mut self.chance, said);
+                let rest = Input { bytes: &input.bytes[taken..], ..input };
+                self.listen(client, rest, said, hear)
+            }
+            Err(error) => {
+                let class = match error {
+                    OpeningError::Http(ParseError::Limit(_)) => Class::Limit,
+                    _ => Class::WsHandshake,
+                };
+                self.refuse(class, error.to_string())
+            }
+        }
+    }
+
+    /// Frames have come.
+    #[inline]
+    fn listen(
+        &mut self,
+        client: &mut Client,
+        input: Input<'_>,
+        said: &mut Vec<u8>,
+        hear: &mut impl FnMut(Heard<Tag>),
+    ) -> Link {
+        let Input { now_ns, key: slot, bytes, .. } = input;
+        let mut receiver = std::mem::replace(
+            &mut client.receiver,
+            websocket::Receiver::new(websocket::Role::Client),
+        );
+        let mut scratch = std::mem::take(&mut self.scratch);
+        let (mut fault, limits) = (None, self.limits);
+        let fed = receiver.feed(bytes, &limits, &mut scratch, &mut |event| {
+            if fault.is_some() {
+                return;
+            }
+            fault = match event {
+                Event::Message { payload, .. } => {
+                    if self.under_way.recognise(payload, slot, now_ns) {
+                        return;
+                    }
+                    self.parse(client, now_ns, payload, said, hear).err()
+                }
+                Event::Ping(payload) => {
+                    send::pong(said, payload, Some(self.chance.mask()));
+                    None
+                }
+                Event::Pong(_) => None,
+                Event::Close { code, .. } => {
+                    send::close(said, code, "", Some(self.chance.mask()));
+                    Some(Fault::Closed)
+                }
+            };
+        });
+        self.scratch = scratch;
+        client.receiver = receiver;
+        if let (None, Err(error)) = (fault, fed) {
+            send::close(said, Some(error.close_code()), "", Some(self.chance.mask()));
+            fault = Some(Fault::of_frames(error));
+        }
+        match fault {
+            None if matches!(client.stage, Stage::Joining(Joining::Done)) => Link::Open,
+            None => Link::Opening,
+            Some(fault) => self.give_way(client, now_ns, fault, hear),
+        }
+    }
+
+    /// A message that is not known by its bytes.
+    fn parse(
+        &mut self,
+        client: &mut Client,
+        now_ns: u64,
+        message: &[u8],
+        said: &mut Vec<u8>,
+        hear: &mut impl FnMut(Heard<Tag>),
+    ) -> Result<(), Fault> {
+        let heard = self.dialect.hear(message, &self.padding);
+        match client.stage {
+            Stage::Joining(Joining::Done) => self.take_in(client, now_ns, heard, message, hear),
+            Stage::Joining(joining) => {
+                self.message.clear();
+                let echo = Key { sender: client.slot, sequence: ECHO };
+                let next =
+                    joining.heard(self.dialect, heard, echo, &self.padding, &mut self.message);
+                let next = next.map_err(Fault::of)?;
+                say(self.dialect, &self.message, &mut self.chance, said);
+                client.stage = Stage::Joining(next);
+                if next == Joining::Done {
+                    self.under_way.join(client.slot);
+                }
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// What a listener has heard.
+    fn take_in(
+        &mut self,
+        client: &mut Client,
+        now_ns: u64,
+        heard: shootout::Heard,
+        message: &[u8],
+        hear: &mut impl FnMut(Heard<Tag>),
+    ) -> Result<(), Fault> {
+        match heard {
+            shootout::Heard::Broadcast(key) => {
+                let known = self.under_way.deliver(key, message, client.slot, now_ns);
+                if known { Ok(()) } else { Err(Fault::Unsolicited) }
+            }
+            shootout::Heard::Result(key, _) => {
+                let tag = (key.sender == client.slot).then(|| client.settle(key.sequence));
+                let tag = tag.flatten().ok_or(Fault::Unsolicited)?;
+                let answered = Answered {
+                    latency_ns: now_ns - tag.scheduled_ns,
+                    service_ns: now_ns - tag.sent_ns,
+                    first_byte_ns: now_ns - tag.sent_ns,
+                    total_ns: None,
+                };
+                let ending = Ending::Ok;
+                let first_byte_ns = now_ns;
+                hear(Heard { tag, ending, complete: true, status: None, first_byte_ns });
+                self.under_way.receive(key, tag.phase, answered);
+                Ok(())
+            }
+            shootout::Heard::Echo(_) => Err(Fault::Unsolicited),
+            shootout::Heard::Error(wrong) => Err(Fault::of(wrong)),
+            shootout::Heard::Welcome
+            | shootout::Heard::Joined
+            | shootout::Heard::Ping
+            | shootout::Heard::Other => Ok(()),
+        }
+    }
+
+    /// The connection is to end: who pays for that, and what becomes of the deliveries.
+    fn give_way(
+        &mut self,
+        client: &mut Client,
+        now_ns: u64,
+        fault: Fault,
+        hear: &mut impl FnMut(Heard<Tag>),
+    ) -> Link {
+        let joined = matches!(client.stage, Stage::Joining(Joining::Done));
+        client.stage = Stage::Closed;
+        if !joined {
+            let class = match fault {
+                Fault::Peer(Ending::Status, _) => Class::WsHandshake,
+                fault => fault.class(),
+            };
+            let why = format!("the server did not let a client join: {class}");
+            return self.refuse(class, why);
+        }
+        match fault {
+            Fault::Closed => {
+                self.under_way.drop_out(client.slot);
+                client.end(now_ns, Ending::WsClosed, hear);
+                Link::Closing
+            }
+            Fault::Peer(ending, _) if client.outstanding() > 0 => {
+                self.under_way.leave(client.slot);
+                client.end(now_ns, ending, hear);
+                Link::Broken
+            }
+            Fault::Peer(..) | Fault::Unsolicited => {
+                self.under_way.leave(client.slot);
+                self.under_way.charged_otherwise(client.slot);
+                self.violation = fault.class();
+                Link::Unsolicited
+            }
+        }
+    }
+}
+
+/// Frames what is to be said, if anything is.
+fn say(dialect: Dialect, message: &[u8], chance: &mut Chance, out: &mut Vec<u8>) {
+    if !message.is_empty() {
+        send::message(out, kind(dialect), message, Some(chance.mask()));
+    }
+}
+
+fn kind(dialect: Dialect) -> Kind {
+    if dialect.is_text() { Kind::Text } else { Kind::Binary }
+}
+
+impl Protocol for Broadcast {
+    type Client = Client;
+
+    fn peer_closes(&self) -> bool {
+        false
+    }
+
+    fn open(&mut self, client: &mut Client, key: u32, said: &mut Vec<u8>) -> bool {
+        client.slot = key;
+        let awaited = self.opening.write(self.chance.handshake(), said);
+        client.stage = Stage::Upgrading(Box::new(awaited));
+        true
+    }
+
+    fn refusal(&mut self) -> Refused {
+        let unknown = || Refused { class: Class::WsHandshake, why: "not upgraded".into() };
+        self.refused.take().unwrap_or_else(unknown)
+    }
+
+    fn violation(&self) -> Class {
+        self.violation
+    }
+
+    fn under_way(&mut self) -> Option<&mut UnderWay> {
+        Some(&mut self.under_way)
+    }
+
+    fn next_ns(&self) -> u64 {
+        self.under_way.next_ns()
+    }
+
+    fn heartbeat_ns(&self) -> Option<u64> {
+        self.dialect.heartbeat_ns()
+    }
+
+    fn write_heartbeat(&mut self, said: &mut Vec<u8>) {
+        self.message.clear();
+        self.dialect.write_heartbeat(&mut self.message);
+        say(self.dialect, &self.message, &mut self.chance, said);
+    }
+
+    #[inline]
+    fn handle_input(
+        &mut self,
+        client: &mut Client,
+        input: Input<'_>,
+        said: &mut Vec<u8>,
+        hear: &mut impl FnMut(Heard<Tag>),
+    ) -> Link {
+        match &mut client.stage {
+            Stage::Joining(_) => self.listen(client, input, said, hear),
+            Stage::Upgrading(_) => match std::mem::replace(&mut client.stage, Stage::Fresh) {
+                Stage::Upgrading(awaited) => self.upgrade(client, awaited, input, said, hear),
+                _ => Link::Broken,
+            },
+            Stage::Fresh | Stage::Closed => Link::Broken,
+        }
+    }
+
+    fn handle_end(&mut self, client: &mut Client, over: Over, hear: &mut impl FnMut(Heard<Tag>)) {
+        let ending = match over.end {
+            End::Reset => Ending::Reset,
+            End::Fin | End::Cut if client.receiver.started() => Ending::Truncated,
+            End::Fin | End::Cut => Ending::Empty,
+        };
+        client.end(over.now_ns, ending, hear);
+    }
+
+    fn send(
+        &mut self,
+        client: &mut Client,
+        count: usize,
+        _drawn: u64,
+        carrier: &mut Carrier<'_, impl Net>,
+    ) -> usize {
+        self.frames.clear();
+        for tag in client.newest(count) {
+            self.message.clear();
+            let key = Key { sender: client.slot, sequence: tag.number };
+            self.dialect.write_broadcast(key, &self.padding, &mut self.message);
+            say(self.dialect, &self.message, &mut self.chance, &mut self.frames);
+        }
+        carrier.send(&self.frames);
+        self.frames.len()
+    }
+}

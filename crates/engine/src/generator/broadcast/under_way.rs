@@ -1,0 +1,221 @@
+//! The messages of a broadcast that are under way: who has had them, by which bytes they are known again, and what
+//! of their receipts has to be taken back.
+//!
+//! A message whose receipt came well has still failed if a receiver lost it, or had it twice. The receipt is known
+//! first, so it is taken back then: [`Charge`].
+
+use std::collections::VecDeque;
+
+use trueload_meter::{Answered, Class, Delivered, Deliveries, Handle, Ledger};
+use trueload_wire::shootout::{Key, Memory};
+
+use super::super::slot::NEVER;
+
+/// Messages may be waiting for deliveries, their receipts long there, only so many more than are in flight.
+const OPEN_MOST: usize = 1024;
+/// Receipts that can still be taken back.
+const RECEIPTS_MOST: usize = 2 * OPEN_MOST;
+
+/// A message that was counted as settled well, and was not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Charge {
+    /// Which phase it belongs to.
+    pub phase: u16,
+    /// Which message.
+    pub key: Key,
+    /// What was recorded of it.
+    pub answered: Answered,
+    /// What it failed by.
+    pub class: Class,
+}
+
+/// A receipt that came.
+#[derive(Debug)]
+struct Receipt {
+    key: Key,
+    phase: u16,
+    answered: Answered,
+    charged: bool,
+}
+
+/// A message by its bytes.
+#[derive(Clone, Copy, Debug)]
+struct Known {
+    key: Key,
+    handle: Handle,
+}
+
+/// What is under way on all connections of a thread.
+#[derive(Debug)]
+pub struct UnderWay {
+    ledger: Ledger,
+    memory: Memory<Known>,
+    receipts: VecDeque<Receipt>,
+    /// Failed before their receipts came.
+    failed_early: VecDeque<(Key, Class)>,
+    charges: Vec<Charge>,
+    timeout_ns: u64,
+}
+
+impl UnderWay {
+    /// Nothing; deliveries are waited for as long as `timeout_ns`.
+    #[must_use]
+    pub fn new(timeout_ns: u64) -> Self {
+        UnderWay {
+            ledger: Ledger::default(),
+            memory: Memory::default(),
+            receipts: VecDeque::new(),
+            failed_early: VecDeque::new(),
+            charges: Vec::new(),
+            timeout_ns,
+        }
+    }
+
+    /// The slot is a listener.
+    pub(super) fn join(&mut self, slot: u32) {
+        self.ledger.join(slot);
+    }
+
+    /// We end the slot's connection: nothing is expected of it any more.
+    pub(crate) fn leave(&mut self, slot: u32) {
+        self.ledger.leave(slot);
+    }
+
+    /// The slot's connection is gone: unless we ended it, what it was to have is lost.
+    pub(crate) fn drop_out(&mut self, slot: u32) {
+        self.ledger.drop_out(slot);
+    }
+
+    /// Whether one more may be sent when `concurrent` may be in flight.
+    pub(crate) fn has_room(&self, concurrent: u32) -> bool {
+        self.ledger.open() < concurrent as usize + OPEN_MOST
+    }
+
+    /// A slot sends its next message: its number.
+    pub(crate) fn send(&mut self, phase: u16, slot: u32, now_ns: u64) -> u32 {
+        let sequence = self.ledger.next_sequence(slot);
+        self.ledger.send(phase, slot, now_ns);
+        sequence
+    }
+
+    /// A message that is known by its bytes has come to a slot; false if it is not known.
+    #[inline]
+    pub(super) fn recognise(&mut self, message: &[u8], slot: u32, now_ns: u64) -> bool {
+        let Some(Known { key, handle }) = self.memory.recognise(message) else { return false };
+        match self.ledger.deliver(handle, slot, now_ns) {
+            Delivered::Once => {}
+            Delivered::Again => self.fail(key, Class::Duplicate),
+            Delivered::Late | Delivered::Unknown => _ = self.deliver_over(key, slot),
+        }
+        true
+    }
+
+    /// A broadcast that has been parsed has come to a slot; false if it was never sent.
+    pub(super) fn deliver(&mut self, key: Key, message: &[u8], slot: u32, now_ns: u64) -> bool {
+        let Some(handle) = self.ledger.find(key.sender, key.sequence) else {
+            return self.deliver_over(key, slot);
+        };
+        self.memory.remember(key, Known { key, handle }, message);
+        if self.ledger.deliver(handle, slot, now_ns) == Delivered::Again {
+            self.fail(key, Class::Duplicate);
+        }
+        true
+    }
+
+    fn deliver_over(&mut self, key: Key, slot: u32) -> bool {
+        match self.ledger.deliver_over(key.sender, key.sequence, slot) {
+            Delivered::Unknown => return false,
+            Delivered::Again => self.fail(key, Class::Duplicate),
+            Delivered::Once | Delivered::Late => {}
+        }
+        true
+    }
+
+    /// The receipt of a message has come.
+    pub(super) fn receive(&mut self, key: Key, phase: u16, answered: Answered) {
+        if self.receipts.len() == RECEIPTS_MOST {
+            self.receipts.pop_front();
+        }
+        self.receipts.push_back(Receipt { key, phase, answered, charged: false });
+        if let Some(at) = self.failed_early.iter().position(|(early, _)| *early == key)
+            && let Some((_, class)) = self.failed_early.remove(at)
+        {
+            self.fail(key, class);
+        }
+    }
+
+    /// A message has failed, once, whatever else becomes of it.
+    fn fail(&mut self, key: Key, class: Class) {
+        let Some(receipt) = self.receipts.iter_mut().rev().find(|receipt| receipt.key == key)
+        else {
+            if self.failed_early.len() == OPEN_MOST {
+                self.failed_early.pop_front();
+            }
+            if !self.failed_early.iter().any(|(early, _)| *early == key) {
+                self.failed_early.push_back((key, class));
+            }
+            return;
+        };
+        if !std::mem::replace(&mut receipt.charged, true) {
+            let Receipt { key, phase, answered, .. } = *receipt;
+            self.charges.push(Charge { phase, key, answered, class });
+        }
+    }
+
+    /// The slot's last message has been charged otherwise.
+    pub(super) fn charged_otherwise(&mut self, slot: u32) {
+        let last = self.receipts.iter_mut().rev().find(|receipt| receipt.key.sender == slot);
+        last.into_iter().for_each(|receipt| receipt.charged = true);
+    }
+
+    /// Gives up what is out of time.
+    pub(crate) fn give_up(&mut self, now_ns: u64) {
+        if self.next_ns() <= now_ns {
+            self.ledger.give_up(now_ns.saturating_sub(self.timeout_ns));
+        }
+    }
+
+    /// When the next message is out of time.
+    pub(super) fn next_ns(&self) -> u64 {
+        self.ledger.oldest_ns().map_or(NEVER, |sent_ns| sent_ns.saturating_add(self.timeout_ns))
+    }
+
+    /// Sees to the messages that are over. `over` is told of each its phase, and when it had its last delivery; true
+    /// if there were any.
+    pub(crate) fn settle(&mut self, mut over: impl FnMut(u16, u64)) -> bool {
+        if !self.ledger.has_finished() {
+            return false;
+        }
+        let mut lost = Vec::new();
+        for finished in self.ledger.take_finished() {
+            let key = Key { sender: finished.sender, sequence: finished.sequence };
+            self.memory.forget(key);
+            over(finished.phase, finished.latest_ns);
+            if finished.lost > 0 {
+                lost.push(key);
+            }
+        }
+        lost.into_iter().for_each(|key| self.fail(key, Class::Lost));
+        true
+    }
+
+    /// Messages whose receipts have to be taken back.
+    pub(crate) fn take_charges(&mut self) -> Vec<Charge> {
+        std::mem::take(&mut self.charges)
+    }
+
+    /// Whether messages of this phase are under way.
+    pub(crate) fn is_open(&self, phase: u16) -> bool {
+        self.ledger.is_open(phase)
+    }
+
+    /// The run is cut short.
+    pub(crate) fn cancel(&mut self) {
+        self.ledger.cancel();
+    }
+
+    /// What a phase that is over came to.
+    pub(crate) fn take(&mut self, phase: u16) -> Deliveries {
+        self.ledger.take(phase)
+    }
+}

@@ -1,0 +1,38 @@
+//! What a broadcast leaves beside its receipts, as the protocol has it.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// What became of a broadcast's messages at their receivers: `expected = delivered + lost`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Deliveries {
+    /// Messages times the receivers whose join was confirmed before the send and whom we did not close.
+    pub expected: u64,
+    /// Had, each counted once.
+    pub delivered: u64,
+    /// Not had in time.
+    pub lost: u64,
+    /// Had again.
+    pub duplicate: u64,
+    /// Had behind a later message of the same sender.
+    pub out_of_order: u64,
+    /// Their times.
+    pub histograms: DeliveryHistograms,
+}
+
+/// Times from the send of a message. HdrHistogram V2 compressed, base64; null when empty.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct DeliveryHistograms {
+    /// Every delivery.
+    pub delivery: Option<String>,
+    /// The first receiver of each message.
+    pub first: Option<String>,
+    /// The median receiver, of messages that half of all expected had.
+    pub median: Option<String>,
+    /// The receiver at 95 %, of messages that so many had.
+    pub p95: Option<String>,
+    /// The last receiver, of messages that all had.
+    pub last: Option<String>,
+}

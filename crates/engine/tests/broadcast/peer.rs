@@ -1,0 +1,297 @@
+//! A server of the contract that errs in one way: what it says to each client, and when it goes away.
+
+use trueload_wire::http1;
+use trueload_wire::shootout::{Asked, Dialect, Due};
+use trueload_wire::websocket::server::Opening;
+use trueload_wire::websocket::{Event, Kind, Limits, Receiver, Role, Scratch, send};
+
+/// How it errs; clients are numbered as they connect, broadcasts from 1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Vice {
+    None,
+    /// Every delivery has other white space, and comes in two fragments with a ping between.
+    Verbose,
+    /// The receipt leaves before any delivery.
+    ReceiptFirst,
+    /// Answers the upgrade with 200.
+    Answers200,
+    /// Answers the upgrade with another key's proof.
+    WrongAccept,
+    /// Refuses the join, or what stands for it.
+    RefusesJoin,
+    /// Never returns the echo of a join.
+    NeverEchoes,
+    /// Says nothing to the upgrade.
+    Silent,
+    /// Says something else than JSON to the join.
+    JoinsWithGarbage,
+    /// At the second broadcast every other client is closed: FIN, RST or a close frame before it.
+    DropsHalf(Way),
+    /// Client 1 has the second broadcast twice.
+    Repeats,
+    /// Client 1 has every broadcast again with the next one.
+    RepeatsLater,
+    /// Client 1 misses the second broadcast.
+    Misses,
+    /// Client 1 has nothing from the second broadcast on, and no receipt.
+    Stalls,
+    /// Client 1 has these bytes for the second broadcast.
+    Says(&'static str),
+    /// Client 1 has the second broadcast with other padding.
+    Alters,
+    /// Client 1 has the second broadcast with a reserved bit.
+    Reserved,
+    /// Client 1 has a text that is not UTF-8.
+    NotUtf8,
+    /// The receipt of the second broadcast comes twice.
+    ReceiptTwice,
+    /// The second broadcast has no receipt.
+    NoReceipt,
+    /// The receipt of the second broadcast goes to all.
+    ReceiptToAll,
+    /// Client 1 has the first broadcast only behind the third.
+    Swaps,
+    /// All connections end with the second broadcast, and no new ones are taken.
+    Goes(Way),
+}
+
+/// How a connection ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Way {
+    Fin,
+    Rst,
+    Frame,
+}
+
+/// What the server does to a client.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Act {
+    Bytes(Vec<u8>),
+    End(Way),
+}
+
+struct Client {
+    opening: Option<Box<Opening>>,
+    receiver: Receiver,
+    listens: bool,
+    open: bool,
+    held: Vec<Vec<u8>>,
+}
+
+/// The server.
+pub struct Peer {
+    vice: Vice,
+    dialect: Dialect,
+    clients: Vec<Client>,
+    broadcasts: u32,
+    /// Pings answered.
+    pub pongs: u32,
+    pub refuses: bool,
+}
+
+impl Peer {
+    pub fn new(vice: Vice, dialect: Dialect) -> Self {
+        Peer { vice, dialect, clients: Vec::new(), broadcasts: 0, pongs: 0, refuses: false }
+    }
+
+    pub fn accept(&mut self) {
+        self.clients.push(Client {
+            opening: Some(Box::default()),
+            receiver: Receiver::new(Role::Server),
+            listens: false,
+            open: true,
+            held: Vec::new(),
+        });
+    }
+
+    /// A client has closed.
+    pub fn gone(&mut self, client: usize) {
+        self.clients[client].open = false;
+    }
+
+    /// Bytes of a client have come: what is done, in order, and to whom.
+    pub fn hear(&mut self, from: usize, bytes: &[u8]) -> Vec<(usize, Act)> {
+        let mut acts = Vec::new();
+        if !self.clients[from].open {
+            return acts;
+        }
+        let mut rest = bytes;
+        if let Some(opening) = &mut self.clients[from].opening {
+            match opening.feed(bytes, &http1::Limits::default()).expect("our own request") {
+                None => return acts,
+                Some(taken) => rest = &bytes[taken..],
+            }
+            self.upgrade(from, &mut acts);
+        }
+        let (mut heard, mut scratch) = (Vec::new(), Scratch::default());
+        let receiver = &mut self.clients[from].receiver;
+        let fed = receiver.feed(rest, &Limits::default(), &mut scratch, &mut |event| match event {
+            Event::Message { payload, .. } => heard.push(payload.to_vec()),
+            Event::Pong(_) => self.pongs += 1,
+            Event::Ping(_) | Event::Close { .. } => {}
+        });
+        fed.expect("our own frames");
+        for message in heard {
+            self.answer(from, &message, &mut acts);
+        }
+        acts
+    }
+
+    fn upgrade(&mut self, from: usize, acts: &mut Vec<(usize, Act)>) {
+        let opening = self.clients[from].opening.take().expect("there");
+        let mut said = Vec::new();
+        match self.vice {
+            Vice::Silent => return,
+            Vice::Answers200 => {
+                said.extend_from_slice(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
+            }
+            Vice::WrongAccept => said.extend_from_slice(
+                b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\
+                  Sec-WebSocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo=\r\n\r\n",
+            ),
+            _ => {
+                let acceptance = opening.judge().expect("our own request");
+                acceptance.write(self.dialect.subprotocol(), &mut said);
+                let mut welcome = Vec::new();
+                self.dialect.write_welcome(&mut welcome);
+                if !welcome.is_empty() {
+                    said.extend(self.frame(&welcome));
+                }
+            }
+        }
+        self.clients[from].listens = !self.dialect.is_joined();
+        acts.push((from, Act::Bytes(said)));
+    }
+
+    fn frame(&self, message: &[u8]) -> Vec<u8> {
+        let mut frame = Vec::new();
+        let kind = if self.dialect.is_text() { Kind::Text } else { Kind::Binary };
+        if self.vice == Vice::Verbose && message.len() > 10 {
+            let (head, tail) = message.split_at(message.len() / 2);
+            send::fragment(&mut frame, Some(kind), false, head, None);
+            send::ping(&mut frame, b"there?", None);
+            send::fragment(&mut frame, None, true, tail, None);
+        } else {
+            send::message(&mut frame, kind, message, None);
+        }
+        frame
+    }
+
+    fn answer(&mut self, from: usize, message: &[u8], acts: &mut Vec<(usize, Act)>) {
+        let mut due = Due::default();
+        match self.dialect.answer(message, 3, &mut due) {
+            Asked::Join if self.vice == Vice::RefusesJoin => {
+                let refused = String::from_utf8_lossy(&due.to_sender)
+                    .replace("confirm_subscription", "reject_subscription")
+                    .replace(r#""ok""#, r#""error""#);
+                acts.push((from, Act::Bytes(self.frame(refused.as_bytes()))));
+            }
+            Asked::Echo if self.vice == Vice::NeverEchoes => {}
+            Asked::Echo if self.vice == Vice::JoinsWithGarbage => {
+                acts.push((from, Act::Bytes(self.frame(b"come in"))));
+            }
+            Asked::Join | Asked::Echo | Asked::Heartbeat => {
+                self.clients[from].listens = true;
+                acts.push((from, Act::Bytes(self.frame(&due.to_sender))));
+            }
+            Asked::Broadcast => self.broadcast(from, &due, acts),
+            other => panic!("our own message is {other:?}"),
+        }
+    }
+
+    fn broadcast(&mut self, from: usize, due: &Due, acts: &mut Vec<(usize, Act)>) {
+        self.broadcasts += 1;
+        let second = self.broadcasts == 2;
+        match self.vice {
+            Vice::DropsHalf(way) if second => {
+                (0..self.clients.len()).step_by(2).for_each(|client| self.end(client, way, acts));
+            }
+            Vice::Goes(way) if second => {
+                self.refuses = true;
+                (0..self.clients.len()).for_each(|client| self.end(client, way, acts));
+                return;
+            }
+            _ => {}
+        }
+        let receipts = match self.vice {
+            Vice::NoReceipt if second => 0,
+            Vice::ReceiptTwice if second => 2,
+            Vice::Stalls if from == 1 && self.broadcasts > 1 => 0,
+            _ => 1,
+        };
+        let receipt = |peer: &Peer, acts: &mut Vec<(usize, Act)>| {
+            (0..receipts).for_each(|_| acts.push((from, Act::Bytes(peer.frame(&due.to_sender)))));
+        };
+        if self.vice == Vice::ReceiptFirst {
+            receipt(self, acts);
+        }
+        for client in 0..self.clients.len() {
+            if self.clients[client].listens && self.clients[client].open {
+                for bytes in self.delivered(client, &due.to_all) {
+                    acts.push((client, Act::Bytes(bytes)));
+                }
+                if self.vice == Vice::ReceiptToAll && second && client != from {
+                    acts.push((client, Act::Bytes(self.frame(&due.to_sender))));
+                }
+            }
+        }
+        if self.vice != Vice::ReceiptFirst {
+            receipt(self, acts);
+        }
+    }
+
+    /// What a client has of a broadcast.
+    fn delivered(&mut self, client: usize, message: &[u8]) -> Vec<Vec<u8>> {
+        let frame = match self.vice {
+            Vice::Verbose if self.dialect.is_text() => {
+                self.frame(&[message, &b" ".repeat(client)].concat())
+            }
+            _ => self.frame(message),
+        };
+        if client != 1 {
+            return vec![frame];
+        }
+        let second = self.broadcasts == 2;
+        match self.vice {
+            Vice::Repeats if second => vec![frame.clone(), frame],
+            Vice::RepeatsLater => {
+                let held = &mut self.clients[client].held;
+                held.push(frame.clone());
+                if held.len() > 1 { vec![held.remove(0), frame] } else { vec![frame] }
+            }
+            Vice::Misses if second => vec![],
+            Vice::Stalls if self.broadcasts > 1 => vec![],
+            Vice::Says(text) if second => vec![self.frame(text.as_bytes())],
+            Vice::Alters if second => {
+                let mut altered = message.to_vec();
+                let at = message.iter().position(|byte| *byte == b'x').expect("padding");
+                altered[at] = b'y';
+                vec![self.frame(&altered)]
+            }
+            Vice::Reserved if second => vec![[&[frame[0] | 0x40], &frame[1..]].concat()],
+            Vice::NotUtf8 if second => vec![b"\x81\x02\xc3\x28".to_vec()],
+            Vice::Swaps if self.broadcasts == 1 => {
+                self.clients[client].held.push(frame);
+                vec![]
+            }
+            Vice::Swaps if self.broadcasts == 3 => {
+                let first = self.clients[client].held.remove(0);
+                vec![frame, first]
+            }
+            _ => vec![frame],
+        }
+    }
+
+    fn end(&mut self, client: usize, way: Way, acts: &mut Vec<(usize, Act)>) {
+        if way == Way::Frame {
+            let mut frame = Vec::new();
+            send::close(&mut frame, Some(1001), "going", None);
+            acts.push((client, Act::Bytes(frame)));
+            acts.push((client, Act::End(Way::Fin)));
+        } else {
+            acts.push((client, Act::End(way)));
+        }
+        self.clients[client].open = false;
+        self.clients[client].listens = false;
+    }
+}

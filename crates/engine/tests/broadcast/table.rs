@@ -1,0 +1,191 @@
+//! The rows: how a server errs, and what must come of it. Unless a row says otherwise four clients send ten messages
+//! in turn, two at a time, to a server that speaks JSON.
+
+use trueload_wire::shootout::Dialect;
+
+use crate::Seen;
+use crate::peer::{Vice, Way};
+
+/// One row.
+pub struct Row {
+    pub name: &'static str,
+    pub vice: Vice,
+    pub clients: u32,
+    pub concurrent: u32,
+    pub messages: u64,
+    pub dialects: &'static [Dialect],
+    pub check: fn(&Seen, &str),
+}
+
+impl Row {
+    pub const fn of(name: &'static str, vice: Vice, check: fn(&Seen, &str)) -> Self {
+        let dialects = &[Dialect::Json];
+        Row { name, vice, clients: 4, concurrent: 2, messages: 10, dialects, check }
+    }
+
+    const fn in_all(self) -> Self {
+        Row { dialects: &Dialect::ALL, ..self }
+    }
+
+    const fn with(self, clients: u32, concurrent: u32) -> Self {
+        Row { clients, concurrent, ..self }
+    }
+
+    const fn where_joined(self) -> Self {
+        Row { dialects: &[Dialect::ActionCable, Dialect::Phoenix], ..self }
+    }
+}
+
+fn all_is_well(seen: &Seen, why: &str) {
+    settles(seen, 10, &[], [40, 40, 0, 0, 0], why);
+}
+
+/// Ok, failed by class, and deliveries are these.
+fn settles(seen: &Seen, ok: u64, failed: &[(&str, u64)], deliveries: [u64; 5], why: &str) {
+    assert_eq!((seen.established, seen.ok), (4, ok), "{why}");
+    assert!(
+        seen.failed.iter().map(|(class, count)| (*class, *count)).eq(failed.iter().copied()),
+        "{why}"
+    );
+    assert_eq!(seen.deliveries, deliveries, "{why}");
+}
+
+/// Nobody got in: all four for this reason, and nothing was sent.
+fn refused(seen: &Seen, class: &str, why: &str) {
+    assert_eq!((seen.established, seen.refused.get(class)), (0, Some(&4)), "{why}");
+    assert_eq!((seen.ok, seen.unsent, seen.failed.len()), (0, 10, 0), "{why}");
+    assert_eq!(seen.deliveries, [0; 5], "{why}");
+}
+
+/// Client 1 erred at the second broadcast, its own, and was closed: the others have had everything.
+fn one_is_out(seen: &Seen, class: &str, why: &str) {
+    settles(seen, 9, &[(class, 1)], [31, 31, 0, 0, 0], why);
+}
+
+/// Something came to client 1 that settles nothing: the connection is closed, its message in flight with it, and the
+/// next one pays.
+fn one_is_unsolicited(seen: &Seen, why: &str) {
+    settles(seen, 8, &[("reset", 1), ("unsolicited", 1)], [28, 28, 0, 0, 0], why);
+}
+
+/// Clients 0 and 2 went: what they were to have is lost, what they had asked failed, the others go on.
+fn half_is_gone(seen: &Seen, class: &str, why: &str) {
+    let [expected, delivered, lost, duplicate, _] = seen.deliveries;
+    assert_eq!((seen.established, seen.unsent, duplicate), (4, 0, 0), "{why}");
+    assert_eq!(expected, 40, "who was dropped is still to have what is sent: {why}");
+    assert!(lost >= 18 && delivered >= 4, "{why}");
+    let known = |name: &&str| *name == class || *name == "lost" || *name == "reset";
+    assert!(seen.failed.keys().all(known) && seen.failed.contains_key("lost"), "{why}");
+}
+
+/// Everybody went in the middle.
+fn all_are_gone(seen: &Seen, classes: &[&str], why: &str) {
+    let [_, delivered, lost, ..] = seen.deliveries;
+    assert!(seen.ok <= 1 && seen.unsent >= 6 && delivered == 4 && lost >= 4, "{why}");
+    assert!(seen.failed.keys().any(|name| classes.contains(name)), "{why}");
+}
+
+pub const ROWS: &[Row] = &[
+    Row::of("keeps to the contract", Vice::None, all_is_well).in_all(),
+    Row::of("other bytes to each, in fragments, with pings between", Vice::Verbose, |seen, why| {
+        all_is_well(seen, why);
+        assert!(seen.pongs >= 40, "{why}");
+    })
+    .in_all(),
+    Row::of("the receipt leaves first", Vice::ReceiptFirst, all_is_well).in_all(),
+    Row::of("answers 200", Vice::Answers200, |seen, why| refused(seen, "ws.handshake", why)),
+    Row::of("answers another key", Vice::WrongAccept, |seen, why| {
+        refused(seen, "ws.handshake", why);
+    }),
+    Row::of("refuses the join", Vice::RefusesJoin, |seen, why| refused(seen, "ws.handshake", why))
+        .where_joined(),
+    Row::of("never returns the echo", Vice::NeverEchoes, |seen, why| {
+        refused(seen, "timeout.total", why);
+    })
+    .in_all(),
+    Row::of("says nothing", Vice::Silent, |seen, why| refused(seen, "timeout.first_byte", why)),
+    Row::of("says garbage to the join", Vice::JoinsWithGarbage, |seen, why| {
+        refused(seen, "ws.payload", why);
+    })
+    .in_all(),
+    Row::of("drops half the clients, FIN", Vice::DropsHalf(Way::Fin), |seen, why| {
+        half_is_gone(seen, "empty", why);
+    }),
+    Row::of("drops half the clients, RST", Vice::DropsHalf(Way::Rst), |seen, why| {
+        half_is_gone(seen, "reset", why);
+    }),
+    Row::of("drops half the clients, close frame", Vice::DropsHalf(Way::Frame), |seen, why| {
+        half_is_gone(seen, "ws.closed", why);
+    }),
+    Row::of("repeats a message", Vice::Repeats, |seen, why| {
+        settles(seen, 9, &[("duplicate", 1)], [40, 40, 0, 1, 0], why);
+    })
+    .in_all(),
+    Row::of("repeats every message", Vice::RepeatsLater, |seen, why| {
+        settles(seen, 1, &[("duplicate", 9)], [40, 40, 0, 9, 0], why);
+    }),
+    Row::of("misses one message", Vice::Misses, |seen, why| {
+        settles(seen, 9, &[("lost", 1)], [40, 39, 1, 0, 0], why);
+    })
+    .in_all(),
+    Row::of("stalls one subscriber", Vice::Stalls, |seen, why| {
+        let [expected, delivered, lost, ..] = seen.deliveries;
+        assert_eq!((delivered, seen.unsent), (31, 0), "the others have had all: {why}");
+        assert!(lost > 0 && expected <= 40, "{why}");
+        assert_eq!(seen.failed.get("timeout.first_byte"), Some(&2), "{why}");
+        assert!(
+            seen.failed.keys().all(|name| ["timeout.first_byte", "lost"].contains(name)),
+            "{why}"
+        );
+    }),
+    Row::of("garbage JSON", Vice::Says("{\"type\":"), |seen, why| {
+        one_is_out(seen, "ws.payload", why)
+    }),
+    Row::of("another's payload", Vice::Says(r#"{"type":"broadcast","payload":1}"#), |seen, why| {
+        one_is_out(seen, "mismatch", why);
+    }),
+    Row::of("alters a message", Vice::Alters, |seen, why| one_is_out(seen, "mismatch", why))
+        .in_all(),
+    Row::of("a reserved bit", Vice::Reserved, |seen, why| one_is_out(seen, "ws.protocol", why)),
+    Row::of("a text that is not UTF-8", Vice::NotUtf8, |seen, why| {
+        one_is_out(seen, "ws.payload", why);
+    }),
+    Row::of(
+        "a broadcast that nobody sent",
+        Vice::Says(
+            r#"{"type":"broadcast","payload":{"sender":9,"sequence":9,"padding":"xxxxxxxx"}}"#,
+        ),
+        one_is_unsolicited,
+    ),
+    Row::of(
+        "an echo that nobody asked for",
+        Vice::Says(r#"{"type":"echo","payload":{"sender":1,"sequence":0,"padding":"xxxxxxxx"}}"#),
+        one_is_unsolicited,
+    ),
+    Row::of("other words instead of a message", Vice::Says(r#"{"type":"hi"}"#), |seen, why| {
+        settles(seen, 9, &[("lost", 1)], [40, 39, 1, 0, 0], why);
+    }),
+    Row::of("a receipt twice", Vice::ReceiptTwice, |seen, why| {
+        settles(seen, 9, &[("unsolicited", 1)], [32, 32, 0, 0, 0], why);
+    }),
+    Row::of("no receipt", Vice::NoReceipt, |seen, why| {
+        settles(seen, 9, &[("timeout.first_byte", 1)], [40, 40, 0, 0, 0], why);
+    }),
+    Row::of("a receipt to all", Vice::ReceiptToAll, |seen, why| {
+        assert_eq!(seen.failed.get("unsolicited"), Some(&3), "{why}");
+        assert_eq!(seen.deliveries[2], 0, "we closed them: {why}");
+    }),
+    Row::of("out of order", Vice::Swaps, |seen, why| {
+        assert_eq!((seen.ok, seen.deliveries), (10, [20, 20, 0, 0, 1]), "{why}");
+    })
+    .with(2, 4),
+    Row::of("gone in the middle, FIN", Vice::Goes(Way::Fin), |seen, why| {
+        all_are_gone(seen, &["empty"], why);
+    }),
+    Row::of("gone in the middle, RST", Vice::Goes(Way::Rst), |seen, why| {
+        all_are_gone(seen, &["reset"], why);
+    }),
+    Row::of("gone in the middle, close frame", Vice::Goes(Way::Frame), |seen, why| {
+        all_are_gone(seen, &["ws.closed"], why);
+    }),
+];
