@@ -91,6 +91,10 @@ fuzz: ## fuzz the parsers, a minute each target (needs a C++ compiler)
 		fuzz/run $$target 60 || exit 1; \
 	done
 
+.PHONY: conformance
+conformance: setup ## Autobahn's cases against the WebSocket server (needs Python 2.7; 77 without)
+	$(BIN)/python tools/conformance.py
+
 .PHONY: lock
 lock: $(DEV_LOCKED) ## write the Python lock files anew from pyproject.toml
 	$(PIP) install uv

@@ -1,0 +1,197 @@
+#!/usr/bin/env python3
+"""Autobahn's fuzzing client against our WebSocket reference server: `make conformance`.
+
+How: the suite is a program for Python 2.7; it is installed from ``autobahn.lock`` into a folder of
+its own below ``target/``. It is run against `/echo` of a server on each driver, and its report is
+read as data: every case of the groups below has to pass strictly, or be informational.
+
+Exit: 0 all passed, 1 a case failed, 77 there is no Python 2.7 (nothing was tested).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import re
+import select
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent
+LOCK = ROOT / "tools" / "autobahn.lock"
+FOLDER = ROOT / "target" / "conformance"
+
+# Not 9, which measures speed, and not 12 and 13: compression is an extension, and we have none.
+GROUPS = {
+    1: "framing",
+    2: "pings and pongs",
+    3: "reserved bits",
+    4: "opcodes",
+    5: "fragmentation",
+    6: "UTF-8",
+    7: "closing",
+    10: "auto-fragmentation",
+}
+# What version 0.8.2 has in them: a suite that ran less has shown nothing.
+CASES = 247
+PASSED = {"OK", "INFORMATIONAL"}
+DRIVERS = ("io_uring", "epoll")
+NO_PYTHON = 77
+INSTALL_S = 600.0
+SUITE_S = 300.0
+READY_S = 20.0
+
+
+def python27() -> Path | None:
+    """A Python 2.7: ``$PYTHON27``, one on the PATH, or one of pyenv's."""
+    pyenv = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv"))
+    found = [os.environ.get("PYTHON27"), shutil.which("python2.7"), shutil.which("python2")]
+    found += sorted(map(str, pyenv.glob("versions/2.7.*/bin/python")), reverse=True)
+    for name in filter(None, found):
+        with contextlib.suppress(OSError, subprocess.TimeoutExpired):
+            said = subprocess.run(
+                [name, "-c", "import sys; print(sys.version_info[:2] == (2, 7))"],
+                capture_output=True,
+                text=True,
+                timeout=20,
+                check=False,
+            )
+            if said.stdout.strip() == "True":
+                return Path(name)
+    return None
+
+
+def install(python: Path) -> tuple[Path, dict[str, str]]:
+    """The suite's program, installed once for each lock file, and the environment it runs in."""
+    name = hashlib.sha256(LOCK.read_bytes()).hexdigest()[:12]
+    home = FOLDER / f"python27-{name}"
+    env = os.environ | {"PYTHONUSERBASE": str(home), "PYTHONWARNINGS": "ignore"}
+    env.pop("PYTHONPATH", None)
+    if not (home / "installed").exists():
+        print(f"installing Autobahn's testsuite into {home.relative_to(ROOT)}", flush=True)
+        shutil.rmtree(home, ignore_errors=True)
+        pip = [str(python), "-m", "pip", "--disable-pip-version-check", "--quiet"]
+        has_pip = subprocess.run([*pip, "--version"], env=env, capture_output=True, check=False)
+        if has_pip.returncode:
+            subprocess.run([str(python), "-m", "ensurepip", "--user"], env=env, check=True)
+        wanted = ["install", "--user", "--no-deps", "--no-warn-script-location", "-r", str(LOCK)]
+        subprocess.run([*pip, *wanted], env=env, check=True, timeout=INSTALL_S)
+        (home / "installed").touch()
+    return home / "bin" / "wstest", env
+
+
+@contextlib.contextmanager
+def server(driver: str) -> Iterator[str]:
+    """Our server, on one driver; gives the URL of its echo."""
+    command = [sys.executable, "-m", "trueload", "serve", "ws", "--listen", "127.0.0.1:0"]
+    env = os.environ | {"PYTHONPATH": str(ROOT / "python")}
+    with subprocess.Popen(
+        [*command, "--driver", driver], stderr=subprocess.PIPE, env=env, start_new_session=True
+    ) as process:
+        try:
+            yield echo_url(process)
+        finally:
+            process.send_signal(signal.SIGTERM)
+            try:
+                process.wait(timeout=10)
+            except subprocess.TimeoutExpired:
+                process.kill()
+
+
+def echo_url(process: subprocess.Popen[bytes]) -> str:
+    """Waits until the server says where it listens."""
+    assert process.stderr is not None
+    said = b""
+    until = time.monotonic() + READY_S
+    while (left_s := until - time.monotonic()) > 0:
+        if select.select([process.stderr], [], [], left_s)[0]:
+            more = os.read(process.stderr.fileno(), 4096)
+            said += more
+            if match := re.search(rb"listening on (ws://\S+)/ws\n", said):
+                return match[1].decode() + "/echo"
+            if not more:
+                break
+    raise SystemExit(f"the server did not start: {said.decode(errors='replace')}")
+
+
+def run_suite(wstest: Path, env: Mapping[str, str], urls: Mapping[str, str]) -> Any:
+    """Runs all cases against all servers; the suite's own index of results."""
+    reports = FOLDER / "reports"
+    shutil.rmtree(reports, ignore_errors=True)
+    spec = {
+        "outdir": str(reports),
+        "servers": [{"agent": name, "url": url} for name, url in urls.items()],
+        "cases": [f"{group}.*" for group in GROUPS],
+        "exclude-cases": [],
+        "exclude-agent-cases": {},
+    }
+    path = FOLDER / "fuzzingclient.json"
+    path.write_text(json.dumps(spec), encoding="utf-8")
+    with (FOLDER / "wstest.log").open("wb") as log:
+        command = [str(wstest), "-m", "fuzzingclient", "-s", str(path)]
+        subprocess.run(command, env=env, stdout=log, stderr=log, timeout=SUITE_S, check=True)
+    return json.loads((reports / "index.json").read_text(encoding="utf-8"))
+
+
+def findings(results: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    """What one server did not pass, a line each; none if it passed all."""
+    lines = [
+        f"case {case}: {result['behavior']}, closing {result['behaviorClose']}"
+        for case, result in sorted(results.items(), key=lambda item: case_key(item[0]))
+        if not {result["behavior"], result["behaviorClose"]} <= PASSED
+    ]
+    if len(results) != CASES:
+        lines.append(f"{len(results)} cases were run, not {CASES}")
+    return lines
+
+
+def case_key(case: str) -> tuple[int, ...]:
+    """So that 10 comes behind 9."""
+    return tuple(int(number) for number in case.split("."))
+
+
+def table(results: Mapping[str, Mapping[str, Any]]) -> str:
+    """A row for each group: its cases, strictly passed and informational."""
+    rows = ["| group | | cases | strict | informational |", "|---|---|---|---|---|"]
+    for group, what in GROUPS.items():
+        of_group = [result for case, result in results.items() if case_key(case)[0] == group]
+        how = Counter(result["behavior"] for result in of_group)
+        row = (group, what, len(of_group), how["OK"], how["INFORMATIONAL"])
+        rows.append("| " + " | ".join(map(str, row)) + " |")
+    return "\n".join(rows)
+
+
+def main() -> int:
+    """Set up, run, judge."""
+    python = python27()
+    if python is None:
+        print("skipped: Autobahn's testsuite needs Python 2.7, and there is none")
+        print("hint: pyenv install 2.7.18, or name one: PYTHON27=/path/to/python2.7")
+        return NO_PYTHON
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    wstest, env = install(python)
+    with contextlib.ExitStack() as stack:
+        urls = {driver: stack.enter_context(server(driver)) for driver in DRIVERS}
+        index = run_suite(wstest, env, urls)
+    status = 0
+    for driver in DRIVERS:
+        results = index.get(driver, {})
+        wrong = findings(results)
+        print(f"\n{driver}: {len(results)} cases, {'passed' if not wrong else 'FAILED'}")
+        print("\n".join(wrong) if wrong else table(results))
+        status = 1 if wrong else status
+    print(f"\neach case: {(FOLDER / 'reports' / 'index.html').relative_to(ROOT)}")
+    return status
+
+
+if __name__ == "__main__":
+    sys.exit(main())
