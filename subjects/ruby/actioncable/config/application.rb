@@ -1,0 +1,22 @@
+# The Rails application: only what Action Cable needs, as in production, with its adapter inside the process (cable.yml).
+
+require "action_controller/railtie"
+require "action_cable/engine"
+require "securerandom"
+
+module Subject
+  class Application < Rails::Application
+    config.load_defaults 6.1
+    config.root = File.expand_path("..", __dir__)
+    config.api_only = true
+    config.eager_load = true
+    config.cache_classes = true
+    config.secret_key_base = SecureRandom.hex(64)
+    # Nothing per message: Action Cable tells each of them at the level info.
+    config.logger = ActiveSupport::Logger.new($stderr)
+    config.log_level = :fatal
+    # Measured by clients that are no browser.
+    config.action_cable.disable_request_forgery_protection = true
+    config.action_cable.mount_path = "/cable"
+  end
+end
