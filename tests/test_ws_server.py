@@ -42,9 +42,10 @@ class Serving:
     counts: Path
     stack: contextlib.ExitStack = field(default_factory=contextlib.ExitStack)
 
-    def open(self, path: str, **options: Any) -> ClientConnection:
-        client = connect(self.url + path, ssl=self.tls, compression=None, max_size=None, **options)
-        return self.stack.enter_context(client)
+    def open(self, path: str) -> ClientConnection:
+        client = connect(self.url + path, ssl=self.tls, compression=None, max_size=None)
+        self.stack.enter_context(client)
+        return client
 
     def raw(self, *, receive_buffer: int | None = None) -> socket.socket:
         """A plain TCP connection."""
