@@ -18,13 +18,13 @@ from trueload.search.decide import Found
 from trueload.search.execute import outcome
 from trueload.search.found import deciding, read_plan, read_steps
 from trueload.store import Row, Store
-from trueload.units import format_rate
+from trueload.units import close_text, format_rate, idle_text
 
 HINT = "name a run (`trueload runs list`), or a file of `trueload runs export --format json`"
 FILE_BYTES_MAX = 2 * 1024**3
 
 # The labels that name a row of a suite; its repetition and its digest do not.
-CELL_LABELS = ("subject", "connections", "pipeline", "rate", "cores")
+CELL_LABELS = ("subject", "connections", "close", "idle", "pipeline", "rate", "cores")
 
 
 @dataclass(frozen=True)
@@ -121,6 +121,8 @@ def _cell_labels(row: Any) -> dict[str, str]:
         "pipeline": str(row["pipeline"]),
         "rate": "" if rate is None else format_rate(rate),
         "cores": row["cores"],
+        "close": close_text(row.get("close")),
+        "idle": idle_text(row.get("idle") or ()),
     }
 
 
@@ -155,6 +157,8 @@ def row_name(labels: Mapping[str, str]) -> str:
     parts = [
         found.get("subject", ""),
         f"{found['connections']} connections" if "connections" in found else "",
+        {"close": "one per request", "kept": "kept"}.get(found.get("close", ""), ""),
+        f"{found['idle']} idle" if "idle" in found else "",
         f"pipeline {found['pipeline']}" if found.get("pipeline", "1") != "1" else "",
         found.get("rate", ""),
         f"{found['cores']} core" if "cores" in found else "",

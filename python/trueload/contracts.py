@@ -72,6 +72,14 @@ class Contract(Model):
     exchanges: tuple[Exchange, ...] = Field(min_length=1)
 
 
+def document_bytes(contract: AnyContract) -> int | None:
+    """The length of a right answer's body; None where the contract leaves it open, or has none."""
+    if not isinstance(contract, Contract):
+        return None
+    first = contract.exchanges[0]
+    return len(first.body.encode()) if first.body is not None else first.body_bytes
+
+
 class Echo(Model):
     """So many bytes that must come back, all and in order.
 

@@ -257,3 +257,14 @@ def format_cpu_list(cpus: Iterable[int]) -> str:
             parts.append(str(first) if first == last else f"{first}-{last}")
             start = end
     return ",".join(parts)
+
+
+def close_text(close: bool | None) -> str:
+    """How connections of a load end, in a word: ``close`` after each request, or ``kept``; empty
+    where the load does not say."""
+    return {None: "", True: "close", False: "kept"}[close]
+
+
+def idle_text(steps: Sequence[int]) -> str:
+    """Steps of idle connections: ``0-1000-5000``; empty without any."""
+    return "-".join(map(str, steps))

@@ -130,6 +130,47 @@ def test_a_rate_is_an_axis_and_names_its_cells() -> None:
     assert [load.load.rate_per_s for load in made.loads] == [1_000, 20_000]
 
 
+def test_connections_that_end_and_idle_ones_are_axes_and_name_their_cells() -> None:
+    loads = (
+        Axes(connections=(8,), close=(True, False)),
+        Axes(connections=(8,), idle=(0, 100, 5000)),
+        Axes(connections=(8,)),
+    )
+    suite = SUITE.model_copy(update={"loads": loads, "close": True})
+    made = make_plan("suite", suite, subjects(1), Changes())
+    assert [cell.key for cell in cells(made)] == [
+        "c/s0 c8 p1 close single",
+        "c/s0 c8 p1 kept single",
+        "c/s0 c8 p1 idle 0-100-5000 single",
+        "c/s0 c8 p1 single",
+    ]
+    assert [load.title for load in made.loads] == [
+        "8 connections, one per request, single core",
+        "8 connections, kept, single core",
+        "8 connections beside 5,000 idle ones, single core",
+        "8 connections, single core",
+    ]
+    assert [load.load.close for load in made.loads] == [True, False, None, None]
+    assert [load.most for load in made.loads] == [8, 8, 5008, 8]
+    kept = make_plan("suite", suite, subjects(1), Changes(close=False))
+    assert [load.close for load in kept.loads] == [None, None], "what is given replaces the axis"
+    assert not kept.close
+
+
+def test_a_priming_run_is_like_the_one_that_counts() -> None:
+    primed = SUITE.model_copy(
+        update={"warmup": None, "duration": None, "requests": 9, "prime": True}
+    )
+    for changes, warmup in (
+        (Changes(), Requests(count=9)),
+        (Changes(requests=7), Requests(count=7)),
+        (Changes(duration_ns=5), Duration(ns=5)),
+        (Changes(warmup_ns=3), Duration(ns=3)),
+        (Changes(warmup_ns=0), None),
+    ):
+        assert make_plan("suite", primed, subjects(1), changes).warmup == warmup, changes
+
+
 def test_a_duration_and_a_count_exclude_each_other() -> None:
     with pytest.raises(UserError, match="exclude each other"):
         plan(duration_ns=1, requests=1)
@@ -158,6 +199,15 @@ BAD_SUITES = [
     ("about = ''\ncontract = 'x'\nduration = '1s'\n[[loads]]\npace = 1\n", "keys are connections"),
     ("about = ''\ncontract = 'x'\nduration = '1s'\n[[loads]]\nconnections = [0]\n", "loads.0"),
     ("about = ''\ncontract = 'x'\nduration = '1s'\nrepeat = 0\n", "repeat"),
+    (
+        "about = ''\ncontract = 'x'\nduration = '1s'\nprime = true\nwarmup = '1s'\n",
+        "prime and warmup",
+    ),
+    ("about = ''\ncontract = 'x'\nduration = '1s'\nreport = 'wrk'\n", "apachebench"),
+    ("about = ''\ncontract = 'x'\nduration = '1s'\nconnect_rate = 'x'\n", "connect_rate"),
+    ("about = ''\ncontract = 'x'\nduration = '1s'\n[[loads]]\nidle = [5, 5]\n", "must rise"),
+    ("about = ''\ncontract = 'x'\nduration = '1s'\n[[loads]]\nidle = [-1]\n", "loads.0"),
+    ("about = ''\ncontract = 'x'\nduration = '1s'\n[[loads]]\nclose = ['maybe']\n", "loads.0"),
     ("about = \n", "is not TOML"),
     ("about = " + "[" * 20_000, "nested too deeply"),
     ("#" * 70_000, "larger than 64 KiB"),

@@ -216,6 +216,15 @@ CASES: dict[str, list[Case]] = {
         ("60 % below only warns", {"slots": slots(permitted_ns=SLOTS * WINDOW_NS * 100 // 40)},
          "warn", "stood empty"),
         (
+            "slots stand empty, with few requests each",
+            {
+                "slots": slots(permitted_ns=50 * WINDOW_NS),
+                "service_ns": distribution(histogram((400_000_000, 90))),
+            },
+            "n/a",
+            "9.0 requests a slot",
+        ),
+        (
             "slow answers that end in the drain are no surplus",
             {
                 "service_ns": distribution(histogram((300_000_000, 40))),

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import shutil
 import sys
 from collections.abc import Iterable, Iterator
 from enum import StrEnum
@@ -20,11 +21,15 @@ from trueload.cli import compare
 from trueload.cli.options import AsJsonOption, OutputOption
 from trueload.errors import ExitCode, UserError
 from trueload.record import Record
-from trueload.report.export import export, run_json
+from trueload.report import apachebench, table
+from trueload.report.export import export, run_json, whole_json
 from trueload.report.result import result_lines
+from trueload.report.suite_json import read_plan as read_suite_plan
+from trueload.report.suite_json import rows_json
 from trueload.report.text import plain
 from trueload.search.found import read_plan, read_steps, search_lines
 from trueload.store import Damaged, Row, Run, Store
+from trueload.suite.summary import LoadTable, collect, tabulate
 from trueload.verdict import EXPLANATIONS
 
 RunArgument = Annotated[
@@ -88,9 +93,12 @@ def show_run(run: RunArgument, as_json: AsJsonOption = False) -> int:
     with Store.open() as store:
         found = store.find_run(run)
         if as_json:
-            sys.stdout.writelines(export(found, store.rows(found), "json"))
+            tables = _tables(store, found)
+            more = {} if tables is None else {"tables": rows_json(tables)}
+            sys.stdout.writelines(whole_json(found, store.rows(found), more))
             return ExitCode.OK
-        sys.stdout.write("\n".join([*_run_head(found), *_search_lines(store, found)]) + "\n")
+        lines = [*_run_head(found), *_search_lines(store, found), *_suite_lines(store, found)]
+        sys.stdout.write("\n".join(lines) + "\n")
         damaged = []
         for row in store.rows(found):
             if isinstance(row, Damaged):
@@ -154,6 +162,27 @@ def _search_lines(store: Store, run: Run) -> list[str]:
     except (UserError, ValueError, KeyError, TypeError):
         return ["", "its plan cannot be read by this version"]
     return ["", *search_lines(plan, steps)]
+
+
+def _tables(store: Store, run: Run) -> list[LoadTable] | None:
+    """Of a suite; None of another run, or one whose plan cannot be read."""
+    try:
+        plan = read_suite_plan(run)
+    except UserError:
+        return None
+    return tabulate(collect(plan, store.rows(run)), plan)
+
+
+def _suite_lines(store: Store, run: Run) -> list[str]:
+    """The tables of a suite, from its stored rows."""
+    if run.kind != "suite":
+        return []
+    tables = _tables(store, run)
+    if tables is None:
+        return ["", "its plan cannot be read by this version"]
+    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+    shown = [table.text(tables, width=width, published=False), apachebench.report_text(tables)]
+    return ["", *(text for text in shown if text)]
 
 
 def _row_lines(row: Row | Damaged) -> list[str]:

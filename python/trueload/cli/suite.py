@@ -41,9 +41,10 @@ from trueload.engine import find_engine
 from trueload.errors import ExitCode, UserError
 from trueload.interrupt import Interrupt, Until
 from trueload.record import Record
-from trueload.report import table
+from trueload.report import apachebench, table
 from trueload.report.suite_json import plan_json, read_plan, suite_json
 from trueload.runner.build import manifest_digest
+from trueload.runner.files import check_files, hard_limit
 from trueload.runner.trials import Searched, sweep
 from trueload.spec import TrialSpec
 from trueload.store import Run, Store
@@ -230,6 +231,7 @@ def _begin(name: str, changes: Changes, texts: Sequence[str], dry_run: bool, sho
     if dry_run:
         _print_plan(plan, suite, shown)
         return ExitCode.OK
+    _check_files(plan)
     find_engine()
     with Interrupt() as interrupt, Store.open() as store:
         run = store.new_run(
@@ -270,6 +272,12 @@ def _resume(
             _talk(f"note: {changed} has changed since the run began; what follows is of the new")
         work = _execution(plan, contract, chosen, digests, store, run, interrupt)
         return _finish(work, interrupt, shown)
+
+
+def _check_files(plan: SuitePlan) -> None:
+    """Unless the suite limits them itself, to see what becomes of it."""
+    if plan.files == 0 and plan.broadcast is None:
+        check_files(max(load.most for load in plan.loads), hard_limit())
 
 
 def _still_there(names: Sequence[str]) -> list[Subject]:
@@ -362,9 +370,12 @@ def _show(tables: list[LoadTable], pieces: Callable[[], Iterable[str]], shown: S
         sys.stdout.write(table.csv_lines(tables, published=shown.published))
     elif shown.output is Format.MARKDOWN:
         sys.stdout.write(table.markdown(tables, published=shown.published))
+        sys.stdout.write(apachebench.markdown_text(tables))
     else:
         width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
         sys.stdout.write(table.text(tables, width=width, published=shown.published))
+        if report := apachebench.report_text(tables):
+            sys.stdout.write(f"\n{report}")
     sys.stdout.flush()
 
 

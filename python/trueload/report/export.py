@@ -11,7 +11,7 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Literal
 
 from trueload.plan import Open
@@ -74,8 +74,9 @@ def row_json(row: Row | Damaged) -> dict[str, Any]:
     }
 
 
-def _json(run: Run, rows: Rows) -> Iterator[str]:
-    head = json.dumps({**run_json(run), "plan": run.plan})
+def whole_json(run: Run, rows: Rows, more: Mapping[str, Any] | None = None) -> Iterator[str]:
+    """The run as one object, with every row; ``more`` are further fields of it."""
+    head = json.dumps({**run_json(run), "plan": run.plan, **(more or {})})
     yield head[:-1] + ', "rows": ['
     for number, row in enumerate(rows):
         yield (",\n" if number else "\n") + json.dumps(row_json(row))
@@ -185,7 +186,7 @@ def _markdown_cells(row: Row | Damaged) -> tuple[str, ...]:
 
 
 EXPORTERS: dict[Format, Callable[[Run, Rows], Iterator[str]]] = {
-    "json": _json,
+    "json": whole_json,
     "jsonl": _jsonl,
     "csv": _csv,
     "markdown": _markdown,

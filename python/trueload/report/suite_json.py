@@ -40,7 +40,7 @@ def suite_json(
         "verdict": run_verdict(tables),
         "checks": [check.model_dump(mode="json") for check in checks],
         "plan": plan.model_dump(mode="json"),
-        "rows": [row for table in tables for row in _rows(table)],
+        "rows": rows_json(tables),
         "published": [each.model_dump(mode="json") for each in plan.published_tables],
         "damaged": list(damaged),
     }
@@ -52,6 +52,11 @@ def suite_json(
             yield separator + row.record.model_dump_json(by_alias=True)
             separator = ",\n"
     yield "\n ]\n}\n"
+
+
+def rows_json(tables: Iterable[LoadTable]) -> list[dict[str, Any]]:
+    """The rows of the tables, with their figures."""
+    return [row for table in tables for row in _rows(table)]
 
 
 def plan_json(plan: SuitePlan, description: str) -> str:
@@ -88,7 +93,9 @@ def _row(table: LoadTable, summary: Summary) -> dict[str, Any]:
 
 
 def _figures(fields: dict[str, Any], hidden: Iterable[str]) -> dict[str, Any]:
-    return {name: value for name, value in fields.items() if name not in set(hidden)}
+    shown = {name: value for name, value in fields.items() if name not in set(hidden)}
+    idle = shown["idle"]
+    return {**shown, "idle": idle and idle.model_dump(mode="json")}
 
 
 def read_plan(run: Run) -> SuitePlan:

@@ -13,7 +13,6 @@ import contextlib
 import math
 import os
 import random
-import resource
 import shutil
 import socket
 import tempfile
@@ -83,7 +82,8 @@ Measure = Callable[[TrialSpec, Callable[[], bool]], Record | Searched]
 
 @dataclass(frozen=True, kw_only=True)
 class Setting:
-    """What all trials of a run share. `port` is None for a free one; `refill` counts for loads
+    """What all trials of a run share. `files` is the open-file limit of the subject, 0 for as many
+    as there may be; `port` is None for a free one; `refill` counts for loads
     whose pipeline has as many places; a `broadcast` is what a subject of WebSocket gets that is
     not to echo."""
 
@@ -161,7 +161,7 @@ def run_subject(
         fault = verify(setting.contract, category, started.address, pipelined=load.pipeline > 1)
         if fault is not None:
             raise UnreadyError(f"it does not keep the contract: {fault}")
-        with _kept_off(layout), _open_files(setting.files):
+        with _kept_off(layout):
             found = measure(_spec(load, layout, setting, started), _Watch(started.processes))
         searched = found if isinstance(found, Searched) else None
         record = found.record if isinstance(found, Searched) else found
@@ -350,6 +350,7 @@ def _spec(load: Load, layout: Layout, setting: Setting, started: Started) -> Tri
         stop=setting.stop,
         warmup=setting.warmup,
         timeout_ns=setting.timeout_ns,
+        connect_timeout_ns=setting.timeout_ns,
         connect_rate_per_s=setting.connect_rate_per_s or CONNECT_RATE_PER_S,
         threads=setting.threads,
         driver=setting.driver,
@@ -438,20 +439,6 @@ def _kept_off(layout: Layout) -> Iterator[None]:
         yield
     finally:
         os.sched_setaffinity(0, before)
-
-
-@contextlib.contextmanager
-def _open_files(files: int) -> Iterator[None]:
-    """The engine inherits our open-file limit: that of the suite, else all that we may."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = files or hard
-    if hard != resource.RLIM_INFINITY and (wanted == resource.RLIM_INFINITY or wanted > hard):
-        wanted = hard
-    resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
 def free_port(host: str) -> int:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import difflib
 import tomllib
+from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -26,6 +27,8 @@ SUITE_BYTES_MAX = 64 * 1024
 RATE_PER_S_MAX = 1_000_000_000
 
 Positive = Annotated[int, Field(gt=0)]
+Count = Annotated[int, Field(ge=0)]
+Report = Literal["table", "apachebench"]
 
 
 def _duration(text: str) -> str:
@@ -61,12 +64,22 @@ Rate = Annotated[str, AfterValidator(_rate)]
 
 class Axes(Model):
     """Loads: every combination of the values. `cores` is where the subject runs; with a `rate` the
-    loop is open, without one each connection sends as soon as it can."""
+    loop is open, without one each connection sends as soon as it can. `close` takes the place of
+    the suite's. `idle` are the steps of a staircase: so many idle connections beside the others,
+    the last of them held under load."""
 
     connections: tuple[Positive, ...] = Field(default=(64,), min_length=1)
     pipeline: tuple[Positive, ...] = Field(default=(1,), min_length=1)
     cores: tuple[Cores, ...] = Field(default=("single",), min_length=1)
     rate: tuple[Rate, ...] = ()
+    close: tuple[bool, ...] = ()
+    idle: tuple[Count, ...] = ()
+
+    @model_validator(mode="after")
+    def _steps_rise(self) -> Axes:
+        if any(later <= earlier for earlier, later in pairwise(self.idle)):
+            raise ValueError("the steps of idle must rise, like [0, 1000, 5000]")
+        return self
 
 
 class PublishedRow(Model):
@@ -98,7 +111,9 @@ class Broadcast(Model):
 
 class Suite(Model):
     """A suite as written. `subjects` are SELECTs, none for all that have the contract;
-    `files` is the open-file limit of subject and engine, 0 for all that there are."""
+    `files` is the open-file limit of the subject, 0 for all that there are. With `prime` the
+    warm-up is a run like the measured one. `report` is what is said of each subject: one line of
+    the table, or below it also what ApacheBench prints."""
 
     about: str
     contract: str
@@ -108,7 +123,9 @@ class Suite(Model):
     duration: Span | None = None
     requests: Positive | None = None
     warmup: Span | None = None
+    prime: bool = False
     timeout: Span = "5s"
+    connect_rate: Rate | None = None
     close: bool = False
     threads: Positive = 1
     repeat: Positive = 6
@@ -118,6 +135,7 @@ class Suite(Model):
     published: str = ""
     published_tables: tuple[PublishedTable, ...] = ()
     notes: tuple[str, ...] = ()
+    report: Report = "table"
 
     @model_validator(mode="after")
     def _one_stop(self) -> Suite:
@@ -125,6 +143,8 @@ class Suite(Model):
             raise ValueError("give either duration or requests")
         if self.broadcast is not None and self.requests is None:
             raise ValueError("the steps of a broadcast have so many messages: give requests")
+        if self.prime and self.warmup is not None:
+            raise ValueError("prime and warmup exclude each other")
         return self
 
 

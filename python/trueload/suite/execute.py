@@ -15,7 +15,7 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, field
 from typing import Literal
 
-from trueload.contracts import AnyContract
+from trueload.contracts import AnyContract, document_bytes
 from trueload.errors import UserError
 from trueload.runner import needs
 from trueload.runner.build import Build, BuildError, build
@@ -32,7 +32,7 @@ from trueload.suite.plan import (
     trial_count,
     trials,
 )
-from trueload.units import format_rate
+from trueload.units import close_text, format_rate, idle_text
 
 Talk = Callable[[str], None]
 BUILDS_AT_ONCE = 2
@@ -166,6 +166,8 @@ class Execution:
             )
         except BuildError as error:
             return Failed(error.reason, error.log_tail, again=True)
+        except UserError as error:
+            return Failed(f"{error.message}; {error.hint}", "", again=True)
         except OSError as error:
             return Failed(f"it cannot be run: {error}", "", again=True)
         return None if self.stopped() and isinstance(outcome, Failed) else outcome
@@ -192,6 +194,8 @@ class Execution:
         key = f"{trial.key}{PARTIAL}" if cut_short else trial.key
         labels = self._labels(trial.cell, f"r{trial.repetition}")
         labels["response_bytes"] = str(outcome.response_bytes)
+        if (length := document_bytes(self.contract)) is not None:
+            labels["document_bytes"] = str(length)
         if outcome.died:
             labels["died"] = outcome.died
         for step in searched.steps if searched is not None else ():
@@ -234,6 +238,8 @@ class Execution:
             "pipeline": str(load.pipeline),
             "rate": "" if load.rate_per_s is None else format_rate(load.rate_per_s),
             "cores": load.cores,
+            "close": close_text(load.close),
+            "idle": idle_text(load.idle),
             "repetition": repetition,
             "digest": self.digests.get(subject.name, ""),
         }

@@ -20,8 +20,15 @@ from trueload.plan import DriverName, Duration, Model, Requests
 from trueload.runner.sending import Broadcast
 from trueload.runner.trials import Load, Setting
 from trueload.subjects import Cores, Subject
-from trueload.suite.definition import PublishedTable, Suite
-from trueload.units import format_rate, parse_duration, parse_rate, parse_size
+from trueload.suite.definition import PublishedTable, Report, Suite
+from trueload.units import (
+    close_text,
+    format_rate,
+    idle_text,
+    parse_duration,
+    parse_rate,
+    parse_size,
+)
 
 NS_PER_S = 1_000_000_000
 # Start, verification, connect, drain and stop of one trial, as seen with small subjects.
@@ -55,18 +62,26 @@ class PlannedBroadcast(Model):
 
 
 class PlannedLoad(Model):
-    """One load of the plan; of a broadcast, `connections` are the clients of each step."""
+    """One load of the plan; of a broadcast, `connections` are the clients of each step. `close` is
+    None for what the plan says; `idle` are the steps of idle connections beside the others."""
 
     connections: int
     pipeline: int
     cores: Cores
     rate_per_s: float | None = None
     broadcast: bool = False
+    close: bool | None = None
+    idle: tuple[int, ...] = ()
 
     @property
     def load(self) -> Load:
         """What the runner needs of it."""
-        return Load(self.connections, self.pipeline, self.rate_per_s)
+        return Load(self.connections, self.pipeline, self.rate_per_s, self.close, self.idle)
+
+    @property
+    def most(self) -> int:
+        """Connections at one time, at most."""
+        return self.connections + (self.idle[-1] if self.idle else 0)
 
     @property
     def title(self) -> str:
@@ -77,7 +92,18 @@ class PlannedLoad(Model):
         rate = "" if self.rate_per_s is None else f", {format_rate(self.rate_per_s)}"
         if self.broadcast:
             return f"broadcast to {self.connections:,} clients more with each step, {cores}"
-        return f"{self.connections} connection{plural}{pipelining}{rate}, {cores}"
+        close = {None: "", True: ", one per request", False: ", kept"}[self.close]
+        idle = f" beside {self.idle[-1]:,} idle ones" if self.idle else ""
+        head = f"{self.connections} connection{plural}{idle}"
+        return f"{head}{close}{pipelining}{rate}, {cores}"
+
+    @property
+    def key(self) -> str:
+        """Names the load within the plan, and in the store."""
+        rate = "" if self.rate_per_s is None else f" {self.rate_per_s:.10g}/s"
+        close, idle = close_text(self.close), idle_text(self.idle)
+        words = f"{' ' if close else ''}{close}{' idle ' if idle else ''}{idle}"
+        return f"c{self.connections} p{self.pipeline}{rate}{words} {self.cores}"
 
 
 class SuitePlan(Model):
@@ -102,6 +128,8 @@ class SuitePlan(Model):
     refill: int | None = None
     published_tables: tuple[PublishedTable, ...] = ()
     broadcast: PlannedBroadcast | None = None
+    connect_rate_per_s: int | None = None
+    report: Report = "table"
 
     def setting(self, contract: AnyContract) -> Setting:
         """What all its trials share."""
@@ -118,6 +146,7 @@ class SuitePlan(Model):
             spin_ns=self.spin_ns,
             refill=self.refill,
             broadcast=self._sent(),
+            connect_rate_per_s=self.connect_rate_per_s,
         )
 
     def _sent(self) -> Broadcast | None:
@@ -135,9 +164,7 @@ class Cell:
     @property
     def key(self) -> str:
         """Names the cell within the plan, and in the store."""
-        load = self.load
-        rate = "" if load.rate_per_s is None else f" {load.rate_per_s:.10g}/s"
-        return f"{self.subject.name} c{load.connections} p{load.pipeline}{rate} {load.cores}"
+        return f"{self.subject.name} {self.load.key}"
 
 
 @dataclass(frozen=True)
@@ -208,6 +235,8 @@ def make_plan(
         refill=changes.refill,
         published_tables=suite.published_tables,
         broadcast=_broadcast(suite),
+        connect_rate_per_s=_connect_rate(suite),
+        report=suite.report,
     )
 
 
@@ -221,6 +250,10 @@ def _broadcast(suite: Suite) -> PlannedBroadcast | None:
         padding_bytes=parse_size(found.padding),
         steps=found.steps,
     )
+
+
+def _connect_rate(suite: Suite) -> int | None:
+    return None if suite.connect_rate is None else max(1, round(parse_rate(suite.connect_rate)))
 
 
 def _first(changed: int | None, otherwise: int) -> int:
@@ -239,14 +272,17 @@ def _loads(suite: Suite, changes: Changes) -> Iterator[PlannedLoad]:
             changes.pipeline or block.pipeline,
             changes.connections or block.connections,
             rates,
+            (None,) if changes.close is not None else block.close or (None,),
         )
-        for cores, pipeline, connections, rate_per_s in axes:
+        for cores, pipeline, connections, rate_per_s, close in axes:
             load = PlannedLoad(
                 connections=connections,
                 pipeline=pipeline,
                 cores=cores,
                 rate_per_s=rate_per_s,
                 broadcast=suite.broadcast is not None,
+                close=close,
+                idle=block.idle,
             )
             if load not in seen:
                 seen.add(load)
@@ -270,6 +306,8 @@ def _warmup(
     """By default 1 s for runs by duration, none for runs by count (design §4)."""
     if changes.warmup_ns is not None:
         return Duration(ns=changes.warmup_ns) if changes.warmup_ns else None
+    if suite.prime:
+        return stop
     if isinstance(stop, Requests) and suite.requests is None:
         return None
     if suite.warmup is not None:

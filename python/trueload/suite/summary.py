@@ -12,11 +12,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from trueload import stats
-from trueload.record import Check, Record, Verdict
+from trueload.apachebench import ApacheBench, apachebench
+from trueload.record import Check, Idle, Record, Verdict
 from trueload.store import Damaged, Row
 from trueload.suite.definition import PublishedTable
 from trueload.suite.plan import PARTIAL, Cell, PlannedLoad, SuitePlan
@@ -72,6 +73,8 @@ class Figures:
     cpu_share: float | None
     peak_rss_bytes: int | None
     carried: Carried | None = None
+    idle: Idle | None = None
+    apachebench: ApacheBench | None = None
 
     @property
     def score(self) -> float | None:
@@ -117,6 +120,7 @@ def figures(record: Record, labels: Mapping[str, str]) -> Figures:
         cpu_share=server.cpu_s / window_s if server is not None and window_s > 0 else None,
         peak_rss_bytes=server.peak_rss_bytes if server is not None else None,
         carried=_carried(record, labels),
+        idle=record.idle,
     )
 
 
@@ -215,7 +219,7 @@ def collect(plan: SuitePlan, rows: Iterable[Row | Damaged]) -> Collected:
             _add_step(into, plan, row.record, row.labels)
         if "step" in row.labels:
             continue
-        _add(into, row)
+        _add(into, plan, row)
         for check in row.record.checks if row.record is not None else ():
             known = checks.get(check.name)
             if known is None or _SEVERITY[check.status] > _SEVERITY[known.status]:
@@ -229,11 +233,16 @@ def _add_step(into: CellRows, plan: SuitePlan, record: Record, labels: Mapping[s
     into.steps.setdefault(labels.get("repetition", ""), []).append(text)
 
 
-def _add(into: CellRows, row: Row) -> None:
+def _add(into: CellRows, plan: SuitePlan, row: Row) -> None:
     if row.key.endswith(PARTIAL):
         return  # done again by --resume, or the run has no more of it
     if row.record is not None:
-        into.measured.append(figures(row.record, row.labels))
+        found = figures(row.record, row.labels)
+        if plan.report == "apachebench":
+            length = row.labels.get("document_bytes")
+            made = apachebench(row.record, int(length) if length else None)
+            found = replace(found, apachebench=made)
+        into.measured.append(found)
         into.digests.add(row.labels.get("digest", ""))
     elif row.outcome == "skipped":
         into.skipped = row.reason or ""
@@ -334,6 +343,7 @@ def _together(some: Sequence[Figures]) -> Figures:
         return (min(known) if pick == "min" else max(known)) if known else None
 
     peak = middle(each.peak_rss_bytes for each in some)
+    by_rate = sorted(some, key=lambda each: each.ok_per_s or 0.0)
     sizes = [each.response_bytes for each in some if each.response_bytes is not None]
     return Figures(
         record_id="",
@@ -355,7 +365,18 @@ def _together(some: Sequence[Figures]) -> Figures:
         cpu_share=middle(each.cpu_share for each in some),
         peak_rss_bytes=None if peak is None else int(peak),
         carried=_carried_together([each.carried for each in some if each.carried is not None]),
+        idle=_idle_in_the_middle([each.idle for each in some if each.idle is not None]),
+        apachebench=by_rate[(len(some) - 1) // 2].apachebench,
     )
+
+
+def _idle_in_the_middle(some: Sequence[Idle]) -> Idle | None:
+    """The staircase whose cost is the median, so that its steps belong together."""
+    known = [idle for idle in some if idle.server_bytes_per_connection is not None]
+    if not known:
+        return some[0] if some else None
+    known.sort(key=lambda idle: idle.server_bytes_per_connection or 0.0)
+    return known[(len(known) - 1) // 2]
 
 
 def _carried_together(some: Sequence[Carried]) -> Carried | None:

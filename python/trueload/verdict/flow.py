@@ -23,6 +23,9 @@ from trueload.verdict.common import (
 )
 
 LITTLE_WARN, LITTLE_FAIL = 0.10, 0.25  # Little 1961: L = lambda W holds exactly; 10 % covers gaps
+# A slot waits for its turn at the start, and stands empty at the end of a run by requests: of fewer
+# turns than these, that is a tenth of its time.
+LITTLE_TURNS_MIN = 10
 # A lag that is small against p50 does not show in it; below 250 us (1 ms) it is timer slack and
 # one scheduler's turn, whatever p50 is.
 LAG_WARN_SHARE, LAG_WARN_NS = 0.05, 250_000
@@ -64,6 +67,9 @@ def check_littles_law(record: Record) -> Check:
     if above > LITTLE_WARN:
         status, limit = graded(above, LITTLE_WARN, LITTLE_FAIL)
         return checked(name, status, f"{found}: replies came sooner than they can", above, limit)
+    if below < -LITTLE_WARN and service.count < LITTLE_TURNS_MIN * slots.asked:
+        few = f"{service.count / slots.asked:.1f} requests a slot"
+        return not_applicable(name, f"{few} are mostly its first and its last")
     if below < -LITTLE_WARN:
         return checked(name, "warn", f"{found}: slots stood empty", below, -LITTLE_WARN)
     return checked(name, "pass", found, below, LITTLE_WARN)

@@ -1,0 +1,174 @@
+"""What ApacheBench prints, as it prints it, for each subject of a suite; then what it cannot say.
+
+How: one block for each row: the repetition in the middle, by requests per second, so that its
+figures belong together. Must not know how the figures came about.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from trueload.apachebench import ApacheBench, Percentile, Times
+from trueload.record import Idle
+from trueload.report.idle import step_text
+from trueload.report.text import plain
+from trueload.suite.summary import LoadTable, Summary
+from trueload.units import format_count, format_duration, format_rate, format_size
+
+_WIDTH = 24
+
+
+def report_text(tables: Iterable[LoadTable]) -> str:
+    """A block for every row that has figures of ab's; empty without any."""
+    blocks = [block for table in tables for block in table_blocks(table)]
+    return "\n\n".join("\n".join(block) for block in blocks) + "\n" if blocks else ""
+
+
+def table_blocks(table: LoadTable) -> list[list[str]]:
+    """The blocks of one load, in the order of its table."""
+    found = ((summary, summary.figures) for summary in table.everything)
+    return [
+        _block(summary, figures.apachebench, figures.idle)
+        for summary, figures in found
+        if figures is not None and figures.apachebench is not None
+    ]
+
+
+def _block(summary: Summary, found: ApacheBench, idle: Idle | None) -> list[str]:
+    lines = [f"== {plain(summary.cell.subject.name)}: {summary.cell.load.title}", ""]
+    if summary.repetitions > 1:
+        lines += [_which(summary), ""]
+    lines += [*result_lines(found), "", *times_lines(found), "", *percentile_lines(found), ""]
+    return [*lines, *our_lines(found, idle), *_verdict(summary)]
+
+
+def _which(summary: Summary) -> str:
+    counted = summary.counted
+    if counted < 2:
+        return f"The one repetition of {summary.repetitions} that counts:"
+    return f"The repetition in the middle, by requests per second, of {counted} that count:"
+
+
+def _verdict(summary: Summary) -> list[str]:
+    lines = _line("Verdict", summary.verdict or summary.outcome)
+    return [*lines, f"  {plain(summary.why)}"] if summary.why else lines
+
+
+def result_lines(found: ApacheBench) -> list[str]:
+    """From the document to the transfer rate."""
+    lines = _line("Document Path", plain(found.path))
+    if found.document_bytes is not None:
+        lines += _line("Document Length", f"{found.document_bytes} bytes")
+    lines += ["", *_line("Concurrency Level", str(found.concurrency))]
+    lines += _line("Time taken for tests", f"{found.taken_s:.3f} seconds")
+    lines += _line("Complete requests", str(found.complete))
+    lines += _line("Failed requests", str(found.failed_count))
+    if not found.close:
+        lines += _line("Keep-Alive requests", str(found.complete - found.failed_count))
+    lines += _line("Total transferred", f"{found.transferred_bytes} bytes")
+    if found.html_bytes is not None:
+        lines += _line("HTML transferred", f"{found.html_bytes} bytes")
+    lines += _line("Requests per second", _of(found.per_s, 2, "[#/sec] (mean)"))
+    lines += _line("Time per request", _of(found.per_request_ms, 3, "[ms] (mean)"))
+    across = "[ms] (mean, across all concurrent requests)"
+    lines += _line("Time per request", _of(found.across_all_ms, 3, across))
+    return [
+        *lines,
+        *_line("Transfer rate", _of(found.received_kib_per_s, 2, "[Kbytes/sec] received")),
+    ]
+
+
+def times_lines(found: ApacheBench) -> list[str]:
+    """The table of connect, processing, waiting and total."""
+    lines = ["Connection Times (ms)", "              min  mean[+/-sd] median   max"]
+    for label, times in (
+        ("Connect:", found.connect),
+        ("Processing:", found.processing),
+        ("Waiting:", found.waiting),
+        ("Total:", found.total),
+    ):
+        lines.append(f"{label:<12}{_row(times)}".rstrip())
+    return lines
+
+
+def _row(times: Times) -> str:
+    if times.min is None or times.mean is None or times.sd is None or times.median is None:
+        return "    (no request ended well)"
+    most = times.max if times.max is not None else 0.0
+    return (
+        f"{times.min:>5.0f} {times.mean:>4.0f} {times.sd:>5.1f} {times.median:>6.0f} {most:>7.0f}"
+    )
+
+
+def percentile_lines(found: ApacheBench) -> list[str]:
+    """The percentages; one whose rank lies among requests that failed or never ended as ``> X``."""
+    lines = ["Percentage of the requests served within a certain time (ms)"]
+    return [*lines, *(_percentile(each) for each in found.percentiles)]
+
+
+def _percentile(each: Percentile) -> str:
+    if each.ms is None:
+        return f" {each.percent:>3}%       -"
+    shown = f"{'> ' if each.above else ''}{each.ms:.0f}"
+    longest = " (longest request)" if each.percent == 100 and not each.above else ""
+    return f" {each.percent:>3}% {shown:>7}{longest}"
+
+
+def our_lines(found: ApacheBench, idle: Idle | None) -> list[str]:
+    """What ab does not say."""
+    lines = _line("Server CPU", _server_cpu(found))
+    if found.server_peak_rss_bytes is not None:
+        peak = format_size(found.server_peak_rss_bytes)
+        lines += _line("Server peak memory", f"{peak}, priming included")
+    lines += _line("Priming run", _priming(found))
+    if found.connect_per_s is not None:
+        rate = format_rate(round(found.connect_per_s))
+        lines += _line("Connections opened", f"{format_count(found.connects)}, at {rate}")
+    failed = ", ".join(f"{plain(name)} {format_count(n)}" for name, n in found.failed.items())
+    lines += _line("Failures by class", failed or "none")
+    return lines + idle_block(idle)
+
+
+def _server_cpu(found: ApacheBench) -> str:
+    if found.server_user_s is None or found.server_system_s is None:
+        return ""
+    return f"{found.server_user_s:.2f} s user, {found.server_system_s:.2f} s system, from its start"
+
+
+def _priming(found: ApacheBench) -> str:
+    primed = found.priming
+    if primed is None:
+        return ""
+    failed = sum(primed.failed.values())
+    classes = ", ".join(f"{plain(name)} {format_count(n)}" for name, n in primed.failed.items())
+    wrong = f"{format_count(failed)} failed ({classes})" if failed else "none failed"
+    took = format_duration(round(primed.taken_s * 1e9))
+    return f"{format_count(primed.complete)} complete, {wrong}, {took}"
+
+
+def idle_block(idle: Idle | None) -> list[str]:
+    """The staircase of idle connections, a line each step."""
+    if idle is None:
+        return []
+    each = idle.server_bytes_per_connection
+    cost = "not known" if each is None else format_size(each)
+    lines = _line("Per idle connection", f"{cost} of the server's memory")
+    for step in idle.steps:
+        shown = step_text(step) or f"{format_count(step.idle)} idle: memory not seen"
+        failed = ", ".join(f"{plain(name)} {format_count(n)}" for name, n in step.failed.items())
+        lines.append(f"  {shown}{f'; failed: {failed}' if failed else ''}")
+    return lines
+
+
+def _of(value: float | None, digits: int, unit: str) -> str:
+    return "-" if value is None else f"{value:.{digits}f} {unit}"
+
+
+def _line(label: str, text: str) -> list[str]:
+    return [f"{label + ':':<{_WIDTH}}{text}"] if text else []
+
+
+def markdown_text(tables: Sequence[LoadTable]) -> str:
+    """The same as code blocks."""
+    text = report_text(tables).replace("```", "'''")
+    return f"\n```\n{text}```\n" if text else ""

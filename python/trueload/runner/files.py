@@ -1,0 +1,31 @@
+"""Whether a subject may open as many files as a load has connections. Pure.
+
+Must not know how a subject is started: that the limit is given to it is the keeper's business.
+"""
+
+from __future__ import annotations
+
+import resource
+
+from trueload.errors import UserError
+from trueload.units import format_count
+
+SPARE = 100
+"""Files of a server that are none of its connections: libraries, logs, listening sockets."""
+
+
+def hard_limit() -> int:
+    """Open files that a process may be given here at most."""
+    return resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+
+
+def check_files(connections: int, hard: int) -> None:
+    """Raises ``UserError`` where a server could not hold so many connections."""
+    needed = connections + SPARE
+    if hard != resource.RLIM_INFINITY and needed > hard:
+        raise UserError(
+            f"{format_count(connections)} connections need {format_count(needed)} open files of"
+            f" each server, and the hard limit is {format_count(hard)}",
+            f"raise it as root: ulimit -Hn {needed}, or nofile in /etc/security/limits.conf;"
+            " or measure fewer with -c",
+        )
