@@ -270,7 +270,6 @@ impl Epoll {
             let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
             match rustix::net::accept_with(listener, flags) {
                 Ok(fd) => {
-                    let _ = sockopt::set_tcp_nodelay(&fd, true);
                     let Ok(token) = self.add(fd, 0, false) else {
                         continue;
                     };

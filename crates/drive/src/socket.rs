@@ -48,6 +48,9 @@ impl Listener {
         let address = match address {
             Address::Ip(address) => {
                 sockopt::set_socket_reuseaddr(&fd, true)?;
+                // What is accepted inherits it: an answer in several pieces must not wait for the
+                // peer's acknowledgement of the first, up to 40 ms.
+                sockopt::set_tcp_nodelay(&fd, true)?;
                 if shared {
                     sockopt::set_socket_reuseport(&fd, true)?;
                 }
@@ -146,6 +149,8 @@ pub(crate) fn bind_from(fd: &OwnedFd, from: IpAddr) -> Result<(), Refusal> {
 
 #[cfg(test)]
 mod tests {
+    use std::net::TcpStream;
+
     use super::*;
 
     #[test]
@@ -173,5 +178,17 @@ mod tests {
         let bound: SocketAddr =
             rustix::net::getsockname(&fd).expect("bound").try_into().expect("an IP address");
         assert_eq!(bound, SocketAddr::new(from, 0));
+    }
+
+    #[test]
+    fn what_is_accepted_sends_at_once() {
+        let any = Address::Ip(SocketAddr::from(([127, 0, 0, 1], 0)));
+        let listener = Listener::bind(&any, false).expect("a free port");
+        let Address::Ip(at) = listener.address() else {
+            panic!("it was bound to a port");
+        };
+        let _client = TcpStream::connect(at).expect("it listens");
+        let accepted = rustix::net::accept(&listener.fd).expect("one waits");
+        assert!(sockopt::tcp_nodelay(&accepted).expect("an option of TCP"));
     }
 }

@@ -294,6 +294,16 @@ def _serve(engine: Engine, interrupt: Interrupt) -> Served | None:
     return served
 
 
+def _work(served: Served, plan: Serve) -> str:
+    """What was done: bytes have no requests to count."""
+    if isinstance(plan.service, ServeTcpEcho):
+        return f"sent back {served.bytes_out:,} of {served.bytes_in:,} bytes"
+    if isinstance(plan.service, ServeWs):
+        broadcast = f" and {served.deliveries:,} deliveries" if served.deliveries else ""
+        return f"served {served.responses:,} answers to {served.requests:,} messages{broadcast}"
+    return f"served {served.responses:,} responses to {served.requests:,} requests"
+
+
 def _handshakes(served: Served, plan: Serve) -> str:
     if plan.tls is None:
         return ""
@@ -317,8 +327,7 @@ def _report(
             options.write_text(json_path, text)
     if served is not None:
         sys.stderr.write(
-            f"served {served.responses:,} responses to {served.requests:,} requests on"
-            f" {served.accepted:,} connections ({served.open_peak:,} at once);"
-            f" {served.malformed:,} malformed, {served.aborted:,} aborted"
-            f"{_handshakes(served, plan)}\n"
+            f"{_work(served, plan)} on {served.accepted:,} connections"
+            f" ({served.open_peak:,} at once); {served.malformed:,} malformed,"
+            f" {served.aborted:,} aborted{_handshakes(served, plan)}\n"
         )
