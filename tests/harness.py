@@ -135,10 +135,10 @@ class Server:
         return f"http://{self.host}:{self.port}"
 
 
-def start_server(trueload: Trueload, *args: str) -> Server:
-    """Start ``trueload serve http`` on a free port and wait until it says where it listens."""
+def start_server(trueload: Trueload, *args: str, service: str = "http") -> Server:
+    """Start ``trueload serve`` on a free port and wait until it says where it listens."""
     process = trueload.start(
-        "serve", "http", "--listen", "127.0.0.1:0", *args, stderr=subprocess.STDOUT
+        "serve", service, "--listen", "127.0.0.1:0", *args, stderr=subprocess.STDOUT
     )
     said = ""
     deadline_s = time.monotonic() + 30
