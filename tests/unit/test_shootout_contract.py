@@ -4,14 +4,13 @@ or do not, over real sockets."""
 from __future__ import annotations
 
 import json
-import logging
 import socket
 import struct
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, cast, get_args
+from typing import cast, get_args
 
 import pytest
 from trueload.contracts import (
@@ -29,21 +28,17 @@ from trueload.shootout import (
     CHANNEL,
     TOPIC,
     Dialect,
-    Kind,
     Message,
     decode,
     encode,
     join,
     make_payload,
 )
-from websockets.exceptions import ConnectionClosed
-from websockets.sync.server import ServerConnection, serve
-from websockets.typing import Subprotocol
+from ws_room import Room, cable, peer, text
 
 CONTRACTS = Path(__file__).resolve().parents[2] / "contracts"
 DIALECTS: tuple[Dialect, ...] = get_args(Dialect)
 PATHS: dict[Dialect, str] = {"actioncable": "/cable", "phoenix": "/socket/websocket"}
-logging.getLogger("websockets").setLevel(logging.CRITICAL)
 
 
 def shootout_contract(dialect: Dialect = "json") -> ShootoutContract:
@@ -53,14 +48,6 @@ def shootout_contract(dialect: Dialect = "json") -> ShootoutContract:
 
 
 # --- dialects -------------------------------------------------------------------------------------
-
-
-def text(**fields: Any) -> str:
-    return json.dumps(fields)
-
-
-def cable(**fields: Any) -> str:
-    return text(identifier=CHANNEL, message=fields)
 
 
 HELLO = {"sendTime": "7", "padding": "é"}
@@ -190,105 +177,6 @@ def test_a_message_is_due_or_its_fault_is_named(
 
 
 # --- servers --------------------------------------------------------------------------------------
-
-
-class Room:
-    """A server of the contract in any dialect, one thread a client, and the ways to fail."""
-
-    def __init__(self, dialect: Dialect = "json", flaw: str = "") -> None:
-        self.dialect = dialect
-        self.flaw = flaw
-        self.clients: list[ServerConnection] = []
-        self.lock = threading.Lock()
-        self.broadcasts = self.ever = 0
-
-    def talk(self, client: ServerConnection) -> None:
-        with suppress(ConnectionClosed):
-            self.welcome(client)
-            with self.lock:
-                self.clients.append(client)
-                self.ever += 1
-            for wire in client:
-                self.answer(client, wire)
-        with self.lock:
-            if client in self.clients:
-                self.clients.remove(client)
-
-    def welcome(self, client: ServerConnection) -> None:
-        if self.flaw == "closes at once":
-            client.close(1011)
-        if self.dialect == "actioncable":
-            client.send(text(type="welcome"))
-            assert json.loads(client.recv()) == {"command": "subscribe", "identifier": CHANNEL}
-            client.send(text(type="ping", message=1))
-            kind = "reject" if self.flaw == "rejects" else "confirm"
-            client.send(text(type=f"{kind}_subscription", identifier=CHANNEL))
-        if self.dialect == "phoenix":
-            client.recv()
-            payload = {"status": "ok", "response": {}}
-            client.send(text(topic=TOPIC, event="phx_reply", payload=payload, ref="1"))
-
-    def answer(self, client: ServerConnection, wire: str | bytes) -> None:
-        kind, payload = self.heard(wire)
-        if kind == "echo":
-            self.echo(client, payload)
-            return
-        self.broadcasts += 1
-        with self.lock:
-            chosen = self.clients[: -1 if self.flaw == "forgets one" else None]
-            for each in chosen * (2 if self.flaw == "says all twice" else 1):
-                with suppress(ConnectionClosed):
-                    each.send(self.said("broadcast", payload))
-            count = len(self.clients) - (self.flaw == "counts the others")
-            if self.flaw == "never forgets":
-                count = self.ever
-            if self.flaw != "gives no receipt":
-                client.send(self.said("broadcastResult", payload, count))
-            if self.flaw == "drops a client" and self.broadcasts == 3:
-                self.clients[-1].socket.shutdown(socket.SHUT_RDWR)
-
-    def echo(self, client: ServerConnection, payload: Any) -> None:
-        if self.flaw == "never echoes":
-            return
-        if self.flaw == "alters the payload" and len(payload["padding"]) > 1000:
-            payload["padding"] = payload["padding"].encode("ascii", "replace").decode()
-        if self.flaw == "echoes as binary":
-            client.send(self.said("echo", payload).encode())
-            return
-        client.send(self.said("echo", payload))
-
-    def heard(self, wire: str | bytes) -> tuple[Kind, Any]:
-        if isinstance(wire, bytes):
-            return ("echo" if wire[:1] == b"e" else "broadcast"), wire[5:]
-        said = json.loads(wire)
-        if self.dialect == "actioncable":
-            data = json.loads(said["data"])
-            return data["action"], data["payload"]
-        if self.dialect == "phoenix":
-            return said["event"], said["payload"]["body"]
-        return said["type"], said["payload"]
-
-    def said(self, kind: Kind, payload: Any, count: int | None = None) -> Any:
-        if self.dialect == "binary":
-            letter = {"echo": b"e", "broadcast": b"b", "broadcastResult": b"r"}[kind]
-            return letter + struct.pack(">I", len(payload)) + payload
-        if self.dialect == "actioncable":
-            return cable(action=kind, payload=payload)
-        if self.dialect == "phoenix":
-            inner = {"type": kind, "body": payload}
-            reply = inner if kind == "broadcast" else {"status": "ok", "response": inner}
-            return text(topic=TOPIC, event="any", payload=reply, ref=None)
-        more = {} if count is None else {"listenerCount": count}
-        return text(type=kind, payload=payload, **more)
-
-
-@contextmanager
-def peer(room: Room) -> Iterator[tuple[str, int]]:
-    named = [Subprotocol("actioncable-v1-json")] if room.dialect == "actioncable" else None
-    # A client that has gone is waited for, at every send, unless one says how long.
-    with serve(room.talk, "127.0.0.1", 0, subprotocols=named, close_timeout=0.1) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield server.socket.getsockname()[:2]
 
 
 @contextmanager

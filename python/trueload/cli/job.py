@@ -164,9 +164,16 @@ def tell_nothing_measured(job: Job, record: Record) -> None:
             why = f"no connection became usable: {reasons_text(reasons)}"
         hint = (
             tls_hint(failed, reasons)
+            or _ws_hint(failed, job)
             or f"is a server listening on {job.route.unix or job.target.authority}?"
         )
     sys.stderr.write(f"error: {why}\nhint: {hint}\n")
+
+
+def _ws_hint(failed: Mapping[str, int], job: Job) -> str | None:
+    if not any(name.startswith("ws.") for name in failed):
+        return None
+    return f"does the server speak WebSocket at {job.target.path}, in this dialect?"
 
 
 def check_writable(path: Path | None) -> None:

@@ -15,7 +15,7 @@ from typing import Literal
 from trueload.plan import Duration, Open, Requests
 from trueload.record import NO_CLAIM, Claim, Record
 from trueload.search.decide import Bounds, Done, NotFound, Step, Try, decide
-from trueload.search.judge import Judgement, judge_step, receipts_only, step_ns
+from trueload.search.judge import Judgement, judge_broadcast, judge_step, step_ns
 from trueload.spec import TrialSpec, open_load
 from trueload.stats import parse_percentile
 from trueload.thresholds import Condition
@@ -86,7 +86,9 @@ def spec_at(plan: SearchPlan, spec: TrialSpec, following: Try, ns: int) -> Trial
         (parse_percentile(part.metric) or 0.0, part.metric) for part in plan.limit.parts
     )
     confirms = following.stage == "confirm"
-    claim = Claim(percentile=name if share else None, maximum=confirms)
+    # Where more is not tried, nobody says that there is no more.
+    maximum = confirms and following.load < plan.bounds.ceiling
+    claim = Claim(percentile=name if share else None, maximum=maximum)
     if plan.axis == "clients":
         # The steps of the published method are too short to claim a percentile by themselves.
         return replace(
@@ -126,9 +128,12 @@ def search(
 
 
 def take(plan: SearchPlan, following: Try, record: Record) -> Taken:
-    """A step with its judgement: of a broadcast by its receipts, whatever else was lost."""
-    seen = receipts_only(record) if plan.axis == "clients" else record
-    return Taken(following, record, judge_step(seen, plan.limit, following.stage))
+    """A step with its judgement."""
+    if plan.axis == "clients":
+        judgement = judge_broadcast(record, plan.limit, following.stage)
+    else:
+        judgement = judge_step(record, plan.limit, following.stage)
+    return Taken(following, record, judgement)
 
 
 def _ends_by_loss(plan: SearchPlan, record: Record) -> bool:

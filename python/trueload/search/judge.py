@@ -99,6 +99,18 @@ def judge_step(record: Record, limit: Condition, stage: Stage) -> Judgement:
     return Judgement("kept", ours or "", values)
 
 
+def judge_broadcast(record: Record, limit: Condition, stage: Stage) -> Judgement:
+    """The same of a broadcast, by its receipts, whatever was lost on the way to receivers; unless
+    no message is left whose receipt counts."""
+    receipts = receipts_only(record)
+    judged = judge_step(receipts, limit, stage)
+    ledger = next((each for each in record.checks if each.name == "ledger"), None)
+    lossy = ledger is not None and ledger.status == "fail"
+    if judged.outcome == "exceeded" and receipts.counts.ok == 0 and lossy and ledger is not None:
+        return Judgement("exceeded", f"ledger: {ledger.why}", judged.values)
+    return judged
+
+
 def receipts_only(record: Record) -> Record:
     """A broadcast as its senders see it: without what became of the deliveries. A message that was
     lost to some receiver says nothing of how long receipts take; the record's own checks say it.
