@@ -1,0 +1,6 @@
+#!/bin/sh
+# Starts the server with as many schedulers as it has CPUs: start.sh HOST PORT CPUS.
+set -eu
+
+ulimit -n "$(ulimit -Hn)"
+exec elixir --erl "+S $3:$3 +sbwt none +sbwtdcpu none +sbwtdio none" -pa "build/deps/*/ebin" -pa build/ebin start.exs "$1" "$2"
