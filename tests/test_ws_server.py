@@ -326,8 +326,11 @@ def test_plain_text_on_a_tls_port_is_counted(serve: Serve) -> None:
     assert server.served()["tls_failed"] == 1
 
 
-def test_the_servers_close_is_clean_for_an_independent_client(serve: Serve) -> None:
-    client = serve().open("/ws")
+@pytest.mark.parametrize("tls", [(), ("--tls",)], ids=["plain", "tls"])
+def test_the_servers_close_is_clean_for_an_independent_client(
+    serve: Serve, tls: tuple[str, ...]
+) -> None:
+    client = serve(*tls).open("/ws")
     client.send("not in the dialect")
     with pytest.raises(ConnectionClosed):
         client.recv(timeout=WAIT_S)

@@ -5,6 +5,7 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 
+use proptest::prelude::*;
 use trueload_drive::{Address, Clock, Ended, Epoll, Net, Program, Refusal, Settings, Token};
 use trueload_engine::outlet::Outlet;
 use trueload_engine::server::websocket::{Hub, Server};
@@ -95,6 +96,10 @@ struct World {
     dialect: Dialect,
 }
 
+fn host() -> Vec<(String, String)> {
+    vec![("Host".to_owned(), "h".to_owned())]
+}
+
 impl World {
     fn new(dialect: Dialect, threads: usize) -> Self {
         let waker = |_| {
@@ -124,8 +129,7 @@ impl World {
         let token = Token { index: wire.said.len() as u32, generation: 0 };
         wire.said.push(Vec::new());
         server.handle_accepted(wire, token);
-        let headers = [("Host".to_owned(), "h".to_owned())];
-        let opening = client::Opening::new("/ws", &headers).expect("an opening");
+        let opening = client::Opening::new("/ws", &host()).expect("an opening");
         let (frames, awaited) = (None, None);
         let (scratch, heard, messages) = (Scratch::default(), Vec::new(), Vec::new());
         Client { thread, token, opening, frames, awaited, scratch, heard, messages }
@@ -134,7 +138,7 @@ impl World {
     /// Opens a path of the server, and joins where the dialect asks for it.
     fn open(&mut self, thread: usize, path: &str) -> Client {
         let mut client = self.connect(thread);
-        let mut headers = vec![("Host".to_owned(), "h".to_owned())];
+        let mut headers = host();
         let protocol = self.dialect.subprotocol();
         headers.extend(protocol.map(|one| ("Sec-WebSocket-Protocol".to_owned(), one.to_owned())));
         client.opening = client::Opening::new(path, &headers).expect("an opening");
@@ -292,6 +296,32 @@ fn every_message_to_echo_comes_back_as_it_came() {
     );
     let seen = world.seen()[0];
     assert_eq!((seen.requests, seen.responses, seen.malformed), (2, 2, 0));
+}
+
+#[test]
+fn frames_right_behind_the_handshake_are_heard() {
+    let mut world = World::one(Dialect::Json);
+    let mut client = world.connect(0);
+    let mut input = Vec::new();
+    client.opening = client::Opening::new("/echo", &host()).expect("an opening");
+    client.awaited = Some(client.opening.write([7; 16], &mut input));
+    send::message(&mut input, Kind::Text, b"early", MASK);
+    world.say(&client, &input);
+    world.listen(&mut client);
+    assert_eq!(client.messages, [b"early"]);
+}
+
+#[test]
+fn a_message_longer_than_what_may_wait_still_goes_to_who_takes_it() {
+    let mut world = World::one(Dialect::Json);
+    let mut client = world.open(0, "/ws");
+    let big = vec![b'x'; 6 * 1024 * 1024];
+    let mut message = Vec::new();
+    Dialect::Json.write_broadcast(Key { sender: 0, sequence: 1 }, &big, &mut message);
+    world.say_message(&client, &message);
+    world.settle();
+    world.listen(&mut client);
+    assert_eq!((client.messages.len(), world.is_closed(&client)), (2, false));
 }
 
 #[test]
@@ -483,6 +513,57 @@ fn what_is_no_handshake_is_answered_in_http() {
         assert_eq!(said.ends_with("\r\n\r\n"), request.starts_with("HEAD"), "{said}");
         assert!(world.is_closed(&client));
         assert_eq!(world.seen()[0].malformed, 1);
+    }
+}
+
+/// What a server says to a client that says these bytes behind a handshake, in these pieces, and what it has seen.
+fn said_to(path: &str, bytes: &[u8], cuts: &[usize]) -> (Vec<String>, bool, Seen) {
+    let mut world = World::one(Dialect::Json);
+    let mut client = world.open(0, path);
+    let mut places: Vec<usize> = cuts.iter().map(|cut| cut % (bytes.len() + 1)).collect();
+    places.sort_unstable();
+    let mut from = 0;
+    for place in places.into_iter().chain([bytes.len()]) {
+        world.say(&client, &bytes[from..place]);
+        from = place;
+    }
+    world.settle();
+    let heard = world.heard(&mut client);
+    let closed = world.is_closed(&client);
+    (heard, closed, world.seen()[0])
+}
+
+proptest! {
+    #[test]
+    fn a_split_never_changes_what_the_server_says(
+        messages in prop::collection::vec((0..5_u8, prop::collection::vec(any::<u8>(), 0..20)), 0..8),
+        change in prop::option::of((any::<prop::sample::Index>(), any::<u8>())),
+        cuts in prop::collection::vec(any::<usize>(), 0..8),
+    ) {
+        let mut wire = Vec::new();
+        let key = Key { sender: 0, sequence: 1 };
+        for (kind, padding) in &messages {
+            let mut text = Vec::new();
+            match kind {
+                0 => Dialect::Json.write_echo(key, b"x", &mut text),
+                1 => Dialect::Json.write_broadcast(key, b"x", &mut text),
+                2 => text.extend_from_slice(padding),
+                3 => {
+                    send::ping(&mut wire, padding, MASK);
+                    continue;
+                }
+                _ => text.extend_from_slice(b"{}"),
+            }
+            send::message(&mut wire, Kind::Text, &text, MASK);
+        }
+        if let Some((at, byte)) = change.filter(|_| !wire.is_empty()) {
+            let at = at.index(wire.len());
+            wire[at] = byte;
+        }
+        for path in ["/ws", "/echo"] {
+            let whole = said_to(path, &wire, &[]);
+            prop_assert_eq!(said_to(path, &wire, &cuts), whole);
+        }
     }
 }
 

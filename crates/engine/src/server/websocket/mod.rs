@@ -29,7 +29,7 @@ use hub::Segment;
 use opening::{Opened, Place};
 use talk::{Desk, NO_CODE, Standing};
 
-/// So much may wait for one listener; behind it lie the kernel's buffers, which take some MB on their own.
+/// Who has more than this waiting gets nothing more; behind it lie the kernel's buffers, some MB on their own.
 const UNSENT_BYTES: usize = 4 * 1024 * 1024;
 /// Who was told to close has this long to do so.
 const LINGER_NS: u64 = 1_000_000_000;
@@ -126,6 +126,7 @@ impl Server {
         let State::Open(receiver, standing) = &mut connection.state else {
             return Next::GoesOn;
         };
+        self.desk.begin_open(standing);
         let (mut close, mut asked) = (None, false);
         let (desk, limits) = (&mut self.desk, Limits::default());
         let fed = receiver.feed(bytes, &limits, &mut self.scratch, &mut |event| {
@@ -141,8 +142,10 @@ impl Server {
         let Some(code) = close else {
             return Next::GoesOn;
         };
-        self.desk.leave(standing);
-        connection.state = State::Closing;
+        // Who has broadcast in this round still hears that, and its receipt, before the close.
+        if !self.desk.is_behind() {
+            self.desk.leave(standing);
+        }
         let code = Some(code).filter(|code| *code != NO_CODE);
         send::close(&mut self.desk.out, code, "", None);
         // RFC 6455 §7.1.1: of two that have said close the server ends the connection.
@@ -192,6 +195,10 @@ impl Server {
     fn linger(&mut self, net: &mut impl Net, token: Token) {
         let Some(Some(connection)) = self.place(token) else { return };
         let tls = connection.tls.take();
+        let state = std::mem::replace(&mut connection.state, State::Closing);
+        if let State::Open(_, mut standing) = state {
+            self.desk.leave(&mut standing);
+        }
         if let Some(mut session) = tls {
             seal(net, token, &mut session, &[], false, &mut self.sealed);
         }
@@ -241,28 +248,28 @@ impl Server {
             let State::Open(_, Standing { listening: true, .. }) = connection.state else {
                 continue;
             };
-            let seen = &mut self.desk.watch.seen;
-            seen.deliveries += segment.messages;
-            seen.bytes_out += segment.frames.len() as u64;
+            self.desk.watch.seen.deliveries += segment.messages;
             self.share(net, index, &segment.frames);
         }
     }
 
-    /// Sends shared bytes to one connection, and closes it if it takes nothing.
+    /// Sends shared bytes to one connection, or closes it if it takes nothing.
     #[inline]
     fn share(&mut self, net: &mut impl Net, index: usize, bytes: &Arc<[u8]>) {
         let Some(connection) = &mut self.connections[index] else { return };
         let token = connection.token;
-        match &mut connection.tls {
-            None => net.send_shared(token, bytes, 0..bytes.len()),
-            Some(session) => seal(net, token, session, bytes, true, &mut self.sealed),
-        }
         if net.unsent_bytes(token) > UNSENT_BYTES {
             self.desk.watch.seen.slow += 1;
             net.close(token);
             if let Some(connection) = self.connections[index].take() {
                 self.forget(connection);
             }
+            return;
+        }
+        self.desk.watch.seen.bytes_out += bytes.len() as u64;
+        match &mut connection.tls {
+            None => net.send_shared(token, bytes, 0..bytes.len()),
+            Some(session) => seal(net, token, session, bytes, true, &mut self.sealed),
         }
     }
 
@@ -276,7 +283,6 @@ impl Server {
         for index in 0..self.connections.len() {
             let state = self.connections[index].as_ref().map(|connection| &connection.state);
             if let Some(State::Open(_, Standing { place: Place::Shootout, .. })) = state {
-                self.desk.watch.seen.bytes_out += frame.len() as u64;
                 self.share(net, index, &frame);
             }
         }

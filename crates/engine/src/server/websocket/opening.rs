@@ -6,6 +6,9 @@ use trueload_wire::websocket::server::{Acceptance, Opening, Rejection};
 
 use super::super::response::Responses;
 
+/// A handshake is short, and thousands of clients may be in one at once.
+const HEAD_BYTES: usize = 16 * 1024;
+
 /// What a path leads to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Place {
@@ -34,7 +37,8 @@ pub(super) fn open(
     responses: &Responses,
     out: &mut Vec<u8>,
 ) -> Opened {
-    let head_len = match opening.feed(bytes, &Limits::default()) {
+    let limits = Limits { head_bytes: HEAD_BYTES, ..Limits::default() };
+    let head_len = match opening.feed(bytes, &limits) {
         Ok(None) => return Opened::Not,
         Ok(Some(len)) => len,
         Err(_) => {

@@ -6,6 +6,7 @@ use trueload_drive::Token;
 use trueload_wire::websocket::{Kind, send};
 
 use super::hub::Segment;
+use super::talk::give_back;
 
 /// A round that is larger leaves before its batch is over.
 const ROUND_BYTES: usize = 256 * 1024;
@@ -76,6 +77,7 @@ impl Round {
             behind: std::mem::take(&mut self.behind),
         };
         self.frames.clear();
+        give_back(&mut self.frames);
         self.messages = 0;
         self.number = (self.number + 1) % (u32::MAX - 1);
         (segment, ended)
@@ -85,6 +87,7 @@ impl Round {
     pub(super) fn take_back(&mut self, mut ended: Ended) {
         ended.receipts.clear();
         ended.behind.clear();
+        give_back(&mut ended.behind);
         self.receipts = ended.receipts;
         self.behind = ended.behind;
     }

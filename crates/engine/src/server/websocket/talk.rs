@@ -63,8 +63,24 @@ impl Desk {
 
     /// Begins to hear a connection.
     pub(super) fn begin(&mut self) {
-        self.out.clear();
+        for buffer in [&mut self.out, &mut self.due.to_all, &mut self.due.to_sender] {
+            buffer.clear();
+            give_back(buffer);
+        }
         self.behind = None;
+    }
+
+    /// Goes on with one that is open. What it says behind a broadcast of its own is answered behind that.
+    #[inline]
+    pub(super) fn begin_open(&mut self, standing: &Standing) {
+        if standing.round == self.round.number() {
+            self.behind = Some(self.out.len());
+        }
+    }
+
+    /// Whether the connection that is heard waits for the round's end.
+    pub(super) fn is_behind(&self) -> bool {
+        self.behind.is_some()
     }
 
     /// The connection is open: what it hears first.
@@ -91,10 +107,6 @@ impl Desk {
     /// Hears one event; an answer is the code to close the connection with.
     #[inline]
     pub(super) fn hear(&mut self, event: Event<'_>, standing: &mut Standing) -> Option<u16> {
-        // What a connection says behind a broadcast of its own is answered behind it.
-        if standing.round == self.round.number() && self.behind.is_none() {
-            self.behind = Some(self.out.len());
-        }
         match event {
             Event::Message { kind, payload } if standing.place == Place::Echo => {
                 self.watch.seen.requests += 1;
@@ -160,6 +172,16 @@ impl Desk {
             self.round.behind(token, &self.out[now..]);
         }
         &self.out[..now]
+    }
+}
+
+/// A buffer that one message has made larger is not kept.
+const KEPT_BYTES: usize = 1024 * 1024;
+
+/// Gives a large buffer back; one that is to be used again stays.
+pub(super) fn give_back(buffer: &mut Vec<u8>) {
+    if buffer.capacity() > KEPT_BYTES {
+        *buffer = Vec::new();
     }
 }
 
