@@ -1,0 +1,46 @@
+// ws-shootout with faye-websocket on Node's http server, as its documentation has it, and a broadcast over a set of clients.
+'use strict';
+
+const http = require('node:http');
+const WebSocket = require('faye-websocket');
+const { openHub, run } = require('./hub.js');
+
+const PATH = '/ws';
+const BACKLOG = 4096;
+
+function serve(host, port) {
+  const clients = new Set();
+  const broadcast = openHub((text) => {
+    for (const client of clients) client.send(text);
+    return clients.size;
+  });
+
+  function answer(client, { type, payload }) {
+    if (type === 'echo') {
+      client.send(JSON.stringify({ type, payload }));
+    } else if (type === 'broadcast') {
+      broadcast(JSON.stringify({ type, payload }), (listenerCount) => {
+        client.send(JSON.stringify({ type: 'broadcastResult', payload, listenerCount }));
+      });
+    }
+  }
+
+  const server = http.createServer((request, response) => {
+    response.writeHead(404);
+    response.end();
+  });
+  server.on('upgrade', (request, socket, head) => {
+    if (request.url !== PATH || !WebSocket.isWebSocket(request)) {
+      socket.end('HTTP/1.1 404 Not Found\r\nConnection: close\r\nContent-Length: 0\r\n\r\n');
+      return;
+    }
+    const client = new WebSocket(request, socket, head);
+    client.on('open', () => clients.add(client));
+    client.on('message', (event) => answer(client, JSON.parse(event.data)));
+    client.on('close', () => clients.delete(client));
+  });
+  server.listen({ host, port, backlog: BACKLOG });
+}
+
+const [host, port, workers] = process.argv.slice(2);
+run(Number(workers), () => serve(host, Number(port)));
