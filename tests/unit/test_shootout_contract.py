@@ -206,6 +206,13 @@ def test_a_good_server_keeps_the_contract_in_every_dialect(dialect: Dialect) -> 
         assert verify(contract, "platform", address, pipelined=True) is None
 
 
+def test_a_server_may_send_a_slow_client_away() -> None:
+    contract = shootout_contract()
+    late = next(message for message in contract.messages if message.form == "late")
+    with peer(Room("json", "sends the slow away")) as address:
+        assert ask_message(contract, late, address, contract.clients) is None
+
+
 FAULTY: list[tuple[str, Dialect, str]] = [
     ("closes at once", "json", "with the code 1011"),
     ("rejects", "actioncable", "instead of the confirmation of the subscription"),

@@ -23,6 +23,7 @@ from trueload.shootout import Message as Received
 MESSAGE_TIMEOUT_S = 10.0
 SPLIT_PAUSE_S = 0.02  # long enough for the first part to be read by itself
 STUCK_S = 0.2  # nothing taken or given for so long: the subject waits for a client
+IN_FLIGHT = 4  # of many long broadcasts, as under load: who reads need not be behind
 COUNT_SLACK = 1_000_000  # clients of before that a subject may still count
 COUNT_PAUSE_S = 0.005  # between looks at how many clients the subject knows of
 # Every length in UTF-8, and what JSON has to escape.
@@ -83,6 +84,7 @@ class _Room:
         self.due: dict[Client, list[Received]] = {}
         self.counts = range(0)
         self.numbers = itertools.count(1)
+        self.paced: list[tuple[Client, int]] = []
         self.deadline_s = time.monotonic() + MESSAGE_TIMEOUT_S
 
     def enter(self) -> Client:
@@ -157,20 +159,21 @@ class _Room:
 
     def _ask_late(self, message: Message, sender: Client) -> None:
         slow = next(client for client in self.clients if client is not sender)
+        others = [client for client in self.clients if client is not slow]
         slow.reading = False
-        self._send(message, [sender])
-        self._expect_all([client for client in self.clients if client is not slow], stuck=True)
-        slow.reading = slow.may_go = True
-        self._begin(len(self.clients))
         # It may be sent away for being slow, and then is counted no more.
-        self.counts = range(len(self.clients) - 1, len(self.clients) + 1)
-        if not self._poll_until(lambda: slow.ended or not any(self.due.values())):
-            self._expect_all(self.clients)
+        self.counts = range(len(others), len(others) + 2)
+        self.paced = [(sender, message.padding_bytes)] * message.count
+        self._expect_all(others, stuck=True)
+        slow.reading = slow.may_go = True
+        self.deadline_s = time.monotonic() + MESSAGE_TIMEOUT_S
+        self._poll_until(lambda: slow.ended or not self.due[slow])
         if slow.ended:
             self._forget(slow)
-            self.enter()
-        slow.may_go = False
         self._expect_all(self.clients)
+        slow.may_go = False
+        if slow.ended:
+            self.enter()
 
     def _ask_leaving(self, message: Message, sender: Client) -> None:
         stay = len(self.clients)
@@ -179,10 +182,9 @@ class _Room:
         self._begin(stay)
         self.counts = range(stay, stay + 2)
         leaving.reading = False
-        self._send(message, [sender])
-        other = next(client for client in self.clients if client not in (sender, leaving))
-        before = len(self.due[other])
-        self._poll_until(lambda: len(self.due[other]) < before)
+        self.paced = [(sender, message.padding_bytes)] * message.count
+        # By then some have been sent, and some have not.
+        self._poll_until(lambda: len(self.paced) < message.count // 2)
         leaving.reset()
         self._forget(leaving)
         self._expect_all(self.clients)
@@ -253,11 +255,12 @@ class _Room:
         told of results."""
 
         def done() -> bool:
-            return not any(self.due[client] for client in clients)
+            return not self.paced and not any(self.due[client] for client in clients)
 
         if self._poll_until(done, stuck=stuck, heard=heard) or stuck:
             return
-        missing = next(client for client in clients if self.due[client])
+        # What is still to be sent waits for a receipt of its sender.
+        missing = next(client for client in (*clients, *self.clients) if self.due[client])
         due = self.due[missing][0]
         who = f"client {self.clients.index(missing) + 1} of {len(self.clients)}"
         raise PeerError(f"{who} did not get {NAMES[due.kind]} within {MESSAGE_TIMEOUT_S:g} s")
@@ -274,6 +277,7 @@ class _Room:
         moved_s = time.monotonic()
         while True:
             self._hear(heard)
+            self._send_paced()
             if done():
                 return True
             now_s = time.monotonic()
@@ -281,6 +285,16 @@ class _Room:
                 return False
             if poll(self.clients, min(self.deadline_s - now_s, STUCK_S)):
                 moved_s = time.monotonic()
+
+    def _send_paced(self) -> None:
+        """The next of many broadcasts, as soon as few enough of their sender are on the way."""
+        while self.paced:
+            sender, padding_bytes = self.paced[-1]
+            waiting = sum(each.kind == "broadcastResult" for each in self.due[sender])
+            if waiting >= IN_FLIGHT:
+                return
+            self.paced.pop()
+            self._send_one(sender, "broadcast", self._payload(padding_bytes))
 
     def _hear(self, heard: Callable[[Received], None]) -> None:
         """Judges what has come to every client."""

@@ -23,8 +23,8 @@ const PATH: &str = "/ws";
 const BACKLOG: u32 = 4096;
 /// When there was no descriptor left.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(10);
-/// The default, 128 KiB for each connection, is for few of them.
-const READ_BYTES: usize = 4 * 1024;
+/// The defaults, 128 KiB each way for each connection, are for few of them.
+const BUFFER_BYTES: usize = 4 * 1024;
 const MESSAGE_BYTES_MAX: usize = 1024 * 1024;
 
 type Clients = Arc<Mutex<HashMap<SocketAddr, UnboundedSender<Message>>>>;
@@ -103,7 +103,8 @@ fn route(request: &Request, response: Response) -> Result<Response, ErrorRespons
 async fn talk(io: TcpStream, address: SocketAddr, clients: Clients) -> Result<(), Error> {
     io.set_nodelay(true)?;
     let config = WebSocketConfig::default()
-        .read_buffer_size(READ_BYTES)
+        .read_buffer_size(BUFFER_BYTES)
+        .write_buffer_size(BUFFER_BYTES)
         .max_message_size(Some(MESSAGE_BYTES_MAX));
     let stream = tokio_tungstenite::accept_hdr_async_with_config(io, route, Some(config)).await?;
     let (sender, inbox) = unbounded();

@@ -1,0 +1,50 @@
+"""Subjects of ws-shootout that are quickly built, and the reference server, against the contract.
+
+`make test-subjects` checks all of them; these few stand for the ways to build and run one.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import get_args
+
+import pytest
+from harness import ROOT, Trueload, start_server
+from trueload.contracts import ShootoutContract, as_spoken, load_contract
+from trueload.runner.verify import verify
+from trueload.shootout import Dialect
+
+# With what is fetched and compiled at first.
+CHECK_TIMEOUT_S = 280.0
+QUICK = ["python/websockets:", "javascript/ws", "go/gorilla"]
+# Where one text stands in several folders: a subject's folder holds all that it is built from.
+COPIES = ["javascript/*/hub.js"]
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("name", QUICK)
+def test_a_subject_is_built_and_keeps_the_contract(trueload: Trueload, name: str) -> None:
+    ended = trueload.run("subjects", "check", "--json", name, cwd=ROOT, timeout_s=CHECK_TIMEOUT_S)
+    checks = ended.json()["checks"]
+    assert ended.code == 0, checks
+    assert checks
+    if absent := [each["why"] for each in checks if each["outcome"] == "skipped"]:
+        pytest.skip(absent[0])
+    assert {(each["contract"], each["outcome"]) for each in checks} == {("ws-shootout", "ok")}
+
+
+@pytest.mark.parametrize("dialect", get_args(Dialect))
+def test_the_reference_server_keeps_the_contract_in_every_dialect(
+    trueload: Trueload, dialect: Dialect
+) -> None:
+    contract = as_spoken(load_contract(ROOT / "contracts", "ws-shootout"), None, dialect)
+    assert isinstance(contract, ShootoutContract)
+    server = start_server(trueload, "--dialect", dialect, service="ws")
+    assert verify(contract, "platform", ("127.0.0.1", server.port), pipelined=True) is None
+
+
+@pytest.mark.parametrize("pattern", COPIES)
+def test_a_text_that_several_subjects_need_is_the_same_in_each(pattern: str) -> None:
+    found: list[Path] = list((ROOT / "subjects").glob(pattern))
+    assert len(found) > 1
+    assert len({path.read_bytes() for path in found}) == 1, f"{found} differ: copy the newest"
