@@ -41,19 +41,25 @@ class Room:
         self.broadcasts = self.ever = 0
 
     def talk(self, client: ServerConnection) -> None:
-        with suppress(ConnectionClosed):
+        with suppress(ConnectionClosed, OSError):
             self.welcome(client)
             with self.lock:
                 self.clients.append(client)
                 self.ever += 1
             for wire in client:
-                if self.dialect == "phoenix" and json.loads(wire)["topic"] == "phoenix":
+                if wire in ("{nonsense", b"\xff"):
+                    self.nonsense(client)
+                elif self.dialect == "phoenix" and json.loads(wire)["topic"] == "phoenix":
                     self.beat(client, json.loads(wire))
                 else:
                     self.answer(client, wire)
         with self.lock:
             if client in self.clients:
                 self.clients.remove(client)
+
+    def nonsense(self, client: ServerConnection) -> None:
+        for each in self.clients if self.flaw == "falls over nonsense" else [client]:
+            each.socket.shutdown(socket.SHUT_RDWR)
 
     def welcome(self, client: ServerConnection) -> None:
         if self.flaw == "closes at once":

@@ -29,7 +29,16 @@ from trueload.shootout import Message as Received
 Form = Literal["plain", "twice", "split", "pipelined"]
 EchoForm = Literal["plain", "twice", "split", "late", "half-close"]
 MessageForm = Literal[
-    "plain", "together", "split", "fragmented", "interrupted", "ping", "late", "leave", "close"
+    "plain",
+    "together",
+    "split",
+    "fragmented",
+    "interrupted",
+    "ping",
+    "late",
+    "leave",
+    "nonsense",
+    "close",
 ]
 ECHO_BYTES_MAX = 64 * 1024 * 1024
 PADDING_BYTES_MAX = 1024 * 1024
@@ -114,7 +123,8 @@ class Message(Model):
     `form`: plain; together, by every client; split, the first one's bytes in two parts;
     fragmented, each in three frames; interrupted, the same with a ping between them; ping, one
     before them; late, while another client reads nothing until no more is taken; leave, while a
-    further client goes away; close, by a further client, which closes in order behind them.
+    further client goes away; nonsense, after a further client has said what is no message of the
+    dialect; close, by a further client, which closes in order behind them.
     """
 
     what: str

@@ -225,6 +225,7 @@ FAULTY: list[tuple[str, Dialect, str]] = [
     ("gives no receipt", "json", "client 1 of 3 did not get a broadcastResult"),
     ("gives no receipt", "binary", "client 1 of 3 did not get a broadcastResult"),
     ("drops a client", "json", "client 3 of 3 was disconnected"),
+    ("falls over nonsense", "json", "no message: client 1 of 4 was disconnected"),
     ("never forgets", "json", "listenerCount has not come down to 3 within"),
 ]
 

@@ -122,13 +122,15 @@ class _Room:
             self._ask_late(message, sender)
         elif message.form == "leave":
             self._ask_leaving(message, sender)
+        elif message.form == "nonsense":
+            self._ask_after_nonsense(message, sender)
         elif message.form == "close":
             self._ask_closing(message)
         else:
             everybody = message.form == "together"
             self._send(message, self.clients if everybody else [sender])
             self._expect_all(self.clients)
-        if message.form in ("late", "leave", "close"):
+        if message.form in ("late", "leave", "nonsense", "close"):
             self.settle(clients)
         self._barrier()
 
@@ -187,6 +189,20 @@ class _Room:
         self._poll_until(lambda: len(self.paced) < message.count // 2)
         leaving.reset()
         self._forget(leaving)
+        self._expect_all(self.clients)
+
+    def _ask_after_nonsense(self, message: Message, sender: Client) -> None:
+        stay = len(self.clients)
+        talker = self.enter()
+        talker.may_go = True
+        talker.send(b"\xff" if self.contract.dialect == "binary" else "{nonsense")
+        # It may be ignored, and then gets its echo, or disconnected.
+        self._send_one(talker, "echo", self._payload(0))
+        if not self._poll_until(lambda: talker.ended or not self.due[talker]):
+            self._expect_all([talker])
+        self._forget(talker)
+        self.counts = range(stay, stay + 2)
+        self._send(message, [sender])
         self._expect_all(self.clients)
 
     def _ask_closing(self, message: Message) -> None:

@@ -80,6 +80,7 @@ class Client:
 
     def send(self, whole: Wire) -> None:
         """A message in one frame."""
+        self._require_open()
         if isinstance(whole, str):
             self.protocol.send_text(whole.encode())
         else:
@@ -88,6 +89,7 @@ class Client:
 
     def send_fragments(self, whole: Wire, ping: bytes | None) -> None:
         """A message in three frames, cut anywhere; a ping behind the first, if there is one."""
+        self._require_open()
         data = whole.encode() if isinstance(whole, str) else whole
         first, second = len(data) // 3, 2 * len(data) // 3
         if isinstance(whole, str):
@@ -112,6 +114,7 @@ class Client:
         time.sleep(pause_s)
 
     def ping(self, data: bytes) -> None:
+        self._require_open()
         self.protocol.send_ping(data)
         self._buffer()
 
@@ -209,6 +212,10 @@ class Client:
             self.joined = step
         else:
             self.send(step)
+
+    def _require_open(self) -> None:
+        if self.protocol.state is not State.OPEN:
+            raise PeerError(f"a client was disconnected{self.why}")
 
     def _buffer(self) -> None:
         for data in self.protocol.data_to_send():

@@ -24,7 +24,7 @@ const (
 	pongWait      = 60 * time.Second
 	pingPeriod    = pongWait * 9 / 10
 	queueMessages = 256
-	messageBytes  = 1 << 20
+	messageBytes  = 16 << 20
 )
 
 var upgrader = websocket.Upgrader{ReadBufferSize: 1024, WriteBufferSize: 1024}
@@ -71,7 +71,7 @@ func (c *client) read() {
 		}
 		switch m.Type {
 		case "echo":
-			c.hub.echo <- letter{c, prepare(m), m.Payload}
+			c.hub.echo <- letter{c, prepare(m), nil}
 		case "broadcast":
 			c.hub.broadcast <- letter{c, prepare(m), m.Payload}
 		}

@@ -23,7 +23,7 @@ import (
 const (
 	path         = "/ws"
 	writeWait    = 10 * time.Second
-	messageBytes = 1 << 20
+	messageBytes = 16 << 20
 )
 
 // room holds the connections of all clients.

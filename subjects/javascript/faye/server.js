@@ -7,6 +7,7 @@ const { openHub, run } = require('./hub.js');
 
 const PATH = '/ws';
 const BACKLOG = 4096;
+const MESSAGE_BYTES_MAX = 16 * 1024 * 1024;
 
 function serve(host, port) {
   const clients = new Set();
@@ -15,7 +16,8 @@ function serve(host, port) {
     return clients.size;
   });
 
-  function answer(client, { type, payload }) {
+  function answer(client, data) {
+    const { type, payload } = JSON.parse(data);
     if (type === 'echo') {
       client.send(JSON.stringify({ type, payload }));
     } else if (type === 'broadcast') {
@@ -34,9 +36,15 @@ function serve(host, port) {
       socket.end('HTTP/1.1 404 Not Found\r\nConnection: close\r\nContent-Length: 0\r\n\r\n');
       return;
     }
-    const client = new WebSocket(request, socket, head);
+    const client = new WebSocket(request, socket, head, [], { maxLength: MESSAGE_BYTES_MAX });
     client.on('open', () => clients.add(client));
-    client.on('message', (event) => answer(client, JSON.parse(event.data)));
+    client.on('message', (event) => {
+      try {
+        answer(client, event.data);
+      } catch {
+        client.close();
+      }
+    });
     client.on('close', () => clients.delete(client));
   });
   server.listen({ host, port, backlog: BACKLOG });

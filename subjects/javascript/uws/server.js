@@ -8,19 +8,21 @@ const { openHub, run } = require('./hub.js');
 
 const PATH = '/ws';
 const BACKLOG = 4096;
+const MESSAGE_BYTES_MAX = 16 * 1024 * 1024;
 
 function serve(host, port) {
   const web = http.createServer((request, response) => {
     response.writeHead(404);
     response.end();
   });
-  const server = new WebSocket.Server({ server: web, path: PATH });
+  const server = new WebSocket.Server({ server: web, path: PATH, maxPayload: MESSAGE_BYTES_MAX });
   const broadcast = openHub((text) => {
     server.broadcast(text);
     return server.clients.length;
   });
 
-  function answer(client, { type, payload }) {
+  function answer(client, text) {
+    const { type, payload } = JSON.parse(text);
     if (type === 'echo') {
       client.send(JSON.stringify({ type, payload }));
     } else if (type === 'broadcast') {
@@ -31,7 +33,13 @@ function serve(host, port) {
   }
 
   server.on('connection', (client) => {
-    client.on('message', (text) => answer(client, JSON.parse(text)));
+    client.on('message', (text) => {
+      try {
+        answer(client, text);
+      } catch (error) {
+        client.close(1007);
+      }
+    });
   });
   web.listen({ host, port, backlog: BACKLOG });
 }

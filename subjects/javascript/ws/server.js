@@ -6,9 +6,10 @@ const { openHub, run } = require('./hub.js');
 
 const PATH = '/ws';
 const BACKLOG = 4096;
+const MESSAGE_BYTES_MAX = 16 * 1024 * 1024;
 
 function serve(host, port) {
-  const server = new WebSocketServer({ host, port, path: PATH, backlog: BACKLOG });
+  const server = new WebSocketServer({ host, port, path: PATH, backlog: BACKLOG, maxPayload: MESSAGE_BYTES_MAX });
   const broadcast = openHub((text) => {
     // Encoded once for all.
     const data = Buffer.from(text);
@@ -21,7 +22,8 @@ function serve(host, port) {
     return count;
   });
 
-  function answer(client, { type, payload }) {
+  function answer(client, data) {
+    const { type, payload } = JSON.parse(data);
     if (type === 'echo') {
       client.send(JSON.stringify({ type, payload }));
     } else if (type === 'broadcast') {
@@ -33,7 +35,13 @@ function serve(host, port) {
 
   server.on('connection', (client) => {
     client.on('error', () => client.terminate());
-    client.on('message', (data) => answer(client, JSON.parse(data)));
+    client.on('message', (data) => {
+      try {
+        answer(client, data);
+      } catch {
+        client.close(1007);
+      }
+    });
   });
 }
 

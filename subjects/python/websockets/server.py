@@ -11,9 +11,11 @@ import sys
 
 from websockets.asyncio.server import Request, Response, ServerConnection, broadcast, serve
 from websockets.exceptions import ConnectionClosed
+from websockets.frames import CloseCode
 
 PATH = "/ws"
 BACKLOG = 4096
+MESSAGE_BYTES_MAX = 16 * 1024 * 1024
 
 clients: set[ServerConnection] = set()
 
@@ -24,7 +26,10 @@ async def talk(client: ServerConnection) -> None:
     try:
         with contextlib.suppress(ConnectionClosed):
             async for text in client:
-                await answer(client, json.loads(text))
+                try:
+                    await answer(client, json.loads(text))
+                except (ValueError, LookupError, TypeError):
+                    await client.close(CloseCode.INVALID_DATA)
     finally:
         clients.discard(client)
 
@@ -46,7 +51,8 @@ def route(client: ServerConnection, request: Request) -> Response | None:
 async def main(host: str, port: int) -> None:
     # At once: a closing handshake with ten thousand clients would take seconds.
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, os._exit, 0)
-    async with serve(talk, host, port, process_request=route, backlog=BACKLOG) as server:
+    settings = {"process_request": route, "max_size": MESSAGE_BYTES_MAX, "backlog": BACKLOG}
+    async with serve(talk, host, port, **settings) as server:
         await server.serve_forever()
 
 

@@ -25,7 +25,7 @@ const BACKLOG: u32 = 4096;
 const ACCEPT_PAUSE: Duration = Duration::from_millis(10);
 /// The defaults, 128 KiB each way for each connection, are for few of them.
 const BUFFER_BYTES: usize = 4 * 1024;
-const MESSAGE_BYTES_MAX: usize = 1024 * 1024;
+const MESSAGE_BYTES_MAX: usize = 16 * 1024 * 1024;
 
 type Clients = Arc<Mutex<HashMap<SocketAddr, UnboundedSender<Message>>>>;
 

@@ -24,7 +24,7 @@ import io.netty.util.concurrent.GlobalEventExecutor;
 public final class Subject {
     private static final String PATH = "/ws";
     private static final int REQUEST_BYTES_MAX = 64 * 1024;
-    private static final int MESSAGE_BYTES_MAX = 1024 * 1024;
+    private static final int MESSAGE_BYTES_MAX = 16 * 1024 * 1024;
 
     private Subject() {}
 

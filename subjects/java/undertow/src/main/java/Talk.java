@@ -13,7 +13,7 @@ import java.util.Set;
 /** Answers one client. Undertow itself keeps the set of all that are connected at this path. */
 final class Talk extends AbstractReceiveListener {
     private static final ObjectMapper MAPPER = new ObjectMapper();
-    private static final long MESSAGE_BYTES_MAX = 1024 * 1024;
+    private static final long MESSAGE_BYTES_MAX = 16 * 1024 * 1024;
 
     @Override
     protected void onFullTextMessage(WebSocketChannel channel, BufferedTextMessage text) throws IOException {
