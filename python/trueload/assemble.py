@@ -140,6 +140,7 @@ class Observation:
     target_urls: tuple[str, ...] = ()
     payload_bytes: int | None = None
     idle_server: TreeSample | None = None
+    most_connections: int = 0
     engine_cpus: tuple[int, ...] = ()
     front_pid: int = field(default_factory=os.getpid)
     ready: Ready | None = None
@@ -458,7 +459,7 @@ def _server(seen: Observation, measured: Measurement) -> Server | None:
         pids=tuple(sorted(before.pids | after.pids)),
         allowed_cpus=tuple(sorted(cpus)),
         bytes_per_connection=bytes_per_connection(
-            seen.idle_server, after, measured.connections.established
+            seen.idle_server, after, max(measured.connections.established, seen.most_connections)
         ),
     )
 

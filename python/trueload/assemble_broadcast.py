@@ -41,8 +41,9 @@ def make_deliveries(measured: Measurement) -> Deliveries | None:
 def bytes_per_connection(
     idle: TreeSample | None, now: TreeSample, connections: int
 ) -> float | None:
-    """Growth of a tree's resident memory since it was ``idle``, for each connection; None where it
-    was not seen then, has not grown, or has too few to tell."""
+    """Growth of a tree's resident memory since it was ``idle``, for each of the most connections
+    that it had since then; None where it was not seen then, has not grown, or has too few to tell.
+    """
     if idle is None or connections < TELLING_CONNECTIONS:
         return None
     grown = rss_bytes(now) - rss_bytes(idle)

@@ -150,8 +150,8 @@ class Lifetime(Model):
 
 class Server(Model):
     """The server's whole process tree over the window. ``bytes_per_connection`` is by how much its
-    resident memory had grown since before the first connection, each; null where that was not
-    seen."""
+    resident memory had grown since before the first connection, for each of the most that there
+    were; null where that was not seen."""
 
     source: Literal["started", "found"]
     cpu_s: float

@@ -221,6 +221,7 @@ class Session:
         self._idle = None if self._tree is None else self._tree.sample()
         self._engine: Engine | None = None
         self._ready: Ready | None = None
+        self._most_connections = 0
         self._stage, self._stage_began_s = "connect", time.monotonic()
         self.over = False
         """Nothing more can be measured: the engine has ended, or there is no connection."""
@@ -264,7 +265,11 @@ class Session:
         if seen.before is not None and seen.after is None:
             seen.after = self._sample()
         seen.wall_s = time.monotonic() - began_s
-        return make_record(seen)
+        record = make_record(seen)
+        # What a server took for more connections than there are now it seldom gives back.
+        established = record.connections.established
+        self._most_connections = max(self._most_connections, established)
+        return record
 
     def _observation(self, warmup: Phase | None, window: Phase, claim: Claim | None) -> Observation:
         """Of a window: as if its connections had been asked for from the start."""
@@ -286,6 +291,7 @@ class Session:
             target_urls=tuple(target.url for target in spec.targets),
             payload_bytes=sent.size_bytes if (sent := messages(spec)) else None,
             idle_server=self._idle,
+            most_connections=self._most_connections,
             resolve_failed=not spec.addresses,
         )
         if self._ready is not None:
