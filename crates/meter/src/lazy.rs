@@ -24,8 +24,14 @@ impl Lazy {
     /// Records one value, in ns.
     #[inline]
     pub(crate) fn record(&mut self, value_ns: u64) {
+        self.record_times(value_ns, 1);
+    }
+
+    /// Records a value so many times.
+    #[inline]
+    pub(crate) fn record_times(&mut self, value_ns: u64, count: u64) {
         // An auto-resizing histogram takes every u64, so this cannot fail.
-        let _ = self.get().record(value_ns.max(1));
+        let _ = self.get().record_n(value_ns.max(1), count);
     }
 
     /// Takes back what was recorded.

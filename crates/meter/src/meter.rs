@@ -102,17 +102,18 @@ impl Meter {
         Meter { recent_service: Some(Recent::default()), ..Meter::default() }
     }
 
-    /// A request ended well.
+    /// So many requests ended well, with the same times.
     #[inline]
-    pub fn record_ok(&mut self, answered: &Answered) {
-        self.ok += 1;
-        self.times.record(answered.latency_ns, answered.service_ns, answered.first_byte_ns);
-        if let Some(total_ns) = answered.total_ns {
-            self.times.record_total(total_ns);
+    pub fn record_ok(&mut self, answered: &Answered, count: u64) {
+        let Answered { latency_ns, service_ns, first_byte_ns, total_ns } = *answered;
+        self.ok += count;
+        self.times.record(latency_ns, service_ns, first_byte_ns, count);
+        if let Some(total_ns) = total_ns {
+            self.times.record_total(total_ns, count);
         }
-        self.recent.record(answered.latency_ns);
+        self.recent.record(latency_ns, count);
         if let Some(recent) = &mut self.recent_service {
-            recent.record(answered.service_ns);
+            recent.record(service_ns, count);
         }
     }
 
@@ -154,10 +155,10 @@ impl Meter {
         self.failed[to as usize] += 1;
     }
 
-    /// A complete answer with this status came, expected or not.
+    /// So many complete answers with this status came, expected or not.
     #[inline]
-    pub fn record_status(&mut self, status: u16) {
-        self.statuses[usize::from(status)] += 1;
+    pub fn record_status(&mut self, status: u16, count: u64) {
+        self.statuses[usize::from(status)] += count;
     }
 
     /// All failures.
@@ -261,7 +262,7 @@ mod tests {
     fn an_ok_that_is_retracted_becomes_a_failure_without_a_latency() {
         for ticked in [false, true] {
             let mut meter = Meter::default();
-            meter.record_ok(&answered(500));
+            meter.record_ok(&answered(500), 1);
             if ticked {
                 meter.tick(0);
             }
@@ -278,8 +279,7 @@ mod tests {
     fn an_open_loop_tells_its_service_times_apart_and_a_closed_loop_none() {
         let late = Answered { latency_ns: 900, ..answered(100) };
         for (mut meter, told) in [(Meter::of_open_loop(), 1), (Meter::default(), 0)] {
-            meter.record_ok(&late);
-            meter.record_ok(&late);
+            meter.record_ok(&late, 2);
             meter.retract_ok(&late, Class::Unsolicited);
             assert_eq!(meter.tick(0), Sparse::from([(crate::index(900), 1)]));
             assert_eq!(meter.take_service().get(&100).copied().unwrap_or(0), told);
@@ -290,9 +290,9 @@ mod tests {
     #[test]
     fn the_series_adds_up_to_the_counts() {
         let mut meter = Meter::default();
-        meter.record_ok(&answered(500));
+        meter.record_ok(&answered(500), 1);
         meter.tick(0);
-        meter.record_ok(&answered(700));
+        meter.record_ok(&answered(700), 1);
         meter.record_failed(Class::Reset);
         meter.tick(2);
         let ok: Vec<u64> = meter.series().iter().map(|second| second.ok).collect();
@@ -306,7 +306,7 @@ mod tests {
         one.record_failed(Class::Reset);
         two.record_failed(Class::Reset);
         two.record_failed(Class::Empty);
-        two.record_status(200);
+        two.record_status(200, 1);
         two.tick(1);
         one.merge(&two);
         let failed: Vec<_> = one.failed().collect();

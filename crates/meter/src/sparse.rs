@@ -35,11 +35,11 @@ impl Default for Recent {
 }
 
 impl Recent {
-    /// Records one value.
+    /// Records a value so many times.
     #[inline]
-    pub fn record(&mut self, value_ns: u64) {
+    pub fn record(&mut self, value_ns: u64, count: u64) {
         let at = index(value_ns) as usize;
-        self.counts[at] += 1;
+        self.counts[at] += count as u32;
         self.lowest = self.lowest.min(at);
         self.highest = self.highest.max(at);
     }
@@ -87,8 +87,8 @@ mod tests {
     #[test]
     fn what_is_taken_is_what_was_recorded_and_the_next_take_is_empty() {
         let mut recent = Recent::default();
-        for value in [5, 5, 1_000_000] {
-            recent.record(value);
+        for (value, count) in [(5, 2), (1_000_000, 1)] {
+            recent.record(value, count);
         }
         assert!(recent.retract(5));
         assert!(!recent.retract(77));

@@ -24,10 +24,10 @@ pub struct TargetMeter {
 }
 
 impl TargetMeter {
-    /// A request ended well.
-    pub fn record_ok(&mut self, latency_ns: u64) {
-        self.ok += 1;
-        *self.latency.entry(index(latency_ns)).or_default() += 1;
+    /// So many requests ended well, after the same time.
+    pub fn record_ok(&mut self, latency_ns: u64, count: u64) {
+        self.ok += count;
+        *self.latency.entry(index(latency_ns)).or_default() += count;
     }
 
     /// A request that had ended well turns out to have failed.
@@ -48,9 +48,9 @@ impl TargetMeter {
         self.record_failed(to);
     }
 
-    /// A complete answer with this status came.
-    pub fn record_status(&mut self, status: u16) {
-        *self.statuses.entry(status).or_default() += 1;
+    /// So many complete answers with this status came.
+    pub fn record_status(&mut self, status: u16, count: u64) {
+        *self.statuses.entry(status).or_default() += count;
     }
 
     /// Adds another thread's part.
@@ -87,7 +87,7 @@ mod tests {
     #[test]
     fn what_is_taken_back_leaves_nothing_behind() {
         let mut target = TargetMeter { issued: 2, ..TargetMeter::default() };
-        target.record_ok(500);
+        target.record_ok(500, 1);
         target.retract_ok(500, Class::Unsolicited);
         target.record_failed(Class::Reset);
         target.reclass_failed(Class::Reset, Class::Unsolicited);
@@ -98,8 +98,8 @@ mod tests {
     #[test]
     fn merging_adds_every_count() {
         let mut one = TargetMeter::default();
-        one.record_ok(500);
-        one.record_status(200);
+        one.record_ok(500, 1);
+        one.record_status(200, 1);
         let mut sum = one.clone();
         sum.record_failed(Class::Reset);
         sum.merge(&one);

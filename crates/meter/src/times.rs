@@ -21,19 +21,19 @@ pub struct Times {
 }
 
 impl Times {
-    /// Records one request: response time, service time, time to first byte, all in ns.
+    /// Records so many requests: response time, service time, time to first byte, all in ns.
     #[inline]
-    pub fn record(&mut self, latency_ns: u64, service_ns: u64, first_byte_ns: u64) {
+    pub fn record(&mut self, latency_ns: u64, service_ns: u64, first_byte_ns: u64, count: u64) {
         if latency_ns == service_ns && service_ns == first_byte_ns {
-            self.same.record(latency_ns);
+            self.same.record_times(latency_ns, count);
         } else {
-            self.latency.record(latency_ns);
-            self.service.record(service_ns);
-            self.first_byte.record(first_byte_ns);
+            self.latency.record_times(latency_ns, count);
+            self.service.record_times(service_ns, count);
+            self.first_byte.record_times(first_byte_ns, count);
         }
     }
 
-    /// Takes back what [`Times::record`] recorded with the same values.
+    /// Takes back one request that [`Times::record`] recorded with the same values.
     pub fn retract(&mut self, latency_ns: u64, service_ns: u64, first_byte_ns: u64) {
         if latency_ns == service_ns && service_ns == first_byte_ns {
             self.same.retract(latency_ns);
@@ -61,9 +61,9 @@ impl Times {
         self.send_lag.record(value_ns);
     }
 
-    /// Records one request with its own connection: from the attempt to the last byte.
-    pub fn record_total(&mut self, value_ns: u64) {
-        self.total.record(value_ns);
+    /// Records so many requests with their own connection: from the attempt to the last byte.
+    pub fn record_total(&mut self, value_ns: u64, count: u64) {
+        self.total.record_times(value_ns, count);
     }
 
     /// Takes back one [`Times::record_total`].
@@ -151,8 +151,8 @@ mod tests {
     #[test]
     fn requests_with_equal_times_enter_all_three_histograms_once() {
         let mut times = Times::default();
-        times.record(500, 500, 500);
-        times.record(900, 700, 600);
+        times.record(500, 500, 500, 1);
+        times.record(900, 700, 600, 1);
         let counts = [times.latency(), times.service(), times.first_byte()]
             .map(|encoded| decoded(&encoded.expect("not empty")));
         assert_eq!(counts.each_ref().map(Hdr::len), [2, 2, 2]);
@@ -164,8 +164,8 @@ mod tests {
     #[test]
     fn a_retracted_request_leaves_no_trace() {
         let mut times = Times::default();
-        times.record(500, 500, 500);
-        times.record(900, 700, 600);
+        times.record(500, 500, 500, 1);
+        times.record(900, 700, 600, 1);
         times.retract(500, 500, 500);
         times.retract(900, 700, 600);
         assert_eq!([times.latency(), times.service(), times.first_byte()], [None, None, None]);
@@ -174,8 +174,8 @@ mod tests {
     #[test]
     fn merging_loses_nothing() {
         let (mut one, mut two) = (Times::default(), Times::default());
-        one.record(1_000, 1_000, 1_000);
-        two.record(3_000_000_000_000, 2_000, 1_500);
+        one.record(1_000, 1_000, 1_000, 1);
+        two.record(3_000_000_000_000, 2_000, 1_500, 1);
         two.record_connect(10);
         one.record_handshake(20, false);
         two.record_handshake(30, true);

@@ -2,6 +2,9 @@
 
 #![allow(missing_docs, clippy::expect_used)]
 
+use proptest::collection::vec;
+use proptest::prelude::*;
+use proptest::sample::{Index, select};
 use trueload_wire::exchange::{End, Ending, Exchange, Heard, Link};
 use trueload_wire::http1::client::{Client, Memories, Rulebook, Rules};
 use trueload_wire::http1::response::HeadMemory;
@@ -24,33 +27,46 @@ impl Memories<usize> for Heads {
     }
 }
 
-/// What becomes of requests of these kinds when such bytes come, split at every place.
-fn heard(kinds: &Kinds, asked: &[usize], bytes: &[u8], fin: bool) -> (Vec<(usize, Ending)>, Link) {
-    let mut first: Option<(Vec<(usize, Ending)>, Link)> = None;
-    for cut in 0..=bytes.len() {
-        let mut client = Client::default();
-        let mut heads = Heads::default();
-        asked.iter().for_each(|kind| client.ask(*kind));
-        let mut endings = Vec::new();
-        let mut hear = |heard: Heard<usize>| endings.push((heard.tag, heard.ending));
-        let mut link = Link::Open;
-        for part in [&bytes[..cut], &bytes[cut..]] {
-            if matches!(link, Link::Open | Link::Closing) && !part.is_empty() {
-                link = client.handle_input(7, part, kinds, &mut heads, &mut hear);
-            }
+type Told = (Vec<(usize, Ending)>, Link);
+
+/// What becomes of requests of these kinds when such parts come.
+fn heard_in<'a>(
+    kinds: &Kinds,
+    asked: &[usize],
+    parts: impl IntoIterator<Item = &'a [u8]>,
+    fin: bool,
+) -> Told {
+    let mut client = Client::default();
+    let mut heads = Heads::default();
+    asked.iter().for_each(|kind| client.ask(*kind));
+    let mut endings = Vec::new();
+    let mut hear = |heard: Heard<usize>| endings.push((heard.tag, heard.ending));
+    let mut link = Link::Open;
+    for part in parts {
+        if matches!(link, Link::Open | Link::Closing) && !part.is_empty() {
+            link = client.handle_input(7, part, kinds, &mut heads, &mut hear);
         }
-        if fin {
-            client.handle_end(9, End::Fin, kinds, &mut hear);
-        }
-        let found = (endings, link);
-        assert_eq!(*first.get_or_insert_with(|| found.clone()), found, "cut at {cut}");
     }
-    first.expect("at least one split")
+    if fin {
+        client.handle_end(9, End::Fin, kinds, &mut hear);
+    }
+    (endings, link)
+}
+
+/// The same byte by byte, where nothing is told from its repetition, and split at every place.
+fn heard(kinds: &Kinds, asked: &[usize], bytes: &[u8], fin: bool) -> Told {
+    let told = heard_in(kinds, asked, bytes.chunks(1), fin);
+    for cut in 0..=bytes.len() {
+        let split = heard_in(kinds, asked, [&bytes[..cut], &bytes[cut..]], fin);
+        assert_eq!(split, told, "cut at {cut}");
+    }
+    told
 }
 
 const OK: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
 const HEAD: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n";
 const MISSING: &[u8] = b"HTTP/1.1 404 No\r\nContent-Length: 0\r\n\r\n";
+const INTERIM: &[u8] = b"HTTP/1.1 103 Hints\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
 const LAST: &[u8] = b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\nok";
 
 #[test]
@@ -94,6 +110,27 @@ fn whether_a_request_is_stale_is_decided_by_its_own_method() {
         client.ask(kind);
         client.handle_end(2, End::Fin, &kinds, &mut hear);
         assert_eq!(endings, [Ending::Ok, ending]);
+    }
+}
+
+proptest! {
+    #[test]
+    fn answers_that_repeat_are_heard_as_if_each_came_alone(
+        asked in vec(select(&[0, 0, 0, 1][..]), 0..12),
+        answers in vec((select(&[OK, OK, HEAD, MISSING, INTERIM, LAST][..]), 1..5_usize), 1..5),
+        expected in select(&[None, Some("ok"), Some("no")][..]),
+        damage in (any::<Index>(), select(&b"\r\n0k: H"[..])),
+        damaged in any::<bool>(),
+        fin in any::<bool>(),
+    ) {
+        let first = Rules { body: expected.map(Vec::from), idempotent: true, ..Rules::default() };
+        let kinds = Kinds([first, Rules { head_request: true, ..Rules::default() }]);
+        let mut bytes = answers.iter().flat_map(|(answer, times)| answer.repeat(*times)).collect::<Vec<u8>>();
+        if damaged {
+            let at = damage.0.index(bytes.len());
+            bytes[at] = damage.1;
+        }
+        heard(&kinds, &asked, &bytes, fin);
     }
 }
 

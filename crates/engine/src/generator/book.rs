@@ -19,6 +19,40 @@ const LONG_WAIT_OTHERS: u64 = 100;
 /// A connection that the peer closes within this time unasked was dropped; later it was idle for too long.
 const DROPPED_WITHIN_NS: u64 = 1_000_000_000;
 
+/// Requests that ended alike, one behind the other: under pipelining most do, and are entered at once.
+#[derive(Debug, Default)]
+pub(super) struct Row {
+    /// The last one, and how many before it were the same.
+    last: Option<Alike>,
+}
+
+/// So many requests about which all is the same.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Alike {
+    heard: Heard<Tag>,
+    count: u64,
+}
+
+impl Row {
+    /// Adds a request; gives back those before it when it is not like them.
+    #[inline]
+    pub(super) fn add(&mut self, heard: Heard<Tag>) -> Option<Alike> {
+        match &mut self.last {
+            Some(last) if last.heard == heard => {
+                last.count += 1;
+                None
+            }
+            last => last.replace(Alike { heard, count: 1 }),
+        }
+    }
+
+    /// Those that have not been given back.
+    #[inline]
+    pub(super) fn end(self) -> Option<Alike> {
+        self.last
+    }
+}
+
 /// The phases of one thread and what they have counted.
 #[derive(Debug)]
 pub(super) struct Book {
@@ -167,21 +201,25 @@ impl Book {
     /// A request has ended. What is stale goes to `state.again` instead.
     #[inline]
     pub(super) fn settle(&mut self, state: &mut State, now_ns: u64, heard: Heard<Tag>) {
+        self.settle_all(state, now_ns, Alike { heard, count: 1 });
+    }
+
+    /// Requests have ended alike.
+    #[inline]
+    pub(super) fn settle_all(&mut self, state: &mut State, now_ns: u64, all: Alike) {
+        let Alike { heard, count } = all;
         let Heard { tag, ending, complete, status, first_byte_ns } = heard;
         if complete {
-            state.answered();
+            state.answered(count);
         }
         if let Some(status) = status {
-            self.phases[usize::from(tag.phase)].meter.record_status(status);
-            self.of_target(tag.numbered(), |target| target.record_status(status));
+            self.phases[usize::from(tag.phase)].meter.record_status(status, count);
+            self.of_target(tag.numbered(), |target| target.record_status(status, count));
         }
         let class = match ending {
-            Ending::Ok => {
-                self.settle_ok(state, now_ns, first_byte_ns, tag);
-                return;
-            }
-            Ending::StaleBehind => return self.stale(state, tag),
-            Ending::Stale if !tag.again => return self.stale(state, tag),
+            Ending::Ok => return self.settle_ok(state, now_ns, first_byte_ns, tag, count),
+            Ending::StaleBehind => return self.stale(state, tag, count),
+            Ending::Stale if !tag.again => return self.stale(state, tag, count),
             Ending::Stale | Ending::Empty => Class::Empty,
             Ending::Status => Class::Status,
             Ending::Mismatch => Class::Mismatch,
@@ -196,11 +234,18 @@ impl Book {
             Ending::WsPayload => Class::WsPayload,
             Ending::WsClosed => Class::WsClosed,
         };
-        self.fail(state, now_ns, tag, class);
+        (0..count).for_each(|_| self.fail(state, now_ns, tag, class));
     }
 
     #[inline]
-    fn settle_ok(&mut self, state: &mut State, now_ns: u64, first_byte_ns: u64, tag: Tag) {
+    fn settle_ok(
+        &mut self,
+        state: &mut State,
+        now_ns: u64,
+        first_byte_ns: u64,
+        tag: Tag,
+        count: u64,
+    ) {
         let own_connection = self.own_connection.then(|| now_ns - state.attempted_ns);
         let answered = Answered {
             latency_ns: now_ns - tag.scheduled_ns,
@@ -209,35 +254,35 @@ impl Book {
             total_ns: own_connection,
         };
         let phase = &mut self.phases[usize::from(tag.phase)];
-        phase.meter.record_ok(&answered);
+        phase.meter.record_ok(&answered, count);
         phase.last_ok_ns = now_ns;
         state.ended_well();
-        self.of_target(tag.numbered(), |target| target.record_ok(answered.latency_ns));
+        self.of_target(tag.numbered(), |target| target.record_ok(answered.latency_ns, count));
         state.last = Some(Last::ok(tag, &answered));
-        self.close_entry(state, now_ns, tag);
+        self.close_entries(state, now_ns, tag, count);
     }
 
     pub(super) fn fail(&mut self, state: &mut State, now_ns: u64, tag: Tag, class: Class) {
         self.phases[usize::from(tag.phase)].meter.record_failed(class);
         self.of_target(tag.numbered(), |target| target.record_failed(class));
         state.last = Some(Last::failed(tag, class));
-        self.close_entry(state, now_ns, tag);
+        self.close_entries(state, now_ns, tag, 1);
     }
 
     /// The engine was told to stop before this request had ended.
     pub(super) fn cancel(&mut self, state: &mut State, now_ns: u64, tag: Tag) {
         self.phases[usize::from(tag.phase)].meter.cancelled += 1;
         self.of_target(tag.numbered(), |target| target.cancelled += 1);
-        self.close_entry(state, now_ns, tag);
+        self.close_entries(state, now_ns, tag, 1);
     }
 
     #[inline]
-    fn close_entry(&mut self, state: &mut State, now_ns: u64, tag: Tag) {
+    fn close_entries(&mut self, state: &mut State, now_ns: u64, tag: Tag, count: u64) {
         let phase = &mut self.phases[usize::from(tag.phase)];
-        phase.open -= 1;
+        phase.open -= count;
         phase.settled_ns = now_ns;
         self.look |= phase.open == 0;
-        self.settled += 1;
+        self.settled += count;
         let wait_ns = now_ns - tag.sent_ns;
         if wait_ns >= LONG_WAIT_NS {
             let others = (self.settled_seen + self.settled).saturating_sub(tag.settled_before + 1);
@@ -248,10 +293,11 @@ impl Book {
         }
     }
 
-    fn stale(&mut self, state: &mut State, tag: Tag) {
-        self.phases[usize::from(tag.phase)].meter.stale += 1;
-        self.of_target(tag.numbered(), |target| target.stale += 1);
-        state.trouble().again.push(Tag { again: true, ..tag });
+    fn stale(&mut self, state: &mut State, tag: Tag, count: u64) {
+        self.phases[usize::from(tag.phase)].meter.stale += count;
+        self.of_target(tag.numbered(), |target| target.stale += count);
+        let again = std::iter::repeat_n(Tag { again: true, ..tag }, count as usize);
+        state.trouble().again.extend(again);
     }
 
     /// Bytes came that settle no outstanding request: charges the request just settled, or the next one.

@@ -36,7 +36,7 @@ use trueload_wire::exchange::{self, End, Exchange};
 use trueload_wire::tls::{self, Buffers, Secured};
 
 use crate::outlet::Outlet;
-use book::Book;
+use book::{Book, Row};
 pub use broadcast::{Broadcast, UnderWay};
 pub use carrier::Carrier;
 use connecting::Pace;
@@ -317,8 +317,16 @@ impl<P: Protocol> Generator<P> {
         }
         let input = Input { now_ns, key, drawn: book.drawn, bytes };
         self.said.clear();
-        let mut hear = |heard| book.settle(state, now_ns, heard);
+        let mut row = Row::default();
+        let mut hear = |heard| {
+            if let Some(before) = row.add(heard) {
+                book.settle_all(state, now_ns, before);
+            }
+        };
         let link = self.protocol.handle_input(client, input, &mut self.said, &mut hear);
+        if let Some(last) = row.end() {
+            book.settle_all(state, now_ns, last);
+        }
         let idle = client.outstanding() == 0;
         self.say(net, key, token);
         if let Link::Opening { .. } = self.slots[key as usize].state.link

@@ -267,10 +267,10 @@ impl State {
         self.last = self.last.take().filter(|last| last.whose() != charged);
     }
 
-    /// A complete answer came.
+    /// Complete answers came.
     #[inline]
-    pub(super) fn answered(&mut self) {
-        self.answers += 1;
+    pub(super) fn answered(&mut self, count: u64) {
+        self.answers += count;
         if let Some(trouble) = self.had_trouble() {
             trouble.fruitless = 0;
         }

@@ -6,6 +6,7 @@
 //! It must not know phases, loads or histograms; a request is a tag to it.
 
 use super::limits::{Limits, ParseError};
+use super::repeat::repeats;
 use super::response::{Fed, HeadMemory, Response, ResponseParser};
 use crate::exchange::{End, Ending, Exchange, Heard, Link};
 use crate::queue::Queue;
@@ -119,8 +120,16 @@ impl<T> Client<T> {
                     return Link::Open;
                 }
                 Ok((consumed, Fed::Complete(response))) => {
-                    bytes = &bytes[consumed..];
-                    self.settle(now_ns, response, &mut answer, rulebook, hear);
+                    let came_whole = answer.first_byte_ns.is_none();
+                    let (this, rest) = bytes.split_at(consumed);
+                    bytes = rest;
+                    let ending = self.settle(now_ns, response, &mut answer, rulebook, hear);
+                    if let Some(ending) = ending.filter(|_| came_whole && !self.closing) {
+                        let alike = Alike { rules, ending, status: response.status };
+                        let most = repeats(rest, this);
+                        let again = self.settle_alike(now_ns, most, &alike, rulebook, hear);
+                        bytes = &rest[again * consumed..];
+                    }
                 }
                 Err(error) => {
                     let ending = match error {
@@ -178,10 +187,8 @@ impl<T> Client<T> {
         answer: &mut Answer,
         rulebook: &impl Rulebook<T>,
         hear: &mut impl FnMut(Heard<T>),
-    ) {
-        let Some(tag) = self.outstanding.pop_front() else {
-            return;
-        };
+    ) -> Option<Ending> {
+        let tag = self.outstanding.pop_front()?;
         let rules = rulebook.rules_of(&tag);
         let body_as_expected = answer.body.finish(rules);
         let ending = if !rules.accepts(response.status) {
@@ -203,6 +210,32 @@ impl<T> Client<T> {
                 hear(Heard::unanswered(tag, ending, now_ns));
             }
         }
+        Some(ending)
+    }
+
+    /// Settles the requests whose answers are the bytes of the answer before, `most` of them: under the same rules they
+    /// end the same way, and need no parser. Returns how many are settled.
+    #[inline]
+    fn settle_alike(
+        &mut self,
+        now_ns: u64,
+        most: usize,
+        before: &Alike<'_>,
+        rulebook: &impl Rulebook<T>,
+        hear: &mut impl FnMut(Heard<T>),
+    ) -> usize {
+        let Alike { rules, ending, status } = *before;
+        for settled in 0..most {
+            let next = self.outstanding.front();
+            if !next.is_some_and(|tag| std::ptr::eq(rulebook.rules_of(tag), rules)) {
+                return settled;
+            }
+            if let Some(tag) = self.outstanding.pop_front() {
+                let status = Some(status);
+                hear(Heard { tag, ending, complete: true, status, first_byte_ns: now_ns });
+            }
+        }
+        most
     }
 
     fn end_all(
@@ -254,6 +287,13 @@ impl<T> Exchange<T> for Client<T> {
     fn cancel(&mut self) -> impl Iterator<Item = T> + '_ {
         self.outstanding.drain()
     }
+}
+
+/// An answer that came whole and leaves the connection open: how its request ended, and under which rules.
+struct Alike<'a> {
+    rules: &'a Rules,
+    ending: Ending,
+    status: u16,
 }
 
 /// Compares a body with the expected one as its slices come.
