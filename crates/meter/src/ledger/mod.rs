@@ -76,9 +76,9 @@ struct Entry {
     /// The rank that is recorded next, and the count of deliveries at which it is.
     mark: u8,
     next_mark: u32,
-    /// A later message of the same sender was sent meanwhile, …
-    followed: bool,
-    /// … and has reached everybody.
+    /// The sender's next message, sent meanwhile; …
+    follower: Option<Handle>,
+    /// … one of its later ones has reached everybody.
     overtaken: bool,
 }
 
@@ -185,9 +185,6 @@ impl Ledger {
         if self.phases.len() <= usize::from(phase) {
             self.phases.resize_with(usize::from(phase) + 1, Deliveries::default);
         }
-        for entry in self.entries.iter_mut().flatten() {
-            entry.followed |= entry.sender == sender;
-        }
         let mut awaited = self.spare.pop().unwrap_or_default();
         awaited.assign_difference(&self.receivers, &self.gone);
         self.serial = self.serial.wrapping_add(1);
@@ -204,12 +201,19 @@ impl Ledger {
             lost: self.gone_count,
             mark: 0,
             next_mark: 0,
-            followed: false,
+            follower: None,
             overtaken: false,
         };
         entry.aim();
         let over = entry.is_over();
         let place = self.free.pop().unwrap_or(self.entries.len() as u32);
+        let handle = Handle { place, serial: self.serial };
+        let newest = self.open.iter().rev().find(|open| {
+            self.entries[**open as usize].as_ref().is_some_and(|entry| entry.sender == sender)
+        });
+        if let Some(before) = newest.and_then(|open| self.entries[*open as usize].as_mut()) {
+            before.follower = Some(handle);
+        }
         match self.entries.get_mut(place as usize) {
             Some(room) => *room = Some(entry),
             None => self.entries.push(Some(entry)),
@@ -218,7 +222,7 @@ impl Ledger {
         if over {
             self.finish(place);
         }
-        Handle { place, serial: self.serial }
+        handle
     }
 
     /// The open message of this key.
@@ -246,7 +250,7 @@ impl Ledger {
         entry.delivered += 1;
         entry.latest_ns = now_ns;
         sums.delivery.record(now_ns.saturating_sub(entry.sent_ns));
-        if entry.followed {
+        if entry.overtaken || entry.follower.is_some() {
             self.note_order(handle.place, receiver);
         }
         let Some(entry) = self.entries[handle.place as usize].as_mut() else {
@@ -284,14 +288,18 @@ impl Ledger {
     /// Counts a delivery of a followed message that came behind a later one of the same sender.
     fn note_order(&mut self, place: u32, receiver: u32) {
         let Some(entry) = self.entries[place as usize].as_ref() else { return };
-        let later = |other: &Entry| {
-            other.sender == entry.sender
-                && other.sequence > entry.sequence
-                && !other.awaited.contains(receiver)
-        };
-        if entry.overtaken || self.entries.iter().flatten().any(later) {
-            self.phases[usize::from(entry.phase)].out_of_order += 1;
+        let (phase, mut overtaken, mut next) = (entry.phase, entry.overtaken, entry.follower);
+        while !overtaken && let Some(later) = next.and_then(|handle| self.entry(handle)) {
+            overtaken = !later.awaited.contains(receiver);
+            next = later.follower;
         }
+        self.phases[usize::from(phase)].out_of_order += u64::from(overtaken);
+    }
+
+    /// The message of a handle, as long as it is open.
+    fn entry(&self, handle: Handle) -> Option<&Entry> {
+        let entry = self.entries.get(handle.place as usize)?.as_ref();
+        entry.filter(|entry| entry.serial == handle.serial)
     }
 
     /// When the open message was sent that has been open longest.

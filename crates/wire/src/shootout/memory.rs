@@ -9,8 +9,10 @@
 
 use super::Key;
 
-/// Broadcasts that are remembered, the latest: with more of them, the search would cost as much as parsing.
-const REMEMBERED_MOST: usize = 64;
+/// Broadcasts that are remembered, the latest.
+const REMEMBERED_MOST: usize = 1024;
+/// So many are compared with a message: looking at more would cost as much as parsing it.
+const COMPARED_MOST: usize = 64;
 
 /// Broadcasts under way, by their bytes. `T` is what the caller knows them by.
 #[derive(Debug)]
@@ -44,7 +46,10 @@ impl<T: Copy> Memory<T> {
             self.go_on(self.likely);
             return Some(value);
         }
-        let at = self.entries.iter().position(|entry| entry.bytes == message)?;
+        let (before, behind) = self.entries.split_at(self.likely);
+        let near = behind.iter().chain(before).take(COMPARED_MOST);
+        let off = near.into_iter().position(|entry| entry.bytes == message)?;
+        let at = (self.likely + off) % self.entries.len();
         self.go_on(at);
         Some(self.entries[at].value)
     }

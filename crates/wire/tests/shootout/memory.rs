@@ -86,7 +86,7 @@ fn a_broadcast_that_is_over_is_no_longer_known() {
 #[test]
 fn with_more_broadcasts_under_way_than_it_holds_it_knows_the_latest() {
     let mut memory = Memory::default();
-    let keys: Vec<Key> = (0..1000).map(|sequence| Key { sender: 1, sequence }).collect();
+    let keys: Vec<Key> = (0..3000).map(|sequence| Key { sender: 1, sequence }).collect();
     for key in &keys {
         memory.remember(*key, *key, &delivered(Dialect::Binary, *key, 0));
     }
@@ -94,5 +94,5 @@ fn with_more_broadcasts_under_way_than_it_holds_it_knows_the_latest() {
         let bytes = delivered(Dialect::Binary, *key, 0);
         memory.recognise(&bytes).is_some_and(|found| found == *key)
     });
-    assert!(known.map(|key| key.sequence).eq(1000 - 64..1000));
+    assert!(known.map(|key| key.sequence).eq(3000 - 1024..3000));
 }
