@@ -16,6 +16,7 @@ from typing import IO, Any
 
 from process import BenchError, prepare
 from trueload.plan import (
+    SERVE_HTTP,
     DriverName,
     Duration,
     Generate,
@@ -23,6 +24,7 @@ from trueload.plan import (
     LoadPlan,
     Phase,
     Serve,
+    ServicePlan,
     Stop,
     ToEngine,
     to_line,
@@ -137,7 +139,9 @@ def measure(work: Work, stdin: IO[str], stdout: IO[str], load: LoadPlan = CLOSED
 
 
 @contextmanager
-def serving(binary: Path, cpu: int, driver: DriverName = "auto") -> Iterator[tuple[int, int, str]]:
+def serving(
+    binary: Path, cpu: int, driver: DriverName = "auto", service: ServicePlan = SERVE_HTTP
+) -> Iterator[tuple[int, int, str]]:
     """The reference server on one CPU, one thread; gives its port, its pid, and its driver."""
     process = subprocess.Popen(
         [str(binary)],
@@ -150,7 +154,7 @@ def serving(binary: Path, cpu: int, driver: DriverName = "auto") -> Iterator[tup
     assert process.stdout is not None
     voice = Voice(process.stdin)
     try:
-        voice.say(Serve(listen="127.0.0.1:0", threads=1, cpus=(), driver=driver))
+        voice.say(Serve(listen="127.0.0.1:0", threads=1, cpus=(), driver=driver, service=service))
         ready = hear(process.stdout, "ready")
         # What it goes on to say is read, so that it never blocks on a full pipe.
         threading.Thread(target=_read_out, args=(process.stdout,), daemon=True).start()

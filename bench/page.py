@@ -13,6 +13,7 @@ from setting import ROOT
 
 PERFORMANCE = ROOT / "docs" / "performance.md"
 METHOD = ROOT / "docs" / "method.md"
+BROADCAST = ROOT / "docs" / "broadcast.md"
 
 
 def replaced(text: str, name: str, lines: Sequence[str]) -> str:

@@ -1,0 +1,196 @@
+"""What it costs to receive a broadcast: CPU per delivered message of about 300 bytes.
+
+Servers on CPU 0, clients on CPU 1. Messages come in two ways: *piled up*, many in one read, from a
+server that holds them back (`coalescing.py`); and *each by itself*, from the reference server with
+one message in flight. In each way our engine takes turns with clients that are written for this: a
+goroutine for each connection (Go, gorilla) as the published method has it, a task for each (Python,
+websockets), and, each by itself, a loop that only reads and counts bytes (`bare_receive.c`). Ratios
+are of runs one after the other.
+
+Targets: piled up at most 0.15 µs a delivery; each by itself at most 1.1 times the bare loop, as
+there the kernel is the cost; a connection-per-task client costs at least ten times ours: Go's piled
+up, where the client is the cost, and Python's each by itself. 15,000 clients of the reference
+server have every message once, and our CPU is not the limit.
+"""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from statistics import median
+
+from broadcasts import BENCH, Cost, Shape, bare, build_bare, build_gorilla, gorilla, ours, tasks
+from engine import serving
+from machine import describe
+from marks import Limit, Mark, exit_code, mark, mark_table
+from page import BROADCAST, write_section
+from process import BenchError, prepare
+from results import Spread, shown_ratio, spread
+from setting import GENERATOR_CPU, SERVER_CPU, Quiet, SettingError, prepare_setting
+from trueload.plan import ServeWs
+
+ROUNDS = 15
+PILED, ALONE = Shape(200, 2_000, 200), Shape(1_000, 100, 1)
+MANY = Shape(15_000, 40, 4)
+PILED_MOST = Limit(0.15, unit=" µs")
+BARE_MOST = Limit(1.1)
+PER_TASK_LEAST = Limit(10, at_least=True)
+SHARE_MOST = Limit(80, unit=" %")
+OURS, BARE, GO, PYTHON = "trueload", "bare loop", "Go, a goroutine each", "Python, a task each"
+
+Client = Callable[[int, Shape], Cost]
+Costs = dict[str, list[Cost]]
+
+
+@contextmanager
+def piling(enough: int) -> Iterator[int]:
+    """The server that lets messages pile up; its port."""
+    command = [sys.executable, str(BENCH / "coalescing.py"), str(enough)]
+    process = subprocess.Popen(
+        command,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        preexec_fn=prepare(SERVER_CPU),
+    )
+    assert process.stdin is not None
+    assert process.stdout is not None
+    try:
+        yield int(process.stdout.readline())
+    finally:
+        process.stdin.close()
+        process.wait()
+
+
+def rounds(clients: Mapping[str, Client], port: int, shape: Shape, count: int) -> Costs:
+    """So many rounds of all clients, in an order that goes round."""
+    found: Costs = {name: [] for name in clients}
+    names = list(clients)
+    for number in range(count):
+        turn = number % len(names)
+        for name in names[turn:] + names[:turn]:
+            found[name].append(clients[name](port, shape))
+    return found
+
+
+def ratios(found: Costs, one: str, two: str) -> Spread | None:
+    """CPU per delivery, one client's to another's, within each round."""
+    pairs = zip(found.get(one, ()), found.get(two, ()), strict=False)
+    return spread([first.ns_per_delivery / second.ns_per_delivery for first, second in pairs])
+
+
+def judge_ratio(found: Costs, one: str, two: str, limit: Limit, how: str) -> Mark:
+    """The mark of a ratio."""
+    what, measured = f"CPU per delivery, {how}: {one} / {two}", ratios(found, one, two)
+    if measured is None:
+        return mark(what, limit, None, "one of the two could not be had")
+    return mark(what, limit, measured.middle, shown_ratio(measured))
+
+
+def judge_piled(found: Costs) -> Mark:
+    """The mark of what a delivery costs when many come in one read."""
+    costs = spread([cost.ns_per_delivery / 1e3 for cost in found[OURS]])
+    assert costs is not None
+    shown = f"{costs.middle:.3f} µs ({costs.least:.3f} to {costs.most:.3f})"
+    return mark("CPU per delivery, piled up", PILED_MOST, costs.middle, shown)
+
+
+def judge_many(cost: Cost | None, why: str) -> list[Mark]:
+    """The marks of many clients; without a cost, `why`."""
+    share = None if cost is None else cost.cpu_share * 100
+    had = None if cost is None else float(MANY.clients)
+    each = f"{MANY.clients:,} clients, each message once"
+    least = Limit(MANY.clients, at_least=True)
+    shown = why if cost is None else f"{MANY.clients:,}, {cost.per_s:,.0f} deliveries/s"
+    return [
+        mark(each, least, had, shown),
+        mark("our share of a CPU with them", SHARE_MOST, share, why or f"{share:.0f} %"),
+    ]
+
+
+def rows(how: str, shape: Shape, found: Costs) -> list[str]:
+    """A line for each client: what it costs, as a part of what ours does."""
+    listed = []
+    for name, costs in found.items():
+        if costs:
+            own = f"{median(cost.ns_per_delivery for cost in costs) / 1e3:.3f}"
+            rate = f"{median(cost.per_s for cost in costs):,.0f}"
+            ratio = ratios(found, name, OURS)
+            last = "" if ratio is None or name == OURS else shown_ratio(ratio)
+            shown = f"{shape.clients:,} clients, {shape.concurrent} in flight"
+            listed.append(f"| {how}, {shown} | {name} | {own} | {rate} | {last} |")
+    return listed
+
+
+def others(folder: Path) -> tuple[dict[str, Client], list[str]]:
+    """The clients beside ours that can be had, and why others cannot."""
+    there: dict[str, Client] = {PYTHON: lambda port, shape: tasks(GENERATOR_CPU, port, shape)}
+    absent = []
+    try:
+        loop = build_bare(folder)
+        there[BARE] = lambda port, shape: bare(loop, GENERATOR_CPU, port, shape)
+    except BenchError as error:
+        absent.append(f"{BARE}: {error}")
+    try:
+        program = build_gorilla(folder)
+        there[GO] = lambda port, shape: gorilla(program, GENERATOR_CPU, port, shape)
+    except BenchError as error:
+        absent.append(f"{GO}: {error}")
+    return there, absent
+
+
+def measure(binary: Path, count: int) -> tuple[Costs, Costs, Cost | None, list[str]]:
+    """Everything: piled up, each by itself, many clients, and what is missing."""
+    with tempfile.TemporaryDirectory() as folder:
+        there, missing = others(Path(folder))
+        clients = {OURS: lambda port, shape: ours(binary, GENERATOR_CPU, port, shape), **there}
+        heaped = {name: client for name, client in clients.items() if name != BARE}
+        with piling(PILED.concurrent) as port:
+            piled = rounds(heaped, port, PILED, count)
+        with serving(binary, SERVER_CPU, service=ServeWs(dialect="json")) as (port, _, _):
+            alone = rounds(clients, port, ALONE, count)
+            try:
+                many = ours(binary, GENERATOR_CPU, port, MANY)
+            except BenchError as error:
+                many = None
+                missing.append(f"{MANY.clients:,} clients: {error}")
+    return piled, alone, many, missing
+
+
+def main() -> int:
+    """Measures, prints Markdown, and marks."""
+    parser = argparse.ArgumentParser(description="CPU per delivery of a broadcast.")
+    parser.add_argument("--rounds", type=int, default=ROUNDS, help=f"rounds ({ROUNDS})")
+    parser.add_argument("--no-page", action="store_true", help="leave docs/broadcast.md alone")
+    options = parser.parse_args()
+    quiet = Quiet()
+    try:
+        piled, alone, many, missing = measure(prepare_setting(), options.rounds)
+    except (BenchError, SettingError) as error:
+        print(error, file=sys.stderr)
+        return 2
+    marked = [
+        judge_piled(piled),
+        judge_ratio(alone, OURS, BARE, BARE_MOST, "each by itself"),
+        judge_ratio(piled, GO, OURS, PER_TASK_LEAST, "piled up"),
+        judge_ratio(alone, PYTHON, OURS, PER_TASK_LEAST, "each by itself"),
+        *judge_many(many, "" if many else missing[-1]),
+    ]
+    head = "| messages come | client | CPU µs/delivery | deliveries/s | its / ours |"
+    body = [*rows("piled up", PILED, piled), *rows("each by itself", ALONE, alone)]
+    runs = f"Medians of {options.rounds} rounds. {quiet}"
+    lines = [str(describe()), "", *missing, runs, "", head, "|---|---|--:|--:|--:|", *body, ""]
+    lines += mark_table(marked)
+    print("\n".join(lines))
+    if options.rounds >= ROUNDS and not options.no_page:
+        write_section(BROADCAST, "broadcast", lines)
+    return exit_code(marked)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,166 @@
+"""Clients of a broadcast, ours and those that it is compared with: what each delivery costs them.
+
+Each runs on one CPU against a server on another, and says the CPU time of sending and receiving,
+without the connecting: ours from its threads' clocks, the others from their own `getrusage`.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+from engine import CONNECT_RATE_PER_S, Voice, hear
+from process import BenchError, run
+from setting import ROOT
+from trueload.plan import (
+    ExpectPlan,
+    Generate,
+    Phase,
+    RequestPlan,
+    Requests,
+    Stop,
+    Turns,
+    WsBroadcastPlan,
+)
+from trueload.spec import NS_PER_S
+
+BENCH = ROOT / "bench"
+PADDING_BYTES = 230
+"""Makes a message of about 300 bytes."""
+TIMEOUT_S = 20.0
+PATIENCE_S = 120.0
+BUILD_S = 180.0
+
+
+@dataclass(frozen=True)
+class Shape:
+    """How many clients have how many messages, so many of which are in flight."""
+
+    clients: int
+    messages: int
+    concurrent: int
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What came of it."""
+
+    deliveries: int
+    cpu_ns: float
+    wall_ns: float
+
+    @property
+    def ns_per_delivery(self) -> float:
+        """CPU time."""
+        return self.cpu_ns / self.deliveries
+
+    @property
+    def per_s(self) -> float:
+        """Deliveries in a second."""
+        return self.deliveries / self.wall_ns * NS_PER_S
+
+    @property
+    def cpu_share(self) -> float:
+        """Of one CPU, over the window."""
+        return self.cpu_ns / self.wall_ns
+
+
+def plan_of(port: int, shape: Shape) -> Generate:
+    """A broadcast in JSON from one thread."""
+    address = f"127.0.0.1:{port}"
+    opening = RequestPlan(
+        method="GET", path="/ws", headers=(("Host", address),), body_sha256=None, template=False
+    )
+    return Generate(
+        addresses=(address,),
+        local_addresses=(),
+        request=None,
+        expect=ExpectPlan(statuses=None, body_sha256=None),
+        connections=shape.clients,
+        pipeline=1,
+        close=False,
+        threads=1,
+        cpus=(),
+        timeout_ns=int(TIMEOUT_S * NS_PER_S),
+        connect_timeout_ns=int(TIMEOUT_S * NS_PER_S),
+        connect_rate_per_s=CONNECT_RATE_PER_S,
+        exchange=WsBroadcastPlan(opening=opening, dialect="json", padding=PADDING_BYTES),
+    )
+
+
+def ours(binary: Path, cpu: int, port: int, shape: Shape) -> Cost:
+    """The engine; `BenchError` unless each message came to each client once."""
+
+    def talk(stdin: IO[str], stdout: IO[str]) -> str:
+        voice = Voice(stdin)
+        try:
+            voice.say(plan_of(port, shape))
+            ready = hear(stdout, "ready")
+            if ready["established"] != shape.clients:
+                raise BenchError(f"{ready['established']} of {shape.clients} clients: {ready}")
+            load, stop = Turns(concurrent=shape.concurrent), Requests(count=shape.messages)
+            voice.say(Phase(id="window", load=load, connections=None, stop=stop, at_ns=None))
+            done = hear(stdout, "phase_done")
+            voice.say(Stop())
+            stdout.read()
+        finally:
+            voice.stop()
+        return json.dumps(done["measurement"])
+
+    ended = run([str(binary)], cpu=cpu, timeout_s=PATIENCE_S, talk=talk)
+    measured = json.loads(ended.out)
+    counts, found = measured["counts"], measured["deliveries"]
+    if counts["failed"] or found["delivered"] != shape.clients * shape.messages:
+        raise BenchError(f"our generator lost messages: {counts}, {found}")
+    return Cost(found["delivered"], measured["generator"]["cpu_ns"], measured["window_ns"])
+
+
+def theirs(command: list[str], cpu: int) -> Cost:
+    """A program that prints its cost."""
+    return Cost(**json.loads(run(command, cpu=cpu, timeout_s=PATIENCE_S).out))
+
+
+def bare(program: Path, cpu: int, port: int, shape: Shape) -> Cost:
+    """The bare loop, which has one message in flight."""
+    numbers = (port, shape.clients, shape.messages, PADDING_BYTES)
+    return theirs([str(program), *map(str, numbers)], cpu)
+
+
+def gorilla(program: Path, cpu: int, port: int, shape: Shape) -> Cost:
+    """A goroutine for each connection."""
+    numbers = (port, shape.clients, shape.messages, PADDING_BYTES, shape.concurrent)
+    return theirs([str(program), *map(str, numbers)], cpu)
+
+
+def tasks(cpu: int, port: int, shape: Shape) -> Cost:
+    """A task of asyncio for each connection."""
+    numbers = (port, shape.clients, shape.messages, PADDING_BYTES, shape.concurrent)
+    return theirs([sys.executable, str(BENCH / "tasks.py"), *map(str, numbers)], cpu)
+
+
+def built(command: list[str], cwd: Path = BENCH) -> None:
+    """Builds one of the others; `BenchError` says why that cannot be."""
+    try:
+        done = subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=BUILD_S)
+    except FileNotFoundError:
+        raise BenchError(f"there is no {command[0]}") from None
+    if done.returncode != 0:
+        raise BenchError(f"`{' '.join(command)}` failed: {done.stderr[-300:]}")
+
+
+def build_bare(folder: Path) -> Path:
+    """The bare loop; gcc."""
+    program = folder / "bare_receive"
+    built(["gcc", "-O2", "-o", str(program), "bare_receive.c"])
+    return program
+
+
+def build_gorilla(folder: Path) -> Path:
+    """The client in Go."""
+    program = folder / "gorilla"
+    built(["env", "GOTOOLCHAIN=local", "go", "build", "-o", str(program), "."], BENCH / "gorilla")
+    return program

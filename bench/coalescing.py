@@ -1,0 +1,133 @@
+"""A server of broadcasts that lets messages pile up: when so many have come, every client is sent
+all of them in one piece, and each sender its receipts behind that.
+
+`coalescing.py MESSAGES` prints its port, and serves until its standard input ends. JSON, one
+process; what it costs is nobody's concern.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import selectors
+import socket
+import sys
+from dataclasses import dataclass, field
+from typing import Any
+
+GUID = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11"  # RFC 6455 §1.3
+READ_BYTES = 1 << 16
+
+
+@dataclass
+class Client:
+    """One connection."""
+
+    socket: socket.socket
+    upgraded: bool = False
+    heard: bytearray = field(default_factory=bytearray)
+
+
+def frame(message: dict[str, Any]) -> bytes:
+    """A text frame as servers send it."""
+    payload = json.dumps(message, separators=(",", ":")).encode()
+    if len(payload) < 126:
+        return bytes([0x81, len(payload)]) + payload
+    return bytes([0x81, 126]) + len(payload).to_bytes(2, "big") + payload
+
+
+def take_frame(heard: bytearray) -> bytes | None:
+    """The payload of the first frame, unmasked; None until it is whole."""
+    if len(heard) < 6:
+        return None
+    length, at = heard[1] & 0x7F, 2
+    if length == 126:
+        length, at = int.from_bytes(heard[2:4], "big"), 4
+    whole = at + 4 + length
+    if len(heard) < whole:
+        return None
+    mask, payload = heard[at : at + 4], heard[at + 4 : whole]
+    key = int.from_bytes((bytes(mask) * (length // 4 + 1))[:length], "big")
+    del heard[:whole]
+    return (int.from_bytes(payload, "big") ^ key).to_bytes(length, "big")
+
+
+class Server:
+    """Holds messages back until there are enough."""
+
+    def __init__(self, enough: int) -> None:
+        self._enough = enough
+        self._selector = selectors.DefaultSelector()
+        self._clients: list[Client] = []
+        self._held: list[tuple[Client, Any]] = []
+
+    def run(self) -> None:
+        with socket.create_server(("127.0.0.1", 0), backlog=4096) as listener:
+            print(listener.getsockname()[1], flush=True)
+            self._selector.register(listener, selectors.EVENT_READ)
+            self._selector.register(sys.stdin, selectors.EVENT_READ)
+            while True:
+                for key, _ in self._selector.select():
+                    if key.fileobj is listener:
+                        self._accept(listener)
+                    elif key.data is None:
+                        return
+                    else:
+                        self._read(key.data)
+
+    def _accept(self, listener: socket.socket) -> None:
+        connection, _ = listener.accept()
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        client = Client(connection)
+        self._clients.append(client)
+        self._selector.register(connection, selectors.EVENT_READ, client)
+
+    def _read(self, client: Client) -> None:
+        try:
+            came = client.socket.recv(READ_BYTES)
+        except ConnectionError:
+            came = b""
+        if not came:
+            self._selector.unregister(client.socket)
+            self._clients.remove(client)
+            client.socket.close()
+            return
+        client.heard += came
+        if not client.upgraded:
+            self._upgrade(client)
+        while client.upgraded and (payload := take_frame(client.heard)) is not None:
+            self._answer(client, json.loads(payload))
+
+    def _upgrade(self, client: Client) -> None:
+        head, end, rest = bytes(client.heard).partition(b"\r\n\r\n")
+        if not end:
+            return
+        name = b"sec-websocket-key:"
+        lines = [line for line in head.split(b"\r\n") if line.lower().startswith(name)]
+        accept = base64.b64encode(hashlib.sha1(lines[0][len(name) :].strip() + GUID).digest())
+        client.socket.sendall(
+            b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+            b"Sec-WebSocket-Accept: " + accept + b"\r\n\r\n"
+        )
+        client.upgraded, client.heard = True, bytearray(rest)
+
+    def _answer(self, client: Client, message: dict[str, Any]) -> None:
+        if message["type"] == "echo":
+            client.socket.sendall(frame(message))
+            return
+        self._held.append((client, message["payload"]))
+        if len(self._held) < self._enough:
+            return
+        held, self._held = self._held, []
+        piece = b"".join(frame({"type": "broadcast", "payload": payload}) for _, payload in held)
+        for each in self._clients:
+            each.socket.sendall(piece)
+        for sender, payload in held:
+            count = len(self._clients)
+            receipt = {"type": "broadcastResult", "payload": payload, "listenerCount": count}
+            sender.socket.sendall(frame(receipt))
+
+
+if __name__ == "__main__":
+    Server(int(sys.argv[1])).run()
