@@ -54,8 +54,6 @@ impl Listener {
                 if shared {
                     sockopt::set_socket_reuseport(&fd, true)?;
                 }
-                // What is accepted has it from here: a small write must not wait for the one before it to be acknowledged.
-                sockopt::set_tcp_nodelay(&fd, true)?;
                 rustix::net::bind(&fd, address)?;
                 let bound: SocketAddr = rustix::net::getsockname(&fd)?
                     .try_into()
@@ -154,17 +152,6 @@ mod tests {
     use std::net::TcpStream;
 
     use super::*;
-
-    #[test]
-    fn what_a_listener_accepts_sends_small_writes_at_once() {
-        let listener =
-            Listener::bind(&"127.0.0.1:0".parse().expect("an address"), false).expect("a listener");
-        let Address::Ip(address) = listener.address() else { panic!("not an IP address") };
-        let _client = std::net::TcpStream::connect(address).expect("a socket");
-        listener.block().expect("a socket");
-        let accepted = rustix::net::accept(&listener.fd).expect("a socket");
-        assert!(sockopt::tcp_nodelay(&accepted).expect("a socket"));
-    }
 
     #[test]
     fn a_connection_that_does_not_come_about_is_told_by_whose_it_is() {
