@@ -39,12 +39,12 @@ def plan_of(case: Case, peer: Peer) -> Plan:
 def _exchange_of(case: Case) -> dict[str, Any]:
     if case.protocol == "http":
         return {}
-    exchange = {
-        "kind": "tcp_echo",
-        "payload_sha256": sha256(PAYLOAD),
-        "size": MESSAGE_BYTES,
-        "half_close": case.half_close,
-    }
+    exchange: dict[str, Any] = {"payload_sha256": sha256(PAYLOAD), "size": MESSAGE_BYTES}
+    if case.protocol == "tcp":
+        exchange |= {"kind": "tcp_echo", "half_close": case.half_close}
+    else:
+        opening = {"method": "GET", "path": "/echo", "headers": [["Host", "a"]]}
+        exchange |= {"kind": "ws_echo", "text": True, "opening": opening | {"body_sha256": None}}
     return {"exchange": exchange, "payload": PAYLOAD}
 
 
@@ -60,7 +60,7 @@ def play(case: Case, engine_path: Path, seed: int | None) -> None:
             seen,
             wall_s_most=give_up_s(case, seen.ok),
             requests_at_peer=peer.requests,
-            has_statuses=case.protocol == "http",
+            protocol=case.protocol,
         )
         assert_out(seen, case, apart=seed is not None)
 

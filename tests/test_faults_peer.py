@@ -8,7 +8,8 @@ from random import Random
 import pytest
 from faults.cases import Between, load, parse_step
 from faults.cases import Texts as _Texts
-from faults.peer import Peer, RequestCounter, pieces
+from faults.counters import RequestCounter
+from faults.peer import Peer, pieces
 
 TEXTS = _Texts({"ok": "HTTP/1.1 200 OK\r\n\r\n", "two": "{ok}{ok}"})
 GET = b"GET / HTTP/1.1\r\nHost: a\r\n\r\n"

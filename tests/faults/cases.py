@@ -16,12 +16,12 @@ from typing import Any
 
 FOLDER = Path(__file__).parent
 
-WORDS_WITH_TEXT = frozenset({"send", "flood", "drip", "raw"})
-WORDS_ALONE = frozenset({"fin", "rst", "hold", "again", "refuse", "drop", "unroutable"})
-PROTOCOLS = frozenset({"http", "tcp"})
+WORDS_WITH_TEXT = frozenset({"send", "flood", "drip", "raw", "upgrade"})
+WORDS_ALONE = frozenset({"head", "fin", "rst", "hold", "again", "refuse", "drop", "unroutable"})
+PROTOCOLS = frozenset({"http", "tcp", "ws"})
 
 PAYLOAD = b"abcdefghijklmnopqrstuvwx"
-"""What is sent over TCP, in messages of `MESSAGE_BYTES` that take turns on each connection."""
+"""What is sent over TCP and WebSocket: messages of `MESSAGE_BYTES`, in turn on each connection."""
 MESSAGE_BYTES = 4
 
 WORDS_OF_TLS = frozenset({"cut", "notify", "alert"})

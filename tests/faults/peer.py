@@ -8,7 +8,6 @@ script: it reads on until the other side has closed. It must not know what truel
 from __future__ import annotations
 
 import contextlib
-import re
 import socket
 import ssl
 import struct
@@ -19,7 +18,8 @@ from random import Random
 from types import TracebackType
 from typing import Final
 
-from faults.cases import MESSAGE_BYTES, Script, Step
+from faults.cases import Script, Step
+from faults.counters import FrameCounter, make_counter
 from faults.tls import SealedSocket
 
 IDLE_S_MAX: Final = 20.0
@@ -28,51 +28,9 @@ IDLE_S_MAX: Final = 20.0
 LINGER_AWAY: Final = struct.pack("ii", 1, 0)
 """SO_LINGER of 0 s: a close becomes a reset."""
 
-_LENGTH = re.compile(rb"\r\ncontent-length:[ \t]*(\d+)", re.IGNORECASE)
-
 
 class GoneError(Exception):
     """The other side has closed or reset the connection."""
-
-
-class RequestCounter:
-    """Counts whole requests in a stream; they are the generator's, so this need not be strict."""
-
-    def __init__(self) -> None:
-        self.whole = 0
-        self.bytes = 0
-        self._rest = b""
-
-    def feed(self, data: bytes) -> None:
-        """Takes in what was read."""
-        self.bytes += len(data)
-        self._rest += data
-        while (end := self._rest.find(b"\r\n\r\n")) >= 0:
-            length = _LENGTH.search(self._rest[: end + 2])
-            size = end + 4 + (int(length[1]) if length else 0)
-            if len(self._rest) < size:
-                return
-            self.whole += 1
-            self._rest = self._rest[size:]
-
-
-class MessageCounter:
-    """Counts messages of a fixed size, and keeps them to be sent back."""
-
-    def __init__(self) -> None:
-        self.whole = 0
-        self.bytes = 0
-        self.to_echo: list[bytes] = []
-        self._rest = b""
-
-    def feed(self, data: bytes) -> None:
-        """Takes in what was read."""
-        self.bytes += len(data)
-        self._rest += data
-        while len(self._rest) >= MESSAGE_BYTES:
-            self.to_echo.append(self._rest[:MESSAGE_BYTES])
-            self._rest = self._rest[MESSAGE_BYTES:]
-            self.whole += 1
 
 
 class _Connection:
@@ -86,9 +44,7 @@ class _Connection:
         context: ssl.SSLContext | None = None,
         protocol: str = "http",
     ) -> None:
-        http = protocol == "http"
-        self.requests: RequestCounter | MessageCounter
-        self.requests = RequestCounter() if http else MessageCounter()
+        self.requests = make_counter(protocol)
         self._ended = False
         self._raw = sock
         self._sock = sock if context is None else SealedSocket(sock, context)
@@ -114,14 +70,17 @@ class _Connection:
             self._raw.shutdown(socket.SHUT_RDWR)
 
     def _follow(self) -> None:
-        again = True
+        again, script = True, self._script
         while again:
             again = False
-            for step in self._script:
+            for step in script:
                 if step.word in ("hold", "again"):
                     again = step.word == "again"
                     break
                 self._take(step)
+            # A connection is upgraded once.
+            words = [step.word for step in script]
+            script = script[words.index("upgrade") + 1 :] if "upgrade" in words else script
 
     def _take(self, step: Step) -> None:
         match step.word:
@@ -132,6 +91,10 @@ class _Connection:
                     self._receive()
             case "echo":
                 self._echo(step.count)
+            case "head":
+                self._read_head()
+            case "upgrade":
+                self._upgrade(step.data)
             case "send":
                 self._send(step.data * step.count)
             case "flood":
@@ -173,12 +136,24 @@ class _Connection:
         self.requests.feed(data)
 
     def _echo(self, count: int) -> None:
-        assert isinstance(self.requests, MessageCounter), "this protocol has nothing to echo"
-        messages, self.requests.to_echo = (
-            self.requests.to_echo[:count],
-            self.requests.to_echo[count:],
+        messages = self.requests.to_echo
+        self.requests.to_echo = messages[count:]
+        self._send(b"".join(messages[:count]))
+
+    def _upgrade(self, more: bytes) -> None:
+        accept = self._read_head().accept
+        assert accept is not None
+        self._send(
+            b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+            b"Sec-WebSocket-Accept: " + accept + b"\r\n" + more + b"\r\n"
         )
-        self._send(b"".join(messages))
+
+    def _read_head(self) -> FrameCounter:
+        counter = self.requests
+        assert isinstance(counter, FrameCounter), "only a WebSocket has a request to upgrade"
+        while counter.accept is None:
+            self._receive()
+        return counter
 
     def _send(self, data: bytes) -> None:
         for piece in pieces(data, self._cut):

@@ -3,11 +3,13 @@
 use std::sync::Arc;
 
 use trueload_wire::echo::Messages;
+use trueload_wire::websocket::Kind;
 use trueload_wire::websocket::client::Opening;
+use trueload_wire::websocket::echo::Words;
 
 use crate::control::Failure;
 use crate::plan::Blobs;
-use crate::protocol::{ExchangePlan, GeneratePlan, LoadPlan, PhasePlan, RequestPlan};
+use crate::protocol::{DialectPlan, ExchangePlan, GeneratePlan, LoadPlan, PhasePlan, RequestPlan};
 use crate::request::check_request;
 
 /// Bytes of one message, at most.
@@ -88,4 +90,12 @@ pub(crate) fn messages(
         let what = "exchange.size: must be 1 or more, and the payload a multiple of it";
         Failure::Plan(what.to_owned())
     })
+}
+
+/// What is echoed over WebSocket.
+pub(crate) fn words(messages: Messages, text: bool, dialect: Option<DialectPlan>) -> Words {
+    match dialect {
+        Some(dialect) => Words::Dialect(dialect.into(), messages.at(0).into()),
+        None => Words::Plain(messages, if text { Kind::Text } else { Kind::Binary }),
+    }
 }

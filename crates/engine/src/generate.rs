@@ -1,20 +1,21 @@
 //! The role of a load generator: its threads, the phases that they run, and what they
 //! measure put together.
 
+use std::cell::Cell;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::sync::mpsc::{self, Sender};
 
 use trueload_drive::{Clock, Driver, rss_bytes};
-use trueload_load::Stop;
+use trueload_load::{Stop, random};
 use trueload_wire::tls::client;
 
 use crate::control::{self, Event, Failure};
 use crate::exchange;
 use crate::generator::{
     Broadcast, Command, Connected, DoneReport, Generator, PhaseShare, Protocol, Report, TcpEcho,
-    TickReport,
+    TickReport, WsEcho,
 };
 use crate::limits::{self, Have};
 use crate::lines::say;
@@ -125,8 +126,16 @@ impl Role {
                     || Broadcast::new(opening.clone(), dialect.into(), padding, timeout_ns, seed);
                 self.start(drivers, options.as_ref(), make)?;
             }
-            Some(ExchangePlan::WsEcho { .. }) => {
-                return Err(Failure::Plan("exchange: there is no ws_echo yet".into()));
+            Some(ExchangePlan::WsEcho { opening, payload_sha256, size, text, dialect }) => {
+                let opening = exchange::opening(&opening)?;
+                let messages = exchange::messages(&payload_sha256, size, &self.blobs)?;
+                let words = exchange::words(messages, text, dialect);
+                let (seed, threads) = (self.plan.seed, Cell::new(0));
+                self.start(drivers, options.as_ref(), || {
+                    // A stream of keys and masks for each thread.
+                    let thread = threads.replace(threads.get() + 1);
+                    WsEcho::new(opening.clone(), words.clone(), random(seed, thread, 0))
+                })?;
             }
         }
         self.tell_all(&Command::Connections(self.connections));

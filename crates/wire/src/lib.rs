@@ -3,6 +3,7 @@
 //! How it works: a parser keeps just enough state to go on where the last read ended, and hands out slices of what
 //! it was given. What it must not know: sockets, clocks, threads, what a load is, or how a failure is reported.
 
+pub mod chance;
 pub mod echo;
 pub mod exchange;
 pub mod http1;

@@ -21,6 +21,7 @@ mod sending;
 mod slot;
 mod timers;
 mod turns;
+mod ws_echo;
 
 use std::collections::VecDeque;
 use std::net::IpAddr;
@@ -49,6 +50,7 @@ pub use slot::Tag;
 use slot::{Link, NEVER, Slot};
 use timers::Timers;
 use turns::Turns;
+pub use ws_echo::WsEcho;
 
 /// Bytes that come this long after an announced close are still looked at (design §7).
 const CLOSING_NS: u64 = phase::RESIDUAL_NS;

@@ -8,6 +8,7 @@
 #[path = "../../../wire/tests/tls/pair.rs"]
 #[allow(dead_code)]
 mod pair;
+mod peer;
 mod random;
 mod secure;
 mod table;
@@ -20,7 +21,7 @@ use std::sync::mpsc::channel;
 use trueload_drive::Program;
 use trueload_engine::generator::{
     Command, Config, DoneReport, Generator, Http, PhaseShare, Protocol, Report, Requests, Target,
-    TcpEcho,
+    TcpEcho, WsEcho,
 };
 use trueload_engine::outlet::Outlet;
 use trueload_load::{Load, Mix, Stop, refill};
@@ -28,6 +29,9 @@ use trueload_meter::{Meter, TargetMeter};
 use trueload_wire::echo::Messages;
 use trueload_wire::http1::client::Rules;
 use trueload_wire::http1::template::{Template, Texts};
+use trueload_wire::websocket::Kind;
+use trueload_wire::websocket::client::Opening;
+use trueload_wire::websocket::echo::Words;
 
 use table::{Case, Out};
 use world::{Cut, Play, World};
@@ -121,6 +125,12 @@ fn play(case: &Case, how: Play) -> Result<Seen, String> {
         table::Protocol::Tcp => {
             let messages = Messages::new(table::PAYLOAD.into(), table::MESSAGE_BYTES).unwrap();
             play_in(TcpEcho::new(messages, case.half_close), case, how)
+        }
+        table::Protocol::Ws => {
+            let messages = Messages::new(table::PAYLOAD.into(), table::MESSAGE_BYTES).unwrap();
+            let host = ("Host".to_owned(), "a".to_owned());
+            let opening = Opening::new("/echo", &[host]).unwrap();
+            play_in(WsEcho::new(opening, Words::Plain(messages, Kind::Text), 1), case, how)
         }
     }
 }
@@ -251,15 +261,25 @@ fn check_laws(case: &Case, seen: &Seen) -> Result<(), String> {
     let never: u64 = seen
         .failed
         .iter()
-        .filter(|(class, _)| class.starts_with("connect.") || class.starts_with("local."))
+        .filter(|(class, _)| {
+            class.starts_with("connect.") || class.starts_with("local.") || *class == "ws.handshake"
+        })
         .map(|(_, count)| count)
         .sum();
     let lost = ["closed_pipelined", "unsolicited", "reset", "empty", "timeout.first_byte"];
-    let tls = |class: &String| class.starts_with("tls.") || class == "timeout.tls";
-    let on_tls = seen.failed.iter().filter(|(class, _)| tls(class)).map(|(_, count)| count);
-    let lost_on_tls: u64 = on_tls.sum();
-    let maybe =
-        lost_on_tls + lost.iter().map(|class| of(class)).sum::<u64>() + seen.cancelled + seen.stale;
+    let above = |class: &String| {
+        ["tls.", "ws."].iter().any(|layer| class.starts_with(layer)) || class == "timeout.tls"
+    };
+    let lost_above: u64 =
+        seen.failed.iter().filter(|(class, _)| above(class)).map(|(_, count)| count).sum();
+    let opening =
+        ["truncated", "limit", "timeout.total"].iter().map(|class| of(class)).sum::<u64>();
+    let opening = if case.protocol == table::Protocol::Ws { opening } else { 0 };
+    let maybe = lost_above
+        + opening
+        + lost.iter().map(|class| of(class)).sum::<u64>()
+        + seen.cancelled
+        + seen.stale;
     let most = seen.issued + seen.stale - never;
     let least = most.saturating_sub(maybe);
     check((least..=most).contains(&seen.requests_at_peer), "law 7")

@@ -16,6 +16,9 @@ pub enum Step {
     Read(usize),
     /// Waits until the generator has ended its side.
     ReadEnd,
+    /// Over WebSocket: waits for the request to upgrade; answers it as it should be, with more header lines.
+    Head,
+    Upgrade(Arc<[u8]>),
     Send(Arc<[u8]>, usize),
     /// Sends back what came: so many requests, as they are.
     Echo(usize),
@@ -43,9 +46,11 @@ pub enum Protocol {
     #[default]
     Http,
     Tcp,
+    /// Echo of text messages over WebSocket.
+    Ws,
 }
 
-/// What is sent over TCP, in turn: messages of so many bytes.
+/// What is sent over TCP and WebSocket, in turn: messages of so many bytes.
 pub const PAYLOAD: &[u8] = b"abcdefghijklmnopqrstuvwx";
 pub const MESSAGE_BYTES: usize = 4;
 
@@ -228,6 +233,8 @@ fn step(line: &str, texts: &BTreeMap<String, String>) -> Step {
         "read" if rest.is_empty() => Step::Read(1),
         "read" => Step::Read(number(rest) as usize),
         "send" => Step::Send(expand(rest, texts).into(), number(times) as usize),
+        "head" => Step::Head,
+        "upgrade" => Step::Upgrade(expand(rest, texts).into()),
         "echo" if rest.is_empty() => Step::Echo(1),
         "echo" => Step::Echo(number(rest) as usize),
         "flood" => Step::Flood(expand(rest, texts).into()),

@@ -14,8 +14,9 @@ use std::sync::Arc;
 use trueload_drive::{Address, Ended, Net, Program, Refusal, Token};
 use trueload_wire::tls::server;
 
+use crate::peer::Peer;
 use crate::secure::Secured;
-use crate::table::{MESSAGE_BYTES, Protocol, Step};
+use crate::table::{Protocol, Step};
 
 const NS_PER_MS: u64 = 1_000_000;
 /// What one read takes at most, as the real driver's.
@@ -79,25 +80,6 @@ struct Connection {
     inbox: VecDeque<u8>,
     end: Option<Ended>,
     peer: Peer,
-}
-
-/// The peer's end of a connection.
-#[derive(Debug)]
-struct Peer {
-    script: Arc<[Step]>,
-    at: usize,
-    /// Bytes of the present step that have been dripped.
-    dripped: usize,
-    wanted: usize,
-    protocol: Protocol,
-    whole: usize,
-    rest: Vec<u8>,
-    /// Requests to send back: those that have come in whole, over TCP.
-    to_echo: VecDeque<Vec<u8>>,
-    alive: bool,
-    /// The generator has ended its side.
-    fin: bool,
-    tls: Option<Secured>,
 }
 
 /// All of it.
@@ -287,56 +269,13 @@ impl World {
             let peer = &mut self.connections[index as usize].peer;
             let latency_ns = self.play.latency_ns;
             match step {
-                Step::Read(count) => {
-                    if peer.whole < peer.wanted + count {
+                Step::Read(_) | Step::ReadEnd | Step::Head if !peer.has_read(&step) => return,
+                Step::Read(_) | Step::ReadEnd | Step::Head => {}
+                Step::Flood(_) | Step::Drip(..) | Step::Wait(_) => {
+                    if self.takes_time(index, &step) {
                         return;
                     }
-                    peer.wanted += count;
                 }
-                Step::ReadEnd if !peer.fin => return,
-                Step::ReadEnd => {}
-                Step::Send(data, times) => {
-                    let bytes = peer.seal(data.repeat(times));
-                    self.later(latency_ns, index, Happening::Bytes(bytes));
-                }
-                Step::Echo(count) => {
-                    let count = count.min(peer.to_echo.len());
-                    let data: Vec<u8> = peer.to_echo.drain(..count).flatten().collect();
-                    let bytes = peer.seal(data);
-                    self.say(index, bytes);
-                }
-                Step::Raw(data) => self.say(index, data.to_vec()),
-                Step::Notify => {
-                    let bytes = peer.farewell();
-                    self.say(index, bytes);
-                }
-                Step::Alert => {
-                    let bytes = peer.alert();
-                    self.say(index, bytes);
-                }
-                Step::Flood(data) => {
-                    let apart = self.play.cut.comes_apart();
-                    let most = if apart { FLOOD_BYTES_APART } else { FLOOD_BYTES };
-                    let bytes = peer.seal(data.repeat(most.div_ceil(data.len())));
-                    self.later(latency_ns, index, Happening::Bytes(bytes));
-                    self.later(NS_PER_MS, index, Happening::PeerGoesOn);
-                    return;
-                }
-                Step::Drip(every_ms, data) if peer.dripped < data.len() => {
-                    let byte = data[peer.dripped];
-                    peer.dripped += 1;
-                    let bytes = peer.seal(vec![byte]);
-                    self.later(latency_ns, index, Happening::Bytes(bytes));
-                    self.later(every_ms * NS_PER_MS, index, Happening::PeerGoesOn);
-                    return;
-                }
-                Step::Drip(..) => peer.dripped = 0,
-                Step::Wait(ms) if peer.dripped == 0 => {
-                    peer.dripped = 1;
-                    self.later(ms * NS_PER_MS, index, Happening::PeerGoesOn);
-                    return;
-                }
-                Step::Wait(_) => peer.dripped = 0,
                 Step::Fin => {
                     let bytes = peer.farewell();
                     self.say(index, bytes);
@@ -348,13 +287,48 @@ impl World {
                     self.later(latency_ns, index, Happening::Rst);
                 }
                 Step::Again => {
-                    peer.at = 0;
+                    peer.at = peer.again_at();
                     continue;
                 }
                 Step::Hold | Step::Refuse | Step::Drop | Step::Unroutable => return,
+                step => {
+                    let bytes = peer.says(&step);
+                    self.say(index, bytes);
+                }
             }
             self.connections[index as usize].peer.at += 1;
         }
+    }
+
+    /// A step that is not done at once; whether it goes on later.
+    fn takes_time(&mut self, index: u32, step: &Step) -> bool {
+        let peer = &mut self.connections[index as usize].peer;
+        let latency_ns = self.play.latency_ns;
+        let (bytes, next_ns) = match step {
+            Step::Flood(data) => {
+                let apart = self.play.cut.comes_apart();
+                let most = if apart { FLOOD_BYTES_APART } else { FLOOD_BYTES };
+                (data.repeat(most.div_ceil(data.len())), NS_PER_MS)
+            }
+            Step::Drip(every_ms, data) if peer.dripped < data.len() => {
+                peer.dripped += 1;
+                (vec![data[peer.dripped - 1]], every_ms * NS_PER_MS)
+            }
+            Step::Wait(ms) if peer.dripped == 0 => {
+                peer.dripped = 1;
+                (Vec::new(), ms * NS_PER_MS)
+            }
+            _ => {
+                peer.dripped = 0;
+                return false;
+            }
+        };
+        if !bytes.is_empty() {
+            let bytes = peer.seal(bytes);
+            self.later(latency_ns, index, Happening::Bytes(bytes));
+        }
+        self.later(next_ns, index, Happening::PeerGoesOn);
+        true
     }
 }
 
@@ -364,76 +338,6 @@ fn is_due(program: &impl Program, now_ns: u64) -> bool {
 
 fn token(index: u32) -> Token {
     Token { index, generation: 0 }
-}
-
-impl Peer {
-    fn step(&self) -> Option<Step> {
-        // What is said through TLS waits for the handshake.
-        let ready = self.tls.as_ref().is_none_or(Secured::is_open);
-        self.script.get(self.at).filter(|_| self.alive && ready).cloned()
-    }
-
-    /// Bytes of the generator have come; returns what TLS says to them.
-    fn take_in(&mut self, bytes: &[u8]) -> Vec<u8> {
-        match &mut self.tls {
-            None => {
-                self.hear(bytes);
-                Vec::new()
-            }
-            Some(tls) => {
-                let (plain, answers) = tls.take_in(bytes);
-                self.hear(&plain);
-                answers
-            }
-        }
-    }
-
-    fn seal(&mut self, bytes: Vec<u8>) -> Vec<u8> {
-        match &mut self.tls {
-            None => bytes,
-            Some(tls) => tls.seal(&bytes),
-        }
-    }
-
-    fn farewell(&mut self) -> Vec<u8> {
-        self.tls.as_mut().map(Secured::farewell).unwrap_or_default()
-    }
-
-    fn alert(&mut self) -> Vec<u8> {
-        self.tls.as_mut().map(Secured::alert).unwrap_or_default()
-    }
-
-    /// Counts whole requests; they are the generator's, so this need not be strict.
-    fn hear(&mut self, bytes: &[u8]) {
-        self.rest.extend_from_slice(bytes);
-        match self.protocol {
-            Protocol::Http => self.hear_http(),
-            Protocol::Tcp => self.hear_tcp(),
-        }
-    }
-
-    fn hear_tcp(&mut self) {
-        while self.rest.len() >= MESSAGE_BYTES {
-            let message = self.rest.drain(..MESSAGE_BYTES).collect();
-            self.to_echo.push_back(message);
-            self.whole += 1;
-        }
-    }
-
-    fn hear_http(&mut self) {
-        while let Some(end) = self.rest.windows(4).position(|four| four == b"\r\n\r\n") {
-            let head = String::from_utf8_lossy(&self.rest[..end]).to_ascii_lowercase();
-            let length = head
-                .split("\r\n")
-                .find_map(|line| line.strip_prefix("content-length:"))
-                .map_or(0, |value| value.trim().parse().expect("our own length"));
-            if self.rest.len() < end + 4 + length {
-                return;
-            }
-            self.rest.drain(..end + 4 + length);
-            self.whole += 1;
-        }
-    }
 }
 
 impl Net for World {
@@ -448,19 +352,8 @@ impl Net for World {
         let script = self.scripts.get(index as usize).or(self.scripts.last()).expect("a script");
         let script = Arc::clone(script);
         let first = script.first().cloned();
-        let peer = Peer {
-            script,
-            at: 0,
-            dripped: 0,
-            wanted: 0,
-            protocol: self.protocol,
-            whole: 0,
-            rest: Vec::new(),
-            to_echo: VecDeque::new(),
-            alive: false,
-            fin: false,
-            tls: self.tls.as_ref().map(Secured::new),
-        };
+        let tls = self.tls.as_ref().map(Secured::new);
+        let peer = Peer::new(script, self.protocol, tls);
         let open = first != Some(Step::Unroutable);
         self.connections.push(Connection { key, open, inbox: VecDeque::new(), end: None, peer });
         match first {

@@ -34,6 +34,7 @@
 //! What it must not know: sockets, clocks, where randomness comes from, and what messages mean.
 
 pub mod client;
+pub mod echo;
 pub mod mask;
 pub mod send;
 pub mod server;

@@ -9,6 +9,7 @@ mod under_way;
 
 use trueload_drive::Net;
 use trueload_meter::{Answered, Class};
+use trueload_wire::chance::Chance;
 use trueload_wire::exchange::{End, Ending, Exchange, Heard, Link};
 use trueload_wire::http1;
 use trueload_wire::http1::ParseError;
@@ -40,31 +41,6 @@ pub struct Broadcast {
     frames: Vec<u8>,
     refused: Option<Refused>,
     violation: Class,
-}
-
-/// Masking keys and handshake keys, from a seed: they hide nothing, but must vary (RFC 6455 §5.3, §4.1).
-#[derive(Debug)]
-struct Chance(u64);
-
-impl Chance {
-    /// SplitMix64 (Steele et al. 2014).
-    fn draw(&mut self) -> [u8; 8] {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (mixed ^ (mixed >> 31)).to_le_bytes()
-    }
-
-    fn mask(&mut self) -> [u8; 4] {
-        let [a, b, c, d, ..] = self.draw();
-        [a, b, c, d]
-    }
-
-    fn handshake(&mut self) -> [u8; 16] {
-        let mut random = [0; 16];
-        random.as_chunks_mut::<8>().0.iter_mut().for_each(|half| *half = self.draw());
-        random
-    }
 }
 
 /// What ends a connection.
@@ -121,7 +97,7 @@ impl Broadcast {
             dialect,
             padding: vec![b'x'; padding as usize].into(),
             under_way: UnderWay::new(timeout_ns),
-            chance: Chance(seed),
+            chance: Chance::new(seed),
             limits: Limits::default(),
             scratch: Scratch::default(),
             message: Vec::new(),

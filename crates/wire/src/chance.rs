@@ -1,0 +1,36 @@
+//! Numbers that vary, from a seed: handshake keys and masks (RFC 6455 §4.1, §5.3). They hide nothing here.
+
+/// A stream of numbers that looks random.
+#[derive(Clone, Debug)]
+pub struct Chance(u64);
+
+impl Chance {
+    /// The stream of this seed.
+    #[must_use]
+    pub fn new(seed: u64) -> Self {
+        Chance(seed)
+    }
+
+    /// The next eight bytes: `SplitMix64` (Steele, Lea, Flood 2014).
+    #[inline]
+    pub fn draw(&mut self) -> [u8; 8] {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        (mixed ^ (mixed >> 31)).to_le_bytes()
+    }
+
+    /// A key to mask a frame with.
+    #[inline]
+    pub fn mask(&mut self) -> [u8; 4] {
+        let [a, b, c, d, ..] = self.draw();
+        [a, b, c, d]
+    }
+
+    /// What the key of an opening handshake is made from.
+    pub fn handshake(&mut self) -> [u8; 16] {
+        let mut random = [0; 16];
+        random.as_chunks_mut::<8>().0.iter_mut().for_each(|half| *half = self.draw());
+        random
+    }
+}

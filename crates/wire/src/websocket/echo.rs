@@ -1,0 +1,444 @@
+//! The client of an echo over WebSocket: every message that is sent must come back as one.
+//!
+//! How it works: a connection is opened, joined where the dialect asks for that, and from then on what comes back
+//! is held against the oldest message that is out. Without a dialect messages are compared byte by byte where they
+//! lie; with one they are known by their keys. A message that comes back wrong ends that request alone: frames
+//! tell where the next one begins. Pings are answered.
+//!
+//! What it must not know: sockets, clocks, where randomness comes from, and when a message is sent.
+
+use super::client::{Awaited, Opening, OpeningError};
+use super::{Error, Event, Kind, Limits, Receiver, Role, Scratch, send};
+use crate::chance::Chance;
+use crate::echo::Messages;
+use crate::exchange::{End, Ending, Exchange, Heard, Link};
+use crate::http1;
+use crate::queue::Queue;
+use crate::shootout::{self, Dialect, Joining, Key, Wrong};
+
+/// The number of the echo that ends a join; requests begin with 1.
+const JOIN: u32 = 0;
+
+/// What is sent.
+#[derive(Clone, Debug)]
+pub enum Words {
+    /// These messages in turn, as they are.
+    Plain(Messages, Kind),
+    /// The echo of a dialect, padded so.
+    Dialect(Dialect, Box<[u8]>),
+}
+
+/// What all connections of a thread share.
+#[derive(Debug)]
+pub struct Shared {
+    /// How connections are opened.
+    pub opening: Opening,
+    /// What is sent on them.
+    pub words: Words,
+    /// Caps on what the peer decides.
+    pub limits: Limits,
+    /// Handshakes and masks have to vary.
+    pub chance: Chance,
+    scratch: Scratch,
+    /// A message before it is framed.
+    message: Vec<u8>,
+    /// Why a connection was not opened.
+    refused: Option<Refused>,
+}
+
+/// Why a connection did not become usable.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refused {
+    /// It was not upgraded.
+    Opening(OpeningError),
+    /// What came behind the upgrade is no WebSocket.
+    Frames(Error),
+    /// The join came to nothing.
+    Join(Wrong),
+    /// The peer closed the WebSocket before.
+    Closed,
+}
+
+impl Shared {
+    /// Nothing has been said yet.
+    #[must_use]
+    pub fn new(opening: Opening, words: Words, limits: Limits, chance: Chance) -> Self {
+        let (scratch, message) = (Scratch::default(), Vec::new());
+        Shared { opening, words, limits, chance, scratch, message, refused: None }
+    }
+
+    /// Why the last connection that was [`Link::Refused`] was.
+    pub fn refusal(&mut self) -> Option<Refused> {
+        self.refused.take()
+    }
+
+    /// Frames `self.message`, if there is anything in it.
+    fn frame(&mut self, kind: Kind, out: &mut Vec<u8>) {
+        if !self.message.is_empty() {
+            let mask = self.chance.mask();
+            send::message(out, kind, &self.message, Some(mask));
+        }
+    }
+
+    fn padding(&self) -> &[u8] {
+        match &self.words {
+            Words::Plain(..) => &[],
+            Words::Dialect(_, padding) => padding,
+        }
+    }
+}
+
+#[derive(Debug)]
+enum Stage {
+    Fresh,
+    Upgrading(Box<Awaited>),
+    Joining(Dialect, Joining),
+    Open,
+    Closed,
+}
+
+/// The machine of one connection. `T` is what the caller knows about a request.
+#[derive(Debug)]
+pub struct Client<T> {
+    stage: Stage,
+    receiver: Receiver,
+    outstanding: Queue<T>,
+    /// Which connection it is: the sender in a dialect's keys.
+    number: u32,
+    /// The message to be sent next, and the one that is to come back next: an offset, or a key's sequence.
+    to_send: usize,
+    to_come: usize,
+    first_byte_ns: Option<u64>,
+    answered: bool,
+}
+
+impl<T> Default for Client<T> {
+    fn default() -> Self {
+        Client {
+            stage: Stage::Fresh,
+            receiver: Receiver::new(Role::Client),
+            outstanding: Queue::default(),
+            number: 0,
+            to_send: 0,
+            to_come: 0,
+            first_byte_ns: None,
+            answered: false,
+        }
+    }
+}
+
+/// What ends a connection.
+#[derive(Clone, Copy, Debug)]
+enum Fault {
+    Frames(Error),
+    Dialect(Wrong),
+    Unsolicited,
+    Closed,
+}
+
+impl Fault {
+    fn ending(self) -> Ending {
+        match self {
+            Fault::Frames(Error::Protocol(_)) => Ending::WsProtocol,
+            Fault::Frames(Error::Payload(_)) => Ending::WsPayload,
+            Fault::Frames(Error::Limit(_)) => Ending::Limit,
+            Fault::Dialect(Wrong::Malformed) => Ending::WsPayload,
+            Fault::Dialect(Wrong::Foreign | Wrong::Altered) | Fault::Unsolicited => {
+                Ending::Mismatch
+            }
+            Fault::Dialect(Wrong::Refused) => Ending::Status,
+            Fault::Dialect(Wrong::Closing) | Fault::Closed => Ending::WsClosed,
+        }
+    }
+
+    fn refused(self) -> Refused {
+        match self {
+            Fault::Frames(error) => Refused::Frames(error),
+            Fault::Dialect(wrong) => Refused::Join(wrong),
+            Fault::Unsolicited => Refused::Join(Wrong::Foreign),
+            Fault::Closed => Refused::Closed,
+        }
+    }
+}
+
+impl<T> Client<T> {
+    /// The connection is there: writes the request for its upgrade.
+    pub fn open(&mut self, shared: &mut Shared, number: u32, said: &mut Vec<u8>) {
+        let random = shared.chance.handshake();
+        self.number = number;
+        self.stage = Stage::Upgrading(Box::new(shared.opening.write(random, said)));
+    }
+
+    /// Writes the next `count` messages.
+    pub fn write(&mut self, shared: &mut Shared, count: usize, out: &mut Vec<u8>) {
+        for _ in 0..count {
+            let mask = shared.chance.mask();
+            match &shared.words {
+                Words::Plain(messages, kind) => {
+                    send::message(out, *kind, messages.at(self.to_send), Some(mask));
+                    self.to_send = messages.after(self.to_send);
+                }
+                Words::Dialect(dialect, padding) => {
+                    shared.message.clear();
+                    self.to_send += 1;
+                    dialect.write_echo(self.key(self.to_send), padding, &mut shared.message);
+                    send::message(out, kind_of(*dialect), &shared.message, Some(mask));
+                }
+            }
+        }
+    }
+
+    fn key(&self, sequence: usize) -> Key {
+        Key { sender: self.number, sequence: sequence as u32 }
+    }
+
+    /// Bytes have come. Every request that they end is given to `hear`, in order; what has to be answered at once is
+    /// added to `said`.
+    pub fn handle_input(
+        &mut self,
+        now_ns: u64,
+        bytes: &[u8],
+        shared: &mut Shared,
+        said: &mut Vec<u8>,
+        hear: &mut impl FnMut(Heard<T>),
+    ) -> Link {
+        let Stage::Upgrading(awaited) = &mut self.stage else {
+            return self.listen(now_ns, bytes, shared, said, hear);
+        };
+        match awaited.feed(&shared.opening, bytes, &http1::Limits::default()) {
+            Ok(None) => Link::Opening,
+            Ok(Some(taken)) => {
+                self.upgraded(shared, said);
+                self.listen(now_ns, &bytes[taken..], shared, said, hear)
+            }
+            Err(error) => {
+                self.stage = Stage::Closed;
+                shared.refused = Some(Refused::Opening(error));
+                Link::Refused
+            }
+        }
+    }
+
+    /// The connection is upgraded: joins, if that has to be.
+    fn upgraded(&mut self, shared: &mut Shared, said: &mut Vec<u8>) {
+        let Words::Dialect(dialect, padding) = &shared.words else {
+            self.stage = Stage::Open;
+            return;
+        };
+        let dialect = *dialect;
+        shared.message.clear();
+        let joining =
+            Joining::start(dialect, self.key(JOIN as usize), padding, &mut shared.message);
+        self.stage = Stage::Joining(dialect, joining);
+        shared.frame(kind_of(dialect), said);
+    }
+
+    fn listen(
+        &mut self,
+        now_ns: u64,
+        bytes: &[u8],
+        shared: &mut Shared,
+        said: &mut Vec<u8>,
+        hear: &mut impl FnMut(Heard<T>),
+    ) -> Link {
+        let mut receiver = std::mem::replace(&mut self.receiver, Receiver::new(Role::Client));
+        let (mut scratch, limits) = (std::mem::take(&mut shared.scratch), shared.limits);
+        let mut fault = None;
+        let fed = receiver.feed(bytes, &limits, &mut scratch, &mut |event| {
+            if fault.is_none() {
+                fault = self.take(now_ns, event, shared, said, hear).err();
+            }
+        });
+        if let (None, Err(error)) = (fault, fed) {
+            send::close(said, Some(error.close_code()), "", Some(shared.chance.mask()));
+            fault = Some(Fault::Frames(error));
+        }
+        shared.scratch = scratch;
+        self.receiver = receiver;
+        if self.receiver.started() && self.first_byte_ns.is_none() {
+            self.first_byte_ns = Some(now_ns);
+        }
+        match (fault, &self.stage) {
+            (None, Stage::Open) => Link::Open,
+            (None, _) => Link::Opening,
+            (Some(fault), _) => self.give_way(now_ns, fault, shared, hear),
+        }
+    }
+
+    fn take(
+        &mut self,
+        now_ns: u64,
+        event: Event<'_>,
+        shared: &mut Shared,
+        said: &mut Vec<u8>,
+        hear: &mut impl FnMut(Heard<T>),
+    ) -> Result<(), Fault> {
+        match event {
+            Event::Message { kind, payload } => match self.stage {
+                Stage::Joining(dialect, joining) => {
+                    self.join(dialect, joining, payload, shared, said)
+                }
+                _ => self.compare(now_ns, kind, payload, shared, hear),
+            },
+            Event::Ping(payload) => {
+                send::pong(said, payload, Some(shared.chance.mask()));
+                Ok(())
+            }
+            Event::Pong(_) => Ok(()),
+            Event::Close { code, .. } => {
+                send::close(said, code, "", Some(shared.chance.mask()));
+                Err(Fault::Closed)
+            }
+        }
+    }
+
+    fn join(
+        &mut self,
+        dialect: Dialect,
+        joining: Joining,
+        payload: &[u8],
+        shared: &mut Shared,
+        said: &mut Vec<u8>,
+    ) -> Result<(), Fault> {
+        let heard = dialect.hear(payload, shared.padding());
+        let echo = self.key(JOIN as usize);
+        let mut message = std::mem::take(&mut shared.message);
+        message.clear();
+        let next = joining.heard(dialect, heard, echo, shared.padding(), &mut message);
+        shared.message = message;
+        let next = next.map_err(Fault::Dialect)?;
+        shared.frame(kind_of(dialect), said);
+        self.stage = match next {
+            Joining::Done => Stage::Open,
+            next => Stage::Joining(dialect, next),
+        };
+        Ok(())
+    }
+
+    /// Holds a message against the one that is to come back next.
+    fn compare(
+        &mut self,
+        now_ns: u64,
+        kind: Kind,
+        payload: &[u8],
+        shared: &Shared,
+        hear: &mut impl FnMut(Heard<T>),
+    ) -> Result<(), Fault> {
+        let same = match &shared.words {
+            Words::Plain(messages, asked) => {
+                let expected = messages.at(self.to_come);
+                if !self.outstanding.is_empty() {
+                    self.to_come = messages.after(self.to_come);
+                }
+                kind == *asked && payload == expected
+            }
+            Words::Dialect(dialect, padding) => match dialect.hear(payload, padding) {
+                shootout::Heard::Echo(key) => {
+                    self.to_come += usize::from(!self.outstanding.is_empty());
+                    key == self.key(self.to_come)
+                }
+                shootout::Heard::Error(wrong) => return Err(Fault::Dialect(wrong)),
+                shootout::Heard::Broadcast(_) | shootout::Heard::Result(..) => {
+                    return Err(Fault::Unsolicited);
+                }
+                _ => return Ok(()),
+            },
+        };
+        let Some(tag) = self.outstanding.pop_front() else { return Err(Fault::Unsolicited) };
+        let ending = if same { Ending::Ok } else { Ending::Mismatch };
+        let first_byte_ns = self.first_byte_ns.take().unwrap_or(now_ns);
+        self.answered = true;
+        hear(Heard { tag, ending, complete: true, status: None, first_byte_ns });
+        Ok(())
+    }
+
+    /// The connection is to end: who pays for that.
+    fn give_way(
+        &mut self,
+        now_ns: u64,
+        fault: Fault,
+        shared: &mut Shared,
+        hear: &mut impl FnMut(Heard<T>),
+    ) -> Link {
+        let opened = matches!(self.stage, Stage::Open);
+        self.stage = Stage::Closed;
+        if !opened {
+            shared.refused = Some(fault.refused());
+            return Link::Refused;
+        }
+        match fault {
+            Fault::Closed => {
+                self.end_all(now_ns, Ending::WsClosed, Ending::ClosedPipelined, hear);
+                Link::Closing
+            }
+            Fault::Frames(_) | Fault::Dialect(_) if !self.outstanding.is_empty() => {
+                self.end_all(now_ns, fault.ending(), Ending::ClosedPipelined, hear);
+                Link::Broken
+            }
+            Fault::Frames(_) | Fault::Dialect(_) | Fault::Unsolicited => Link::Unsolicited,
+        }
+    }
+
+    /// The peer's side has ended; every outstanding request ends with it.
+    pub fn handle_end(&mut self, now_ns: u64, end: End, hear: &mut impl FnMut(Heard<T>)) {
+        let (first, rest) = match end {
+            End::Reset => (Ending::Reset, Ending::Reset),
+            _ if self.receiver.started() => (Ending::Truncated, Ending::ClosedPipelined),
+            _ => (Ending::Empty, Ending::ClosedPipelined),
+        };
+        self.end_all(now_ns, first, rest, hear);
+    }
+
+    fn end_all(
+        &mut self,
+        now_ns: u64,
+        first: Ending,
+        rest: Ending,
+        hear: &mut impl FnMut(Heard<T>),
+    ) {
+        let endings = std::iter::once(first).chain(std::iter::repeat(rest));
+        for (tag, ending) in self.outstanding.drain().zip(endings) {
+            hear(Heard::unanswered(tag, ending, now_ns));
+        }
+    }
+}
+
+fn kind_of(dialect: Dialect) -> Kind {
+    if dialect.is_text() { Kind::Text } else { Kind::Binary }
+}
+
+impl<T> Exchange<T> for Client<T> {
+    fn reopen(&mut self) {
+        debug_assert!(self.outstanding.is_empty());
+        *self = Client::default();
+    }
+
+    #[inline]
+    fn ask(&mut self, tag: T) {
+        self.outstanding.push_back(tag);
+    }
+
+    #[inline]
+    fn outstanding(&self) -> usize {
+        self.outstanding.len()
+    }
+
+    #[inline]
+    fn oldest(&self) -> Option<&T> {
+        self.outstanding.front()
+    }
+
+    fn has_answered(&self) -> bool {
+        self.answered
+    }
+
+    fn handle_timeout(&mut self, now_ns: u64, hear: &mut impl FnMut(Heard<T>)) {
+        let started = self.receiver.started();
+        let first = if started { Ending::TimeoutTotal } else { Ending::TimeoutFirstByte };
+        self.end_all(now_ns, first, Ending::TimeoutFirstByte, hear);
+    }
+
+    fn cancel(&mut self) -> impl Iterator<Item = T> + '_ {
+        self.outstanding.drain()
+    }
+}
