@@ -1,0 +1,153 @@
+"""A suite of broadcasts: what is stored of a search, and the table that is made of it."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import pytest
+from broadcast_samples import broadcast
+from samples import OK, histogram
+from trueload.plan import Histograms, Requests
+from trueload.record import Record
+from trueload.report import table
+from trueload.search.decide import Try
+from trueload.search.execute import search
+from trueload.stats import decode_histogram, summarise
+from trueload.store import Row
+from trueload.suite.broadcast import searched
+from trueload.suite.plan import (
+    Cell,
+    PlannedBroadcast,
+    PlannedLoad,
+    PlannedSubject,
+    SuitePlan,
+    Trial,
+)
+from trueload.suite.steps import search_plan
+from trueload.suite.summary import LoadTable, collect, tabulate
+
+MS = 1_000_000
+LOAD = PlannedLoad(connections=1_000, pipeline=1, cores="single", broadcast=True)
+
+
+def subject(name: str) -> PlannedSubject:
+    return PlannedSubject(
+        name=f"c/{name}",
+        language="c",
+        framework=name,
+        variant="",
+        category="micro",
+        trap=False,
+        digest="",
+    )
+
+
+def plan(*subjects: PlannedSubject, repeat: int = 1) -> SuitePlan:
+    return SuitePlan(
+        suite="s",
+        contract="ws-shootout",
+        subjects=subjects,
+        loads=(LOAD,),
+        stop=Requests(count=100),
+        warmup=None,
+        timeout_ns=1,
+        close=False,
+        threads=1,
+        repeat=repeat,
+        seed=1,
+        files=0,
+        share_cpus=False,
+        port=None,
+        broadcast=PlannedBroadcast(limit="p95<500ms", concurrent=4, padding_bytes=200, steps=None),
+    )
+
+
+def received(p95_ms: float, record_id: str) -> Record:
+    """A step whose receipts all took so long."""
+    latency = histogram((int(p95_ms * MS), OK))
+    histograms = Histograms(
+        latency=latency, service=latency, connect=None, first_byte=latency, total=None
+    )
+    found = summarise(decode_histogram(latency))
+    fields: dict[str, Any] = {"id": record_id, "histograms": histograms, "latency_ns": found}
+    return broadcast().model_copy(update=fields)
+
+
+def rows_of(whole: SuitePlan, each: PlannedSubject, carries: float) -> list[Row]:
+    """What a run stores of a subject that carries so many clients, as it stores it."""
+    wanted = search_plan(whole, 1_000)
+    numbers = itertools.count(1)
+
+    def measure(following: Try, ns: int) -> Record:
+        kept = following.load <= carries
+        return received(400 if kept else 600, f"{each.name} {next(numbers)}")
+
+    taken = list(search(wanted, measure))
+    found = searched(wanted, taken)
+    trial = Trial(Cell(each, LOAD), 1)
+    labels = {"subject": each.name, "repetition": "r1", "digest": ""}
+    steps = [
+        row(f"{trial.key} step {step.labels['step']}", {**labels, **step.labels}, step.record)
+        for step in found.steps
+    ]
+    return [*steps, row(trial.key, {**labels, **found.labels}, found.record)]
+
+
+def row(key: str, labels: dict[str, str], record: Record) -> Row:
+    return Row(
+        number=1,
+        seq=1,
+        added_at="2026-11-20T19:33:59.488Z",
+        key=key,
+        outcome="measured",
+        reason=None,
+        detail=None,
+        labels=labels,
+        record=record,
+    )
+
+
+@pytest.fixture
+def two() -> LoadTable:
+    much, little = subject("much"), subject("little")
+    whole = plan(much, little)
+    rows = [*rows_of(whole, little, 1_000), *rows_of(whole, much, 1_914)]
+    (found,) = tabulate(collect(whole, rows), whole)
+    return found
+
+
+def test_subjects_are_ranked_by_the_clients_that_they_carried(two: LoadTable) -> None:
+    assert [summary.cell.subject.framework for summary in two.ranked] == ["much", "little"]
+    best = two.ranked[0]
+    assert best.figures is not None
+    assert best.figures.carried is not None
+    assert best.figures.carried.clients == 1_894
+    assert best.interval is not None
+    assert (best.interval.low, best.interval.high) == (1_894, 1_915)
+
+
+def test_the_table_has_a_row_and_the_steps_of_each_subject(two: LoadTable) -> None:
+    shown = table.text([two], width=80, published=True)
+    header, *rows = shown.splitlines()[2:5]
+    assert header.split()[4:11] == [
+        *("clients", "interval", "median", "p95", "deliveries/s", "lost", "memory/client"),
+    ]
+    assert rows[0].split()[1:6] == ["much", "micro", "1894", "1894-1915", "400.0"]
+    steps = shown.partition("c/much, the steps of its last repetition:")[2].split("\n\n")[0]
+    assert [line.split()[0] for line in steps.splitlines()[3:]] == [
+        *("1,000", "2,000", "1,414", "1,682", "1,834", "1,915", "1,874", "1,894", "1,894"),
+    ]
+    assert steps.rstrip().endswith("confirm, kept")
+
+
+def test_a_step_is_no_repetition(two: LoadTable) -> None:
+    assert [summary.repetitions for summary in two.ranked] == [1, 1]
+    assert [len(summary.record_ids) for summary in two.ranked] == [1, 1]
+
+
+def test_the_table_is_written_for_other_programs(two: LoadTable) -> None:
+    lines = table.csv_lines([two], published=False).splitlines()
+    assert lines[0].split(",")[4] == "clients"
+    assert lines[1].split(",")[4:6] == ["1894", "1894-1915"]
+    assert "| 1894 | 1894-1915 |" in table.markdown([two], published=False)
