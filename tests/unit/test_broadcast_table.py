@@ -25,7 +25,7 @@ from trueload.suite.plan import (
     Trial,
 )
 from trueload.suite.steps import search_plan
-from trueload.suite.summary import LoadTable, collect, tabulate
+from trueload.suite.summary import MACHINE_CHECKS, LoadTable, collect, figures, tabulate
 
 MS = 1_000_000
 LOAD = PlannedLoad(connections=1_000, pipeline=1, cores="single", broadcast=True)
@@ -151,3 +151,12 @@ def test_the_table_is_written_for_other_programs(two: LoadTable) -> None:
     assert lines[0].split(",")[4] == "clients"
     assert lines[1].split(",")[4:6] == ["1894", "1894-1915"]
     assert "| 1894 | 1894-1915 |" in table.markdown([two], published=False)
+
+
+def test_a_search_that_our_side_kept_from_a_result_is_no_row_of_nothing() -> None:
+    found = figures(received(100, "r"), {"clients": "0", "unfound": "generator", "result": "why"})
+    assert (found.verdict, found.carried, found.reasons[0]) == ("invalid", None, "why")
+    assert found.failed_checks[0] in MACHINE_CHECKS
+    nothing = figures(received(600, "r"), {"clients": "0", "unfound": "", "result": "none"})
+    assert nothing.carried is not None
+    assert nothing.carried.clients == 0

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from trueload.record import Record
 from trueload.runner.trials import Searched, Step
 from trueload.search.crowd import Crowd
-from trueload.search.decide import Found, Try
+from trueload.search.decide import Done, Found, NotFound, Try
 from trueload.search.execute import (
     SearchPlan,
     Taken,
@@ -45,6 +45,13 @@ def measure_broadcast(
     return searched(wanted, taken)
 
 
+def _why_unfound(done: Done | None) -> str:
+    """Of a search without a result that could be ranked: who stood in its way."""
+    if done is None:
+        return "cut short"
+    return done.why if isinstance(done, NotFound) and done.why != "none" else ""
+
+
 def searched(plan: SearchPlan, taken: Sequence[Taken]) -> Searched:
     """What a trial comes to. Pure."""
     decided, done = deciding(plan, taken), outcome(plan, taken)
@@ -60,6 +67,7 @@ def searched(plan: SearchPlan, taken: Sequence[Taken]) -> Searched:
         labels={
             **labels(decided),
             "clients": f"{found.load:.12g}" if found else "0",
+            "unfound": _why_unfound(done),
             "above": above,
             "limited_by": found.limited_by if found else "",
             "result": sentence(plan, taken),

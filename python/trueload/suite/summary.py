@@ -30,6 +30,9 @@ MACHINE_CHECKS = frozenset(
     {"generator-limit", "same-host", "littles-law", "send-lag", "hiccup", "noise"}
 )
 
+# A search that our own side kept from its result is as if the generator had been the limit.
+UNFOUND = {"generator": "generator-limit"}
+
 # Latencies of a table that have a rank, so that they may lie among requests that never ended.
 SHOWN_RANKS = ("p25", "p50", "p75", "p99", "max")
 
@@ -90,6 +93,9 @@ def figures(record: Record, labels: Mapping[str, str]) -> Figures:
     failed.sort(key=lambda check: check.name in MACHINE_CHECKS)  # the subject's own come first
     noted = failed or [check for check in record.checks if check.status == "warn"]
     reasons = [f"{check.name}: {check.why}" for check in noted]
+    unfound = labels.get("unfound")
+    if unfound:
+        reasons.insert(0, labels.get("result", ""))
     if died:
         reasons.insert(0, f"the subject ended in mid-run: {died}")
     window_s = record.window.window_ns / 1e9
@@ -102,8 +108,12 @@ def figures(record: Record, labels: Mapping[str, str]) -> Figures:
 
     return Figures(
         record_id=record.id,
-        verdict="invalid" if died else record.verdict,
-        failed_checks=(*(["died"] if died else []), *(check.name for check in failed)),
+        verdict="invalid" if died or unfound else record.verdict,
+        failed_checks=(
+            *(["died"] if died else []),
+            *([UNFOUND.get(unfound, unfound)] if unfound else []),
+            *(check.name for check in failed),
+        ),
         reasons=tuple(reasons),
         response_bytes=int(labels["response_bytes"]) if "response_bytes" in labels else None,
         requests=record.counts.issued,
@@ -125,7 +135,7 @@ def figures(record: Record, labels: Mapping[str, str]) -> Figures:
 
 
 def _carried(record: Record, labels: Mapping[str, str]) -> Carried | None:
-    if "clients" not in labels:
+    if "clients" not in labels or labels.get("unfound"):
         return None
     above, found = labels.get("above"), record.deliveries
     return Carried(
