@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""Autobahn's fuzzing client against our WebSocket reference server: `make conformance`.
+"""Autobahn's testsuite against our WebSocket reference server and our client: `make conformance`.
 
 How: the suite is a program for Python 2.7; it is installed from ``autobahn.lock`` into a folder of
-its own below ``target/``. It is run against `/echo` of a server on each driver, and its report is
-read as data: every case of the groups below has to pass strictly, or be informational.
+its own below ``target/``. Its fuzzing client is run against `/echo` of a server on each driver, its
+fuzzing server against the machine that our generator's clients are, as an example of the crate. Its
+reports are read as data: every case of the groups below has to pass strictly, or be informational.
 
 Exit: 0 all passed, 1 a case failed, 77 there is no Python 2.7 (nothing was tested).
 """
@@ -18,11 +19,13 @@ import re
 import select
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -51,6 +54,55 @@ SUITE_S = 300.0
 READY_S = 20.0
 
 
+@dataclass(frozen=True)
+class Suite:
+    """The installed suite: its program, and the environment that it runs in."""
+
+    wstest: Path
+    env: Mapping[str, str]
+
+    def command(self, mode: str, what: Mapping[str, Any]) -> list[str]:
+        """The command for a mode, with its specification and its folder of reports made anew."""
+        shutil.rmtree(reports(mode), ignore_errors=True)
+        spec = {
+            "outdir": str(reports(mode)),
+            "cases": [f"{group}.*" for group in GROUPS],
+            "exclude-cases": [],
+            "exclude-agent-cases": {},
+            **what,
+        }
+        path = FOLDER / f"{mode}.json"
+        path.write_text(json.dumps(spec), encoding="utf-8")
+        return [str(self.wstest), "-m", mode, "-s", str(path), "--webport", "0"]
+
+    def test_servers(self, urls: Mapping[str, str]) -> Any:
+        """Runs all cases against all servers; the suite's own index of results."""
+        servers = [{"agent": name, "url": url} for name, url in urls.items()]
+        command = self.command("fuzzingclient", {"servers": servers})
+        with (FOLDER / "fuzzingclient.log").open("wb") as log:
+            subprocess.run(
+                command, env=self.env, stdout=log, stderr=log, timeout=SUITE_S, check=True
+            )
+        return index("fuzzingclient")
+
+    def test_client(self, client: Path) -> Any:
+        """Runs all cases against a client; the suite's own index of results."""
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            address = f"127.0.0.1:{free.getsockname()[1]}"
+        command = self.command("fuzzingserver", {"url": f"ws://{address}"})
+        with (
+            (FOLDER / "fuzzingserver.log").open("wb") as log,
+            subprocess.Popen(command, env=self.env, stdout=log, stderr=log) as suite,
+        ):
+            try:
+                wait_until_it_listens(address, suite)
+                subprocess.run([str(client), address, "client"], timeout=SUITE_S, check=True)
+            finally:
+                suite.kill()
+        return index("fuzzingserver")
+
+
 def python27() -> Path | None:
     """A Python 2.7: ``$PYTHON27``, one on the PATH, or one of pyenv's."""
     pyenv = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv"))
@@ -70,8 +122,8 @@ def python27() -> Path | None:
     return None
 
 
-def install(python: Path) -> tuple[Path, dict[str, str]]:
-    """The suite's program, installed once for each lock file, and the environment it runs in."""
+def install(python: Path) -> Suite:
+    """The suite, installed once for each lock file."""
     name = hashlib.sha256(LOCK.read_bytes()).hexdigest()[:12]
     home = FOLDER / f"python27-{name}"
     env = os.environ | {"PYTHONUSERBASE": str(home), "PYTHONWARNINGS": "ignore"}
@@ -86,7 +138,7 @@ def install(python: Path) -> tuple[Path, dict[str, str]]:
         wanted = ["install", "--user", "--no-deps", "--no-warn-script-location", "-r", str(LOCK)]
         subprocess.run([*pip, *wanted], env=env, check=True, timeout=INSTALL_S)
         (home / "installed").touch()
-    return home / "bin" / "wstest", env
+    return Suite(home / "bin" / "wstest", env)
 
 
 @contextlib.contextmanager
@@ -123,23 +175,33 @@ def echo_url(process: subprocess.Popen[bytes]) -> str:
     raise SystemExit(f"the server did not start: {said.decode(errors='replace')}")
 
 
-def run_suite(wstest: Path, env: Mapping[str, str], urls: Mapping[str, str]) -> Any:
-    """Runs all cases against all servers; the suite's own index of results."""
-    reports = FOLDER / "reports"
-    shutil.rmtree(reports, ignore_errors=True)
-    spec = {
-        "outdir": str(reports),
-        "servers": [{"agent": name, "url": url} for name, url in urls.items()],
-        "cases": [f"{group}.*" for group in GROUPS],
-        "exclude-cases": [],
-        "exclude-agent-cases": {},
-    }
-    path = FOLDER / "fuzzingclient.json"
-    path.write_text(json.dumps(spec), encoding="utf-8")
-    with (FOLDER / "wstest.log").open("wb") as log:
-        command = [str(wstest), "-m", "fuzzingclient", "-s", str(path)]
-        subprocess.run(command, env=env, stdout=log, stderr=log, timeout=SUITE_S, check=True)
-    return json.loads((reports / "index.json").read_text(encoding="utf-8"))
+def wait_until_it_listens(address: str, process: subprocess.Popen[bytes]) -> None:
+    """Waits for a port of this machine, for a bounded time."""
+    host, _, port = address.rpartition(":")
+    until = time.monotonic() + READY_S
+    while time.monotonic() < until and process.poll() is None:
+        with contextlib.suppress(OSError), socket.create_connection((host, int(port)), timeout=1):
+            return
+        time.sleep(0.05)
+    raise SystemExit(f"Autobahn's server does not listen at {address}: see {FOLDER}")
+
+
+def build_client() -> Path:
+    """Our client, as the example of the crate."""
+    command = ["cargo", "build", "--locked", "--quiet", "-p", "trueload-wire"]
+    subprocess.run([*command, "--example", "autobahn_client"], cwd=ROOT, check=True)
+    target = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
+    return target / "debug" / "examples" / "autobahn_client"
+
+
+def reports(mode: str) -> Path:
+    """Where the suite writes its pages on each case."""
+    return FOLDER / f"{mode}-reports"
+
+
+def index(mode: str) -> Any:
+    """The suite's own index of results: for each agent, its cases."""
+    return json.loads((reports(mode) / "index.json").read_text(encoding="utf-8"))
 
 
 def findings(results: Mapping[str, Mapping[str, Any]]) -> list[str]:
@@ -178,18 +240,22 @@ def main() -> int:
         print("hint: pyenv install 2.7.18, or name one: PYTHON27=/path/to/python2.7")
         return NO_PYTHON
     FOLDER.mkdir(parents=True, exist_ok=True)
-    wstest, env = install(python)
+    suite = install(python)
+    client = build_client()
     with contextlib.ExitStack() as stack:
         urls = {driver: stack.enter_context(server(driver)) for driver in DRIVERS}
-        index = run_suite(wstest, env, urls)
+        tested = suite.test_servers(urls)
+    tested |= suite.test_client(client)
     status = 0
-    for driver in DRIVERS:
-        results = index.get(driver, {})
+    for name in (*DRIVERS, "client"):
+        results = tested.get(name, {})
         wrong = findings(results)
-        print(f"\n{driver}: {len(results)} cases, {'passed' if not wrong else 'FAILED'}")
+        what = "our client" if name == "client" else f"our server over {name}"
+        print(f"\n{what}: {len(results)} cases, {'passed' if not wrong else 'FAILED'}")
         print("\n".join(wrong) if wrong else table(results))
         status = 1 if wrong else status
-    print(f"\neach case: {(FOLDER / 'reports' / 'index.html').relative_to(ROOT)}")
+    for mode in ("fuzzingclient", "fuzzingserver"):
+        print(f"\neach case: {(reports(mode) / 'index.html').relative_to(ROOT)}")
     return status
 
 

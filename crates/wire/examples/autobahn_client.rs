@@ -1,0 +1,114 @@
+//! Our client against Autobahn's fuzzing server: every message comes back as it came, until the server says close.
+//!
+//! `autobahn_client 127.0.0.1:9001 NAME` runs all cases, and has the suite write its report; `make conformance` uses it.
+
+use std::error::Error;
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::time::Duration;
+
+use trueload_wire::http1;
+use trueload_wire::websocket::{Event, Limits, Receiver, Role, Scratch, client, send};
+
+type Outcome<T> = Result<T, Box<dyn Error>>;
+
+fn main() -> Outcome<()> {
+    let mut words = std::env::args().skip(1);
+    let (Some(address), Some(agent)) = (words.next(), words.next()) else {
+        return Err("usage: autobahn_client ADDRESS AGENT".into());
+    };
+    let count: u32 = run(&address, "/getCaseCount")?.trim().parse()?;
+    for case in 1..=count {
+        // A server that drops the connection in the middle of a case is a part of some.
+        if let Err(error) = run(&address, &format!("/runCase?case={case}&agent={agent}")) {
+            eprintln!("case {case}: {error}");
+        }
+    }
+    run(&address, &format!("/updateReports?agent={agent}"))?;
+    println!("{count} cases");
+    Ok(())
+}
+
+/// Opens a path, and sends back what comes until it is over. Returns the last text.
+fn run(address: &str, path: &str) -> Outcome<String> {
+    let mut socket = TcpStream::connect(address)?;
+    socket.set_nodelay(true)?;
+    socket.set_read_timeout(Some(Duration::from_secs(30)))?;
+    let headers = [("Host".to_owned(), address.to_owned())];
+    let opening = client::Opening::new(path, &headers)?;
+    let mut out = Vec::new();
+    let mut awaited = opening.write(*b"the sample nonce", &mut out);
+    socket.write_all(&out)?;
+
+    let mut input = vec![0; 64 * 1024];
+    let mut connection = Connection::new();
+    let mut open = false;
+    while !connection.over {
+        let count = socket.read(&mut input)?;
+        if count == 0 {
+            break;
+        }
+        let mut bytes = &input[..count];
+        if !open {
+            let Some(taken) = awaited.feed(&opening, bytes, &http1::Limits::default())? else {
+                continue;
+            };
+            bytes = &bytes[taken..];
+            open = true;
+        }
+        connection.hear(bytes);
+        socket.write_all(&connection.out)?;
+    }
+    // The server ends the connection; what it still says is of no concern.
+    while connection.over && socket.read(&mut input).is_ok_and(|count| count > 0) {}
+    Ok(connection.last)
+}
+
+struct Connection {
+    receiver: Receiver,
+    scratch: Scratch,
+    out: Vec<u8>,
+    last: String,
+    over: bool,
+    sent: u32,
+}
+
+impl Connection {
+    fn new() -> Self {
+        Connection {
+            receiver: Receiver::new(Role::Client),
+            scratch: Scratch::default(),
+            out: Vec::new(),
+            last: String::new(),
+            over: false,
+            sent: 0,
+        }
+    }
+
+    /// Hears frames, and writes what is due for them.
+    fn hear(&mut self, bytes: &[u8]) {
+        let Self { receiver, scratch, out, last, over, sent } = self;
+        out.clear();
+        let mut key = || {
+            *sent += 1;
+            // Good enough for a test: it differs from frame to frame.
+            Some(sent.wrapping_mul(0x9e37_79b9).to_ne_bytes())
+        };
+        let fed = receiver.feed(bytes, &Limits::default(), scratch, &mut |event| match event {
+            Event::Message { kind, payload } => {
+                *last = String::from_utf8_lossy(payload).into_owned();
+                send::message(out, kind, payload, key());
+            }
+            Event::Ping(payload) => send::pong(out, payload, key()),
+            Event::Pong(_) => {}
+            Event::Close { code, .. } => {
+                send::close(out, code, "", key());
+                *over = true;
+            }
+        });
+        if let Err(error) = fed {
+            send::close(out, Some(error.close_code()), "", key());
+            *over = true;
+        }
+    }
+}
