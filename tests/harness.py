@@ -26,6 +26,19 @@ ROOT = Path(__file__).resolve().parent.parent
 COMMAND_TIMEOUT_S = 90.0
 
 
+# Checks that say more of what else runs on the machine of the tests than of the server.
+OF_THE_MACHINE = {
+    *("noise", "same-host", "hiccup", "quantile-width", "server-idle", "generator-limit"),
+    *("littles-law", "fairness", "starvation", "send-lag", "rate-reached"),
+}
+
+
+def against(found: Any) -> set[str]:
+    """The checks that say something against a result, other than of the machine."""
+    checks = {each["name"] for each in found["checks"] if each["status"] in ("warn", "fail")}
+    return checks - OF_THE_MACHINE
+
+
 @dataclass(frozen=True)
 class Finished:
     """A command that has ended: its exit code and what it wrote."""

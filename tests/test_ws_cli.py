@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
-from typing import Any, get_args
+from typing import get_args
 
 import pytest
-from harness import Finished, Server, Trueload, start_server
+from harness import Finished, Server, Trueload, against, start_server
 from trueload.shootout import Dialect
+from websockets.sync.server import ServerConnection, serve
 from ws_room import Room, peer
 
 DIALECTS: tuple[Dialect, ...] = get_args(Dialect)
 STEPS = ("--mode", "broadcast", "--step", "8", "--steps", "2", "--samples", "20")
 LOOSE = ("--limit", "p95<5s", "--timeout", "3s")
-# What else runs on the machine that tests run on is no matter of the server.
-OF_THE_MACHINE = {"noise", "same-host", "hiccup", "quantile-width", "server-idle"}
 
 
 @pytest.fixture(scope="module")
@@ -25,12 +25,6 @@ def rooms(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[Dialect, Se
         dialect: start_server(command, "--dialect", dialect, service="ws") for dialect in DIALECTS
     }
     command.close()
-
-
-def against(found: dict[str, Any]) -> set[str]:
-    """The checks that say something against a run, other than of the machine."""
-    checks = {each["name"] for each in found["checks"] if each["status"] in ("warn", "fail")}
-    return checks - OF_THE_MACHINE
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
@@ -103,6 +97,86 @@ def test_a_server_that_keeps_its_clients_waiting_ends_in_time_with_its_class(
     failed = found["steps"][0]["counts"]["failed"]
     assert any(name.startswith(failure) for name in failed), (flaw, failed)
     assert found["steps"][0]["counts"]["ok"] == 0
+
+
+FEW = ("--requests", "200", "-c", "4", "--json", "-")
+
+
+@pytest.mark.parametrize(
+    "flags",
+    [
+        (),
+        ("--binary",),
+        ("--size", "1"),
+        ("--size", "100KiB"),
+        ("--pipeline", "8"),
+        ("--rate", "2k/s"),
+    ],
+    ids=" ".join,
+)
+def test_every_echo_comes_back_as_it_was_sent(
+    trueload: Trueload, rooms: dict[Dialect, Server], flags: tuple[str, ...]
+) -> None:
+    url = f"ws://127.0.0.1:{rooms['json'].port}/echo"
+    done = trueload.run("ws", url, *FEW, *flags)
+    record = done.json()
+    assert (record["counts"]["ok"], record["counts"]["failed"]) == (200, {}), done
+    exchange = record["plan"]["generate"]["exchange"]
+    assert (exchange["kind"], exchange["text"]) == ("ws_echo", "--binary" not in flags)
+    assert against(record) == set(), done
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_echoes_are_wrapped_in_every_dialect(
+    trueload: Trueload, rooms: dict[Dialect, Server], dialect: Dialect
+) -> None:
+    ours = f"ws://127.0.0.1:{rooms[dialect].port}/ws"
+    with peer(Room(dialect)) as (host, port):
+        for url in (ours, f"ws://{host}:{port}/"):
+            done = trueload.run("ws", url, *FEW, "--dialect", dialect)
+            record = done.json()
+            assert (record["counts"]["ok"], record["counts"]["failed"]) == (200, {}), done
+
+
+def test_an_altered_echo_is_a_mismatch(trueload: Trueload) -> None:
+    def upside_down(client: ServerConnection) -> None:
+        for wire in client:
+            client.send(wire[::-1])
+
+    with serve(upside_down, "127.0.0.1", 0) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        port = server.socket.getsockname()[1]
+        done = trueload.run("ws", f"ws://127.0.0.1:{port}/", *FEW)
+    assert done.code == 4, done
+    assert done.json()["counts"]["failed"] == {"mismatch": 200}
+
+
+@pytest.mark.parametrize("mode", ["echo", "broadcast"])
+def test_both_modes_speak_tls(trueload: Trueload, mode: str) -> None:
+    server = start_server(trueload, "--tls", service="ws")
+    url = f"wss://127.0.0.1:{server.port}/"
+    refused = trueload.run("ws", f"{url}echo", *FEW)
+    assert refused.code == 3, refused
+    assert "tls.cert" in refused.err
+    if mode == "echo":
+        done = trueload.run("ws", f"{url}echo", "--insecure", *FEW)
+        record = done.json()
+    else:
+        done = trueload.run("ws", f"{url}ws", "--insecure", *STEPS, *LOOSE, "--json", "-")
+        record = done.json()["steps"][0]
+        assert record["deliveries"]["lost"] == 0
+    assert (record["tls"]["verification"], record["counts"]["failed"]) == ("off", {}), done
+
+
+def test_clients_connect_from_the_addresses_that_are_named(
+    trueload: Trueload, rooms: dict[Dialect, Server]
+) -> None:
+    url = f"ws://127.0.0.1:{rooms['json'].port}/ws"
+    from_there = ("--local-address", "127.0.0.2", "--local-address", "127.0.0.3")
+    done = trueload.run("ws", url, *STEPS, *LOOSE, *from_there, "--json", "-")
+    steps = done.json()["steps"]
+    assert steps[0]["plan"]["generate"]["local_addresses"] == ["127.0.0.2", "127.0.0.3"]
+    assert against(done.json()) == set(), done
 
 
 def test_a_closed_port_ends_with_3(trueload: Trueload, free_port: int) -> None:
