@@ -171,12 +171,12 @@ impl Uring {
         batch.clear();
         self.rings[ring].drain(batch);
         for (at, entry) in batch.iter().enumerate() {
-            self.sockets.note_latest(entry, at as u32);
+            self.sockets.note_latest(entry, at as u16);
         }
         for (at, entry) in batch.iter().enumerate() {
             let (op, index) = Op::of(entry.user_data());
             match op {
-                Op::Recv => self.received(program, ring, index, entry, at as u32),
+                Op::Recv => self.received(program, ring, index, entry, at as u16),
                 Op::Send => self.sent(index, entry.result()),
                 Op::Connect => self.connected(program, index, entry.result()),
                 Op::Accept => self.accepted(program, entry),
@@ -198,7 +198,7 @@ impl Uring {
         ring: usize,
         index: u32,
         entry: &cqueue::Entry,
-        at: u32,
+        at: u16,
     ) {
         let filled = self.rings[ring].buffers.take(entry);
         let goes_on = more(entry.flags());

@@ -17,6 +17,8 @@ use super::buffers::{Buffers, GROUP};
 const SUBMISSIONS: u32 = 1024;
 /// Completions that find room without a detour.
 const COMPLETIONS: u32 = 8192;
+// A place among those taken over at once has 16 bits.
+const _: () = assert!(COMPLETIONS <= u16::MAX as u32);
 /// Asks the kernel for completions, without waiting.
 const GET_EVENTS: u32 = 1;
 

@@ -14,8 +14,8 @@ const SPARE_BYTES: usize = 16 * 1024;
 
 impl Uring {
     pub(super) fn sent(&mut self, index: u32, result: i32) {
+        let Some(mut segment) = self.sockets.land(index) else { return };
         let socket = self.sockets.at(index);
-        let Some(mut segment) = socket.flight.take() else { return };
         if socket.closed {
             self.keep_spare(segment);
             self.release(index);
@@ -79,7 +79,7 @@ impl Uring {
         let Some(handle) = &socket.handle else { return };
         // The bytes lie on the heap: they stay where they are when the segment moves.
         self.rings[usize::from(socket.ring)].send(handle, index, segment.bytes());
-        socket.flight = Some(segment);
+        self.sockets.take_off(index, segment);
     }
 
     /// Everything is sent: ends our side.
@@ -94,7 +94,7 @@ impl Uring {
         }
         // Its place must not be used again before: an empty send, so to speak, is in flight.
         self.rings[usize::from(socket.ring)].end_sending(handle, index);
-        socket.flight = Some(Segment::Copied(Vec::new(), 0));
+        self.sockets.take_off(index, Segment::Copied(Vec::new(), 0));
     }
 
     /// Whether a send has to queue; none when it is of no use.

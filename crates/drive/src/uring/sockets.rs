@@ -1,5 +1,7 @@
 //! The table of sockets: who uses which place, and what of each is in flight.
 
+use std::num::NonZeroU32;
+
 use io_uring::cqueue;
 use rustix::io::Errno;
 
@@ -7,6 +9,11 @@ use crate::net::{Ended, Token};
 use crate::outbox::{Outbox, Segment};
 
 use super::ring::{Handle, Op};
+
+/// Where the bytes of a send in flight are kept. A send mostly ends before the next batch: there are far fewer of
+/// them than sockets, and so they are not kept with the sockets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Flight(NonZeroU32);
 
 /// One socket, or a place for one.
 #[derive(Debug, Default)]
@@ -16,15 +23,15 @@ pub(super) struct Socket {
     pub(super) generation: u32,
     pub(super) key: u32,
     /// Where the last of its receptions stands in the batch.
-    pub(super) latest: u32,
+    pub(super) latest: u16,
     /// The ring that carries it.
     pub(super) ring: u8,
     /// A connect is in flight.
     pub(super) connecting: bool,
     /// A receive is in flight.
     pub(super) hearing: bool,
-    /// The send in flight.
-    pub(super) flight: Option<Segment>,
+    /// The send in flight: where it is among all of them.
+    pub(super) flight: Option<Flight>,
     /// What is to be sent after it.
     pub(super) outbox: Option<Box<Outbox>>,
     /// Our side ends when everything is sent.
@@ -38,6 +45,14 @@ pub(super) struct Socket {
     /// The program has closed it; the place waits for what is in flight.
     pub(super) closed: bool,
     pub(super) failed: Option<Ended>,
+}
+
+impl Flight {
+    /// Places count from one, so that none takes no memory.
+    #[inline]
+    fn place(self) -> usize {
+        self.0.get() as usize - 1
+    }
 }
 
 impl Socket {
@@ -61,6 +76,9 @@ impl Socket {
 pub(super) struct Sockets {
     sockets: Vec<Socket>,
     free: Vec<u32>,
+    /// The sends in flight; a place without one is free.
+    flights: Vec<Option<Segment>>,
+    free_flights: Vec<Flight>,
 }
 
 impl Sockets {
@@ -94,9 +112,30 @@ impl Sockets {
         let socket = self.sockets.get(token.index as usize);
         let socket = socket.filter(|socket| socket.generation == token.generation);
         socket.map_or(0, |socket| {
-            let in_flight = socket.flight.as_ref().map_or(0, |segment| segment.bytes().len());
-            in_flight + socket.outbox.as_ref().map_or(0, |outbox| outbox.len())
+            let in_flight = socket.flight.and_then(|flight| self.flights[flight.place()].as_ref());
+            in_flight.map_or(0, |segment| segment.bytes().len())
+                + socket.outbox.as_ref().map_or(0, |outbox| outbox.len())
         })
+    }
+
+    /// Notes that a segment is on its way.
+    #[inline]
+    pub(super) fn take_off(&mut self, index: u32, segment: Segment) {
+        let flight = self.free_flights.pop().unwrap_or_else(|| {
+            self.flights.push(None);
+            // As many sends as sockets at most, each of which has a 32-bit index.
+            Flight(NonZeroU32::new(self.flights.len() as u32).unwrap_or(NonZeroU32::MAX))
+        });
+        self.flights[flight.place()] = Some(segment);
+        self.sockets[index as usize].flight = Some(flight);
+    }
+
+    /// The segment that was on its way; its socket has none in flight from now on.
+    #[inline]
+    pub(super) fn land(&mut self, index: u32) -> Option<Segment> {
+        let flight = self.sockets[index as usize].flight.take()?;
+        self.free_flights.push(flight);
+        self.flights[flight.place()].take()
     }
 
     /// Sockets with a send in flight, and their rings.
@@ -123,11 +162,41 @@ impl Sockets {
 
     /// Notes where in a batch the last news from each peer stands: bytes or its end.
     #[inline]
-    pub(super) fn note_latest(&mut self, entry: &cqueue::Entry, at: u32) {
+    pub(super) fn note_latest(&mut self, entry: &cqueue::Entry, at: u16) {
         let (op, index) = Op::of(entry.user_data());
         let no_news = [Errno::NOBUFS, Errno::CANCELED].map(|errno| -errno.raw_os_error());
         if op == Op::Recv && !no_news.contains(&entry.result()) {
             self.sockets[index as usize].latest = at;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // 100,000 connections are to take 50 MB (docs/performance.md).
+    #[test]
+    fn a_socket_takes_little_memory() {
+        assert!(size_of::<Socket>() <= 40, "a socket takes {} bytes", size_of::<Socket>());
+    }
+
+    #[test]
+    fn each_socket_gets_its_own_segment_back() {
+        let mut sockets = Sockets::default();
+        let segment = |byte| Segment::Copied(vec![byte], 0);
+        let bytes = |segment: Option<Segment>| segment.map(|segment| segment.bytes().to_vec());
+        for _ in 0..3 {
+            sockets.add(Socket::default());
+        }
+        for index in [2, 0, 1] {
+            sockets.take_off(index, segment(index as u8));
+        }
+        assert_eq!(bytes(sockets.land(0)), Some(vec![0]));
+        assert_eq!(bytes(sockets.land(0)), None);
+        sockets.take_off(0, segment(9));
+        let landed = [0, 1, 2].map(|index| bytes(sockets.land(index)));
+        assert_eq!(landed, [Some(vec![9]), Some(vec![1]), Some(vec![2])]);
+        assert_eq!(sockets.flights.len(), 3, "places are used again");
     }
 }
