@@ -1,0 +1,68 @@
+"""Suites of other protocols than HTTP, with the reference server as their subject."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from harness import Trueload
+
+ONE = ("--repeat", "1", "--share-cpus")
+BROADCAST = """
+about    = "two steps of a few clients"
+contract = "ws-shootout"
+subjects = ["rust/trueload:ws"]
+requests = 10
+
+[broadcast]
+limit = "p95<5s"
+steps = 2
+
+[[loads]]
+connections = [4]
+"""
+
+
+@pytest.fixture
+def cached(trueload: Trueload, tmp_path: Path) -> dict[str, str]:
+    """The environment of a suite whose builds are its own."""
+    return {"TRUELOAD_CACHE": str(tmp_path / "cache")}
+
+
+def test_a_suite_of_tcp_echo_has_a_row_and_the_published_figures(
+    trueload: Trueload, cached: dict[str, str]
+) -> None:
+    few = ("--subjects", "rust/trueload:tcp", "--requests", "500", "-c", "640", *ONE)
+    done = trueload.run("suite", "run", "tcp-echo", *few, "--json", "-", env=cached)
+    found = done.json()
+    (row,) = found["rows"]
+    assert (row["outcome"], row["figures"]["errors"]) == ("measured", 0), done
+    assert found["trials"][0]["plan"]["generate"]["exchange"]["kind"] == "tcp_echo"
+    assert {each["connections"] for each in found["published"]} == {640, 128}
+    shown = trueload.run("suite", "run", "tcp-echo", *few, env=cached)
+    assert "As published (bench1: 64 threads of 10 connections), beside ours:" in shown.out
+    assert "mioco (8 threads)" in shown.out
+    assert "bench2" not in shown.out, "128 connections were not asked for"
+
+
+def test_a_suite_of_broadcasts_has_a_row_and_the_steps_of_each_subject(
+    trueload: Trueload, cached: dict[str, str], tmp_path: Path
+) -> None:
+    file = tmp_path / "few.toml"
+    file.write_text(BROADCAST)
+    done = trueload.run("suite", "run", str(file), *ONE, env=cached)
+    assert "broadcast to 4 clients more with each step, single core" in done.out, done
+    assert "rust/trueload:ws, the steps of its last repetition:" in done.out
+    steps = [line for line in done.out.splitlines() if ", kept" in line]
+    assert [step.split()[0] for step in steps][:2] == ["4", "8"]
+    rows = trueload.run("runs", "list", "--json").json()
+    assert [(run["kind"], run["row_count"]) for run in rows] == [("suite", len(steps))]
+    shown = trueload.run("runs", "show", "last")
+    assert shown.code == 0, shown
+    again = trueload.run("suite", "run", "--resume", "last", "--json", "-", env=cached)
+    found = again.json()
+    (row,) = found["rows"]
+    assert row["repetitions"] == 1, "nothing was done twice"
+    assert all(trial["deliveries"]["lost"] == 0 for trial in found["trials"])
+    compared = trueload.run("runs", "compare", "last", "last", "--format", "json")
+    assert compared.code in (0, 2), compared
