@@ -86,12 +86,21 @@ pub struct Peer {
     broadcasts: u32,
     /// Pings answered.
     pub pongs: u32,
+    pub heartbeats: u32,
     pub refuses: bool,
 }
 
 impl Peer {
     pub fn new(vice: Vice, dialect: Dialect) -> Self {
-        Peer { vice, dialect, clients: Vec::new(), broadcasts: 0, pongs: 0, refuses: false }
+        Peer {
+            vice,
+            dialect,
+            clients: Vec::new(),
+            broadcasts: 0,
+            pongs: 0,
+            heartbeats: 0,
+            refuses: false,
+        }
     }
 
     pub fn accept(&mut self) {
@@ -190,7 +199,11 @@ impl Peer {
             Asked::Echo if self.vice == Vice::JoinsWithGarbage => {
                 acts.push((from, Act::Bytes(self.frame(b"come in"))));
             }
-            Asked::Join | Asked::Echo | Asked::Heartbeat => {
+            Asked::Heartbeat => {
+                self.heartbeats += 1;
+                acts.push((from, Act::Bytes(self.frame(&due.to_sender))));
+            }
+            Asked::Join | Asked::Echo => {
                 self.clients[from].listens = true;
                 acts.push((from, Act::Bytes(self.frame(&due.to_sender))));
             }

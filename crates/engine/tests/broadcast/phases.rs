@@ -51,6 +51,20 @@ fn who_was_dropped_loses_all_until_connections_are_asked_for_again() {
 }
 
 #[test]
+fn clients_of_phoenix_give_a_sign_of_life_every_half_minute_and_others_none() {
+    for (dialect, each) in [(Dialect::Phoenix, 2), (Dialect::Json, 0)] {
+        let mut world = World::new(Peer::new(Vice::None, dialect), Cut::Whole);
+        let mut engine = Engine::new(dialect);
+        engine.connect(&mut world, 100);
+        let until_ns = world.now_ns + 60 * NS_PER_S;
+        engine.run_until(&mut world, until_ns);
+        assert!(world.peer.heartbeats.abs_diff(each * 100) <= 2, "{}", world.peer.heartbeats);
+        let done = engine.phase(&mut world, 4, Stop::Requests(10));
+        assert_eq!(counts(&done), [1000, 1000, 0, 0, 0], "{}", dialect.name());
+    }
+}
+
+#[test]
 fn a_phase_by_time_sends_in_turns_until_it_is_over() {
     let mut world = World::new(Peer::new(Vice::None, Dialect::Binary), Cut::Whole);
     let mut engine = Engine::new(Dialect::Binary);
