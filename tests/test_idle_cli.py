@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+import subprocess
+import sys
 from typing import Any
 
 import pytest
@@ -51,6 +54,33 @@ def test_the_result_says_what_an_idle_connection_costs_the_server(trueload: True
     assert "of the server's memory each" in ended.out, ended
     shown = trueload.run("runs", "list")
     assert shown.code == 0
+
+
+def test_a_server_that_may_open_too_few_files_is_told_of_before_the_start(
+    trueload: Trueload,
+) -> None:
+    process = subprocess.Popen(
+        ["prlimit", "--nofile=320:320", sys.executable, "-m", "trueload", "serve", "http"],
+        env=trueload.env(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    with process:
+        try:
+            assert process.stdout is not None
+            url = re.search(r"http://[\d.:]+", process.stdout.readline())
+            assert url is not None
+            words = ("-c", "10", "--idle", "240", "--requests", "20", "--no-save")
+            ended = trueload.run("http", url[0], *words)
+            notes = [line for line in ended.err.splitlines() if line.startswith("note: ")]
+            assert len(notes) == 1, ended
+            assert "may open 320 files, too few for 250 connections" in notes[0]
+            assert "ulimit -n 350" in notes[0]
+            few = trueload.run("http", url[0], "-c", "10", "--requests", "20", "--no-save")
+            assert "note: " not in few.err, few
+        finally:
+            process.terminate()
 
 
 MISTAKES = [

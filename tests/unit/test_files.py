@@ -7,6 +7,7 @@ import resource
 import pytest
 from trueload.errors import UserError
 from trueload.runner.files import check_files
+from trueload.server_files import make_note
 
 CASES = [
     (64, 1024, ""),
@@ -20,6 +21,27 @@ CASES = [
     (10_064, 4096, "10,064 connections need 10,164 open files"),
     (1_000_000, resource.RLIM_INFINITY, ""),
 ]
+
+
+NOTES = [
+    ({7: 1024}, 924, None),
+    ({7: 1024}, 925, "the server (process 7) may open 1,024 files, too few for 925 connections"),
+    ({7: 1024, 9: 1024}, 1900, None),
+    ({7: 1024, 9: 1024}, 2000, "(process 7 and 1 more) may open 2,048 files"),
+    ({}, 10_000, None),
+]
+
+
+@pytest.mark.parametrize(("limits", "connections", "note"), NOTES)
+def test_a_found_server_with_too_few_files_is_named(
+    limits: dict[int, int], connections: int, note: str | None
+) -> None:
+    found = make_note(limits, connections)
+    assert (found is None) == (note is None), found
+    if note is not None:
+        assert found is not None
+        assert note in found
+        assert f"ulimit -n {connections + 100}`" in found
 
 
 @pytest.mark.parametrize(("connections", "hard", "error"), CASES)

@@ -19,6 +19,7 @@ from trueload.interrupt import Interrupt
 from trueload.record import SCHEMA, Record
 from trueload.report.live import live_view
 from trueload.report.result import repeated_lines, result_lines
+from trueload.server_files import files_note
 from trueload.spec import repetition
 from trueload.thresholds import Crossed, crossed
 from trueload.trial import run_trial
@@ -35,6 +36,8 @@ def run_job(job: Job) -> int:
         interrupt = stack.enter_context(Interrupt())
         saved = stack.enter_context(Saved.begin(stack, job.kind, job.spec.url, save=job.save))
         spec = replace(job.spec, addresses=job.addresses())
+        if note := files_note(spec):
+            sys.stderr.write(f"{note}\n")
         records = []
         for number in range(1, job.repeat + 1):
             title = f"trueload {job.kind}" + (f"  {number}/{job.repeat}" if job.repeat > 1 else "")

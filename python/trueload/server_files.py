@@ -1,0 +1,72 @@
+"""Whether a server that was found on this machine may open a file for each connection.
+
+How: the limits of the processes that hold the listening socket are read from /proc before anything
+is sent. A server may do with fewer (io_uring's direct descriptors), so that it is only said.
+
+Must not know how a trial is run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from trueload.accounting import listeners
+from trueload.spec import TrialSpec
+from trueload.units import format_count
+from trueload.verdict import is_loopback
+
+TELLING_CONNECTIONS = 200
+"""With fewer nobody's usual limit is in question."""
+SPARE = 100
+"""Files of a server that are none of its connections."""
+
+
+def files_note(spec: TrialSpec) -> str | None:
+    """One line on a server whose limit is below the connections of a trial, with what to set."""
+    connections = spec.connections + (spec.idle[-1] if spec.idle else 0)
+    if connections < TELLING_CONNECTIONS:
+        return None
+    return make_note(read_limits(spec.addresses), connections)
+
+
+def make_note(limits: Mapping[int, int], connections: int) -> str | None:
+    """The same of limits by process, which share the connections. Pure."""
+    needed = connections + SPARE
+    if not limits or sum(limits.values()) >= needed:
+        return None
+    pid = max(limits, key=lambda pid: (limits[pid], -pid))
+    many = f" and {len(limits) - 1} more" if len(limits) > 1 else ""
+    return (
+        f"note: the server (process {pid}{many}) may open {format_count(sum(limits.values()))}"
+        f" files, too few for {format_count(connections)} connections:"
+        f" start it after `ulimit -n {needed}`"
+    )
+
+
+def read_limits(addresses: Sequence[str]) -> dict[int, int]:
+    """Open files at most, of each process that listens on one of these addresses, as far as it can
+    be seen; those without a limit make it empty."""
+    found: dict[int, int] = {}
+    for address in addresses:
+        if not is_loopback(address) or address.startswith("unix:"):
+            return {}
+        host, _, port = address.rpartition(":")
+        for pid in listeners(host.strip("[]").partition("%")[0], int(port)):
+            limit = _soft_limit(pid)
+            if limit is None:
+                return {}
+            found[pid] = limit
+    return found
+
+
+def _soft_limit(pid: int) -> int | None:
+    try:
+        text = Path(f"/proc/{pid}/limits").read_text()
+    except OSError:
+        return None
+    for line in text.splitlines():
+        if line.startswith("Max open files"):
+            word = line.split()[3]
+            return int(word) if word.isdigit() else None
+    return None
