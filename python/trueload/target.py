@@ -41,6 +41,7 @@ class Family:
 
 HTTP = Family("http", "http", "https")
 WS = Family("ws", "ws", "wss")
+FAMILIES = (HTTP, WS)
 
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://", re.ASCII)
 _LABEL = re.compile(r"(?!-)[A-Za-z0-9_-]{1,63}(?<!-)", re.ASCII)
@@ -94,9 +95,9 @@ def parse_url(url: str, family: Family = HTTP) -> Target:
     named = match[1].lower()
     scheme = next((each for each in (family.plain, family.secure) if each == named), None)
     if scheme is None:
-        raise UserError(
-            f"'{named}://' cannot be loaded with `trueload {family.command}`", family.example
-        )
+        other = next((each for each in FAMILIES if named in (each.plain, each.secure)), None)
+        hint = f"use `trueload {other.command}` for it" if other else family.example
+        raise UserError(f"'{named}://' cannot be loaded with `trueload {family.command}`", hint)
     rest = url[match.end() :].partition("#")[0]
     end = min((rest.index(c) for c in "/?" if c in rest), default=len(rest))
     authority, path = rest[:end], rest[end:]

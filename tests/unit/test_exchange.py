@@ -110,5 +110,6 @@ def test_a_host_and_port_may_be_written_as_a_url() -> None:
 
 
 def test_each_command_takes_the_urls_of_its_protocol() -> None:
-    with pytest.raises(UserError, match="`trueload http`"):
+    with pytest.raises(UserError, match="`trueload http`") as caught:
         parse_url("ws://127.0.0.1/")
+    assert caught.value.hint == "use `trueload ws` for it"

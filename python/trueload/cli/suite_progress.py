@@ -65,6 +65,8 @@ class Progress:
             return
         rate = outcome.record.throughput.ok_per_s
         shown = format_rate(rate, "requests") if rate is not None else "nothing"
+        if outcome.searched is not None:
+            shown = outcome.searched.labels.get("result", shown)
         verdict = "invalid" if outcome.died else outcome.record.verdict
         self.talk(f"{self._head}: {shown}, {verdict}")
 

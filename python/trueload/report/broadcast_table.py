@@ -15,9 +15,10 @@ COLUMNS = (
     *("rank", "CPU", "memory", "verdict"),
 )
 LEGEND = (
-    "clients: the most that keep to the limit, confirmed; interval: where that lies (over several"
-    " repetitions, their spread).\nmedian and p95 of the senders' receipts with so many clients, in"
-    " ms; memory/client: what the subject grew by for each."
+    "clients: the most that keep to the limit, confirmed; +: more was not tried, or our side was"
+    " the limit.\ninterval: where that lies; over several repetitions, their spread.\nmedian and p95"
+    " of the senders' receipts with so many clients, in ms; memory/client: what the subject grew by"
+    " for each."
 )
 
 
@@ -33,7 +34,7 @@ def broadcast_cells(summary: Summary) -> tuple[str, ...]:
     within = "" if interval is None else f"{interval.low:.0f}-{interval.high:.0f}"
     return (
         *shown,
-        f"{found.clients:.0f}",
+        f"{found.clients:.0f}{'' if found.above is not None or not found.clients else '+'}",
         within,
         _ms(figures.p50_ms),
         _ms(found.p95_ms),
