@@ -16,9 +16,9 @@ COLUMNS = (
 )
 LEGEND = (
     "clients: the most that keep to the limit, confirmed; +: more was not tried, or our side was"
-    " the limit.\ninterval: where that lies; over several repetitions, their spread.\nmedian and p95"
-    " of the senders' receipts with so many clients, in ms; memory/client: what the subject grew by"
-    " for each."
+    " the limit.\ninterval: where that lies; over several repetitions, their spread.\nmedian and"
+    " p95 of the senders' receipts with so many clients, in ms; memory/client: what the subject"
+    " grew by for each."
 )
 
 
