@@ -479,7 +479,8 @@ class Session:
                 seen.ready = message
             case PhaseStarted():
                 seen.phase(message.id).started_ns = message.at_ns
-                self._enter(message.id)
+                # A window of a session is one, whatever it is called.
+                self._enter(WINDOW if message.id == seen.window.id else message.id)
                 if message.id == seen.window.id and seen.before is None:
                     seen.before = self._sample()
             case PhaseStopped():
