@@ -31,8 +31,8 @@ def say(**line: Any) -> None:
 def measurement(clients: int, messages: int) -> dict[str, Any]:
     receipt_ns = clients * RECEIPT_NS
     expected = messages * clients
-    lost = LOST if SERVER == "lossy" and clients >= LOSES_FROM else 0
-    each = histogram((receipt_ns, messages))
+    lost = LOST if messages and SERVER == "lossy" and clients >= LOSES_FROM else 0
+    each = histogram((receipt_ns, messages)) if messages else None
     counts = {
         **dict.fromkeys(("unsent", "stale", "cancelled"), 0),
         **dict.fromkeys(("scheduled", "issued", "ok"), messages),
@@ -104,7 +104,9 @@ def deliveries(receipt_ns: int, messages: int, expected: int, lost: int) -> dict
             "median": histogram((receipt_ns // 2, messages)),
             "p95": histogram((receipt_ns, messages)),
             "last": histogram((2 * receipt_ns, messages)),
-        },
+        }
+        if messages
+        else dict.fromkeys(("delivery", "first", "median", "p95", "last")),
     }
 
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 from trueload import plan
 from trueload.accounting import MachineSample, MachineUsage, TreeSample, machine_usage, usage
-from trueload.assemble_broadcast import bytes_per_connection, make_deliveries
+from trueload.assemble_broadcast import bytes_per_connection, make_deliveries, with_joining
 from trueload.assemble_idle import Step, make_idle, merged_failed
 from trueload.assemble_tls import handshake_histogram, make_tls_record
 from trueload.noise import NoiseSample, others_share
@@ -141,6 +141,7 @@ class Observation:
     payload_bytes: int | None = None
     idle_server: TreeSample | None = None
     most_connections: int = 0
+    joined: Measurement | None = None
     engine_cpus: tuple[int, ...] = ()
     front_pid: int = field(default_factory=os.getpid)
     ready: Ready | None = None
@@ -168,6 +169,8 @@ def make_record(seen: Observation) -> Record:
     """The record, with its checks and verdict."""
     window = seen.phase(seen.window.id)
     measured = window.measurement or measure_from_ticks(window, seen)
+    if seen.joined is not None:
+        measured = with_joining(measured, seen.joined)
     complete = window.measurement is not None
     latency = _distribution(measured.histograms.latency)
     machine = _machine(seen)

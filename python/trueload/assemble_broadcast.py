@@ -38,6 +38,22 @@ def make_deliveries(measured: Measurement) -> Deliveries | None:
     )
 
 
+def with_joining(measured: Measurement, joined: Measurement) -> Measurement:
+    """A window with what was seen of its connections in the phase before it, in which they were
+    set up and nothing was sent."""
+    before, after = joined.connections, measured.connections
+    connections = after.model_copy(
+        update={
+            "failed": before.failed,
+            "set_up_ns": before.set_up_ns,
+            "dropped": before.dropped + after.dropped,
+            "reasons": {**after.reasons, **before.reasons},
+        }
+    )
+    histograms = measured.histograms.model_copy(update={"connect": joined.histograms.connect})
+    return measured.model_copy(update={"connections": connections, "histograms": histograms})
+
+
 def bytes_per_connection(
     idle: TreeSample | None, now: TreeSample, connections: int
 ) -> float | None:

@@ -307,7 +307,7 @@ class Session:
             self._engine = self._start()
         engine = self._engine
         seen.environment = read_environment(engine.hello.version)
-        connected = not first or self._connect(engine)
+        connected = self._connect(engine) if first else self._join(engine)
         seen.connect_wall_s = time.monotonic() - began_s
         if connected:
             self._ready = seen.ready
@@ -315,13 +315,11 @@ class Session:
             connected = all(self._step(engine, idle) for idle in steps)
         if connected:
             seen.engine_cpus = seen.generate.cpus or tuple(sorted(_affinity(engine.pid)))
-            if first and seen.warmup is None:
+            if seen.warmup is None:
                 seen.before = self._sample()  # a short window could be over before it is heard of
             for phase in (seen.warmup, seen.window):
                 if phase is not None:
                     engine.send(phase)
-            if not first:
-                self._await_start(engine, began_s)
             self._measure(engine)
         if last or not connected or seen.interrupted:
             self.over = True
@@ -354,23 +352,30 @@ class Session:
             self._show(None)
         return self._seen.ready.established > 0
 
-    def _await_start(self, engine: Engine, began_s: float) -> None:
-        """Wait until the connections are as many as the window asks for."""
+    def _join(self, engine: Engine) -> bool:
+        """Wait until the connections are as many as the window asks for, by a phase that sends
+        nothing: so that the server can be looked at before the first request. False when the user
+        wants the end."""
         seen = self._seen
-        deadline = self._connect_deadline(seen.generate.connections)
-        while seen.phase(seen.window.id).started_ns is None:
+        count = seen.window.connections or seen.generate.connections
+        nothing = {"id": f"{seen.window.id}, joining", "stop": Requests(count=0)}
+        join = seen.window.model_copy(update=nothing)
+        engine.send(join)
+        deadline = self._connect_deadline(count)
+        while seen.phase(join.id).measurement is None:
             if self._interrupted(engine):
-                return
+                return False
             message = engine.receive(min(POLL_S, seconds_left(deadline)))
             self._refuse_shortage(message)
-            if message is not None:
+            if message is not None and not isinstance(message, PhaseStarted | PhaseStopped):
                 self._note(message)
             if isinstance(message, Done):
                 raise EngineError("engine", f"the engine ended by itself: {message.why}")
             if message is None and seconds_left(deadline) == 0:
                 raise EngineError("silent", "the engine did not say that it had connected")
             self._show(None)
-        seen.connect_wall_s = time.monotonic() - began_s
+        seen.joined = seen.phase(join.id).measurement
+        return True
 
     def _step(self, engine: Engine, idle: int) -> bool:
         """Go on to so many idle connections, hold them, and look at the server's memory; False when
