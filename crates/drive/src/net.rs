@@ -92,11 +92,11 @@ pub trait Program {
     /// A peer connected; the answer is the key of the new socket.
     fn handle_accepted(&mut self, net: &mut impl Net, token: Token) -> u32;
 
-    /// The connection is established.
-    fn handle_connected(&mut self, net: &mut impl Net, key: u32, token: Token);
+    /// The connection is established. A program that never connects hears of none.
+    fn handle_connected(&mut self, _net: &mut impl Net, _key: u32, _token: Token) {}
 
     /// The connection did not come about; the token is closed.
-    fn handle_refused(&mut self, net: &mut impl Net, key: u32, token: Token, why: Refusal);
+    fn handle_refused(&mut self, _net: &mut impl Net, _key: u32, _token: Token, _why: Refusal) {}
 
     /// Bytes came. With `ending` the peer's close is already known and follows.
     fn handle_input(

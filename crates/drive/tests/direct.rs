@@ -97,10 +97,6 @@ impl Program for Echo {
         self.accepted
     }
 
-    fn handle_connected(&mut self, _: &mut impl Net, _: u32, _: Token) {}
-
-    fn handle_refused(&mut self, _: &mut impl Net, _: u32, _: Token, _: Refusal) {}
-
     fn handle_input(&mut self, net: &mut impl Net, _: u32, token: Token, bytes: &[u8], _: bool) {
         net.send(token, bytes);
     }

@@ -181,10 +181,6 @@ impl Program for Echo {
         3
     }
 
-    fn handle_connected(&mut self, _: &mut impl Net, _: u32, _: Token) {}
-
-    fn handle_refused(&mut self, _: &mut impl Net, _: u32, _: Token, _: Refusal) {}
-
     fn handle_input(&mut self, net: &mut impl Net, key: u32, token: Token, bytes: &[u8], _: bool) {
         assert_eq!(key, 3);
         let part = bytes.len().min(self.most - self.echoed);

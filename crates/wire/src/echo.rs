@@ -9,8 +9,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use crate::exchange::{End, Ending, Exchange, Heard, Link};
-use crate::queue::Queue;
+use crate::exchange::{Asked, End, Ending, Heard, InOrder, Link};
 
 /// What all connections of a run send: messages of one size, in turn.
 #[derive(Clone, Debug)]
@@ -77,27 +76,18 @@ impl Messages {
 /// The machine of one connection. `T` is what the caller knows about a request.
 #[derive(Debug)]
 pub struct Client<T> {
-    outstanding: Queue<T>,
+    asked: Asked<T>,
     /// Where the message to be sent next lies, and the one that is to come back next.
     to_send: usize,
     to_come: usize,
     /// Bytes of it that have come.
     matched: usize,
     first_byte_ns: u64,
-    answered: bool,
 }
 
 impl<T> Default for Client<T> {
     fn default() -> Self {
-        let outstanding = Queue::default();
-        Client {
-            outstanding,
-            to_send: 0,
-            to_come: 0,
-            matched: 0,
-            first_byte_ns: 0,
-            answered: false,
-        }
+        Client { asked: Asked::default(), to_send: 0, to_come: 0, matched: 0, first_byte_ns: 0 }
     }
 }
 
@@ -118,7 +108,7 @@ impl<T> Client<T> {
         hear: &mut impl FnMut(Heard<T>),
     ) -> Link {
         while !bytes.is_empty() {
-            if self.outstanding.is_empty() {
+            if self.asked.is_empty() {
                 return Link::Unsolicited;
             }
             let missing = &messages.at(self.to_come)[self.matched..];
@@ -128,7 +118,8 @@ impl<T> Client<T> {
             }
             if now != &missing[..now.len()] {
                 self.settle(Ending::Mismatch, hear);
-                self.end_all(now_ns, Ending::ClosedPipelined, Ending::ClosedPipelined, hear);
+                let rest = Ending::ClosedPipelined;
+                self.asked.end_all(now_ns, rest, rest, hear);
                 return Link::Broken;
             }
             self.matched += now.len();
@@ -144,68 +135,33 @@ impl<T> Client<T> {
 
     /// The peer's side has ended; every outstanding request ends with it.
     pub fn handle_end(&mut self, now_ns: u64, end: End, hear: &mut impl FnMut(Heard<T>)) {
-        let (first, rest) = match end {
-            End::Reset => (Ending::Reset, Ending::Reset),
-            End::Fin | End::Cut if self.matched > 0 => (Ending::Truncated, Ending::ClosedPipelined),
-            End::Fin | End::Cut => (Ending::Empty, Ending::ClosedPipelined),
-        };
-        self.end_all(now_ns, first, rest, hear);
+        self.asked.end(now_ns, end, self.matched > 0, hear);
     }
 
     #[inline]
     fn settle(&mut self, ending: Ending, hear: &mut impl FnMut(Heard<T>)) {
-        let Some(tag) = self.outstanding.pop_front() else { return };
-        self.answered = true;
+        let Some(tag) = self.asked.answer() else { return };
         let first_byte_ns = self.first_byte_ns;
         hear(Heard { tag, ending, complete: true, status: None, first_byte_ns });
     }
-
-    fn end_all(
-        &mut self,
-        now_ns: u64,
-        first: Ending,
-        rest: Ending,
-        hear: &mut impl FnMut(Heard<T>),
-    ) {
-        let endings = std::iter::once(first).chain(std::iter::repeat(rest));
-        for (tag, ending) in self.outstanding.drain().zip(endings) {
-            hear(Heard::unanswered(tag, ending, now_ns));
-        }
-    }
 }
 
-impl<T> Exchange<T> for Client<T> {
-    fn reopen(&mut self) {
-        debug_assert!(self.outstanding.is_empty());
+impl<T> InOrder<T> for Client<T> {
+    fn reset(&mut self) {
         *self = Client::default();
     }
 
     #[inline]
-    fn ask(&mut self, tag: T) {
-        self.outstanding.push_back(tag);
+    fn asked(&self) -> &Asked<T> {
+        &self.asked
     }
 
     #[inline]
-    fn outstanding(&self) -> usize {
-        self.outstanding.len()
+    fn asked_mut(&mut self) -> &mut Asked<T> {
+        &mut self.asked
     }
 
-    #[inline]
-    fn oldest(&self) -> Option<&T> {
-        self.outstanding.front()
-    }
-
-    fn has_answered(&self) -> bool {
-        self.answered
-    }
-
-    fn handle_timeout(&mut self, now_ns: u64, hear: &mut impl FnMut(Heard<T>)) {
-        let started = self.matched > 0;
-        let first = if started { Ending::TimeoutTotal } else { Ending::TimeoutFirstByte };
-        self.end_all(now_ns, first, Ending::TimeoutFirstByte, hear);
-    }
-
-    fn cancel(&mut self) -> impl Iterator<Item = T> + '_ {
-        self.outstanding.drain()
+    fn has_begun(&self) -> bool {
+        self.matched > 0
     }
 }

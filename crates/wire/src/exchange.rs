@@ -5,6 +5,8 @@
 //! comes back once, with its ending, through `hear`. What is particular to a protocol, how its bytes
 //! are read and written, stays with its machine.
 
+use crate::queue::Queue;
+
 /// How one request ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ending {
@@ -116,4 +118,141 @@ pub trait Exchange<T> {
 
     /// Gives back every outstanding request, unanswered.
     fn cancel(&mut self) -> impl Iterator<Item = T> + '_;
+}
+
+/// What was asked on a connection, in the order in which it ends.
+#[derive(Debug)]
+pub struct Asked<T> {
+    outstanding: Queue<T>,
+    answered: bool,
+    /// The peer has announced its close: nothing more is to be asked. (It is here because 100,000
+    /// connections have no room for it elsewhere.)
+    pub(crate) closing: bool,
+}
+
+impl<T> Default for Asked<T> {
+    fn default() -> Self {
+        Asked { outstanding: Queue::default(), answered: false, closing: false }
+    }
+}
+
+impl<T> Asked<T> {
+    /// Requests not yet ended.
+    #[inline]
+    pub(crate) fn len(&self) -> usize {
+        self.outstanding.len()
+    }
+
+    #[inline]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.outstanding.is_empty()
+    }
+
+    #[inline]
+    pub(crate) fn oldest(&self) -> Option<&T> {
+        self.outstanding.front()
+    }
+
+    /// Whether a complete answer came on this connection.
+    #[inline]
+    pub(crate) fn has_answered(&self) -> bool {
+        self.answered
+    }
+
+    pub(crate) fn newest(&self, count: usize) -> impl Iterator<Item = &T> {
+        self.outstanding.newest(count)
+    }
+
+    /// The oldest has its answer, whole.
+    #[inline]
+    pub(crate) fn answer(&mut self) -> Option<T> {
+        let tag = self.outstanding.pop_front()?;
+        self.answered = true;
+        Some(tag)
+    }
+
+    pub(crate) fn drain(&mut self) -> impl Iterator<Item = T> + '_ {
+        self.outstanding.drain()
+    }
+
+    /// All end without an answer: the oldest so, those behind it so.
+    pub(crate) fn end_all(
+        &mut self,
+        now_ns: u64,
+        first: Ending,
+        rest: Ending,
+        hear: &mut impl FnMut(Heard<T>),
+    ) {
+        let mut ending = first;
+        for tag in self.outstanding.drain() {
+            hear(Heard::unanswered(tag, ending, now_ns));
+            ending = rest;
+        }
+    }
+
+    /// The peer's side has ended, and what lasts until then is no answer; `begun` tells whether one had begun.
+    pub(crate) fn end(
+        &mut self,
+        now_ns: u64,
+        end: End,
+        begun: bool,
+        hear: &mut impl FnMut(Heard<T>),
+    ) {
+        let (first, rest) = match (end, begun) {
+            (End::Reset, _) => (Ending::Reset, Ending::Reset),
+            (_, true) => (Ending::Truncated, Ending::ClosedPipelined),
+            (_, false) => (Ending::Empty, Ending::ClosedPipelined),
+        };
+        self.end_all(now_ns, first, rest, hear);
+    }
+}
+
+/// A machine whose requests end in the order in which they were asked.
+pub trait InOrder<T> {
+    /// A fresh connection.
+    fn reset(&mut self);
+
+    /// What was asked.
+    fn asked(&self) -> &Asked<T>;
+
+    /// The same, to be changed.
+    fn asked_mut(&mut self) -> &mut Asked<T>;
+
+    /// Whether a part of the next answer has come.
+    fn has_begun(&self) -> bool;
+}
+
+impl<T: 'static, M: InOrder<T>> Exchange<T> for M {
+    fn reopen(&mut self) {
+        debug_assert!(self.asked().is_empty());
+        self.reset();
+    }
+
+    #[inline]
+    fn ask(&mut self, tag: T) {
+        self.asked_mut().outstanding.push_back(tag);
+    }
+
+    #[inline]
+    fn outstanding(&self) -> usize {
+        self.asked().len()
+    }
+
+    #[inline]
+    fn oldest(&self) -> Option<&T> {
+        self.asked().oldest()
+    }
+
+    fn has_answered(&self) -> bool {
+        self.asked().has_answered()
+    }
+
+    fn handle_timeout(&mut self, now_ns: u64, hear: &mut impl FnMut(Heard<T>)) {
+        let first = if self.has_begun() { Ending::TimeoutTotal } else { Ending::TimeoutFirstByte };
+        self.asked_mut().end_all(now_ns, first, Ending::TimeoutFirstByte, hear);
+    }
+
+    fn cancel(&mut self) -> impl Iterator<Item = T> + '_ {
+        self.asked_mut().drain()
+    }
 }

@@ -2,7 +2,7 @@
 //!
 //! A peer that takes nothing back is not read from any more once the driver's outbox is full.
 
-use trueload_drive::{Ended, Net, Program, Refusal, Token};
+use trueload_drive::{Ended, Net, Program, Token};
 
 use super::watch::Watch;
 
@@ -29,10 +29,6 @@ impl Program for Echo {
         self.watch.accepted();
         token.index
     }
-
-    fn handle_connected(&mut self, _net: &mut impl Net, _key: u32, _token: Token) {}
-
-    fn handle_refused(&mut self, _net: &mut impl Net, _key: u32, _token: Token, _why: Refusal) {}
 
     #[inline]
     fn handle_input(

@@ -14,7 +14,7 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 use std::sync::mpsc::Receiver;
 
-use trueload_drive::{Ended, Net, Program, Refusal, Token};
+use trueload_drive::{Ended, Net, Program, Token};
 use trueload_wire::http1::limits::Limits;
 use trueload_wire::http1::repeat::{Repeated, RequestMemory};
 use trueload_wire::http1::request::{FedRequest, Request, RequestParser};
@@ -400,10 +400,6 @@ impl Program for Server {
         self.seen.open_peak = self.seen.open_peak.max(self.seen.open);
         token.index
     }
-
-    fn handle_connected(&mut self, _net: &mut impl Net, _key: u32, _token: Token) {}
-
-    fn handle_refused(&mut self, _net: &mut impl Net, _key: u32, _token: Token, _why: Refusal) {}
 
     #[inline]
     fn handle_input(

@@ -8,8 +8,7 @@
 use super::limits::{Limits, ParseError};
 use super::repeat::repeats;
 use super::response::{Fed, HeadMemory, Response, ResponseParser};
-use crate::exchange::{End, Ending, Exchange, Heard, Link};
-use crate::queue::Queue;
+use crate::exchange::{Asked, End, Ending, Heard, InOrder, Link};
 
 /// What counts as a good answer to a request, and what the request is.
 #[derive(Clone, Debug, Default)]
@@ -66,11 +65,9 @@ impl<T> Memories<T> for HeadMemory {
 /// The machine of one connection. `T` is what the caller knows about a request.
 #[derive(Debug)]
 pub struct Client<T> {
-    outstanding: Queue<T>,
+    asked: Asked<T>,
     /// The answer of which a part has come: between answers a connection takes no memory for one.
     partial: Option<Box<Answer>>,
-    answered: bool,
-    closing: bool,
 }
 
 /// An answer as far as it has come.
@@ -83,14 +80,14 @@ struct Answer {
 
 impl<T> Default for Client<T> {
     fn default() -> Self {
-        Client { outstanding: Queue::default(), partial: None, answered: false, closing: false }
+        Client { asked: Asked::default(), partial: None }
     }
 }
 
 impl<T> Client<T> {
     /// The requests asked last, `count` of them, in the order in which they were.
     pub fn newest(&self, count: usize) -> impl Iterator<Item = &T> {
-        self.outstanding.newest(count)
+        self.asked.newest(count)
     }
 
     /// Bytes have come. Every request that they end is given to `hear`, in order. `memories` are
@@ -106,7 +103,7 @@ impl<T> Client<T> {
     ) -> Link {
         let mut answer = self.partial.take().map_or_else(Answer::default, |answer| *answer);
         while !bytes.is_empty() {
-            let Some(oldest) = self.outstanding.front().filter(|_| !self.closing) else {
+            let Some(oldest) = self.asked.oldest().filter(|_| !self.asked.closing) else {
                 return Link::Unsolicited;
             };
             let (rules, memory) = (rulebook.rules_of(oldest), memories.memory_of(oldest));
@@ -124,7 +121,7 @@ impl<T> Client<T> {
                     let (this, rest) = bytes.split_at(consumed);
                     bytes = rest;
                     let ending = self.settle(now_ns, response, &mut answer, rulebook, hear);
-                    if let Some(ending) = ending.filter(|_| came_whole && !self.closing) {
+                    if let Some(ending) = ending.filter(|_| came_whole && !self.asked.closing) {
                         let alike = Alike { rules, ending, status: response.status };
                         let most = repeats(rest, this);
                         let again = self.settle_alike(now_ns, most, &alike, rulebook, hear);
@@ -136,12 +133,12 @@ impl<T> Client<T> {
                         ParseError::Framing(_) => Ending::Framing,
                         ParseError::Limit(_) => Ending::Limit,
                     };
-                    self.end_all(now_ns, ending, Ending::ClosedPipelined, hear);
+                    self.asked.end_all(now_ns, ending, Ending::ClosedPipelined, hear);
                     return Link::Broken;
                 }
             }
         }
-        if self.closing { Link::Closing } else { Link::Open }
+        if self.asked.closing { Link::Closing } else { Link::Open }
     }
 
     /// The peer's side has ended; every outstanding request ends with it.
@@ -152,11 +149,11 @@ impl<T> Client<T> {
         rulebook: &impl Rulebook<T>,
         hear: &mut impl FnMut(Heard<T>),
     ) {
-        let Some(oldest) = self.outstanding.front() else {
+        let Some(oldest) = self.asked.oldest() else {
             return;
         };
         if end == End::Reset {
-            self.end_all(now_ns, Ending::Reset, Ending::Reset, hear);
+            self.asked.end_all(now_ns, Ending::Reset, Ending::Reset, hear);
             return;
         }
         let idempotent = rulebook.rules_of(oldest).idempotent;
@@ -169,14 +166,14 @@ impl<T> Client<T> {
             self.settle(now_ns, last, answer, rulebook, hear);
             return;
         }
-        let alone = self.outstanding.len() == 1;
-        let first = match (partial.is_some(), self.answered) {
+        let alone = self.asked.len() == 1;
+        let first = match (partial.is_some(), self.asked.has_answered()) {
             (true, _) => Ending::Truncated,
             (false, true) if !alone => Ending::ClosedPipelined,
             (false, true) if idempotent => Ending::Stale,
             (false, _) => Ending::Empty,
         };
-        self.end_all(now_ns, first, Ending::ClosedPipelined, hear);
+        self.asked.end_all(now_ns, first, Ending::ClosedPipelined, hear);
     }
 
     #[inline]
@@ -188,7 +185,7 @@ impl<T> Client<T> {
         rulebook: &impl Rulebook<T>,
         hear: &mut impl FnMut(Heard<T>),
     ) -> Option<Ending> {
-        let tag = self.outstanding.pop_front()?;
+        let tag = self.asked.answer()?;
         let rules = rulebook.rules_of(&tag);
         let body_as_expected = answer.body.finish(rules);
         let ending = if !rules.accepts(response.status) {
@@ -201,10 +198,9 @@ impl<T> Client<T> {
         let first_byte_ns = answer.first_byte_ns.take().unwrap_or(now_ns);
         let status = Some(response.status);
         hear(Heard { tag, ending, complete: true, status, first_byte_ns });
-        self.answered = true;
         if !response.keep_alive {
-            self.closing = true;
-            for tag in self.outstanding.drain() {
+            self.asked.closing = true;
+            for tag in self.asked.drain() {
                 let again = rulebook.rules_of(&tag).idempotent;
                 let ending = if again { Ending::StaleBehind } else { Ending::ClosedPipelined };
                 hear(Heard::unanswered(tag, ending, now_ns));
@@ -226,66 +222,36 @@ impl<T> Client<T> {
     ) -> usize {
         let Alike { rules, ending, status } = *before;
         for settled in 0..most {
-            let next = self.outstanding.front();
+            let next = self.asked.oldest();
             if !next.is_some_and(|tag| std::ptr::eq(rulebook.rules_of(tag), rules)) {
                 return settled;
             }
-            if let Some(tag) = self.outstanding.pop_front() {
+            if let Some(tag) = self.asked.answer() {
                 let status = Some(status);
                 hear(Heard { tag, ending, complete: true, status, first_byte_ns: now_ns });
             }
         }
         most
     }
-
-    fn end_all(
-        &mut self,
-        now_ns: u64,
-        first: Ending,
-        rest: Ending,
-        hear: &mut impl FnMut(Heard<T>),
-    ) {
-        let mut ending = first;
-        for tag in self.outstanding.drain() {
-            hear(Heard::unanswered(tag, ending, now_ns));
-            ending = rest;
-        }
-    }
 }
 
-impl<T> Exchange<T> for Client<T> {
-    fn reopen(&mut self) {
-        debug_assert!(self.outstanding.is_empty());
+impl<T> InOrder<T> for Client<T> {
+    fn reset(&mut self) {
         *self = Client::default();
     }
 
     #[inline]
-    fn ask(&mut self, tag: T) {
-        self.outstanding.push_back(tag);
+    fn asked(&self) -> &Asked<T> {
+        &self.asked
     }
 
     #[inline]
-    fn outstanding(&self) -> usize {
-        self.outstanding.len()
+    fn asked_mut(&mut self) -> &mut Asked<T> {
+        &mut self.asked
     }
 
-    #[inline]
-    fn oldest(&self) -> Option<&T> {
-        self.outstanding.front()
-    }
-
-    fn has_answered(&self) -> bool {
-        self.answered
-    }
-
-    fn handle_timeout(&mut self, now_ns: u64, hear: &mut impl FnMut(Heard<T>)) {
-        let started = self.partial.take().is_some();
-        let first = if started { Ending::TimeoutTotal } else { Ending::TimeoutFirstByte };
-        self.end_all(now_ns, first, Ending::TimeoutFirstByte, hear);
-    }
-
-    fn cancel(&mut self) -> impl Iterator<Item = T> + '_ {
-        self.outstanding.drain()
+    fn has_begun(&self) -> bool {
+        self.partial.is_some()
     }
 }
 

@@ -11,9 +11,8 @@ use super::client::{Awaited, Opening, OpeningError};
 use super::{Error, Event, Kind, Limits, Receiver, Role, Scratch, send};
 use crate::chance::Chance;
 use crate::echo::Messages;
-use crate::exchange::{End, Ending, Exchange, Heard, Link};
+use crate::exchange::{Asked, End, Ending, Heard, InOrder, Link};
 use crate::http1;
-use crate::queue::Queue;
 use crate::shootout::{self, Dialect, Joining, Key, Wrong};
 
 /// The number of the echo that ends a join; requests begin with 1.
@@ -102,14 +101,13 @@ enum Stage {
 pub struct Client<T> {
     stage: Stage,
     receiver: Receiver,
-    outstanding: Queue<T>,
+    asked: Asked<T>,
     /// Which connection it is: the sender in a dialect's keys.
     number: u32,
     /// The message to be sent next, and the one that is to come back next: an offset, or a key's sequence.
     to_send: usize,
     to_come: usize,
     first_byte_ns: Option<u64>,
-    answered: bool,
 }
 
 impl<T> Default for Client<T> {
@@ -117,12 +115,11 @@ impl<T> Default for Client<T> {
         Client {
             stage: Stage::Fresh,
             receiver: Receiver::new(Role::Client),
-            outstanding: Queue::default(),
+            asked: Asked::default(),
             number: 0,
             to_send: 0,
             to_come: 0,
             first_byte_ns: None,
-            answered: false,
         }
     }
 }
@@ -327,14 +324,14 @@ impl<T> Client<T> {
         let same = match &shared.words {
             Words::Plain(messages, asked) => {
                 let expected = messages.at(self.to_come);
-                if !self.outstanding.is_empty() {
+                if !self.asked.is_empty() {
                     self.to_come = messages.after(self.to_come);
                 }
                 kind == *asked && payload == expected
             }
             Words::Dialect(dialect, padding) => match dialect.hear(payload, padding) {
                 shootout::Heard::Echo(key) => {
-                    self.to_come += usize::from(!self.outstanding.is_empty());
+                    self.to_come += usize::from(!self.asked.is_empty());
                     key == self.key(self.to_come)
                 }
                 shootout::Heard::Error(wrong) => return Err(Fault::Dialect(wrong)),
@@ -344,10 +341,9 @@ impl<T> Client<T> {
                 _ => return Ok(()),
             },
         };
-        let Some(tag) = self.outstanding.pop_front() else { return Err(Fault::Unsolicited) };
+        let Some(tag) = self.asked.answer() else { return Err(Fault::Unsolicited) };
         let ending = if same { Ending::Ok } else { Ending::Mismatch };
         let first_byte_ns = self.first_byte_ns.take().unwrap_or(now_ns);
-        self.answered = true;
         hear(Heard { tag, ending, complete: true, status: None, first_byte_ns });
         Ok(())
     }
@@ -368,11 +364,11 @@ impl<T> Client<T> {
         }
         match fault {
             Fault::Closed => {
-                self.end_all(now_ns, Ending::WsClosed, Ending::ClosedPipelined, hear);
+                self.asked.end_all(now_ns, Ending::WsClosed, Ending::ClosedPipelined, hear);
                 Link::Closing
             }
-            Fault::Frames(_) | Fault::Dialect(_) if !self.outstanding.is_empty() => {
-                self.end_all(now_ns, fault.ending(), Ending::ClosedPipelined, hear);
+            Fault::Frames(_) | Fault::Dialect(_) if !self.asked.is_empty() => {
+                self.asked.end_all(now_ns, fault.ending(), Ending::ClosedPipelined, hear);
                 Link::Broken
             }
             Fault::Frames(_) | Fault::Dialect(_) | Fault::Unsolicited => Link::Unsolicited,
@@ -381,25 +377,7 @@ impl<T> Client<T> {
 
     /// The peer's side has ended; every outstanding request ends with it.
     pub fn handle_end(&mut self, now_ns: u64, end: End, hear: &mut impl FnMut(Heard<T>)) {
-        let (first, rest) = match end {
-            End::Reset => (Ending::Reset, Ending::Reset),
-            _ if self.receiver.started() => (Ending::Truncated, Ending::ClosedPipelined),
-            _ => (Ending::Empty, Ending::ClosedPipelined),
-        };
-        self.end_all(now_ns, first, rest, hear);
-    }
-
-    fn end_all(
-        &mut self,
-        now_ns: u64,
-        first: Ending,
-        rest: Ending,
-        hear: &mut impl FnMut(Heard<T>),
-    ) {
-        let endings = std::iter::once(first).chain(std::iter::repeat(rest));
-        for (tag, ending) in self.outstanding.drain().zip(endings) {
-            hear(Heard::unanswered(tag, ending, now_ns));
-        }
+        self.asked.end(now_ns, end, self.receiver.started(), hear);
     }
 }
 
@@ -407,38 +385,22 @@ fn kind_of(dialect: Dialect) -> Kind {
     if dialect.is_text() { Kind::Text } else { Kind::Binary }
 }
 
-impl<T> Exchange<T> for Client<T> {
-    fn reopen(&mut self) {
-        debug_assert!(self.outstanding.is_empty());
+impl<T> InOrder<T> for Client<T> {
+    fn reset(&mut self) {
         *self = Client::default();
     }
 
     #[inline]
-    fn ask(&mut self, tag: T) {
-        self.outstanding.push_back(tag);
+    fn asked(&self) -> &Asked<T> {
+        &self.asked
     }
 
     #[inline]
-    fn outstanding(&self) -> usize {
-        self.outstanding.len()
+    fn asked_mut(&mut self) -> &mut Asked<T> {
+        &mut self.asked
     }
 
-    #[inline]
-    fn oldest(&self) -> Option<&T> {
-        self.outstanding.front()
-    }
-
-    fn has_answered(&self) -> bool {
-        self.answered
-    }
-
-    fn handle_timeout(&mut self, now_ns: u64, hear: &mut impl FnMut(Heard<T>)) {
-        let started = self.receiver.started();
-        let first = if started { Ending::TimeoutTotal } else { Ending::TimeoutFirstByte };
-        self.end_all(now_ns, first, Ending::TimeoutFirstByte, hear);
-    }
-
-    fn cancel(&mut self) -> impl Iterator<Item = T> + '_ {
-        self.outstanding.drain()
+    fn has_begun(&self) -> bool {
+        self.receiver.started()
     }
 }

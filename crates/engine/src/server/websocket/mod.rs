@@ -15,7 +15,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use trueload_drive::{Ended, Net, Program, Refusal, Token};
+use trueload_drive::{Ended, Net, Program, Token};
 use trueload_wire::shootout::Dialect;
 use trueload_wire::tls::{self, Buffers, Stage};
 use trueload_wire::websocket::server::Opening;
@@ -325,10 +325,6 @@ impl Program for Server {
         self.desk.watch.accepted();
         token.index
     }
-
-    fn handle_connected(&mut self, _net: &mut impl Net, _key: u32, _token: Token) {}
-
-    fn handle_refused(&mut self, _net: &mut impl Net, _key: u32, _token: Token, _why: Refusal) {}
 
     #[inline]
     fn handle_input(
