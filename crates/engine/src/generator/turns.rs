@@ -56,10 +56,10 @@ impl<P: Protocol> Generator<P> {
     pub(super) fn take_turns(&mut self, net: &mut impl Net) {
         let mut read = false;
         loop {
-            let in_flight: u64 = self.book.phases.iter().map(|phase| phase.open).sum();
             let Some((index, phase)) = self.book.sending(net.now_ns()) else { return };
-            let Some(concurrent) = phase.concurrent() else { return };
-            if in_flight >= u64::from(concurrent) || phase.quota == 0 {
+            let Some(concurrent) = phase.concurrent().filter(|_| phase.quota > 0) else { return };
+            let in_flight: u64 = self.book.phases.iter().map(|phase| phase.open).sum();
+            if in_flight >= u64::from(concurrent) {
                 return;
             }
             let room = self.protocol.under_way().is_some_and(|way| way.has_room(concurrent));
