@@ -115,7 +115,9 @@ def ours(binary: Path, cpu: int, port: int, shape: Shape) -> Cost:
     measured = json.loads(ended.out)
     counts, found = measured["counts"], measured["deliveries"]
     if counts["failed"] or found["delivered"] != shape.clients * shape.messages:
-        raise BenchError(f"our generator lost messages: {counts}, {found}")
+        told = {name: value for name, value in found.items() if name != "histograms"}
+        short = "was cut short" if measured["partial"] else "lost messages"
+        raise BenchError(f"our generator {short}: {counts}, {told}")
     return Cost(found["delivered"], measured["generator"]["cpu_ns"], measured["window_ns"])
 
 

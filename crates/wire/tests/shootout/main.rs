@@ -5,7 +5,7 @@ mod server;
 mod table;
 
 use proptest::prelude::*;
-use trueload_wire::shootout::{Asked, Dialect, Due, Heard, Joining, Key};
+use trueload_wire::shootout::{Asked, Dialect, Due, Heard, Joining, Key, Wrong};
 
 /// A server's part: what a message asks for, what goes to all, what to the sender.
 fn answered(dialect: Dialect, message: &[u8]) -> (Asked, Due) {
@@ -80,6 +80,34 @@ proptest! {
     fn no_bytes_harm_either_side(dialect in any_dialect(), bytes in prop::collection::vec(any::<u8>(), 0..200)) {
         let _ = dialect.hear(&bytes, b"xx");
         let _ = answered(dialect, &bytes);
+    }
+
+    #[test]
+    fn what_a_server_makes_of_an_altered_message_is_in_the_dialect(
+        dialect in any_dialect(),
+        kind in 0..3,
+        changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..4),
+    ) {
+        let key = Key { sender: 1, sequence: 2 };
+        let mut message = Vec::new();
+        match kind {
+            0 => dialect.write_join(&mut message),
+            1 => dialect.write_echo(key, b"xx", &mut message),
+            _ => dialect.write_broadcast(key, b"xx", &mut message),
+        }
+        for (at, byte) in changes {
+            if !message.is_empty() {
+                let at = at.index(message.len());
+                message[at] = byte;
+            }
+        }
+        let (asked, due) = answered(dialect, &message);
+        for part in [&due.to_all, &due.to_sender] {
+            let heard = dialect.hear(part, b"xx");
+            let malformed = matches!(heard, Heard::Error(Wrong::Malformed));
+            prop_assert!(part.is_empty() || !malformed, "{asked:?}, then {heard:?}");
+        }
+        prop_assert!(!matches!(asked, Asked::Error(_)) || due == Due::default());
     }
 
     #[test]
