@@ -81,7 +81,7 @@ impl Role {
         let Driven { driver, note: driver_note } = threads::driven(&drivers);
         match self.plan.service {
             ServicePlan::Http => self.start(drivers, |index, commands, outlet| {
-                Server::new(index, setup.clone(), commands, outlet)
+                Server::new(setup.clone(), Watch::new(index, commands, outlet))
             })?,
             ServicePlan::TcpEcho => self.start(drivers, |index, commands, outlet| {
                 Echo::new(Watch::new(index, commands, outlet))

@@ -8,7 +8,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use proptest::prelude::*;
 use trueload_drive::{Address, Ended, Net, Program, Refusal, Token};
 use trueload_engine::outlet::Outlet;
-use trueload_engine::server::{Command, Report, Seen, Server};
+use trueload_engine::server::{Command, Report, Seen, Server, Watch};
 
 const MS: u64 = 1_000_000;
 const TOKEN: Token = Token { index: 0, generation: 0 };
@@ -65,7 +65,7 @@ impl World {
     fn new() -> Self {
         let (commands, inbox) = channel();
         let (sink, reports) = channel();
-        let mut server = Server::new(0, None, inbox, Outlet::to(sink, |report| report));
+        let mut server = Server::new(None, Watch::new(0, inbox, Outlet::to(sink, |report| report)));
         let mut wire = Wire::default();
         let key = server.handle_accepted(&mut wire, TOKEN);
         World { server, wire, key, commands, reports }

@@ -12,7 +12,6 @@ mod watch;
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
-use std::sync::mpsc::Receiver;
 
 use trueload_drive::{Ended, Net, Program, Token};
 use trueload_wire::http1::limits::Limits;
@@ -20,7 +19,6 @@ use trueload_wire::http1::repeat::{Repeated, RequestMemory};
 use trueload_wire::http1::request::{FedRequest, Request, RequestParser};
 use trueload_wire::tls::{self, Buffers, Stage};
 
-use crate::outlet::Outlet;
 pub use echo::Echo;
 use response::{Responses, Route};
 pub use watch::Watch;
@@ -144,7 +142,7 @@ impl Answer {
 /// The server of one thread.
 #[derive(Debug)]
 pub struct Server {
-    thread: usize,
+    watch: Watch,
     connections: Vec<Option<Connection>>,
     waits: BinaryHeap<Reverse<(u64, u32, u32)>>,
     responses: Responses,
@@ -156,24 +154,14 @@ pub struct Server {
     buffers: Buffers,
     sealed: Vec<u8>,
     limits: Limits,
-    seen: Seen,
-    next_tell_ns: u64,
-    inbox: Receiver<Command>,
-    reports: Outlet<Report>,
-    finished: bool,
 }
 
 impl Server {
     /// A server without connections.
     #[must_use]
-    pub fn new(
-        thread: usize,
-        tls: Option<tls::server::Setup>,
-        inbox: Receiver<Command>,
-        reports: Outlet<Report>,
-    ) -> Self {
+    pub fn new(tls: Option<tls::server::Setup>, watch: Watch) -> Self {
         Server {
-            thread,
+            watch,
             connections: Vec::new(),
             waits: BinaryHeap::new(),
             responses: Responses::default(),
@@ -183,16 +171,7 @@ impl Server {
             buffers: Buffers::default(),
             sealed: Vec::new(),
             limits: Limits::default(),
-            seen: Seen::default(),
-            next_tell_ns: TELL_NS,
-            inbox,
-            reports,
-            finished: false,
         }
-    }
-
-    fn tell(&self, ended: bool) {
-        self.reports.send(Report { thread: self.thread, seen: self.seen, ended });
     }
 
     /// Reads requests out of `bytes` and answers, until one has to wait or the connection is to end.
@@ -217,7 +196,7 @@ impl Server {
                 }
                 Ok((consumed, FedRequest::Complete(request))) => (consumed, Answer::to(&request)),
                 Err(_) => {
-                    self.seen.malformed += 1;
+                    self.watch.seen.malformed += 1;
                     if connection.pending.is_empty() {
                         self.responses.malformed(&mut self.out);
                     }
@@ -238,16 +217,16 @@ impl Server {
     /// Answers now, or puts the answer into the queue behind one that waits.
     #[inline]
     fn answer(&mut self, now_ns: u64, connection: &mut Connection, answer: Answer) -> bool {
-        self.seen.requests += 1;
+        self.watch.seen.requests += 1;
         let wait_ns = answer.route.wait_ns();
         if connection.pending.is_empty() && wait_ns == 0 {
             self.responses.write(&mut self.out, answer);
-            self.seen.responses += 1;
+            self.watch.seen.responses += 1;
             return answer.keep_alive;
         }
         let due_ns = now_ns + wait_ns;
         connection.pending.push_back(Pending { due_ns, answer });
-        self.seen.waiting += 1;
+        self.watch.seen.waiting += 1;
         if connection.pending.len() == 1 {
             let Token { index, generation } = connection.token;
             self.waits.push(Reverse((due_ns, index, generation)));
@@ -268,10 +247,10 @@ impl Server {
         let Some((shared, range)) = self.responses.shared(known.made, known.count) else {
             return false;
         };
-        self.seen.requests += known.count as u64;
-        self.seen.responses += known.count as u64;
-        self.seen.bytes_in += bytes.len() as u64;
-        self.seen.bytes_out += range.len() as u64;
+        self.watch.seen.requests += known.count as u64;
+        self.watch.seen.responses += known.count as u64;
+        self.watch.seen.bytes_in += bytes.len() as u64;
+        self.watch.seen.bytes_out += range.len() as u64;
         net.send_shared(connection.token, shared, range);
         true
     }
@@ -295,9 +274,9 @@ impl Server {
                 break;
             }
             connection.pending.pop_front();
-            self.seen.waiting -= 1;
+            self.watch.seen.waiting -= 1;
             self.responses.write(&mut self.out, first.answer);
-            self.seen.responses += 1;
+            self.watch.seen.responses += 1;
             goes_on = first.answer.keep_alive;
             if !goes_on {
                 break;
@@ -310,7 +289,7 @@ impl Server {
     #[inline]
     fn flush(&mut self, net: &mut impl Net, mut connection: Connection, goes_on: bool) {
         let token = connection.token;
-        self.seen.bytes_out += self.out.len() as u64;
+        self.watch.seen.bytes_out += self.out.len() as u64;
         if let Some(session) = &mut connection.tls {
             seal(net, token, session, &self.out, goes_on, &mut self.sealed);
         } else if !self.out.is_empty() {
@@ -334,7 +313,7 @@ impl Server {
         let Some(session) = &mut connection.tls else { return false };
         let mut buffers = std::mem::take(&mut self.buffers);
         buffers.clear();
-        let outcome = self.seen.hear_sealed(session, bytes, &mut buffers);
+        let outcome = self.watch.seen.hear_sealed(session, bytes, &mut buffers);
         if !buffers.sealed.is_empty() {
             net.send(connection.token, &buffers.sealed);
         }
@@ -345,9 +324,9 @@ impl Server {
 
     fn forget(&mut self, connection: Connection) {
         let left = connection.pending.len();
-        self.seen.aborted += left as u64;
-        self.seen.waiting -= left as u32;
-        self.seen.open -= 1;
+        self.watch.seen.aborted += left as u64;
+        self.watch.seen.waiting -= left as u32;
+        self.watch.seen.open -= 1;
     }
 }
 
@@ -374,12 +353,7 @@ fn seal(
 
 impl Program for Server {
     fn handle_wake(&mut self, _net: &mut impl Net) {
-        while let Ok(Command::Stop) = self.inbox.try_recv() {
-            self.finished = true;
-        }
-        if self.finished {
-            self.tell(true);
-        }
+        self.watch.wake();
     }
 
     fn handle_accepted(&mut self, net: &mut impl Net, token: Token) -> u32 {
@@ -387,17 +361,16 @@ impl Program for Server {
         if self.connections.len() <= index {
             self.connections.resize_with(index + 1, || None);
         }
-        self.seen.accepted += 1;
         let Ok(tls) = self.tls.as_ref().map(tls::server::Setup::accept).transpose() else {
-            self.seen.tls_failed += 1;
+            self.watch.seen.accepted += 1;
+            self.watch.seen.tls_failed += 1;
             net.close(token);
             return token.index;
         };
         let (parser, pending) = (RequestParser::new(), VecDeque::new());
         let connection = Connection { token, parser, pending, tls: tls.map(Box::new) };
         self.connections[index] = Some(connection);
-        self.seen.open += 1;
-        self.seen.open_peak = self.seen.open_peak.max(self.seen.open);
+        self.watch.accepted();
         token.index
     }
 
@@ -419,7 +392,7 @@ impl Program for Server {
         self.out.clear();
         let goes_on = match connection.tls {
             None => {
-                self.seen.bytes_in += bytes.len() as u64;
+                self.watch.seen.bytes_in += bytes.len() as u64;
                 self.take(net.now_ns(), &mut connection, bytes)
             }
             Some(_) => self.take_sealed(net, &mut connection, bytes),
@@ -430,7 +403,7 @@ impl Program for Server {
     fn handle_end(&mut self, net: &mut impl Net, key: u32, token: Token, _ended: Ended) {
         if let Some(connection) = self.connections[key as usize].take() {
             let stage = connection.tls.as_ref().map(|session| session.stage());
-            self.seen.tls_failed += u64::from(stage == Some(Stage::Handshaking));
+            self.watch.seen.tls_failed += u64::from(stage == Some(Stage::Handshaking));
             self.forget(connection);
         }
         net.finish(token);
@@ -445,19 +418,18 @@ impl Program for Server {
             self.waits.pop();
             self.send_due(net, index, generation);
         }
-        if now_ns >= self.next_tell_ns {
-            self.next_tell_ns = now_ns + TELL_NS;
+        if now_ns >= self.watch.next_ns() {
             self.responses.refresh();
-            self.tell(false);
         }
+        self.watch.look(now_ns);
     }
 
     fn wake_at_ns(&self) -> Option<u64> {
         let wait_ns = self.waits.peek().map_or(u64::MAX, |Reverse((due_ns, _, _))| *due_ns);
-        Some(wait_ns.min(self.next_tell_ns))
+        Some(wait_ns.min(self.watch.next_ns()))
     }
 
     fn is_done(&self) -> bool {
-        self.finished
+        self.watch.is_finished()
     }
 }
