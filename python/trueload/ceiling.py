@@ -7,12 +7,11 @@ result near it says more about the generator than about the server. Must not kno
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass
 
-from trueload.engine import Engine, EngineError, seconds_left
+from trueload.engine import Engine, EngineError, await_listening
 from trueload.errors import UserError
-from trueload.plan import Duration, Error, Ready, Serve
+from trueload.plan import Duration, Serve
 from trueload.spec import NS_PER_S, Request, TrialSpec
 from trueload.trial import run_trial
 
@@ -43,23 +42,12 @@ def calibrate(cpus: tuple[int, ...]) -> Ceiling:
     try:
         with Engine.start() as server:
             server.send(Serve(listen="127.0.0.1:0", threads=1, cpus=server_cpus))
-            address = _await_ready(server)
+            address = await_listening(server, READY_S)
             rates = [_measure(address, generator_cpus, depth) for depth in (1, DEPTH)]
             server.stop()
     except (EngineError, UserError) as error:
         return Ceiling(None, None, apart, str(error))
     return Ceiling(rates[0], rates[1], apart, None)
-
-
-def _await_ready(server: Engine) -> str:
-    deadline = time.monotonic() + READY_S
-    while seconds_left(deadline) > 0:
-        message = server.receive(seconds_left(deadline))
-        if isinstance(message, Ready) and message.listen is not None:
-            return message.listen
-        if isinstance(message, Error):
-            raise EngineError("engine", message.message)
-    raise EngineError("silent", f"the reference server was not listening after {READY_S:g} s")
 
 
 def _measure(address: str, cpus: tuple[int, ...], depth: int) -> float:

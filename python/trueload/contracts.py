@@ -2,7 +2,8 @@
 
 How: a contract is a TOML file. One of HTTP holds exchanges, each a request in some form and
 the reply that it must get; one of TCP holds echoes, each so many bytes that must come back; one
-of WebSocket holds messages, which must reach whom they are for. Whoever speaks to the subject
+of WebSocket holds messages, which must reach whom they are for; one of clients is in
+`client_contract`. Whoever speaks to the subject
 brings the answer; whether it is right is decided here, purely.
 
 Must not know: sockets, processes, subjects' files.
@@ -20,6 +21,7 @@ from typing import Any, Literal, Self
 
 from pydantic import Field, ValidationError, model_validator
 
+from trueload.client_contract import PATH_PATTERN, ClientContract
 from trueload.errors import UserError
 from trueload.message import MESSAGE_BYTES_MAX
 from trueload.plan import Model
@@ -42,7 +44,6 @@ MessageForm = Literal[
 ]
 ECHO_BYTES_MAX = 64 * 1024 * 1024
 PADDING_BYTES_MAX = 1024 * 1024
-PATH_PATTERN = r"^/[!-~]*$"
 
 
 class Load(Model):
@@ -76,7 +77,7 @@ class Contract(Model):
     """What a subject must answer over HTTP. The first exchange also tells when it is ready."""
 
     about: str
-    role: Literal["server", "client"]
+    role: Literal["server"]
     load: Load
     exchanges: tuple[Exchange, ...] = Field(min_length=1)
 
@@ -186,7 +187,7 @@ def load_http_contract(folder: Path, name: str) -> Contract:
 def load_server_contract(folder: Path, name: str) -> AnyContract:
     """A contract of servers; raises ``UserError`` for one of clients."""
     contract = load_contract(folder, name)
-    if contract.role != "server":
+    if isinstance(contract, ClientContract):
         raise UserError(
             f"the contract {name!r} is one of clients, and a suite measures servers",
             "choose another contract",
@@ -194,7 +195,7 @@ def load_server_contract(folder: Path, name: str) -> AnyContract:
     return contract
 
 
-def load_contract(folder: Path, name: str) -> AnyContract:
+def load_contract(folder: Path, name: str) -> AnyContract | ClientContract:
     """The contract of that name; raises ``UserError`` if there is none or it cannot be used."""
     known = sorted(path.stem for path in folder.glob("*.toml"))
     if name not in known:
@@ -213,7 +214,9 @@ def load_contract(folder: Path, name: str) -> AnyContract:
         raise UserError(f"{path}: {place}: {first['msg']}", "correct the file") from None
 
 
-def _kind(data: dict[str, Any]) -> type[AnyContract]:
+def _kind(data: dict[str, Any]) -> type[AnyContract | ClientContract]:
+    if data.get("role") == "client":
+        return ClientContract
     if "messages" in data:
         return ShootoutContract
     return EchoContract if "echoes" in data else Contract

@@ -25,9 +25,11 @@ from trueload.places import Channel, ChannelClosedError, LocalPlace, Place
 from trueload.plan import (
     PROTOCOL,
     Done,
+    Error,
     FromEngine,
     Hello,
     Lease,
+    Ready,
     Stop,
     ToEngine,
     parse_from_engine,
@@ -218,3 +220,15 @@ def _how(code: int) -> str:
 def seconds_left(deadline_s: float) -> float:
     """Until a time of ``time.monotonic``, never negative."""
     return max(0.0, deadline_s - time.monotonic())
+
+
+def await_listening(server: Engine, timeout_s: float) -> str:
+    """The address of a reference server, once it listens. Raises ``EngineError``."""
+    deadline_s = time.monotonic() + timeout_s
+    while seconds_left(deadline_s) > 0:
+        message = server.receive(seconds_left(deadline_s))
+        if isinstance(message, Ready) and message.listen is not None:
+            return message.listen
+        if isinstance(message, Error):
+            raise EngineError("engine", message.message)
+    raise EngineError("silent", f"the reference server was not listening after {timeout_s:g} s")

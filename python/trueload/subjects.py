@@ -23,7 +23,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import AfterValidator, Field, ValidationError, model_validator
 from pydantic_core import ErrorDetails
 
-from trueload.contracts import PATH_PATTERN
+from trueload.client_contract import PATH_PATTERN
 from trueload.errors import UserError
 from trueload.plan import Model
 from trueload.shootout import Dialect
@@ -119,6 +119,10 @@ class Manifest(Model):
     def _only_where_they_count(self) -> Self:
         if (self.path or self.dialect) and SHOOTOUT not in self.contracts:
             raise ValueError(f"path and dialect are for the contract {SHOOTOUT} alone")
+        if self.role == "client":
+            words = [*self.run, *self.env.values()]
+            if self.prefork or any("{host}" in word or "{port}" in word for word in words):
+                raise ValueError("a client is told on its stdin where to: no host, port or prefork")
         return self
 
 

@@ -165,7 +165,7 @@ def whole_requests_only(connection: socket.socket) -> None:
 
 
 def test_a_good_server_keeps_the_contract() -> None:
-    contract = load_contract(ROOT / "contracts", "http-plaintext")
+    contract = load_http_contract(ROOT / "contracts", "http-plaintext")
     with peer(good) as address:
         assert verify(contract, "platform", address, pipelined=True) is None
 

@@ -17,8 +17,8 @@ from trueload.contracts import (
     ShootoutContract,
     as_spoken,
     judge_message,
-    load_contract,
     load_http_contract,
+    load_server_contract,
 )
 from trueload.errors import UserError
 from trueload.runner import verify_shootout as verifying
@@ -42,7 +42,9 @@ PATHS: dict[Dialect, str] = {"actioncable": "/cable", "phoenix": "/socket/websoc
 
 
 def shootout_contract(dialect: Dialect = "json") -> ShootoutContract:
-    contract = as_spoken(load_contract(CONTRACTS, "ws-shootout"), PATHS.get(dialect), dialect)
+    contract = as_spoken(
+        load_server_contract(CONTRACTS, "ws-shootout"), PATHS.get(dialect), dialect
+    )
     assert isinstance(contract, ShootoutContract)
     return contract
 

@@ -14,6 +14,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
@@ -23,6 +24,7 @@ import typer
 from trueload.catalogue import find_folder, subjects_home
 from trueload.cli.job import TRUELOAD_COMMAND
 from trueload.cli.options import AsJsonOption
+from trueload.client_contract import ClientContract
 from trueload.contracts import (
     AnyContract,
     Contract,
@@ -38,10 +40,12 @@ from trueload.plan import Requests
 from trueload.report.table import plain
 from trueload.runner import needs
 from trueload.runner.build import Build, BuildError, build
+from trueload.runner.client import Client, running_client
 from trueload.runner.cpus import Layout, Unfit, available_cpus, lay_out, physical_cores
 from trueload.runner.process import substitute
 from trueload.runner.trials import Failed, Setting, Started, sweep, with_subject
 from trueload.runner.verify import ask, verify
+from trueload.runner.verify_client import verify_client
 from trueload.runner.verify_echo import ask_echo
 from trueload.runner.verify_shootout import ask_message
 from trueload.subjects import MANIFEST, NAME_PATTERN, Subject, parse_selects, select_subjects
@@ -192,8 +196,12 @@ def _check(subject: Subject, stopped: Callable[[], bool]) -> Iterator[Checked]:
         return
     for name in subject.manifest.contracts:
         contract = _contract_of(subject, name)
-        if contract.role != "server":
-            yield Checked(subject.name, name, "skipped", "client contracts are not checked yet")
+        if contract.role != subject.manifest.role:
+            why = f"the contract is one of {contract.role}s, the subject a {subject.manifest.role}"
+            yield Checked(subject.name, name, "failed", why)
+            continue
+        if isinstance(contract, ClientContract):
+            yield _checked_client(subject, built, name, contract, stopped)
             continue
         outcome = _with_started(subject, built, contract, _verifier(subject, contract), stopped)
         if isinstance(outcome, Failed):
@@ -202,9 +210,33 @@ def _check(subject: Subject, stopped: Callable[[], bool]) -> Iterator[Checked]:
             yield Checked(subject.name, name, "ok", outcome)
 
 
-def _contract_of(subject: Subject, name: str) -> AnyContract:
+def _checked_client(
+    subject: Subject,
+    built: Build,
+    name: str,
+    contract: ClientContract,
+    stopped: Callable[[], bool],
+) -> Checked:
+    """A client, in every run of its contract; what it cannot do is only noted."""
+
+    def start() -> AbstractContextManager[Client]:
+        layout = _any_layout(subject)
+        return running_client(
+            subject, built, layout, trueload_command=TRUELOAD_COMMAND, stopped=stopped
+        )
+
+    found = verify_client(contract, start)
+    if found.fault is not None:
+        why = f"it does not keep the contract: {found.fault}"
+        return Checked(subject.name, name, "failed", why, found.log_tail)
+    return Checked(subject.name, name, "ok", "; ".join(found.notes))
+
+
+def _contract_of(subject: Subject, name: str) -> AnyContract | ClientContract:
     """A contract, as that subject keeps it."""
     contract = load_contract(find_folder("contracts"), name)
+    if isinstance(contract, ClientContract):
+        return contract
     return as_spoken(contract, subject.manifest.path, subject.manifest.dialect)
 
 
@@ -355,6 +387,9 @@ def _responses(subject: Subject) -> dict[str, Any]:
         return {"subject": subject.name, "outcome": built.outcome, "why": built.why}
     name = subject.manifest.contracts[0]
     contract = _contract_of(subject, name)
+    if isinstance(contract, ClientContract):
+        why = "a client answers nobody; `trueload subjects check` verifies it"
+        return {"subject": subject.name, "outcome": "skipped", "why": why}
 
     def act(started: Started) -> list[dict[str, Any]] | Failed:
         if isinstance(contract, EchoContract):

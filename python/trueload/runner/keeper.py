@@ -125,8 +125,9 @@ def become(child: dict[str, Any], orders: dict[str, Any], output: int) -> None:
     if orders["files"]:
         resource.setrlimit(resource.RLIMIT_NOFILE, (orders["files"], orders["files"]))
     os.chdir(orders["cwd"])
-    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
-    os.dup2(output, 1)
+    pipes = orders["pipes"]
+    os.dup2(pipes[0] if pipes else os.open(os.devnull, os.O_RDONLY), 0)
+    os.dup2(pipes[1] if pipes else output, 1)
     os.dup2(output, 2)
     for number in (signal.SIGPIPE, signal.SIGINT, signal.SIGHUP, signal.SIGTERM, signal.SIGCHLD):
         signal.signal(number, signal.SIG_DFL)
@@ -137,6 +138,8 @@ def become(child: dict[str, Any], orders: dict[str, Any], output: int) -> None:
 class Keeper:
     def __init__(self, orders: dict[str, Any]) -> None:
         self.orders = orders
+        for fd in orders["pipes"]:  # the runner's, for the one program that it speaks to
+            os.set_inheritable(fd, False)
         if orders["keeper_cpus"]:
             os.sched_setaffinity(0, orders["keeper_cpus"])
         self.mine: set[int] = set()
@@ -157,7 +160,8 @@ class Keeper:
             self.end(0)
             say(error=f"{child['argv'][0]}: {error.strerror}")
             return
-        os.close(self.output_in)
+        for fd in (self.output_in, *self.orders["pipes"]):
+            os.close(fd)
         say(started=sorted(self.mine))
         self.events.register(0, selectors.EVENT_READ, "orders")
         self.events.register(self.output, selectors.EVENT_READ, "output")

@@ -42,7 +42,9 @@ class Program:
 
 @dataclass(frozen=True, kw_only=True)
 class Orders:
-    """What to start. `files` is the open-file limit, 0 for as many as we may."""
+    """What to start. `files` is the open-file limit, 0 for as many as we may. `pipes` are
+    descriptors for stdin and stdout of a program that is spoken to; else it has no input and a log.
+    """
 
     programs: tuple[Program, ...]
     cwd: Path
@@ -51,6 +53,7 @@ class Orders:
     files: int = 0
     keeper_cpus: tuple[int, ...] = ()
     log_bytes_max: int = LOG_BYTES_MAX
+    pipes: tuple[int, int] | None = None
 
 
 @dataclass(frozen=True)
@@ -178,6 +181,7 @@ class Processes:
             stderr=subprocess.DEVNULL,
             start_new_session=True,
             cwd="/",
+            pass_fds=self.orders.pipes or (),
         )
         assert self._keeper.stdin is not None
         self._keeper.stdin.write(json.dumps(self._wire_orders()).encode() + b"\n")
@@ -205,6 +209,7 @@ class Processes:
             "files": 0 if files == resource.RLIM_INFINITY else files,
             "cgroup": str(self._group.path) if self._group is not None else None,
             "keeper_cpus": list(self.orders.keeper_cpus),
+            "pipes": list(self.orders.pipes or ()),
         }
 
     def _hear(self, line: dict[str, object]) -> None:

@@ -206,7 +206,7 @@ def with_subject(
     port = setting.port if setting.port is not None else free_port(setting.host)
     if taken := _foreign(setting.host, port, set()):
         return Failed(f"port {port} is taken by {taken}; it was left alone", "")
-    with in_use(built), _scratch() as scratch:
+    with in_use(built), scratch_folder() as scratch:
         orders = _orders(subject, built, layout, setting, port, scratch, trueload_command)
         try:
             with Processes(orders) as processes:
@@ -408,8 +408,8 @@ def _orders(
 
 
 @contextlib.contextmanager
-def _scratch() -> Iterator[Path]:
-    """A folder for the log and for what the subject leaves about; gone afterwards."""
+def scratch_folder() -> Iterator[Path]:
+    """A folder for the log and for what a subject leaves about; gone afterwards."""
     home = cache_folder() / "scratch"
     home.mkdir(parents=True, exist_ok=True)
     path = Path(tempfile.mkdtemp(prefix=cgroup.owner_prefix(), dir=home))

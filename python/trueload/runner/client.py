@@ -1,0 +1,196 @@
+"""A subject that is a client, started and spoken to over its stdin and stdout.
+
+How: the keeper starts it as it starts a server, with two pipes instead of an empty input and a log;
+what it prints on stderr goes to the log. Every wait has a deadline and every line a cap, so that a
+client that hangs, floods or dies costs a bounded time and tells why.
+
+Must not know: contracts, what the lines mean.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from trueload.runner.build import Build, in_use
+from trueload.runner.cpus import Layout
+from trueload.runner.process import (
+    Orders,
+    Processes,
+    Program,
+    subject_environment,
+    substitute,
+)
+from trueload.runner.trials import STOP_GRACE_S, scratch_folder
+from trueload.subjects import Subject
+
+LINE_BYTES_MAX = 64 * 1024
+LOOK_S = 0.25  # between two looks whether we are to stop
+END_S = 10.0  # from the end of its input to its own; a busy machine needs a part of it
+
+
+class ClientError(Exception):
+    """What a client did instead of what it was told to; one line."""
+
+
+@dataclass
+class Client:
+    """A client that runs. `ready_s` is how long it may take to answer its setup."""
+
+    processes: Processes
+    ready_s: float
+    stopped: Callable[[], bool]
+    _input: int
+    _output: int
+    _pending: bytes = b""
+
+    def say(self, line: str) -> None:
+        """One line to it; raises ``ClientError`` if it has ended or said what nobody asked."""
+        if select.select([self._output], [], [], 0)[0]:
+            self._read()
+        if self._pending:
+            raise ClientError(f"says what it was not asked: {_quoted(self._pending)}")
+        try:
+            os.write(self._input, line.encode() + b"\n")
+        except BrokenPipeError:
+            raise ClientError(f"it does not read its orders{self._how_ended()}") from None
+
+    def hear(self, timeout_s: float) -> str:
+        """Its next line; raises ``ClientError`` if none comes in time."""
+        deadline_s = time.monotonic() + timeout_s
+        while b"\n" not in self._pending:
+            if len(self._pending) > LINE_BYTES_MAX:
+                raise ClientError(f"a line longer than {LINE_BYTES_MAX} bytes")
+            left_s = deadline_s - time.monotonic()
+            if self.stopped():
+                raise ClientError("interrupted")
+            if left_s <= 0:
+                said = f", but {_quoted(self._pending)}" if self._pending else ""
+                raise ClientError(f"no answer within {timeout_s:g} s{said}")
+            if select.select([self._output], [], [], min(left_s, LOOK_S))[0]:
+                self._read()
+        line, _, self._pending = self._pending.partition(b"\n")
+        return line.decode("utf-8", errors="backslashreplace")
+
+    def finish(self) -> int | None:
+        """Ends its input and waits until it has ended; its exit code, None for a signal. Raises
+        ``ClientError`` if it goes on, leaves something running, or has still something to say."""
+        self.close_input()
+        deadline_s = time.monotonic() + END_S
+        while time.monotonic() < deadline_s and not self.stopped():
+            if select.select([self._output], [], [], LOOK_S)[0]:
+                before = len(self._pending)
+                if len(self._read_some()) == 0:
+                    break
+                if len(self._pending) > max(before, LINE_BYTES_MAX):
+                    break
+        if self._pending:
+            raise ClientError(f"says what it was not asked: {_quoted(self._pending)}")
+        if not self.processes.wait(deadline_s):
+            raise ClientError(f"it goes on {END_S:g} s after the end of its input")
+        if self.processes.pids():
+            raise ClientError("it has ended, but leaves processes running")
+        return self.processes.exits[0].code if self.processes.exits else None
+
+    def close_input(self) -> None:
+        """Nothing more is said to it. Twice is once."""
+        if self._input >= 0:
+            os.close(self._input)
+            self._input = -1
+
+    def close(self) -> None:
+        """Both ends."""
+        self.close_input()
+        os.close(self._output)
+
+    def _read(self) -> None:
+        if not self._read_some():
+            raise ClientError(f"it has no more to say{self._how_ended()}")
+
+    def _read_some(self) -> bytes:
+        data = os.read(self._output, LINE_BYTES_MAX)
+        self._pending += data
+        return data
+
+    def _how_ended(self) -> str:
+        self.processes.wait(time.monotonic() + 1.0)
+        ends = ", ".join(dict.fromkeys(str(end) for end in self.processes.exits))
+        return f": it ended with {ends}" if ends else ""
+
+
+@dataclass
+class Pipes:
+    """Two pipes; `theirs` are the ends for the program's stdin and stdout."""
+
+    theirs: tuple[int, int]
+    ours: tuple[int, int]
+
+    @contextlib.contextmanager
+    def start(
+        self, orders: Orders, ready_s: float, stopped: Callable[[], bool]
+    ) -> Iterator[Client]:
+        """The program, started with them. Nothing of it is left afterwards. Once."""
+        processes = Processes(orders)
+        client = Client(processes, ready_s, stopped, *self.ours)
+        try:
+            try:
+                processes.__enter__()
+            finally:
+                for end in self.theirs:
+                    os.close(end)
+            yield client
+            client.close_input()
+            processes.end(STOP_GRACE_S)
+        finally:
+            processes.end(0)
+            client.close()
+
+
+def open_pipes() -> Pipes:
+    """For one program."""
+    its_input, our_end = os.pipe()
+    our_output, its_output = os.pipe()
+    return Pipes((its_input, its_output), (our_end, our_output))
+
+
+@contextlib.contextmanager
+def running_client(
+    subject: Subject,
+    built: Build,
+    layout: Layout,
+    *,
+    trueload_command: tuple[str, ...],
+    stopped: Callable[[], bool] = lambda: False,
+) -> Iterator[Client]:
+    """The client, started. Nothing of it is left afterwards. Raises ``StartError``."""
+    manifest = subject.manifest
+    values = {
+        "cpus": str(len(layout.subject)),
+        "cpu_list": ",".join(str(cpu) for cpu in layout.subject),
+        "build": str(built.folder),
+    }
+    argv = tuple(substitute(manifest.run, values, trueload_command))
+    with in_use(built), scratch_folder() as scratch:
+        env = subject_environment({"TMPDIR": str(scratch)})
+        for name, value in manifest.env.items():
+            env[name] = substitute([value], values, ())[0]
+        pipes = open_pipes()
+        orders = Orders(
+            programs=(Program(argv, layout.subject),),
+            cwd=built.folder,
+            env=env,
+            log=scratch / "log",
+            pipes=pipes.theirs,
+            keeper_cpus=() if layout.shared else layout.engine,
+        )
+        with pipes.start(orders, manifest.ready_s, stopped) as client:
+            yield client
+
+
+def _quoted(data: bytes) -> str:
+    start = ascii(data[:80].decode("latin-1"))
+    return f"{start}…" if len(data) > 80 else start

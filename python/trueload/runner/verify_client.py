@@ -1,0 +1,144 @@
+"""Tells a client what its contract has it do, against servers whose counts decide.
+
+How: a process of its own for each run; its setup, its orders, the end of its input. Each claim is
+judged when it comes, and all of them together against what the server counted once the client has
+ended. The judgement is the contract's.
+
+Must not know: how a client is built or started: that comes as an argument.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+
+from trueload.client_contract import (
+    Claim,
+    ClientContract,
+    ClientSetup,
+    Refusal,
+    Run,
+    Unsupported,
+    judge_claim,
+    judge_run,
+    note_of,
+    parse_answer,
+    parse_claim,
+)
+from trueload.engine import EngineError
+from trueload.runner.client import Client, ClientError
+from trueload.runner.client_peers import opened
+from trueload.runner.process import StartError
+
+# For an order, beyond what the server and the time-outs take: a bound for one that hangs.
+GO_S = 20.0
+
+StartClient = Callable[[], AbstractContextManager[Client]]
+
+
+@dataclass(frozen=True)
+class ClientVerdict:
+    """What came of it: the first fault, in one line, with the end of the client's log; and notes,
+    of what the client cannot do or does besides."""
+
+    fault: str | None
+    log_tail: str = ""
+    notes: tuple[str, ...] = ()
+
+
+def verify_client(contract: ClientContract, start: StartClient) -> ClientVerdict:
+    """All runs and refusals of a contract, up to the first fault."""
+    notes: list[str] = []
+    everything: list[Run | Refusal] = [*contract.runs, *contract.refusals]
+    for asked in everything:
+        verdict = _tried(asked, start)
+        if verdict.fault is not None:
+            return ClientVerdict(f"{asked.what}: {verdict.fault}", verdict.log_tail)
+        notes += verdict.notes
+    if len(notes) >= len(contract.runs):
+        return ClientVerdict("it supports nothing that it is asked for")
+    return ClientVerdict(None, "", tuple(notes))
+
+
+def _tried(asked: Run | Refusal, start: StartClient) -> ClientVerdict:
+    """One process. What fails on our side is told as a fault, too: nothing could be verified."""
+    try:
+        with start() as client:
+            try:
+                if isinstance(asked, Refusal):
+                    _refuse(asked, client)
+                    return ClientVerdict(None)
+                why = _run(asked, client)
+            except (ClientError, ValueError) as fault:
+                client.processes.end(0)
+                return ClientVerdict(str(fault), client.processes.log_tail())
+    except StartError as error:
+        return ClientVerdict(f"it cannot be started: {error}")
+    except EngineError as error:
+        return ClientVerdict(f"the reference server failed: {error}")
+    return ClientVerdict(None, "", () if why is None else (f"{asked.what}: {why}",))
+
+
+def _run(run: Run, client: Client) -> str | None:
+    """What has to be known of it: why it is not supported, or what it does besides; raises
+    ``ClientError`` or ``ValueError`` for a fault."""
+    with opened(run.peer) as server:
+        setup = run.setup(server.authority)
+        if server.path is not None:
+            setup = setup.model_copy(update={"url": f"http://{server.authority}{server.path}"})
+        try:
+            claims = _converse(run, setup, client)
+        except (ClientError, ValueError):
+            server.count()  # raises if it was the server that had failed
+            raise
+        if isinstance(claims, Unsupported):
+            return claims.why
+        seen = server.count()
+        if fault := judge_run(run, claims, seen):
+            raise ClientError(fault)
+    return note_of(run, seen)
+
+
+def _converse(run: Run, setup: ClientSetup, client: Client) -> list[Claim] | Unsupported:
+    """From the setup to the client's end."""
+    client.say(setup.model_dump_json())
+    answer = parse_answer(client.hear(client.ready_s))
+    if isinstance(answer, Unsupported):
+        _end(client)
+        return answer
+    claims = [_order(run, number, client) for number in run.go]
+    _end(client)
+    return claims
+
+
+def _order(run: Run, number: int, client: Client) -> Claim:
+    begun_s = time.monotonic()
+    client.say(f"go {number}")
+    claim = parse_claim(client.hear(_patience_s(run, number)))
+    if fault := judge_claim(run, number, claim, time.monotonic() - begun_s):
+        raise ClientError(fault)
+    return claim
+
+
+def _patience_s(run: Run, number: int) -> float:
+    """How long an order may take: in turns over the connections, each as long as it can take."""
+    turns = -(-number // min(run.concurrency, run.pools * run.pool_size))
+    each_ms = run.timeout_ms if run.peer == "silent" else run.wait_ms
+    return GO_S + turns * each_ms / 1000
+
+
+def _end(client: Client) -> None:
+    code = client.finish()
+    if code != 0:
+        raise ClientError(f"the end of its input ends it with {client.processes.exits[0]}")
+
+
+def _refuse(refusal: Refusal, client: Client) -> None:
+    """The client must end by itself, while its input is still open."""
+    client.say(refusal.line)
+    if not client.processes.wait(time.monotonic() + client.ready_s):
+        raise ClientError("it goes on")
+    if client.finish() == 0:
+        raise ClientError("it ends as if nothing were wrong, with exit code 0")

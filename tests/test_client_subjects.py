@@ -1,0 +1,36 @@
+"""Subjects that are HTTP clients, end to end: built, told what to do, and judged by the servers."""
+
+from __future__ import annotations
+
+import pytest
+from harness import ROOT, Trueload
+
+pytestmark = pytest.mark.engine
+
+CHEAP = ["python/urllib3", "go/net-http-client"]
+COPIES = ["go/*/talk.go", "python/*/talk.py"]
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("name", CHEAP)
+def test_a_client_keeps_its_contract(trueload: Trueload, name: str) -> None:
+    ended = trueload.run("subjects", "check", name, "--json", cwd=ROOT, timeout_s=500)
+    [check] = ended.json()["checks"]
+    if check["outcome"] == "skipped":
+        pytest.skip(check["why"])
+    assert check["outcome"] == "ok", check
+    assert "requests pipelined" in check["why"], "what it cannot do is said"
+
+
+def test_a_client_answers_nobody(trueload: Trueload) -> None:
+    ended = trueload.run("subjects", "responses", CHEAP[1], "--json", cwd=ROOT)
+    [answers] = ended.json()["responses"]
+    assert answers["outcome"] == "skipped"
+
+
+@pytest.mark.parametrize("pattern", COPIES)
+def test_a_text_that_several_clients_need_is_the_same_in_each(pattern: str) -> None:
+    found = list((ROOT / "subjects").glob(pattern))
+    assert len(found) > 1
+    assert len({path.read_bytes() for path in found}) == 1, f"{found} differ: copy the newest"
