@@ -1,0 +1,49 @@
+// GETs with undici: a Pool for each pool, whose queue holds what finds no connection.
+'use strict';
+
+const { Pool } = require('undici');
+const { talk, classOf } = require('./talk');
+
+let pools = [];
+
+function unsupported(setup) {
+  return setup.pipelining > 1 && !setup.keep_alive ? 'pipelining needs connections that are kept' : null;
+}
+
+function open(setup) {
+  const { origin, pathname } = new URL(setup.url);
+  const options = {
+    connections: setup.pool_size,
+    pipelining: setup.pipelining,
+    headersTimeout: setup.timeout_ms,
+    bodyTimeout: setup.timeout_ms,
+    connect: { timeout: setup.timeout_ms },
+    keepAliveTimeout: 3_600_000,
+    keepAliveMaxTimeout: 3_600_000,
+  };
+  pools = Array.from({ length: setup.pools }, () => new Pool(origin, options));
+  const request = { path: pathname, method: 'GET', reset: !setup.keep_alive };
+  return Array.from({ length: setup.concurrency }, (_, i) => () => get(pools[i % pools.length], request));
+}
+
+async function get(pool, request) {
+  try {
+    const { statusCode, body } = await pool.request(request);
+    await body.arrayBuffer();
+    return statusCode === 200 ? null : 'status';
+  } catch (error) {
+    return nameOf(error);
+  }
+}
+
+function nameOf(error) {
+  switch (error.code) {
+    case 'UND_ERR_HEADERS_TIMEOUT': return 'timeout.first_byte';
+    case 'UND_ERR_BODY_TIMEOUT': return 'timeout.total';
+    case 'UND_ERR_CONNECT_TIMEOUT': return 'connect.timeout';
+    case 'UND_ERR_SOCKET': return error.cause ? classOf(error) : 'empty';
+    default: return classOf(error);
+  }
+}
+
+talk({ unsupported, open, close: () => Promise.all(pools.map((pool) => pool.close())) });
