@@ -8,7 +8,12 @@ from harness import ROOT, Trueload
 pytestmark = pytest.mark.engine
 
 CHEAP = ["python/urllib3", "go/net-http-client"]
-COPIES = ["go/*/talk.go", "javascript/*/talk.js", "python/*/talk.py"]
+COPIES = [
+    "go/*/talk.go",
+    "java/*http*/src/main/java/Talk.java",
+    "javascript/*/talk.js",
+    "python/*/talk.py",
+]
 
 
 @pytest.mark.slow
