@@ -13,6 +13,7 @@ COPIES = [
     "java/*http*/src/main/java/Talk.java",
     "javascript/*/talk.js",
     "python/*/talk.py",
+    "rust/*/src/talk.rs",
 ]
 
 
