@@ -1,7 +1,8 @@
 """Rows of the table of faults through the command line, as a user meets them: exit code and JSON.
 
-Every fifth row, at least one row of each class, and each class once more with 50 requests over the
-default connections. All rows run live in `test_faults_engine.py`; here the front is in the way.
+Every fifth row of HTTP, at least one row of each class, and each class once more with 50 requests
+over the default connections. All rows run live in `test_faults_engine.py`; here the front is in
+the way.
 """
 
 from __future__ import annotations
@@ -16,7 +17,10 @@ from faults.laws import Seen, assert_laws, assert_out, give_up_s, of_record
 from faults.peer import Peer
 from harness import Trueload
 
-LIVE = [case for case in load() if case.only != "virtual" and not case.tls]
+# What is echoed over TCP and WebSocket has tests of its own: `test_tcp_cli.py`, `test_ws_cli.py`.
+LIVE = [
+    case for case in load() if case.protocol == "http" and case.only != "virtual" and not case.tls
+]
 
 ONE_OF_EACH = (
     "an answer with Content-Length is ok",

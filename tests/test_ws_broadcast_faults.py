@@ -118,7 +118,8 @@ def test_a_server_that_is_gone_ends_the_run(trueload: Trueload) -> None:
     assert counts["ok"] <= 2, done
     assert counts["unsent"] > 0, "nobody was left to send"
     assert step["deliveries"]["lost"] > 0, done
-    assert set(counts["failed"]) <= {"lost", "empty", "reset"}, done
+    # Whoever has sent two messages by then loses the second behind the first.
+    assert set(counts["failed"]) <= {"lost", "empty", "reset", "closed_pipelined"}, done
 
 
 @pytest.mark.parametrize("driver", ["epoll", "io_uring"])
