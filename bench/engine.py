@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from process import BenchError, prepare
+from trueload.asked import blobs
 from trueload.plan import (
     SERVE_HTTP,
     DriverName,
@@ -29,7 +30,7 @@ from trueload.plan import (
     ToEngine,
     to_line,
 )
-from trueload.spec import CLOSED, NS_PER_S, Request, TrialSpec
+from trueload.spec import CLOSED, NS_PER_S, Exchange, Request, TrialSpec
 from trueload.trial import make_plan
 
 LEASE_EVERY_S = 0.5
@@ -50,6 +51,8 @@ class Work:
     scheme: str = "http"
     driver: DriverName = "auto"
     """Of our generator."""
+    exchange: Exchange | None = None
+    """What our generator exchanges where it is not HTTP."""
 
     @property
     def address(self) -> str:
@@ -60,20 +63,26 @@ class Work:
         return f"{self.scheme}://{self.address}{self.path}"
 
 
-def plan_of(work: Work) -> Generate:
-    """A plan of one thread, not pinned by itself: it is started on its CPU. What the front would
-    write, so that what the protocol gains has its default here, too."""
-    spec = TrialSpec(
+def spec_of(work: Work) -> TrialSpec:
+    """What the front would make of it, in one thread."""
+    http = work.exchange is None
+    return TrialSpec(
         url=work.url,
         addresses=(work.address,),
-        request=Request(host=work.address, path=work.path),
+        request=Request(host=work.address, path=work.path) if http else None,
+        exchange=work.exchange,
         connections=work.connections,
         pipeline=work.depth,
         timeout_ns=int(work.timeout_s * NS_PER_S),
         connect_rate_per_s=CONNECT_RATE_PER_S,
         driver=work.driver,
     )
-    return make_plan(spec, ())
+
+
+def plan_of(work: Work) -> Generate:
+    """A plan that is not pinned by itself: it is started on its CPU. What the front would write, so
+    that what the protocol gains has its default here, too."""
+    return make_plan(spec_of(work), ())
 
 
 def phase_of(duration_s: float, load: LoadPlan = CLOSED) -> Phase:
@@ -126,6 +135,8 @@ def measure(work: Work, stdin: IO[str], stdout: IO[str], load: LoadPlan = CLOSED
     voice = Voice(stdin)
     try:
         voice.say(plan_of(work))
+        for blob in blobs(spec_of(work)):
+            voice.say(blob)
         ready = hear(stdout, "ready")
         if ready["established"] != work.connections:
             raise BenchError(f"{ready['established']} of {work.connections} connections: {ready}")
