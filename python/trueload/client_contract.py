@@ -1,8 +1,8 @@
-"""The contract of HTTP clients: what they are told and answer, and the judgement of a run. Pure.
+"""The contract of HTTP clients: what they are told and answer, and the judgement of it. Pure.
 
-How: a run is a setup and some orders. The client claims how many of its requests were answered and
-how the others failed; the server has counted what it saw. The claims must add up by themselves, and
-agree with the server's counts, which decide.
+How: a conversation is a setup and some orders. The client claims how many of its requests were
+answered and how the others failed; the server has counted what it saw. The claims must add up by
+themselves, and agree with the server's counts, which decide.
 
 Must not know: processes, pipes, sockets.
 """
@@ -19,7 +19,11 @@ from pydantic import Field, ValidationError
 from trueload.plan import Model
 
 Peer = Literal["reference", "refuse", "reset", "error", "mixed", "silent"]
-Count = Annotated[int, Field(ge=0)]
+COUNT_MAX = 10**12  # far beyond any order; what is more is no count
+CLASSES_MAX = 40  # there are fewer classes of failures
+Count = Annotated[int, Field(ge=0, le=COUNT_MAX)]
+FailureClass = Annotated[str, Field(pattern=r"^[a-z0-9_.]{1,40}$")]
+Us = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 # A client may read its clock a little later than the server begins to wait.
 CLOCK_SLACK_US = 1_000
 PATH_PATTERN = r"^/[!-~]*$"
@@ -43,22 +47,22 @@ class ClientSetup(Model):
 class LatencyUs(Model):
     """Of the requests that were answered, from before the call to the body read; microseconds."""
 
-    p50: float = Field(ge=0)
-    p90: float = Field(ge=0)
-    p99: float = Field(ge=0)
-    max: float = Field(ge=0)
+    p50: Us
+    p90: Us
+    p99: Us
+    max: Us
 
 
 class Claim(Model):
     """What a client says of one order. `latency_us` is null where nothing was answered."""
 
     ok: Count
-    failed: dict[str, Count]
-    elapsed_s: float = Field(ge=0)
+    failed: dict[FailureClass, Count] = Field(max_length=CLASSES_MAX)
+    elapsed_s: float = Field(ge=0, allow_inf_nan=False)
     latency_us: LatencyUs | None
 
 
-class Run(Model):
+class Conversation(Model):
     """A client from its start to the end of its input; see contracts/http-client.toml. `classes`
     are those that a failure may be given; so many connections as `peak_least` must have been open
     at once; `retries`: a library may send requests again by itself, which is only noted."""
@@ -108,14 +112,14 @@ class ClientContract(Model):
 
     about: str
     role: Literal["client"]
-    runs: tuple[Run, ...] = Field(min_length=1)
+    conversations: tuple[Conversation, ...] = Field(min_length=1)
     refusals: tuple[Refusal, ...] = ()
 
 
 @dataclass(frozen=True)
 class Seen:
-    """What the server counted over a run: requests that came, answers with status 200, connections,
-    and the most of these that were open at once."""
+    """What the server counted over a conversation: requests that came, answers with status 200,
+    connections, and the most of these that were open at once."""
 
     requests: int
     ok: int
@@ -156,39 +160,39 @@ def parse_claim(line: str) -> Claim:
         raise ValueError(f"{place}: {first['msg']}: {shown(line)}") from None
 
 
-def judge_claim(run: Run, asked: int, claim: Claim, wall_s: float) -> str | None:
+def judge_claim(talk: Conversation, asked: int, claim: Claim, wall_s: float) -> str | None:
     """What is wrong with a claim by itself; None if nothing is. `wall_s` is how long we waited."""
-    return next(_claim_faults(run, asked, claim, wall_s), None)
+    return next(_claim_faults(talk, asked, claim, wall_s), None)
 
 
-def judge_run(run: Run, claims: Sequence[Claim], seen: Seen) -> str | None:
-    """What the server's counts say against the claims of a whole run; None if nothing."""
-    return next(_run_faults(run, claims, seen), None)
+def judge_conversation(talk: Conversation, claims: Sequence[Claim], seen: Seen) -> str | None:
+    """What the server's counts say against the claims of a whole conversation; None if nothing."""
+    return next(_conversation_faults(talk, claims, seen), None)
 
 
-def note_of(run: Run, seen: Seen) -> str | None:
+def note_of(talk: Conversation, seen: Seen) -> str | None:
     """What is no fault, but has to be known."""
-    asked = sum(run.go)
+    asked = sum(talk.go)
     if seen.requests > asked:
         return f"it sends requests again, {seen.requests} for {asked}"
     return None
 
 
-def _claim_faults(run: Run, asked: int, claim: Claim, wall_s: float) -> Iterator[str]:
+def _claim_faults(talk: Conversation, asked: int, claim: Claim, wall_s: float) -> Iterator[str]:
     failed = sum(claim.failed.values())
     if claim.ok + failed != asked:
         yield f"claims {claim.ok} ok and {failed} failed, of {asked} requests"
-    strange = sorted(name for name in claim.failed if name not in run.classes)
-    if strange and not run.classes:
+    strange = sorted(name for name in claim.failed if name not in talk.classes)
+    if strange and not talk.classes:
         yield f"says that {failed} of {asked} failed ({', '.join(strange)[:80]})"
     elif strange:
-        yield f"calls a failure {shown(strange[0])}, not {' or '.join(run.classes)}"
+        yield f"calls a failure {shown(strange[0])}, not {' or '.join(talk.classes)}"
     if claim.elapsed_s > wall_s:
         yield f"claims to have taken {claim.elapsed_s:.3f} s, in {wall_s:.3f} s"
-    yield from _latency_faults(run, claim)
+    yield from _latency_faults(talk, claim)
 
 
-def _latency_faults(run: Run, claim: Claim) -> Iterator[str]:
+def _latency_faults(talk: Conversation, claim: Claim) -> Iterator[str]:
     latency = claim.latency_us
     if (latency is None) != (claim.ok == 0):
         yield "has latency_us null where requests were answered, or figures where none was"
@@ -198,32 +202,32 @@ def _latency_faults(run: Run, claim: Claim) -> Iterator[str]:
         yield "latency_us: the percentiles are out of order"
     if latency.max > claim.elapsed_s * 1e6 + CLOCK_SLACK_US:
         yield f"latency_us: {latency.max:.0f} µs is longer than all took"
-    if latency.p50 < run.wait_ms * 1000 - CLOCK_SLACK_US:
-        yield f"latency_us: p50 of {latency.p50:.0f} µs where an answer takes {run.wait_ms} ms"
+    if latency.p50 < talk.wait_ms * 1000 - CLOCK_SLACK_US:
+        yield f"latency_us: p50 of {latency.p50:.0f} µs where an answer takes {talk.wait_ms} ms"
 
 
-def _run_faults(run: Run, claims: Sequence[Claim], seen: Seen) -> Iterator[str]:
-    asked = sum(run.go[: len(claims)])
+def _conversation_faults(talk: Conversation, claims: Sequence[Claim], seen: Seen) -> Iterator[str]:
+    asked = sum(talk.go[: len(claims)])
     ok = sum(claim.ok for claim in claims)
-    most = run.pools * run.pool_size
+    most = talk.pools * talk.pool_size
     if ok > seen.ok:
         yield f"claims {ok} ok, but the server completed {seen.ok}"
     if ok < seen.ok:
         yield f"claims only {ok} ok, of {seen.ok} that the server completed"
-    if seen.requests > asked and not run.retries:
+    if seen.requests > asked and not talk.retries:
         yield f"the server saw {seen.requests} requests instead of {asked}: hidden retries"
-    if seen.requests < asked and run.peer not in ("refuse", "reset"):
+    if seen.requests < asked and talk.peer not in ("refuse", "reset"):
         yield f"the server saw only {seen.requests} of {asked} requests"
-    if run.peer not in ("reference", "mixed"):
+    if talk.peer not in ("reference", "mixed"):
         return
-    if run.keep_alive and seen.accepted > most and run.peer == "reference":
+    if talk.keep_alive and seen.accepted > most and talk.peer == "reference":
         yield f"opened {seen.accepted} connections, where {most} are kept"
-    if not run.keep_alive and seen.accepted < asked:
+    if not talk.keep_alive and seen.accepted < asked:
         yield f"opened {seen.accepted} connections for {asked} requests, none to be used again"
-    if seen.open_peak > max(most, run.concurrency if not run.keep_alive else most):
+    if seen.open_peak > max(most, talk.concurrency if not talk.keep_alive else most):
         yield f"had {seen.open_peak} connections open at once, where {most} are the most"
-    if seen.open_peak < run.peak_least:
-        yield f"had only {seen.open_peak} connections open at once, {run.concurrency} requests"
+    if seen.open_peak < talk.peak_least:
+        yield f"had only {seen.open_peak} connections open at once, {talk.concurrency} requests"
 
 
 def _parsed(line: str) -> Any:

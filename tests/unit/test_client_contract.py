@@ -13,14 +13,14 @@ import pytest
 from trueload.client_contract import (
     Claim,
     ClientContract,
+    Conversation,
     LatencyUs,
     Ready,
     Refusal,
-    Run,
     Seen,
     Unsupported,
     judge_claim,
-    judge_run,
+    judge_conversation,
     note_of,
     parse_answer,
     parse_claim,
@@ -35,7 +35,7 @@ from trueload.runner.verify_client import ClientVerdict, verify_client
 
 CONTRACTS = Path(__file__).resolve().parents[2] / "contracts"
 LATENCY = LatencyUs(p50=21_000, p90=22_000, p99=23_000, max=24_000)
-RUN = Run(what="a run", path="/wait/20", concurrency=4, pools=2, pool_size=2, go=(10,))
+TALK = Conversation(what="a talk", path="/wait/20", concurrency=4, pools=2, pool_size=2, go=(10,))
 FINE = Claim(ok=10, failed={}, elapsed_s=0.5, latency_us=LATENCY)
 SEEN = Seen(requests=10, ok=10, accepted=4, open_peak=4)
 
@@ -60,20 +60,20 @@ CLAIMS = [
 
 @pytest.mark.parametrize(("made", "fault"), CLAIMS)
 def test_a_claim_adds_up_or_its_fault_is_named(made: Claim, fault: str | None) -> None:
-    said = judge_claim(RUN, 10, made, 1.0)
+    said = judge_claim(TALK, 10, made, 1.0)
     assert said is None if fault is None else said is not None and fault in said
 
 
 def test_failures_are_called_by_the_class_that_the_run_knows() -> None:
-    run = RUN.model_copy(update={"peer": "error", "classes": ("status",)})
+    talk = TALK.model_copy(update={"peer": "error", "classes": ("status",)})
     failed = Claim(ok=0, failed={"status": 10}, elapsed_s=0.5, latency_us=None)
-    assert judge_claim(run, 10, failed, 1.0) is None
+    assert judge_claim(talk, 10, failed, 1.0) is None
     other = failed.model_copy(update={"failed": {"reset": 10}})
-    assert judge_claim(run, 10, other, 1.0) == "calls a failure 'reset', not status"
+    assert judge_claim(talk, 10, other, 1.0) == "calls a failure 'reset', not status"
 
 
 CLOSING = {"keep_alive": False}
-# What differs in the run, what the server saw, and what that says against ten claimed.
+# What differs in the conversation, what the server saw, and what that says against ten claimed.
 COUNTS: list[tuple[dict[str, Any], Seen, str | None]] = [
     ({}, SEEN, None),
     ({}, replace(SEEN, ok=9), "claims 10 ok, but the server completed 9"),
@@ -91,13 +91,13 @@ COUNTS: list[tuple[dict[str, Any], Seen, str | None]] = [
 
 @pytest.mark.parametrize(("changes", "seen", "fault"), COUNTS)
 def test_the_servers_counts_decide(changes: dict[str, Any], seen: Seen, fault: str | None) -> None:
-    said = judge_run(RUN.model_copy(update=changes), [FINE], seen)
+    said = judge_conversation(TALK.model_copy(update=changes), [FINE], seen)
     assert said is None if fault is None else said is not None and fault in said
 
 
 def test_requests_that_are_sent_again_are_noted() -> None:
-    assert note_of(RUN, SEEN) is None
-    assert note_of(RUN, replace(SEEN, requests=14)) == "it sends requests again, 14 for 10"
+    assert note_of(TALK, SEEN) is None
+    assert note_of(TALK, replace(SEEN, requests=14)) == "it sends requests again, 14 for 10"
 
 
 def test_an_answer_to_a_setup_is_ready_or_unsupported_and_nothing_else() -> None:
@@ -112,7 +112,12 @@ def test_an_answer_to_a_setup_is_ready_or_unsupported_and_nothing_else() -> None
 def test_a_claim_that_is_none_is_refused() -> None:
     good = '{"ok": 0, "failed": {}, "elapsed_s": 1, "latency_us": null}'
     assert parse_claim(good).ok == 0
-    for old, new in [("0,", "-1,"), ("0,", '"0",'), ("{}", '{"a": -1}'), ("}", ', "x": 1}')]:
+    wrong = [
+        *[("0,", "-1,"), ("0,", '"0",'), ("0,", "NaN,"), ("0,", "9" * 13 + ","), ("0,", "0.5,")],
+        *[("{}", '{"a": -1}'), ("{}", '{"A b": 1}'), ("}", ', "x": 1}')],
+        *[("1,", "NaN,"), ("1,", "Infinity,"), ("1,", "-1,"), ("null", '{"p50": NaN}')],
+    ]
+    for old, new in wrong:
         with pytest.raises(ValueError, match=r"."):
             parse_claim(good.replace(old, new, 1))
 
@@ -201,11 +206,13 @@ sys.exit(3 if how == "ends-badly" else 0)
 SMALL = ClientContract(
     about="a small one",
     role="client",
-    runs=(
-        Run(what="kept", path="/", concurrency=1, go=(5, 3)),
-        Run(what="closed", path="/", concurrency=1, keep_alive=False, go=(4,)),
-        Run(what="errors", peer="mixed", path="/", concurrency=1, go=(6,), classes=("status",)),
-        Run(
+    conversations=(
+        Conversation(what="kept", path="/", concurrency=1, go=(5, 3)),
+        Conversation(what="closed", path="/", concurrency=1, keep_alive=False, go=(4,)),
+        Conversation(
+            what="errors", peer="mixed", path="/", concurrency=1, go=(6,), classes=("status",)
+        ),
+        Conversation(
             what="refused",
             peer="refuse",
             path="/",
@@ -213,7 +220,9 @@ SMALL = ClientContract(
             go=(3,),
             classes=("connect.refused",),
         ),
-        Run(what="reset", peer="reset", path="/", concurrency=1, go=(3,), classes=("reset",)),
+        Conversation(
+            what="reset", peer="reset", path="/", concurrency=1, go=(3,), classes=("reset",)
+        ),
     ),
     refusals=(Refusal(what="no setup", line="[]"),),
 )
@@ -284,6 +293,6 @@ def test_a_client_that_lies_hangs_or_dies_is_found_out_and_gone(
 def test_the_contract_itself_can_be_read() -> None:
     contract = load_contract(CONTRACTS, "http-client")
     assert isinstance(contract, ClientContract)
-    assert {run.peer for run in contract.runs} == {
+    assert {talk.peer for talk in contract.conversations} == {
         *("reference", "mixed", "error", "reset", "refuse", "silent")
     }

@@ -1,8 +1,8 @@
 """Tells a client what its contract has it do, against servers whose counts decide.
 
-How: a process of its own for each run; its setup, its orders, the end of its input. Each claim is
-judged when it comes, and all of them together against what the server counted once the client has
-ended. The judgement is the contract's.
+How: a process of its own for each conversation; its setup, its orders, the end of its input. Each
+claim is judged when it comes, and all of them together against what the server counted once the
+client has ended. The judgement is the contract's.
 
 Must not know: how a client is built or started: that comes as an argument.
 """
@@ -18,11 +18,11 @@ from trueload.client_contract import (
     Claim,
     ClientContract,
     ClientSetup,
+    Conversation,
     Refusal,
-    Run,
     Unsupported,
     judge_claim,
-    judge_run,
+    judge_conversation,
     note_of,
     parse_answer,
     parse_claim,
@@ -49,20 +49,20 @@ class ClientVerdict:
 
 
 def verify_client(contract: ClientContract, start: StartClient) -> ClientVerdict:
-    """All runs and refusals of a contract, up to the first fault."""
+    """All conversations and refusals of a contract, up to the first fault."""
     notes: list[str] = []
-    everything: list[Run | Refusal] = [*contract.runs, *contract.refusals]
+    everything: list[Conversation | Refusal] = [*contract.conversations, *contract.refusals]
     for asked in everything:
         verdict = _tried(asked, start)
         if verdict.fault is not None:
             return ClientVerdict(f"{asked.what}: {verdict.fault}", verdict.log_tail)
         notes += verdict.notes
-    if len(notes) >= len(contract.runs):
+    if len(notes) >= len(contract.conversations):
         return ClientVerdict("it supports nothing that it is asked for")
     return ClientVerdict(None, "", tuple(notes))
 
 
-def _tried(asked: Run | Refusal, start: StartClient) -> ClientVerdict:
+def _tried(asked: Conversation | Refusal, start: StartClient) -> ClientVerdict:
     """One process. What fails on our side is told as a fault, too: nothing could be verified."""
     try:
         with start() as client:
@@ -70,7 +70,7 @@ def _tried(asked: Run | Refusal, start: StartClient) -> ClientVerdict:
                 if isinstance(asked, Refusal):
                     _refuse(asked, client)
                     return ClientVerdict(None)
-                why = _run(asked, client)
+                why = _hold(asked, client)
             except (ClientError, ValueError) as fault:
                 client.processes.end(0)
                 return ClientVerdict(str(fault), client.processes.log_tail())
@@ -81,51 +81,51 @@ def _tried(asked: Run | Refusal, start: StartClient) -> ClientVerdict:
     return ClientVerdict(None, "", () if why is None else (f"{asked.what}: {why}",))
 
 
-def _run(run: Run, client: Client) -> str | None:
+def _hold(talk: Conversation, client: Client) -> str | None:
     """What has to be known of it: why it is not supported, or what it does besides; raises
     ``ClientError`` or ``ValueError`` for a fault."""
-    with opened(run.peer) as server:
-        setup = run.setup(server.authority)
+    with opened(talk.peer) as server:
+        setup = talk.setup(server.authority)
         if server.path is not None:
             setup = setup.model_copy(update={"url": f"http://{server.authority}{server.path}"})
         try:
-            claims = _converse(run, setup, client)
+            claims = _converse(talk, setup, client)
         except (ClientError, ValueError):
             server.count()  # raises if it was the server that had failed
             raise
         if isinstance(claims, Unsupported):
             return claims.why
         seen = server.count()
-        if fault := judge_run(run, claims, seen):
+        if fault := judge_conversation(talk, claims, seen):
             raise ClientError(fault)
-    return note_of(run, seen)
+    return note_of(talk, seen)
 
 
-def _converse(run: Run, setup: ClientSetup, client: Client) -> list[Claim] | Unsupported:
+def _converse(talk: Conversation, setup: ClientSetup, client: Client) -> list[Claim] | Unsupported:
     """From the setup to the client's end."""
     client.say(setup.model_dump_json())
     answer = parse_answer(client.hear(client.ready_s))
     if isinstance(answer, Unsupported):
         _end(client)
         return answer
-    claims = [_order(run, number, client) for number in run.go]
+    claims = [_order(talk, number, client) for number in talk.go]
     _end(client)
     return claims
 
 
-def _order(run: Run, number: int, client: Client) -> Claim:
+def _order(talk: Conversation, number: int, client: Client) -> Claim:
     begun_s = time.monotonic()
     client.say(f"go {number}")
-    claim = parse_claim(client.hear(_patience_s(run, number)))
-    if fault := judge_claim(run, number, claim, time.monotonic() - begun_s):
+    claim = parse_claim(client.hear(_patience_s(talk, number)))
+    if fault := judge_claim(talk, number, claim, time.monotonic() - begun_s):
         raise ClientError(fault)
     return claim
 
 
-def _patience_s(run: Run, number: int) -> float:
+def _patience_s(talk: Conversation, number: int) -> float:
     """How long an order may take: in turns over the connections, each as long as it can take."""
-    turns = -(-number // min(run.concurrency, run.pools * run.pool_size))
-    each_ms = run.timeout_ms if run.peer == "silent" else run.wait_ms
+    turns = -(-number // min(talk.concurrency, talk.pools * talk.pool_size))
+    each_ms = talk.timeout_ms if talk.peer == "silent" else talk.wait_ms
     return GO_S + turns * each_ms / 1000
 
 
