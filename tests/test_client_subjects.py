@@ -7,7 +7,7 @@ from harness import ROOT, Trueload
 
 pytestmark = pytest.mark.engine
 
-CHEAP = ["python/urllib3", "go/net-http-client"]
+CHEAP = ["python/urllib3", "go/net-http-client", "c/libcurl-multi"]
 COPIES = [
     "go/*/talk.go",
     "java/*http*/src/main/java/Talk.java",
