@@ -29,7 +29,9 @@ from trueload.plan import (
     FromEngine,
     Hello,
     Lease,
+    Mark,
     Ready,
+    Seen,
     Stop,
     ToEngine,
     parse_from_engine,
@@ -232,3 +234,17 @@ def await_listening(server: Engine, timeout_s: float) -> str:
         if isinstance(message, Error):
             raise EngineError("engine", message.message)
     raise EngineError("silent", f"the reference server was not listening after {timeout_s:g} s")
+
+
+def seen_since_mark(server: Engine, name: str, timeout_s: float) -> Seen:
+    """Set a mark called ``name`` on a reference server that keeps a record (``ServeHttp(record=
+    True)``): what it saw since the mark before, or since it began. Raises ``EngineError``."""
+    server.send(Mark(id=name))
+    deadline_s = time.monotonic() + timeout_s
+    while seconds_left(deadline_s) > 0:
+        message = server.receive(seconds_left(deadline_s))
+        if isinstance(message, Seen) and message.id == name:
+            return message
+        if isinstance(message, Error):
+            raise EngineError("engine", message.message)
+    raise EngineError("silent", f"the reference server told no record within {timeout_s:g} s")

@@ -13,6 +13,10 @@ from typing import Annotated, Any, Literal
 from pydantic import ConfigDict, Field, TypeAdapter
 
 from trueload.plan_model import Model as Model
+from trueload.plan_seen import Concurrent as Concurrent
+from trueload.plan_seen import Quantiles as Quantiles
+from trueload.plan_seen import Seen as Seen
+from trueload.plan_seen import Span as Span
 from trueload.plan_tls import ServeGiven as ServeGiven
 from trueload.plan_tls import ServeSelfSigned as ServeSelfSigned
 from trueload.plan_tls import ServeTlsPlan as ServeTlsPlan
@@ -194,9 +198,11 @@ class Generate(Model):
 
 
 class ServeHttp(Model):
-    """The paths of the HTTP contracts."""
+    """The paths of the HTTP contracts. With ``record`` it keeps what it sees of its clients, and
+    tells it for each ``Mark``."""
 
     kind: Literal["http"] = "http"
+    record: bool = False
 
 
 class ServeTcpEcho(Model):
@@ -252,6 +258,14 @@ class Phase(Model):
     at_ns: int | None
 
 
+class Mark(Model):
+    """Of a server of HTTP that keeps a record: say what it holds since the mark before (``Seen``,
+    with the same ``id``), and begin a new interval."""
+
+    type: Literal["mark"] = "mark"
+    id: str
+
+
 class Lease(Model):
     """The front is alive. Without one for 2 s the engine ends."""
 
@@ -264,7 +278,7 @@ class Stop(Model):
     type: Literal["stop"] = "stop"
 
 
-ToEngine = Generate | Serve | Blob | Phase | Lease | Stop
+ToEngine = Generate | Serve | Blob | Phase | Mark | Lease | Stop
 
 
 class Counts(Model):
@@ -526,7 +540,9 @@ class Done(Model):
     why: str
 
 
-FromEngine = Hello | Ready | PhaseStarted | PhaseStopped | Tick | PhaseDone | Served | Error | Done
+FromEngine = (
+    Hello | Ready | PhaseStarted | PhaseStopped | Tick | PhaseDone | Served | Seen | Error | Done
+)
 
 _FROM_ENGINE: TypeAdapter[FromEngine] = TypeAdapter(
     Annotated[FromEngine, Field(discriminator="type")]

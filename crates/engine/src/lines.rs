@@ -3,6 +3,7 @@
 use std::io::{self, BufRead, Write};
 use std::sync::mpsc::Sender;
 
+use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
@@ -36,13 +37,21 @@ pub fn parse(line: &str) -> Result<ToEngine, Refused> {
         "serve" => read(rest).map(ToEngine::Serve),
         "blob" => read(rest).map(ToEngine::Blob),
         "phase" => read(rest).map(ToEngine::Phase),
+        "mark" => read(rest).map(|Mark { id }| ToEngine::Mark { id }),
         "lease" => empty(&rest).map(|()| ToEngine::Lease),
         "stop" => empty(&rest).map(|()| ToEngine::Stop),
         _ => Err(Refused(format!(
-            "type: '{}' is not one of generate, serve, blob, phase, lease, stop",
+            "type: '{}' is not one of generate, serve, blob, phase, mark, lease, stop",
             kind.escape_debug()
         ))),
     }
+}
+
+/// What a mark is beside its type.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Mark {
+    id: String,
 }
 
 fn read<T: DeserializeOwned>(value: Value) -> Result<T, Refused> {
@@ -120,6 +129,8 @@ mod tests {
             ("{}", "type: missing"),
             (r#"{"type":"dance"}"#, "type: 'dance' is not one of"),
             (r#"{"type":"lease","x":1}"#, "x: unknown field"),
+            (r#"{"type":"mark"}"#, "missing field `id`"),
+            (r#"{"type":"mark","id":"a","x":1}"#, "x: unknown field"),
             (r#"{"type":"serve","protocol":1}"#, "missing field `listen`"),
             (
                 r#"{"type":"serve","protocol":1,"listen":"127.0.0.1:0","threads":"two","cpus":[]}"#,

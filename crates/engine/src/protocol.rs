@@ -18,11 +18,13 @@ use trueload_drive::Address;
 mod deliveries;
 mod exchange;
 mod requests;
+mod seen;
 mod served;
 
 pub use deliveries::{Deliveries, DeliveryHistograms};
 pub use exchange::{DialectPlan, ExchangePlan, ServicePlan};
 pub use requests::{ExpectPlan, RequestPlan, TargetCounts, TargetPlan};
+pub use seen::{Concurrent, Interval, Quantiles, Span};
 pub use served::Served;
 
 /// Version of this protocol; `hello` carries it, a plan must name it.
@@ -40,6 +42,11 @@ pub enum ToEngine {
     Blob(Blob),
     /// One more phase; phases run in the order in which they come.
     Phase(PhasePlan),
+    /// Say what the record of a server of HTTP holds since the mark before (`seen`), and begin a new interval.
+    Mark {
+        /// Named by the front; comes back in `seen`.
+        id: String,
+    },
     /// The front is alive. Without one for 2 s the engine ends.
     Lease,
     /// End now: what is open is cancelled, what was measured is reported.
@@ -233,7 +240,7 @@ pub struct ServePlan {
     /// Port 0 for a free one; `ready` names it. A socket file has one thread.
     pub listen: AddressPlan,
     /// What it does.
-    #[serde(default, skip_serializing_if = "ServicePlan::is_http")]
+    #[serde(default, skip_serializing_if = "ServicePlan::is_plain_http")]
     pub service: ServicePlan,
     /// Threads, each with its own listening socket on the same port.
     pub threads: u32,
@@ -290,6 +297,8 @@ pub enum FromEngine {
     },
     /// At least every 250 ms while a server runs, and once before `done`.
     Served(Served),
+    /// A server's answer to `mark`: what it saw since the mark before.
+    Seen(Box<Interval>),
     /// What went wrong in the engine itself or in the plan. Ends with `done` unless the plan was refused.
     Error {
         /// `plan` (refused; nothing was sent), `listen`, `engine`, or a failure class.

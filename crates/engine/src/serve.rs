@@ -1,5 +1,6 @@
 //! The role of a reference server: its threads, and their counts put together.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, Sender};
 
@@ -14,7 +15,7 @@ use crate::protocol::{
 };
 use crate::secrets;
 use crate::server::websocket::{self, Hub};
-use crate::server::{Command, Echo, Report, Seen, Server, Watch};
+use crate::server::{Command, Echo, Interval, Report, Seen, Server, Watch};
 use crate::threads::{self, Driven, Worker};
 
 /// Threads of one engine, at most.
@@ -31,6 +32,26 @@ pub struct Role {
     seen: Vec<Seen>,
     told: usize,
     ended: usize,
+    marks: VecDeque<Mark>,
+}
+
+/// A mark of the front, until every thread has told its interval.
+#[derive(Debug)]
+struct Mark {
+    id: String,
+    intervals: Vec<Option<Box<Interval>>>,
+}
+
+impl Mark {
+    /// What all threads have seen; none as long as one is missing.
+    fn sum(&self) -> Option<Interval> {
+        let mut intervals = self.intervals.iter().map(Option::as_deref);
+        let mut sum = intervals.next()??.clone();
+        for interval in intervals {
+            sum.merge(interval?);
+        }
+        Some(sum)
+    }
 }
 
 impl Role {
@@ -58,6 +79,7 @@ impl Role {
             seen: Vec::new(),
             told: 0,
             ended: 0,
+            marks: VecDeque::new(),
         };
         role.start_when_complete()?;
         Ok(role)
@@ -79,9 +101,11 @@ impl Role {
             .collect();
         let drivers = drivers?;
         let Driven { driver, note: driver_note } = threads::driven(&drivers);
+        let clock = self.clock;
         match self.plan.service {
-            ServicePlan::Http => self.start(drivers, |index, commands, outlet| {
-                Server::new(setup.clone(), Watch::new(index, commands, outlet))
+            ServicePlan::Http { record } => self.start(drivers, |index, commands, outlet| {
+                let server = Server::new(setup.clone(), Watch::new(index, commands, outlet));
+                if record { server.with_record(clock.now_ns()) } else { server }
             })?,
             ServicePlan::TcpEcho => self.start(drivers, |index, commands, outlet| {
                 Echo::new(Watch::new(index, commands, outlet))
@@ -122,6 +146,32 @@ impl Role {
             let cpu = threads::cpu_of(&self.plan.cpus, index as u32);
             let worker = threads::start(&name, cpu, carrier, inbox, program, &self.sink)?;
             self.workers.push(worker);
+        }
+        Ok(())
+    }
+
+    fn mark(&mut self, id: String) -> Result<(), Failure> {
+        let ServicePlan::Http { record: true } = self.plan.service else {
+            return Err(Failure::Plan("mark: the plan asks for no record".into()));
+        };
+        if self.workers.is_empty() {
+            return Err(Failure::Plan("mark: comes before the server listens".into()));
+        }
+        self.marks.push_back(Mark { id, intervals: vec![None; self.workers.len()] });
+        self.workers.iter().for_each(|worker| worker.tell(Command::Mark));
+        Ok(())
+    }
+
+    /// Each thread answers the marks in their order.
+    fn marked(&mut self, thread: usize, interval: Box<Interval>) -> Result<(), Failure> {
+        let mut marks = self.marks.iter_mut();
+        if let Some(mark) = marks.find(|mark| mark.intervals[thread].is_none()) {
+            mark.intervals[thread] = Some(interval);
+        }
+        while let Some(sum) = self.marks.front().and_then(Mark::sum) {
+            if let Some(mark) = self.marks.pop_front() {
+                say(&FromEngine::Seen(Box::new(sum.told(mark.id))))?;
+            }
         }
         Ok(())
     }
@@ -181,17 +231,22 @@ impl control::Role for Role {
                 self.start_when_complete()
             }
             ToEngine::Blob(_) => Err(Failure::Plan("blob: comes too late".into())),
-            _ => Err(Failure::Plan("a server takes blob, lease and stop".into())),
+            ToEngine::Mark { id } => self.mark(id),
+            _ => Err(Failure::Plan("a server takes blob, mark, lease and stop".into())),
         }
     }
 
     fn hear(&mut self, event: Event) -> Result<(), Failure> {
-        let Event::Server(report) = event else {
-            return Ok(());
+        let (thread, seen, ended) = match event {
+            Event::Server(Report::Counts { thread, seen, ended }) => (thread, seen, ended),
+            Event::Server(Report::Marked { thread, interval }) => {
+                return self.marked(thread, interval);
+            }
+            _ => return Ok(()),
         };
-        self.seen[report.thread] = report.seen;
+        self.seen[thread] = seen;
         self.told += 1;
-        self.ended += usize::from(report.ended);
+        self.ended += usize::from(ended);
         // Once per round of the threads, and at the end.
         if self.told.is_multiple_of(self.workers.len()) || self.ended == self.workers.len() {
             say(&FromEngine::Served(self.served()))?;

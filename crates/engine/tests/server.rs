@@ -8,6 +8,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use proptest::prelude::*;
 use trueload_drive::{Address, Ended, Net, Program, Refusal, Token};
 use trueload_engine::outlet::Outlet;
+use trueload_engine::protocol::Interval;
 use trueload_engine::server::{Command, Report, Seen, Server, Watch};
 
 const MS: u64 = 1_000_000;
@@ -63,9 +64,19 @@ struct World {
 
 impl World {
     fn new() -> Self {
+        Self::with(|server| server)
+    }
+
+    /// With a server that keeps a record.
+    fn recording() -> Self {
+        Self::with(|server| server.with_record(0))
+    }
+
+    fn with(habits: impl Fn(Server) -> Server) -> Self {
         let (commands, inbox) = channel();
         let (sink, reports) = channel();
-        let mut server = Server::new(None, Watch::new(0, inbox, Outlet::to(sink, |report| report)));
+        let watch = Watch::new(0, inbox, Outlet::to(sink, |report| report));
+        let mut server = habits(Server::new(None, watch));
         let mut wire = Wire::default();
         let key = server.handle_accepted(&mut wire, TOKEN);
         World { server, wire, key, commands, reports }
@@ -100,13 +111,24 @@ impl World {
         heads.collect()
     }
 
+    /// What was seen since the mark before.
+    fn mark(&mut self) -> Interval {
+        self.commands.send(Command::Mark).expect("the server listens");
+        self.server.handle_wake(&mut self.wire);
+        match self.reports.try_iter().last() {
+            Some(Report::Marked { interval, .. }) => interval.told("m".into()),
+            other => panic!("no interval: {other:?}"),
+        }
+    }
+
     fn seen(mut self) -> Seen {
         self.commands.send(Command::Stop).expect("the server listens");
         self.server.handle_wake(&mut self.wire);
         assert!(self.server.is_done());
-        let last = self.reports.try_iter().last().expect("a last report");
-        assert!(last.ended);
-        last.seen
+        match self.reports.try_iter().last() {
+            Some(Report::Counts { seen, ended: true, .. }) => seen,
+            other => panic!("no last report: {other:?}"),
+        }
     }
 }
 
@@ -183,6 +205,45 @@ fn a_head_request_gets_the_head_alone_and_an_awaited_body_is_asked_for() {
     assert!(world.said().ends_with("HTTP/1.1 100 Continue\r\n\r\n"), "{}", world.said());
     world.hear(b"abc");
     assert_eq!(world.statuses(), ["200", "100", "200"]);
+}
+
+#[test]
+fn a_record_tells_what_was_seen_since_the_mark_before() {
+    let mut world = World::recording();
+    world.hear(&[get("/", ""), get("/wait/20", "")].concat());
+    world.hear(b"GET / HT");
+    world.pass(10 * MS);
+    let first = world.mark();
+    assert_eq!((first.requests, first.answered, first.ok, first.accepted), (2, 1, 1, 1));
+    assert_eq!((first.open_requests.now, first.open_requests.peak), (1, 1));
+    assert!((first.open_requests.mean - 1.0).abs() < 1e-9, "{:?}", first.open_requests);
+    world.pass(30 * MS);
+    world.server.handle_end(&mut world.wire, world.key, TOKEN, Ended::Fin);
+    world.pass(40 * MS);
+    let second = world.mark();
+    assert_eq!((second.requests, second.answered, second.accepted, second.closed), (0, 1, 0, 1));
+    assert_eq!((second.half_sent, second.aborted, second.unused), (1, 0, 1));
+    assert_eq!((second.began_ns, second.at_ns), (10 * MS, 40 * MS));
+    assert_eq!(second.last_answer_ns, Some(20 * MS));
+    let bytes = first.bytes_out + second.bytes_out;
+    assert_eq!(bytes, world.said().len() as u64);
+    let (requests, at_once) = (first.bytes_in + second.bytes_in, get("/", "").len());
+    assert_eq!(requests, (at_once + get("/wait/20", "").len() + 8) as u64);
+}
+
+#[test]
+fn a_server_with_a_record_answers_and_counts_as_one_without() {
+    let asked = [get("/", "").repeat(70), get("/wait/3", ""), get("/x", ""), get("/", "")].concat();
+    let (mut plain, mut recording) = (World::new(), World::recording());
+    for world in [&mut plain, &mut recording] {
+        world.hear(&asked);
+        world.pass(5 * MS);
+    }
+    let seen = recording.mark();
+    assert_eq!((seen.answered, seen.ok, seen.statuses.get("404")), (73, 72, Some(&1)));
+    assert_eq!(seen.delay_error_ns.map(|error| (error.count, error.max)), Some((1, 0)));
+    assert_eq!(recording.said_undated(), plain.said_undated());
+    assert_eq!(recording.seen(), plain.seen());
 }
 
 proptest! {

@@ -271,7 +271,10 @@ impl World {
             thread.commands.send(Command::Stop).expect("the server listens");
         });
         self.settle();
-        let last = |thread: &Thread| thread.reports.try_iter().last().expect("a last report").seen;
+        let last = |thread: &Thread| match thread.reports.try_iter().last() {
+            Some(Report::Counts { seen, .. }) => seen,
+            other => panic!("no last report: {other:?}"),
+        };
         self.threads.iter().map(last).collect()
     }
 }

@@ -61,6 +61,11 @@ impl Lazy {
         self.0.as_ref().map_or(0, Hdr::len)
     }
 
+    /// The value that this share of them does not exceed; 0 when empty.
+    pub(crate) fn quantile(&self, share: f64) -> u64 {
+        self.0.as_ref().map_or(0, |hdr| hdr.value_at_quantile(share))
+    }
+
     /// Whether nothing was ever recorded.
     pub(crate) fn is_unused(&self) -> bool {
         self.0.is_none()

@@ -9,6 +9,7 @@ mod ledger;
 mod meter;
 mod slots;
 mod sparse;
+mod spread;
 mod target;
 mod times;
 
@@ -17,5 +18,6 @@ pub use ledger::{Delivered, Deliveries, Finished, Handle, Ledger};
 pub use meter::{Answered, Meter, Second};
 pub use slots::SlotSums;
 pub use sparse::{Recent, Sparse, index};
+pub use spread::{Figures, Spread};
 pub use target::TargetMeter;
 pub use times::Times;

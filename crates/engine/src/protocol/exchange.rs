@@ -74,12 +74,15 @@ impl From<DialectPlan> for Dialect {
 }
 
 /// What a reference server does.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum ServicePlan {
     /// HTTP/1: `/`, `/perf`, `/wait/MS`.
-    #[default]
-    Http,
+    Http {
+        /// Keep a record of what is seen, which `mark` asks for.
+        #[serde(default)]
+        record: bool,
+    },
     /// Every byte comes back over TCP.
     TcpEcho,
     /// WebSocket: `/echo` returns every message, `/ws` has the contract `ws-shootout`.
@@ -90,10 +93,16 @@ pub enum ServicePlan {
     },
 }
 
+impl Default for ServicePlan {
+    fn default() -> Self {
+        ServicePlan::Http { record: false }
+    }
+}
+
 impl ServicePlan {
     /// The service that needs no naming.
     #[must_use]
-    pub fn is_http(&self) -> bool {
-        *self == ServicePlan::Http
+    pub fn is_plain_http(&self) -> bool {
+        *self == ServicePlan::default()
     }
 }

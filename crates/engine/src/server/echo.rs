@@ -22,7 +22,7 @@ impl Echo {
 
 impl Program for Echo {
     fn handle_wake(&mut self, _net: &mut impl Net) {
-        self.watch.wake();
+        self.watch.wake(|| None);
     }
 
     fn handle_accepted(&mut self, _net: &mut impl Net, token: Token) -> u32 {

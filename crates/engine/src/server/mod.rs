@@ -7,6 +7,7 @@
 pub mod websocket;
 
 mod echo;
+mod record;
 mod response;
 mod watch;
 
@@ -20,6 +21,7 @@ use trueload_wire::http1::request::{FedRequest, Request, RequestParser};
 use trueload_wire::tls::{self, Buffers, Stage};
 
 pub use echo::Echo;
+pub use record::{Closed, Interval, Record};
 use response::{Responses, Route};
 pub use watch::Watch;
 
@@ -90,17 +92,29 @@ impl Seen {
 pub enum Command {
     /// End now.
     Stop,
+    /// Tell what the record holds since the mark before. Only for a server that keeps one.
+    Mark,
 }
 
-/// What a server tells: its thread and what it has seen, the last time with `ended`.
-#[derive(Clone, Copy, Debug)]
-pub struct Report {
-    /// The thread.
-    pub thread: usize,
-    /// What it has seen.
-    pub seen: Seen,
-    /// It is about to end.
-    pub ended: bool,
+/// What a thread of a server tells.
+#[derive(Clone, Debug)]
+pub enum Report {
+    /// What it has seen since it began.
+    Counts {
+        /// The thread.
+        thread: usize,
+        /// What it has seen.
+        seen: Seen,
+        /// It is about to end.
+        ended: bool,
+    },
+    /// What its record holds, once for every [`Command::Mark`].
+    Marked {
+        /// The thread.
+        thread: usize,
+        /// Since the mark before.
+        interval: Box<Interval>,
+    },
 }
 
 #[derive(Debug)]
@@ -143,6 +157,8 @@ impl Answer {
 #[derive(Debug)]
 pub struct Server {
     watch: Watch,
+    /// Kept only if it was asked for.
+    record: Option<Box<Record>>,
     connections: Vec<Option<Connection>>,
     waits: BinaryHeap<Reverse<(u64, u32, u32)>>,
     responses: Responses,
@@ -162,6 +178,7 @@ impl Server {
     pub fn new(tls: Option<tls::server::Setup>, watch: Watch) -> Self {
         Server {
             watch,
+            record: None,
             connections: Vec::new(),
             waits: BinaryHeap::new(),
             responses: Responses::default(),
@@ -172,6 +189,12 @@ impl Server {
             sealed: Vec::new(),
             limits: Limits::default(),
         }
+    }
+
+    /// The same, with a record that begins now.
+    #[must_use]
+    pub fn with_record(self, now_ns: u64) -> Self {
+        Server { record: Some(Box::new(Record::begin(now_ns))), ..self }
     }
 
     /// Reads requests out of `bytes` and answers, until one has to wait or the connection is to end.
@@ -197,6 +220,9 @@ impl Server {
                 Ok((consumed, FedRequest::Complete(request))) => (consumed, Answer::to(&request)),
                 Err(_) => {
                     self.watch.seen.malformed += 1;
+                    if let Some(record) = &mut self.record {
+                        record.malformed();
+                    }
                     if connection.pending.is_empty() {
                         self.responses.malformed(&mut self.out);
                     }
@@ -217,11 +243,14 @@ impl Server {
     /// Answers now, or puts the answer into the queue behind one that waits.
     #[inline]
     fn answer(&mut self, now_ns: u64, connection: &mut Connection, answer: Answer) -> bool {
+        let key = connection.token.index;
         self.watch.seen.requests += 1;
+        if let Some(record) = &mut self.record {
+            record.requested(now_ns, key, 1);
+        }
         let wait_ns = answer.route.wait_ns();
         if connection.pending.is_empty() && wait_ns == 0 {
-            self.responses.write(&mut self.out, answer);
-            self.watch.seen.responses += 1;
+            self.write(now_ns, key, answer);
             return answer.keep_alive;
         }
         let due_ns = now_ns + wait_ns;
@@ -232,6 +261,15 @@ impl Server {
             self.waits.push(Reverse((due_ns, index, generation)));
         }
         connection.pending.len() <= WAITING_MOST
+    }
+
+    /// Writes an answer whose turn it is.
+    fn write(&mut self, now_ns: u64, key: u32, answer: Answer) {
+        self.responses.write(&mut self.out, answer);
+        self.watch.seen.responses += 1;
+        if let Some(record) = &mut self.record {
+            record.answered(now_ns, key, answer.route.status(), 1);
+        }
     }
 
     /// Answers what is nothing but the request known, many times or once, out of bytes that are shared. Returns
@@ -251,6 +289,13 @@ impl Server {
         self.watch.seen.responses += known.count as u64;
         self.watch.seen.bytes_in += bytes.len() as u64;
         self.watch.seen.bytes_out += range.len() as u64;
+        if let Some(record) = &mut self.record {
+            let (now_ns, count) = (net.now_ns(), known.count as u32);
+            record.heard(bytes.len());
+            record.requested(now_ns, key, count);
+            record.said(range.len());
+            record.answered(now_ns, key, known.made.route.status(), count);
+        }
         net.send_shared(connection.token, shared, range);
         true
     }
@@ -275,8 +320,10 @@ impl Server {
             }
             connection.pending.pop_front();
             self.watch.seen.waiting -= 1;
-            self.responses.write(&mut self.out, first.answer);
-            self.watch.seen.responses += 1;
+            self.write(now_ns, index, first.answer);
+            if let (Some(record), true) = (&mut self.record, first.answer.route.wait_ns() > 0) {
+                record.delayed(now_ns - first.due_ns);
+            }
             goes_on = first.answer.keep_alive;
             if !goes_on {
                 break;
@@ -290,6 +337,9 @@ impl Server {
     fn flush(&mut self, net: &mut impl Net, mut connection: Connection, goes_on: bool) {
         let token = connection.token;
         self.watch.seen.bytes_out += self.out.len() as u64;
+        if let Some(record) = &mut self.record {
+            record.said(self.out.len());
+        }
         if let Some(session) = &mut connection.tls {
             seal(net, token, session, &self.out, goes_on, &mut self.sealed);
         } else if !self.out.is_empty() {
@@ -299,7 +349,7 @@ impl Server {
             self.connections[token.index as usize] = Some(connection);
         } else {
             net.finish(token);
-            self.forget(connection);
+            self.forget(net.now_ns(), &connection, Closed::ByServer);
         }
     }
 
@@ -317,12 +367,18 @@ impl Server {
         if !buffers.sealed.is_empty() {
             net.send(connection.token, &buffers.sealed);
         }
+        if let Some(record) = &mut self.record {
+            record.heard(buffers.plain.len());
+        }
         let goes_on = self.take(net.now_ns(), connection, &buffers.plain);
         self.buffers = buffers;
         goes_on && matches!(outcome, Ok(Stage::Handshaking | Stage::Open))
     }
 
-    fn forget(&mut self, connection: Connection) {
+    fn forget(&mut self, now_ns: u64, connection: &Connection, how: Closed) {
+        if let Some(record) = &mut self.record {
+            record.closed(now_ns, connection.token.index, how);
+        }
         let left = connection.pending.len();
         self.watch.seen.aborted += left as u64;
         self.watch.seen.waiting -= left as u32;
@@ -352,8 +408,10 @@ fn seal(
 }
 
 impl Program for Server {
-    fn handle_wake(&mut self, _net: &mut impl Net) {
-        self.watch.wake();
+    fn handle_wake(&mut self, net: &mut impl Net) {
+        net.read_clock();
+        let (now_ns, record) = (net.now_ns(), &mut self.record);
+        self.watch.wake(|| record.as_mut().map(|record| record.mark(now_ns)));
     }
 
     fn handle_accepted(&mut self, net: &mut impl Net, token: Token) -> u32 {
@@ -371,6 +429,9 @@ impl Program for Server {
         let connection = Connection { token, parser, pending, tls: tls.map(Box::new) };
         self.connections[index] = Some(connection);
         self.watch.accepted();
+        if let Some(record) = &mut self.record {
+            record.opened(net.now_ns(), token.index);
+        }
         token.index
     }
 
@@ -393,6 +454,9 @@ impl Program for Server {
         let goes_on = match connection.tls {
             None => {
                 self.watch.seen.bytes_in += bytes.len() as u64;
+                if let Some(record) = &mut self.record {
+                    record.heard(bytes.len());
+                }
                 self.take(net.now_ns(), &mut connection, bytes)
             }
             Some(_) => self.take_sealed(net, &mut connection, bytes),
@@ -404,7 +468,8 @@ impl Program for Server {
         if let Some(connection) = self.connections[key as usize].take() {
             let stage = connection.tls.as_ref().map(|session| session.stage());
             self.watch.seen.tls_failed += u64::from(stage == Some(Stage::Handshaking));
-            self.forget(connection);
+            let half_sent = connection.parser.started();
+            self.forget(net.now_ns(), &connection, Closed::ByClient { half_sent });
         }
         net.finish(token);
     }
@@ -420,6 +485,9 @@ impl Program for Server {
         }
         if now_ns >= self.watch.next_ns() {
             self.responses.refresh();
+            if let Some(record) = &mut self.record {
+                record.pass(now_ns);
+            }
         }
         self.watch.look(now_ns);
     }

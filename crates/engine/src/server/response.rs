@@ -45,6 +45,12 @@ impl Route {
         if let Route::Wait { ns } = self { ns } else { 0 }
     }
 
+    /// The status of the answer.
+    #[inline]
+    pub(super) fn status(self) -> u16 {
+        if self == Route::Unknown { 404 } else { 200 }
+    }
+
     fn parts(self) -> (&'static str, &'static str, &'static str) {
         match self {
             Route::Hello => ("200 OK", "text/plain", "Hello, World!"),

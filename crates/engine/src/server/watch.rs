@@ -2,7 +2,7 @@
 
 use std::sync::mpsc::Receiver;
 
-use super::{Command, Report, Seen, TELL_NS};
+use super::{Command, Interval, Report, Seen, TELL_NS};
 use crate::outlet::Outlet;
 
 /// The counts of one thread, and its line to whoever started it.
@@ -25,10 +25,17 @@ impl Watch {
         Watch { seen, thread, next_tell_ns: TELL_NS, inbox, reports, finished: false }
     }
 
-    /// Somebody rang: takes commands; tells a last time when it is over.
-    pub(super) fn wake(&mut self) {
-        while let Ok(Command::Stop) = self.inbox.try_recv() {
-            self.finished = true;
+    /// Somebody rang: takes commands, with `mark` for what the record holds; tells a last time when it is over.
+    pub(super) fn wake(&mut self, mut mark: impl FnMut() -> Option<Interval>) {
+        while let Ok(command) = self.inbox.try_recv() {
+            match command {
+                Command::Stop => self.finished = true,
+                Command::Mark => {
+                    let interval = mark().map(Box::new);
+                    let report = |interval| Report::Marked { thread: self.thread, interval };
+                    interval.map(report).into_iter().for_each(|report| self.reports.send(report));
+                }
+            }
         }
         if self.finished {
             self.tell(true);
@@ -60,6 +67,6 @@ impl Watch {
     }
 
     fn tell(&self, ended: bool) {
-        self.reports.send(Report { thread: self.thread, seen: self.seen, ended });
+        self.reports.send(Report::Counts { thread: self.thread, seen: self.seen, ended });
     }
 }

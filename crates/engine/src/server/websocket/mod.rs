@@ -306,7 +306,7 @@ impl Program for Server {
         for segment in self.desk.hub.take(self.desk.thread) {
             self.deliver(net, &segment);
         }
-        self.desk.watch.wake();
+        self.desk.watch.wake(|| None);
     }
 
     fn handle_accepted(&mut self, net: &mut impl Net, token: Token) -> u32 {

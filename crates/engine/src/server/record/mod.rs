@@ -1,0 +1,156 @@
+//! What the reference server of HTTP saw of its clients, kept only if the plan asks for a record.
+//!
+//! Pure: it is told what happens on each connection, and when; a mark takes what was seen since the mark before and
+//! begins anew, with what is open staying open. A mark in the middle of anything loses nothing and doubles nothing:
+//! intervals add up to what one interval over all of it would have held.
+//!
+//! What it must not know: sockets, routes, how answers are written.
+
+mod course;
+mod interval;
+
+use course::Course;
+pub use interval::Interval;
+
+/// What is known of one open connection.
+#[derive(Clone, Copy, Debug, Default)]
+struct Trace {
+    open: bool,
+    /// Requests of this interval.
+    requests: u64,
+    /// Requests read and not yet answered.
+    unanswered: u32,
+    /// When the last answer left, if nothing has come since.
+    answered_ns: Option<u64>,
+}
+
+/// How a connection ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Closed {
+    /// By the client: in the middle of a request, or between two.
+    ByClient {
+        /// A part of a request had come.
+        half_sent: bool,
+    },
+    /// By the server.
+    ByServer,
+}
+
+/// The record of one thread.
+#[derive(Debug)]
+pub struct Record {
+    interval: Interval,
+    course: Course,
+    traces: Vec<Trace>,
+}
+
+impl Record {
+    /// A record that begins now, without connections.
+    #[must_use]
+    pub fn begin(now_ns: u64) -> Self {
+        let interval = Interval::begin(now_ns);
+        Record { interval, course: Course::from(now_ns), traces: Vec::new() }
+    }
+
+    /// Time has come this far.
+    #[inline]
+    pub fn pass(&mut self, now_ns: u64) {
+        self.course.pass(now_ns);
+    }
+
+    /// A connection was accepted; `key` is its place until it is closed.
+    pub fn opened(&mut self, now_ns: u64, key: u32) {
+        self.pass(now_ns);
+        let at = key as usize;
+        if self.traces.len() <= at {
+            self.traces.resize(at + 1, Trace::default());
+        }
+        self.traces[at] = Trace { open: true, ..Trace::default() };
+        self.interval.accepted += 1;
+        self.course.set_connections(self.course.connections() + 1);
+    }
+
+    /// A connection has ended; what was still to be answered on it never will be.
+    pub fn closed(&mut self, now_ns: u64, key: u32, how: Closed) {
+        self.pass(now_ns);
+        let Some(trace) = self.traces.get_mut(key as usize).filter(|trace| trace.open) else {
+            return;
+        };
+        let trace = std::mem::take(trace);
+        self.course.set_connections(self.course.connections() - 1);
+        self.course.given_up(trace.unanswered);
+        let unanswered = u64::from(trace.unanswered);
+        self.interval.closed += 1;
+        self.interval.used(trace.requests);
+        match how {
+            Closed::ByServer => self.interval.dropped += unanswered,
+            Closed::ByClient { half_sent } => {
+                self.interval.aborted += unanswered;
+                self.interval.half_sent += u64::from(half_sent);
+            }
+        }
+    }
+
+    /// So many requests were read to their end.
+    #[inline]
+    pub fn requested(&mut self, now_ns: u64, key: u32, count: u32) {
+        self.pass(now_ns);
+        self.course.requested(count);
+        self.interval.first_request_ns.get_or_insert(now_ns);
+        let Some(trace) = self.traces.get_mut(key as usize) else { return };
+        trace.requests += u64::from(count);
+        trace.unanswered += count;
+        if let Some(answered_ns) = trace.answered_ns.take() {
+            self.interval.gap_ns.record(now_ns.saturating_sub(answered_ns), 1);
+        }
+    }
+
+    /// So many answers were handed over.
+    #[inline]
+    pub fn answered(&mut self, now_ns: u64, key: u32, status: u16, count: u32) {
+        self.pass(now_ns);
+        self.course.answered(count);
+        self.interval.last_answer_ns = Some(now_ns);
+        self.interval.answered_with(status, count.into());
+        let Some(trace) = self.traces.get_mut(key as usize) else { return };
+        trace.unanswered -= count;
+        trace.answered_ns = (trace.unanswered == 0).then_some(now_ns);
+    }
+
+    /// An answer left so much later than it was to.
+    #[inline]
+    pub fn delayed(&mut self, error_ns: u64) {
+        self.interval.delay_error_ns.record(error_ns, 1);
+    }
+
+    /// What came was not HTTP.
+    pub fn malformed(&mut self) {
+        self.interval.malformed += 1;
+    }
+
+    /// Bytes came.
+    #[inline]
+    pub fn heard(&mut self, bytes: usize) {
+        self.interval.bytes_in += bytes as u64;
+    }
+
+    /// Bytes were handed over.
+    #[inline]
+    pub fn said(&mut self, bytes: usize) {
+        self.interval.bytes_out += bytes as u64;
+    }
+
+    /// Ends the interval and begins the next.
+    pub fn mark(&mut self, now_ns: u64) -> Interval {
+        let (whole, spans) = self.course.take(now_ns);
+        let mut ended = std::mem::replace(&mut self.interval, Interval::begin(now_ns));
+        for trace in self.traces.iter_mut().filter(|trace| trace.open) {
+            ended.used(std::mem::take(&mut trace.requests));
+        }
+        ended.settle(whole, spans);
+        ended
+    }
+}
+
+#[cfg(test)]
+mod tests;
