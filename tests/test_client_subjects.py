@@ -9,6 +9,7 @@ pytestmark = pytest.mark.engine
 
 CHEAP = ["python/urllib3", "go/net-http-client", "c/libcurl-multi"]
 COPIES = [
+    "e*/*/src/talk.erl",
     "go/*/talk.go",
     "java/*http*/src/main/java/Talk.java",
     "javascript/*/talk.js",
