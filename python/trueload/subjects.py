@@ -102,6 +102,7 @@ class Manifest(Model):
     home: Text = ""
     category: Category = "platform"
     contracts: tuple[Text, ...]
+    fetch: tuple[Command, ...] = ()
     build: tuple[Command, ...] = ()
     run: Command
     version: Command | None = None

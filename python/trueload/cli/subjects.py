@@ -262,7 +262,7 @@ def _built(subject: Subject, stopped: Callable[[], bool]) -> Build | Checked:
     try:
         return build(subject, trueload_command=TRUELOAD_COMMAND, stopped=stopped)
     except BuildError as error:
-        return Checked(subject.name, None, "failed", error.reason, error.log_tail)
+        return Checked(subject.name, None, error.outcome, error.reason, error.log_tail)
 
 
 def _with_started(

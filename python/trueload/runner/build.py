@@ -1,11 +1,12 @@
 """Builds a subject once for each content of its folder, in the user's cache.
 
 How: a key is made of the sources, the commands and the tools' versions; its folder holds a
-copy of the sources in which the build commands run, so that the checkout stays clean. The
-folder is complete when its stamp is there, which is written last and in one step; a build
-that was cut short has none and is begun anew. A lock per key lets two runs at once share
-one build. While a subject runs it holds the lock shared; files that it leaves about are
-removed after it, if nobody else is using the folder.
+copy of the sources in which the commands run, so that the checkout stays clean: those that fetch,
+whose failure is no fault of the subject, and then those that build. The folder is complete when
+its stamp is there, which is written last and in one step; a build that was cut short has none and
+is begun anew. A lock per key lets two runs at once share one build. While a subject runs it holds
+the lock shared; files that it leaves about are removed after it, if nobody else is using the
+folder.
 
 Must not know: contracts, loads, trials.
 """
@@ -22,9 +23,11 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 import trueload
 from trueload.catalogue import cache_folder
+from trueload.escapes import without_escapes
 from trueload.runner.needs import tool_versions
 from trueload.runner.process import (
     Orders,
@@ -39,15 +42,25 @@ from trueload.subjects import Subject, sources
 STAMP = "stamp.json"
 UNUSED_S_MAX = 30 * 24 * 3600.0
 LOCK_POLL_S = 0.05
+SAID_MAX = 200  # characters of a line that is quoted
 
 
 class BuildError(Exception):
-    """A build failed; one line, and the tail of its log."""
+    """A build failed; one line, and the tail of its log. `outcome` is what that means for the
+    subject."""
+
+    outcome: Literal["failed", "skipped"] = "failed"
 
     def __init__(self, reason: str, log_tail: str) -> None:
         super().__init__(reason)
         self.reason = reason
         self.log_tail = log_tail
+
+
+class FetchError(BuildError):
+    """What the subject is made of cannot be fetched here; the line ends with what was said last."""
+
+    outcome = "skipped"
 
 
 @dataclass(frozen=True)
@@ -78,6 +91,8 @@ def content_key(subject: Subject) -> str:
         "tools": tool_versions(subject),
         "trueload": trueload.__version__,
     }
+    if manifest.fetch:  # absent where there are none, as before there were any
+        facts["fetch"] = manifest.fetch
     digest.update(json.dumps(facts, sort_keys=True).encode())
     return digest.hexdigest()[:24]
 
@@ -105,8 +120,8 @@ def build(
     """The build of the subject, from the cache if it is there; `announce` hears of one that
     takes its time.
 
-    Raises ``BuildError`` if a command fails or takes longer than `build_s`, and
-    ``UserError`` for a link that leads out of the folder.
+    Raises ``BuildError`` if a command fails or takes longer than `build_s`, ``FetchError`` if it
+    is one of those that fetch, and ``UserError`` for a link that leads out of the folder.
     """
     key = content_key(subject)
     home = cache_folder() / "builds" / f"{subject.language}-{subject.framework}-{key}"
@@ -118,10 +133,10 @@ def build(
             with contextlib.suppress(OSError):
                 os.utime(stamp)
             return Build(key, home / "tree", True)
-        if subject.manifest.build:
+        if subject.manifest.fetch or subject.manifest.build:
             announce(f"{subject.name}: building")
         _copy(subject, home / "tree")
-        _run_commands(subject, home, trueload_command, deadline_s, stopped)
+        _run_commands(_Work(subject, home, trueload_command, deadline_s, stopped))
         _write_stamp(home)
     _prune(home)
     return Build(key, home / "tree", False)
@@ -149,39 +164,63 @@ def _copy(subject: Subject, tree: Path) -> None:
         shutil.copy2(subject.folder / relative, target, follow_symlinks=False)
 
 
-def _run_commands(
-    subject: Subject,
-    home: Path,
-    trueload_command: tuple[str, ...],
-    deadline_s: float,
-    stopped: Callable[[], bool],
-) -> None:
-    tree, log = home / "tree", home / "build.log"
-    log.unlink(missing_ok=True)
-    for argv in subject.manifest.build:
-        command = tuple(substitute(argv, {"build": str(tree)}, trueload_command))
-        orders = Orders(
-            programs=(Program(command),),
-            cwd=tree,
-            env=subject_environment(subject.manifest.env),
-            log=log,
-        )
-        shown = " ".join(argv)
+@dataclass(frozen=True)
+class _Work:
+    """A build that is under way."""
+
+    subject: Subject
+    home: Path
+    trueload_command: tuple[str, ...]
+    deadline_s: float
+    stopped: Callable[[], bool]
+
+
+def _run_commands(work: _Work) -> None:
+    (work.home / "build.log").unlink(missing_ok=True)
+    for argv in work.subject.manifest.fetch:
         try:
-            with Processes(orders) as processes:
-                ended = _wait(processes, deadline_s, stopped)
-                processes.end(0)
-                tail = processes.log_tail()
-        except StartError as error:
-            raise BuildError(f"the build cannot be run: {error}", "") from None
-        if stopped():
-            raise BuildError("the build was interrupted", tail)
-        if not ended:
-            limit = f"{subject.manifest.build_s:g} s"
-            raise BuildError(f"the build took longer than {limit} (build_s): {shown}", tail)
-        failed = [end for end in processes.exits if end.code != 0]
-        if failed:
-            raise BuildError(f"the build failed with {failed[0]}: {shown}", tail)
+            _run_command(work, "fetch", argv)
+        except BuildError as error:
+            if work.stopped():
+                raise
+            said = _last_line(error.log_tail)
+            reason = f"{error.reason}: {said}" if said else error.reason
+            raise FetchError(reason, error.log_tail) from None
+    for argv in work.subject.manifest.build:
+        _run_command(work, "build", argv)
+
+
+def _run_command(work: _Work, what: str, argv: tuple[str, ...]) -> None:
+    tree, manifest = work.home / "tree", work.subject.manifest
+    orders = Orders(
+        programs=(Program(tuple(substitute(argv, {"build": str(tree)}, work.trueload_command))),),
+        cwd=tree,
+        env=subject_environment(manifest.env),
+        log=work.home / "build.log",
+    )
+    shown = " ".join(argv)
+    try:
+        with Processes(orders) as processes:
+            ended = _wait(processes, work.deadline_s, work.stopped)
+            processes.end(0)
+            tail = processes.log_tail()
+    except StartError as error:
+        raise BuildError(f"the {what} cannot be run: {error}", "") from None
+    if work.stopped():
+        raise BuildError(f"the {what} was interrupted", tail)
+    if not ended:
+        limit = f"{manifest.build_s:g} s"
+        raise BuildError(f"the {what} took longer than {limit} (build_s): {shown}", tail)
+    failed = [end for end in processes.exits if end.code != 0]
+    if failed:
+        raise BuildError(f"the {what} failed with {failed[0]}: {shown}", tail)
+
+
+def _last_line(text: str) -> str:
+    """The last that was said, without colours; "" if nothing was."""
+    lines = [line.strip() for line in without_escapes(text).splitlines()]
+    said = [line for line in lines if line]
+    return said[-1][:SAID_MAX] if said else ""
 
 
 def _wait(processes: Processes, deadline_s: float, stopped: Callable[[], bool]) -> bool:

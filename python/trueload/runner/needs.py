@@ -48,7 +48,7 @@ def missing(subject: Subject) -> str | None:
     for need in manifest.needs.tools:
         if reason := _tool_missing(need):
             return reason
-    for argv in (*manifest.build, manifest.run):
+    for argv in (*manifest.fetch, *manifest.build, manifest.run):
         program = argv[0]
         if "/" not in program and "{" not in program and find_program(program) is None:
             return f"{program} is not installed"

@@ -100,12 +100,12 @@ class Execution:
                 if isinstance(built, Build):
                     self._builds[waiting[future]] = built
                 elif not self.stopped():
-                    self._drop(waiting[future], "failed", built.reason, built.log_tail)
+                    self._drop(waiting[future], built.outcome, built.reason, built.log_tail)
 
-    def _build(self, subject: Subject) -> Build | Failed:
+    def _build(self, subject: Subject) -> Build | BuildError:
         """In a thread of its own: touches nothing of ours."""
         if self.stopped():
-            return Failed("interrupted before it was built", "")
+            return BuildError("interrupted before it was built", "")
         try:
             return build(
                 subject,
@@ -114,9 +114,9 @@ class Execution:
                 announce=self.events.talk,
             )
         except BuildError as error:
-            return Failed(error.reason, error.log_tail)
+            return error
         except (OSError, UserError) as error:
-            return Failed(f"it cannot be built: {error}", "")
+            return BuildError(f"it cannot be built: {error}", "")
 
     def _drop(
         self, name: str, outcome: Literal["skipped", "failed"], reason: str, detail: str = ""
