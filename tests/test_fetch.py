@@ -1,4 +1,4 @@
-"""Subjects whose package manager cannot fetch what they are made of: skipped with its last words, not failed."""
+"""Subjects whose package manager cannot fetch: skipped with its last words, not failed."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from harness import Trueload
 from subject_world import World
 
 pytestmark = pytest.mark.engine
