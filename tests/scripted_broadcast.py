@@ -19,6 +19,7 @@ RECEIPT_NS = 100_000
 WINDOW_NS = 500_000_000  # too short to tell how busy the machine was that the test runs on
 LOSES_FROM = 2_000
 LOST = 3
+PORTS = 2_500
 
 SERVER = os.environ["SCRIPTED_BROADCAST"]
 
@@ -118,10 +119,17 @@ def note(message: dict[str, Any]) -> None:
 def serve_phase(phase: dict[str, Any]) -> None:
     if SERVER == "dies" and phase["connections"] >= LOSES_FROM:
         sys.exit(7)
+    refuse_shortage(phase["connections"])
     say(type="phase_started", id=phase["id"], at_ns=0)
     say(type="phase_stopped", id=phase["id"], at_ns=WINDOW_NS)
     found = measurement(phase["connections"], phase["stop"]["count"])
     say(type="phase_done", id=phase["id"], measurement=found)
+
+
+def refuse_shortage(connections: int) -> None:
+    if SERVER == "short" and connections > PORTS:
+        say(type="error", **{"class": "local.ports"}, message=f"there are {PORTS} ports")
+        sys.exit(3)
 
 
 def main() -> None:
@@ -131,6 +139,7 @@ def main() -> None:
         if message["type"] in ("generate", "phase"):
             note(message)
         if message["type"] == "generate":
+            refuse_shortage(message["connections"])
             there = 0 if SERVER == "refuses" else message["connections"]
             say(
                 type="ready",

@@ -93,7 +93,7 @@ def test_one_engine_serves_all_steps_as_phases_of_so_many_messages(stage: Stage)
     }
     assert (generate["connections"], generate["threads"]) == (500, 1)
     assert [phase["connections"] for phase in phases] == [500, 1000, 1000]
-    assert [phase["stop"]["count"] for phase in phases] == [40, 40, 80]
+    assert [phase["stop"]["count"] for phase in phases] == [40, 40, 400], "enough to confirm"
     assert all(phase["load"] == {"kind": "turns", "concurrent": 4} for phase in phases)
 
 
@@ -151,6 +151,18 @@ def test_an_engine_that_dies_leaves_the_steps_before(stage: Stage) -> None:
     assert found["result"]["outcome"] == "found"
     assert found["result"]["limited_by"] == "generator"
     assert 1000 <= found["result"]["load"] < 2000
+
+
+def test_too_few_ports_end_the_search_with_at_least_so_many(stage: Stage) -> None:
+    played = stage.play("short", "--json", "-")
+    assert played.done.code == 0, played.done
+    result = played.done.json()["result"]
+    assert (result["outcome"], result["limited_by"]) == ("found", "ports")
+    assert 2450 <= result["load"] <= 2500
+    at_least = f"at least {result['load']:,.0f} clients keep p95<500ms: the local ports of this"
+    assert at_least in played.done.err
+    assert "short: the local ports of this machine: there are 2500 ports" in played.done.err
+    assert "--local-address 127.0.0.2" in result["sentence"]
 
 
 def test_a_broadcast_is_kept_and_shown_again(stage: Stage) -> None:

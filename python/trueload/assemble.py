@@ -142,6 +142,7 @@ class Observation:
     idle_server: TreeSample | None = None
     most_connections: int = 0
     joined: Measurement | None = None
+    server_files: int | None = None
     engine_cpus: tuple[int, ...] = ()
     front_pid: int = field(default_factory=os.getpid)
     ready: Ready | None = None
@@ -392,6 +393,7 @@ def _connections(
         address=ready.address if ready else None,
         connect_rate_per_s=_per_s(ready.established, ready.set_up_ns) if ready else None,
         reasons={**found.reasons, **(ready.reasons if ready else {})},
+        server_files=seen.server_files,
     )
 
 

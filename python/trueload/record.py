@@ -92,7 +92,8 @@ class Connections(Model):
     ``down``, ``outages`` and ``outage_ns`` are the engine's (protocol.rs); ``family`` is ``ipv4``,
     ``ipv6`` or ``unix`` of the ``address`` that answered; ``failed`` is what the first attempts
     that failed met, by class; ``connect_rate_per_s`` is how many were established per second, from
-    the first attempt to the last of them."""
+    the first attempt to the last of them; ``server_files`` is the limit of open files of a server
+    on this machine that had reached it while connections waited."""
 
     requested: int
     established: int
@@ -110,6 +111,7 @@ class Connections(Model):
     address: str | None
     connect_rate_per_s: float | None = None
     reasons: dict[str, str] = Field(default_factory=dict)
+    server_files: int | None = None
 
 
 class Generator(Model):

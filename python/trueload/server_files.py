@@ -1,14 +1,16 @@
 """Whether a server that was found on this machine may open a file for each connection.
 
 How: the limits of the processes that hold the listening socket are read from /proc before anything
-is sent. A server may do with fewer (io_uring's direct descriptors), so that it is only said.
+is sent. A server may do with fewer (io_uring's direct descriptors), so that it is only said; when
+connections are left waiting, the files that it has open tell whether that was why.
 
 Must not know how a trial is run.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import os
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from trueload.accounting import listeners
@@ -20,6 +22,8 @@ TELLING_CONNECTIONS = 200
 """With fewer nobody's usual limit is in question."""
 SPARE = 100
 """Files of a server that are none of its connections."""
+KEPT_BACK = 8
+"""So many files below its limit a server may already take no more: some keep one or the other."""
 
 
 def files_note(spec: TrialSpec) -> str | None:
@@ -48,16 +52,38 @@ def read_limits(addresses: Sequence[str]) -> dict[int, int]:
     """Open files at most, of each process that listens on one of these addresses, as far as it can
     be seen; those without a limit make it empty."""
     found: dict[int, int] = {}
-    for address in addresses:
-        if not is_loopback(address) or address.startswith("unix:"):
+    for pid in _holders(addresses):
+        limit = _soft_limit(pid)
+        if limit is None:
             return {}
-        host, _, port = address.rpartition(":")
-        for pid in listeners(host.strip("[]").partition("%")[0], int(port)):
-            limit = _soft_limit(pid)
-            if limit is None:
-                return {}
-            found[pid] = limit
+        found[pid] = limit
     return found
+
+
+def reached_limit(addresses: Sequence[str]) -> int | None:
+    """The limit of a process that listens on one of these addresses and has as many files open;
+    None if none has, or nothing can be seen of them."""
+    for pid in _holders(addresses):
+        limit, count = _soft_limit(pid), _count_files(pid)
+        if limit is not None and count is not None and count + KEPT_BACK >= limit:
+            return limit
+    return None
+
+
+def _holders(addresses: Sequence[str]) -> Iterator[int]:
+    """Processes that listen on one of these addresses, if all are of this machine's loopback."""
+    if any(not is_loopback(address) or address.startswith("unix:") for address in addresses):
+        return
+    for address in addresses:
+        host, _, port = address.rpartition(":")
+        yield from listeners(host.strip("[]").partition("%")[0], int(port))
+
+
+def _count_files(pid: int) -> int | None:
+    try:
+        return len(os.listdir(f"/proc/{pid}/fd"))
+    except OSError:
+        return None
 
 
 def _soft_limit(pid: int) -> int | None:

@@ -53,6 +53,8 @@ from trueload.plan import (
 from trueload.ports import SETS, sources
 from trueload.record import Claim, Record, Trouble
 from trueload.route import UNIX
+from trueload.server_files import reached_limit
+from trueload.shortage import HINTS
 from trueload.spec import (
     CLOSED,
     NS_PER_S,
@@ -94,12 +96,6 @@ POLL_S = 0.1  # how soon an interrupt is noticed
 STEP_NS = NS_PER_S // 2  # how long a step of idle connections is held before memory is read
 
 
-HINTS = {
-    "local.fds": "raise the limit: `ulimit -n`, or `nofile` in /etc/security/limits.conf",
-    "local.ports": "spread them over more addresses of this machine:"
-    " --local-address 127.0.0.2 --local-address 127.0.0.3 …",
-}
-"""What helps where the machine has too little of something, by the failure class."""
 NOT_READY = Ready(
     type="ready", at_ns=0, listen=None, requested=0, established=0, failed={}, address=None
 )
@@ -309,6 +305,7 @@ class Session:
         seen.environment = read_environment(engine.hello.version)
         connected = self._connect(engine) if first else self._join(engine)
         seen.connect_wall_s = time.monotonic() - began_s
+        self._look_at_files()
         if connected:
             self._ready = seen.ready
             steps = self._spec.idle if first else ()
@@ -321,6 +318,7 @@ class Session:
                 if phase is not None:
                     engine.send(phase)
             self._measure(engine)
+            self._look_at_files()
         if last or not connected or seen.interrupted:
             self.over = True
             self._finish(engine)
@@ -418,7 +416,11 @@ class Session:
         """What a trial that lacks something comes to: as if every connection had met the lack."""
         asked = self._seen.generate.connections
         self._seen.ready = NOT_READY.model_copy(
-            update={"requested": asked, "failed": {message.class_: asked}}
+            update={
+                "requested": asked,
+                "failed": {message.class_: asked},
+                "reasons": {message.class_: message.message},
+            }
         )
         hint = HINTS[message.class_]
         if message.class_ == "local.fds" and self._spec.driver == "epoll":
@@ -455,6 +457,15 @@ class Session:
                 return None
             seconds += phase.stop.ns / NS_PER_S
         return time.monotonic() + seconds + self._spec.timeout_ns / NS_PER_S + SLACK_S
+
+    def _look_at_files(self) -> None:
+        """Whether it is for want of open files that the server left connections waiting."""
+        seen = self._seen
+        measured = seen.phase(seen.window.id).measurement or seen.joined
+        found = seen.ready if measured is None else measured.connections
+        waiting = found is not None and found.established < found.requested
+        if waiting or (measured is not None and measured.slots.never_answered):
+            seen.server_files = seen.server_files or reached_limit(self._spec.addresses)
 
     def _finish(self, engine: Engine) -> None:
         """Tell the engine to end and hear what it still has to say."""

@@ -14,6 +14,7 @@ from trueload.search.clients import clients_header, clients_line, is_published, 
 from trueload.search.decide import Found, NotFound, Outcome, Step, Try, decide
 from trueload.search.execute import SearchPlan, make_clients, outcome, spec_at, take
 from trueload.search.found import exit_code, labels, plan_json, read_plan, read_steps, sentence
+from trueload.search.judge import confirming_messages
 from trueload.spec import Request, TrialSpec, WsBroadcast
 from trueload.stats import decode_histogram, summarise
 from trueload.thresholds import LIMIT, parse_condition
@@ -66,7 +67,25 @@ def test_the_largest_number_of_clients_is_found_to_two_percent(largest: int) -> 
     assert following.above <= max(following.load * 1.02, following.load + 1)
 
 
-def test_a_confirming_step_has_twice_the_messages_and_claims_the_limits_percentile() -> None:
+@pytest.mark.parametrize(
+    ("limit", "samples", "per_s", "messages"),
+    [
+        ("p95<500ms", 100, 500.0, 1_000),
+        ("p95<500ms", 100, 10.0, 400),
+        ("p95<500ms", 100, 1.0, 200),
+        ("p95<500ms", 100, None, 200),
+        ("p95<500ms", 20, 500.0, 400),
+        ("p99<500ms", 100, 500.0, 2_000),
+        ("max<500ms", 40, 500.0, 400),
+    ],
+)
+def test_a_confirming_step_has_the_messages_of_a_narrow_interval_in_bounded_time(
+    limit: str, samples: int, per_s: float | None, messages: int
+) -> None:
+    assert confirming_messages(parse_condition(limit, LIMIT), samples, per_s) == messages
+
+
+def test_only_a_confirming_step_claims_the_limits_percentile() -> None:
     opening = Request(host="h", path="/ws")
     spec = TrialSpec(
         url="ws://h/ws",
@@ -74,8 +93,8 @@ def test_a_confirming_step_has_twice_the_messages_and_claims_the_limits_percenti
         request=None,
         exchange=WsBroadcast(opening=opening, dialect="json", padding=200),
     )
-    for stage, count, percentile in (("bracket", 100, None), ("confirm", 200, "p95")):
-        one = spec_at(PLAN, spec, Try(2_000, stage), 0)  # type: ignore[arg-type]
+    for stage, count, percentile in (("bracket", 100, None), ("confirm", 400, "p95")):
+        one = spec_at(PLAN, spec, Try(2_000, stage), count)  # type: ignore[arg-type]
         assert (one.connections, one.stop.model_dump()["count"]) == (2_000, count)
         assert one.claim.percentile == percentile
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import resource
+import socket
 
 import pytest
 from trueload.errors import UserError
 from trueload.runner.files import check_files
-from trueload.server_files import make_note
+from trueload.server_files import make_note, reached_limit
 
 CASES = [
     (64, 1024, ""),
@@ -42,6 +44,21 @@ def test_a_found_server_with_too_few_files_is_named(
         assert found is not None
         assert note in found
         assert f"ulimit -n {connections + 100}`" in found
+
+
+def test_a_server_that_has_all_its_files_open_is_found_out() -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        address = f"127.0.0.1:{server.getsockname()[1]}"
+        assert reached_limit((address,)) is None
+        full = len(os.listdir("/proc/self/fd")) + 5
+        resource.setrlimit(resource.RLIMIT_NOFILE, (full, hard))
+        try:
+            assert reached_limit((address,)) == full
+        finally:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    assert reached_limit((address,)) is None, "nobody listens"
+    assert reached_limit(("192.0.2.1:80",)) is None, "it is elsewhere"
 
 
 @pytest.mark.parametrize(("connections", "hard", "error"), CASES)

@@ -112,6 +112,34 @@ def test_what_the_generator_cannot_offer_is_a_lower_bound_and_no_verdict_on_the_
     assert sorted(limited[::2]) == sorted(limited[1::2]), "each was tried twice"
 
 
+def test_what_is_too_little_of_ends_a_search_with_a_lower_bound_and_is_not_tried_twice() -> None:
+    def server(load: float, stage: str) -> Outcome:
+        return "short" if load > 300 else "kept"
+
+    done, steps = search(CONNECTIONS, server)
+    assert isinstance(done, Found)
+    assert done.limited_by == "shortage"
+    assert done.above is not None
+    assert done.load <= 300 < done.above <= done.load * (1 + PRECISION)
+    loads = [step.load for step in steps if step.stage != "confirm"]
+    assert len(loads) == len(set(loads))
+
+
+@pytest.mark.parametrize(
+    ("beyond", "claimed"), [("exceeded", True), ("limited", False), ("short", False)]
+)
+def test_a_largest_load_is_claimed_only_where_the_server_did_not_keep_to_a_larger_one(
+    beyond: Outcome, claimed: bool
+) -> None:
+    steps: list[Step] = []
+    confirming: list[Try] = []
+    while isinstance(following := decide(RATES, steps), Try):
+        confirming += [following] if following.stage == "confirm" else []
+        outcome: Outcome = "kept" if following.load <= 5_000 else beyond
+        steps.append(Step(following.load, outcome, following.stage))
+    assert [each.largest for each in confirming] == [claimed]
+
+
 def test_a_generator_that_can_offer_nothing_is_told_from_a_server_that_keeps_nothing() -> None:
     done, _ = search(RATES, up_to(largest=float("inf"), generator=0))
     assert done == NotFound("generator", 1)
@@ -341,6 +369,91 @@ def test_what_is_not_found_is_said(record: Record, code: int, sentence: str) -> 
     assert search_json(plan, taken, None, interrupted=False)["result"]["load"] is None
 
 
+def lacking(**changes: Any) -> Record:
+    """A record of a trial that had too little of something."""
+    record = failing("generator-limit")
+    connections = record.connections.model_copy(update=changes)
+    return record.model_copy(update={"connections": connections})
+
+
+@pytest.mark.parametrize(
+    ("record", "limited_by", "sentence"),
+    [
+        (
+            lacking(
+                failed={"local.fds": 9}, reasons={"local.fds": "9 connections need 20 open files"}
+            ),
+            "files",
+            "the generator's open-file limit ended the search, not the server; raise the limit:"
+            " `ulimit -n`",
+        ),
+        (
+            lacking(failed={"local.ports": 9}),
+            "ports",
+            "the local ports of this machine ended the search, not the server; spread them over",
+        ),
+        (
+            lacking(requested=400, established=300, server_files=310),
+            "files",
+            "the server's open-file limit of 310 ended the search, not the server; start the"
+            " server after a larger `ulimit -n`",
+        ),
+    ],
+)
+def test_too_few_files_or_ports_end_a_search_as_a_result_of_its_own_kind(
+    record: Record, limited_by: str, sentence: str
+) -> None:
+    plan = SearchPlan("connections", LIMIT_10MS, make_bounds("connections", None), None)
+
+    def measure(following: Try, ns: int) -> Record:
+        return good_record() if following.load <= 300 else record
+
+    taken = list(run_steps(plan, measure))
+    assert exit_code(plan, taken) == 0
+    result = search_json(plan, taken, None, interrupted=False)["result"]
+    assert (result["outcome"], result["limited_by"]) == ("found", limited_by)
+    assert result["lower_bound"]
+    at_least = f"at least {result['load']:.0f} connections keep p99<10ms and errors<1%"
+    assert f"{at_least}: {sentence}" in result["sentence"]
+    assert {each.judgement.outcome for each in taken} == {"kept", "short"}
+
+
+SUSPECT = good_record().model_copy(update={"verdict": "suspect"})
+# The server's fault, which makes the record invalid.
+UNASKED = failing("unsolicited", histograms=SLOW)
+
+
+@pytest.mark.parametrize(
+    ("searching", "confirming", "code", "verdict"),
+    [
+        (good_record(), good_record(), 0, "valid"),
+        (failing("send-lag"), SUSPECT, 0, "suspect"),
+        (SUSPECT, SLOW_RECORD, 1, SLOW_RECORD.verdict),
+        (good_record(), UNASKED, 4, "invalid"),
+        (good_record(), failing("noise"), 4, "invalid"),
+        (SLOW_RECORD, None, 1, SLOW_RECORD.verdict),
+        (UNASKED, None, 4, "invalid"),
+    ],
+)
+def test_exit_code_and_verdict_are_those_of_the_step_that_decides(
+    searching: Record, confirming: Record | None, code: int, verdict: str
+) -> None:
+    plan = SearchPlan("rate", LIMIT_10MS, make_bounds("rate", None), None)
+
+    def measure(following: Try, ns: int) -> Record:
+        if following.stage == "confirm":
+            assert confirming is not None
+            return confirming
+        return searching if following.load <= 5_000 else SLOW_RECORD
+
+    taken = list(run_steps(plan, measure))
+    assert exit_code(plan, taken) == code
+    assert search_json(plan, taken, None, interrupted=False)["verdict"] == verdict
+    assert f"{'verdict':<13}{verdict}" in search_lines(plan, taken)
+    strict = exit_code(plan, taken, strict=True)
+    assert strict == (4 if verdict == "suspect" else code)
+
+
 def test_a_lower_bound_that_nothing_confirmed_is_said() -> None:
     plan = SearchPlan("rate", LIMIT_10MS, make_bounds("rate", None), None)
     spoiled = itertools.cycle([failing("send-lag"), failing("noise")])
@@ -352,9 +465,12 @@ def test_a_lower_bound_that_nothing_confirmed_is_said() -> None:
 
     taken = list(run_steps(plan, measure))
     assert exit_code(plan, taken) == 4
-    said = search_lines(plan, taken)[-2]
     why = "the generator sent late or other processes took CPU time in each confirming run"
-    assert f"a lower bound that is not confirmed: {why}" in said
+    said = search_lines(plan, taken)
+    assert any(f"a lower bound that is not confirmed: {why}" in line for line in said)
+    assert said[-2] == "verdict      invalid"
+    assert said[-1].startswith("  fail noise: ")
+    assert search_json(plan, taken, None, interrupted=False)["verdict"] == "invalid"
 
 
 def test_what_spoiled_the_next_larger_load_is_said() -> None:
@@ -382,5 +498,5 @@ def test_a_step_is_the_same_specification_at_another_load() -> None:
         500, Duration(ns=10**9), "poisson", 7
     )
     plan = replace(plan, axis="connections")
-    one = spec_at(plan, spec, Try(2, "confirm"), 10**9)
+    one = spec_at(plan, spec, Try(2, "confirm", largest=True), 10**9)
     assert (one.connections, one.threads, one.claim.maximum) == (2, 2, True)

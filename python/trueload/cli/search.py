@@ -142,8 +142,8 @@ def _measure(
     if plan.axis == "clients":
         crowd = stack.enter_context(Crowd(interrupt))
 
-        def measure_crowd(following: Try, ns: int) -> Record:
-            one = spec_at(plan, spec, following, ns)
+        def measure_crowd(following: Try, messages: int) -> Record:
+            one = spec_at(plan, spec, following, messages)
             with live_view(one, f"{following.stage} {following.load:g} clients") as on_progress:
                 return crowd.measure(one, on_progress)
 

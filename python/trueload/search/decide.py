@@ -5,7 +5,8 @@ Strategy: from a sensible start the load is doubled, or grows by a step, while i
 mean, until it is narrow enough; then its lower end is measured anew, in a run of its own, because
 the largest of several noisy tries is chosen with its luck. If that fails, the load steps down and
 is confirmed again, a bounded number of times. A step that our own side spoiled says nothing of the
-server: it is tried once more, and then bounds the search from above as the generator's limit.
+server: it is tried once more, and then bounds the search from above as the generator's limit. So
+does, at once, a step that lacked open files or local ports: another try would lack them, too.
 
 Must not know: what a load is made of, how it is measured.
 """
@@ -14,7 +15,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 GROWTH = 2.0
@@ -28,10 +29,11 @@ PRECISION = (
 # because the found load is usually right, the last ones large because something has changed.
 STEPS_DOWN = (1.0, 0.95, 0.85, 0.7, 0.5)
 
-Outcome = Literal["kept", "exceeded", "limited"]
-"""kept: within the limit; exceeded: the server did not keep to it; limited: our side spoiled it."""
+Outcome = Literal["kept", "exceeded", "limited", "short"]
+"""kept: within the limit; exceeded: the server did not keep to it; limited: our side spoiled it;
+short: there were too few open files or local ports for such a load."""
 Stage = Literal["bracket", "bisect", "confirm"]
-LimitedBy = Literal["server", "generator", "ceiling"]
+LimitedBy = Literal["server", "generator", "ceiling", "shortage"]
 
 
 @dataclass(frozen=True)
@@ -58,10 +60,12 @@ class Step:
 
 @dataclass(frozen=True)
 class Try:
-    """What to measure next."""
+    """What to measure next. ``largest``: it is to be claimed as the largest load that the server
+    carries, which none is that our side, or a lack of something, bounds from above."""
 
     load: float
     stage: Stage
+    largest: bool = field(default=False, compare=False)
 
 
 @dataclass(frozen=True)
@@ -91,13 +95,15 @@ def decide(bounds: Bounds, steps: Sequence[Step]) -> Try | Done:
     """The next load, or the end. ``steps`` in the order in which they were measured."""
     if not steps:
         return Try(_rounded(bounds, bounds.start), "bracket")
-    if _is_worth_another_try(steps):
-        return Try(steps[-1].load, steps[-1].stage)
     searching = [step for step in steps if step.stage != "confirm"]
     kept = max((step.load for step in searching if step.outcome == "kept"), default=None)
     failed = min(
         (step.load for step in searching if step.load not in _kept(searching)), default=None
     )
+    if _is_worth_another_try(steps):
+        last = steps[-1]
+        again = last.stage == "confirm"
+        return _confirm(steps, last.load, failed) if again else Try(last.load, last.stage)
     if len(searching) < len(steps):
         assert kept is not None, "only what was kept is confirmed"
         return _after_confirming(bounds, searching, kept, failed, steps[len(searching) :])
@@ -106,11 +112,23 @@ def decide(bounds: Bounds, steps: Sequence[Step]) -> Try | Done:
         return _descend(bounds, searching, failed)
     if failed is None:
         if kept >= bounds.ceiling:
-            return Try(kept, "confirm")
+            return _confirm(steps, kept, None)
         grown = kept * GROWTH if bounds.step is None else kept + bounds.step
         return Try(_rounded(bounds, grown), "bracket")
     middle = _between(bounds, kept, failed)
-    return Try(kept, "confirm") if middle is None else Try(middle, "bisect")
+    return _confirm(steps, kept, failed) if middle is None else Try(middle, "bisect")
+
+
+def _confirm(steps: Sequence[Step], load: float, failed: float | None) -> Try:
+    above = _above(steps, load, failed)
+    return Try(load, "confirm", largest=_limited_by(steps, above) == "server")
+
+
+def _above(steps: Sequence[Step], load: float, failed: float | None) -> float | None:
+    """The smallest load beyond this one that was not kept: while the search was on (``failed``), or
+    by a confirming run."""
+    refused = [step.load for step in steps if step.stage == "confirm" and step.load > load]
+    return min(refused, default=failed)
 
 
 def _kept(steps: Sequence[Step]) -> set[float]:
@@ -149,13 +167,12 @@ def _after_confirming(
 ) -> Try | Done:
     last = confirming[-1]
     if last.outcome == "kept":
-        refused = [step for step in confirming if step.load > last.load]
-        above = min((step.load for step in refused), default=failed)
+        above = _above(confirming, last.load, failed)
         return Found(last.load, above, _limited_by((*searching, *confirming), above))
     for share in STEPS_DOWN:
         load = max(_rounded(bounds, kept * share), bounds.floor)
         if load < last.load:
-            return Try(load, "confirm")
+            return _confirm((*searching, *confirming), load, failed)
     exceeded = any(step.outcome == "exceeded" for step in confirming)
     return NotFound("unconfirmed" if exceeded else "generator", last.load)
 
@@ -164,6 +181,8 @@ def _limited_by(steps: Sequence[Step], above: float | None) -> LimitedBy:
     if above is None:
         return "ceiling"
     last = [step.outcome for step in steps if step.load == above][-1]
+    if last == "short":
+        return "shortage"
     return "generator" if last == "limited" else "server"
 
 

@@ -15,7 +15,13 @@ from typing import Literal
 from trueload.plan import Duration, Open, Requests
 from trueload.record import NO_CLAIM, Claim, Record
 from trueload.search.decide import Bounds, Done, NotFound, Step, Try, decide
-from trueload.search.judge import Judgement, judge_broadcast, judge_step, step_ns
+from trueload.search.judge import (
+    Judgement,
+    confirming_messages,
+    judge_broadcast,
+    judge_step,
+    step_ns,
+)
 from trueload.spec import TrialSpec, open_load
 from trueload.stats import parse_percentile
 from trueload.thresholds import Condition
@@ -29,7 +35,6 @@ UNITS: dict[Axis, str] = {
 
 RATE_START, RATE_FLOOR, RATE_CEILING = 1_000.0, 1.0, 10_000_000.0
 CONNECTIONS_START, CONNECTIONS_FLOOR, CONNECTIONS_CEILING = 8.0, 1.0, 1_000_000.0
-CONFIRM_TIMES = 2  # 200 of 100 samples: what a p95 needs to have ten beyond it
 # As wide as the interval of a p95 of the published 100 samples is at best.
 CLIENTS_PRECISION = 0.02
 
@@ -38,7 +43,8 @@ CLIENTS_PRECISION = 0.02
 class SearchPlan:
     """What to look for, and where. ``step_ns`` is the length of each step; None lets each be as
     long as its percentiles need. Of a broadcast, whose axis is ``clients``: ``samples`` are the
-    messages of each step, and ``stop_on_loss`` lets a lost or doubled delivery end it."""
+    messages of each step but the confirming one, which has as many as its percentile needs, and
+    ``stop_on_loss`` lets a lost or doubled delivery end it."""
 
     axis: Axis
     limit: Condition
@@ -63,7 +69,7 @@ class Taken:
 
 
 Measure = Callable[[Try, int], Record]
-"""Measures a load for so many ns."""
+"""Measures a load for so long: in ns, or, of a broadcast, in messages."""
 
 
 def make_bounds(axis: Axis, start: float | None) -> Bounds:
@@ -80,24 +86,21 @@ def make_clients(start: int, step: int, steps: int | None) -> Bounds:
     return Bounds(float(start), floor, ceiling, True, CLIENTS_PRECISION, float(step))
 
 
-def spec_at(plan: SearchPlan, spec: TrialSpec, following: Try, ns: int) -> TrialSpec:
-    """The specification of one step."""
+def spec_at(plan: SearchPlan, spec: TrialSpec, following: Try, length: int) -> TrialSpec:
+    """The specification of one step, so long as ``Measure`` has it."""
     share, name = max(
         (parse_percentile(part.metric) or 0.0, part.metric) for part in plan.limit.parts
     )
-    confirms = following.stage == "confirm"
-    # Where more is not tried, nobody says that there is no more.
-    maximum = confirms and following.load < plan.bounds.ceiling
-    claim = Claim(percentile=name if share else None, maximum=maximum)
+    claim = Claim(percentile=name if share else None, maximum=following.largest)
     if plan.axis == "clients":
         # The steps of the published method are too short to claim a percentile by themselves.
         return replace(
             spec,
             connections=int(following.load),
-            stop=Requests(count=plan.samples * (CONFIRM_TIMES if confirms else 1)),
-            claim=claim if confirms else NO_CLAIM,
+            stop=Requests(count=length),
+            claim=claim if following.stage == "confirm" else NO_CLAIM,
         )
-    spec = replace(spec, stop=Duration(ns=ns), claim=claim)
+    spec = replace(spec, stop=Duration(ns=length), claim=claim)
     if plan.axis == "connections":
         count = int(following.load)
         return replace(spec, connections=count, threads=min(spec.threads, count))
@@ -117,8 +120,7 @@ def search(
         following = decide(plan.bounds, [each.step for each in taken])
         if not isinstance(following, Try):
             return
-        ns = plan.step_ns or step_ns(plan.limit, _per_s(plan, following, taken), following.stage)
-        record = measure(following, ns)
+        record = measure(following, _length(plan, following, taken))
         taken.append(take(plan, following, record))
         yield taken[-1]
         if record.connections.established == 0 and len(taken) == 1:
@@ -149,8 +151,20 @@ def outcome(plan: SearchPlan, taken: Sequence[Taken]) -> Done | None:
     return None if isinstance(done, Try) else done
 
 
+def _length(plan: SearchPlan, following: Try, taken: Sequence[Taken]) -> int:
+    per_s = _per_s(plan, following, taken)
+    if plan.axis != "clients":
+        return plan.step_ns or step_ns(plan.limit, per_s, following.stage)
+    if following.stage != "confirm":
+        return plan.samples
+    return confirming_messages(plan.limit, plan.samples, per_s)
+
+
 def _per_s(plan: SearchPlan, following: Try, taken: Sequence[Taken]) -> float | None:
-    """Requests per second that a step will have."""
+    """Requests, or messages, per second that a step will have: by its load, or as the last one
+    had that was kept."""
     if plan.axis == "rate":
         return following.load
-    return taken[-1].record.throughput.ok_per_s if taken else None
+    kept = [each for each in taken if each.judgement.outcome == "kept"]
+    last = kept or taken
+    return last[-1].record.throughput.ok_per_s if last else None

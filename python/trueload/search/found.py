@@ -20,9 +20,9 @@ from trueload.search.clients import clients_header, clients_line
 from trueload.search.decide import Bounds, Done, Found, NotFound, Stage, Try
 from trueload.search.execute import UNITS, Axis, SearchPlan, Taken, outcome, take
 from trueload.search.judge import LimitValue
+from trueload.shortage import Shortage
 from trueload.thresholds import LIMIT, parse_condition
 from trueload.units import format_count, format_span
-from trueload.verdict import decide as decide_verdict
 
 # By the check that failed: what our side did, for people.
 SPOILED = {
@@ -96,13 +96,14 @@ def read_steps(plan: SearchPlan, stored: Iterable[tuple[Mapping[str, str], Recor
 
 
 def deciding(plan: SearchPlan, taken: Sequence[Taken]) -> Taken:
-    """The step whose verdict is the search's: the confirming one, else the last one inside the
-    limit, else the last one."""
+    """The step whose verdict is the search's: the last confirming one, even if that did not keep
+    to the limit, else the last one inside the limit, else the last one."""
     done = outcome(plan, taken)
     kept = [each for each in taken if each.judgement.outcome == "kept"]
-    if isinstance(done, Found) or (isinstance(done, NotFound) and done.why == "lost"):
+    lost = isinstance(done, NotFound) and done.why == "lost"
+    if lost or taken[-1].next.stage == "confirm" or not kept:
         return taken[-1]
-    return kept[-1] if kept else taken[-1]
+    return kept[-1]
 
 
 def exit_code(
@@ -113,19 +114,17 @@ def exit_code(
     interrupted: bool = False,
     strict: bool = False,
 ) -> ExitCode:
-    """What a search ends with; where two apply, in this order: 130, 3, 4, 1, 0."""
+    """What a search ends with, by the verdict of the step that decides: 1 where no load was
+    confirmed to keep to the limit. Where two apply, in this order: 130, 3, 4, 1, 0."""
     done = outcome(plan, taken) if taken else None
     if interrupted:
         return ExitCode.INTERRUPTED
     if done is None:
         return ExitCode.NOTHING_MEASURED
-    if not isinstance(done, Found):
-        spoiled = done.why in ("generator", "lost")
-        return ExitCode.INVALID if spoiled else ExitCode.THRESHOLD
-    verdict = taken[-1].record.verdict
+    verdict = deciding(plan, taken).record.verdict
     if verdict == "invalid" or (strict and verdict == "suspect"):
         return ExitCode.INVALID
-    return ExitCode.THRESHOLD if crossed else ExitCode.OK
+    return ExitCode.THRESHOLD if crossed or not isinstance(done, Found) else ExitCode.OK
 
 
 def search_json(
@@ -139,7 +138,7 @@ def search_json(
         "id": run_id or taken[0].record.id,
         "started_at": taken[0].record.started_at,
         "partial": interrupted,
-        "verdict": decide_verdict(record.checks),
+        "verdict": record.verdict,
         "checks": [check.model_dump(mode="json") for check in record.checks],
         "search": plan_json(plan),
         "result": result_json(plan, taken),
@@ -149,7 +148,9 @@ def search_json(
 
 def result_json(plan: SearchPlan, taken: Sequence[Taken]) -> dict[str, Any]:
     """The result alone. ``load`` is null unless one was confirmed; ``interval`` is where the
-    largest load lies, its ``high`` null where nothing larger failed."""
+    largest load lies, its ``high`` null where nothing larger failed. ``limited_by`` says what did:
+    ``server``, ``generator``, ``files`` or ``ports`` (of which there were too few), ``ceiling`` for
+    nothing."""
     done, decided = outcome(plan, taken), deciding(plan, taken)
     found = done if isinstance(done, Found) else None
     return {
@@ -157,13 +158,26 @@ def result_json(plan: SearchPlan, taken: Sequence[Taken]) -> dict[str, Any]:
         "unit": UNITS[plan.axis],
         "load": found.load if found else None,
         "interval": {"low": found.load, "high": found.above} if found else None,
-        "limited_by": found.limited_by if found else None,
+        "limited_by": limited_by(taken, found) if found else None,
         "lower_bound": found is not None and found.limited_by != "server",
         "lowest": min(each.next.load for each in taken),
         "ok_per_s": decided.record.throughput.ok_per_s if found else None,
         "values": [_value_json(each) for each in decided.judgement.values],
         "sentence": sentence(plan, taken),
     }
+
+
+def limited_by(taken: Sequence[Taken], found: Found) -> str:
+    """What failed at the next larger load; of a shortage, what was short."""
+    if found.limited_by != "shortage":
+        return found.limited_by
+    short = _shortage_at(taken, found.above)
+    return short.of if short is not None else found.limited_by
+
+
+def _shortage_at(taken: Sequence[Taken], load: float | None) -> Shortage | None:
+    found = [each.judgement.shortage for each in taken if each.next.load == load]
+    return next((each for each in reversed(found) if each is not None), None)
 
 
 def _outcome_word(done: Done | None) -> str:
@@ -208,6 +222,12 @@ def sentence(plan: SearchPlan, taken: Sequence[Taken]) -> str:
             return f"{text}; {_load(plan, done.above or 0)} did not"
         if done.limited_by == "ceiling":
             return f"{text}: a lower bound, more was not tried"
+        short = _shortage_at(taken, done.above)
+        if done.limited_by == "shortage" and short is not None:
+            return (
+                f"at least {_load(plan, done.load)} keep {limit}: {short.limit} ended the search,"
+                f" not the server; {short.hint}"
+            )
         spoiled = _blame([each for each in taken if each.next.load == done.above])
         return f"{text}: a lower bound, because {spoiled} at {_load(plan, done.above or 0)}"
     lowest = _load(plan, done.lowest)
@@ -231,11 +251,15 @@ def sentence(plan: SearchPlan, taken: Sequence[Taken]) -> str:
 
 
 def _blame(taken: Iterable[Taken]) -> str:
-    """What our side did to the steps that it spoiled."""
-    names = [
-        each.judgement.why.partition(":")[0] for each in taken if each.step.outcome == "limited"
-    ]
-    return " or ".join(dict.fromkeys(SPOILED.get(name, SPOILED_OTHERWISE) for name in names))
+    """What our side did to the steps that it spoiled, or what they lacked."""
+    said: list[str] = []
+    for each in taken:
+        if each.judgement.shortage is not None:
+            said.append(f"{each.judgement.shortage.limit} was reached")
+        elif each.step.outcome == "limited":
+            name = each.judgement.why.partition(":")[0]
+            said.append(SPOILED.get(name, SPOILED_OTHERWISE))
+    return " or ".join(dict.fromkeys(said))
 
 
 def search_lines(plan: SearchPlan, taken: Sequence[Taken], *, steps: bool = True) -> list[str]:
@@ -276,7 +300,8 @@ def step_line(plan: SearchPlan, taken: Taken) -> str:
         return clients_line(taken)
     judged = taken.judgement
     shown = "  ".join(f"{v.threshold.metric} {v.threshold.shown(v.value)}" for v in judged.values)
-    why = f": {plain(judged.why)}" if judged.why and judged.outcome == "limited" else ""
+    ours = judged.outcome in ("limited", "short")
+    why = f": {plain(judged.why)}" if judged.why and ours else ""
     if judged.outcome == "exceeded" and all(v.threshold.holds(v.value) for v in judged.values):
         why = f": {plain(judged.why)}"
     span = format_span(taken.record.window.window_ns // 10**6 * 10**6)

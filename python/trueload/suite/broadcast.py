@@ -21,7 +21,7 @@ from trueload.search.execute import (
     spec_at,
     take,
 )
-from trueload.search.found import deciding, labels, sentence
+from trueload.search.found import deciding, labels, limited_by, sentence
 from trueload.spec import Interrupt, OnProgress, TrialSpec
 from trueload.suite.plan import SuitePlan
 from trueload.suite.steps import search_plan
@@ -34,14 +34,14 @@ def measure_broadcast(
     wanted = search_plan(plan, spec.connections)
     with Crowd(interrupt) as crowd:
 
-        def measure(following: Try, ns: int) -> Record:
-            return crowd.measure(spec_at(wanted, spec, following, ns), on_progress)
+        def measure(following: Try, messages: int) -> Record:
+            return crowd.measure(spec_at(wanted, spec, following, messages), on_progress)
 
         taken = list(search(wanted, measure, lambda: interrupt.requested))
         if not taken:
             # Interrupted before the first step: a record that says so.
             first = Try(wanted.bounds.start, "bracket")
-            taken = [take(wanted, first, measure(first, 0))]
+            taken = [take(wanted, first, measure(first, wanted.samples))]
     return searched(wanted, taken)
 
 
@@ -69,7 +69,7 @@ def searched(plan: SearchPlan, taken: Sequence[Taken]) -> Searched:
             "clients": f"{found.load:.12g}" if found else "0",
             "unfound": _why_unfound(done),
             "above": above,
-            "limited_by": found.limited_by if found else "",
+            "limited_by": limited_by(taken, found) if found else "",
             "result": sentence(plan, taken),
         },
         steps=steps,

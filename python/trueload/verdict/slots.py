@@ -107,6 +107,13 @@ def _idle_closed(record: Record) -> str:
     return f"{format_count(gone)} of {times(idle.connections, 'idle one')} were closed"
 
 
+def _out_of_files(record: Record) -> str:
+    files = record.connections.server_files
+    if files is None:
+        return ""
+    return f"the server had reached its limit of {format_count(files)} open files"
+
+
 def check_connections(record: Record) -> Check:
     """Slots that were never established, were down for long, or lost a server that went away; and
     connections that the server dropped."""
@@ -122,6 +129,7 @@ def check_connections(record: Record) -> Check:
         f"{missing} of {found.requested} were never established" if missing else "",
         f"{found.down} of {found.requested} were down for more than 1 s" if found.down else "",
         _idle_closed(record),
+        _out_of_files(record),
     ]
     if outage_share >= CONNECTIONS_FAIL:
         outage = format_duration(found.outage_ns or 0)
