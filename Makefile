@@ -9,6 +9,7 @@ PIP := $(BIN)/pip --disable-pip-version-check --quiet
 
 RUN_LOCKED := $(VENV)/.run-locked
 DEV_LOCKED := $(VENV)/.dev-locked
+DOCS_LOCKED := $(VENV)/.docs-locked
 INSTALLED := $(VENV)/.installed
 ENGINE_SOURCES := Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -o -name Cargo.toml)
 
@@ -31,6 +32,12 @@ $(DEV_LOCKED): requirements-dev.lock $(RUN_LOCKED)
 	$(PIP) install --require-hashes -r requirements-dev.lock
 	@touch $@
 
+# In an environment of its own: what builds the site is no part of the program.
+$(DOCS_LOCKED): requirements-docs.lock $(RUN_LOCKED)
+	$(PYTHON) -m venv $(VENV)/docs
+	$(VENV)/docs/bin/pip --disable-pip-version-check --quiet install --require-hashes -r requirements-docs.lock
+	@touch $@
+
 # Without build isolation: the build tools are in the lock file, too.
 $(INSTALLED): pyproject.toml setup.py python/trueload/__init__.py $(ENGINE_SOURCES) $(RUN_LOCKED)
 	@tools/preflight.sh $(PYTHON)
@@ -49,7 +56,7 @@ demo: $(INSTALLED) ## compare real HTTP servers on this machine, in a few minute
 # --- what developers run --------------------------------------------------------------------------
 
 .PHONY: test
-test: setup lint ## every check and every test
+test: setup lint docs ## every check and every test
 	cargo test --workspace --locked --quiet
 	$(BIN)/pytest
 
@@ -91,6 +98,10 @@ fuzz: ## fuzz the parsers, a minute each target (needs a C++ compiler)
 		fuzz/run $$target 60 || exit 1; \
 	done
 
+.PHONY: docs
+docs: $(DOCS_LOCKED) ## the site of docs/, into build/site; a link that leads nowhere is an error
+	$(VENV)/docs/bin/zensical build --strict --config-file mkdocs.yml
+
 .PHONY: conformance
 conformance: setup ## Autobahn's cases against the WebSocket server (needs Python 2.7; 77 without)
 	$(BIN)/python tools/conformance.py
@@ -102,5 +113,5 @@ lock: $(DEV_LOCKED) ## write the Python lock files anew from pyproject.toml
 
 .PHONY: clean
 clean: ## remove what the targets have made
-	rm -rf $(VENV) target build .mypy_cache .ruff_cache .pytest_cache .hypothesis python/*.egg-info
+	rm -rf $(VENV) target build .cache .mypy_cache .ruff_cache .pytest_cache .hypothesis python/*.egg-info
 	find python tests tools bench -name __pycache__ -type d -prune -exec rm -rf {} +
