@@ -2,7 +2,8 @@
 
 The first signal only sets the flag: whoever measures looks at it (at least every 100 ms), ends
 politely and saves. The second raises ``KeyboardInterrupt`` at once, wherever the main thread is;
-``finally`` blocks then kill what was started. Must not know what is interrupted.
+``finally`` blocks then kill what was started. A program that only borrows the signals for a while
+(a library) hands the first one on afterwards. Must not know what is interrupted.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ class Interrupt:
     def __init__(self) -> None:
         # A plain flag: an Event's lock could be held by the very thread that is interrupted.
         self._requested = False
+        self._first: int | None = None
         self._previous: dict[signal.Signals, signal.Handlers] = {}
 
     @property
@@ -32,6 +34,12 @@ class Interrupt:
     def request(self) -> None:
         """What the first signal does."""
         self._requested = True
+
+    def hand_on(self) -> None:
+        """Give the first signal to whoever had it before; for behind the context. Mostly it raises
+        ``KeyboardInterrupt``, or ends the process."""
+        if self._first is not None:
+            signal.raise_signal(self._first)
 
     def __enter__(self) -> Interrupt:
         if threading.current_thread() is threading.main_thread():
@@ -54,7 +62,7 @@ class Interrupt:
     def _handle(self, number: int, frame: FrameType | None) -> None:
         if self._requested:
             raise KeyboardInterrupt
-        self._requested = True
+        self._requested, self._first = True, number
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 import pytest
 from samples import counts, distribution, good_record, histogram, staged
-from trueload.cli.run import exit_code, result_json
+from trueload.cli.run import exit_code
 from trueload.cli.runs import check_lines
 from trueload.engine import last_words
 from trueload.plan import Duration, Histograms, Requests, Tick
@@ -19,6 +19,7 @@ from trueload.report.export import CSV_COLUMNS, Format, export
 from trueload.report.live import panel_lines
 from trueload.report.result import latency_text, repeated_lines, result_lines
 from trueload.report.text import csv_cell, markdown_cell, plain
+from trueload.report.trials_json import result_json
 from trueload.spec import Progress, Request, TrialSpec, open_load
 from trueload.store import Damaged, Row, Run
 from trueload.thresholds import crossed, parse_condition

@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import json
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -16,7 +16,7 @@ from typing import Any
 
 from trueload.asked import RANDOM, has_place
 from trueload.cli import options
-from trueload.errors import UserError
+from trueload.errors import ExitCode, UserError
 from trueload.record import Record
 from trueload.redact import redact_command
 from trueload.report.tls import reasons_text, tls_hint
@@ -60,7 +60,8 @@ class Asked:
 @dataclass(frozen=True)
 class Job:
     """A command line that has been understood. ``spec`` has no addresses yet; ``as_published``
-    wants the steps of a broadcast on stdout as websocket-bench printed them."""
+    wants the steps of a broadcast on stdout as websocket-bench printed them. ``words`` are those of
+    the command line behind ``trueload``; None stands for this process's own."""
 
     kind: str
     spec: TrialSpec
@@ -73,6 +74,7 @@ class Job:
     save: bool
     search: SearchPlan | None = None
     as_published: bool = False
+    words: tuple[str, ...] | None = None
 
     def addresses(self) -> tuple[str, ...]:
         """Where to connect; asks the system for them, in bounded time."""
@@ -111,12 +113,13 @@ class Saved:
         save: bool = True,
         plan: Any = None,
         seed: int | None = None,
+        words: Sequence[str] | None = None,
     ) -> Saved:
         """Open the store and begin a run: it must be writable before anything is sent."""
         if not save:
             return cls(None, None)
         store = stack.enter_context(Store.open())
-        command = redact_command(["trueload", *sys.argv[1:]])
+        command = redact_command(["trueload", *(sys.argv[1:] if words is None else words)])
         run = store.new_run(kind=kind, title=title, plan=plan, seed=seed, command=command)
         return cls(store, run)
 
@@ -151,6 +154,12 @@ class Saved:
 
 
 def tell_nothing_measured(job: Job, record: Record) -> None:
+    """Say why no connection became usable."""
+    why = nothing_measured(job, record)
+    sys.stderr.write(f"error: {why.message}\nhint: {why.hint}\n")
+
+
+def nothing_measured(job: Job, record: Record) -> UserError:
     """Why no connection became usable."""
     failed, reasons = record.counts.failed, record.connections.reasons
     if record.trouble is not None:
@@ -167,7 +176,7 @@ def tell_nothing_measured(job: Job, record: Record) -> None:
             or _ws_hint(failed, job)
             or f"is a server listening on {job.route.unix or job.target.authority}?"
         )
-    sys.stderr.write(f"error: {why}\nhint: {hint}\n")
+    return UserError(why, hint, ExitCode.NOTHING_MEASURED)
 
 
 def _ws_hint(failed: Mapping[str, int], job: Job) -> str | None:

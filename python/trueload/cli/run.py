@@ -7,23 +7,31 @@ from __future__ import annotations
 
 import contextlib
 import sys
-from collections.abc import Sequence
-from dataclasses import replace
-from typing import Any
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 
 from trueload.cli.job import Job, Saved, check_writable, tell_nothing_measured, write_json
 from trueload.cli.search import run_search
 from trueload.engine import find_engine
 from trueload.errors import ExitCode
 from trueload.interrupt import Interrupt
-from trueload.record import SCHEMA, Record
-from trueload.report.live import live_view
+from trueload.record import Record
+from trueload.report.live import Watch, live_view, unwatched
 from trueload.report.result import repeated_lines, result_lines
+from trueload.report.trials_json import result_json
 from trueload.server_files import files_note
 from trueload.spec import repetition
 from trueload.thresholds import Crossed, crossed
 from trueload.trial import run_trial
-from trueload.verdict import decide, worst_checks
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What a job came to: its trials, in their order, and the thresholds that they crossed."""
+
+    records: tuple[Record, ...]
+    over: tuple[Crossed, ...]
+    saved: Saved
 
 
 def run_job(job: Job) -> int:
@@ -32,32 +40,48 @@ def run_job(job: Job) -> int:
         return run_search(job, job.search)
     check_writable(job.json_path)
     find_engine()  # before a run is begun in the store that could measure nothing
+    with Interrupt() as interrupt:
+        done = measure_job(job, interrupt, watch=live_view, tell=_tell)
+        code = exit_code(
+            done.records, done.over, interrupted=interrupt.requested, strict=job.strict
+        )
+        try:
+            _show(job, done.records, done.over, done.saved)
+        except OSError:
+            # A terminal that hung up cannot be written to; what was measured is saved.
+            if not interrupt.requested:
+                raise
+        return code
+
+
+def measure_job(
+    job: Job, interrupt: Interrupt, *, watch: Watch = unwatched, tell: Callable[[str], object]
+) -> Measured:
+    """Measure as often as asked for, saving each trial; shows nothing but by ``watch``, and what
+    ``tell`` is told beforehand. Raises ``UserError``."""
     with contextlib.ExitStack() as stack:
-        interrupt = stack.enter_context(Interrupt())
-        saved = stack.enter_context(Saved.begin(stack, job.kind, job.spec.url, save=job.save))
+        saved = stack.enter_context(
+            Saved.begin(stack, job.kind, job.spec.url, save=job.save, words=job.words)
+        )
         spec = replace(job.spec, addresses=job.addresses())
         if note := files_note(spec):
-            sys.stderr.write(f"{note}\n")
+            tell(note)
         records = []
         for number in range(1, job.repeat + 1):
             title = f"trueload {job.kind}" + (f"  {number}/{job.repeat}" if job.repeat > 1 else "")
             one = repetition(spec, number)
-            with live_view(one, title) as on_progress:
+            with watch(one, title) as on_progress:
                 record = run_trial(one, on_progress=on_progress, interrupt=interrupt)
             saved.add(record)
             records.append(record)
             if interrupt.requested:
                 break
         saved.end(interrupt.requested)
-        over = crossed(job.thresholds, records)
-        code = exit_code(records, over, interrupted=interrupt.requested, strict=job.strict)
-        try:
-            _show(job, records, over, saved)
-        except OSError:
-            # A terminal that hung up cannot be written to; what was measured is saved.
-            if not interrupt.requested:
-                raise
-        return code
+    return Measured(tuple(records), tuple(crossed(job.thresholds, records)), saved)
+
+
+def _tell(note: str) -> None:
+    sys.stderr.write(f"{note}\n")
 
 
 def exit_code(
@@ -72,22 +96,6 @@ def exit_code(
     if any(record.verdict in bad for record in records):
         return ExitCode.INVALID
     return ExitCode.THRESHOLD if over else ExitCode.OK
-
-
-def result_json(records: Sequence[Record], run_id: str | None) -> dict[str, Any]:
-    """One trial: its record. Several: one object with the worst of each check, and the trials."""
-    if len(records) == 1:
-        return records[0].model_dump(mode="json")
-    checks = worst_checks(records)
-    return {
-        "schema": SCHEMA,
-        "id": run_id or records[0].id,
-        "started_at": records[0].started_at,
-        "partial": any(record.partial for record in records),
-        "verdict": decide(checks),
-        "checks": [check.model_dump(mode="json") for check in checks],
-        "trials": [record.model_dump(mode="json") for record in records],
-    }
 
 
 def _show(job: Job, records: Sequence[Record], over: Sequence[Crossed], saved: Saved) -> None:

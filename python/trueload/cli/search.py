@@ -20,7 +20,7 @@ from trueload.engine import find_engine
 from trueload.errors import UserError
 from trueload.interrupt import Interrupt
 from trueload.record import Record
-from trueload.report.live import live_view
+from trueload.report.live import Watch, live_view, unwatched
 from trueload.search.clients import is_published, shootout_line
 from trueload.search.crowd import Crowd
 from trueload.search.decide import Try
@@ -36,7 +36,7 @@ from trueload.search.found import (
     step_line,
 )
 from trueload.spec import TrialSpec, repetition
-from trueload.thresholds import LIMIT, crossed, parse_condition
+from trueload.thresholds import LIMIT, Crossed, crossed, parse_condition
 from trueload.trial import ShortageError, run_trial
 
 
@@ -81,38 +81,65 @@ def started(load: LoadFlags, plan: SearchPlan | None) -> LoadFlags:
     return replace(load, rate_per_s=plan.bounds.start)
 
 
+@dataclass(frozen=True)
+class Searched:
+    """What a search came to: its steps, and the thresholds that the deciding one crossed."""
+
+    taken: tuple[Taken, ...]
+    over: tuple[Crossed, ...]
+    saved: Saved
+
+
 def run_search(job: Job, plan: SearchPlan) -> int:
     """Search, save, show; the exit code follows."""
     check_writable(job.json_path)
     find_engine()
+    with Interrupt() as interrupt:
+
+        def tell(taken: Sequence[Taken]) -> None:
+            _tell_step(job, plan, taken)
+
+        done = measure_search(job, plan, interrupt, watch=live_view, tell=tell)
+        code = exit_code(
+            plan,
+            done.taken,
+            crossed=bool(done.over),
+            interrupted=interrupt.requested,
+            strict=job.strict,
+        )
+        with contextlib.suppress(*([OSError] if interrupt.requested else [])):
+            _show(job, plan, done.taken, done.saved, interrupted=interrupt.requested)
+            for crossing in done.over:
+                sys.stderr.write(f"threshold crossed: {crossing.sentence()}\n")
+        return code
+
+
+def measure_search(
+    job: Job,
+    plan: SearchPlan,
+    interrupt: Interrupt,
+    *,
+    watch: Watch = unwatched,
+    tell: Callable[[Sequence[Taken]], object] = lambda taken: None,
+) -> Searched:
+    """Search, saving each step; shows nothing but by ``watch``, and ``tell`` after each step.
+    Raises ``UserError``."""
     with contextlib.ExitStack() as stack:
-        interrupt = stack.enter_context(Interrupt())
         stored = {**plan_json(plan), "of": job.kind}
         saved = stack.enter_context(
-            Saved.begin(stack, "search", job.spec.url, save=job.save, plan=stored)
+            Saved.begin(stack, "search", job.spec.url, save=job.save, plan=stored, words=job.words)
         )
         spec = replace(job.spec, addresses=job.addresses())
-        measure = _measure(plan, spec, interrupt, stack)
+        measure = _measure(plan, spec, interrupt, stack, watch)
         taken: list[Taken] = []
         for each in search(plan, measure, lambda: interrupt.requested):
             found = labels(each)
             saved.add(each.record, key=f"{found['stage']} {found['load']}", labels=found)
             taken.append(each)
-            _tell_step(job, plan, taken)
+            tell(taken)
         saved.end(interrupt.requested)
         over = crossed(job.thresholds, [deciding(plan, taken).record] if taken else [])
-        code = exit_code(
-            plan,
-            taken,
-            crossed=bool(over),
-            interrupted=interrupt.requested,
-            strict=job.strict,
-        )
-        with contextlib.suppress(*([OSError] if interrupt.requested else [])):
-            _show(job, plan, taken, saved, interrupted=interrupt.requested)
-            for crossing in over:
-                sys.stderr.write(f"threshold crossed: {crossing.sentence()}\n")
-        return code
+    return Searched(tuple(taken), tuple(over), saved)
 
 
 def _is_watched() -> bool:
@@ -136,7 +163,11 @@ def _tell_step(job: Job, plan: SearchPlan, taken: Sequence[Taken]) -> None:
 
 
 def _measure(
-    plan: SearchPlan, spec: TrialSpec, interrupt: Interrupt, stack: contextlib.ExitStack
+    plan: SearchPlan,
+    spec: TrialSpec,
+    interrupt: Interrupt,
+    stack: contextlib.ExitStack,
+    watch: Watch,
 ) -> Callable[[Try, int], Record]:
     """What measures a step: a trial of its own, or, of a broadcast, the clients that are there."""
     if plan.axis == "clients":
@@ -144,7 +175,7 @@ def _measure(
 
         def measure_crowd(following: Try, messages: int) -> Record:
             one = spec_at(plan, spec, following, messages)
-            with live_view(one, f"{following.stage} {following.load:g} clients") as on_progress:
+            with watch(one, f"{following.stage} {following.load:g} clients") as on_progress:
                 return crowd.measure(one, on_progress)
 
         return measure_crowd
@@ -153,7 +184,7 @@ def _measure(
 
     def measure(following: Try, ns: int) -> Record:
         one = spec_at(plan, repetition(spec, next(numbers)), following, ns)
-        with live_view(one, f"{following.stage} {following.load:g}") as on_progress:
+        with watch(one, f"{following.stage} {following.load:g}") as on_progress:
             try:
                 return run_trial(one, on_progress=on_progress, interrupt=interrupt)
             except ShortageError as short:

@@ -22,6 +22,7 @@ from typing import Annotated, Any, TextIO, cast
 import typer
 
 from trueload.catalogue import find_folder
+from trueload.cli.flags import command
 from trueload.cli.job import TRUELOAD_COMMAND
 from trueload.cli.options import (
     AsJsonOption,
@@ -74,7 +75,7 @@ def register(app: typer.Typer) -> None:
     """Add the commands."""
     suite = typer.Typer(no_args_is_help=True, help="Compare many subjects on the same work.")
     suite.command("list")(list_suites)
-    suite.command("run")(run_suite)
+    suite.command("run")(command(read_suite, run_suite))
     app.add_typer(suite, name="suite")
 
 
@@ -96,7 +97,7 @@ def list_suites(
         sys.stdout.write(f"{name:<{width}}  {table.plain(suite.about)} ({suite.contract})\n")
 
 
-def run_suite(
+def read_suite(
     name: Annotated[
         str | None, typer.Argument(metavar="NAME|FILE", help="A suite of the catalogue, or a file.")
     ] = None,
@@ -161,7 +162,7 @@ def run_suite(
     ] = False,
     output: Annotated[Format, typer.Option("--format", help="Of the table.")] = Format.TEXT,
     json_path: JsonOption = None,
-) -> int:
+) -> SuiteAsked:
     """Run a suite: build, start, verify and measure each subject, and rank them.
 
     Exit codes: 0 something is ranked; 3 nothing could be measured; 4 every row is invalid.
@@ -190,12 +191,20 @@ def run_suite(
     if json_path is None and output is Format.JSON:
         json_path = STDOUT
     shown = Shown(output, json_path, published)
-    shown.check()
-    if resume is not None:
-        return _resume(resume, name, changes, subjects, shown)
-    if name is None:
-        raise UserError("no suite is named", "`trueload suite list` shows the suites")
-    return _begin(name, changes, subjects or [], dry_run, shown)
+    return SuiteAsked(name, changes, tuple(subjects or ()), dry_run, resume, shown)
+
+
+@dataclass(frozen=True)
+class SuiteAsked:
+    """A command line that has been understood. ``words`` are as those of ``job.Job``."""
+
+    name: str | None
+    changes: Changes
+    subjects: tuple[str, ...]
+    dry_run: bool
+    resume: str | None
+    shown: Shown
+    words: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True)
@@ -216,20 +225,39 @@ class Shown:
             raise UserError(f"--json: {path} cannot be written", "name a file in a folder of yours")
 
 
-def _begin(name: str, changes: Changes, texts: Sequence[str], dry_run: bool, shown: Shown) -> int:
+def run_suite(asked: SuiteAsked) -> int:
+    """Execute, save, show; the exit code follows."""
+    asked.shown.check()
+    return start_suite(asked, lambda work, interrupt: _finish(work, interrupt, asked.shown))
+
+
+Finish = Callable[[Execution, Interrupt], int]
+"""Executes what was begun; what it returns is handed on."""
+
+
+def start_suite(asked: SuiteAsked, finish: Finish) -> int:
+    """Begin a run, or go on with one, and finish it. Raises ``UserError``."""
+    if asked.resume is not None:
+        return _resume(asked, asked.resume, finish)
+    if asked.name is None:
+        raise UserError("no suite is named", "`trueload suite list` shows the suites")
+    return _begin(asked, asked.name, finish)
+
+
+def _begin(asked: SuiteAsked, name: str, finish: Finish) -> int:
     suites = find_folder("suites") if not name.endswith(".toml") else Path()
     path = find_suite(name, suites)
     suite = load_suite(path)
     contract = load_server_contract(find_folder("contracts"), suite.contract)
-    chosen = choose_subjects(find_folder("subjects"), suite, parse_selects(texts), _talk)
-    if dry_run:
+    chosen = choose_subjects(find_folder("subjects"), suite, parse_selects(asked.subjects), _talk)
+    if asked.dry_run:
         digests = dict.fromkeys((subject.name for subject in chosen), "")
     else:
         digests = {subject.name: manifest_digest(subject) for subject in chosen}
     entries = [planned(subject, digests[subject.name]) for subject in chosen]
-    plan = make_plan(path.stem, suite, entries, changes)
-    if dry_run:
-        _print_plan(plan, suite, shown)
+    plan = make_plan(path.stem, suite, entries, asked.changes)
+    if asked.dry_run:
+        _print_plan(plan, suite, asked.shown)
         return ExitCode.OK
     _check_files(plan)
     find_engine()
@@ -239,17 +267,14 @@ def _begin(name: str, changes: Changes, texts: Sequence[str], dry_run: bool, sho
             title=path.stem,
             plan=plan.model_dump(mode="json"),
             seed=plan.seed,
-            command=("trueload", *sys.argv[1:]),
+            command=("trueload", *(sys.argv[1:] if asked.words is None else asked.words)),
         )
         _talk(f"run {run.id}: {describe(plan)}")
-        work = _execution(plan, contract, chosen, digests, store, run, interrupt)
-        return _finish(work, interrupt, shown)
+        return finish(_execution(plan, contract, chosen, digests, store, run, interrupt), interrupt)
 
 
-def _resume(
-    selector: str, name: str | None, changes: Changes, texts: list[str] | None, shown: Shown
-) -> int:
-    if changes != Changes() or texts:
+def _resume(asked: SuiteAsked, selector: str, finish: Finish) -> int:
+    if asked.changes != Changes() or asked.subjects:
         raise UserError(
             "--resume keeps the plan of the run: loads, subjects and repetitions are its own",
             f"leave those options away: trueload suite run --resume {selector}",
@@ -258,9 +283,9 @@ def _resume(
     with Interrupt() as interrupt, Store.open() as store:
         run = store.find_run(selector)
         plan = read_plan(run)
-        if name is not None and Path(name).stem != plan.suite:
+        if asked.name is not None and Path(asked.name).stem != plan.suite:
             raise UserError(
-                f"run {run.id} is of the suite {plan.suite!r}, not of {name!r}",
+                f"run {run.id} is of the suite {plan.suite!r}, not of {asked.name!r}",
                 f"trueload suite run {plan.suite} --resume {run.id}",
             )
         contract = load_server_contract(find_folder("contracts"), plan.contract)
@@ -270,8 +295,7 @@ def _resume(
         _talk(f"run {run.id}, resumed: {describe(plan)}")
         for changed in changed_subjects(plan, list(digests.items())):
             _talk(f"note: {changed} has changed since the run began; what follows is of the new")
-        work = _execution(plan, contract, chosen, digests, store, run, interrupt)
-        return _finish(work, interrupt, shown)
+        return finish(_execution(plan, contract, chosen, digests, store, run, interrupt), interrupt)
 
 
 def _check_files(plan: SuitePlan) -> None:
@@ -320,14 +344,8 @@ def _execution(
 
 
 def _finish(work: Execution, interrupt: Interrupt, shown: Shown) -> int:
-    """Executes, says how the run ended, shows it, and gives the exit code."""
-    sweep()
-    finished = False
-    try:
-        work.execute()
-        finished = not interrupt.requested
-    finally:
-        run = work.store.end_run(work.run, "finished" if finished else "interrupted")
+    """Executes, shows what came of it, and gives the exit code."""
+    run = execute(work, interrupt)
     collected = collect(work.plan, work.store.rows(run))
     tables = tabulate(collected, work.plan)
     for line in collected.damaged:
@@ -338,12 +356,24 @@ def _finish(work: Execution, interrupt: Interrupt, shown: Shown) -> int:
         return suite_json(run, work.plan, tables, collected.checks, collected.damaged, rows)
 
     _show(tables, pieces, shown)
-    if finished:
+    if run.state == "finished":
         _talk(f"saved: trueload runs show {run.id}")
     else:
         _talk(f"interrupted; go on with: trueload suite run --resume {run.id}")
         return ExitCode.INTERRUPTED
     return exit_code(tables)
+
+
+def execute(work: Execution, interrupt: Interrupt) -> Run:
+    """Execute, and say in the store how the run ended."""
+    sweep()
+    finished = False
+    try:
+        work.execute()
+        finished = not interrupt.requested
+    finally:
+        run = work.store.end_run(work.run, "finished" if finished else "interrupted")
+    return run
 
 
 def exit_code(tables: Iterable[LoadTable]) -> ExitCode:

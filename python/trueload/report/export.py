@@ -111,10 +111,11 @@ def _row_values(row: Row | Damaged) -> dict[str, object]:
         "outcome": row.outcome,
         "reason": row.reason,
     }
-    return values if row.record is None else {**values, **_record_values(row.record)}
+    return values if row.record is None else {**values, **record_values(row.record)}
 
 
-def _record_values(record: Record) -> dict[str, object]:
+def record_values(record: Record) -> dict[str, object]:
+    """The figures of a record, by column."""
     counts, latency, server = record.counts, record.latency_ns, record.server
     load = record.plan.window.load
     names = ("min", "mean", "p25", "p50", "p75", "p90", "p95", "p99", "p999", "max")

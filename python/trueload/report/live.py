@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import sys
 from collections import deque
+from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext, suppress
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
@@ -24,6 +25,15 @@ if TYPE_CHECKING:
 
 RECENT_TICKS = 5  # about a second
 BAR_WIDTH = 28
+
+
+Watch = Callable[[TrialSpec, str], AbstractContextManager[OnProgress | None]]
+"""What is told how a trial goes on, under a title."""
+
+
+def unwatched(spec: TrialSpec, title: str) -> AbstractContextManager[OnProgress | None]:
+    """Nobody watches."""
+    return nullcontext(None)
 
 
 def live_view(spec: TrialSpec, title: str) -> AbstractContextManager[OnProgress | None]:

@@ -1,0 +1,28 @@
+"""The result of a command as one JSON object: its record, or of several trials what they come to.
+
+Must not know where it is written to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from trueload.record import SCHEMA, Record
+from trueload.verdict import decide, worst_checks
+
+
+def result_json(records: Sequence[Record], run_id: str | None) -> dict[str, Any]:
+    """One trial: its record. Several: one object with the worst of each check, and the trials."""
+    if len(records) == 1:
+        return records[0].model_dump(mode="json")
+    checks = worst_checks(records)
+    return {
+        "schema": SCHEMA,
+        "id": run_id or records[0].id,
+        "started_at": records[0].started_at,
+        "partial": any(record.partial for record in records),
+        "verdict": decide(checks),
+        "checks": [check.model_dump(mode="json") for check in checks],
+        "trials": [record.model_dump(mode="json") for record in records],
+    }
