@@ -117,7 +117,7 @@ class ClientContract(Model):
 
 
 @dataclass(frozen=True)
-class Seen:
+class Counted:
     """What the server counted over a conversation: requests that came, answers with status 200,
     connections, and the most of these that were open at once."""
 
@@ -165,12 +165,12 @@ def judge_claim(talk: Conversation, asked: int, claim: Claim, wall_s: float) -> 
     return next(_claim_faults(talk, asked, claim, wall_s), None)
 
 
-def judge_conversation(talk: Conversation, claims: Sequence[Claim], seen: Seen) -> str | None:
+def judge_conversation(talk: Conversation, claims: Sequence[Claim], seen: Counted) -> str | None:
     """What the server's counts say against the claims of a whole conversation; None if nothing."""
     return next(_conversation_faults(talk, claims, seen), None)
 
 
-def note_of(talk: Conversation, seen: Seen) -> str | None:
+def note_of(talk: Conversation, seen: Counted) -> str | None:
     """What is no fault, but has to be known."""
     asked = sum(talk.go)
     if seen.requests > asked:
@@ -180,19 +180,26 @@ def note_of(talk: Conversation, seen: Seen) -> str | None:
 
 def _claim_faults(talk: Conversation, asked: int, claim: Claim, wall_s: float) -> Iterator[str]:
     failed = sum(claim.failed.values())
-    if claim.ok + failed != asked:
-        yield f"claims {claim.ok} ok and {failed} failed, of {asked} requests"
+    yield from miscounted(asked, claim)
     strange = sorted(name for name in claim.failed if name not in talk.classes)
     if strange and not talk.classes:
         yield f"says that {failed} of {asked} failed ({', '.join(strange)[:80]})"
     elif strange:
         yield f"calls a failure {shown(strange[0])}, not {' or '.join(talk.classes)}"
+    yield from mistimed(talk.wait_ms, claim, wall_s)
+
+
+def miscounted(asked: int, claim: Claim) -> Iterator[str]:
+    """A claim that does not add up to the requests that were asked for."""
+    failed = sum(claim.failed.values())
+    if claim.ok + failed != asked:
+        yield f"claims {claim.ok} ok and {failed} failed, of {asked} requests"
+
+
+def mistimed(wait_ms: int, claim: Claim, wall_s: float) -> Iterator[str]:
+    """Times of a claim that cannot be, where the server takes `wait_ms` for each answer."""
     if claim.elapsed_s > wall_s:
         yield f"claims to have taken {claim.elapsed_s:.3f} s, in {wall_s:.3f} s"
-    yield from _latency_faults(talk, claim)
-
-
-def _latency_faults(talk: Conversation, claim: Claim) -> Iterator[str]:
     latency = claim.latency_us
     if (latency is None) != (claim.ok == 0):
         yield "has latency_us null where requests were answered, or figures where none was"
@@ -202,11 +209,13 @@ def _latency_faults(talk: Conversation, claim: Claim) -> Iterator[str]:
         yield "latency_us: the percentiles are out of order"
     if latency.max > claim.elapsed_s * 1e6 + CLOCK_SLACK_US:
         yield f"latency_us: {latency.max:.0f} µs is longer than all took"
-    if latency.p50 < talk.wait_ms * 1000 - CLOCK_SLACK_US:
-        yield f"latency_us: p50 of {latency.p50:.0f} µs where an answer takes {talk.wait_ms} ms"
+    if latency.p50 < wait_ms * 1000 - CLOCK_SLACK_US:
+        yield f"latency_us: p50 of {latency.p50:.0f} µs where an answer takes {wait_ms} ms"
 
 
-def _conversation_faults(talk: Conversation, claims: Sequence[Claim], seen: Seen) -> Iterator[str]:
+def _conversation_faults(
+    talk: Conversation, claims: Sequence[Claim], seen: Counted
+) -> Iterator[str]:
     asked = sum(talk.go[: len(claims)])
     ok = sum(claim.ok for claim in claims)
     most = talk.pools * talk.pool_size

@@ -23,6 +23,7 @@ from trueload.plan import (
     Slots,
     Sparse,
 )
+from trueload.record_client import ClientEnd
 from trueload.stats import Distribution
 
 SCHEMA = 1
@@ -304,7 +305,12 @@ class TargetRecord(Model):
 class Record(Model):
     """What a trial leaves. ``targets`` is null where there is one request, ``deliveries`` where
     nothing is broadcast, ``idle`` where no idle connection was asked for; ``schema_`` is
-    ``schema`` in JSON."""
+    ``schema`` in JSON.
+
+    ``client`` is null where a server was measured. Where a client was, ``generator`` is the
+    client's process tree, ``server`` our reference server, ``plan.generate`` what the client was
+    told, in a generator's words; ``counts`` are the client's claims, ``throughput`` and ``series``
+    the server's account; what only our generator sees (latency, slots) is null or empty."""
 
     model_config = ConfigDict(
         frozen=True, extra="forbid", validate_by_name=True, serialize_by_alias=True
@@ -340,3 +346,4 @@ class Record(Model):
     tls: Tls | None = None
     deliveries: Deliveries | None = None
     idle: Idle | None = None
+    client: ClientEnd | None = None

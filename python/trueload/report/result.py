@@ -11,6 +11,8 @@ from collections.abc import Sequence
 
 from trueload.plan import Closed, Counts, Duration, LoadPlan, Open, Requests, Stage, Turns
 from trueload.record import Record
+from trueload.record_client import ClientEnd
+from trueload.report.client_result import client_headline, client_lines
 from trueload.report.idle import idle_lines, idle_text
 from trueload.report.targets import target_lines
 from trueload.report.text import plain
@@ -41,6 +43,8 @@ _LABEL_WIDTH = 13
 
 def result_lines(record: Record) -> list[str]:
     """One trial."""
+    if record.client is not None:
+        return _of_client(record, record.client)
     lines = [_headline(record), ""]
     lines += _line("throughput", _throughput(record))
     lines += _line("rate", rate_text(record))
@@ -66,6 +70,15 @@ def result_lines(record: Record) -> list[str]:
     lines += _line("verdict", record.verdict)
     lines += verdict_lines([record])
     return lines
+
+
+def _of_client(record: Record, client: ClientEnd) -> list[str]:
+    """One trial of a client."""
+    lines = [client_headline(record, client), ""]
+    for label, text in client_lines(record, client):
+        lines += _line(label, text)
+    lines += _line("verdict", record.verdict)
+    return lines + verdict_lines([record])
 
 
 def repeated_lines(records: Sequence[Record]) -> list[str]:

@@ -17,7 +17,7 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from trueload.client_contract import Peer, Seen
+from trueload.client_contract import Counted, Peer
 from trueload.engine import Engine, EngineError, await_listening, seconds_left
 from trueload.plan import Done, Serve, Served
 
@@ -37,7 +37,7 @@ class Opened:
     will have counted, to be asked once, when the client has ended."""
 
     authority: str
-    count: Callable[[], Seen]
+    count: Callable[[], Counted]
     path: str | None = None
 
 
@@ -48,7 +48,7 @@ def opened(peer: Peer) -> Iterator[Opened]:
         with socket.socket() as held:
             held.bind(("127.0.0.1", 0))
             port = held.getsockname()[1]
-            yield Opened(f"127.0.0.1:{port}", lambda: Seen(0, 0, 0, 0))
+            yield Opened(f"127.0.0.1:{port}", lambda: Counted(0, 0, 0, 0))
     elif peer in ("reference", "silent"):
         with Engine.start() as engine:
             engine.send(Serve(listen="127.0.0.1:0", threads=1, cpus=()))
@@ -63,7 +63,7 @@ def opened(peer: Peer) -> Iterator[Opened]:
             server.close()
 
 
-def _final_count(engine: Engine) -> Seen:
+def _final_count(engine: Engine) -> Counted:
     engine.stop()
     deadline_s = time.monotonic() + END_S
     last: Served | None = None
@@ -78,7 +78,7 @@ def _final_count(engine: Engine) -> Seen:
         raise EngineError("silent", "it did not tell what it served")
     if done.why not in ("finished", "stopped"):
         raise EngineError("died", f"it ended before it was told to: {done.why}")
-    return Seen(last.requests, last.responses, last.accepted, last.open_peak)
+    return Counted(last.requests, last.responses, last.accepted, last.open_peak)
 
 
 class _BadServer:
@@ -93,9 +93,9 @@ class _BadServer:
         self.authority = f"127.0.0.1:{self._listener.getsockname()[1]}"
         threading.Thread(target=self._accept, name=f"{peer}-peer", daemon=True).start()
 
-    def count(self) -> Seen:
+    def count(self) -> Counted:
         with self._lock:
-            return Seen(self._requests, self._ok, self._accepted, self._peak)
+            return Counted(self._requests, self._ok, self._accepted, self._peak)
 
     def close(self) -> None:
         # Only a shutdown wakes the thread that waits for connections.

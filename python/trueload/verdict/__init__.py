@@ -2,8 +2,9 @@
 
 A check says ``pass``, ``warn``, ``fail`` or, with the reason, ``n/a``; one *fail* makes the verdict
 invalid, one *warn* suspect. Every ``why`` is one line with the figures that decided. Thresholds are
-constants with their source, beside their check; ``EXPLANATIONS`` holds, for people, what each check
-is for and what to do about it. This package must not know how a trial is run or shown.
+constants with their source, beside their check; a client under test has a table of its own, of the
+same names. ``EXPLANATIONS`` holds, for people, what each check is for and what to do about it. This
+package must not know how a trial is run or shown.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from trueload.verdict.answers import (
     lower_bounds,
 )
 from trueload.verdict.audit import check_audit
+from trueload.verdict.client import client_checks
 from trueload.verdict.common import NS_PER_S
 from trueload.verdict.explain import EXPLANATIONS, Explanation
 from trueload.verdict.flow import (
@@ -93,7 +95,10 @@ CHECKS: tuple[Callable[[Record], Check], ...] = (
 
 def judge(record: Record) -> Record:
     """The record with its checks and the verdict that follows from them."""
-    checks = tuple(check(record) for check in CHECKS)
+    if record.client is not None:
+        checks = client_checks(record, record.client)
+    else:
+        checks = tuple(check(record) for check in CHECKS)
     return record.model_copy(update={"checks": checks, "verdict": decide(checks)})
 
 

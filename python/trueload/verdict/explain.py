@@ -30,13 +30,15 @@ EXPLANATIONS: dict[str, Explanation] = {
     ),
     "littles-law": Explanation(
         "Throughput times service time must give the requests that were allowed in flight.",
-        "Above: replies are taken for those of earlier requests; look at the server. Below: slots"
-        " stood empty; look at failures and reconnects.",
+        "Above: replies are taken for those of earlier requests, or a client has more under way"
+        " than it was told to; look at either. Below: slots stood empty; look at failures and"
+        " reconnects.",
     ),
     "generator-limit": Explanation(
         "If the generator had no time left, the figure is the generator's, not the server's.",
         "Give the generator more --threads or CPUs of its own (--cpus), or the server fewer; if it"
-        " ran out of files, raise `ulimit -n`, if of ports, add a --local-address.",
+        " ran out of files, raise `ulimit -n`, if of ports, add a --local-address. Where a client"
+        " is measured, give the reference server more --threads.",
     ),
     "send-lag": Explanation(
         "A generator that sends late measures its own lateness as the server's.",
@@ -56,7 +58,8 @@ EXPLANATIONS: dict[str, Explanation] = {
     ),
     "connections": Explanation(
         "The load that was asked for needs all its connections, for the whole window.",
-        "Look at the server's log, backlog and file limit (`ulimit -n`), and whether it restarted.",
+        "Look at the server's log, backlog and file limit (`ulimit -n`), and whether it restarted;"
+        " at how a client sizes its pools.",
     ),
     "censored": Explanation(
         "A request that never ended is slower than any that did; leaving it out hides the worst.",

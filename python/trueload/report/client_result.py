@@ -1,0 +1,107 @@
+"""One trial of a client, for people: what it was told and says, what the server saw, what it cost.
+
+Pure. Must not know where it is printed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from trueload.record import Record
+from trueload.record_client import ClientEnd
+from trueload.report.text import plain
+from trueload.units import (
+    format_count,
+    format_duration,
+    format_rate,
+    format_share,
+    format_size,
+    format_span,
+)
+
+NS_PER_MS = 1_000_000
+NS_PER_US = 1_000
+
+
+def client_headline(record: Record, client: ClientEnd) -> str:
+    """Where to, over which pools, and how many requests."""
+    setup, asked = client.asked.setup, client.asked
+    plural = "" if setup.pools == 1 else "s"
+    parts = [
+        f"{setup.pools} pool{plural} of {setup.pool_size}",
+        f"{format_count(setup.concurrency)} at once",
+        f"{format_count(asked.requests)} requests",
+    ]
+    if asked.warmup_requests:
+        parts.append(f"after {format_count(asked.warmup_requests)} of warm-up")
+    if asked.files is not None:
+        parts.append(f"with {format_count(asked.files)} open files at most")
+    return f"{plain(record.plan.url)}  {', '.join(parts)}"
+
+
+def client_lines(record: Record, client: ClientEnd) -> Iterator[tuple[str, str]]:
+    """Labels and texts; an empty text is left out."""
+    seen = client.seen
+    yield "throughput", _rate(client.goodput_per_s)
+    yield "ceiling", _ceiling(client)
+    yield "claims", _claims(client)
+    yield (
+        "seen",
+        f"{format_count(seen.requests)} requests, {format_count(seen.ok)} answered with 200",
+    )
+    yield "statuses", _counts(seen.statuses)
+    yield "retries", f"{format_count(client.retries)} at least" if client.retries else ""
+    yield "aborted", f"{format_count(seen.aborted)} requests" if seen.aborted else ""
+    yield (
+        "at once",
+        f"{format_count(seen.open_requests.peak)} requests at most,"
+        f" {format_count(round(seen.open_requests.mean))} on average, over"
+        f" {format_count(seen.connections.peak)} connections",
+    )
+    yield "opened", f"{format_count(seen.accepted)} connections anew" if seen.accepted else ""
+    yield "CPU", _cpu(record, client)
+
+
+def _rate(per_s: float | None) -> str:
+    return "" if per_s is None else format_rate(round(per_s), "requests")
+
+
+def _ceiling(client: ClientEnd) -> str:
+    """By Little's law."""
+    wait = format_span(client.asked.wait_ms * NS_PER_MS)
+    shown = f"{format_rate(round(client.ceiling_per_s), 'requests')} of {wait} each"
+    share = client.ceiling_share
+    return shown if share is None else f"{shown}, of which {format_share(share)}"
+
+
+def _claims(client: ClientEnd) -> str:
+    claim = client.claim
+    parts = [f"{format_count(claim.ok)} ok"]
+    if failed := _counts(claim.failed):
+        parts.append(f"failed: {failed}")
+    if claim.latency_us is not None:
+        p50, p99 = claim.latency_us.p50, claim.latency_us.p99
+        shown = (format_duration(value * NS_PER_US) for value in (p50, p99))
+        parts.append("p50 {}, p99 {}".format(*shown))
+    return "; ".join(parts)
+
+
+def _counts(counts: dict[str, int]) -> str:
+    ordered = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+    return ", ".join(f"{plain(name)} {format_count(count)}" for name, count in ordered if count)
+
+
+def _cpu(record: Record, client: ClientEnd) -> str:
+    parts = []
+    used, server, each = record.generator, record.server, client.cpu_ns_per_request
+    if used.cpu_s is not None:
+        per = f", {format_duration(each)} a request" if each is not None else ""
+        peak = f", peak {format_size(used.peak_rss_bytes)}" if used.peak_rss_bytes else ""
+        parts.append(f"client {used.cpu_s:.2f} s{_busy(used.saturation)}{per}{peak}")
+    if server is not None:
+        parts.append(f"server {server.cpu_s:.2f} s{_busy(server.saturation)}")
+    return "   ".join(parts)
+
+
+def _busy(saturation: float | None) -> str:
+    return "" if saturation is None else f" (busiest thread {format_share(saturation)})"

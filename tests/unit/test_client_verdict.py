@@ -1,0 +1,182 @@
+"""A client's record and its checks: what both ends say of one order, and what follows from it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from client_samples import ASKED, CLAIM, LATE, REQUESTS, SEEN, S, good_client_record, look
+from samples import good_record
+from trueload.plan_seen import Concurrent
+from trueload.record import Check, Record, Status
+from trueload.record_client import make_client_end
+from trueload.verdict import CHECKS, decide
+
+GOOD = good_client_record()
+
+
+def found(record: Record, name: str) -> Check:
+    return next(check for check in record.checks if check.name == name)
+
+
+def seen(**changes: Any) -> dict[str, Any]:
+    return {"seen": SEEN.model_copy(update=changes)}
+
+
+def claim(**changes: Any) -> dict[str, Any]:
+    return {"claim": CLAIM.model_copy(update=changes)}
+
+
+def at_once(peak: int) -> Concurrent:
+    return Concurrent(now=peak, peak=peak, mean=float(peak))
+
+
+def busy(client_ns: int, server_ns: int, *, server_cpu: int = 0) -> dict[str, Any]:
+    return {"after": look(S, client_ns, server_ns, server_cpu=server_cpu)}
+
+
+def failing(count: int, name: str = "timeout.total") -> dict[str, Any]:
+    return claim(ok=REQUESTS - count, failed={name: count})
+
+
+def taking(ns: int) -> dict[str, Any]:
+    return seen(first_request_ns=0, last_answer_ns=ns)
+
+
+# For each check: what was observed, what it says, and a part of the reason.
+CASES: dict[str, list[tuple[str, dict[str, Any], Status, str]]] = {
+    "both-ends": [
+        ("both agree", {}, "pass", "the server completed 20,000, the client claims 20,000"),
+        ("the client gave some up", failing(5), "pass", "claims 19,995 of them"),
+        ("one claimed too much", seen(ok=19_999), "fail", "claims 20,000 ok, but the server"),
+        ("all made up", seen(ok=0, requests=0), "fail", "the server completed 0"),
+        (
+            "asked twice, unseen",
+            seen(requests=20_400, answered=20_400, ok=20_400, statuses={"200": 20_400}),
+            "warn",
+            "hidden retries: the server saw 20,400 requests, the client speaks of 20,000",
+        ),
+        (
+            "what was never sent hides no retry",
+            {**failing(100, "connect.refused"), **seen(requests=20_000)},
+            "warn",
+            "the client speaks of 19,900",
+        ),
+    ],
+    "errors": [
+        ("none", {}, "pass", "0 of 20,000"),
+        ("few", failing(30), "warn", "mostly timeout.total"),
+        ("as the published leader", failing(15_920), "fail", "15,920 of 20,000"),
+    ],
+    "littles-law": [
+        ("within the pools", {}, "pass", "allow 25,600/s"),
+        ("a little more", taking(S * 7 // 10), "warn", "more was under way at once"),
+        ("far more", taking(S // 2), "fail", "40,000 answers/s"),
+        ("nothing was seen", seen(first_request_ns=None, last_answer_ns=None), "n/a", "too short"),
+    ],
+    "generator-limit": [
+        ("the server has time to spare", {}, "pass", "busy for 50"),
+        ("the server is nearly full", busy(S, S * 85 // 100), "fail", "it was the limit"),
+        (
+            "the server answers late",
+            seen(delay_error_ns=LATE.model_copy(update={"mean": 2_000_000.0})),
+            "warn",
+            "2.00 ms late on average",
+        ),
+        ("its usage is over the order", {**busy(S, S // 2), **taking(S // 4)}, "fail", "limit"),
+    ],
+    "connections": [
+        ("as many as the pools have room for", {}, "pass", "room for 256"),
+        ("some more", seen(connections=at_once(290)), "warn", "290 connections"),
+        ("far more", seen(connections=at_once(1024)), "fail", "it is not of these pools"),
+    ],
+    "same-host": [
+        ("apart", {}, "pass", "client on CPU 1, server on 0"),
+        (
+            "together",
+            {**busy(S, S // 2, server_cpu=1), "before": look(0, 0, 0, server_cpu=1)},
+            "warn",
+            "they share CPUs",
+        ),
+    ],
+    "audit": [
+        ("all adds up", {}, "pass", "adds up"),
+        ("too few", claim(ok=5), "fail", "claims 5 ok and 0 failed, of 20000 requests"),
+        ("too many", claim(ok=REQUESTS + 1), "fail", "claims 20001 ok"),
+        ("longer than it took", claim(elapsed_s=9.0), "fail", "in 1.050 s"),
+        ("no latency", claim(latency_us=None), "fail", "null where requests were answered"),
+        ("our own account", seen(statuses={"200": 7}), "fail", "by status"),
+    ],
+    "noise": [("nobody looked", {}, "n/a", "not known")],
+    "steady-state": [("short", {}, "n/a", "shorter than 10 s")],
+}
+
+
+@pytest.mark.parametrize(
+    ("check", "changes", "status", "why"),
+    [
+        pytest.param(check, changes, status, why, id=f"{check}: {sentence}")
+        for check, cases in CASES.items()
+        for sentence, changes, status, why in cases
+    ],
+)
+def test_a_check_of_a_client_says(
+    check: str, changes: dict[str, Any], status: Status, why: str
+) -> None:
+    record = good_client_record(**changes)
+    result = found(record, check)
+    assert result.status == status, result
+    assert why in result.why, result
+    assert "\n" not in result.why
+    assert record.verdict == decide(record.checks)
+
+
+def test_a_client_that_does_what_it_says_is_valid() -> None:
+    assert GOOD.verdict == "valid", GOOD.checks
+
+
+def test_a_client_has_the_checks_of_a_server_by_the_same_names_in_the_same_order() -> None:
+    assert [check.name for check in GOOD.checks] == [c.name for c in good_record().checks]
+    assert len(GOOD.checks) == len(CHECKS)
+    for check in GOOD.checks:
+        assert check.why, "what does not apply says why"
+        assert check.status != "n/a" or check.name not in set(CASES) - {"noise", "steady-state"}
+
+
+def test_what_is_mostly_errors_is_invalid_however_fast() -> None:
+    record = good_client_record(**failing(15_920))
+    assert record.verdict == "invalid"
+    assert record.client is not None
+    assert record.client.answered_per_s == 20_000
+    assert record.client.goodput_per_s == 4_080, "only what both ends have is goodput"
+
+
+def test_the_record_of_a_client_is_by_the_servers_clock_and_of_the_clients_tree() -> None:
+    end = GOOD.client
+    assert end is not None
+    assert GOOD.throughput.ok_per_s == end.goodput_per_s == 20_000
+    assert GOOD.window.window_ns == S
+    assert (end.pool_ceiling_per_s, end.ceiling_per_s, end.ceiling_share) == (
+        25_600,
+        25_600,
+        0.78125,
+    )
+    assert end.cpu_ns_per_request == 45_000
+    assert (GOOD.generator.cpu_s, GOOD.generator.allowed_cpus) == (0.9, (1,))
+    assert GOOD.server is not None
+    assert GOOD.server.pids == (20,)
+    assert GOOD.latency_ns.count == 0, "nobody but the client timed it"
+    assert [(second.t_s, second.ok) for second in GOOD.series] == [(0, REQUESTS)]
+
+
+def test_fewer_requests_at_once_than_places_are_a_lower_ceiling() -> None:
+    few = ASKED.model_copy(
+        update={"setup": ASKED.setup.model_copy(update={"concurrency": 16, "pool_size": 256})}
+    )
+    end = make_client_end(few, CLAIM, SEEN, None)
+    assert (end.pool_ceiling_per_s, end.ceiling_per_s) == (102_400, 1_600)
+    assert end.cpu_ns_per_request is None
+
+
+def test_a_record_of_a_client_comes_back_from_the_store_as_it_was() -> None:
+    assert Record.model_validate_json(GOOD.model_dump_json(by_alias=True)) == GOOD
