@@ -165,8 +165,10 @@ def running_client(
     *,
     trueload_command: tuple[str, ...],
     stopped: Callable[[], bool] = lambda: False,
+    files: int = 0,
 ) -> Iterator[Client]:
-    """The client, started. Nothing of it is left afterwards. Raises ``StartError``."""
+    """The client, started, with so many open files at most, 0 for as many as there may be. Nothing
+    of it is left afterwards. Raises ``StartError``."""
     manifest = subject.manifest
     values = {
         "cpus": str(len(layout.subject)),
@@ -184,6 +186,7 @@ def running_client(
             cwd=built.folder,
             env=env,
             log=scratch / "log",
+            files=files,
             pipes=pipes.theirs,
             keeper_cpus=() if layout.shared else layout.engine,
         )

@@ -56,6 +56,21 @@ def lay_out(
     return Unfit(f"{engine_threads} engine threads leave no CPU of {len(cpus)} to the subject")
 
 
+def lay_out_client(
+    cores: Cores,
+    available: Sequence[int],
+    core_of: Mapping[int, str],
+    server_threads: int,
+    share: bool,
+) -> Layout | Unfit:
+    """The layout for a client and its server, which is the engine here: ``multi`` gives the client
+    all CPUs that the server leaves, on two CPUs one."""
+    cpus = sorted(available)
+    if cores == "multi" and len(cpus) > server_threads:
+        return Layout(tuple(cpus[server_threads:]), tuple(cpus[:server_threads]), False)
+    return _single(cpus, core_of, server_threads, share)
+
+
 def _single(
     cpus: list[int], core_of: Mapping[int, str], engine_threads: int, share: bool
 ) -> Layout | Unfit:

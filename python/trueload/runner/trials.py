@@ -118,24 +118,28 @@ class Load:
 
 @dataclass(frozen=True)
 class Measured:
-    """A trial that left a record. `died` says how the subject ended before its time; `searched` is
-    what stands behind the record of a search."""
+    """A trial that left a record. `died` says how the subject ended before its time, `fault` what
+    a client did wrong at its end; `response_bytes` is None of a client; `searched` is what stands
+    behind the record of a search."""
 
     record: Record
-    response_bytes: int
+    response_bytes: int | None
     died: str | None
     log_tail: str
     searched: Searched | None = None
+    fault: str | None = None
 
 
 @dataclass(frozen=True)
 class Failed:
     """A trial that could not be measured; the reason in one line. `again` if it may go
-    better the next time: a subject that cannot start is not tried again."""
+    better the next time: a subject that cannot start is not tried again. `unsupported` if a
+    client said so: it cannot do this load."""
 
     reason: str
     log_tail: str
     again: bool = False
+    unsupported: bool = False
 
 
 class UnreadyError(Exception):
@@ -161,7 +165,7 @@ def run_subject(
         fault = verify(setting.contract, category, started.address, pipelined=load.pipeline > 1)
         if fault is not None:
             raise UnreadyError(f"it does not keep the contract: {fault}")
-        with _kept_off(layout):
+        with kept_off(layout):
             found = measure(_spec(load, layout, setting, started), _Watch(started.processes))
         searched = found if isinstance(found, Searched) else None
         record = found.record if isinstance(found, Searched) else found
@@ -429,7 +433,7 @@ def sweep() -> None:
 
 
 @contextlib.contextmanager
-def _kept_off(layout: Layout) -> Iterator[None]:
+def kept_off(layout: Layout) -> Iterator[None]:
     """Keeps this process, and so what it starts, off the subject's CPUs."""
     before = os.sched_getaffinity(0)
     ours = before - set(layout.subject)

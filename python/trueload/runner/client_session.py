@@ -1,0 +1,230 @@
+"""A client at work: one process of it against one reference server, warmed up and told to go.
+
+How: the server is an engine on CPUs of its own that keeps a record of what it sees; the client is
+told its setup once, then so many requests an order. How many is decided by the rate of the order
+before, so that each takes about the time that was asked for. Every wait is bounded by what the
+order should take at that rate; a client that does anything else than it was told to ends the
+session with the reason. Must not know suites, stores, verdicts.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+from trueload.accounting import ProcessTree, machine_sample
+from trueload.assemble import HostSample
+from trueload.assemble_client import ClientObservation, EndSample
+from trueload.client_contract import (
+    Claim,
+    ClientSetup,
+    Unsupported,
+    parse_answer,
+    parse_claim,
+)
+from trueload.engine import Engine, await_listening, seen_since_mark
+from trueload.environment import read_environment
+from trueload.ids import now_iso, record_id
+from trueload.noise import noise_sample
+from trueload.plan import Serve, ServeHttp
+from trueload.plan_seen import Seen
+from trueload.record_client import ClientAsked, interval_ns
+from trueload.runner.build import Build
+from trueload.runner.client import Client, ClientError, running_client
+from trueload.runner.cpus import Layout
+from trueload.runner.trials import kept_off
+from trueload.subjects import Subject
+
+NS_PER_S = 1_000_000_000
+SERVER_S = 10.0  # an engine listens, and tells its record, within milliseconds
+# The first order: enough to see a rate, few enough for the slowest client.
+PROBE_REQUESTS = 256
+# Beyond what an order should take: a client may be this much slower than in the order before.
+PATIENCE_S, SLOWER = 10.0, 4
+REQUESTS_MAX = 50_000_000
+
+
+class UnsupportedError(Exception):
+    """Why the client, or this machine, cannot do what a load asks for; one line."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClientLoad:
+    """What a session is about. `files` is the client's open-file limit, 0 for as many as there may
+    be; an order is to take about `span_ns`, the warm-up `warmup_ns`."""
+
+    pools: int
+    pool_size: int
+    concurrency: int
+    wait_ms: int
+    timeout_ms: int
+    files: int
+    span_ns: int
+    warmup_ns: int
+
+    def setup(self, authority: str) -> ClientSetup:
+        """The line for a server at ``authority``."""
+        return ClientSetup(
+            url=f"http://{authority}/wait/{self.wait_ms}",
+            concurrency=self.concurrency,
+            pools=self.pools,
+            pool_size=self.pool_size,
+            timeout_ms=self.timeout_ms,
+            pipelining=1,
+            keep_alive=True,
+        )
+
+
+def requests_for(rate_per_s: float, span_ns: int, concurrency: int) -> int:
+    """How many requests an order of about that time has: some for each that is to be under way at
+    once, unless a slow client would take four times as long for them. Pure."""
+    wanted = rate_per_s * span_ns / NS_PER_S
+    least = min(2 * concurrency, 4 * wanted)
+    return max(1, min(REQUESTS_MAX, round(max(wanted, least))))
+
+
+def patience_s(requests: int, rate_per_s: float, timeout_ms: int) -> float:
+    """How long an order may take. Pure."""
+    expected_s = requests / rate_per_s if rate_per_s > 0 else 0.0
+    return PATIENCE_S + timeout_ms / 1000 + SLOWER * expected_s
+
+
+@dataclass
+class ClientSession:
+    """A client that runs, and its server. Raises ``ClientError``, ``ValueError`` for what the
+    client does wrong, ``EngineError`` for the server."""
+
+    load: ClientLoad
+    layout: Layout
+    engine: Engine
+    client: Client
+    setup: ClientSetup
+    rate_per_s: float = 0.0
+    ready_wall_s: float = 0.0
+    _warmup: list[tuple[int, Claim]] = field(default_factory=list)
+    _marks: int = 0
+
+    def begin(self) -> None:
+        """Setup and warm-up. Raises ``UnsupportedError``."""
+        begun_s = time.monotonic()
+        self.client.say(self.setup.model_dump_json())
+        answer = parse_answer(self.client.hear(self.client.ready_s))
+        if isinstance(answer, Unsupported):
+            raise UnsupportedError(answer.why)
+        self.ready_wall_s = time.monotonic() - begun_s
+        with kept_off(self.layout):
+            self._warm_up(min(PROBE_REQUESTS, self.load.concurrency))
+            number = requests_for(self.rate_per_s, self.load.warmup_ns, self.load.concurrency)
+            self._warm_up(number)
+
+    def measure(self) -> ClientObservation:
+        """One order that counts."""
+        number = requests_for(self.rate_per_s, self.load.span_ns, self.load.concurrency)
+        with kept_off(self.layout):
+            self._seen()
+            started_at, before = now_iso(), self._sample()
+            claim, wall_s = self._order(number)
+            after, seen = self._sample(), self._seen()
+        self._learn(number, seen, wall_s)
+        warmup = sum(requests for requests, _ in self._warmup)
+        return ClientObservation(
+            id=record_id(),
+            started_at=started_at,
+            asked=ClientAsked(
+                setup=self.setup,
+                requests=number,
+                warmup_requests=warmup,
+                wait_ms=self.load.wait_ms,
+                files=self.load.files or None,
+            ),
+            claim=claim,
+            seen=seen,
+            warmup=[claimed for _, claimed in self._warmup],
+            before=before,
+            after=after,
+            wall_s=wall_s,
+            ready_wall_s=self.ready_wall_s,
+            cpus=self.layout.subject,
+            server_cpus=() if self.layout.shared else self.layout.engine,
+            front_pid=os.getpid(),
+            environment=read_environment(self.engine.hello.version),
+        )
+
+    def finish(self) -> None:
+        """The end of its input, which must be its own end."""
+        if self.client.finish() != 0:
+            ends = self.client.processes.exits
+            how = ends[0] if ends else "no exit code"
+            raise ClientError(f"the end of its input ends it with {how}")
+
+    def _warm_up(self, number: int) -> None:
+        self._seen()
+        claim, wall_s = self._order(number)
+        self._learn(number, self._seen(), wall_s)
+        self._warmup.append((number, claim))
+
+    def _order(self, number: int) -> tuple[Claim, float]:
+        begun_s = time.monotonic()
+        self.client.say(f"go {number}")
+        line = self.client.hear(patience_s(number, self.rate_per_s, self.load.timeout_ms))
+        return parse_claim(line), time.monotonic() - begun_s
+
+    def _learn(self, number: int, seen: Seen, wall_s: float) -> None:
+        """How many requests a second the client makes; by the server's clock where that has seen
+        any, else by ours."""
+        took_s = interval_ns(seen) / NS_PER_S
+        made = seen.answered if seen.answered and took_s > 0 else number
+        self.rate_per_s = made / (took_s if seen.answered and took_s > 0 else max(wall_s, 1e-3))
+
+    def _seen(self) -> Seen:
+        self._marks += 1
+        return seen_since_mark(self.engine, f"mark {self._marks}", SERVER_S)
+
+    def _sample(self) -> EndSample:
+        return EndSample(
+            host=HostSample(
+                machine=machine_sample(),
+                server=ProcessTree(self.engine.pid).sample(),
+                processes=noise_sample(),
+            ),
+            client=self.client.processes.tree.sample(),
+        )
+
+
+@contextlib.contextmanager
+def client_session(
+    subject: Subject,
+    built: Build,
+    layout: Layout,
+    load: ClientLoad,
+    *,
+    trueload_command: tuple[str, ...],
+    stopped: Callable[[], bool] = lambda: False,
+) -> Iterator[ClientSession]:
+    """Server and client, started; nothing of either is left afterwards. Raises ``StartError`` for
+    the client, ``EngineError`` and ``UserError`` for the server."""
+    with Engine.start() as engine:
+        cpus = () if layout.shared else layout.engine
+        threads = max(1, len(cpus))
+        service = ServeHttp(record=True)
+        engine.send(Serve(listen="127.0.0.1:0", threads=threads, cpus=cpus, service=service))
+        authority = await_listening(engine, SERVER_S)
+
+        def watched() -> bool:
+            # What the server says of itself meanwhile would fill its pipe; its end is an error.
+            while engine.receive(0) is not None:
+                pass
+            return stopped()
+
+        with running_client(
+            subject,
+            built,
+            layout,
+            trueload_command=trueload_command,
+            stopped=watched,
+            files=load.files,
+        ) as client:
+            yield ClientSession(load, layout, engine, client, load.setup(authority))
