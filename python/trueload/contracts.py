@@ -82,7 +82,7 @@ class Contract(Model):
     exchanges: tuple[Exchange, ...] = Field(min_length=1)
 
 
-def document_bytes(contract: AnyContract) -> int | None:
+def document_bytes(contract: AnyContract | ClientContract) -> int | None:
     """The length of a right answer's body; None where the contract leaves it open, or has none."""
     if not isinstance(contract, Contract):
         return None

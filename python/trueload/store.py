@@ -30,7 +30,7 @@ from trueload.store_file import StoreError, connect, default_path, prepare, read
 
 __all__ = ["Damaged", "Outcome", "Row", "Run", "RunState", "Store", "StoreError", "default_path"]
 
-Outcome = Literal["measured", "skipped", "failed"]
+Outcome = Literal["measured", "skipped", "failed", "unsupported"]
 RunState = Literal["running", "finished", "interrupted"]
 
 _RUN_COLUMNS = (
@@ -166,7 +166,7 @@ class Store:
     def add_row(
         self,
         run: Run,
-        outcome: Literal["skipped", "failed"],
+        outcome: Literal["skipped", "failed", "unsupported"],
         reason: str,
         *,
         key: str = "",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from trueload.contracts import ShootoutContract, as_spoken, load_server_contract
+from trueload.contracts import ShootoutContract, as_spoken, load_contract, load_server_contract
 from trueload.runner.sending import Broadcast, what_is_sent
 from trueload.spec import TcpEcho, WsBroadcast, WsEcho
 from trueload.subjects import load_subject
@@ -51,7 +51,8 @@ def test_a_contract_of_websocket_is_spoken_as_its_subject_does(dialect: str) -> 
 @pytest.mark.parametrize("name", suite_names(ROOT / "suites"))
 def test_what_a_suite_compares_with_is_in_the_catalogue(name: str) -> None:
     suite = load_suite(ROOT / "suites" / f"{name}.toml")
-    load_server_contract(ROOT / "contracts", suite.contract)
+    load = load_server_contract if suite.clients is None else load_contract
+    load(ROOT / "contracts", suite.contract)
     named = {row.subject for each in suite.published_tables for row in each.rows} - {""}
     for subject in named:
         language, _, rest = subject.partition("/")

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any, TextIO, cast
+from typing import Annotated, TextIO, cast
 
 import typer
 
@@ -37,10 +37,12 @@ from trueload.cli.options import (
     positive_rate,
 )
 from trueload.cli.suite_progress import Progress
-from trueload.contracts import load_server_contract
+from trueload.client_contract import ClientContract
+from trueload.contracts import AnyContract, load_contract
 from trueload.engine import find_engine
 from trueload.errors import ExitCode, UserError
 from trueload.interrupt import Interrupt, Until
+from trueload.machine import count_ports
 from trueload.record import Record
 from trueload.report import apachebench, table
 from trueload.report.suite_json import plan_json, read_plan, suite_json
@@ -54,7 +56,8 @@ from trueload.suite.broadcast import measure_broadcast
 from trueload.suite.choose import choose_subjects
 from trueload.suite.definition import Suite, find_suite, load_suite, suite_names
 from trueload.suite.execute import Execution, changed_subjects
-from trueload.suite.plan import Changes, SuitePlan, describe, make_plan, planned
+from trueload.suite.plan import Changes, PlannedLoad, SuitePlan, describe, make_plan, planned
+from trueload.suite.pools import beyond_limits
 from trueload.suite.summary import LoadTable, collect, tabulate
 from trueload.trial import run_trial
 from trueload.units import parse_duration
@@ -141,6 +144,20 @@ def read_suite(
     spin: SpinOption = None,
     refill: RefillOption = None,
     repeat: RepeatOption = None,
+    pools: Annotated[
+        str | None, typer.Option("--pools", metavar="LIST", help="Of clients: pool counts.")
+    ] = None,
+    pool_size: Annotated[
+        str | None,
+        typer.Option("--pool-size", metavar="LIST", help="Of clients: connections of a pool."),
+    ] = None,
+    concurrency: Annotated[
+        str | None,
+        typer.Option("--concurrency", metavar="LIST", help="Of clients: requests at once."),
+    ] = None,
+    full: Annotated[
+        bool, typer.Option("--full", help="The published grid, where that is a larger one.")
+    ] = False,
     seed: Annotated[
         int | None, typer.Option("--seed", metavar="N", help="Of the order of the trials.")
     ] = None,
@@ -187,6 +204,10 @@ def read_suite(
         seed=seed,
         share_cpus=share_cpus,
         port=port,
+        pools=_numbers("--pools", pools),
+        pool_sizes=_numbers("--pool-size", pool_size),
+        concurrency=_numbers("--concurrency", concurrency),
+        full=full,
     )
     if json_path is None and output is Format.JSON:
         json_path = STDOUT
@@ -248,7 +269,7 @@ def _begin(asked: SuiteAsked, name: str, finish: Finish) -> int:
     suites = find_folder("suites") if not name.endswith(".toml") else Path()
     path = find_suite(name, suites)
     suite = load_suite(path)
-    contract = load_server_contract(find_folder("contracts"), suite.contract)
+    contract = _contract(suite.contract, clients=suite.clients is not None)
     chosen = choose_subjects(find_folder("subjects"), suite, parse_selects(asked.subjects), _talk)
     if asked.dry_run:
         digests = dict.fromkeys((subject.name for subject in chosen), "")
@@ -288,7 +309,7 @@ def _resume(asked: SuiteAsked, selector: str, finish: Finish) -> int:
                 f"run {run.id} is of the suite {plan.suite!r}, not of {asked.name!r}",
                 f"trueload suite run {plan.suite} --resume {run.id}",
             )
-        contract = load_server_contract(find_folder("contracts"), plan.contract)
+        contract = _contract(plan.contract, clients=plan.client_wait_ms is not None)
         names = [subject.name for subject in plan.subjects]
         chosen = _still_there(names)
         digests = {subject.name: manifest_digest(subject) for subject in chosen}
@@ -298,9 +319,21 @@ def _resume(asked: SuiteAsked, selector: str, finish: Finish) -> int:
         return finish(_execution(plan, contract, chosen, digests, store, run, interrupt), interrupt)
 
 
+def _contract(name: str, *, clients: bool) -> AnyContract | ClientContract:
+    """The contract of a suite of clients or of servers. Raises ``UserError`` for the other."""
+    contract = load_contract(find_folder("contracts"), name)
+    if isinstance(contract, ClientContract) != clients:
+        has, needs = ("clients", "servers") if not clients else ("servers", "clients")
+        raise UserError(
+            f"the contract {name!r} is one of {has}, and the suite measures {needs}",
+            "give the suite [clients] with its wait, or leave that away",
+        )
+    return contract
+
+
 def _check_files(plan: SuitePlan) -> None:
     """Unless the suite limits them itself, to see what becomes of it."""
-    if plan.files == 0 and plan.broadcast is None:
+    if plan.files == 0 and plan.broadcast is None and plan.client_wait_ms is None:
         check_files(max(load.most for load in plan.loads), hard_limit())
 
 
@@ -314,7 +347,7 @@ def _still_there(names: Sequence[str]) -> list[Subject]:
 
 def _execution(
     plan: SuitePlan,
-    contract: Any,
+    contract: AnyContract | ClientContract,
     chosen: Sequence[Subject],
     digests: dict[str, str],
     store: Store,
@@ -420,9 +453,17 @@ def _print_plan(plan: SuitePlan, suite: Suite, shown: Shown) -> None:
         return
     lines = [describe(plan), "", "subjects:"]
     lines += [f"  {table.plain(subject.name)}" for subject in plan.subjects]
-    lines += ["loads:", *(f"  {load.title}" for load in plan.loads)]
+    lines += ["loads:", *(f"  {_load_line(load)}" for load in plan.loads)]
     lines += [f"note: {table.plain(note)}" for note in suite.notes]
     sys.stdout.write("\n".join(lines) + "\n")
+
+
+def _load_line(load: PlannedLoad) -> str:
+    """A load, and why it cannot be measured here if that is known."""
+    beyond = None
+    if load.pools is not None:
+        beyond = beyond_limits(load.pools, hard_limit(), count_ports())
+    return load.title if beyond is None else f"{load.title}: unsupported: {beyond}"
 
 
 def _talk(line: str) -> None:

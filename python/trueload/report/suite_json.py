@@ -66,10 +66,10 @@ def plan_json(plan: SuitePlan, description: str) -> str:
 
 def _rows(table: LoadTable) -> Iterator[dict[str, Any]]:
     for summary in (*table.ranked, *table.invalid, *table.traps, *table.unmeasured):
-        yield _row(table, summary)
+        yield _row(summary)
 
 
-def _row(table: LoadTable, summary: Summary) -> dict[str, Any]:
+def _row(summary: Summary) -> dict[str, Any]:
     subject, figures, best = summary.cell.subject, summary.figures, summary.best
     hidden = ("record_id", "verdict", "failed_checks", "reasons")
     return {
@@ -78,7 +78,7 @@ def _row(table: LoadTable, summary: Summary) -> dict[str, Any]:
         "category": subject.category,
         "name": subject.variant,
         "trap": subject.trap,
-        **table.load.model_dump(mode="json"),
+        **summary.cell.load.model_dump(mode="json"),
         "outcome": summary.outcome,
         "verdict": summary.verdict,
         "why": summary.why,

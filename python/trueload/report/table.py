@@ -19,7 +19,7 @@ from dataclasses import dataclass, replace
 from rich.cells import cell_len
 
 from trueload.escapes import without_escapes
-from trueload.report import broadcast_table
+from trueload.report import broadcast_table, client_table
 from trueload.search.clients import clients_header
 from trueload.suite.definition import PublishedTable
 from trueload.suite.plan import PlannedLoad
@@ -41,7 +41,17 @@ NAME_COLUMNS = 4
 # Where a grid that is too wide for the terminal is cut: before the times.
 CUT = PUBLISHED.index("min")
 LEFT_ALIGNED = frozenset(
-    {"Language", "Framework", "Category", "Name", "verdict", "interval", "published", "ours"}
+    {
+        "Language",
+        "Framework",
+        "Category",
+        "Name",
+        "verdict",
+        "interval",
+        "published",
+        "ours",
+        "Client",
+    }
 )
 
 
@@ -119,6 +129,8 @@ def _whole(value: float | None) -> str:
 
 def grid(summaries: Sequence[Summary]) -> Grid:
     """The published columns and ours; the rate, where there is one. Of broadcasts their own."""
+    if any(s.cell.load.pools for s in summaries):
+        return Grid(client_table.COLUMNS, tuple(map(client_table.client_cells, summaries)))
     if any(s.cell.load.broadcast for s in summaries):
         return Grid(broadcast_table.COLUMNS, tuple(map(broadcast_table.broadcast_cells, summaries)))
     if all(s.cell.load.rate_per_s is None for s in summaries):
@@ -167,23 +179,23 @@ def text(tables: Iterable[LoadTable], *, width: int | None, published: bool) -> 
 
 
 def _text_of_load(table: LoadTable, width: int | None, published: bool) -> str:
-    parts = [table.load.title, ""]
+    parts = [table.title, ""]
     if table.ranked:
         parts.append(_laid_out(grid(table.ranked), width))
     else:
         parts.append("No row can be ranked.")
-    if published and table.ranked and not table.load.broadcast:
+    if published and table.ranked and _as_published(table):
         parts += ["", "As published tables have it, the best repetition of each:", ""]
         parts.append(_laid_out(best_grid(table), width))
     for title, summaries in _apart(table):
         parts += ["", title]
         if any(s.figures is not None for s in summaries):
             parts.append(_laid_out(grid(summaries), width))
-        parts += [f"  {_full_name(s)}: {plain(s.why) or 'no reason given'}" for s in summaries]
+        parts += [f"  {_row_name(s)}: {plain(s.why) or 'no reason given'}" for s in summaries]
     notes = [s for s in table.ranked if s.why]
     if notes:
         parts += ["", "Suspect:"]
-        parts += [f"  {_full_name(s)}: {plain(s.why)}" for s in notes]
+        parts += [f"  {_row_name(s)}: {plain(s.why)}" for s in notes]
     for summary in table.everything if table.load.broadcast else ():
         parts += _steps(summary)
     for each in table.published:
@@ -208,13 +220,27 @@ def _apart(table: LoadTable) -> list[tuple[str, tuple[Summary, ...]]]:
     """What is not ranked, under the reason for it."""
     skipped = tuple(s for s in table.unmeasured if s.outcome == "skipped")
     failed = tuple(s for s in table.unmeasured if s.outcome == "failed")
+    unsupported = tuple(s for s in table.unmeasured if s.outcome == "unsupported")
     groups = [
         ("Invalid, not ranked:", table.invalid),
         ("Traps, measured to show what a check catches, never ranked:", table.traps),
         ("Failed:", failed),
+        ("Unsupported:", unsupported),
         ("Skipped:", skipped),
     ]
     return [(title, summaries) for title, summaries in groups if summaries]
+
+
+def _as_published(table: LoadTable) -> bool:
+    """Whether published tables have the best repetition under such columns."""
+    return not table.load.broadcast and table.load.pools is None
+
+
+def _row_name(summary: Summary) -> str:
+    """A subject, and its load where a table has several."""
+    pools = summary.cell.load.pools
+    name = _full_name(summary)
+    return name if pools is None else f"{name}, {pools.title}"
 
 
 def _full_name(summary: Summary) -> str:
@@ -244,6 +270,8 @@ def _below(table: LoadTable) -> list[str]:
     """What the figures and marks of a table mean, after a blank line."""
     if table.load.broadcast:
         return ["", broadcast_table.LEGEND] if table.ranked else []
+    if table.load.pools is not None:
+        return ["", client_table.LEGEND] if table.ranked else []
     shown = [s.figures for s in table.everything if s.figures is not None]
     lines = [_legend(table.ranked)] if table.ranked else []
     if shown and table.load.rate_per_s is not None:
@@ -304,13 +332,13 @@ def markdown(tables: Iterable[LoadTable], *, published: bool) -> str:
     """The same as Markdown tables."""
     parts: list[str] = []
     for table in tables:
-        parts += [f"### {table.load.title}", ""]
+        parts += [f"### {table.title}", ""]
         parts.append(_markdown_grid(grid(table.ranked)))
-        if published and table.ranked and not table.load.broadcast:
+        if published and table.ranked and _as_published(table):
             parts += ["", "The best repetition of each:", "", _markdown_grid(best_grid(table))]
         for title, summaries in _apart(table):
             parts += ["", f"**{title}**", ""]
-            parts += [f"- {_escaped(_full_name(s))}: {_escaped(plain(s.why))}" for s in summaries]
+            parts += [f"- {_escaped(_row_name(s))}: {_escaped(plain(s.why))}" for s in summaries]
         for each in table.published:
             parts += ["", f"**{_escaped(plain(each.title))}**", ""]
             parts.append(_markdown_grid(beside_grid(table, each)))
@@ -340,6 +368,8 @@ def csv_lines(tables: Iterable[LoadTable], *, published: bool) -> str:
     tables = list(tables)
     if any(table.load.broadcast for table in tables):
         return _broadcast_csv(tables)
+    if any(table.load.pools for table in tables):
+        return _client_csv(tables)
     writer.writerow((*PUBLISHED, *OURS, *OF_LOAD))
     for table in tables:
         for summary in table.everything:
@@ -358,6 +388,20 @@ def _broadcast_csv(tables: Sequence[LoadTable]) -> str:
         for summary in table.everything:
             load = (str(table.load.connections), table.load.cores, summary.why)
             cells = (*broadcast_table.broadcast_cells(summary), *load)
+            writer.writerow([csv_text(cell) for cell in cells])
+    return out.getvalue()
+
+
+def _client_csv(tables: Sequence[LoadTable]) -> str:
+    """One CSV for all loads of a suite of clients."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow((*client_table.COLUMNS, "files", "why"))
+    for table in tables:
+        for summary in table.everything:
+            pools = summary.cell.load.pools
+            files = "" if pools is None or not pools.files else str(pools.files)
+            cells = (*client_table.client_cells(summary), files, summary.why)
             writer.writerow([csv_text(cell) for cell in cells])
     return out.getvalue()
 

@@ -25,6 +25,8 @@ from trueload.units import parse_duration, parse_rate, parse_size
 
 SUITE_BYTES_MAX = 64 * 1024
 RATE_PER_S_MAX = 1_000_000_000
+NS_PER_MS = 1_000_000
+WAIT_NS_MAX = 60_000_000_000  # of the reference server
 
 Positive = Annotated[int, Field(gt=0)]
 Count = Annotated[int, Field(ge=0)]
@@ -56,6 +58,13 @@ def _limit(text: str) -> str:
     return text
 
 
+def _wait(text: str) -> str:
+    ns = parse_duration(text)
+    if ns % NS_PER_MS or not 0 < ns <= WAIT_NS_MAX:
+        raise ValueError(f"'{text}' is not a wait of whole milliseconds, from 1 ms to 60 s")
+    return text
+
+
 Size = Annotated[str, AfterValidator(_size)]
 Limit = Annotated[str, AfterValidator(_limit)]
 Span = Annotated[str, AfterValidator(_duration)]
@@ -66,7 +75,10 @@ class Axes(Model):
     """Loads: every combination of the values. `cores` is where the subject runs; with a `rate` the
     loop is open, without one each connection sends as soon as it can. `close` takes the place of
     the suite's. `idle` are the steps of a staircase: so many idle connections beside the others,
-    the last of them held under load."""
+    the last of them held under load.
+
+    Of clients: so many `pools` of so many connections (`pool_size`), and so many requests at once
+    (`concurrency`); `files` are limits of open files, 0 for as many as there may be."""
 
     connections: tuple[Positive, ...] = Field(default=(64,), min_length=1)
     pipeline: tuple[Positive, ...] = Field(default=(1,), min_length=1)
@@ -74,6 +86,28 @@ class Axes(Model):
     rate: tuple[Rate, ...] = ()
     close: tuple[bool, ...] = ()
     idle: tuple[Count, ...] = ()
+    pools: tuple[Positive, ...] = ()
+    pool_size: tuple[Positive, ...] = ()
+    concurrency: tuple[Positive, ...] = ()
+    files: tuple[Count, ...] = ()
+
+    @model_validator(mode="after")
+    def _of_one_role(self) -> Axes:
+        if not self.of_clients:
+            if self.files:
+                raise ValueError("files is an axis of clients; of servers it is the suite's")
+            return self
+        if not (self.pools and self.pool_size and self.concurrency):
+            raise ValueError("a load of clients has pools, pool_size and concurrency")
+        others = {"connections", "pipeline", "rate", "close", "idle"} & self.model_fields_set
+        if others:
+            raise ValueError(f"{sorted(others)[0]} is an axis of servers, beside those of clients")
+        return self
+
+    @property
+    def of_clients(self) -> bool:
+        """Whether it is a load of clients."""
+        return bool(self.pools or self.pool_size or self.concurrency)
 
     @model_validator(mode="after")
     def _steps_rise(self) -> Axes:
@@ -109,11 +143,18 @@ class Broadcast(Model):
     steps: Positive | None = None
 
 
+class Clients(Model):
+    """Clients are measured, by requests that the reference server answers after `wait`."""
+
+    wait: Annotated[str, AfterValidator(_wait)]
+
+
 class Suite(Model):
     """A suite as written. `subjects` are SELECTs, none for all that have the contract;
     `files` is the open-file limit of the subject, 0 for all that there are. With `prime` the
-    warm-up is a run like the measured one. `report` is what is said of each subject: one line of
-    the table, or below it also what ApacheBench prints."""
+    warm-up is a run like the measured one. `full` are the loads that `--full` has instead. `report`
+    is what is said of each subject: one line of the table, or below it also what ApacheBench
+    prints."""
 
     about: str
     contract: str
@@ -132,6 +173,8 @@ class Suite(Model):
     seed: int = 1
     files: int = Field(default=0, ge=0)
     broadcast: Broadcast | None = None
+    clients: Clients | None = None
+    full: tuple[Axes, ...] = ()
     published: str = ""
     published_tables: tuple[PublishedTable, ...] = ()
     notes: tuple[str, ...] = ()
@@ -145,6 +188,15 @@ class Suite(Model):
             raise ValueError("the steps of a broadcast have so many messages: give requests")
         if self.prime and self.warmup is not None:
             raise ValueError("prime and warmup exclude each other")
+        return self
+
+    @model_validator(mode="after")
+    def _of_one_role(self) -> Suite:
+        blocks = (*self.loads, *self.full)
+        if any(block.of_clients != (self.clients is not None) for block in blocks):
+            raise ValueError("a suite with [clients] has pools in each load, another in none")
+        if self.clients is not None and self.duration is None:
+            raise ValueError("a suite with [clients] has a duration: so long an order is to take")
         return self
 
 
@@ -188,7 +240,7 @@ def load_suite(path: Path) -> Suite:
         first = error.errors(include_url=False)[0]
         place = ".".join(str(part) for part in first["loc"])
         if first["type"] == "extra_forbidden":
-            model = Axes if place.startswith("loads.") else Suite
+            model = Axes if place.startswith(("loads.", "full.")) else Suite
             known = ", ".join(model.model_fields)
             raise UserError(f"{path}: {place!r} is not a key; keys are {known}", hint) from None
         message = first["msg"].removeprefix("Value error, ")

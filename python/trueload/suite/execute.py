@@ -10,19 +10,31 @@ Must not know: tables, the command line.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, field
 from typing import Literal
 
+from trueload.client_contract import ClientContract
 from trueload.contracts import AnyContract, document_bytes
 from trueload.errors import UserError
+from trueload.machine import count_ports
 from trueload.runner import needs
 from trueload.runner.build import Build, BuildError, build
-from trueload.runner.cpus import Layout, Unfit, available_cpus, lay_out, physical_cores
+from trueload.runner.cpus import (
+    Layout,
+    Unfit,
+    available_cpus,
+    lay_out,
+    lay_out_client,
+    physical_cores,
+)
+from trueload.runner.files import hard_limit
 from trueload.runner.trials import Failed, Measure, Measured, run_subject
 from trueload.store import Row, Run, Store
 from trueload.subjects import Subject
+from trueload.suite.clients import ClientTrials
 from trueload.suite.plan import (
     ALL_REPETITIONS,
     PARTIAL,
@@ -32,10 +44,12 @@ from trueload.suite.plan import (
     trial_count,
     trials,
 )
+from trueload.suite.pools import beyond_limits, pool_labels
 from trueload.units import close_text, format_rate, idle_text
 
 Talk = Callable[[str], None]
 BUILDS_AT_ONCE = 2
+Unmeasured = Literal["skipped", "failed", "unsupported"]
 
 
 @dataclass(frozen=True)
@@ -53,7 +67,7 @@ class Execution:
     says whether the user wants the end."""
 
     plan: SuitePlan
-    contract: AnyContract
+    contract: AnyContract | ClientContract
     subjects: Mapping[str, Subject]
     digests: Mapping[str, str]
     store: Store
@@ -66,6 +80,11 @@ class Execution:
     _builds: dict[str, Build] = field(default_factory=dict)
     _given_up: dict[tuple[str, str, bool], str] = field(default_factory=dict)
     _measured: set[str] = field(default_factory=set)
+    _measured_cells: set[str] = field(default_factory=set)
+    _clients: ClientTrials = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._clients = ClientTrials(self.plan, self.trueload_command, self.stopped)
 
     def execute(self) -> None:
         """Everything of the plan that is not in the store yet. Ends early when stopped."""
@@ -73,14 +92,16 @@ class Execution:
             self._done.add(key)
             if subject_name is not None:
                 self._measured.add(subject_name)
+                self._measured_cells.add(key.rpartition(" r")[0])
         self._prepare([p.name for p in self.plan.subjects if not self._all_done(p.name)])
         of = trial_count(self.plan)
-        for number, trial in enumerate(trials(self.plan), 1):
-            if self.stopped():
-                return
-            if trial.key not in self._done and self._all_key(trial.cell) not in self._done:
-                self.events.trial_starts(trial, number, of)
-                self._run_trial(trial)
+        with contextlib.closing(self._clients):
+            for number, trial in enumerate(trials(self.plan), 1):
+                if self.stopped():
+                    return
+                if trial.key not in self._done and self._all_key(trial.cell) not in self._done:
+                    self.events.trial_starts(trial, number, of)
+                    self._run_trial(trial)
 
     def _prepare(self, names: Sequence[str]) -> None:
         """Builds subjects, two at a time because much of it waits for the network; what
@@ -128,11 +149,14 @@ class Execution:
 
     def _run_trial(self, trial: Trial) -> None:
         cell = trial.cell
+        if beyond := self._beyond(cell):
+            self._add_row(cell, ALL_REPETITIONS, "unsupported", beyond)
+            return
         layout = self._layout(cell)
         if isinstance(layout, str):
             self._add_row(cell, ALL_REPETITIONS, "skipped", layout)
             return
-        given_up = (cell.subject.name, cell.load.cores, cell.load.pipeline > 1)
+        given_up = self._manner(cell)
         if given_up in self._given_up:
             reason = self._given_up[given_up]
             self._add_row(cell, ALL_REPETITIONS, "failed", reason)
@@ -143,6 +167,8 @@ class Execution:
         self.events.trial_ended(trial, outcome)
         if isinstance(outcome, Measured):
             self._add_record(trial, outcome)
+        elif cell.load.pools is not None:
+            self._give_up_client(trial, outcome)
         elif outcome.again or cell.subject.name in self._measured:
             number = f"r{trial.repetition}"
             self._add_row(cell, number, "failed", outcome.reason, outcome.log_tail)
@@ -150,20 +176,47 @@ class Execution:
             self._given_up[given_up] = outcome.reason
             self._add_row(cell, ALL_REPETITIONS, "failed", outcome.reason, outcome.log_tail)
 
+    def _give_up_client(self, trial: Trial, outcome: Failed) -> None:
+        """What did not go well is not tried again: its process has gone, and the others of the cell
+        would wait as long for another."""
+        cell = trial.cell
+        if outcome.unsupported:
+            self._add_row(cell, ALL_REPETITIONS, "unsupported", outcome.reason)
+        elif cell.key in self._measured_cells:
+            for number in range(trial.repetition, self.plan.repeat + 1):
+                self._add_row(cell, f"r{number}", "failed", outcome.reason, outcome.log_tail)
+        else:
+            if not outcome.again:
+                self._given_up[self._manner(cell)] = outcome.reason
+            self._add_row(cell, ALL_REPETITIONS, "failed", outcome.reason, outcome.log_tail)
+
+    def _beyond(self, cell: Cell) -> str | None:
+        """Why no client can do that here; None of servers."""
+        pools = cell.load.pools
+        return None if pools is None else beyond_limits(pools, hard_limit(), count_ports())
+
+    def _manner(self, cell: Cell) -> tuple[str, str, bool]:
+        """What a subject that failed once will fail at again."""
+        return (cell.subject.name, cell.load.cores, cell.load.pipeline > 1)
+
     def _measure(self, trial: Trial, layout: Layout) -> Measured | Failed | None:
         """None if the user wanted the end before anything was measured."""
         name = trial.cell.subject.name
+        subject, built = self.subjects[name], self._builds[name]
         try:
-            outcome = run_subject(
-                self.subjects[name],
-                self._builds[name],
-                trial.cell.load.load,
-                layout,
-                self.plan.setting(self.contract),
-                self.measure,
-                trueload_command=self.trueload_command,
-                stopped=self.stopped,
-            )
+            if isinstance(self.contract, ClientContract):
+                outcome = self._clients.measure(trial, subject, built, layout)
+            else:
+                outcome = run_subject(
+                    subject,
+                    built,
+                    trial.cell.load.load,
+                    layout,
+                    self.plan.setting(self.contract),
+                    self.measure,
+                    trueload_command=self.trueload_command,
+                    stopped=self.stopped,
+                )
         except BuildError as error:
             return Failed(error.reason, error.log_tail, again=True)
         except UserError as error:
@@ -177,7 +230,8 @@ class Execution:
         allowed = self.subjects[cell.subject.name].manifest.cores
         if cell.load.cores not in allowed:
             return f"it runs with --cores {' or '.join(allowed)} only"
-        layout = lay_out(
+        choose = lay_out if cell.load.pools is None else lay_out_client
+        layout = choose(
             cell.load.cores,
             available_cpus(),
             physical_cores(),
@@ -193,11 +247,14 @@ class Execution:
         cut_short = partial and self.stopped()
         key = f"{trial.key}{PARTIAL}" if cut_short else trial.key
         labels = self._labels(trial.cell, f"r{trial.repetition}")
-        labels["response_bytes"] = str(outcome.response_bytes)
+        if outcome.response_bytes is not None:
+            labels["response_bytes"] = str(outcome.response_bytes)
         if (length := document_bytes(self.contract)) is not None:
             labels["document_bytes"] = str(length)
         if outcome.died:
             labels["died"] = outcome.died
+        if outcome.fault:
+            labels["fault"] = outcome.fault
         for step in searched.steps if searched is not None else ():
             which = {**labels, **step.labels}
             name = f"{key} step {step.labels['step']}"
@@ -206,12 +263,13 @@ class Execution:
         self.store.add_record(self.run, outcome.record, key=key, labels=labels)
         self._done.add(key)
         self._measured.add(trial.cell.subject.name)
+        self._measured_cells.add(trial.cell.key)
 
     def _add_row(
         self,
         cell: Cell,
         repetition: str,
-        outcome: Literal["skipped", "failed"],
+        outcome: Unmeasured,
         reason: str,
         detail: str = "",
     ) -> None:
@@ -240,6 +298,7 @@ class Execution:
             "cores": load.cores,
             "close": close_text(load.close),
             "idle": idle_text(load.idle),
+            **({} if load.pools is None else pool_labels(load.pools)),
             "repetition": repetition,
             "digest": self.digests.get(subject.name, ""),
         }

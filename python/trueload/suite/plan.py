@@ -20,7 +20,8 @@ from trueload.plan import DriverName, Duration, Model, Requests
 from trueload.runner.sending import Broadcast
 from trueload.runner.trials import Load, Setting
 from trueload.subjects import Cores, Subject
-from trueload.suite.definition import PublishedTable, Report, Suite
+from trueload.suite.definition import Axes, PublishedTable, Report, Suite
+from trueload.suite.pools import PlannedPools, planned_pools
 from trueload.units import (
     close_text,
     format_rate,
@@ -31,8 +32,11 @@ from trueload.units import (
 )
 
 NS_PER_S = 1_000_000_000
+NS_PER_MS = 1_000_000
 # Start, verification, connect, drain and stop of one trial, as seen with small subjects.
 OVERHEAD_NS = 600_000_000
+# Start, first orders and end of a client's process, as seen with the catalogue's.
+CLIENT_OVERHEAD_NS = 2_000_000_000
 
 # A row for all repetitions of a cell: it was skipped, or given up.
 ALL_REPETITIONS = "r*"
@@ -63,7 +67,8 @@ class PlannedBroadcast(Model):
 
 class PlannedLoad(Model):
     """One load of the plan; of a broadcast, `connections` are the clients of each step. `close` is
-    None for what the plan says; `idle` are the steps of idle connections beside the others."""
+    None for what the plan says; `idle` are the steps of idle connections beside the others. Where
+    clients are measured it has `pools`, and `connections` are those that they have room for."""
 
     connections: int
     pipeline: int
@@ -72,6 +77,7 @@ class PlannedLoad(Model):
     broadcast: bool = False
     close: bool | None = None
     idle: tuple[int, ...] = ()
+    pools: PlannedPools | None = None
 
     @property
     def load(self) -> Load:
@@ -86,6 +92,8 @@ class PlannedLoad(Model):
     @property
     def title(self) -> str:
         """For people: ``64 connections, pipelining 10, single core``."""
+        if self.pools is not None:
+            return self.pools.title
         plural = "s" if self.connections > 1 else ""
         pipelining = f", pipelining {self.pipeline}" if self.pipeline > 1 else ""
         cores = "single core" if self.cores == "single" else "multi core"
@@ -100,6 +108,8 @@ class PlannedLoad(Model):
     @property
     def key(self) -> str:
         """Names the load within the plan, and in the store."""
+        if self.pools is not None:
+            return f"{self.pools.key} {self.cores}"
         rate = "" if self.rate_per_s is None else f" {self.rate_per_s:.10g}/s"
         close, idle = close_text(self.close), idle_text(self.idle)
         words = f"{' ' if close else ''}{close}{' idle ' if idle else ''}{idle}"
@@ -107,7 +117,9 @@ class PlannedLoad(Model):
 
 
 class SuitePlan(Model):
-    """The whole plan. Times in ns; `port` is None for a free one, `refill` for half the depth."""
+    """The whole plan. Times in ns; `port` is None for a free one, `refill` for half the depth.
+    Where clients are measured the server takes `client_wait_ms` for each answer; else it is None.
+    """
 
     suite: str
     contract: str
@@ -130,6 +142,7 @@ class SuitePlan(Model):
     broadcast: PlannedBroadcast | None = None
     connect_rate_per_s: int | None = None
     report: Report = "table"
+    client_wait_ms: int | None = None
 
     def setting(self, contract: AnyContract) -> Setting:
         """What all its trials share."""
@@ -201,6 +214,39 @@ class Changes:
     seed: int | None = None
     share_cpus: bool = False
     port: int | None = None
+    pools: tuple[int, ...] | None = None
+    pool_sizes: tuple[int, ...] | None = None
+    concurrency: tuple[int, ...] | None = None
+    full: bool = False
+
+
+# What the command line says of one role only, by the field of ``Changes``.
+OF_SERVERS = {
+    "connections": "--connections",
+    "pipeline": "--pipeline",
+    "rates_per_s": "--rate",
+    "requests": "--requests",
+    "close": "--close",
+    "driver": "--driver",
+    "spin_ns": "--spin",
+    "refill": "--refill",
+    "port": "--port",
+}
+OF_CLIENTS = {"pools": "--pools", "pool_sizes": "--pool-size", "concurrency": "--concurrency"}
+
+
+def check_role(suite: Suite, changes: Changes) -> None:
+    """Raises ``UserError`` for an option that is not for what the suite measures."""
+    clients = suite.clients is not None
+    what, other = ("clients", "servers") if clients else ("servers", "clients")
+    for name, option in (OF_SERVERS if clients else OF_CLIENTS).items():
+        if getattr(changes, name) is not None:
+            raise UserError(
+                f"{option} is for suites of {other}, and this one measures {what}",
+                "`trueload suite run --help` says what each option is for",
+            )
+    if changes.full and not suite.full:
+        raise UserError("--full: this suite has no larger grid", "leave --full away")
 
 
 def make_plan(
@@ -208,8 +254,10 @@ def make_plan(
 ) -> SuitePlan:
     """The plan of a suite with what the command line changes. Pure.
 
-    Raises ``UserError`` for both a duration and a count, and without any subject.
+    Raises ``UserError`` for both a duration and a count, for an option of the other role, and
+    without any subject.
     """
+    check_role(suite, changes)
     if changes.duration_ns is not None and changes.requests is not None:
         raise UserError("--duration and --requests exclude each other", "give one of them")
     if not subjects:
@@ -237,7 +285,12 @@ def make_plan(
         broadcast=_broadcast(suite),
         connect_rate_per_s=_connect_rate(suite),
         report=suite.report,
+        client_wait_ms=_client_wait_ms(suite),
     )
+
+
+def _client_wait_ms(suite: Suite) -> int | None:
+    return None if suite.clients is None else parse_duration(suite.clients.wait) // NS_PER_MS
 
 
 def _broadcast(suite: Suite) -> PlannedBroadcast | None:
@@ -262,6 +315,9 @@ def _first(changed: int | None, otherwise: int) -> int:
 
 def _loads(suite: Suite, changes: Changes) -> Iterator[PlannedLoad]:
     """Every combination of each block, once; an axis that was given replaces the suite's."""
+    if suite.clients is not None:
+        yield from _client_loads(suite, changes)
+        return
     seen = set()
     for block in suite.loads:
         rates: Sequence[float | None] = (
@@ -284,6 +340,21 @@ def _loads(suite: Suite, changes: Changes) -> Iterator[PlannedLoad]:
                 close=close,
                 idle=block.idle,
             )
+            if load not in seen:
+                seen.add(load)
+                yield load
+
+
+def _client_loads(suite: Suite, changes: Changes) -> Iterator[PlannedLoad]:
+    """The same for clients."""
+    seen = set()
+    blocks: Sequence[Axes] = suite.full if changes.full else suite.loads
+    for block in blocks:
+        found = planned_pools(
+            block, changes.pools, changes.pool_sizes, changes.concurrency, suite.files
+        )
+        for cores, pools in product(changes.cores or block.cores, found):
+            load = PlannedLoad(connections=pools.room, pipeline=1, cores=cores, pools=pools)
             if load not in seen:
                 seen.add(load)
                 yield load
@@ -337,13 +408,20 @@ def cells(plan: SuitePlan) -> Iterator[Cell]:
 
 
 def trials(plan: SuitePlan) -> Iterator[Trial]:
-    """Every trial in the order of running. Pure: the same plan gives the same order."""
+    """Every trial in the order of running. Pure: the same plan gives the same order. The
+    repetitions of a client's cell follow each other, because they are orders to one process."""
     loads = len(plan.loads)
+    if plan.client_wait_ms is not None:
+        order = list(cells(plan))
+        random.Random(f"{plan.seed}/clients").shuffle(order)
+        for cell in order:
+            yield from (Trial(cell, number) for number in range(1, plan.repeat + 1))
+        return
     for repetition in range(1, plan.repeat + 1):
-        order = list(range(len(plan.subjects) * loads))
-        random.Random(f"{plan.seed}/{repetition}").shuffle(order)
-        for number in order:
-            cell = Cell(plan.subjects[number // loads], plan.loads[number % loads])
+        numbers = list(range(len(plan.subjects) * loads))
+        random.Random(f"{plan.seed}/{repetition}").shuffle(numbers)
+        for each in numbers:
+            cell = Cell(plan.subjects[each // loads], plan.loads[each % loads])
             yield Trial(cell, repetition)
 
 
@@ -357,6 +435,9 @@ def duration_ns(plan: SuitePlan) -> int | None:
     if isinstance(plan.stop, Requests):
         return None
     warmup_ns = plan.warmup.ns if isinstance(plan.warmup, Duration) else 0
+    if plan.client_wait_ms is not None:
+        count = trial_count(plan) // plan.repeat
+        return count * (plan.repeat * plan.stop.ns + warmup_ns + CLIENT_OVERHEAD_NS)
     return trial_count(plan) * (plan.stop.ns + warmup_ns + OVERHEAD_NS)
 
 

@@ -17,8 +17,10 @@ from typing import Literal
 
 from trueload import stats
 from trueload.apachebench import ApacheBench, apachebench
-from trueload.record import Check, Idle, Record, Verdict
-from trueload.store import Damaged, Row
+from trueload.record import Check, Generator, Idle, Record, Server, Verdict
+from trueload.store import Damaged, Outcome, Row
+from trueload.suite.client_figures import ClientFigures, client_figures
+from trueload.suite.client_figures import together as clients_together
 from trueload.suite.definition import PublishedTable
 from trueload.suite.plan import PARTIAL, Cell, PlannedLoad, SuitePlan
 from trueload.suite.steps import step_text
@@ -78,17 +80,20 @@ class Figures:
     carried: Carried | None = None
     idle: Idle | None = None
     apachebench: ApacheBench | None = None
+    client: ClientFigures | None = None
 
     @property
     def score(self) -> float | None:
-        """What rows are ranked by: the clients that a broadcast carried, else requests per
-        second."""
+        """What rows are ranked by: the clients that a broadcast carried, the goodput of a client,
+        else requests per second."""
+        if self.client is not None:
+            return self.client.goodput_per_s
         return self.ok_per_s if self.carried is None else self.carried.clients
 
 
 def figures(record: Record, labels: Mapping[str, str]) -> Figures:
     """The numbers of a row that a table needs. Pure."""
-    latency, died = record.latency_ns, labels.get("died")
+    latency, died, fault = record.latency_ns, labels.get("died"), labels.get("fault")
     failed = [check for check in record.checks if check.status == "fail"]
     failed.sort(key=lambda check: check.name in MACHINE_CHECKS)  # the subject's own come first
     noted = failed or [check for check in record.checks if check.status == "warn"]
@@ -98,8 +103,10 @@ def figures(record: Record, labels: Mapping[str, str]) -> Figures:
         reasons.insert(0, labels.get("result", ""))
     if died:
         reasons.insert(0, f"the subject ended in mid-run: {died}")
+    if fault:
+        reasons.insert(0, fault)
     window_s = record.window.window_ns / 1e9
-    server = record.server
+    subject = _subject_usage(record)
     bounds = tuple(name for name in lower_bounds(record) if name in SHOWN_RANKS)
 
     def at(name: str) -> float | None:
@@ -108,9 +115,10 @@ def figures(record: Record, labels: Mapping[str, str]) -> Figures:
 
     return Figures(
         record_id=record.id,
-        verdict="invalid" if died or unfound else record.verdict,
+        verdict="invalid" if died or fault or unfound else record.verdict,
         failed_checks=(
             *(["died"] if died else []),
+            *(["fault"] if fault else []),
             *([UNFOUND.get(unfound, unfound)] if unfound else []),
             *(check.name for check in failed),
         ),
@@ -127,11 +135,21 @@ def figures(record: Record, labels: Mapping[str, str]) -> Figures:
         p99_ms=at("p99"),
         max_ms=at("max"),
         latency_at_least=bounds,
-        cpu_share=server.cpu_s / window_s if server is not None and window_s > 0 else None,
-        peak_rss_bytes=server.peak_rss_bytes if server is not None else None,
+        cpu_share=_share(subject.cpu_s, window_s) if subject is not None else None,
+        peak_rss_bytes=subject.peak_rss_bytes if subject is not None else None,
         carried=_carried(record, labels),
         idle=record.idle,
+        client=client_figures(record),
     )
+
+
+def _subject_usage(record: Record) -> Server | Generator | None:
+    """The subject's process tree: a client stands where the generator does."""
+    return record.server if record.client is None else record.generator
+
+
+def _share(cpu_s: float | None, window_s: float) -> float | None:
+    return cpu_s / window_s if cpu_s is not None and window_s > 0 else None
 
 
 def _carried(record: Record, labels: Mapping[str, str]) -> Carried | None:
@@ -162,6 +180,7 @@ class CellRows:
     failed: list[str] = field(default_factory=list)
     digests: set[str] = field(default_factory=set)
     skipped: str | None = None
+    unsupported: str | None = None
     steps: dict[str, list[str]] = field(default_factory=dict)
 
 
@@ -173,7 +192,7 @@ class Summary:
     search."""
 
     cell: Cell
-    outcome: Literal["measured", "skipped", "failed"]
+    outcome: Outcome
     verdict: Verdict | None
     why: str
     repetitions: int
@@ -254,6 +273,8 @@ def _add(into: CellRows, plan: SuitePlan, row: Row) -> None:
             found = replace(found, apachebench=made)
         into.measured.append(found)
         into.digests.add(row.labels.get("digest", ""))
+    elif row.outcome == "unsupported":
+        into.unsupported = row.reason or ""
     elif row.outcome == "skipped":
         into.skipped = row.reason or ""
     else:
@@ -266,6 +287,8 @@ def summarise(rows: CellRows) -> Summary | None:
     if not done:
         if rows.failed:
             return _without_figures(rows, "failed", rows.failed[-1])
+        if rows.unsupported is not None:
+            return _without_figures(rows, "unsupported", rows.unsupported)
         if rows.skipped is not None:
             return _without_figures(rows, "skipped", rows.skipped)
         return None
@@ -329,7 +352,7 @@ def _first_reason(some: Sequence[Figures], total: int) -> str:
     return "its checks failed" if some else ""
 
 
-def _without_figures(rows: CellRows, outcome: Literal["skipped", "failed"], why: str) -> Summary:
+def _without_figures(rows: CellRows, outcome: Outcome, why: str) -> Summary:
     return Summary(
         cell=rows.cell,
         outcome=outcome,
@@ -377,6 +400,7 @@ def _together(some: Sequence[Figures]) -> Figures:
         carried=_carried_together([each.carried for each in some if each.carried is not None]),
         idle=_idle_in_the_middle([each.idle for each in some if each.idle is not None]),
         apachebench=by_rate[(len(some) - 1) // 2].apachebench,
+        client=clients_together([each.client for each in some if each.client is not None]),
     )
 
 
@@ -423,7 +447,7 @@ def _bounds_together(some: Sequence[Figures]) -> tuple[str, ...]:
 class LoadTable:
     """All cells of one load: ranked by throughput, and apart from them, with their reasons,
     the invalid, the traps, and those that were not measured. `published` is what others said of
-    such a load."""
+    such a load. Of clients all loads stand in one table, as published: `load` is the first one."""
 
     load: PlannedLoad
     ranked: tuple[Summary, ...]
@@ -437,14 +461,31 @@ class LoadTable:
         """All of them, in the order in which they are shown."""
         return (*self.ranked, *self.invalid, *self.traps, *self.unmeasured)
 
+    @property
+    def title(self) -> str:
+        """For people."""
+        pools = self.load.pools
+        if pools is None:
+            return self.load.title
+        files = f"{pools.files:,} open files" if pools.files else "as many open files as there are"
+        return f"HTTP clients, each with {files}"
+
 
 def tabulate(collected: Collected, plan: SuitePlan) -> list[LoadTable]:
-    """One table per load, in the plan's order. Pure."""
-    by_load: dict[PlannedLoad, list[Summary]] = {load: [] for load in plan.loads}
+    """One table per load, of clients one per limit of open files, in the plan's order. Pure."""
+    first = {_table_key(load): load for load in reversed(plan.loads)}
+    by_load: dict[PlannedLoad, list[Summary]] = {}
+    for load in plan.loads:
+        by_load.setdefault(first[_table_key(load)], [])
     for rows in collected.cells:
         if (summary := summarise(rows)) is not None:
-            by_load[rows.cell.load].append(summary)
+            by_load[first[_table_key(rows.cell.load)]].append(summary)
     return [_table(load, summaries, plan) for load, summaries in by_load.items()]
+
+
+def _table_key(load: PlannedLoad) -> PlannedLoad | int:
+    """What the loads of one table have in common."""
+    return load if load.pools is None else load.pools.files
 
 
 def _table(load: PlannedLoad, summaries: Sequence[Summary], plan: SuitePlan) -> LoadTable:
