@@ -198,10 +198,11 @@ for line in sys.stdin:
          "latency_us": figures if took else None})
 if how == "stays":
     time.sleep(3600)
-if how == "leaves" and os.fork() == 0:
+if how in ("leaves", "trails") and os.fork() == 0:
     os.close(1)
     os.setsid()
-    time.sleep(3600)
+    time.sleep(3600 if how == "leaves" else 0.2)
+    os._exit(0)
 sys.exit(3 if how == "ends-badly" else 0)
 """
 
@@ -247,6 +248,7 @@ CLIENTS = [
     ("floods", "kept: a line longer than 65536 bytes"),
     ("stays", "kept: it goes on 3 s after the end of its input"),
     ("leaves", "kept: it has ended, but leaves processes running"),
+    ("trails", None),
     ("ends-badly", "kept: the end of its input ends it with exit code 3"),
     ("shrugs", "no setup: it ends as if nothing were wrong"),
 ]

@@ -30,6 +30,8 @@ from trueload.subjects import Subject
 
 LINE_BYTES_MAX = 64 * 1024
 LOOK_S = 0.25  # between two looks whether we are to stop
+LOOK_AFTER_S = 0.02  # between two looks whether anything of it is left
+LEFT_S = 2.0  # from its end to that of what it has started
 END_S = 10.0  # from the end of its input to its own; a busy machine needs a part of it
 
 
@@ -92,8 +94,12 @@ class Client:
             raise ClientError(f"says what it was not asked: {_quoted(self._pending)}")
         if not self.processes.wait(deadline_s):
             raise ClientError(f"it goes on {END_S:g} s after the end of its input")
-        if self.processes.pids():
-            raise ClientError("it has ended, but leaves processes running")
+        # What only served it may see its end a moment later, as Erlang's erl_child_setup does.
+        deadline_s = time.monotonic() + LEFT_S
+        while self.processes.pids():
+            if time.monotonic() > deadline_s:
+                raise ClientError("it has ended, but leaves processes running")
+            time.sleep(LOOK_AFTER_S)
         return self.processes.exits[0].code if self.processes.exits else None
 
     def close_input(self) -> None:
