@@ -262,7 +262,9 @@ def _built(subject: Subject, stopped: Callable[[], bool]) -> Build | Checked:
     try:
         return build(subject, trueload_command=TRUELOAD_COMMAND, stopped=stopped)
     except BuildError as error:
-        return Checked(subject.name, None, error.outcome, error.reason, error.log_tail)
+        # The line that a skipped one ends with is enough.
+        detail = error.log_tail if error.outcome == "failed" else ""
+        return Checked(subject.name, None, error.outcome, error.reason, detail)
 
 
 def _with_started(
