@@ -10,6 +10,9 @@ pytestmark = pytest.mark.engine
 CHEAP = ["python/urllib3", "go/net-http-client", "c/libcurl-multi"]
 COPIES = [
     "e*/*/src/talk.erl",
+    "elixir/*/mix.sh",
+    "erlang/*/rebar.sh",
+    "erlang/*/src/room.erl",
     "go/*/talk.go",
     "java/*http*/src/main/java/Talk.java",
     "javascript/*/talk.js",

@@ -1,0 +1,16 @@
+defmodule Subject.MixProject do
+  use Mix.Project
+
+  def project do
+    [
+      app: :subject,
+      version: "0.0.0",
+      elixir: "~> 1.14",
+      start_permanent: true,
+      deps: [{:finch, "0.18.0"}]
+    ]
+  end
+
+  # jiffy, which the lines are read and written with, is Debian's.
+  def application, do: [extra_applications: [:logger, :jiffy]]
+end

@@ -1,0 +1,71 @@
+# GETs with Mint alone, which is a connection and no client: each request opens one, in the process that makes it, and closes
+# it. It is the reference of the published table.
+
+defmodule Client do
+  @behaviour :talk
+
+  def main, do: :talk.main(__MODULE__)
+
+  @impl true
+  def unsupported(%{keep_alive: true}), do: "Mint has no pool to keep connections in"
+
+  def unsupported(%{pipelining: requests}) when requests > 1,
+    do: "pipelining needs connections that are kept"
+
+  def unsupported(_), do: :none
+
+  @impl true
+  def open(%{concurrency: concurrency, url: url, timeout_ms: timeout_ms}) do
+    %URI{host: host, port: port, path: path} = URI.parse(url)
+    target = %{host: host, port: port, path: path || "/", timeout_ms: timeout_ms}
+    List.duplicate(fn -> get(target) end, concurrency)
+  end
+
+  defp get(target) do
+    options = [mode: :passive, transport_opts: [timeout: target.timeout_ms]]
+
+    case Mint.HTTP1.connect(:http, target.host, target.port, options) do
+      {:ok, connection} -> ask(connection, target)
+      {:error, %{reason: :timeout}} -> "connect.timeout"
+      {:error, why} -> :talk.class_of(why)
+    end
+  end
+
+  defp ask(connection, target) do
+    case Mint.HTTP1.request(connection, "GET", target.path, [{"connection", "close"}], nil) do
+      {:ok, connection, _} -> read(connection, target, nil)
+      {:error, connection, why} -> failed(connection, why)
+    end
+  end
+
+  # Until the answer is complete; `status` is nil before its first line.
+  defp read(connection, target, status) do
+    case Mint.HTTP1.recv(connection, 0, target.timeout_ms) do
+      {:ok, connection, parts} -> heard(connection, target, status, parts)
+      {:error, connection, %{reason: :timeout}, _} -> failed(connection, late(status))
+      {:error, connection, why, _} -> failed(connection, why)
+    end
+  end
+
+  defp heard(connection, target, status, parts) do
+    status = Enum.find_value(parts, status, &status_of/1)
+
+    if Enum.any?(parts, &match?({:done, _}, &1)) do
+      Mint.HTTP1.close(connection)
+      if status == 200, do: :ok, else: "status"
+    else
+      read(connection, target, status)
+    end
+  end
+
+  defp status_of({:status, _, status}), do: status
+  defp status_of(_), do: nil
+
+  defp late(nil), do: "timeout.first_byte"
+  defp late(_), do: "timeout.total"
+
+  defp failed(connection, why) do
+    Mint.HTTP1.close(connection)
+    if is_binary(why), do: why, else: :talk.class_of(why)
+  end
+end

@@ -1,0 +1,47 @@
+%% GETs with ibrowse, which has one pool for each host and port, and pipelines.
+%%
+%% Where all its connections are busy it says so at once, retry_later: a room keeps the requests that must wait. A connection
+%% may still be thought busy just behind its answer; then the request, of which nothing has been sent, is tried again.
+-module(client).
+-behaviour(talk).
+-export([main/0, unsupported/1, open/1]).
+
+%% Connections that are kept are kept as long as the program runs.
+-define(KEPT_MS, 24 * 3600 * 1000).
+
+main() ->
+    talk:main(?MODULE).
+
+unsupported(#{pools := Pools}) when Pools > 1 ->
+    <<"ibrowse has one pool for a host">>;
+unsupported(#{pipelining := Requests, keep_alive := false}) when Requests > 1 ->
+    <<"pipelining needs connections that are kept">>;
+unsupported(_) ->
+    none.
+
+open(#{concurrency := Concurrency, pool_size := Size, pipelining := Pipelining, timeout_ms := Timeout} = Setup) ->
+    {ok, _} = application:ensure_all_started(ibrowse),
+    Url = binary_to_list(maps:get(url, Setup)),
+    Room = room:new(Size * Pipelining),
+    Options = [{max_sessions, Size}, {max_pipeline_size, Pipelining}, {max_attempts, 1}, {connect_timeout, Timeout},
+               {inactivity_timeout, ?KEPT_MS}, {response_format, binary}],
+    Get = fun() -> get(Url, headers(Setup), Options, Timeout) end,
+    lists:duplicate(Concurrency, fun() -> room:within(Room, Get) end).
+
+headers(#{keep_alive := true}) -> [];
+headers(#{keep_alive := false}) -> [{"Connection", "close"}].
+
+get(Url, Headers, Options, Timeout) ->
+    case ibrowse:send_req(Url, Headers, get, [], Options, Timeout) of
+        {ok, "200", _, _} -> ok;
+        {ok, _, _, _} -> <<"status">>;
+        {error, retry_later} -> erlang:yield(), get(Url, Headers, Options, Timeout);
+        {error, req_timedout} -> <<"timeout.total">>;
+        {error, {conn_failed, {error, timeout}}} -> <<"connect.timeout">>;
+        {error, connection_closed} -> <<"empty">>;
+        {error, connection_closing} -> <<"empty">>;
+        {error, {connection_closed, _}} -> <<"empty">>;
+        {error, {connection_closed_no_retry, _}} -> <<"empty">>;
+        {error, connection_closed_no_retry} -> <<"empty">>;
+        {error, Why} -> talk:class_of(Why)
+    end.
