@@ -68,6 +68,9 @@ pub trait Net {
     /// Sends a part of shared bytes; what the kernel does not take now is not copied.
     fn send_shared(&mut self, token: Token, bytes: &Arc<[u8]>, range: Range<usize>);
 
+    /// Hands to the kernel at once what a driver would hand over with the rest of the batch.
+    fn hand_over(&mut self) {}
+
     /// Ends our side when everything has been sent; the peer is still heard.
     fn end_sending(&mut self, token: Token);
 

@@ -18,6 +18,8 @@ const TOKEN: Token = Token { index: 0, generation: 0 };
 #[derive(Default)]
 struct Wire {
     now_ns: u64,
+    /// How much time passes until the clock is read again.
+    step_ns: u64,
     said: Vec<(u64, String)>,
     closed: bool,
 }
@@ -27,7 +29,9 @@ impl Net for Wire {
         self.now_ns
     }
 
-    fn read_clock(&mut self) {}
+    fn read_clock(&mut self) {
+        self.now_ns += self.step_ns;
+    }
 
     fn connect(&mut self, _: u32, _: &Address, _: Option<IpAddr>) -> Result<Token, Refusal> {
         unreachable!("a server does not connect")
@@ -91,6 +95,7 @@ impl World {
         while let Some(at_ns) = self.server.wake_at_ns().filter(|at_ns| *at_ns <= until_ns) {
             self.wire.now_ns = at_ns.max(self.wire.now_ns);
             self.server.handle_time(&mut self.wire);
+            self.server.handle_batch_end(&mut self.wire);
         }
         self.wire.now_ns = until_ns;
     }
@@ -159,6 +164,34 @@ fn answers_leave_in_the_order_of_their_requests_those_that_wait_included() {
     let said = world.said();
     let places = ["\r\n\r\nok", "Hello, World!", "not found"].map(|text| said.find(text));
     assert!(places.is_sorted() && places[0].is_some(), "{said}");
+}
+
+#[test]
+fn what_is_due_leaves_between_the_requests_of_a_burst() {
+    let mut world = World::recording();
+    world.hear(&get("/wait/1", ""));
+    world.wire.step_ns = MS / 100;
+    let other = Token { index: 1, generation: 0 };
+    let key = world.server.handle_accepted(&mut world.wire, other);
+    for _ in 0..150 {
+        world.server.handle_input(&mut world.wire, key, other, &get("/wait/9", ""), false);
+    }
+    let (at_ns, said) = world.wire.said.first().expect("the batch is not over yet");
+    assert!(said.ends_with("\r\n\r\nok") && (MS..MS + MS / 10).contains(at_ns), "{at_ns} ns");
+    let error = world.mark().delay_error_ns.expect("an answer that waited");
+    assert!(error.count == 1 && error.max < MS / 5, "{error:?}");
+}
+
+#[test]
+fn a_delay_begins_when_its_request_is_read_and_not_with_the_batch() {
+    let mut world = World::new();
+    world.wire.step_ns = 3 * MS;
+    world.hear(&get("/wait/10", ""));
+    world.wire.step_ns = 0;
+    world.pass(13 * MS - 1);
+    assert_eq!(world.said(), "");
+    world.pass(13 * MS);
+    assert_eq!(world.statuses(), ["200"]);
 }
 
 #[test]

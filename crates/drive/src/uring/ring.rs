@@ -165,6 +165,11 @@ impl Ring {
         settled(submitted)
     }
 
+    /// Hands over what is queued.
+    pub(super) fn submit(&self) -> io::Result<()> {
+        settled(self.ring.submit())
+    }
+
     /// Whether there are completions to take over.
     pub(super) fn has_completed(&mut self) -> bool {
         !self.ring.completion().is_empty()

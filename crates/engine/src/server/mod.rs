@@ -6,23 +6,28 @@
 
 pub mod websocket;
 
+mod connection;
+mod due;
 mod echo;
 mod record;
 mod response;
+mod waits;
 mod watch;
 
-use std::cmp::Reverse;
-use std::collections::{BinaryHeap, VecDeque};
+use std::collections::VecDeque;
 
 use trueload_drive::{Ended, Net, Program, Token};
 use trueload_wire::http1::limits::Limits;
 use trueload_wire::http1::repeat::{Repeated, RequestMemory};
-use trueload_wire::http1::request::{FedRequest, Request, RequestParser};
+use trueload_wire::http1::request::{FedRequest, RequestParser};
 use trueload_wire::tls::{self, Buffers, Stage};
 
+use connection::{Answer, Connection, Pending};
+use due::Leaving;
 pub use echo::Echo;
 pub use record::{Closed, Interval, Record};
-use response::{Responses, Route};
+use response::Responses;
+use waits::{Wait, Waits};
 pub use watch::Watch;
 
 /// Counts are told this often.
@@ -117,42 +122,6 @@ pub enum Report {
     },
 }
 
-#[derive(Debug)]
-struct Connection {
-    token: Token,
-    parser: RequestParser,
-    /// Answers not yet sent because one before them waits.
-    pending: VecDeque<Pending>,
-    /// What lies between the parser and the socket, if anything.
-    tls: Option<Box<tls::server::Server>>,
-}
-
-#[derive(Clone, Copy, Debug)]
-struct Pending {
-    due_ns: u64,
-    answer: Answer,
-}
-
-/// What a request is to be answered with.
-#[derive(Clone, Copy, Debug)]
-struct Answer {
-    route: Route,
-    head_only: bool,
-    keep_alive: bool,
-    http10: bool,
-}
-
-impl Answer {
-    fn to(request: &Request<'_>) -> Self {
-        Answer {
-            route: Route::of(request.path()),
-            head_only: request.method == "HEAD",
-            keep_alive: request.keep_alive,
-            http10: request.http10,
-        }
-    }
-}
-
 /// The server of one thread.
 #[derive(Debug)]
 pub struct Server {
@@ -160,7 +129,9 @@ pub struct Server {
     /// Kept only if it was asked for.
     record: Option<Box<Record>>,
     connections: Vec<Option<Connection>>,
-    waits: BinaryHeap<Reverse<(u64, u32, u32)>>,
+    waits: Waits,
+    /// Answers that waited, on their way to the kernel.
+    leaving: Leaving,
     responses: Responses,
     /// The last request of any connection, and its answer.
     known: RequestMemory<Answer>,
@@ -180,7 +151,8 @@ impl Server {
             watch,
             record: None,
             connections: Vec::new(),
-            waits: BinaryHeap::new(),
+            waits: Waits::default(),
+            leaving: Leaving::default(),
             responses: Responses::default(),
             known: RequestMemory::default(),
             out: Vec::new(),
@@ -199,12 +171,12 @@ impl Server {
 
     /// Reads requests out of `bytes` and answers, until one has to wait or the connection is to end.
     /// Returns whether the connection goes on.
-    fn take(&mut self, now_ns: u64, connection: &mut Connection, mut bytes: &[u8]) -> bool {
+    fn take(&mut self, net: &mut impl Net, connection: &mut Connection, mut bytes: &[u8]) -> bool {
         while !bytes.is_empty() {
             let parser = &mut connection.parser;
             if let Some(Repeated { count, len, made }) = self.known.recognise(parser, bytes) {
                 bytes = &bytes[len..];
-                if !(0..count).all(|_| self.answer(now_ns, connection, made)) {
+                if !(0..count).all(|_| self.answer(net, connection, made)) {
                     return false;
                 }
                 continue;
@@ -233,7 +205,7 @@ impl Server {
                 self.known.remember(&bytes[..consumed], answer);
             }
             bytes = &bytes[consumed..];
-            if !self.answer(now_ns, connection, answer) {
+            if !self.answer(net, connection, answer) {
                 return false;
             }
         }
@@ -242,23 +214,26 @@ impl Server {
 
     /// Answers now, or puts the answer into the queue behind one that waits.
     #[inline]
-    fn answer(&mut self, now_ns: u64, connection: &mut Connection, answer: Answer) -> bool {
-        let key = connection.token.index;
+    fn answer(&mut self, net: &mut impl Net, connection: &mut Connection, answer: Answer) -> bool {
+        let wait_ns = answer.route.wait_ns();
+        if wait_ns > 0 {
+            // The batch may have begun before the client asked: its answer would leave too early.
+            net.read_clock();
+        }
+        let (now_ns, token) = (net.now_ns(), connection.token);
         self.watch.seen.requests += 1;
         if let Some(record) = &mut self.record {
-            record.requested(now_ns, key, 1);
+            record.requested(now_ns, token.index, 1);
         }
-        let wait_ns = answer.route.wait_ns();
         if connection.pending.is_empty() && wait_ns == 0 {
-            self.write(now_ns, key, answer);
+            self.write(now_ns, token.index, answer);
             return answer.keep_alive;
         }
         let due_ns = now_ns + wait_ns;
         connection.pending.push_back(Pending { due_ns, answer });
         self.watch.seen.waiting += 1;
         if connection.pending.len() == 1 {
-            let Token { index, generation } = connection.token;
-            self.waits.push(Reverse((due_ns, index, generation)));
+            self.waits.push(Wait::of(token, due_ns));
         }
         connection.pending.len() <= WAITING_MOST
     }
@@ -300,38 +275,6 @@ impl Server {
         true
     }
 
-    /// Sends the answers of a connection whose time has come.
-    fn send_due(&mut self, net: &mut impl Net, index: u32, generation: u32) {
-        let now_ns = net.now_ns();
-        let place = self.connections.get_mut(index as usize);
-        let Some(mut connection) = place.and_then(Option::take) else {
-            return;
-        };
-        if connection.token.generation != generation {
-            self.connections[index as usize] = Some(connection);
-            return;
-        }
-        self.out.clear();
-        let mut goes_on = true;
-        while let Some(first) = connection.pending.front().copied() {
-            if first.due_ns > now_ns {
-                self.waits.push(Reverse((first.due_ns, index, generation)));
-                break;
-            }
-            connection.pending.pop_front();
-            self.watch.seen.waiting -= 1;
-            self.write(now_ns, index, first.answer);
-            if let (Some(record), true) = (&mut self.record, first.answer.route.wait_ns() > 0) {
-                record.delayed(now_ns - first.due_ns);
-            }
-            goes_on = first.answer.keep_alive;
-            if !goes_on {
-                break;
-            }
-        }
-        self.flush(net, connection, goes_on);
-    }
-
     /// Hands over what was written, and keeps or ends the connection.
     #[inline]
     fn flush(&mut self, net: &mut impl Net, mut connection: Connection, goes_on: bool) {
@@ -370,9 +313,28 @@ impl Server {
         if let Some(record) = &mut self.record {
             record.heard(buffers.plain.len());
         }
-        let goes_on = self.take(net.now_ns(), connection, &buffers.plain);
+        let goes_on = self.take(net, connection, &buffers.plain);
         self.buffers = buffers;
         goes_on && matches!(outcome, Ok(Stage::Handshaking | Stage::Open))
+    }
+
+    /// Bytes have come on a connection that are more than the request known.
+    fn hear(&mut self, net: &mut impl Net, key: u32, bytes: &[u8]) {
+        let Some(mut connection) = self.connections[key as usize].take() else {
+            return;
+        };
+        self.out.clear();
+        let goes_on = match connection.tls {
+            None => {
+                self.watch.seen.bytes_in += bytes.len() as u64;
+                if let Some(record) = &mut self.record {
+                    record.heard(bytes.len());
+                }
+                self.take(net, &mut connection, bytes)
+            }
+            Some(_) => self.take_sealed(net, &mut connection, bytes),
+        };
+        self.flush(net, connection, goes_on);
     }
 
     fn forget(&mut self, now_ns: u64, connection: &Connection, how: Closed) {
@@ -409,6 +371,7 @@ fn seal(
 
 impl Program for Server {
     fn handle_wake(&mut self, net: &mut impl Net) {
+        self.hand_over(net);
         net.read_clock();
         let (now_ns, record) = (net.now_ns(), &mut self.record);
         self.watch.wake(|| record.as_mut().map(|record| record.mark(now_ns)));
@@ -444,24 +407,13 @@ impl Program for Server {
         bytes: &[u8],
         _ending: bool,
     ) {
-        if self.answer_known(net, key, bytes) {
-            return;
+        if !self.answer_known(net, key, bytes) {
+            self.hear(net, key, bytes);
         }
-        let Some(mut connection) = self.connections[key as usize].take() else {
-            return;
-        };
-        self.out.clear();
-        let goes_on = match connection.tls {
-            None => {
-                self.watch.seen.bytes_in += bytes.len() as u64;
-                if let Some(record) = &mut self.record {
-                    record.heard(bytes.len());
-                }
-                self.take(net.now_ns(), &mut connection, bytes)
-            }
-            Some(_) => self.take_sealed(net, &mut connection, bytes),
-        };
-        self.flush(net, connection, goes_on);
+        // A burst of requests must not hold up what is due.
+        if self.waits.next_ns().is_some() {
+            self.look_for_due(net);
+        }
     }
 
     fn handle_end(&mut self, net: &mut impl Net, key: u32, token: Token, _ended: Ended) {
@@ -475,14 +427,8 @@ impl Program for Server {
     }
 
     fn handle_time(&mut self, net: &mut impl Net) {
+        self.send_turn(net);
         let now_ns = net.now_ns();
-        while let Some(Reverse((due_ns, index, generation))) = self.waits.peek().copied() {
-            if due_ns > now_ns {
-                break;
-            }
-            self.waits.pop();
-            self.send_due(net, index, generation);
-        }
         if now_ns >= self.watch.next_ns() {
             self.responses.refresh();
             if let Some(record) = &mut self.record {
@@ -492,9 +438,13 @@ impl Program for Server {
         self.watch.look(now_ns);
     }
 
+    fn handle_batch_end(&mut self, net: &mut impl Net) {
+        self.hand_over(net);
+    }
+
     fn wake_at_ns(&self) -> Option<u64> {
-        let wait_ns = self.waits.peek().map_or(u64::MAX, |Reverse((due_ns, _, _))| *due_ns);
-        Some(wait_ns.min(self.watch.next_ns()))
+        let look_ns = self.watch.next_ns();
+        Some(self.waits.next_ns().map_or(look_ns, |due_ns| due_ns.min(look_ns)))
     }
 
     fn is_done(&self) -> bool {

@@ -1,0 +1,107 @@
+//! Answers that had to wait: sent when their time has come, and timed until the kernel has them.
+//!
+//! What is due is looked for between the requests of a batch, not only behind it, and does not wait for the batch's
+//! other answers to be handed over: at ten thousand open requests a batch lasts longer than a millisecond. Nor do
+//! requests wait until all that is due has left: they would be read in one go, and fall due in one go again.
+
+use trueload_drive::Net;
+
+use super::Server;
+use super::waits::Wait;
+
+/// So many answers are handed to the kernel at once: a small part of what they cost themselves.
+const TOGETHER: usize = 16;
+/// So many are sent before those who ask have their turn.
+const IN_A_TURN: usize = 64;
+/// So many are sent between two requests that have come together.
+const BETWEEN: usize = 4;
+/// An answer is handed over after so long at the latest.
+const HELD_NS: u64 = 50_000;
+
+/// Answers that the driver has, and the kernel perhaps not.
+#[derive(Debug, Default)]
+pub(super) struct Leaving {
+    /// When each of them was to leave.
+    dues_ns: Vec<u64>,
+    /// When the first of them was given to the driver.
+    since_ns: u64,
+}
+
+impl Server {
+    /// Sends what is due by now; the clock is read for it.
+    pub(super) fn look_for_due(&mut self, net: &mut impl Net) {
+        net.read_clock();
+        self.send_some_due(net, BETWEEN);
+        if net.now_ns() > self.leaving.since_ns + HELD_NS {
+            self.hand_over(net);
+        }
+    }
+
+    /// Sends a turn of answers whose time has come.
+    pub(super) fn send_turn(&mut self, net: &mut impl Net) {
+        self.send_some_due(net, IN_A_TURN);
+    }
+
+    fn send_some_due(&mut self, net: &mut impl Net, most: usize) {
+        for _ in 0..most {
+            let Some(wait) = self.waits.pop_due(net.now_ns()) else { return };
+            self.send_due(net, wait);
+            if self.leaving.dues_ns.len() >= TOGETHER {
+                self.hand_over(net);
+            }
+        }
+    }
+
+    /// Hands the answers that are leaving to the kernel.
+    pub(super) fn hand_over(&mut self, net: &mut impl Net) {
+        if self.leaving.dues_ns.is_empty() {
+            return;
+        }
+        net.hand_over();
+        net.read_clock();
+        let dues_ns = self.leaving.dues_ns.drain(..);
+        if let Some(record) = &mut self.record {
+            dues_ns.for_each(|due_ns| record.delayed(net.now_ns().saturating_sub(due_ns)));
+        }
+    }
+
+    /// Sends the answers of a connection whose time has come.
+    fn send_due(&mut self, net: &mut impl Net, wait: Wait) {
+        let now_ns = net.now_ns();
+        let place = self.connections.get_mut(wait.index as usize);
+        let Some(mut connection) = place.and_then(Option::take) else {
+            return;
+        };
+        if connection.token.generation != wait.generation {
+            self.connections[wait.index as usize] = Some(connection);
+            return;
+        }
+        self.out.clear();
+        let mut goes_on = true;
+        while let Some(first) = connection.pending.front().copied() {
+            if first.due_ns > now_ns {
+                self.waits.push(Wait { due_ns: first.due_ns, ..wait });
+                break;
+            }
+            connection.pending.pop_front();
+            self.watch.seen.waiting -= 1;
+            self.write(now_ns, wait.index, first.answer);
+            // Those behind it were held up by it, and not by us.
+            if first.due_ns == wait.due_ns && first.answer.route.wait_ns() > 0 {
+                self.leaves(now_ns, first.due_ns);
+            }
+            goes_on = first.answer.keep_alive;
+            if !goes_on {
+                break;
+            }
+        }
+        self.flush(net, connection, goes_on);
+    }
+
+    fn leaves(&mut self, now_ns: u64, due_ns: u64) {
+        if self.leaving.dues_ns.is_empty() {
+            self.leaving.since_ns = now_ns;
+        }
+        self.leaving.dues_ns.push(due_ns);
+    }
+}
