@@ -130,6 +130,7 @@ wait = "10ms"
 pools       = [1]
 pool_size   = [2]
 concurrency = [4]
+cores       = ["multi"]
 
 [[full]]
 pools       = [1]

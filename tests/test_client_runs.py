@@ -89,7 +89,7 @@ def test_each_fault_is_a_row_with_its_reason_and_nothing_is_left(
 
 def test_what_both_ends_saw_is_in_the_record(world: World) -> None:
     add_client(world, "fine")
-    add_client(world, "churns")
+    add_client(world, "churns", cores=["single"])
     ended = run_clients(world, "--json", "-")
     found = ended.json()
     assert against(found) - {"errors"} == set(), found["checks"]

@@ -51,7 +51,7 @@ def plan(suite: Suite = SUITE, names: Sequence[str] = "abcdef", **changes: Any) 
 
 def test_the_default_grid_takes_less_than_ten_minutes_for_six_clients() -> None:
     assert (
-        describe(plan()) == "216 trials, about 7 min: 6 subjects x 6 loads x 6 repetitions, seed 1"
+        describe(plan()) == "216 trials, about 8 min: 6 subjects x 6 loads x 6 repetitions, seed 1"
     )
 
 

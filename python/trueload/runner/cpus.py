@@ -60,15 +60,15 @@ def lay_out_client(
     cores: Cores,
     available: Sequence[int],
     core_of: Mapping[int, str],
-    server_threads: int,
+    engine_threads: int,
     share: bool,
 ) -> Layout | Unfit:
     """The layout for a client and its server, which is the engine here: ``multi`` gives the client
     all CPUs that the server leaves, on two CPUs one."""
     cpus = sorted(available)
-    if cores == "multi" and len(cpus) > server_threads:
-        return Layout(tuple(cpus[server_threads:]), tuple(cpus[:server_threads]), False)
-    return _single(cpus, core_of, server_threads, share)
+    if cores == "multi" and len(cpus) > engine_threads:
+        return Layout(tuple(cpus[engine_threads:]), tuple(cpus[:engine_threads]), False)
+    return _single(cpus, core_of, engine_threads, share)
 
 
 def _single(

@@ -226,13 +226,16 @@ class Execution:
         return None if self.stopped() and isinstance(outcome, Failed) else outcome
 
     def _layout(self, cell: Cell) -> Layout | str:
-        """Where both run, or why the cell is skipped."""
-        allowed = self.subjects[cell.subject.name].manifest.cores
-        if cell.load.cores not in allowed:
+        """Where both run, or why the cell is skipped. A client that can do with one CPU only gets
+        one: how many the others have is the machine's affair."""
+        allowed, cores = self.subjects[cell.subject.name].manifest.cores, cell.load.cores
+        choose = lay_out
+        if cell.load.pools is not None:
+            choose, cores = lay_out_client, cores if cores in allowed else allowed[0]
+        elif cores not in allowed:
             return f"it runs with --cores {' or '.join(allowed)} only"
-        choose = lay_out if cell.load.pools is None else lay_out_client
         layout = choose(
-            cell.load.cores,
+            cores,
             available_cpus(),
             physical_cores(),
             self.plan.threads,
