@@ -18,6 +18,7 @@ from trueload.search.decide import Found
 from trueload.search.execute import outcome
 from trueload.search.found import deciding, read_plan, read_steps
 from trueload.store import Row, Store
+from trueload.suite.pools import PlannedPools, labelled_pools, pool_labels
 from trueload.units import close_text, format_rate, idle_text
 
 HINT = "name a run (`trueload runs list`), or a file of `trueload runs export --format json`"
@@ -123,7 +124,13 @@ def _cell_labels(row: Any) -> dict[str, str]:
         "cores": row["cores"],
         "close": close_text(row.get("close")),
         "idle": idle_text(row.get("idle") or ()),
+        **_pool_labels(row.get("pools")),
     }
+
+
+def _pool_labels(pools: Any) -> dict[str, str]:
+    """Of clients."""
+    return {} if pools is None else pool_labels(PlannedPools.model_validate(pools))
 
 
 def _sides(value: Any) -> Iterator[_Kept]:
@@ -151,9 +158,11 @@ def _side(name: str, kind: str, plan: Any, kept: list[_Kept]) -> Side:
 
 
 def row_name(labels: Mapping[str, str]) -> str:
-    """What a row is called on both sides: ``go/fasthttp, 64 connections, single``; empty for a
-    command that measures one thing."""
+    """What a row is called on both sides: ``go/fasthttp, 64 connections, single``, of clients
+    ``rust/reqwest, 4 pools of 256, 1,024 at once``; empty for a command that measures one thing."""
     found = {name: labels[name] for name in CELL_LABELS if labels.get(name)}
+    if (pools := labelled_pools(labels)) is not None:
+        return f"{found['subject']}, {pools.title}"
     parts = [
         found.get("subject", ""),
         f"{found['connections']} connections" if "connections" in found else "",

@@ -146,6 +146,8 @@ def _by_number(name: str) -> list[tuple[int, str]]:
 
 def _load(record: Record) -> str:
     generate, load = record.plan.generate, record.plan.window.load
+    if record.client is not None:
+        return f"a wait of {record.client.asked.wait_ms} ms"  # the rest is in the row's name
     parts = [f"{generate.connections} connections"]
     if generate.pipeline > 1:
         parts.append(f"pipeline {generate.pipeline}")
@@ -176,9 +178,15 @@ def with_metrics(conditions: Sequence[Condition]) -> tuple[str, ...]:
     return tuple(dict.fromkeys((*METRICS, *named)))
 
 
+# What is known of a client without its own word.
+OF_CLIENTS = ("throughput", "errors")
+
+
 def _row(
     name: str, base: Sequence[Record], new: Sequence[Record], metrics: Sequence[str]
 ) -> RowCompared:
+    if base[0].client is not None:
+        metrics = [metric for metric in metrics if metric in OF_CLIENTS]
     return RowCompared(
         name=name,
         base_verdict=decide(worst_checks(base)),

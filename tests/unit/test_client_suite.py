@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 from client_samples import CLAIM, REQUESTS, good_client_record
+from trueload.baseline import row_name
+from trueload.compare import compare
 from trueload.errors import UserError
 from trueload.report import table
 from trueload.runner.client_session import patience_s, requests_for
@@ -25,7 +27,7 @@ from trueload.suite.plan import (
     make_plan,
     trials,
 )
-from trueload.suite.pools import PlannedPools, beyond_limits
+from trueload.suite.pools import PlannedPools, beyond_limits, pool_labels
 from trueload.suite.summary import CellRows, Collected, figures, tabulate
 
 S = 1_000_000_000
@@ -216,3 +218,15 @@ def test_a_bad_suite_of_clients_gets_one_line(
         load_suite(path)
     assert word in caught.value.message
     assert "\n" not in caught.value.message
+
+
+def test_rows_of_clients_are_compared_pool_by_pool() -> None:
+    labels = {"subject": "c/a", "connections": "1024", "cores": "multi"}
+    few = pool_labels(PlannedPools(pools=4, pool_size=256, concurrency=1024))
+    one = pool_labels(PlannedPools(pools=1, pool_size=1024, concurrency=1024, files=2048))
+    assert row_name({**labels, **few}) == "c/a, 4 pools of 256, 1,024 at once"
+    assert row_name({**labels, **one}) == "c/a, 1 pool of 1024, 1,024 at once, 2,048 open files"
+    record = good_client_record()
+    [row] = compare({"c/a": [record]}, {"c/a": [record]}).rows
+    assert [each.metric for each in row.ratios] == ["throughput"]
+    assert row.ratios[0].ratio == 1

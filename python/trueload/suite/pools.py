@@ -6,7 +6,7 @@ Pure. Must not know how a client is told, or how anything is measured.
 from __future__ import annotations
 
 import resource
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
 
 from trueload.plan import Model
@@ -76,6 +76,14 @@ def pool_labels(load: PlannedPools) -> dict[str, str]:
         "concurrency": str(load.concurrency),
         "files": str(load.files or ""),
     }
+
+
+def labelled_pools(labels: Mapping[str, str]) -> PlannedPools | None:
+    """The load of a row, from what the store says of it; None of servers."""
+    if "pools" not in labels:
+        return None
+    names = ("pools", "pool_size", "concurrency", "files")
+    return PlannedPools(**{name: int(labels.get(name) or 0) for name in names})
 
 
 def beyond_limits(load: PlannedPools, hard_files: int, ports: int | None) -> str | None:
