@@ -254,6 +254,13 @@ class Store:
         """The run's rows in the order of writing, one at a time; the unreadable ones in place."""
         return self._scan_rows(run)
 
+    def row(self, run: Run, seq: int) -> Row | Damaged | None:
+        """One row of the run by its sequence number; None if it has no such row."""
+        found = next(
+            self._scan("rows", _ROW_COLUMNS, "run_seq = ? AND seq = ?", (run.seq, seq)), None
+        )
+        return None if found is None else _to_row(found)
+
     def done_keys(self, run: Run) -> set[str]:
         """Keys of the rows that can be read, for resuming."""
         return {row.key for row in self.rows(run) if isinstance(row, Row)}

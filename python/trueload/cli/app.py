@@ -42,6 +42,7 @@ COMMANDS_BY_MODULE: dict[str, tuple[str, ...]] = {
     "subjects": ("subjects",),
     "suite": ("suite",),
     "runs": ("runs",),
+    "report": ("report",),
     "doctor": ("doctor",),
 }
 

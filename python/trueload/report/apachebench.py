@@ -26,12 +26,15 @@ def report_text(tables: Iterable[LoadTable]) -> str:
 
 def table_blocks(table: LoadTable) -> list[list[str]]:
     """The blocks of one load, in the order of its table."""
-    found = ((summary, summary.figures) for summary in table.everything)
-    return [
-        _block(summary, figures.apachebench, figures.idle)
-        for summary, figures in found
-        if figures is not None and figures.apachebench is not None
-    ]
+    return [block for summary in table.everything if (block := summary_block(summary))]
+
+
+def summary_block(summary: Summary) -> list[str]:
+    """The block of one row; empty if it has no figures of ab's."""
+    figures = summary.figures
+    if figures is None or figures.apachebench is None:
+        return []
+    return _block(summary, figures.apachebench, figures.idle)
 
 
 def _block(summary: Summary, found: ApacheBench, idle: Idle | None) -> list[str]:

@@ -148,13 +148,18 @@ def _line(label: str, text: str) -> list[str]:
 
 
 def _headline(record: Record) -> str:
+    return f"{plain(record.plan.url)}  {load_text(record)}"
+
+
+def load_text(record: Record) -> str:
+    """The load of a trial: ``64 connections, pipeline 10, 10s, after 1s of warm-up``."""
     generate = record.plan.generate
-    parts = [plain(record.plan.url), f"{generate.connections} connections"]
+    parts = [f"{generate.connections} connections"]
     if generate.targets:
-        parts[-1] = f"{format_count(len(generate.targets))} targets, {parts[-1]}"
-    parts[-1] += idle_text(record)
+        parts[0] = f"{format_count(len(generate.targets))} targets, {parts[0]}"
+    parts[0] += idle_text(record)
     if generate.close:
-        parts[-1] += ", one per request" if generate.exchange is None else ", one per message"
+        parts[0] += ", one per request" if generate.exchange is None else ", one per message"
     if record.plan.payload_bytes is not None:
         parts.append(f"messages of {format_size(record.plan.payload_bytes)}")
     if generate.pipeline > 1:
@@ -163,7 +168,7 @@ def _headline(record: Record) -> str:
     parts.append(_stop(record.plan.window.stop))
     if record.plan.warmup is not None:
         parts.append(f"after {_stop(record.plan.warmup.stop)} of warm-up")
-    return "  ".join([parts[0], ", ".join(parts[1:])])
+    return ", ".join(parts)
 
 
 def _load(load: LoadPlan) -> list[str]:

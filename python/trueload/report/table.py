@@ -13,7 +13,7 @@ from __future__ import annotations
 import csv
 import io
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from rich.cells import cell_len
@@ -153,9 +153,13 @@ def best_grid(table: LoadTable) -> Grid:
     return Grid(PUBLISHED, tuple(published_cells(s, s.best) for s in rows))
 
 
-def beside_grid(table: LoadTable, published: PublishedTable) -> Grid:
+def by_subject(table: LoadTable) -> dict[str, Summary]:
+    """The rows of a load, by the names of their subjects."""
+    return {summary.cell.subject.name: summary for summary in table.everything}
+
+
+def beside_grid(ours: Mapping[str, Summary], published: PublishedTable) -> Grid:
     """Published figures and ours, in thousand requests per second."""
-    ours = {summary.cell.subject.name: summary for summary in table.everything}
     rows = []
     for row in published.rows:
         summary = ours.get(row.subject)
@@ -199,7 +203,7 @@ def _text_of_load(table: LoadTable, width: int | None, published: bool) -> str:
     for summary in table.everything if table.load.broadcast else ():
         parts += _steps(summary)
     for each in table.published:
-        parts += ["", plain(each.title), _aligned(beside_grid(table, each))]
+        parts += ["", plain(each.title), _aligned(beside_grid(by_subject(table), each))]
     return "\n".join([*parts, *_below(table)])
 
 
@@ -341,7 +345,7 @@ def markdown(tables: Iterable[LoadTable], *, published: bool) -> str:
             parts += [f"- {_escaped(_row_name(s))}: {_escaped(plain(s.why))}" for s in summaries]
         for each in table.published:
             parts += ["", f"**{_escaped(plain(each.title))}**", ""]
-            parts.append(_markdown_grid(beside_grid(table, each)))
+            parts.append(_markdown_grid(beside_grid(by_subject(table), each)))
         parts += [*_below(table), ""]
     return "\n".join(parts)
 

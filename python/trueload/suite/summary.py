@@ -305,7 +305,7 @@ def summarise(rows: CellRows) -> Summary | None:
         why=why,
         repetitions=len(done) + len(rows.failed),
         counted=len(shown),
-        figures=_together(shown),
+        figures=together(shown),
         interval=_bracket(shown) or stats.interval(rates),
         best=max(shown, key=lambda each: each.score or 0.0),
         record_ids=tuple(each.record_id for each in done),
@@ -367,7 +367,9 @@ def _without_figures(rows: CellRows, outcome: Outcome, why: str) -> Summary:
     )
 
 
-def _together(some: Sequence[Figures]) -> Figures:
+def together(some: Sequence[Figures]) -> Figures:
+    """What several repetitions come to, at least one. Pure."""
+
     def middle(values: Iterable[float | None]) -> float | None:
         return stats.median([value for value in values if value is not None])
 

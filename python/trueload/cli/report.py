@@ -1,0 +1,120 @@
+"""``trueload report``: runs as one HTML page, and its charts as files.
+
+How: everything heavy is imported only here, and the renderer of charts starts in a thread while
+the rows are read. Must not know how a chart is drawn.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from trueload.cli.options import write_text
+from trueload.errors import ExitCode, UserError
+from trueload.store import Run, Store
+
+if TYPE_CHECKING:
+    from trueload.report.html.page import Plot
+
+HELP = """Write runs as one HTML page to look at, send and print: a summary in words, rankings,
+latency curves, checks with what to do, the environment, the commands to repeat it.
+
+The page needs no network and runs no script. Several runs stand side by side.
+
+Example: trueload report last -o report.html
+"""
+RUNS_MAX = 12
+
+RunsArgument = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="RUN…", help="Runs by id, the beginning of an id, or last; the first is the base."
+    ),
+]
+PageOption = Annotated[
+    Path | None,
+    typer.Option("-o", "--output", metavar="FILE", help="Write the page here, - for stdout."),
+]
+PlotsOption = Annotated[
+    Path | None,
+    typer.Option("--plots", metavar="DIR", help="Write each chart here as SVG and as PNG."),
+]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("report", help=HELP)(report)
+
+
+def report(runs: RunsArgument, output: PageOption = None, plots: PlotsOption = None) -> int:
+    """Read the runs, draw, write."""
+    if output is None and plots is None:
+        raise UserError(
+            "nothing is to be written", "add -o report.html for the page, or --plots DIR"
+        )
+    with Store.open() as store:
+        found = _find(store, runs)
+        _check_writable(output, plots)
+        from trueload.report.html import draw
+
+        draw.warm_up()
+        from trueload.report.html import make
+
+        made = make.make(store, found)
+    if output is not None:
+        _write_page(output, make.page(made))
+    if plots is not None:
+        _write_plots(plots, make.plots(made))
+    return ExitCode.OK
+
+
+def _find(store: Store, selectors: list[str]) -> list[Run]:
+    """Each run once, in the order of naming."""
+    if len(selectors) > RUNS_MAX:
+        raise UserError(
+            f"{len(selectors)} runs are more than a page can show", f"name up to {RUNS_MAX}"
+        )
+    found: dict[str, Run] = {}
+    for selector in selectors:
+        run = store.find_run(selector)
+        found.setdefault(run.id, run)
+    return list(found.values())
+
+
+def _check_writable(output: Path | None, plots: Path | None) -> None:
+    """Find out before anything is drawn."""
+    try:
+        if output is not None and str(output) != "-":
+            with output.open("a", encoding="utf-8"):
+                pass
+        if plots is not None:
+            plots.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UserError(
+            f"{error.filename} cannot be written: {error.strerror}", "name another place"
+        ) from error
+
+
+def _write_page(output: Path, text: str) -> None:
+    if str(output) == "-":
+        sys.stdout.write(text)
+    else:
+        write_text(output, text)
+
+
+def _write_plots(folder: Path, plots: Iterable[Plot]) -> None:
+    from trueload.report.html import draw
+
+    for plot in plots:
+        write_text(folder / f"{plot.name}.svg", draw.alone(plot.svg))
+        path = folder / f"{plot.name}.png"
+        try:
+            path.write_bytes(draw.to_png(plot.svg))
+        except OSError as error:
+            raise UserError(
+                f"{path} could not be written: {error.strerror}", "name another folder"
+            ) from error

@@ -1,0 +1,94 @@
+"""Ratios: side B against side A of `trueload ab`, and each further run against the first.
+
+How: both are what the commands `ab` and `runs compare` compute, of the same records. They need
+whole records, so that runs with very many rows are not compared. Must not know charts or HTML.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from trueload.baseline import read_side
+from trueload.compare import Ratio, compare
+from trueload.errors import UserError
+from trueload.pairs import Turn, compare_pairs, whole_pairs
+from trueload.record import Record
+from trueload.report.text import plain
+from trueload.store import Damaged, Row, Run, Store
+
+ROWS_MAX = 400  # of a run: all its records are held at once
+SHOWN_MAX = 12
+
+
+@dataclass(frozen=True)
+class Against:
+    """One comparison: ``new`` to ``base``, metric by metric."""
+
+    title: str
+    base: str
+    new: str
+    ratios: tuple[Ratio, ...]
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Compared:
+    """All comparisons of a report, and what could not be compared, with the reason."""
+
+    found: tuple[Against, ...]
+    notes: tuple[str, ...] = ()
+
+
+def of_pairs(run: Run, rows: Iterable[Row | Damaged]) -> Against | None:
+    """Of a run of `trueload ab`; None without a whole pair."""
+    taken: list[tuple[Turn, Record]] = []
+    names = {"a": "A", "b": "B"}
+    for row in rows:
+        if isinstance(row, Damaged) or row.record is None or len(taken) >= ROWS_MAX:
+            continue
+        side, pair = row.labels.get("side", ""), row.labels.get("pair", "")
+        if side in ("a", "b") and pair.isdecimal():
+            taken.append((Turn(int(pair), "a" if side == "a" else "b"), row.record))
+            names[side] = plain(row.labels.get("subject") or names[side])
+    pairs = whole_pairs(taken)
+    if not pairs:
+        return None
+    count = f"{len(pairs)} pair{'' if len(pairs) == 1 else 's'}, measured in turns"
+    title = f"{names['b']} against {names['a']}"
+    return Against(title, "A", "B", tuple(compare_pairs(pairs)), f"A: {names['a']}. {count}.")
+
+
+def of_runs(store: Store, runs: Sequence[Run]) -> Compared:
+    """Each run against the first, row by row."""
+    found: list[Against] = []
+    notes: list[str] = []
+    first, *others = runs
+    for other in others:
+        if max(first.row_count, other.row_count) > ROWS_MAX:
+            notes.append(
+                f"Runs of more than {ROWS_MAX} rows are not compared here; `trueload runs"
+                f" compare {first.id} {other.id}` does it."
+            )
+            continue
+        try:
+            base, new = read_side(first.id, store), read_side(other.id, store)
+        except UserError as error:
+            notes.append(f"{other.id} is not compared with {first.id}: {plain(error.message)}.")
+            continue
+        compared = compare(base.rows, new.rows)
+        if not compared.rows:
+            notes.append(f"{other.id} and {first.id} have no row in common.")
+        for row in compared.rows:
+            name = f"{plain(row.name)}: " if row.name else ""
+            trials = f"{row.base_trials} against {row.new_trials} trials"
+            verdicts = f"; {first.id} is {row.base_verdict}, {other.id} is {row.new_verdict}."
+            title = f"{name}{other.id} against {first.id}"
+            found.append(Against(title, first.id, other.id, row.ratios, trials + verdicts))
+        notes += [f"{plain(note)}." for note in compared.notes]
+    if len(found) > SHOWN_MAX:
+        notes.append(
+            f"{len(found) - SHOWN_MAX} more comparisons are left out here; `trueload runs compare`"
+            " has them."
+        )
+    return Compared(tuple(found[:SHOWN_MAX]), tuple(notes))

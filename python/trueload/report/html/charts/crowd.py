@@ -1,0 +1,103 @@
+"""Clients of a broadcast against the p95 of its receipts, with the published curves behind."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import altair as alt
+
+from trueload.published import PublishedCurve
+from trueload.report.html.charts.theme import (
+    BAD,
+    COUNT_EXPR,
+    QUIET,
+    SERIES_MAX,
+    Drawn,
+    data,
+    finished,
+    rule_at,
+    series_colour,
+)
+from trueload.report.html.entries import Search, Step
+
+NS_PER_MS = 1e6
+AROUND = 1.15  # so much more than ours is shown of the published curves
+
+
+def crowd(searches: Sequence[Search], published: Sequence[PublishedCurve]) -> Drawn | None:
+    """A line a subject, a grey one for each that was published; None without two steps of any."""
+    points = [
+        (search.name, step.load, step.p95_ns / NS_PER_MS)
+        for search in searches[:SERIES_MAX]
+        for step in _by_clients(search.steps)
+        if step.p95_ns is not None
+    ]
+    if len(points) < 2:
+        return None
+    limits = {search.limit_ns / NS_PER_MS for search in searches if search.limit_ns is not None}
+    most = AROUND * max(clients for _, clients, _ in points)
+    most_ms = AROUND * max([*limits, *(ms for _, _, ms in points), 1.0])
+    grey = [
+        {"curve": curve.name, "clients": clients, "ms": ms}
+        for curve in published
+        for clients, ms in curve.p95_ms
+        if clients <= most and ms <= most_ms
+    ]
+    x = alt.X(
+        "clients:Q",
+        axis=alt.Axis(labelExpr=COUNT_EXPR, title="clients", tickCount=6),
+        scale=alt.Scale(domain=[0, most], nice=False),
+    )
+    y = alt.Y(
+        "ms:Q",
+        axis=alt.Axis(title="p95 of the receipt, ms", tickCount=6),
+        scale=alt.Scale(domain=[0, most_ms], nice=False),
+    )
+    layers: list[Any] = []
+    if grey:
+        behind = alt.Chart(data(grey)).mark_line(color=QUIET[0], strokeWidth=1, opacity=0.45)
+        layers.append(behind.encode(x=x, y=y, detail="curve:N"))
+    names = list(dict.fromkeys(name for name, _, _ in points))
+    rows = [{"name": name, "clients": clients, "ms": ms} for name, clients, ms in points]
+    front = alt.Chart(data(rows)).mark_line(strokeWidth=2.25, point={"size": 26, "filled": True})
+    layers.append(front.encode(x=x, y=y, color=series_colour(names, legend=True)))
+    layers += [rule_at(limit, "y", BAD[0]) for limit in limits]
+    left = len(searches) - len(names)
+    kept = [row for row in map(_largest, searches[:SERIES_MAX]) if row is not None]
+    if kept:
+        best = alt.Chart(data(kept)).mark_point(filled=True, size=130, shape="diamond", opacity=1)
+        layers.append(best.encode(x=x, y=y, color=series_colour(names, legend=True)))
+    note = "Dashed: the limit."
+    if kept:
+        note += " Diamond: the most clients that were confirmed to keep it."
+    if _has_line(grey):
+        note += " Grey: the published curves, each server on a machine of its own (2016)."
+    if left > 0:
+        note += f" {left} more are in the table only."
+    return Drawn(
+        "clients",
+        "Clients against the p95 of the receipt",
+        f"{len(names)} subjects, and {len(published)} published curves behind them.",
+        finished(alt.layer(*layers).resolve_scale(color="independent")),
+        note,
+    )
+
+
+def _largest(search: Search) -> dict[str, Any] | None:
+    """The point of the most clients that were confirmed; None without one."""
+    at = [s for s in search.steps if s.load == search.largest and s.p95_ns is not None]
+    if not at:
+        return None
+    return {"name": search.name, "clients": at[-1].load, "ms": (at[-1].p95_ns or 0) / NS_PER_MS}
+
+
+def _has_line(grey: Sequence[dict[str, Any]]) -> bool:
+    """Whether any published curve has two points to draw a line between."""
+    curves = [row["curve"] for row in grey]
+    return len(curves) > len(set(curves))
+
+
+def _by_clients(steps: Sequence[Step]) -> list[Step]:
+    """One step for each number of clients, the last one taken."""
+    return [step for _, step in sorted({step.load: step for step in steps}.items())]

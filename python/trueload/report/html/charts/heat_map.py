@@ -1,0 +1,63 @@
+"""A client's throughput over its pools and what it was asked to do at once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import altair as alt
+
+from trueload.report.html.charts.ranking import short_number
+from trueload.report.html.charts.theme import BAD, Drawn, data, finished
+
+CELL_PX = 30
+
+
+@dataclass(frozen=True)
+class Field:
+    """One cell: ``pools`` as ``4 x 256`` (count x size); ``value`` in requests/s, None where
+    nothing can be ranked."""
+
+    pools: str
+    pool_order: tuple[int, int]
+    concurrency: int
+    value: float | None
+
+
+def heat_map(name: str, fields: Sequence[Field]) -> Drawn | None:
+    """Pools against concurrency; None of fewer than two cells, or without any figure."""
+    known = [field for field in fields if field.value is not None]
+    if len(fields) < 2 or not known:
+        return None
+    pools = [pool for _, pool in sorted({(f.pool_order, f.pools) for f in fields})]
+    most = max(field.value or 0.0 for field in known) or 1.0
+    rows = [
+        {
+            "pools": field.pools,
+            "concurrency": str(field.concurrency),
+            "value": field.value,
+            "said": "invalid" if field.value is None else short_number(field.value),
+            "ink": "#ffffff" if (field.value or 0.0) < 0.6 * most else "#11151c",
+        }
+        for field in fields
+    ]
+    levels = [str(level) for level in sorted({field.concurrency for field in fields})]
+    x = alt.X("concurrency:N", sort=levels, axis=alt.Axis(title="requests at once", labelAngle=0))
+    y = alt.Y("pools:N", sort=pools, axis=alt.Axis(title="pools x connections each"))
+    base = alt.Chart(data(rows))
+    cells = base.transform_filter("isValid(datum.value)").mark_rect()
+    colour = alt.Color("value:Q", scale=alt.Scale(scheme="viridis", domain=[0, most]), legend=None)
+    good = base.transform_filter("isValid(datum.value)").mark_text(fontSize=11)
+    bad = base.transform_filter("!isValid(datum.value)").mark_text(fontSize=11, color=BAD[0])
+    chart = alt.layer(
+        cells.encode(x=x, y=y, color=colour),
+        good.encode(x=x, y=y, text="said:N", color=alt.Color("ink:N", scale=None)),
+        bad.encode(x=x, y=y, text="said:N"),
+    ).resolve_scale(color="independent")
+    return Drawn(
+        "heat-map",
+        f"Requests/s by pools and concurrency: {name}",
+        f"Throughput of {name} in {len(fields)} cells; the most is {short_number(most)}.",
+        finished(chart, height=CELL_PX * len(pools)),
+        "Invalid cells have no figure: what failed is no throughput.",
+    )

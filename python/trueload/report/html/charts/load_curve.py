@@ -1,0 +1,119 @@
+"""Latency against load: the steps of a search with the largest load that was confirmed, or the
+seconds of a run by stages."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import altair as alt
+
+from trueload.report.html.charts.theme import (
+    ACCENT,
+    BAD,
+    COUNT_EXPR,
+    GOOD,
+    QUIET,
+    WARN,
+    Drawn,
+    data,
+    finished,
+    rule_at,
+    series_colour,
+    time_axis,
+)
+from trueload.report.html.curves import Offered, largest_kept
+from trueload.report.html.entries import Search
+
+OUTCOMES = {"kept": GOOD[0], "exceeded": BAD[0], "limited": WARN[0]}
+
+
+def of_search(search: Search) -> Drawn | None:
+    """A line through the steps by load, a point a step by what came of it."""
+    steps = sorted(search.steps, key=lambda step: step.load)
+    points = [
+        {"load": s.load, "ns": s.decisive_ns, "outcome": s.outcome}
+        for s in steps
+        if s.decisive_ns is not None and s.decisive_ns > 0
+    ]
+    if len(points) < 2:
+        return None
+    values = [*(p["ns"] for p in points), search.limit_ns]
+    y = time_axis(values, search.metric)  # type: ignore[arg-type]
+    x = load_axis([p["load"] for p in points], search.unit)  # type: ignore[misc]
+    line = alt.Chart(data(_means(points))).mark_line(color=QUIET[0], strokeWidth=1.5)
+    dots = alt.Chart(data(points)).mark_point(filled=True, size=60, opacity=0.9)
+    colour = alt.Color(
+        "outcome:N",
+        scale=alt.Scale(domain=list(OUTCOMES), range=list(OUTCOMES.values())),
+        legend=alt.Legend(orient="bottom", title=None),
+    )
+    layers = [line.encode(x=x, y=y), dots.encode(x=x, y=y, color=colour)]
+    if search.limit_ns is not None:
+        layers.append(rule_at(search.limit_ns, "y", BAD[0]))
+    note = f"Dashed: the limit, {search.limit}."
+    if search.largest is not None:
+        layers += marked(search.largest, search.bound)
+        note += " Upright: the largest load that was confirmed to keep it."
+    return Drawn(
+        "latency-against-load",
+        f"Latency against load: {search.name}",
+        search.sentence,
+        finished(alt.layer(*layers)),
+        note,
+    )
+
+
+def of_stages(name: str, points: Sequence[Offered]) -> Drawn | None:
+    """Each second of a run by stages, by the rate that was offered in it."""
+    rows: list[dict[str, Any]] = []
+    for point in points:
+        for label, ns in (("p99", point.p99_ns), ("p50", point.p50_ns)):
+            if ns:
+                rows.append({"name": label, "load": point.rate_per_s, "ns": ns})
+    if len({row["load"] for row in rows}) < 2:
+        return None
+    x = load_axis([row["load"] for row in rows], "offered requests/s")
+    y = time_axis([row["ns"] for row in rows], "latency of each second")
+    dots = alt.Chart(data(rows)).mark_point(filled=True, size=34, opacity=0.75)
+    layers = [dots.encode(x=x, y=y, color=series_colour(["p99", "p50"]))]
+    note = "A point: one second of the window."
+    if (largest := largest_kept(points)) is not None:
+        layers += marked(largest, bound=largest == points[-1].rate_per_s)
+        note += " Upright: up to this rate, all but 5 % of each second's requests were answered."
+    return Drawn(
+        "latency-against-load",
+        f"Latency against load: {name}",
+        "Latency of each second against the rate that was offered in it.",
+        finished(alt.layer(*layers)),
+        note,
+    )
+
+
+def load_axis(loads: Sequence[float], title: str) -> Any:
+    """An axis of loads, in powers where they are far apart."""
+    low, high = min(loads), max(loads)
+    wide = low > 0 and high > 50 * low
+    return alt.X(
+        "load:Q",
+        axis=alt.Axis(labelExpr=COUNT_EXPR, title=title, tickCount=6),
+        scale=alt.Scale(type="log", nice=True) if wide else alt.Scale(zero=True, nice=True),
+    )
+
+
+def marked(load: float, bound: bool) -> list[Any]:
+    """The largest safe load, upright."""
+    text = alt.Chart(data([{"at": load, "said": f"{'≥ ' if bound else ''}{load:,.6g}"}]))
+    label = text.mark_text(align="right", dx=-5, y=10, color=ACCENT[0], fontWeight="bold")
+    return [
+        rule_at(load, "x", ACCENT[0], dash=False),
+        label.encode(x="at:Q", text="said:N"),
+    ]
+
+
+def _means(points: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """One point a load: several steps of one load would draw the line up and down."""
+    by_load: dict[float, list[float]] = {}
+    for point in points:
+        by_load.setdefault(point["load"], []).append(point["ns"])
+    return [{"load": load, "ns": sum(some) / len(some)} for load, some in sorted(by_load.items())]

@@ -1,0 +1,119 @@
+"""Who is ahead: a bar an entry, with the interval of its median."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import altair as alt
+
+from trueload.report.html.charts.theme import (
+    ACCENT,
+    BAD,
+    BAR_PX,
+    COUNT_EXPR,
+    INK,
+    LABEL_PX,
+    QUIET,
+    Drawn,
+    data,
+    finished,
+)
+from trueload.report.html.entries import Entry, Section
+
+BARS_MAX = 30
+FADED = 0.35
+
+
+def ranking(section: Section) -> Drawn | None:
+    """Ranked entries as bars, the invalid ones faded below; None of fewer than two."""
+    shown = [e for e in section.measured if e.score is not None][:BARS_MAX]
+    if len(shown) < 2:
+        return None
+    rows = [_row(entry) for entry in shown]
+    order = [entry.name for entry in shown]
+    y = alt.Y(
+        "name:N",
+        sort=order,
+        axis=alt.Axis(title=None, labelLimit=LABEL_PX, domain=False, ticks=False),
+    )
+    most = max(max(row["high"], row["value"]) for row in rows)
+    scale = alt.Scale(domain=[0, (most or 1) * 1.22], nice=False)
+    axis = alt.Axis(labelExpr=COUNT_EXPR, title=section.unit, tickCount=5)
+    x = alt.X("value:Q", axis=axis, scale=scale)
+    base = alt.Chart(data(rows))
+    bars = base.mark_bar(height=BAR_PX - 8, cornerRadiusEnd=2).encode(
+        x=x,
+        y=y,
+        color=alt.Color("colour:N", scale=None),
+        fillOpacity=alt.Opacity("opacity:Q", scale=None),
+    )
+    spread = alt.Chart(data([row for row in rows if row["known"]]))
+    error = spread.mark_rule(color=INK[0], strokeWidth=1.5).encode(
+        x=alt.X("low:Q", scale=scale), x2="high:Q", y=y
+    )
+    ticks = [
+        spread.mark_tick(color=INK[0], thickness=1.5, size=8).encode(x=f"{end}:Q", y=y)
+        for end in ("low", "high")
+    ]
+    text = base.mark_text(align="left", dx=6, color=INK[0], fontSize=11).encode(
+        x="end:Q", y=y, text="said:N"
+    )
+    chart = alt.layer(bars, error, *ticks, text)
+    more = len(section.measured) - len(shown)
+    faded = section.invalid or section.traps
+    note = "Faded: not ranked, because invalid or a trap. " if faded else ""
+    kinds = {e.interval.kind for e in section.ranked if e.interval is not None}
+    if kinds:
+        what = "the 95 % interval of the median" if "95 % interval" in kinds else "the range"
+        note += f"Whiskers: {what}{_or_range(kinds)}."
+    if more > 0:
+        note += f" {more} more are in the table only."
+    best = shown[0]
+    return Drawn(
+        "ranking",
+        f"Ranking by {section.unit}",
+        f"Bars of {len(shown)} entries; the longest is {best.name}.",
+        finished(chart, height=BAR_PX * len(shown)),
+        note.strip(),
+    )
+
+
+def _or_range(kinds: set[Any]) -> str:
+    return ", or the range of few repetitions" if len(kinds) > 1 else ""
+
+
+def _row(entry: Entry) -> dict[str, Any]:
+    score = entry.score or 0.0
+    interval = entry.interval
+    low, high = (interval.low, interval.high) if interval is not None else (score, score)
+    able = entry.rank is not None
+    said = f"{short_number(score)}" + ("" if able else f" {_apart(entry)}")
+    return {
+        "name": entry.name,
+        "value": score,
+        "low": low,
+        "high": high,
+        "known": interval is not None and high > low,
+        "end": max(score, high),
+        "colour": ACCENT[0] if able else BAD[0] if not entry.trap else QUIET[0],
+        "opacity": 0.9 if able else FADED,
+        "said": said,
+    }
+
+
+def _apart(entry: Entry) -> str:
+    return "trap" if entry.trap else "invalid"
+
+
+def short_number(value: float) -> str:
+    """``45.1k``, ``2.30M``, ``812``: three digits that count."""
+    for size, mark in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if abs(value) >= size:
+            return f"{value / size:.3g}{mark}" if abs(value) < 999.5 * size else f"{value:.3g}"
+    return f"{value:.3g}" if value < 100 else f"{value:.0f}"
+
+
+def names_of(entries: Sequence[Entry]) -> list[str]:
+    """As charts tell them apart."""
+    return [entry.name for entry in entries]

@@ -1,0 +1,181 @@
+"""What all charts share: size, colours, axes of times and counts.
+
+Colours come from one table, so that the page's style sheet can give each of them its counterpart
+for a dark screen. A chart is as wide as a phone can show without making its text too small; the
+page puts two of them side by side. Altair takes half a second to import: only charts do.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import altair as alt
+
+WIDTH_PX = 460
+HEIGHT_PX = 250
+BAR_PX = 22
+LABEL_PX = 132
+# As wide everywhere as the renderer measures them, which has a font of these widths of its own.
+FONT = "Arial, 'Liberation Sans', Helvetica, sans-serif"
+FONT_PX = 12
+
+# Light, and what the style sheet puts in its place on a dark screen.
+INK = ("#333a45", "#d5dae3")
+QUIET = ("#6b7482", "#97a1b1")
+GRID = ("#e4e7ec", "#323945")
+PAPER = ("#ffffff", "#161a21")
+ACCENT = ("#3867d6", "#7ea2ff")
+GOOD = ("#2a8a57", "#5cc48d")
+WARN = ("#b7791f", "#e5b454")
+BAD = ("#c0392b", "#ff8577")
+# Told apart also by those who see few colours, on white and on black.
+SERIES = (
+    ("#3867d6", "#7ea2ff"),
+    ("#e07b1f", "#ffac5c"),
+    ("#1f9e89", "#4fd1b8"),
+    ("#c2418d", "#f08cc6"),
+    ("#7d5bd0", "#b59cff"),
+    ("#8a6d3b", "#cdb07c"),
+    ("#3aa5d8", "#7fd0f7"),
+    ("#6c8f2f", "#acd063"),
+)
+SERIES_MAX = len(SERIES)
+
+# Every colour of a chart, with the one for a dark screen.
+COLOURS = (INK, QUIET, GRID, PAPER, ACCENT, GOOD, WARN, BAD, *SERIES)
+
+# Each with a prefix of its own: 200, 1k.
+COUNT_EXPR = "format(datum.value, '~s')"
+NS_EXPR = (
+    "datum.value >= 1e9 ? format(datum.value / 1e9, '~g') + ' s' :"
+    " datum.value >= 1e6 ? format(datum.value / 1e6, '~g') + ' ms' :"
+    " datum.value >= 1e3 ? format(datum.value / 1e3, '~g') + ' us' :"
+    " format(datum.value, '~g') + ' ns'"
+)
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """A chart with its words. ``slug`` names its file; ``says`` is for those who cannot see it."""
+
+    slug: str
+    title: str
+    says: str
+    chart: Any
+    note: str = ""
+
+
+def data(rows: Iterable[dict[str, Any]]) -> Any:
+    """Plain rows for a chart; what is no number is no value."""
+    return alt.InlineData([{key: _value(each) for key, each in row.items()} for row in rows])
+
+
+def _value(value: Any) -> Any:
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def finished(chart: Any, *, height: float = HEIGHT_PX) -> Any:
+    """The chart with the size and looks that all have."""
+    return (
+        chart.properties(
+            width=WIDTH_PX,
+            height=height,
+            background=PAPER[0],
+            padding={"left": 4, "right": 10, "top": 8, "bottom": 4},
+            autosize=alt.AutoSizeParams(type="fit-x", contains="padding"),
+        )
+        .configure(font=FONT, aria=False)
+        .configure_view(stroke=None)
+        .configure_axis(
+            labelColor=INK[0],
+            titleColor=QUIET[0],
+            gridColor=GRID[0],
+            domainColor=QUIET[0],
+            tickColor=QUIET[0],
+            labelFontSize=FONT_PX,
+            titleFontSize=FONT_PX,
+            titleFontWeight="normal",
+            labelLimit=LABEL_PX,
+            tickSize=4,
+        )
+        # Above the axis and upright: beside it a wider font than the renderer's runs into it.
+        .configure_axisLeft(
+            titleAngle=0,
+            titleAnchor="end",
+            titleAlign="left",
+            titleBaseline="bottom",
+            titleX=-34,
+            titleY=-9,
+        )
+        .configure_legend(
+            labelColor=INK[0],
+            titleColor=QUIET[0],
+            labelFontSize=FONT_PX,
+            symbolStrokeWidth=3,
+            labelLimit=WIDTH_PX // 2 - 40,
+        )
+    )
+
+
+def series_colour(names: Sequence[str], *, legend: bool | None = None) -> Any:
+    """A colour a name, in their order, with a legend below unless there is only one."""
+    shown = len(names) > 1 if legend is None else legend
+    return alt.Color(
+        "name:N",
+        scale=alt.Scale(
+            domain=list(names), range=[SERIES[i % SERIES_MAX][0] for i in range(len(names))]
+        ),
+        legend=alt.Legend(orient="bottom", columns=2, title=None, symbolType="stroke")
+        if shown
+        else None,
+    )
+
+
+def time_axis(values: Sequence[float | None], title: str, *, log: bool | None = None) -> Any:
+    """An axis of times in ns; in powers of ten where the values are that far apart."""
+    known = [value for value in values if value is not None and value > 0]
+    wide = bool(known) and max(known) > 8 * min(known) if log is None else log
+    if not wide:
+        axis = alt.Axis(labelExpr=NS_EXPR, title=title, tickCount=6)
+        return alt.Y("ns:Q", axis=axis, scale=alt.Scale(zero=True, nice=True))
+    low, high = min(known), max(known)
+    ticks = log_ticks(low, high)
+    axis = alt.Axis(labelExpr=NS_EXPR, title=title, values=ticks)
+    scale = alt.Scale(type="log", domain=[min(low, ticks[0]), max(high, ticks[-1])])
+    return alt.Y("ns:Q", axis=axis, scale=scale)
+
+
+def log_ticks(low: float, high: float) -> list[float]:
+    """Ticks of 1, 2 and 5 times a power of ten from below ``low`` to above ``high``, thinned out
+    to powers of ten where those are enough."""
+    decades = [10.0**power for power in range(14)]
+    fine = [decade * factor for decade in decades for factor in (1, 2, 5)]
+    first = max((tick for tick in fine if tick <= low), default=fine[0])
+    last = min((tick for tick in fine if tick >= high), default=fine[-1])
+    found = [tick for tick in fine if first <= tick <= last]
+    if len(found) > 9:
+        rough = [tick for tick in decades if first <= tick <= last]
+        found = sorted({first, *rough, last})
+    return found
+
+
+def count_axis(title: str, channel: Any = None, *, zero: bool = True) -> Any:
+    """An axis of counts or rates: 10k, 2.5M."""
+    channel = channel or alt.Y
+    return channel(
+        "value:Q",
+        axis=alt.Axis(labelExpr=COUNT_EXPR, title=title, tickCount=5),
+        scale=alt.Scale(zero=zero, nice=True),
+    )
+
+
+def rule_at(value: float, channel: str, colour: str, *, dash: bool = True) -> Any:
+    """A line across the chart at a value of the ``x`` or ``y`` axis."""
+    mark = alt.Chart(data([{"at": value}])).mark_rule(
+        color=colour, strokeDash=[5, 4] if dash else [1, 0], strokeWidth=1.5
+    )
+    at = alt.X("at:Q") if channel == "x" else alt.Y("at:Q")
+    return mark.encode(at)

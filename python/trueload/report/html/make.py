@@ -1,0 +1,49 @@
+"""From runs in the store to a report: gathers, draws, and gives the page and the files of charts.
+
+Must not know how any of it is done, nor where it is written to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from trueload.record import Record
+from trueload.report.html.against import of_pairs, of_runs
+from trueload.report.html.gather import gather
+from trueload.report.html.page import Plot, Plots, render
+from trueload.report.html.view import View, make_view
+from trueload.store import Row, Run, Store
+
+
+@dataclass(frozen=True)
+class Made:
+    """A report that is ready to be written; its charts are drawn when they are asked for, once."""
+
+    view: View
+    plots: Plots
+
+
+def make(store: Store, runs: Sequence[Run]) -> Made:
+    """The report of these runs, of which the first is the base of comparisons."""
+    told = [gather(run, store.rows(run)) for run in runs]
+    by_id = {run.id: run for run in runs}
+
+    def fetch(run_id: str, seq: int) -> Record | None:
+        row = store.row(by_id[run_id], seq)
+        return row.record if isinstance(row, Row) else None
+
+    pairs = [of_pairs(run, store.rows(run)) for run in runs if run.kind == "ab"]
+    compared = of_runs(store, runs) if len(runs) > 1 else None
+    view = make_view(told, fetch, [each for each in pairs if each is not None], compared)
+    return Made(view, Plots())
+
+
+def page(made: Made) -> str:
+    """The HTML."""
+    return render(made.view, made.plots)
+
+
+def plots(made: Made) -> list[Plot]:
+    """The charts, each with a name for its file."""
+    return made.plots.files(made.view)

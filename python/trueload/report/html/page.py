@@ -1,0 +1,105 @@
+"""From a view to one file: HTML that needs nothing else, runs no script and asks nobody.
+
+How: jinja2 with everything escaped; the one style sheet and the drawings are the only parts that go
+in as they are, and both are made here and in ``draw``. A content security policy allows that style
+sheet by its hash, and nothing else, so that even what slipped through could not act. Must not know
+records.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import itertools
+import re
+from dataclasses import dataclass
+from importlib.resources import files
+
+from jinja2 import Environment, StrictUndefined
+from markupsafe import Markup
+
+from trueload import __version__
+from trueload.report.html.charts.theme import COLOURS, SERIES, Drawn
+from trueload.report.html.draw import inline, to_svg
+from trueload.report.html.view import View
+
+_MARKS = frozenset(
+    {
+        *("valid", "suspect", "invalid", "pass", "warn", "fail", "kept", "exceeded", "limited"),
+        *("better", "worse", "failed"),
+    }
+)
+
+
+@dataclass(frozen=True)
+class Plot:
+    """A chart as it was drawn: the name of its file, and its SVG."""
+
+    name: str
+    svg: str
+
+
+class Plots:
+    """Draws each chart once: for the page, and for whoever wants files."""
+
+    def __init__(self) -> None:
+        self._svg: dict[int, str] = {}
+        self._numbers = itertools.count(1)
+
+    def svg(self, drawn: Drawn) -> str:
+        """The chart, drawn."""
+        if id(drawn) not in self._svg:
+            self._svg[id(drawn)] = to_svg(drawn.chart)
+        return self._svg[id(drawn)]
+
+    def inline(self, drawn: Drawn) -> Markup:
+        """The chart as a part of the page."""
+        prefix = f"d{next(self._numbers)}-"
+        # Not escaped: `inline` leaves nothing in it but shapes and text.
+        return Markup(inline(self.svg(drawn), prefix, f"{drawn.title}. {drawn.says}"))
+
+    def files(self, view: View) -> list[Plot]:
+        """Every chart of the report with a name for its file, in their order."""
+        found = [(part, drawn) for part in view.parts for drawn in part.drawn]
+        return [
+            Plot(f"{number:02}-{part.anchor}-{drawn.slug}", self.svg(drawn))
+            for number, (part, drawn) in enumerate(found, 1)
+        ]
+
+
+def render(view: View, plots: Plots) -> str:
+    """The page."""
+    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True)
+    environment.filters["drawing"] = plots.inline
+    environment.filters["mark"] = _mark
+    style = stylesheet()
+    page = environment.from_string(_read("page.html"))
+    # Not escaped: it is ours, and its hash is of the text as it is.
+    return page.render(view=view, style=Markup(style), policy=policy(style), version=__version__)
+
+
+def stylesheet() -> str:
+    """The style sheet with the colours of the charts, without its comments."""
+    series = [COLOURS.index(pair) for pair in SERIES]
+    colours = [{"light": light, "dark": dark} for light, dark in COLOURS]
+    text = re.sub(r"/\*.*?\*/", "", _read("page.css"), flags=re.DOTALL)
+    environment = Environment(autoescape=False, undefined=StrictUndefined)
+    return environment.from_string(text).render(colours=colours, series=series).strip() + "\n"
+
+
+def policy(style: str) -> str:
+    """What the page may do: use this style sheet."""
+    digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
+    return (
+        f"default-src 'none'; style-src 'sha256-{digest}'; img-src data:; base-uri 'none';"
+        " form-action 'none'"
+    )
+
+
+def _mark(text: str) -> str:
+    """A class of the style sheet; nothing for any other word."""
+    return text if text in _MARKS else ""
+
+
+def _read(name: str) -> str:
+    return files("trueload.report.html").joinpath(name).read_text(encoding="utf-8")

@@ -1,0 +1,410 @@
+"""What stands where: the sections of a report, each with its sentences, charts and tables.
+
+How: what was gathered is merged over the runs; for the entries that are drawn, the record in the
+middle is fetched again, one at a time. A chart that has nothing to show is left out; so is what
+nobody could read, such as the thirtieth curve, and the page says what was left out. Must not know
+HTML.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from trueload.published import PublishedCurve, broadcast_curves
+from trueload.record import Environment, Record, Verdict
+from trueload.redact import redact_command
+from trueload.report.apachebench import summary_block
+from trueload.report.html import words
+from trueload.report.html.against import Against, Compared
+from trueload.report.html.charts.crowd import crowd
+from trueload.report.html.charts.load_curve import of_search, of_stages
+from trueload.report.html.charts.over_time import latency_over_time, throughput_over_time
+from trueload.report.html.charts.percentiles import percentiles
+from trueload.report.html.charts.ranking import ranking
+from trueload.report.html.charts.ratios import ratios
+from trueload.report.html.charts.resources import (
+    Held,
+    Taken,
+    both_ends,
+    connection_memory,
+    idle_memory,
+    memory,
+)
+from trueload.report.html.charts.theme import SERIES_MAX, Drawn
+from trueload.report.html.curves import (
+    PercentilePoint,
+    SecondPoint,
+    offered_points,
+    percentile_points,
+    second_points,
+)
+from trueload.report.html.entries import Entry, Section, Told, merged
+from trueload.report.html.tables import (
+    Checked,
+    Table,
+    checked,
+    entries_table,
+    published_tables,
+    ratio_table,
+    steps_table,
+    suite_columns,
+)
+from trueload.report.result import result_lines
+from trueload.report.text import plain
+from trueload.suite.summary import Figures
+from trueload.units import format_count, format_size
+
+Fetch = Callable[[str, int], Record | None]
+"""The record of a run's stored row."""
+
+SECTIONS_DRAWN_MAX = 10
+SECTIONS_MAX = 60
+RESOURCES_MAX = 16
+SEARCHES_DRAWN_MAX = 3
+TEXTS_MAX = 12
+ENVIRONMENTS_MAX = 6
+
+
+@dataclass(frozen=True)
+class Text:
+    """What the command line printed, behind a line to click at."""
+
+    title: str
+    body: str
+
+
+@dataclass(frozen=True)
+class Part:
+    """One section of the page."""
+
+    anchor: str
+    title: str
+    words: tuple[str, ...]
+    tables: tuple[Table, ...]
+    drawn: tuple[Drawn, ...]
+    texts: tuple[Text, ...] = ()
+
+
+@dataclass(frozen=True)
+class Tile:
+    """One figure, large."""
+
+    value: str
+    label: str
+    mark: str = ""
+
+
+@dataclass(frozen=True)
+class RunView:
+    """What is said of a run itself."""
+
+    id: str
+    kind: str
+    title: str
+    started_at: str
+    state: str
+    command: str
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class View:
+    """The whole report, before it is HTML."""
+
+    title: str
+    verdict: str
+    words: tuple[str, ...]
+    tiles: tuple[Tile, ...]
+    parts: tuple[Part, ...]
+    checks: tuple[Checked, ...]
+    checks_words: str
+    environments: tuple[tuple[tuple[str, str], ...], ...]
+    runs: tuple[RunView, ...]
+    left_out: tuple[str, ...]
+
+
+def make_view(
+    told: Sequence[Told], fetch: Fetch, pairs: Sequence[Against] = (), runs: Compared | None = None
+) -> View:
+    """Everything that the page shows, in its order."""
+    sections = merged(told)
+    left_out = []
+    if len(sections) > SECTIONS_MAX:
+        left_out.append(
+            f"{len(sections) - SECTIONS_MAX} of {len(sections)} loads are left out of this page;"
+            " `trueload runs show` has them."
+        )
+        sections = sections[:SECTIONS_MAX]
+    if len(sections) > SECTIONS_DRAWN_MAX:
+        left_out.append(
+            f"Charts are drawn of the first {SECTIONS_DRAWN_MAX} loads; the others have tables."
+        )
+    curves = broadcast_curves() if any(section.broadcast for section in sections) else ()
+    parts = [
+        _part(number, section, fetch, curves, draw=number <= SECTIONS_DRAWN_MAX)
+        for number, section in enumerate(sections, 1)
+    ]
+    if comparison := _comparison([*pairs, *(runs.found if runs else ())], runs):
+        parts.append(comparison)
+    tallies = _tallies(told)
+    return View(
+        title=plain(words.title_of(told)),
+        verdict=_verdict(sections) or "nothing measured",
+        words=tuple(_lead(told, sections)),
+        tiles=tuple(_tiles(sections)),
+        parts=tuple(parts),
+        checks=tuple(tallies),
+        checks_words=words.checks_words([tally for each in told for tally in each.checks]),
+        environments=tuple(_environments(told)),
+        runs=tuple(_run_view(each) for each in told),
+        left_out=tuple(left_out),
+    )
+
+
+def _lead(told: Sequence[Told], sections: Sequence[Section]) -> Iterator[str]:
+    """The sentences at the top: of each load the first ones, and what is to know of the runs."""
+    if len(told) > 1:
+        yield words.across_words([each.run for each in told])
+    for each in told:
+        yield from words.run_words(each)
+    several = len(sections) > 1
+    for section in sections[:SECTIONS_DRAWN_MAX] if several else ():
+        said = words.section_words(section)
+        yield f"{_capital(section.title)}: {said[0]}" if said else ""
+
+
+def _tiles(sections: Sequence[Section]) -> Iterator[Tile]:
+    """Of one program under one load its figures; of more how many came out how."""
+    entries = [entry for section in sections for entry in section.entries]
+    if len(entries) == 1 and entries[0].figures is not None:
+        yield from _tiles_of(entries[0], sections[0])
+        return
+    counts = [
+        ("ranked", "valid", sum(entry.rank is not None for entry in entries)),
+        ("suspect", "suspect", sum(e.rank is not None and e.verdict == "suspect" for e in entries)),
+        ("invalid", "invalid", sum(e.verdict == "invalid" and not e.trap for e in entries)),
+        ("traps", "", sum(entry.trap and entry.outcome == "measured" for entry in entries)),
+        ("skipped", "", sum(entry.outcome == "skipped" for entry in entries)),
+        ("unsupported", "", sum(entry.outcome == "unsupported" for entry in entries)),
+        ("failed", "invalid", sum(entry.outcome == "failed" for entry in entries)),
+    ]
+    yield Tile(format_count(len(sections)), "load" if len(sections) == 1 else "loads")
+    for label, mark, count in counts:
+        if count or label == "ranked":
+            yield Tile(format_count(count), label, mark if count else "")
+
+
+def _tiles_of(entry: Entry, section: Section) -> Iterator[Tile]:
+    table = entries_table(section, ())
+    cells = dict(zip(table.header, table.lines[0].cells, strict=True)) if table else {}
+    for search in section.searches:
+        bound = "≥ " if search.bound else ""
+        value = "none" if search.largest is None else f"{bound}{format_count(search.largest)}"
+        yield Tile(value, f"{search.unit} with {search.limit}")
+    shown = (section.unit, "p50", "p99", "max", "failed", "CPU", "memory")
+    labels = {"CPU": "CPU of the server", "memory": "peak memory of the server"}
+    for name in shown:
+        if cells.get(name):
+            yield Tile(cells[name], labels.get(name, name))
+    each = _connection_bytes(entry.figures)
+    if each is not None:
+        yield Tile(format_size(each), "memory per connection")
+
+
+def _connection_bytes(figures: Figures | None) -> float | None:
+    if figures is None:
+        return None
+    if figures.carried is not None:
+        return figures.carried.bytes_per_connection
+    return figures.idle.server_bytes_per_connection if figures.idle is not None else None
+
+
+def _part(
+    number: int,
+    section: Section,
+    fetch: Fetch,
+    published: Sequence[PublishedCurve],
+    *,
+    draw: bool,
+) -> Part:
+    drawn: list[Drawn] = []
+    texts: list[Text] = []
+    names: list[str] = []
+    if draw:
+        records = list(_records(section, fetch))
+        names = [entry.name for entry, _ in records[:SERIES_MAX]]
+        drawn = [each for each in _charts(section, records, published) if each is not None]
+        texts = list(_texts(records))
+    found = [entries_table(section, names), *published_tables(section)]
+    found += [steps_table(search) for search in section.searches[:TEXTS_MAX]]
+    found.append(suite_columns(section))
+    return Part(
+        anchor=f"load-{number}",
+        title=_capital(section.title),
+        words=tuple(words.section_words(section)),
+        tables=tuple(table for table in found if table is not None),
+        drawn=tuple(drawn),
+        texts=tuple(texts),
+    )
+
+
+def _records(section: Section, fetch: Fetch) -> Iterator[tuple[Entry, Record]]:
+    """The record in the middle of each entry that is drawn: the ranked, or, if none is, others."""
+    for entry in (section.ranked or section.measured)[:RESOURCES_MAX]:
+        record = None if entry.middle is None else fetch(entry.run, entry.middle)
+        if record is not None:
+            yield entry, record
+
+
+def _charts(
+    section: Section,
+    records: Sequence[tuple[Entry, Record]],
+    published: Sequence[PublishedCurve],
+) -> Iterator[Drawn | None]:
+    few = records[:SERIES_MAX]
+    yield ranking(section)
+    if section.broadcast:
+        yield crowd(section.searches, published)
+    else:
+        yield from map(of_search, section.searches[:SEARCHES_DRAWN_MAX])
+    for entry, record in few:
+        yield of_stages(entry.name, offered_points(record))
+    curves: dict[str, Sequence[PercentilePoint]] = {e.name: percentile_points(r) for e, r in few}
+    courses: dict[str, Sequence[SecondPoint]] = {e.name: second_points(r) for e, r in few}
+    courses = {name: points for name, points in courses.items() if points}
+    yield _capped(percentiles(curves), section, few)
+    yield _capped(latency_over_time(courses), section, few)
+    yield _capped(throughput_over_time(courses, _flow(section)), section, few)
+    taken = [_taken(entry, record) for entry, record in records]
+    yield both_ends(taken)
+    yield memory(taken)
+    yield connection_memory(taken)
+    yield idle_memory([held for entry, record in few for held in _held(entry, record)])
+
+
+def _flow(section: Section) -> str:
+    return "messages/s" if section.unit == "clients" else section.unit
+
+
+def _capped(
+    drawn: Drawn | None, section: Section, few: Sequence[tuple[Entry, Record]]
+) -> Drawn | None:
+    """With a word about whose curves these are, where they are not all there is."""
+    if drawn is None:
+        return None
+    said = [drawn.note]
+    if any(entry.counted > 1 for entry, _ in few):
+        said.append("Of several repetitions, the one in the middle.")
+    left = len(section.ranked or section.measured) - len(few)
+    if left > 0:
+        said.append(f"The first {len(few)}; {left} more are in the table only.")
+    if few and not section.ranked:
+        said.append("What is drawn here is invalid.")
+    return replace(drawn, note=" ".join(text for text in said if text))
+
+
+def _taken(entry: Entry, record: Record) -> Taken:
+    server, idle = record.server, record.idle
+    each = server.bytes_per_connection if server is not None else None
+    if each is None and idle is not None:
+        each = idle.server_bytes_per_connection
+    return Taken(
+        name=entry.name,
+        generator=record.generator.saturation,
+        server=server.saturation if server is not None else None,
+        peak_bytes=server.peak_rss_bytes if server is not None else None,
+        connection_bytes=each,
+    )
+
+
+def _held(entry: Entry, record: Record) -> list[Held]:
+    steps = record.idle.steps if record.idle is not None else ()
+    return [Held(entry.name, s.idle, s.server_rss_bytes) for s in steps if s.server_rss_bytes]
+
+
+def _texts(records: Sequence[tuple[Entry, Record]]) -> Iterator[Text]:
+    """What the command line says of each in full: ApacheBench's lines, or those of one trial."""
+    for entry, record in records[:TEXTS_MAX]:
+        if entry.summary is None:
+            yield Text(f"In full: {entry.name}", "\n".join(result_lines(record)))
+        elif block := summary_block(entry.summary):
+            yield Text(f"As ApacheBench prints it: {entry.name}", "\n".join(block))
+
+
+def _comparison(found: Sequence[Against], runs: Compared | None) -> Part | None:
+    notes = runs.notes if runs is not None else ()
+    if not found and not notes:
+        return None
+    drawn = [ratios(each.title, each.ratios, f"{each.new} / {each.base}") for each in found]
+    return Part(
+        anchor="compared",
+        title="Compared",
+        words=(*notes, *(f"{each.title}: {each.note}" for each in found)),
+        tables=tuple(ratio_table(e.title, e.ratios, e.base, e.new) for e in found),
+        drawn=tuple(each for each in drawn if each is not None),
+    )
+
+
+def _verdict(sections: Iterable[Section]) -> Verdict | None:
+    """As of a suite: invalid if nothing is ranked, suspect if anything measured is not valid."""
+    measured = [e for s in sections for e in (*s.ranked, *s.invalid)]
+    if not measured:
+        return None
+    if not any(entry.rank is not None for entry in measured):
+        return "invalid"
+    return "valid" if all(entry.verdict == "valid" for entry in measured) else "suspect"
+
+
+def _tallies(told: Sequence[Told]) -> list[Checked]:
+    if len(told) == 1:
+        return checked(told[0].checks)
+    found = [
+        replace(one, where=f"run {each.run.id}, {one.where}" if one.where else "")
+        for each in told
+        for one in checked(each.checks)
+    ]
+    order = ("fail", "warn", "pass", "n/a")
+    return sorted(found, key=lambda each: (order.index(each.status), each.name))
+
+
+def _environments(told: Sequence[Told]) -> Iterator[tuple[tuple[str, str], ...]]:
+    """Each machine, and each version of the programs, once."""
+    seen: dict[str, tuple[tuple[str, str], ...]] = {}
+    for each in told:
+        for environment in each.environments:
+            rows = _environment(environment, each)
+            seen.setdefault(environment.model_dump_json(), rows)
+    yield from list(seen.values())[:ENVIRONMENTS_MAX]
+
+
+def _environment(found: Environment, told: Told) -> tuple[tuple[str, str], ...]:
+    rows = [
+        ("kernel", found.kernel),
+        ("CPU", f"{found.cpu_model or 'unknown'}, {found.cpu_count} online"),
+        ("governor", found.governor or "unknown"),
+        ("generator", "; ".join(told.generators[:ENVIRONMENTS_MAX])),
+        ("limits", ", ".join(f"{k} {format_count(v)}" for k, v in found.limits.items())),
+        ("versions", ", ".join(f"{name} {found.versions[name]}" for name in found.versions)),
+    ]
+    return tuple((name, plain(text)) for name, text in rows if text)
+
+
+def _run_view(told: Told) -> RunView:
+    run = told.run
+    counts = ", ".join(f"{format_count(count)} {name}" for name, count in told.rows.items())
+    return RunView(
+        id=run.id,
+        kind=run.kind,
+        title=plain(run.title),
+        started_at=run.started_at,
+        state=run.state,
+        # Redacted when it was stored; a store of another version may not have been.
+        command=plain(shlex.join(redact_command(run.command))),
+        notes=(*((f"rows: {counts}",) if counts else ()), *map(plain, told.notes)),
+    )
+
+
+def _capital(text: str) -> str:
+    return plain(text[:1].upper() + text[1:])

@@ -1,0 +1,181 @@
+"""What came of it, in sentences: who is ahead, what ties, what does not count and why. Pure.
+
+Each sentence is made of the same figures as the tables. Must not know HTML: whatever is quoted is
+plain text, to be escaped by whoever shows it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from trueload.report.html.entries import CheckTally, Entry, Section, Told, Unit
+from trueload.report.result import bounded
+from trueload.store import Run
+from trueload.units import format_count, format_share
+
+NAMES_MAX = 4
+REASONS_MAX = 6
+NS_PER_MS = 1e6
+
+
+def section_words(section: Section) -> list[str]:
+    """Of one load: a sentence or more."""
+    ranked = section.ranked
+    said = [f"{each.name}: {each.sentence}." for each in section.searches[:REASONS_MAX]]
+    if not section.measured:
+        said.append("Nothing was measured.")
+    elif len(section.entries) == 1:
+        said += alone(section.entries[0], section.unit)
+    elif not ranked:
+        said.append("No row can be ranked: every one that was measured is invalid.")
+    else:
+        said += ahead(ranked, section.unit)
+    said += apart("invalid, so its figures stand for nothing", section.invalid)
+    said += apart("a trap, measured to show what a check catches", section.traps)
+    said += apart("suspect", [entry for entry in ranked if entry.verdict == "suspect"])
+    for outcome in dict.fromkeys(entry.outcome for entry in section.unmeasured):
+        said += apart(outcome, [e for e in section.unmeasured if e.outcome == outcome])
+    return said
+
+
+def alone(entry: Entry, unit: Unit) -> list[str]:
+    """One program by itself."""
+    said = f"{entry.name} came to {score_text(entry, unit)}{_within(entry)}"
+    figures = entry.figures
+    if figures is not None and figures.p50_ms is not None:
+        said += f"; half of the answers took at most {_ms(entry, 'p50')}"
+        if figures.p99_ms is not None:
+            said += f", 99 % at most {_ms(entry, 'p99')}"
+        said += f", the slowest {_ms(entry, 'max')}"
+    if figures is not None and figures.errors:
+        share = format_share(figures.errors / figures.requests) if figures.requests else "all"
+        said += f"; {format_count(figures.errors)} failed ({share})"
+    return [f"{said}."]
+
+
+def ahead(ranked: Sequence[Entry], unit: Unit) -> list[str]:
+    """Who leads, by how much, and who cannot be told apart from whom."""
+    first = [entry for entry in ranked if entry.rank == 1]
+    rest = [entry for entry in ranked if entry.rank != 1]
+    leader = ranked[0]
+    if len(first) == 1:
+        said = [f"{leader.name} is ahead with {score_text(leader, unit)}{_within(leader)}."]
+    elif not rest and len(ranked) > 1:
+        said = [
+            f"{listed(ranked)} cannot be told apart: their intervals overlap. The most is"
+            f" {score_text(leader, unit)}, of {leader.name}."
+        ]
+    else:
+        said = [
+            f"{listed(first)} share the first place: their intervals overlap, so that what was"
+            f" measured cannot tell them apart. The most is {score_text(leader, unit)}, of"
+            f" {leader.name}."
+        ]
+    if rest and rest[0].score and leader.score:
+        share = format_share(rest[0].score / leader.score)
+        said.append(f"Next is {rest[0].name} with {score_text(rest[0], unit)}, {share} of that.")
+    said += ties(rest)
+    return said
+
+
+def ties(rest: Sequence[Entry]) -> list[str]:
+    """Ranks below the first that several share."""
+    by_rank: dict[int, list[Entry]] = {}
+    for entry in rest:
+        by_rank.setdefault(entry.rank or 0, []).append(entry)
+    shared = [(rank, some) for rank, some in by_rank.items() if len(some) > 1]
+    if not shared:
+        return []
+    parts = [f"{listed(some)} (rank {rank})" for rank, some in shared[:NAMES_MAX]]
+    more = f", and {len(shared) - NAMES_MAX} more ranks" if len(shared) > NAMES_MAX else ""
+    return [f"Not told apart either: {'; '.join(parts)}{more}."]
+
+
+def apart(what: str, entries: Sequence[Entry]) -> list[str]:
+    """Each with its reason, up to a few."""
+    said = [
+        f"{entry.name} is {what}: {entry.why or 'no reason is given'}"
+        for entry in entries[:REASONS_MAX]
+    ]
+    said = [text if text.endswith(".") else f"{text}." for text in said]
+    if len(entries) > REASONS_MAX:
+        said.append(f"{len(entries) - REASONS_MAX} more are {what}; the table has their reasons.")
+    return said
+
+
+def checks_words(checks: Sequence[CheckTally]) -> str:
+    """How many of the checks say something."""
+    fails = [check.name for check in checks if check.status == "fail"]
+    warns = [check.name for check in checks if check.status == "warn"]
+    if not checks:
+        return "There is no record, so nothing was checked."
+    if not fails and not warns:
+        return "No check found anything."
+    parts = []
+    if fails:
+        parts.append(f"{_count(len(fails), 'check fails', 'checks fail')}: {', '.join(fails)}")
+    if warns:
+        parts.append(f"{_count(len(warns), 'check warns', 'checks warn')}: {', '.join(warns)}")
+    return "; ".join(parts) + "."
+
+
+def run_words(told: Told) -> list[str]:
+    """What is to know of a run as a whole."""
+    said = []
+    if told.run.state != "finished":
+        why = "was interrupted" if told.run.state == "interrupted" else "has not ended"
+        said.append(f"Run {told.run.id} {why}: what was measured until then is here.")
+    if told.damaged:
+        rows = _count(len(told.damaged), "row", "rows")
+        said.append(f"{rows} of run {told.run.id} cannot be read: {told.damaged[0]}.")
+    if not told.rows:
+        said.append(f"Run {told.run.id} has no rows.")
+    return said
+
+
+def across_words(runs: Sequence[Run]) -> str:
+    """A warning that belongs to every comparison over time."""
+    return (
+        f"{len(runs)} runs stand side by side. They were measured at different times, so that a"
+        " difference may be the machine's: `trueload ab` measures two in turns."
+    )
+
+
+def title_of(told: Sequence[Told]) -> str:
+    """What the page is called."""
+    if len(told) != 1:
+        return f"{len(told)} runs compared"
+    return told[0].run.title or told[0].run.kind
+
+
+def score_text(entry: Entry, unit: Unit) -> str:
+    """``45,123 requests/s``."""
+    return "no figure" if entry.score is None else f"{format_count(round(entry.score))} {unit}"
+
+
+def _within(entry: Entry) -> str:
+    interval = entry.interval
+    if interval is None or interval.low == interval.high:
+        return ""
+    low, high = format_count(round(interval.low)), format_count(round(interval.high))
+    return f" ({interval.kind} {low} to {high})"
+
+
+def _ms(entry: Entry, name: str) -> str:
+    figures = entry.figures
+    ms: float | None = None if figures is None else getattr(figures, f"{name}_ms")
+    if figures is None or ms is None:
+        return "unknown"
+    return bounded(ms * NS_PER_MS, above=name in figures.latency_at_least)
+
+
+def listed(entries: Sequence[Entry]) -> str:
+    """``a, b and c``, or ``a, b, c, d and 3 more``."""
+    names = [entry.name for entry in entries]
+    if len(names) > NAMES_MAX:
+        return f"{', '.join(names[:NAMES_MAX])} and {len(names) - NAMES_MAX} more"
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+def _count(number: int, one: str, many: str) -> str:
+    return f"{number} {one if number == 1 else many}"

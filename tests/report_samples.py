@@ -1,0 +1,126 @@
+"""Runs for tests of reports: real ones, as `trueload runs export --format json` wrote them.
+
+They lie in ``golden_report/``, one file a kind of run, measured on one machine with little else on
+it and made smaller by nothing but short trials. A test changes what it needs and puts them into a
+store of its own.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from trueload.record import Record
+from trueload.report.html.gather import gather
+from trueload.report.html.make import Made, make, page
+from trueload.store import Row, Run, Store
+
+FOLDER = Path(__file__).parent / "golden_report"
+NAMES = sorted(path.stem for path in FOLDER.glob("*.json"))
+
+# What a hostile server, manifest or user may put where a text is shown.
+HOSTILE = (
+    "<script>window.hacked=1</script>",
+    '"><img src=x onerror="window.hacked=1">',
+    "</title></style><script>window.hacked=1</script>",
+    "]]><svg onload=window.hacked=1>",
+    "javascript:window.hacked=1",
+    "\x1b]0;owned\x07\x1b[31mred\x9b2J",
+    "\u202egnp.exe\u2066 \u2028 \x00 \x85",
+    "url(http://evil.example/x) }*{background:url(//evil.example)}",
+    "{{ 7 * 191 }}{% raw %}${7*191}",
+    "--><iframe src=http://evil.example></iframe>",
+    "=cmd|' /C calc'!A0",
+    "x" * 3000,
+)
+# Fields that hold text of somebody else's choice.
+TEXTS = frozenset(
+    {"why", "reason", "detail", "title", "kernel", "cpu_model", "governor", "url", "address"}
+    | {"place", "what", "driver_note", "cipher", "server_name", "started_at", "result"}
+)
+# And those whose keys are.
+KEYED = frozenset({"failed", "reasons", "statuses", "versions"})
+
+
+def read(name: str) -> dict[str, Any]:
+    """The exported run."""
+    value: dict[str, Any] = json.loads((FOLDER / f"{name}.json").read_text(encoding="utf-8"))
+    return value
+
+
+def put(store: Store, value: dict[str, Any]) -> Run:
+    """An exported run, or what a test made of one, as a run of the store."""
+    run = store.new_run(
+        kind=value["kind"],
+        title=value["title"],
+        plan=value["plan"],
+        seed=value["seed"],
+        command=value["command"],
+    )
+    for row in value["rows"]:
+        if row["record"] is not None:
+            record = Record.model_validate_json(json.dumps(row["record"]))
+            store.add_record(run, record, key=row["key"], labels=row["labels"])
+        else:
+            more = {"key": row["key"], "labels": row["labels"], "detail": row["detail"]}
+            store.add_row(run, row["outcome"], row["reason"] or "", **more)
+    return store.end_run(run, value["state"])
+
+
+def put_records(store: Store, records: Sequence[Record], **of_run: Any) -> Run:
+    """Records as the run of a single command."""
+    fields = {"kind": "http", "title": "http://127.0.0.1:8080/", "command": ("trueload", "http")}
+    run = store.new_run(**{**fields, **of_run})
+    for record in records:
+        store.add_record(run, record)
+    return store.end_run(run)
+
+
+def made(store: Store, *runs: Run) -> Made:
+    """The report of runs."""
+    return make(store, runs)
+
+
+def html(store: Store, *runs: Run) -> str:
+    """The page of runs."""
+    return page(make(store, runs))
+
+
+def told(store: Store, run: Run) -> Any:
+    """What is gathered of a run."""
+    return gather(run, store.rows(run))
+
+
+def rows(store: Store, run: Run) -> list[Row]:
+    """The rows that can be read."""
+    return [row for row in store.rows(run) if isinstance(row, Row)]
+
+
+def hostile(value: dict[str, Any], payload: str) -> dict[str, Any]:
+    """The run with a payload in every text that somebody else may choose. Names of subjects are
+    exchanged everywhere, so that rows still belong to the plan."""
+    subjects = [each["name"] for each in (value["plan"] or {}).get("subjects", ())]
+
+    def text(found: str) -> str:
+        for number, name in enumerate(subjects):
+            found = found.replace(name, f"{payload}{number}")
+        return found
+
+    changed: dict[str, Any] = _walk(value, text, payload)
+    changed["command"] = ["trueload", "http", payload]
+    return changed
+
+
+def _walk(value: Any, text: Callable[[str], str], payload: str, field: str = "") -> Any:
+    if isinstance(value, dict):
+        return {
+            (f"{key} {payload}" if field in KEYED else key): _walk(each, text, payload, key)
+            for key, each in value.items()
+        }
+    if isinstance(value, list):
+        return [_walk(each, text, payload, field) for each in value]
+    if isinstance(value, str):
+        return f"{value[:1]}{payload}" if field in TEXTS else text(value)
+    return value
