@@ -70,13 +70,12 @@ static const char *class_of_connect(CURL *easy)
 
     curl_easy_getinfo(easy, CURLINFO_OS_ERRNO, &error);
     switch (error) {
+    case 0:     /* nothing was tried: there was no descriptor for a socket */
+        return "local.fds";
     case ECONNREFUSED:
         return "connect.refused";
     case EADDRNOTAVAIL:
         return "local.ports";
-    case EMFILE:
-    case ENFILE:
-        return "local.fds";
     case EHOSTUNREACH:
     case ENETUNREACH:
         return "connect.unreachable";

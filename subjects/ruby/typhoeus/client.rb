@@ -64,13 +64,20 @@ class Client
     case response.return_code
     when :ok then response.code == 200 ? nil : "status"
     # Typhoeus does not tell the error of the system below.
-    when :couldnt_connect then "connect.refused"
+    when :couldnt_connect then out_of_files? ? "local.fds" : "connect.refused"
     when :operation_timedout then response.starttransfer_time.to_f.zero? ? "timeout.first_byte" : "timeout.total"
     when :got_nothing then "empty"
     when :partial_file then "truncated"
     when :recv_error, :send_error then "reset"
     else "other"
     end
+  end
+
+  def out_of_files?
+    File.open(File::NULL).close
+    false
+  rescue Errno::EMFILE, Errno::ENFILE
+    true
   end
 end
 

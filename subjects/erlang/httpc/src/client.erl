@@ -25,7 +25,8 @@ open(#{concurrency := Concurrency, pools := Count} = Setup) ->
     Pools = list_to_tuple([open_pool(Pool, Setup) || Pool <- lists:seq(1, Count)]),
     Ask = {binary_to_list(maps:get(url, Setup)), headers(Setup)},
     Limits = limits(Setup),
-    [request(element(Worker rem Count + 1, Pools), Ask, Limits) || Worker <- lists:seq(0, Concurrency - 1)].
+    Patience = 2 * maps:get(timeout_ms, Setup),  % to connect, and to be answered
+    [request(element(Worker rem Count + 1, Pools), Ask, Limits, Patience) || Worker <- lists:seq(0, Concurrency - 1)].
 
 open_pool(Pool, #{pool_size := Size}) ->
     Profile = list_to_atom("pool" ++ integer_to_list(Pool)),
@@ -40,14 +41,23 @@ headers(#{keep_alive := false}) -> [{"connection", "close"}].
 limits(#{timeout_ms := Timeout}) ->
     [{timeout, Timeout}, {connect_timeout, Timeout}, {autoredirect, false}].
 
-request({Profile, Room}, Ask, Limits) ->
-    Get = fun() -> get(Profile, Ask, Limits) end,
+request({Profile, Room}, Ask, Limits, Patience) ->
+    Get = fun() -> get(Profile, Ask, Limits, Patience) end,
     fun() -> room:within(Room, Get) end.
 
-get(Profile, Ask, Limits) ->
-    case httpc:request(get, Ask, Limits, [{body_format, binary}], Profile) of
-        {ok, {{_, 200, _}, _, _}} -> ok;
-        {ok, _} -> <<"status">>;
-        {error, socket_closed_remotely} -> <<"empty">>;
-        {error, Why} -> talk:class_of(Why)
+%% Where open files run out httpc never answers some requests, nor keeps its time-out: it is not waited for without end.
+get(Profile, Ask, Limits, Patience) ->
+    case httpc:request(get, Ask, Limits, [{sync, false}, {body_format, binary}], Profile) of
+        {ok, Id} ->
+            receive
+                {http, {Id, Answer}} -> class(Answer)
+            after Patience -> <<"timeout.total">>
+            end;
+        {error, Why} ->
+            class({error, Why})
     end.
+
+class({{_, 200, _}, _, _}) -> ok;
+class({{_, _, _}, _, _}) -> <<"status">>;
+class({error, socket_closed_remotely}) -> <<"empty">>;
+class({error, Why}) -> talk:class_of(Why).
