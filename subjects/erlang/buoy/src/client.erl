@@ -9,6 +9,10 @@
 
 -include_lib("buoy/include/buoy.hrl").
 
+%% So long a connection that is free is looked for, where there must be one; then they are down, for whatever reason: buoy
+%% tells none.
+-define(LOOK_MS, 1000).
+
 main() ->
     talk:main(?MODULE).
 
@@ -24,7 +28,7 @@ open(#{concurrency := Concurrency, url := Address, pool_size := Size, pipelining
     Url = buoy_utils:parse_url(Address),
     ok = buoy_pool:start(Url, [{pool_size, Size}, {pool_strategy, round_robin}, {backlog_size, Pipelining}]),
     Room = room:new(Size * Pipelining),
-    Get = fun() -> get(Url, #{timeout => Timeout}, now_ms() + Timeout) end,
+    Get = fun() -> get(Url, #{timeout => Timeout}, now_ms() + ?LOOK_MS) end,
     lists:duplicate(Concurrency, fun() -> room:within(Room, Get) end).
 
 get(Url, Options, Until) ->
@@ -34,7 +38,6 @@ get(Url, Options, Until) ->
         {error, timeout} -> <<"timeout.total">>;
         {error, no_server} -> again(Url, Options, Until);
         {error, backlog_full} -> again(Url, Options, Until);
-        %% A connection that is down, for whatever reason: buoy tells none.
         {error, no_socket} -> <<"connect.refused">>;
         {error, socket_closed} -> <<"empty">>;
         {error, Why} -> talk:class_of(Why)

@@ -1,13 +1,15 @@
 %% GETs with ibrowse, which has one pool for each host and port, and pipelines.
 %%
-%% Where all its connections are busy it says so at once, retry_later: a room keeps the requests that must wait. A connection
-%% may still be thought busy just behind its answer; then the request, of which nothing has been sent, is tried again.
+%% Where all its connections are busy it says so at once, retry_later: a room keeps the requests that must wait. But a
+%% connection is thought busy until a moment after its answer, so that the request is tried again, as it says. It says the
+%% same of one whose connection was closed; hence the tries have an end, the published run's.
 -module(client).
 -behaviour(talk).
 -export([main/0, unsupported/1, open/1]).
 
 %% Connections that are kept are kept as long as the program runs.
 -define(KEPT_MS, 24 * 3600 * 1000).
+-define(TRIES_MAX, 100).
 
 main() ->
     talk:main(?MODULE).
@@ -25,23 +27,22 @@ open(#{concurrency := Concurrency, pool_size := Size, pipelining := Pipelining, 
     Room = room:new(Size * Pipelining),
     Options = [{max_sessions, Size}, {max_pipeline_size, Pipelining}, {max_attempts, 1}, {connect_timeout, Timeout},
                {inactivity_timeout, ?KEPT_MS}, {response_format, binary}],
-    Get = fun() -> get(Url, headers(Setup), Options, Timeout) end,
+    Get = fun() -> get(Url, headers(Setup), Options, Timeout, ?TRIES_MAX) end,
     lists:duplicate(Concurrency, fun() -> room:within(Room, Get) end).
 
 headers(#{keep_alive := true}) -> [];
 headers(#{keep_alive := false}) -> [{"Connection", "close"}].
 
-get(Url, Headers, Options, Timeout) ->
+get(_, _, _, _, 0) ->
+    <<"empty">>;
+get(Url, Headers, Options, Timeout, Tries) ->
     case ibrowse:send_req(Url, Headers, get, [], Options, Timeout) of
         {ok, "200", _, _} -> ok;
         {ok, _, _, _} -> <<"status">>;
-        {error, retry_later} -> erlang:yield(), get(Url, Headers, Options, Timeout);
+        {error, retry_later} -> timer:sleep(1), get(Url, Headers, Options, Timeout, Tries - 1);
         {error, req_timedout} -> <<"timeout.total">>;
         {error, {conn_failed, {error, timeout}}} -> <<"connect.timeout">>;
+        {error, sel_conn_closed} -> <<"empty">>;
         {error, connection_closed} -> <<"empty">>;
-        {error, connection_closing} -> <<"empty">>;
-        {error, {connection_closed, _}} -> <<"empty">>;
-        {error, {connection_closed_no_retry, _}} -> <<"empty">>;
-        {error, connection_closed_no_retry} -> <<"empty">>;
         {error, Why} -> talk:class_of(Why)
     end.
