@@ -14,11 +14,10 @@ from pathlib import Path
 import pytest
 from harness import ROOT, Finished, Trueload
 from trueload import __version__
-from trueload.cli.app import COMMANDS_BY_MODULE, build_command
+from trueload.cli.app import COMMANDS, build_command
 from trueload.cli.foreign_flags import FOREIGN_FLAGS, ForeignFlag
 from trueload.errors import ExitCode
 
-COMMANDS = [command for commands in COMMANDS_BY_MODULE.values() for command in commands]
 URL = "http://127.0.0.1:9/"
 
 # (the sentence, command line, words of the error, words of the hint)
@@ -80,7 +79,7 @@ def test_help_lists_every_command_in_plain_text(trueload: Trueload) -> None:
     ended = trueload.run("--help", env={"FORCE_COLOR": "1", "TERM": "xterm-256color"})
     assert ended.code == 0
     listed = ended.out.partition("Commands:")[2]
-    assert [line.split()[0] for line in listed.splitlines() if line.strip()] == COMMANDS
+    assert [line.split()[0] for line in listed.splitlines() if line.strip()] == list(COMMANDS)
     assert all(char.isprintable() or char == "\n" for char in ended.out)
 
 
@@ -121,6 +120,15 @@ def test_serving_does_not_wait_for_the_statistics() -> None:
         "sys.exit(any(name in sys.modules for name in ('scipy', 'numpy', 'hdrh')))"
     )
     assert subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=False).returncode == 0
+
+
+def test_the_help_of_all_imports_no_command() -> None:
+    code = (
+        "import sys, trueload.cli.app as app; code = app.run(['--help']);"
+        "sys.exit(code or any(name in sys.modules for name in ('pydantic', 'trueload.cli.http')))"
+    )
+    ended = subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=False, capture_output=True)
+    assert (ended.returncode, ended.stderr) == (0, b"")
 
 
 def run_broken(trueload: Trueload, exception: str) -> Finished:

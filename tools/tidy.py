@@ -374,7 +374,8 @@ MODULE_MAY_NOT_USE: tuple[tuple[str, tuple[str, ...], str], ...] = (
     ("trueload.store", ("trueload.suite", "trueload.runner", "trueload.report"), "below them"),
     ("trueload.places", ("trueload.suite", "trueload.runner", "trueload.report"), "below them"),
 )
-_MAY_USE_CLI = ("trueload.cli", "trueload.__main__")
+# What Python programs call is the command line, by arguments instead of words.
+_MAY_USE_CLI = ("trueload.cli", "trueload.__main__", "trueload.api")
 
 
 def imports_point_one_way(file: File) -> Iterator[Finding]:

@@ -1,4 +1,73 @@
 """trueload measures how much load a network program can carry, and says when it cannot vouch for a
-number."""
+number.
+
+    result = trueload.http("http://127.0.0.1:8080/", connections=64, duration="5s")
+    assert result.verdict != "invalid" and result.latency.p99 < "10ms"
+
+`http`, `ws`, `tcp` and `suite` measure, `serve` runs a reference server, `runs` and `load` read
+what was measured before. Everything is imported when it is first asked for (docs/python.md).
+"""
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from trueload.api import (
+        NothingMeasuredError,
+        Server,
+        http,
+        load,
+        runs,
+        serve,
+        suite,
+        tcp,
+        ws,
+    )
+    from trueload.errors import UserError
+    from trueload.results.quantities import Share, Time
+    from trueload.results.result import Result, Search
+    from trueload.results.suite import SuiteResult
 
 __version__ = "0.1.0"
+
+__all__ = [
+    "NothingMeasuredError",
+    "Result",
+    "Search",
+    "Server",
+    "Share",
+    "SuiteResult",
+    "Time",
+    "UserError",
+    "__version__",
+    "http",
+    "load",
+    "runs",
+    "serve",
+    "suite",
+    "tcp",
+    "ws",
+]
+
+_MODULES = {
+    **dict.fromkeys(("http", "ws", "tcp", "serve", "runs", "load"), "trueload.api"),
+    **dict.fromkeys(("NothingMeasuredError", "Server"), "trueload.api"),
+    **dict.fromkeys(("Share", "Time"), "trueload.results.quantities"),
+    **dict.fromkeys(("Result", "Search"), "trueload.results.result"),
+    "SuiteResult": "trueload.results.suite",
+    "UserError": "trueload.errors",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name == "suite":  # the package of that name can be called
+        return importlib.import_module("trueload.suite")
+    if name not in _MODULES:
+        raise AttributeError(f"module 'trueload' has no attribute '{name}'")
+    found = getattr(importlib.import_module(_MODULES[name]), name)
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import errno
 import importlib
-import itertools
 import os
 import re
 import sys
@@ -32,22 +31,20 @@ from trueload import __version__
 from trueload.cli.foreign_flags import find_foreign_flag
 from trueload.errors import ExitCode, UserError
 
-# The modules in the order of `trueload --help`, each with the commands that it registers.
-COMMANDS_BY_MODULE: dict[str, tuple[str, ...]] = {
-    "http": ("http",),
-    "tcp": ("tcp",),
-    "ws": ("ws",),
-    "ab": ("ab",),
-    "serve": ("serve",),
-    "subjects": ("subjects",),
-    "suite": ("suite",),
-    "runs": ("runs",),
-    "report": ("report",),
-    "doctor": ("doctor",),
+# The commands in the order of `trueload --help`, with what it says of each; the module of that name
+# registers it, and is imported only when it is asked for: the help of all needs none of them.
+COMMANDS: dict[str, str] = {
+    "http": "Load an HTTP server and say what it carried.",
+    "tcp": "Load a TCP echo server and say what it carried.",
+    "ws": "Load a WebSocket server, by echoes or broadcasts.",
+    "ab": "Compare two servers by pairs of trials in turn.",
+    "serve": "Run a reference server.",
+    "subjects": "The programs under test.",
+    "suite": "Compare many subjects on the same work.",
+    "runs": "List, show, compare and export what was measured.",
+    "report": "Write runs as one HTML page, and their charts as files.",
+    "doctor": "Tell whether this machine is fit to measure.",
 }
-
-# First words that need one module, or none; any other one needs all of them, for help or a hint.
-_SHORT_WAY = frozenset({"--version", "-V", *itertools.chain(*COMMANDS_BY_MODULE.values())})
 
 # What a shell reports for a program that SIGPIPE ended (128 + 13). Not 0: the output is cut short,
 # and a script that asks for it (pipefail) must not read a verdict into it.
@@ -110,7 +107,8 @@ def run(argv: Sequence[str]) -> int:
 
 
 def build_app(first_word: str | None = None) -> typer.Typer:
-    """The typer application; with the name of a command, only that command's module is imported."""
+    """The typer application; with a first word, only the module of the command that it names is
+    imported, and the others are there by name."""
     app = typer.Typer(
         name="trueload",
         help=ABOUT,
@@ -121,18 +119,21 @@ def build_app(first_word: str | None = None) -> typer.Typer:
         context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     )
     app.callback()(_root)
-    for module_name, commands in COMMANDS_BY_MODULE.items():
-        if first_word in commands or first_word not in _SHORT_WAY:
-            module = importlib.import_module(f"trueload.cli.{module_name}")
+    for name in COMMANDS:
+        if first_word in (None, name):
+            module = importlib.import_module(f"trueload.cli.{name}")
             cast(CommandModule, module).register(app)
+        else:
+            app.command(name)(_not_imported)
     return app
 
 
 def build_command(first_word: str | None = None) -> typer.core.TyperGroup:
     """The application as a parser: commands in the order of the table, help in plain text."""
     group = typer.main.get_group(build_app(first_word))
-    order = list(itertools.chain(*COMMANDS_BY_MODULE.values()))
-    group.commands = dict(sorted(group.commands.items(), key=lambda item: order.index(item[0])))
+    group.commands = {name: group.commands[name] for name in COMMANDS}
+    for name, about in COMMANDS.items():
+        group.commands[name].short_help = about
     _use_plain_help(group)
     return group
 
@@ -162,7 +163,7 @@ def explain_usage_error(error: typer.TyperException, argv: Sequence[str]) -> tup
 
 def _command_path(argv: Sequence[str]) -> str:
     # The parser does not always say which command it was at: `trueload runs show` of the words.
-    node: Any = build_command(argv[0] if argv else None)
+    node: Any = build_command(argv[0] if argv else "")
     path = ["trueload"]
     for word in argv:
         node = getattr(node, "commands", {}).get(word)
@@ -177,8 +178,7 @@ def _flags(command: Any) -> set[str]:
 
 
 def _invoke(argv: Sequence[str]) -> int:
-    first_word = argv[0] if argv else None
-    command = build_command(first_word)
+    command = build_command(argv[0] if argv else "")
     # Not command.main(): it would end the process for a broken pipe before we can see it.
     try:
         with command.make_context("trueload", list(argv)) as context:
@@ -186,6 +186,10 @@ def _invoke(argv: Sequence[str]) -> int:
     except typer.Exit as done:
         return done.exit_code
     return int(result) if isinstance(result, int) else ExitCode.OK
+
+
+def _not_imported() -> NoReturn:
+    raise AssertionError("a command is invoked by its name, and then its module is imported")
 
 
 def _print_version(wanted: bool) -> None:

@@ -41,9 +41,12 @@ from trueload.plan import (
     ServicePlan,
 )
 from trueload.route import UNIX, socket_path
+from trueload.spec import Interrupt as Asked
 
 READY_S = 10.0
 STOP_S = 2.0
+PATHS = {"http": "/", "tcp": "", "ws": "/ws"}
+"""What is loaded of a server, by the command that loads it."""
 POLL_S = 0.1
 
 HELP = """Run the reference server until Ctrl-C, then say what it saw.
@@ -174,12 +177,8 @@ def run_server(serving: Serving) -> int:
     with Interrupt() as interrupt, contextlib.ExitStack() as stack:
         try:
             with Engine.start() as engine:
-                engine.send(plan)
-                for pem in serving.identity or ():
-                    name = hashlib.sha256(pem).hexdigest()
-                    engine.send(Blob(sha256=name, base64=base64.b64encode(pem).decode()))
-                ready = _await_ready(engine, interrupt, plan.listen)
-                written = _write_certificate(ready, stack)
+                ready = begin(engine, serving, interrupt)
+                written = write_certificate(ready, stack)
                 _announce(ready, serving, written)
                 served = _serve(engine, interrupt)
         except EngineError as error:
@@ -188,6 +187,16 @@ def run_server(serving: Serving) -> int:
             ) from error
     _report(served, ready, plan, serving.json_path)
     return ExitCode.OK
+
+
+def begin(engine: Engine, serving: Serving, interrupt: Asked) -> Ready | None:
+    """Have an engine serve: what it says once it listens; None if the end was asked for before.
+    Raises ``UserError``, ``EngineError``."""
+    engine.send(serving.plan)
+    for pem in serving.identity or ():
+        name = hashlib.sha256(pem).hexdigest()
+        engine.send(Blob(sha256=name, base64=base64.b64encode(pem).decode()))
+    return _await_ready(engine, interrupt, serving.plan.listen)
 
 
 def parse_listen(text: str) -> str:
@@ -207,7 +216,7 @@ def parse_listen(text: str) -> str:
     return text
 
 
-def _await_ready(engine: Engine, interrupt: Interrupt, listen: str) -> Ready | None:
+def _await_ready(engine: Engine, interrupt: Asked, listen: str) -> Ready | None:
     for _ in range(int(READY_S / POLL_S)):
         message = engine.receive(POLL_S)
         if isinstance(message, Ready):
@@ -244,7 +253,7 @@ def serve_tls(address: str, identity: tuple[bytes, bytes] | None) -> ServeTlsPla
     return ServeSelfSigned(names=tuple(dict.fromkeys(names)))
 
 
-def _write_certificate(ready: Ready | None, stack: contextlib.ExitStack) -> Path | None:
+def write_certificate(ready: Ready | None, stack: contextlib.ExitStack) -> Path | None:
     """The certificate that was made, in a file that lasts as long as the server."""
     if ready is None or ready.certificate is None:
         return None
@@ -256,13 +265,24 @@ def _write_certificate(ready: Ready | None, stack: contextlib.ExitStack) -> Path
     return path
 
 
+def scheme_of(serving: Serving) -> str:
+    """``http``, ``https``, …"""
+    return serving.loaded_by if serving.plan.tls is None else f"{serving.loaded_by}s"
+
+
+def url_of(ready: Ready, serving: Serving) -> str:
+    """What to load; of a socket file its path behind ``unix:``."""
+    where = ready.listen or ""
+    if where.startswith(UNIX):
+        return where
+    return f"{scheme_of(serving)}://{where}{PATHS[serving.loaded_by]}"
+
+
 def _announce(ready: Ready | None, serving: Serving, certificate: Path | None) -> None:
     if ready is None:
         return
     where, plan, loaded_by = ready.listen or "", serving.plan, serving.loaded_by
-    path = {"http": "/", "tcp": "", "ws": "/ws"}[loaded_by]
-    scheme = loaded_by if plan.tls is None else f"{loaded_by}s"
-    url = where if where.startswith(UNIX) else f"{scheme}://{where}{path}"
+    path, scheme, url = PATHS[loaded_by], scheme_of(serving), url_of(ready, serving)
     sys.stderr.write(f"listening on {url}\n")
     if certificate is not None:
         local = f"{scheme}://localhost{path} --unix {where[len(UNIX) :]}"
@@ -284,6 +304,12 @@ def _serve(engine: Engine, interrupt: Interrupt) -> Served | None:
             raise EngineError("engine", f"the engine: {message.message}")
         elif isinstance(message, Done):
             raise EngineError("engine", f"the engine ended by itself: {message.why}")
+    return end(engine) or served
+
+
+def end(engine: Engine) -> Served | None:
+    """Have it end; its last counts, if it says any."""
+    served: Served | None = None
     engine.stop()
     for _ in range(int(STOP_S / POLL_S)):
         message = engine.receive(POLL_S)

@@ -1,0 +1,225 @@
+"""``import trueload``: the commands that measure, as functions.
+
+How: arguments become the words of a command line (``cli.words``), which the command's own code
+understands and does; what it would print is returned instead, as a typed result. So an option is
+declared once, and there is one way to measure. Nothing is printed. A signal ends a measurement as
+on the command line, what was measured is saved, and then the signal goes to whoever had it before:
+Ctrl-C is a ``KeyboardInterrupt``. In a thread, and under a running asyncio loop, a function waits
+for its result as any other; nothing here needs the main thread or a loop.
+
+Must not know what any option means.
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from trueload.errors import ExitCode, UserError
+from trueload.results.result import Result, Search
+
+if TYPE_CHECKING:
+    from trueload.api.server import Server
+    from trueload.cli.job import Job, Saved
+    from trueload.cli.words import Words
+    from trueload.interrupt import Interrupt
+    from trueload.results.suite import SuiteResult
+    from trueload.store import Run
+
+__all__ = [
+    "NothingMeasuredError",
+    "Server",
+    "http",
+    "load",
+    "runs",
+    "serve",
+    "suite",
+    "tcp",
+    "ws",
+]
+
+# Options that say what is printed, and how.
+_OF_PRINTING = {
+    "json": "call .to_dict() of the result",
+    "format": "print the result, or call .to_dict() of it",
+    "no_live": "leave it out: nothing is printed",
+    "live": "leave it out: nothing is printed",
+}
+_OF_SUITES = {
+    **_OF_PRINTING,
+    "published": "trueload runs export RUN --published",
+    "dry_run": "`trueload suite run NAME --dry-run` prints the plan",
+}
+
+
+class NothingMeasuredError(UserError):
+    """No connection became usable; ``result`` is what there is."""
+
+    def __init__(self, why: UserError, result: Result) -> None:
+        super().__init__(why.message, why.hint, ExitCode.NOTHING_MEASURED)
+        self.result = result
+
+
+def http(url: str | None = None, /, **options: object) -> Result:
+    """Load an HTTP server: ``http("http://127.0.0.1:8080/", connections=64, duration="5s")``.
+
+    Options are those of `trueload http --help`, with ``_`` for ``-``. Raises ``UserError``.
+    """
+    from trueload.cli.http import read_job
+    from trueload.cli.words import understand
+
+    return _measured(understand(("http",), read_job, (url,), options, _OF_PRINTING))
+
+
+def ws(url: str, /, **options: object) -> Result:
+    """Load a WebSocket server: ``ws("ws://127.0.0.1:8080/ws", mode="broadcast", step=100)``.
+
+    Options are those of `trueload ws --help`, with ``_`` for ``-``. Raises ``UserError``.
+    """
+    from trueload.cli.words import understand
+    from trueload.cli.ws import read_ws
+
+    return _measured(understand(("ws",), read_ws, (url,), options, _OF_PRINTING))
+
+
+def tcp(where: str, /, **options: object) -> Result:
+    """Load a TCP echo server: ``tcp("127.0.0.1:9000", size=64, duration="5s")``.
+
+    Options are those of `trueload tcp --help`, with ``_`` for ``-``. Raises ``UserError``.
+    """
+    from trueload.cli.tcp import read_tcp_job
+    from trueload.cli.words import understand
+
+    return _measured(understand(("tcp",), read_tcp_job, (where,), options, _OF_PRINTING))
+
+
+def suite(name: str | None = None, /, **options: object) -> SuiteResult:
+    """Run a suite of the catalogue, or of a file: ``suite("http-servers", subjects=["go"])``.
+
+    Options are those of `trueload suite run --help`, with ``_`` for ``-``; how it goes on is told
+    on stderr, as by the command. Raises ``UserError``.
+    """
+    from trueload.cli.suite import execute, read_suite, start_suite
+    from trueload.cli.words import understand
+    from trueload.results.suite import SuiteResult
+    from trueload.suite.execute import Execution
+
+    understood = understand(("suite", "run"), read_suite, (name,), options, _OF_SUITES)
+    done: list[SuiteResult] = []
+    asked: list[Interrupt] = []
+
+    def finish(work: Execution, interrupt: Interrupt) -> int:
+        asked.append(interrupt)
+        run = execute(work, interrupt)
+        done.append(SuiteResult.read(work.store, run))
+        return ExitCode.OK
+
+    try:
+        start_suite(replace(understood.meaning, words=understood.words), finish)
+    finally:
+        for interrupt in asked:
+            interrupt.hand_on()
+    return done[0]
+
+
+def serve(protocol: str = "http", /, **options: object) -> Server:
+    """A reference server for a ``with`` block: ``with serve("http") as server: http(server.url)``.
+
+    ``protocol`` is ``http``, ``ws`` or ``tcp``; options are those of `trueload serve http --help`
+    and so on, with ``_`` for ``-``. It listens on a free port unless ``listen`` says where.
+    """
+    from trueload.api.server import Server
+    from trueload.cli import serve as served
+    from trueload.cli.words import understand
+
+    readers = {"http": served.read_http, "ws": served.read_ws, "tcp": served.read_tcp}
+    if protocol not in readers:
+        known = ", ".join(readers)
+        raise UserError(f"there is no reference server '{protocol}'", f"it is one of {known}")
+    options = {"listen": "127.0.0.1:0", **options}
+    understood = understand(("serve", protocol), readers[protocol], (), options, _OF_PRINTING)
+    return Server(understood.meaning)
+
+
+def runs() -> list[Run]:
+    """Every run in the store, oldest first."""
+    from trueload.store import Store
+
+    with Store.open() as store:
+        return store.runs()
+
+
+def load(run: str = "last", /) -> Result | SuiteResult:
+    """A run of the store by its id, the beginning of its id, or ``last``. Raises ``UserError``."""
+    from trueload.results.stored import load_run
+    from trueload.store import Store
+
+    with Store.open() as store:
+        return load_run(store, run)
+
+
+def _measured(understood: Words[Job]) -> Result:
+    """Do a job as the command does, without showing anything."""
+    from trueload.cli.job import nothing_measured
+    from trueload.engine import find_engine
+    from trueload.interrupt import Interrupt
+
+    find_engine()
+    job = replace(understood.meaning, words=understood.words)
+    interrupt = Interrupt()
+    try:
+        with interrupt:
+            result = _searched(job, interrupt) if job.search is not None else _tried(job, interrupt)
+    finally:
+        interrupt.hand_on()
+    if result is None:
+        raise UserError("it was ended before anything was measured", "measure again")
+    if all(record.connections.established == 0 for record in result.records):
+        raise NothingMeasuredError(nothing_measured(job, result.records[0]), result)
+    return result
+
+
+def _tried(job: Job, interrupt: Interrupt) -> Result:
+    from trueload.cli.run import measure_job
+
+    notes: list[str] = []
+    done = measure_job(job, interrupt, tell=notes.append)
+    _warn(done.saved)
+    return Result(
+        records=done.records,
+        run_id=done.saved.run_id,
+        crossed=tuple(each.sentence() for each in done.over),
+        notes=tuple(notes),
+    )
+
+
+def _searched(job: Job, interrupt: Interrupt) -> Result | None:
+    from trueload.cli.search import measure_search
+    from trueload.search.found import deciding
+
+    assert job.search is not None, "it is for searches"
+    done = measure_search(job, job.search, interrupt)
+    _warn(done.saved)
+    if not done.taken:
+        return None
+    return Result(
+        records=(deciding(job.search, done.taken).record,),
+        run_id=done.saved.run_id,
+        crossed=tuple(each.sentence() for each in done.over),
+        search=Search(job.search, done.taken),
+    )
+
+
+def _warn(saved: Saved) -> None:
+    """Of a store that failed in mid-run: what was measured is there all the same."""
+    if saved.error is not None:
+        warnings.warn(f"{saved.error.message}; {saved.error.hint}", stacklevel=4)
+
+
+def __getattr__(name: str) -> object:
+    if name == "Server":
+        from trueload.api.server import Server
+
+        return Server
+    raise AttributeError(f"module 'trueload.api' has no attribute '{name}'")

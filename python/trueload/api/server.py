@@ -1,0 +1,90 @@
+"""``trueload.serve``: a reference server that lives as long as a ``with`` block.
+
+How: the command's own code understands the options and has an engine serve; a thread hears what
+the engine says, so that its pipe never fills. Must not know what is served.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+
+from trueload.cli.serve import POLL_S, Serving, begin, end, url_of, write_certificate
+from trueload.engine import Engine, EngineError
+from trueload.errors import ExitCode, UserError
+from trueload.plan import Served
+
+
+@dataclass(frozen=True)
+class _NeverAsked:
+    requested: bool = False
+
+
+class Server:
+    """A reference server. Inside its ``with`` block ``url`` is what to load, and ``cacert`` the
+    certificate that it made, if it speaks TLS; behind it ``served`` says what it saw."""
+
+    def __init__(self, serving: Serving) -> None:
+        self._serving = serving
+        self._stack = contextlib.ExitStack()
+        self._over = threading.Event()
+        self._heard: Served | None = None
+        self._url: str | None = None
+        self.cacert: Path | None = None
+        self.served: Served | None = None
+
+    @property
+    def url(self) -> str:
+        """What to load. Raises ``UserError`` before the ``with`` block."""
+        if self._url is None:
+            raise UserError("the server does not run", "write `with trueload.serve(…) as server:`")
+        return self._url
+
+    def __enter__(self) -> Server:
+        with contextlib.ExitStack() as stack:
+            try:
+                self._engine = stack.enter_context(Engine.start())
+                ready = begin(self._engine, self._serving, _NeverAsked())
+            except EngineError as error:
+                raise _unmeasured(error) from error
+            assert ready is not None, "nobody has asked for the end"
+            self._url = url_of(ready, self._serving)
+            self.cacert = write_certificate(ready, stack)
+            self._over.clear()
+            self._listener = threading.Thread(target=self._hear, name="served", daemon=True)
+            self._listener.start()
+            self._stack = stack.pop_all()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._over.set()
+        with self._stack:
+            self._listener.join()
+            with contextlib.suppress(EngineError):
+                self._heard = end(self._engine) or self._heard
+            self.served, self._url = self._heard, None
+
+    def __repr__(self) -> str:
+        return f"<reference server {self._url or 'that does not run'}>"
+
+    def _hear(self) -> None:
+        # An engine that died is found out by whoever loads it.
+        with contextlib.suppress(EngineError):
+            while not self._over.is_set():
+                message = self._engine.receive(POLL_S)
+                if isinstance(message, Served):
+                    self._heard = message
+
+
+def _unmeasured(error: EngineError) -> UserError:
+    return UserError(
+        str(error), "`trueload doctor` looks at this machine", ExitCode.NOTHING_MEASURED
+    )

@@ -1,0 +1,133 @@
+"""A command by keyword arguments: they become the words of a command line, and are understood as
+those are.
+
+How: an argument has the name of the option (``expect_status`` is ``--expect-status``) and its
+value, as text or as Python has it; the words are parsed by the very command, so that names, units,
+defaults and complaints are the same in both. Must not know what any option means.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from decimal import Decimal
+from enum import Enum
+from os import PathLike, fspath
+from typing import Any, Generic, TypeVar
+
+import typer
+
+from trueload.cli.app import explain_usage_error
+from trueload.errors import UserError
+
+Understood = TypeVar("Understood")
+
+
+@dataclass(frozen=True)
+class Words(Generic[Understood]):
+    """The command line behind ``trueload``, and what it means."""
+
+    words: tuple[str, ...]
+    meaning: Understood
+
+
+def understand(
+    path: Sequence[str],
+    read: Callable[..., Understood],
+    arguments: Sequence[object],
+    options: Mapping[str, object],
+    refused: Mapping[str, str],
+) -> Words[Understood]:
+    """What the command at ``path`` (``http``, or ``suite run``), whose options ``read`` declares,
+    makes of arguments. ``refused`` are options that are of the command line alone, each with what
+    to do instead. Raises ``UserError`` as the command line does."""
+    for name in options:
+        if name in refused:
+            raise UserError(f"{name} is an option of the command line only", refused[name])
+    app = typer.Typer(add_completion=False, rich_markup_mode=None)
+    app.command(add_help_option=False)(read)
+    command: Any = typer.main.get_command(app)
+    words = [*_positionals(arguments), *_words(command, options)]
+    name = " ".join(["trueload", *path])
+    try:
+        with command.make_context(name, list(words)) as context:
+            meaning: Understood = command.invoke(context)
+    except typer.TyperException as error:
+        raise UserError(*explain_usage_error(error, [*path, *words])) from error
+    return Words((*path, *words), meaning)
+
+
+def shown(words: Sequence[str]) -> str:
+    """A command line to be typed into a shell."""
+    return shlex.join(["trueload", *words])
+
+
+def _positionals(arguments: Sequence[object]) -> list[str]:
+    words = [_text("its argument", value) for value in arguments if value is not None]
+    # One that begins like an option is none.
+    return ["--", *words] if any(word.startswith("-") for word in words) else words
+
+
+def _words(command: Any, options: Mapping[str, object]) -> Iterator[str]:
+    known = {
+        name: parameter
+        for parameter in command.params
+        for name in (*parameter.opts, *parameter.secondary_opts)
+    }
+    for name, value in options.items():
+        flag = f"--{name.rstrip('_').replace('_', '-')}"
+        parameter = known.get(flag)
+        if value is None:
+            continue
+        if parameter is None:
+            yield flag  # for the parser to complain of
+        elif getattr(parameter, "is_flag", False):
+            yield from _flag_words(flag, parameter, value)
+        elif parameter.multiple:
+            for each in _several(value):
+                yield f"{flag}={_text(flag, each)}"
+        else:
+            yield f"{flag}={','.join(_text(flag, each) for each in _several(value))}"
+
+
+def _flag_words(flag: str, parameter: Any, value: object) -> Iterator[str]:
+    if not isinstance(value, bool):
+        raise UserError(f"{flag} is {value!r}, and is either given or not", "write True or False")
+    if value:
+        yield flag
+    elif others := parameter.secondary_opts if flag in parameter.opts else parameter.opts:
+        yield others[0]
+
+
+def _several(value: object) -> list[object]:
+    """Values of an option that may be repeated, or be a list: ``-c 8,64``."""
+    if isinstance(value, Mapping):
+        return [f"{name}: {each}" for name, each in value.items()]
+    if isinstance(value, list | tuple | set | frozenset | range):
+        return sorted(value) if isinstance(value, set | frozenset) else list(value)
+    return [value]
+
+
+def _text(flag: str, value: object) -> str:
+    match value:
+        case bool():
+            pass
+        case Enum():
+            return _text(flag, value.value)
+        case str():
+            return value
+        case bytes():
+            return value.decode("utf-8", "surrogateescape")
+        case int():
+            return str(value)
+        case float() if value == value and abs(value) != float("inf"):
+            return f"{Decimal(repr(value)).normalize():f}"
+        case timedelta():
+            return f"{value // timedelta(microseconds=1)}us"
+        case PathLike():
+            return _text(flag, fspath(value))
+    raise UserError(
+        f"{flag} cannot be {value!r}", "write it as on the command line: '5s', 64, '20k/s', …"
+    )

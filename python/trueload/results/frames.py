@@ -1,0 +1,59 @@
+"""Rows as tables of pandas and polars, which are optional extras: imported when asked for.
+
+Must not know what the rows are.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from trueload.errors import UserError
+
+if TYPE_CHECKING:
+    import pandas
+    import polars
+
+# Columns of stored rows that say nothing of a result at hand.
+OF_STORED_ROWS = frozenset({"run", "number", "key", "labels", "outcome", "reason"})
+
+
+def extra(module: str, name: str, what: str) -> Any:
+    """An optional module. Raises ``UserError`` with what to install."""
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        raise UserError(
+            f"{what} needs {module}, which is not installed", f"pip install 'trueload[{name}]'"
+        ) from error
+
+
+def to_pandas(rows: Sequence[Mapping[str, object]], columns: Sequence[str]) -> pandas.DataFrame:
+    """A data frame with these columns."""
+    found = extra("pandas", "pandas", "to_pandas()")
+    frame: pandas.DataFrame = found.DataFrame(list(rows), columns=list(columns))
+    return frame
+
+
+def to_polars(rows: Sequence[Mapping[str, object]], columns: Sequence[str]) -> polars.DataFrame:
+    """A data frame with these columns."""
+    found = extra("polars", "polars", "to_polars()")
+    # Of all rows: the first of them may have no value where others have one.
+    whole = [{name: row.get(name) for name in columns} for row in rows]
+    frame: polars.DataFrame = found.DataFrame(whole, schema=list(columns), infer_schema_length=None)
+    return frame
+
+
+def flat(values: Mapping[str, Any], prefix: str = "") -> dict[str, object]:
+    """Nested objects as columns of their own: ``figures.p99_ms`` is ``figures_p99_ms``; lists as
+    text."""
+    found: dict[str, object] = {}
+    for name, value in values.items():
+        if isinstance(value, Mapping):
+            found |= flat(value, f"{prefix}{name}_")
+        elif isinstance(value, list | tuple):
+            found[f"{prefix}{name}"] = "; ".join(map(str, value))
+        else:
+            found[f"{prefix}{name}"] = value
+    return found

@@ -1,0 +1,54 @@
+"""Results of the store: what was measured before, as it would be returned now.
+
+Must not know how anything was measured.
+"""
+
+from __future__ import annotations
+
+import warnings
+
+from trueload.errors import UserError
+from trueload.results.result import Result, Search
+from trueload.results.suite import SuiteResult
+from trueload.search.found import deciding, read_plan, read_steps
+from trueload.store import Damaged, Row, Run, Store
+
+COMMANDS = frozenset({"http", "ws", "tcp"})
+
+
+def load_run(store: Store, selector: str) -> Result | SuiteResult:
+    """A run by its id, the beginning of its id, or ``last``. Raises ``UserError``."""
+    run = store.find_run(selector)
+    if run.kind == "suite":
+        return SuiteResult.read(store, run)
+    if run.kind not in COMMANDS | {"search"}:
+        raise UserError(
+            f"run {run.id} is of `trueload {run.kind}`, which has no result in Python",
+            f"trueload runs show {run.id}",
+        )
+    rows = [row for row in _readable(store, run) if row.record is not None]
+    records = tuple(row.record for row in rows if row.record is not None)
+    if not records:
+        raise UserError(f"run {run.id} holds no measurement", "`trueload runs list` shows others")
+    if run.kind != "search":
+        return Result(records=records, run_id=run.id)
+    try:
+        plan = read_plan(run.plan)
+        taken = read_steps(plan, [(row.labels, row.record) for row in rows if row.record])
+    except (ValueError, KeyError, TypeError) as error:
+        raise UserError(
+            f"the plan of run {run.id} cannot be read by this version", "measure anew"
+        ) from error
+    decided = deciding(plan, taken).record
+    return Result(records=(decided,), run_id=run.id, search=Search(plan, tuple(taken)))
+
+
+def _readable(store: Store, run: Run) -> list[Row]:
+    found = list(store.rows(run))
+    damaged = [row for row in found if isinstance(row, Damaged)]
+    if damaged:
+        warnings.warn(
+            f"{len(damaged)} damaged in {store.path}: {damaged[0].why}; keep a copy of the file",
+            stacklevel=4,
+        )
+    return [row for row in found if isinstance(row, Row)]

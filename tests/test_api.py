@@ -1,0 +1,188 @@
+"""``import trueload``: the same measurements, from Python."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+import trueload as tl
+from harness import ROOT, Server, Trueload, find_free_port, kill_group
+from subject_world import World
+from trueload.store import Store
+
+pytestmark = pytest.mark.engine
+
+
+@pytest.fixture(autouse=True)
+def own_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    path = tmp_path / "store.sqlite"
+    monkeypatch.setenv("TRUELOAD_STORE", str(path))
+    return path
+
+
+def test_http_is_measured_saved_and_read_again(server: Server) -> None:
+    result = tl.http(server.url, connections=4, requests=500, repeat=2, fail_on="p99>1ns")
+    assert [record.counts.ok for record in result.records] == [500, 500]
+    assert result.latency.p50 < "5s"
+    assert result.errors == 0
+    assert result.crossed[0].endswith("--fail-on says p99>1ns")
+    assert result.run_id is not None
+    again = tl.load(result.run_id)
+    assert isinstance(again, tl.Result)
+    assert again.records == result.records
+    (run,) = tl.runs()
+    options = ("--connections=4", "--requests=500", "--repeat=2", "--fail-on=p99>1ns")
+    assert run.command == ("trueload", "http", server.url, *options)
+
+
+def test_what_the_record_says_of_a_load_is_what_the_command_would_have_sent(
+    server: Server, trueload: Trueload
+) -> None:
+    asked = {"connections": 3, "requests": 99, "pipeline": 2, "expect_status": "2xx,404"}
+    ours = tl.http(server.url, **asked, no_save=True).records[0]
+    flags = [f"--{name.replace('_', '-')}={value}" for name, value in asked.items()]
+    theirs = trueload.run("http", server.url, *flags, "--json", "-").json()
+    assert ours.plan.model_dump(mode="json") == theirs["plan"]
+    assert tl.runs() == []
+
+
+def test_a_search_has_its_steps(server: Server) -> None:
+    asked = {"limit": "p99<1ns", "search": "connections", "duration": "50ms"}
+    result = tl.http(server.url, connections=1, **asked)
+    search = result.search
+    assert search is not None
+    assert (search.unit, search.load) == ("connections", None)
+    assert {step.outcome for step in search.steps} == {"exceeded"}
+    assert result.records[0] in [record for step in search.steps for record in step.result.records]
+    assert result.to_dict()["result"]["sentence"] == search.sentence
+    assert result.run_id is not None
+    again = tl.load(result.run_id)
+    assert isinstance(again, tl.Result)
+    assert again.search == search
+
+
+def test_servers_of_ours_are_loaded_by_the_url_that_they_say() -> None:
+    with tl.serve("tcp") as server:
+        assert tl.tcp(server.url, connections=2, requests=50, no_save=True).ok == 50
+    with tl.serve("ws", tls=True) as server:
+        found = tl.ws(server.url, dialect="json", cacert=server.cacert, requests=50, no_save=True)
+        assert found.ok == 50
+    with tl.serve() as server:
+        assert tl.http(server.url, requests=50, connections=2, no_save=True).ok == 50
+    assert server.served is not None
+    assert server.served.responses == 50
+    with pytest.raises(tl.UserError, match="does not run"):
+        assert server.url
+
+
+def test_where_nobody_listens_nothing_is_measured() -> None:
+    with pytest.raises(tl.NothingMeasuredError, match=r"connect\.refused") as refused:
+        tl.http(f"http://127.0.0.1:{find_free_port()}/", connections=2, duration="100ms")
+    assert "is a server listening on" in refused.value.hint
+    assert not refused.value.result.latency.p99.is_known
+
+
+def test_a_thread_and_a_running_loop_may_measure(server: Server) -> None:
+    def measure() -> int:
+        return tl.http(server.url, connections=2, requests=100, no_save=True).ok
+
+    async def within() -> list[int]:
+        return [measure(), await asyncio.to_thread(measure)]
+
+    done: list[int] = []
+    threads = [threading.Thread(target=lambda: done.append(measure())) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert [*done, *asyncio.run(within())] == [100] * 4
+
+
+ENDLESS = """
+import sys, trueload
+try:
+    trueload.http(sys.argv[1], connections=2, duration="60s", warmup=0)
+except KeyboardInterrupt:
+    sys.exit("interrupted")
+"""
+
+
+def children(pid: int) -> list[int]:
+    tasks = Path(f"/proc/{pid}/task").glob("*/children")
+    return [int(child) for task in tasks for child in task.read_text().split()]
+
+
+@pytest.mark.parametrize(
+    ("number", "code"), [(signal.SIGINT, 1), (signal.SIGTERM, -signal.SIGTERM)]
+)
+def test_a_signal_ends_the_measurement_saves_it_and_goes_on(
+    server: Server, own_store: Path, number: signal.Signals, code: int
+) -> None:
+    process = subprocess.Popen(
+        [sys.executable, "-c", ENDLESS, server.url],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(ROOT / "python")},
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    try:
+        deadline_s = time.monotonic() + 60
+        # What the engine's plan reaches has connected; a run is in the store before that.
+        while not (own_store.exists() and children(process.pid)):
+            assert process.poll() is None
+            assert time.monotonic() < deadline_s
+            time.sleep(0.02)
+        (engine,) = children(process.pid)
+        os.kill(process.pid, number)
+        _, said = process.communicate(timeout=30)
+    finally:
+        kill_group(process)
+    assert process.returncode == code, said
+    assert not Path(f"/proc/{engine}").exists()
+    with Store.open(own_store) as store:
+        (run,) = store.runs()
+        assert run.state == "interrupted"
+
+
+def test_a_module_that_was_only_imported_has_imported_nothing() -> None:
+    code = "import sys, trueload; sys.exit(sum(n.startswith('trueload.') for n in sys.modules))"
+    assert subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=False).returncode == 0
+
+
+def test_a_suite_is_run_and_read_again(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in world.env.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.chdir(world.folder)
+    world.add("good")
+    world.add("wrong", "wrong")
+    asked = {"connections": [2], "pipeline": 1, "cores": "single", "share_cpus": True}
+    done = tl.suite("http-servers", requests=200, repeat=1, timeout="2s", **asked)
+    (row,) = done.of("python/good")
+    assert row.figures is not None
+    assert row.figures.requests == 200
+    (failed,) = done.of("python/wrong")
+    assert failed.outcome == "failed"
+    again = tl.load(done.run_id)
+    assert isinstance(again, tl.SuiteResult)
+    assert again.rows == done.rows
+    assert [each["framework"] for each in again.to_dict()["rows"]] == ["good", "wrong"]
+    assert again.flat_rows()[0]["figures_requests"] == 200
+    assert "python/good" in done._repr_html_()
+
+
+def test_a_suite_can_be_called_by_the_name_of_its_package() -> None:
+    import trueload.suite.plan  # noqa: F401
+
+    with pytest.raises(tl.UserError, match="no suite is called"):
+        tl.suite("no-such-suite")
+    assert set(tl.__all__) <= set(dir(tl))
+    with pytest.raises(AttributeError, match="nonsense"):
+        tl.nonsense  # noqa: B018

@@ -1,0 +1,133 @@
+"""Results for programs: the figures of records, as the command line counts them."""
+
+from __future__ import annotations
+
+import json
+import sys
+from html.parser import HTMLParser
+from typing import Any
+
+import pytest
+from rich.console import Console
+from samples import counts, good_record
+from trueload.errors import UserError
+from trueload.results.result import Result
+from trueload.verdict import judge
+
+GOOD = Result(records=(good_record(),), run_id="20260101-000000-abcd")
+HOSTILE = "http://127.0.0.1/<script>alert(1)</script>[red]&\x1b[31m"
+
+
+def hostile() -> Result:
+    record = good_record()
+    shown = record.plan.model_copy(update={"url": HOSTILE})
+    return Result(records=(judge(record.model_copy(update={"plan": shown})),))
+
+
+def with_failures(failed: int) -> Result:
+    found = counts(issued=10_000 + failed, scheduled=10_000 + failed, failed={"reset": failed})
+    return Result(records=(judge(good_record(counts=found)),))
+
+
+def test_figures_are_those_of_the_record() -> None:
+    record = GOOD.records[0]
+    assert GOOD.verdict == record.verdict == "valid"
+    assert GOOD.checks == record.checks
+    assert GOOD.throughput.ok_per_s == record.throughput.ok_per_s
+    assert GOOD.latency.p99.ns == record.latency_ns.p99
+    assert GOOD.latency.percentile("p99").ns == GOOD.latency.p99.ns
+    assert GOOD.latency.p999.ns == record.latency_ns.p999
+    assert GOOD.service.p50.ns == record.service_ns.p50
+    assert (GOOD.latency.min.ns, GOOD.latency.max.ns) == (
+        record.latency_ns.min,
+        record.latency_ns.max,
+    )
+    assert GOOD.errors == 0
+    assert (GOOD.failed, GOOD.ok) == ({}, record.counts.ok)
+    assert not GOOD.partial
+
+
+def test_failures_are_slower_than_any_request() -> None:
+    spoilt = with_failures(1_000)
+    assert not spoilt.latency.p99 < "24h"
+    assert repr(spoilt.latency.p99).startswith("> ")
+    assert spoilt.latency.p50.is_known
+    assert spoilt.errors > "9%"
+    assert spoilt.failed == {"reset": 1_000}
+    assert spoilt.verdict == "invalid"
+    assert any(reason.startswith("fail errors") for reason in spoilt.reasons)
+
+
+def test_of_several_trials_the_median_counts_and_the_worst_check() -> None:
+    several = Result(records=(*GOOD.records, *with_failures(1_000).records, *GOOD.records))
+    assert several.latency.p99.ns == GOOD.latency.p99.ns
+    assert several.verdict == "invalid"
+    assert several.ok == 3 * GOOD.ok
+    assert [trial.verdict for trial in several.trials] == ["valid", "invalid", "valid"]
+    assert len(several.to_dict()["trials"]) == 3
+
+
+def test_a_percentile_that_is_none_is_refused() -> None:
+    with pytest.raises(UserError, match="'p100x' is no percentile"):
+        GOOD.latency.percentile("p100x")
+
+
+def test_a_result_is_json_as_the_command_writes_it() -> None:
+    assert json.loads(json.dumps(GOOD.to_dict())) == GOOD.records[0].model_dump(mode="json")
+
+
+class Seen(HTMLParser):
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.tags: set[str] = set()
+        self.said = ""
+        self.feed(html)
+
+    def handle_starttag(self, tag: str, attrs: Any) -> None:
+        self.tags.add(tag)
+
+    def handle_data(self, data: str) -> None:
+        self.said += data
+
+
+def test_a_notebook_shows_text_as_text() -> None:
+    seen = Seen(hostile()._repr_html_())
+    assert seen.tags <= {"table", "caption", "tr", "th", "td", "ul", "li"}
+    assert "<script>alert(1)</script>[red]&" in seen.said
+    assert "\x1b" not in seen.said
+
+
+def test_a_terminal_shows_text_as_text() -> None:
+    console = Console(width=200, force_terminal=True, color_system=None)
+    with console.capture() as shown:
+        console.print(hostile())
+    assert "[red]" in shown.get()
+    assert "\x1b[31m" not in shown.get()
+    assert "\n" not in repr(hostile())
+
+
+def test_a_result_is_told_in_one_line_and_in_full() -> None:
+    assert "valid" in repr(GOOD)
+    assert repr(GOOD).startswith("<http://127.0.0.1:8080/: ")
+    assert str(GOOD).splitlines()[-1].split() == ["verdict", "valid"]
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_rows_become_a_data_frame(library: str) -> None:
+    pytest.importorskip(library)
+    several = Result(records=GOOD.records * 2, run_id="r")
+    frame: Any = getattr(several, f"to_{library}")()
+    assert len(frame) == 2
+    assert list(frame["number"]) == [1, 2]
+    assert list(frame["ok_per_s"]) == [GOOD.throughput.ok_per_s] * 2
+    assert list(frame["verdict"]) == ["valid"] * 2
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_a_missing_library_is_named_with_what_to_install(
+    library: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, library, None)
+    with pytest.raises(UserError, match=f"needs {library}") as refused:
+        getattr(GOOD, f"to_{library}")()
+    assert refused.value.hint == f"pip install 'trueload[{library}]'"

@@ -1,0 +1,102 @@
+"""Keyword arguments become the words of a command line, and mean what those mean."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from trueload.cli import http, suite, ws
+from trueload.cli.job import Job
+from trueload.cli.words import Words, understand
+from trueload.errors import UserError
+from trueload.plan import Duration
+from trueload.spec import WsEcho
+
+URL = "http://127.0.0.1:8080/"
+
+
+def of_http(*arguments: object, **options: object) -> Words[Job]:
+    return understand(("http",), http.read_job, arguments, options, {"json": "call .to_dict()"})
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"connections": 8}, ["--connections=8"]),
+        ({"connections": "1k"}, ["--connections=1k"]),
+        ({"rate": 20_000.0}, ["--rate=20000"]),
+        ({"rate": 0.5}, ["--rate=0.5"]),
+        ({"duration": timedelta(seconds=1.5)}, ["--duration=1500000us"]),
+        ({"cpus": [0, 1]}, ["--cpus=0,1"]),
+        ({"expect_status": [200, 404]}, ["--expect-status=200", "--expect-status=404"]),
+        ({"header": {"Accept": "text/plain"}}, ["--header=Accept: text/plain"]),
+        ({"header": "Accept: text/plain"}, ["--header=Accept: text/plain"]),
+        ({"body": b"-\xff"}, ["--body=-\udcff"]),
+        ({"unix": Path("/run/a")}, ["--unix=/run/a"]),
+        ({"close": True, "insecure": False}, ["--close"]),
+        ({"duration": None}, []),
+    ],
+)
+def test_a_value_is_written_as_one_would_type_it(
+    options: dict[str, Any], words: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("trueload.cli.options.check_cpus", lambda chosen: None)
+    assert of_http(URL, **options).words == ("http", URL, *words)
+
+
+def test_what_was_understood_is_what_the_command_would_do() -> None:
+    job = of_http(URL, connections=8, duration="5s", fail_on="p99>20ms", no_save=True).meaning
+    assert (job.spec.connections, job.spec.stop, job.save) == (8, Duration(ns=5 * 10**9), False)
+    assert [each.text for each in job.thresholds] == ["p99>20ms"]
+
+
+def test_both_words_of_a_flag_can_be_said() -> None:
+    for options in ({"text": False}, {"binary": True}):
+        words: Words[Job] = understand(("ws",), ws.read_ws, ("ws://127.0.0.1:1/",), options, {})
+        assert "--binary" in words.words
+        exchange = words.meaning.spec.exchange
+        assert isinstance(exchange, WsEcho)
+        assert not exchange.text
+
+
+def test_a_list_of_a_suite_is_one_word_and_a_repeated_option_several() -> None:
+    words = understand(
+        ("suite", "run"),
+        suite.read_suite,
+        ("http-servers",),
+        {"connections": [8, 64], "subjects": ["nginx", "go"]},
+        {},
+    )
+    assert words.words[2:] == (
+        *("http-servers", "--connections=8,64", "--subjects=nginx", "--subjects=go"),
+    )
+    assert words.meaning.changes.connections == (8, 64)
+    assert words.meaning.subjects == ("nginx", "go")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "options", "message", "hint"),
+    [
+        ([URL], {"conections": 8}, "no flag --conections", "did you mean"),
+        ([URL], {"connections": "many"}, "'many' is not a count", "trueload http --help"),
+        ([URL], {"duration": 5}, "'5' has no unit", "trueload http --help"),
+        ([URL], {"duration": "5s", "requests": 3}, "--duration and --requests", "keep one"),
+        ([URL], {"close": 1}, "--close is 1", "True or False"),
+        ([URL], {"rate": float("nan")}, "--rate cannot be nan", "as on the command line"),
+        ([URL], {"connections": object}, "--connections cannot be", "as on the command line"),
+        ([URL], {"json": "-"}, "json is an option of the command line only", "to_dict"),
+        ([URL], {"help": True}, "no flag --help", "trueload http --help"),
+        ([URL, URL], {}, "unexpected extra argument", "trueload http --help"),
+        (["--close"], {}, "'--close'", "http"),
+        ([None], {}, "there is no URL", "trueload http URL"),
+    ],
+)
+def test_a_mistake_is_told_as_on_the_command_line(
+    arguments: list[object], options: dict[str, object], message: str, hint: str
+) -> None:
+    with pytest.raises(UserError) as refused:
+        of_http(*arguments, **options)
+    assert message in refused.value.message
+    assert hint in refused.value.hint
