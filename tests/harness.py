@@ -16,7 +16,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -111,8 +111,10 @@ class Trueload:
         stdin: int = subprocess.DEVNULL,
         stdout: int = subprocess.PIPE,
         stderr: int = subprocess.PIPE,
+        prepare: Callable[[], None] | None = None,
     ) -> subprocess.Popen[str]:
-        """Start a command and leave it running; it is killed when the test ends."""
+        """Start a command and leave it running; it is killed when the test ends. ``prepare`` is
+        done by its process, in a session of its own, before it is the command's."""
         process = subprocess.Popen(
             [sys.executable, "-m", "trueload", *map(str, args)],
             env=self.env(env),
@@ -122,6 +124,7 @@ class Trueload:
             stderr=stderr,
             text=True,
             start_new_session=True,
+            preexec_fn=prepare,
         )
         self._started.append(process)
         return process

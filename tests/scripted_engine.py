@@ -86,6 +86,7 @@ def begin_window() -> None:
                 "open": 4,
                 "bytes_in": 6_000 * number,
                 "bytes_out": 3_000 * number,
+                "busiest_ns": 400_000_000 * number,
             }
         )
 
@@ -167,6 +168,7 @@ def tick_for_ever() -> None:
                 "open": 4,
                 "bytes_in": 0,
                 "bytes_out": 0,
+                "busiest_ns": 0,
             }
         )
         time.sleep(0.05)

@@ -480,7 +480,8 @@ class PhaseStopped(Model):
 class Tick(Model):
     """At least every 250 ms while a phase is in progress; ``counts`` and bytes are totals of the
     phase, ``latency`` is what ended well since the tick before, ``service`` the same from the
-    actual send: of an open loop, else empty."""
+    actual send: of an open loop, else empty. ``busiest_ns`` is how long the busiest thread was on
+    a CPU, or waited for one, in the phase."""
 
     type: Literal["tick"]
     at_ns: int
@@ -491,6 +492,7 @@ class Tick(Model):
     open: int
     bytes_in: int
     bytes_out: int
+    busiest_ns: int
 
 
 class PhaseDone(Model):

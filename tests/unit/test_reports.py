@@ -6,21 +6,18 @@ import csv
 import io
 import json
 import re
-from dataclasses import replace
 
 import pytest
 from samples import counts, distribution, good_record, histogram, staged
 from trueload.cli.run import exit_code
 from trueload.cli.runs import check_lines
 from trueload.engine import last_words
-from trueload.plan import Duration, Histograms, Requests, Tick
+from trueload.plan import Histograms
 from trueload.record import Record, Trouble
 from trueload.report.export import CSV_COLUMNS, Format, export
-from trueload.report.live import panel_lines
 from trueload.report.result import latency_text, repeated_lines, result_lines
 from trueload.report.text import csv_cell, markdown_cell, plain
 from trueload.report.trials_json import result_json
-from trueload.spec import Progress, Request, TrialSpec, open_load
 from trueload.store import Damaged, Row, Run
 from trueload.thresholds import crossed, parse_condition
 
@@ -237,72 +234,6 @@ def test_every_check_is_shown_with_what_to_do_about_it() -> None:
     text = "\n".join(check_lines(UNREACHED))
     assert "fail connections: 10 of 10 were never established" in text
     assert text.count("What to do:") == sum(c.status in ("warn", "fail") for c in UNREACHED.checks)
-
-
-def tick(at_s: float, ok: int, failed: dict[str, int], **changes: object) -> Tick:
-    made = Tick(
-        type="tick",
-        at_ns=int(at_s * 1e9),
-        id="window",
-        counts=counts(ok=ok, issued=ok, failed=failed),
-        latency={500: 10},
-        service={},
-        open=9,
-        bytes_in=0,
-        bytes_out=0,
-    )
-    return made.model_copy(update=changes)
-
-
-SPEC = TrialSpec(url="http://h/", addresses=("127.0.0.1:1",), request=Request(host="h"))
-
-
-def test_the_panel_shows_progress_throughput_percentiles_and_failures() -> None:
-    recent = [tick(1.0, 1_000, {}), tick(2.0, 3_500, {"reset": 7})]
-    text = "\n".join(panel_lines(SPEC, Progress("window", 5_000_000_000, recent[-1]), recent))
-    for part in (
-        "5.00 s of 10s",
-        "2,500 requests/s",
-        "p50",
-        "p99",
-        "7 failed",
-        "reset 7",
-        "9 open",
-    ):
-        assert part in text, part
-    assert "█" * 14 + "░" * 14 in text
-
-
-def test_the_panel_shows_service_times_beside_response_times_under_an_open_loop() -> None:
-    spec = replace(SPEC, load=open_load(1_000, SPEC.stop))
-    recent = [tick(at_s, 1_000, {}, service={100: 10}) for at_s in (1.0, 2.0)]
-    lines = panel_lines(spec, Progress("window", 10**9, recent[-1]), recent)
-    times = [line.split() for line in lines if " p50 " in line]
-    assert [line[0] for line in times] == ["response", "service"]
-    assert times[1][1:4] == ["p50", "100", "ns"]
-    closed = panel_lines(SPEC, Progress("window", 10**9, None), [tick(1.0, 1_000, {})])
-    assert [line.split()[0] for line in closed if " p50 " in line] == ["latency"]
-
-
-@pytest.mark.parametrize(
-    ("progress", "part"),
-    [
-        (Progress("connect", 1_000_000, None), "connect      1.00 ms"),
-        (Progress("drain", 1_000_000_000, None), "drain        1.00 s"),
-        (Progress("window", 99 * 10**9, None), "█" * 28),
-    ],
-)
-def test_the_panel_has_something_to_say_at_every_stage(progress: Progress, part: str) -> None:
-    assert part in panel_lines(SPEC, progress, [])[0]
-
-
-def test_the_panel_counts_requests_where_they_end_the_run() -> None:
-    spec = TrialSpec(
-        url="u", addresses=(), request=Request(host="h"), stop=Requests(count=100), warmup=None
-    )
-    now = tick(1.0, 25, {})
-    assert "25 of 100" in panel_lines(spec, Progress("window", 10**9, now), [now])[0]
-    assert isinstance(SPEC.stop, Duration)
 
 
 @pytest.mark.parametrize(

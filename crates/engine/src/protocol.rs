@@ -408,6 +408,8 @@ pub struct Tick {
     pub bytes_in: u64,
     /// Bytes sent in the phase up to now.
     pub bytes_out: u64,
+    /// How long the busiest thread was on a CPU, or waited for one, in the phase up to now.
+    pub busiest_ns: u64,
 }
 
 /// What a phase leaves. Histograms are HdrHistogram V2 compressed, base64; null when empty.

@@ -85,6 +85,7 @@ pub(crate) fn tick(at_ns: u64, id: &str, threads: &mut [TickReport]) -> Tick {
         open: 0,
         bytes_in: 0,
         bytes_out: 0,
+        busiest_ns: 0,
     };
     for thread in threads {
         counts.iter_mut().zip(thread.counts).for_each(|(sum, count)| *sum += count);
@@ -95,6 +96,7 @@ pub(crate) fn tick(at_ns: u64, id: &str, threads: &mut [TickReport]) -> Tick {
         sum.open += thread.open;
         sum.bytes_in += thread.bytes_in;
         sum.bytes_out += thread.bytes_out;
+        sum.busiest_ns = sum.busiest_ns.max(thread.busy_ns);
     }
     let [scheduled, unsent, issued, ok, stale, cancelled] = counts;
     let (failed, statuses) = (by_class(&failed), by_status(&statuses));

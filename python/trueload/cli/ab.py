@@ -39,6 +39,7 @@ from trueload.report.compare import (
     ratio_json,
     render,
 )
+from trueload.report.live import stop_key
 from trueload.report.result import verdict_lines
 from trueload.report.text import grid_lines, plain
 from trueload.report.tls import tls_text
@@ -171,6 +172,7 @@ def run_ab(job: AbJob) -> int:
     find_engine()
     with contextlib.ExitStack() as stack:
         interrupt = stack.enter_context(Interrupt())
+        stack.enter_context(stop_key(interrupt.request, wanted=job.jobs[0].live))
         pair = list(zip(job.sides, job.jobs, strict=True))
         sides = [open_side(text, one, interrupt) for text, one in pair]
         names = (sides[0].name, sides[1].name)

@@ -72,6 +72,7 @@ class Job:
     strict: bool
     json_path: Path | None
     save: bool
+    live: bool = True
     search: SearchPlan | None = None
     as_published: bool = False
     words: tuple[str, ...] | None = None

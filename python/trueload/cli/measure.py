@@ -65,6 +65,7 @@ def read_job(
     strict: options.StrictOption = False,
     json_path: options.JsonOption = None,
     no_save: options.NoSaveOption = False,
+    no_live: options.NoLiveOption = False,
 ) -> Job:
     """What the flags mean, checked as a whole; nothing has been sent."""
     thresholds = tuple(parse_condition(text) for text in fail_on or ())
@@ -119,6 +120,7 @@ def read_job(
         strict=strict,
         json_path=json_path,
         save=not no_save,
+        live=not no_live,
         search=plan,
     )
 

@@ -385,6 +385,10 @@ StrictOption = Annotated[
     bool, typer.Option("--strict", help="End with 4 also when the verdict is suspect.")
 ]
 NoSaveOption = Annotated[bool, typer.Option("--no-save", help="Leave nothing in the store.")]
+NoLiveOption = Annotated[
+    bool,
+    typer.Option("--no-live", help="No live view, and no key to stop by, on a terminal either."),
+]
 MethodOption = Annotated[
     str | None,
     typer.Option("-X", "--method", metavar="METHOD", help="[default: GET; POST with a body]"),

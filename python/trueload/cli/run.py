@@ -16,7 +16,7 @@ from trueload.engine import find_engine
 from trueload.errors import ExitCode
 from trueload.interrupt import Interrupt
 from trueload.record import Record
-from trueload.report.live import Watch, live_view, unwatched
+from trueload.report.live import Watch, stop_key, unwatched, watch
 from trueload.report.result import repeated_lines, result_lines
 from trueload.report.trials_json import result_json
 from trueload.server_files import files_note
@@ -40,8 +40,8 @@ def run_job(job: Job) -> int:
         return run_search(job, job.search)
     check_writable(job.json_path)
     find_engine()  # before a run is begun in the store that could measure nothing
-    with Interrupt() as interrupt:
-        done = measure_job(job, interrupt, watch=live_view, tell=_tell)
+    with Interrupt() as interrupt, stop_key(interrupt.request, wanted=job.live):
+        done = measure_job(job, interrupt, watch=watch(live=job.live), tell=_tell)
         code = exit_code(
             done.records, done.over, interrupted=interrupt.requested, strict=job.strict
         )

@@ -20,7 +20,7 @@ from trueload.engine import find_engine
 from trueload.errors import UserError
 from trueload.interrupt import Interrupt
 from trueload.record import Record
-from trueload.report.live import Watch, live_view, unwatched
+from trueload.report.live import Watch, is_terminal, stop_key, unwatched, watch
 from trueload.search.clients import is_published, shootout_line
 from trueload.search.crowd import Crowd
 from trueload.search.decide import Try
@@ -94,12 +94,12 @@ def run_search(job: Job, plan: SearchPlan) -> int:
     """Search, save, show; the exit code follows."""
     check_writable(job.json_path)
     find_engine()
-    with Interrupt() as interrupt:
+    with Interrupt() as interrupt, stop_key(interrupt.request, wanted=job.live):
 
         def tell(taken: Sequence[Taken]) -> None:
             _tell_step(job, plan, taken)
 
-        done = measure_search(job, plan, interrupt, watch=live_view, tell=tell)
+        done = measure_search(job, plan, interrupt, watch=watch(live=job.live), tell=tell)
         code = exit_code(
             plan,
             done.taken,
@@ -142,21 +142,13 @@ def measure_search(
     return Searched(tuple(taken), tuple(over), saved)
 
 
-def _is_watched() -> bool:
-    """Whether somebody at a terminal sees the steps as they are taken."""
-    try:
-        return sys.stderr.isatty()
-    except ValueError:  # closed
-        return False
-
-
 def _tell_step(job: Job, plan: SearchPlan, taken: Sequence[Taken]) -> None:
     """A step as it has been taken: to whoever watches, and as it was published, if so asked."""
     last = taken[-1]
     if job.as_published and is_published(last):
         sys.stdout.write(shootout_line(last) + "\n")
         sys.stdout.flush()
-    if _is_watched():
+    if is_terminal(sys.stderr):
         head = step_header(plan) if len(taken) == 1 else []
         with contextlib.suppress(OSError):
             sys.stderr.write("\n".join([*head, step_line(plan, last)]) + "\n")
@@ -201,7 +193,7 @@ def _show(
 ) -> None:
     to_stdout = job.as_published or (job.json_path is not None and str(job.json_path) == "-")
     talk = sys.stderr if to_stdout else sys.stdout
-    lines = search_lines(plan, taken, steps=not (_is_watched() and talk.isatty()))
+    lines = search_lines(plan, taken, steps=not (is_terminal(sys.stderr) and talk.isatty()))
     if saved.run_id:
         lines.append(f"{'saved':<13}{saved.run_id}   (trueload runs show {saved.run_id})")
     talk.write("\n".join(lines) + "\n")

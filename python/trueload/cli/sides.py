@@ -15,7 +15,7 @@ from trueload.contracts import Contract, load_http_contract
 from trueload.errors import UserError
 from trueload.interrupt import Interrupt, Until
 from trueload.record import Record
-from trueload.report.live import live_view
+from trueload.report.live import watch
 from trueload.report.text import plain
 from trueload.runner import needs
 from trueload.runner.build import Build, BuildError, build
@@ -44,6 +44,7 @@ class UrlSide:
     """A server that runs by itself. ``spec`` has its addresses."""
 
     spec: TrialSpec
+    live: bool
 
     @property
     def name(self) -> str:
@@ -51,7 +52,7 @@ class UrlSide:
 
     def measure(self, pair: int, title: str, interrupt: Interrupt) -> Record:
         spec = repetition(self.spec, pair)
-        with live_view(spec, title) as on_progress:
+        with watch(live=self.live)(spec, title) as on_progress:
             return run_trial(spec, on_progress=on_progress, interrupt=interrupt)
 
 
@@ -64,6 +65,7 @@ class SubjectSide:
     built: Build
     contract: Contract
     spec: TrialSpec
+    live: bool
 
     @property
     def name(self) -> str:
@@ -82,7 +84,7 @@ class SubjectSide:
                 cpus=found.cpus if spec.cpus is None else spec.cpus,
                 server=found.server,
             )
-            with live_view(one, title) as on_progress:
+            with watch(live=self.live)(one, title) as on_progress:
                 until = Until(interrupt, ended)
                 return run_trial(one, on_progress=on_progress, interrupt=until)
 
@@ -126,7 +128,7 @@ def is_url(text: str) -> bool:
 def open_side(text: str, job: Job, interrupt: Interrupt) -> Side:
     """The side of that name, ready to be measured: resolved, or built. Raises ``UserError``."""
     if is_url(text):
-        return UrlSide(replace(job.spec, addresses=job.addresses()))
+        return UrlSide(replace(job.spec, addresses=job.addresses()), job.live)
     subject = find_subject(text)
     if reason := needs.missing(subject):
         raise UserError(f"{subject.name} cannot be built: {reason}", "install that, and repeat")
@@ -142,9 +144,8 @@ def open_side(text: str, job: Job, interrupt: Interrupt) -> Side:
             f"{subject.name} cannot be built: {plain(error.reason)}",
             f"`trueload subjects check {subject.name}` shows the log",
         ) from error
-    return SubjectSide(
-        subject, built, load_http_contract(find_folder("contracts"), CONTRACT), job.spec
-    )
+    contract = load_http_contract(find_folder("contracts"), CONTRACT)
+    return SubjectSide(subject, built, contract, job.spec, job.live)
 
 
 def find_subject(text: str) -> Subject:

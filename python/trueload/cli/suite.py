@@ -28,6 +28,7 @@ from trueload.cli.options import (
     AsJsonOption,
     DriverOption,
     JsonOption,
+    NoLiveOption,
     RefillOption,
     RepeatOption,
     RequestsOption,
@@ -45,6 +46,7 @@ from trueload.interrupt import Interrupt, Until
 from trueload.machine import count_ports
 from trueload.record import Record
 from trueload.report import apachebench, table
+from trueload.report.live import stop_key
 from trueload.report.suite_json import plan_json, read_plan, suite_json
 from trueload.runner.build import manifest_digest
 from trueload.runner.files import check_files, hard_limit
@@ -179,6 +181,7 @@ def read_suite(
     ] = False,
     output: Annotated[Format, typer.Option("--format", help="Of the table.")] = Format.TEXT,
     json_path: JsonOption = None,
+    no_live: NoLiveOption = False,
 ) -> SuiteAsked:
     """Run a suite: build, start, verify and measure each subject, and rank them.
 
@@ -211,7 +214,7 @@ def read_suite(
     )
     if json_path is None and output is Format.JSON:
         json_path = STDOUT
-    shown = Shown(output, json_path, published)
+    shown = Shown(output, json_path, published, live=not no_live)
     return SuiteAsked(name, changes, tuple(subjects or ()), dry_run, resume, shown)
 
 
@@ -235,6 +238,7 @@ class Shown:
     output: Format
     json_path: Path | None
     published: bool
+    live: bool = True
 
     def check(self) -> None:
         """Raises ``UserError`` for a file that cannot be written: before hours of measuring."""
@@ -282,7 +286,11 @@ def _begin(asked: SuiteAsked, name: str, finish: Finish) -> int:
         return ExitCode.OK
     _check_files(plan)
     find_engine()
-    with Interrupt() as interrupt, Store.open() as store:
+    with (
+        Interrupt() as interrupt,
+        stop_key(interrupt.request, wanted=asked.shown.live),
+        Store.open() as store,
+    ):
         run = store.new_run(
             kind="suite",
             title=path.stem,
@@ -291,7 +299,9 @@ def _begin(asked: SuiteAsked, name: str, finish: Finish) -> int:
             command=("trueload", *(sys.argv[1:] if asked.words is None else asked.words)),
         )
         _talk(f"run {run.id}: {describe(plan)}")
-        return finish(_execution(plan, contract, chosen, digests, store, run, interrupt), interrupt)
+        progress = Progress(sys.stderr, live=asked.shown.live)
+        work = _execution(plan, contract, chosen, digests, store, run, interrupt, progress)
+        return finish(work, interrupt)
 
 
 def _resume(asked: SuiteAsked, selector: str, finish: Finish) -> int:
@@ -301,7 +311,11 @@ def _resume(asked: SuiteAsked, selector: str, finish: Finish) -> int:
             f"leave those options away: trueload suite run --resume {selector}",
         )
     find_engine()
-    with Interrupt() as interrupt, Store.open() as store:
+    with (
+        Interrupt() as interrupt,
+        stop_key(interrupt.request, wanted=asked.shown.live),
+        Store.open() as store,
+    ):
         run = store.find_run(selector)
         plan = read_plan(run)
         if asked.name is not None and Path(asked.name).stem != plan.suite:
@@ -316,7 +330,9 @@ def _resume(asked: SuiteAsked, selector: str, finish: Finish) -> int:
         _talk(f"run {run.id}, resumed: {describe(plan)}")
         for changed in changed_subjects(plan, list(digests.items())):
             _talk(f"note: {changed} has changed since the run began; what follows is of the new")
-        return finish(_execution(plan, contract, chosen, digests, store, run, interrupt), interrupt)
+        progress = Progress(sys.stderr, live=asked.shown.live)
+        work = _execution(plan, contract, chosen, digests, store, run, interrupt, progress)
+        return finish(work, interrupt)
 
 
 def _contract(name: str, *, clients: bool) -> AnyContract | ClientContract:
@@ -353,14 +369,14 @@ def _execution(
     store: Store,
     run: Run,
     interrupt: Interrupt,
+    progress: Progress,
 ) -> Execution:
-    progress = Progress(sys.stderr)
-
     def measure(spec: TrialSpec, ended: Callable[[], bool]) -> Record | Searched:
         until = Until(interrupt, ended)
-        if plan.broadcast is not None:
-            return measure_broadcast(plan, spec, until, progress.on_progress)
-        return run_trial(spec, on_progress=progress.on_progress, interrupt=until)
+        with progress.watching(spec) as on_progress:
+            if plan.broadcast is not None:
+                return measure_broadcast(plan, spec, until, on_progress)
+            return run_trial(spec, on_progress=on_progress, interrupt=until)
 
     return Execution(
         plan=plan,

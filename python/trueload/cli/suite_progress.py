@@ -1,4 +1,7 @@
-"""How a suite goes on, on stderr: one status line on a terminal, a line per trial in a pipe.
+"""How a suite goes on, on stderr: a live panel on a terminal, a line per trial that stays.
+
+How: while a trial is built and started there is a status line, then its panel; its result is a line
+of its own. In a pipe, and with ``--no-live``, there are only these lines.
 
 Must not know: anything but what it is told.
 """
@@ -8,26 +11,30 @@ from __future__ import annotations
 import contextlib
 import shutil
 import time
+from collections.abc import Iterator
 from typing import TextIO
 
+from trueload.report.live import is_terminal, watch
 from trueload.report.table import plain
 from trueload.runner.trials import Failed, Measured
-from trueload.spec import Progress as TrialProgress
+from trueload.spec import OnProgress, TrialSpec
 from trueload.suite.execute import Events
 from trueload.suite.plan import Trial
 from trueload.units import format_rate
 
-REDRAW_S = 0.1
+CLEAR = "\r\x1b[K"  # to the start of the line, and nothing behind it
+MINUTE_S = 60
 
 
 class Progress:
-    """Writes to one stream. The status line is rewritten at most every `REDRAW_S`."""
+    """Writes to one stream."""
 
-    def __init__(self, out: TextIO) -> None:
+    def __init__(self, out: TextIO, *, live: bool = True) -> None:
         self._out = out
-        self._live = out.isatty()
+        self._live = live and is_terminal(out)
         self._head = ""
-        self._drawn_s = 0.0
+        self._begun: tuple[float, int] | None = None
+        self._left = ""
 
     def events(self) -> Events:
         """For the execution of a plan."""
@@ -41,22 +48,21 @@ class Progress:
         """A trial begins."""
         where = f"{trial.cell.subject.name}, {trial.cell.load.title}"
         self._head = f"[{number:>{len(str(of))}}/{of}] {where}, r{trial.repetition}"
-        if self._live:
-            self._write(f"{self._head}: starts", stay=False)
-
-    def on_progress(self, progress: TrialProgress) -> None:
-        """Where the trial is."""
         now_s = time.monotonic()
-        if self._live and now_s - self._drawn_s >= REDRAW_S:
-            self._drawn_s = now_s
-            elapsed_s = progress.elapsed_ns / 1e9
-            stage = f"{progress.stage} {elapsed_s:.1f} s"
-            if progress.tick is not None and elapsed_s > 0:
-                counts = progress.tick.counts
-                stage += f", {format_rate(counts.ok / elapsed_s)}"
-                if failed := sum(counts.failed.values()):
-                    stage += f", {failed} failed"
-            self._write(f"{self._head}: {stage}", stay=False)
+        if self._begun is None:
+            self._begun = (now_s, number)
+        began_s, first = self._begun
+        self._left = time_left(now_s - began_s, number - first, of - number + 1)
+        if self._live:
+            self._write(f"{self._head}: starts{self._left}", stay=False)
+
+    @contextlib.contextmanager
+    def watching(self, spec: TrialSpec) -> Iterator[OnProgress | None]:
+        """The panel of the trial that has begun, where there is one."""
+        if self._live:
+            self._write("", stay=False)
+        with watch(live=self._live)(spec, f"{self._head}{self._left}") as on_progress:
+            yield on_progress
 
     def ended(self, trial: Trial, outcome: Measured | Failed) -> None:
         """A trial has ended."""
@@ -71,11 +77,21 @@ class Progress:
         self.talk(f"{self._head}: {shown}, {verdict}")
 
     def _write(self, line: str, *, stay: bool) -> None:
-        # \r and "erase to the end of the line", on a terminal only.
-        start = "\r\x1b[K" if self._live else ""
+        start = CLEAR if self._live else ""
         if not stay:  # a line that wraps could not be taken back
             line = line[: max(shutil.get_terminal_size().columns - 1, 1)]
         # Whoever read the talk may have gone (`2>&1 | head`): no reason to end the run.
         with contextlib.suppress(OSError):
             self._out.write(f"{start}{line}" + ("\n" if stay else ""))
             self._out.flush()
+
+
+def time_left(elapsed_s: float, done: int, left: int) -> str:
+    """What the trials to come will take if they are like those done; nothing before the first is.
+    Pure."""
+    if done < 1:
+        return ""
+    left_s = elapsed_s / done * left
+    if left_s < MINUTE_S:
+        return f", about {left_s:.0f} s left"
+    return f", about {left_s / MINUTE_S:.0f} min left"

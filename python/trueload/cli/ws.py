@@ -171,6 +171,7 @@ def read_broadcast_job(
     strict: options.StrictOption = False,
     json_path: options.JsonOption = None,
     no_save: options.NoSaveOption = False,
+    no_live: options.NoLiveOption = False,
     **opening_flags: Any,
 ) -> Job:
     """What the flags mean, checked as a whole; nothing has been sent."""
@@ -217,6 +218,7 @@ def read_broadcast_job(
         strict=strict,
         json_path=json_path,
         save=not no_save,
+        live=not no_live,
         search=plan,
         as_published=as_published,
     )

@@ -166,6 +166,8 @@ pub struct TickReport {
     pub bytes_in: u64,
     /// Bytes sent.
     pub bytes_out: u64,
+    /// How long the thread was on a CPU or waited for one.
+    pub busy_ns: u64,
 }
 
 /// A phase that is over.

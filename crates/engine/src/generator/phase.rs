@@ -174,6 +174,11 @@ impl Phase {
         };
     }
 
+    /// How long the calling thread has been on a CPU or waited for one since the phase began.
+    pub(super) fn busy_ns(&self) -> u64 {
+        thread_use().wanted_ns.saturating_sub(self.use_at_start.wanted_ns)
+    }
+
     /// The second of the phase that ends at, or contains, `now_ns`.
     pub(super) fn second(&self, now_ns: u64) -> usize {
         (now_ns.saturating_sub(self.started_ns + 1) / 1_000_000_000) as usize

@@ -355,6 +355,7 @@ impl<P: Protocol> Generator<P> {
             open,
             bytes_in: meter.bytes_in,
             bytes_out: meter.bytes_out,
+            busy_ns: phase.busy_ns(),
         };
         self.report(Report::Tick(report));
     }

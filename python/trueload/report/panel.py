@@ -1,0 +1,161 @@
+"""What the live panel says: progress, moving lines, failures, the generator's own load. Pure.
+
+How: ticks come four times a second; a point of a moving line is of the last second or so. The
+newest point is at the right, and the highest of those shown fills its place.
+
+Must not know: terminals, keys, threads.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from trueload.plan import Duration, Open, Tick
+from trueload.report.text import plain
+from trueload.spec import Progress, TrialSpec
+from trueload.stats import Quantile, merge_sparse, quantile
+from trueload.units import format_count, format_duration, format_rate, format_span
+
+RECENT_TICKS = 5  # about a second
+BAR_WIDTH = 28
+POINTS = 32  # eight seconds
+HEIGHTS = "▁▂▃▄▅▆▇█"
+
+
+@dataclass(frozen=True)
+class Point:
+    """Of the last second: answers per second, and times in ns, None where nothing came back."""
+
+    per_s: float
+    p50: Quantile | None
+    p99: Quantile | None
+
+
+@dataclass
+class Course:
+    """The ticks of the last second, and the points of the last seconds, of one stage."""
+
+    recent: deque[Tick] = field(default_factory=lambda: deque(maxlen=RECENT_TICKS))
+    points: deque[Point] = field(default_factory=lambda: deque(maxlen=POINTS))
+
+    def add(self, tick: Tick | None, *, is_open: bool) -> None:
+        """One more; None begins anew."""
+        if tick is None:
+            self.recent.clear()
+            self.points.clear()
+            return
+        self.recent.append(tick)
+        if len(self.recent) >= 2:
+            self.points.append(_point(self.recent, is_open=is_open))
+
+
+def panel_lines(spec: TrialSpec, progress: Progress, course: Course) -> list[str]:
+    """All lines of the panel."""
+    lines = [_progress_line(spec, progress)]
+    if not course.recent:
+        return lines
+    first, last = course.recent[0], course.recent[-1]
+    seconds = (last.at_ns - first.at_ns) / 1e9
+    if course.points:
+        lines += _moving_lines(spec, list(course.points))
+    if isinstance(spec.load, Open):
+        lines += _open_lines(course.recent, seconds)
+    failed = sum(last.counts.failed.values())
+    lines.append(f"requests     {format_count(last.counts.ok)} ok, {format_count(failed)} failed")
+    if failed:
+        classes = ", ".join(f"{name} {count}" for name, count in sorted(last.counts.failed.items()))
+        lines.append(f"failures     {plain(classes)}")
+    lines.append(f"connections  {last.open} open of {spec.connections}")
+    if seconds > 0:
+        share = (last.busiest_ns - first.busiest_ns) / (last.at_ns - first.at_ns)
+        lines.append(f"generator    busiest thread {min(max(share, 0.0), 1.0):.0%}")
+    return lines
+
+
+def moving_line(values: Iterable[float | None]) -> str:
+    """A character for each value, from nothing to the highest of them; a blank for None."""
+    known = list(values)
+    most = max((value for value in known if value is not None), default=0.0)
+    if most <= 0:
+        return "".join(" " if value is None else HEIGHTS[0] for value in known)
+    steps = len(HEIGHTS) - 1
+    return "".join(
+        " " if value is None else HEIGHTS[round(max(value, 0.0) / most * steps)] for value in known
+    )
+
+
+def _point(recent: Sequence[Tick], *, is_open: bool) -> Point:
+    first, last = recent[0], recent[-1]
+    seconds = (last.at_ns - first.at_ns) / 1e9
+    per_s = max(0.0, (last.counts.ok - first.counts.ok) / seconds) if seconds > 0 else 0.0
+    buckets = merge_sparse(tick.latency for tick in recent)
+    if not buckets.total:
+        return Point(per_s, None, None)
+    # What is due and not yet sent is slower than what has come back.
+    waiting = max(0, last.counts.scheduled - last.counts.issued) if is_open else 0
+    return Point(per_s, quantile(buckets, 0.50, waiting), quantile(buckets, 0.99, waiting))
+
+
+def _moving_lines(spec: TrialSpec, points: Sequence[Point]) -> list[str]:
+    last = points[-1]
+    label = "response" if isinstance(spec.load, Open) else "latency"
+    rates = moving_line(point.per_s for point in points)
+    lines = [_moving("throughput", rates, format_rate(round(last.per_s), "requests"))]
+    for name, of in (("p50", "p50"), ("p99", "p99")):
+        found: list[Quantile | None] = [getattr(point, of) for point in points]
+        values = moving_line(each.value if each is not None else None for each in found)
+        lines.append(_moving(f"{label} {name}", values, _shown(found[-1])))
+    return lines
+
+
+def _moving(label: str, line: str, value: str) -> str:
+    return f"{label:<12} {line:>{POINTS}}  {value}"
+
+
+def _open_lines(recent: Sequence[Tick], seconds: float) -> list[str]:
+    """Of an open loop: what was asked of the generator, and the times from the actual send."""
+    lines = []
+    first, last = recent[0].counts, recent[-1].counts
+    if seconds > 0:
+        offered = (last.scheduled - first.scheduled) / seconds
+        sent = (last.issued - first.issued) / seconds
+        lines.append(
+            f"rate         offered {format_rate(round(offered), 'requests')},"
+            f" sent {format_count(round(sent))}/s"
+        )
+    served = merge_sparse(tick.service for tick in recent)
+    if served.total:
+        # What waits has no service time yet.
+        p50, p99 = (_shown(quantile(served, share)) for share in (0.50, 0.99))
+        lines.append(f"{'service':<12} p50 {p50}   p99 {p99}")
+    return lines
+
+
+def _shown(found: Quantile | None) -> str:
+    if found is None:
+        return "-"
+    return f"{'> ' if found.above else ''}{format_duration(found.value or 0)}"
+
+
+def _progress_line(spec: TrialSpec, progress: Progress) -> str:
+    stop = {"warm-up": spec.warmup, "window": spec.stop}.get(progress.stage)
+    left = ""
+    if isinstance(stop, Duration):
+        share = min(1.0, progress.elapsed_ns / stop.ns) if stop.ns else 1.0
+        of = f"{format_duration(progress.elapsed_ns)} of {format_span(stop.ns)}"
+        left_ns = max(0, stop.ns - progress.elapsed_ns)
+        left = f", {left_ns / 1e9:.0f} s left" if progress.stage == "window" else ""
+    elif stop is not None and progress.tick is not None:
+        issued = progress.tick.counts.issued
+        share = min(1.0, issued / stop.count)
+        of = f"{format_count(issued)} of {format_count(stop.count)}"
+        if issued:
+            left_s = progress.elapsed_ns / issued * max(0, stop.count - issued) / 1e9
+            left = f", about {left_s:.0f} s left"
+    else:
+        return f"{progress.stage:<12} {format_duration(progress.elapsed_ns)}"
+    filled = round(share * BAR_WIDTH)
+    bar = "█" * filled + "░" * (BAR_WIDTH - filled)
+    return f"{progress.stage:<12} {bar} {of}{left}"
