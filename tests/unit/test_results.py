@@ -5,16 +5,20 @@ from __future__ import annotations
 import json
 import sys
 from html.parser import HTMLParser
+from pathlib import Path
 from typing import Any
 
 import pytest
 from rich.console import Console
 from samples import counts, good_record
 from trueload.errors import UserError
+from trueload.plan import Histograms
 from trueload.results.result import Result
 from trueload.verdict import judge
 
 GOOD = Result(records=(good_record(),), run_id="20260101-000000-abcd")
+NOTHING = Histograms(latency=None, service=None, connect=None, first_byte=None, total=None)
+FOUR_S = good_record().window.model_copy(update={"window_ns": 4_000_000_000})
 HOSTILE = "http://127.0.0.1/<script>alert(1)</script>[red]&\x1b[31m"
 
 
@@ -131,3 +135,25 @@ def test_a_missing_library_is_named_with_what_to_install(
     with pytest.raises(UserError, match=f"needs {library}") as refused:
         getattr(GOOD, f"to_{library}")()
     assert refused.value.hint == f"pip install 'trueload[{library}]'"
+
+
+def test_a_chart_is_drawn_shown_and_written(tmp_path: Path) -> None:
+    second = GOOD.records[0].series[0]
+    series = tuple(second.model_copy(update={"t_s": at}) for at in range(4))
+    plot = Result(records=(good_record(series=series, window=FOUR_S),)).plot("throughput")
+    assert plot._repr_svg_().startswith("<?xml")
+    assert "<script" not in hostile().plot()._repr_svg_()
+    for name, begins in (("a.svg", b"<?xml"), ("a.png", b"\x89PNG")):
+        plot.save(tmp_path / name)
+        assert (tmp_path / name).read_bytes().startswith(begins)
+    assert "requests/s" in plot.svg
+    assert plot.chart.to_dict()["width"] > 0
+
+
+@pytest.mark.parametrize(
+    ("what", "said"), [("pie", "no plot 'pie'"), ("latency", "nothing to plot")]
+)
+def test_what_cannot_be_drawn_is_refused(what: str, said: str) -> None:
+    nothing = good_record(series=(), histograms=NOTHING)
+    with pytest.raises(UserError, match=said):
+        Result(records=(nothing,)).plot(what)

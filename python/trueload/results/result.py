@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     import pandas
     import polars
 
+    from trueload.results.plots import Plot
+
 COLUMNS = ("run", "number", *(name for name in CSV_COLUMNS if name not in frames.OF_STORED_ROWS))
 
 
@@ -293,6 +295,13 @@ class Result:
     def to_polars(self) -> polars.DataFrame:
         """The rows as a data frame. Raises ``UserError`` without polars."""
         return frames.to_polars(self.rows(), COLUMNS)
+
+    def plot(self, what: str = "percentiles") -> Plot:
+        """A chart of the report: ``percentiles``, ``latency`` or ``throughput`` over time. Raises
+        ``UserError``."""
+        from trueload.results.plots import plot_records
+
+        return plot_records(self.records, what)
 
     def __str__(self) -> str:
         return self.summary()

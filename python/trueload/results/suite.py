@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     import pandas
     import polars
 
+    from trueload.results.plots import Plot
+
 
 @dataclass(frozen=True, repr=False)
 class SuiteResult:
@@ -113,6 +115,13 @@ class SuiteResult:
         """The rows as a data frame. Raises ``UserError`` without polars."""
         rows = self.flat_rows()
         return frames.to_polars(rows, _columns(rows))
+
+    def plot(self, load: int = 0) -> Plot:
+        """The ranking of a load, counted from 0. Raises ``UserError``."""
+        from trueload.results.plots import plot_ranking
+
+        with Store.open(self.store) as store:
+            return plot_ranking(self.run, store.rows(self.run), load)
 
     def __str__(self) -> str:
         return self.summary()

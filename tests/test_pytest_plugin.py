@@ -1,0 +1,106 @@
+"""The pytest plugin, in tests of a project that has it installed."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+from harness import Server, find_free_port
+
+pytest_plugins = ["pytester"]
+pytestmark = pytest.mark.engine
+
+Ran = Callable[..., pytest.RunResult]
+
+
+@pytest.fixture
+def ran(
+    pytester: pytest.Pytester, server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Ran:
+    """Runs a test of a project: its body, with ``URL`` of a server that answers."""
+    monkeypatch.setenv("TRUELOAD_STORE", str(tmp_path / "store.sqlite"))
+
+    def run(body: str, *args: str) -> pytest.RunResult:
+        lines = [f"URL = {server.url!r}", "def test_it(load):", *_indented(body)]
+        pytester.makepyfile("\n".join(lines))
+        return pytester.runpytest_subprocess("-p", "no:cacheprovider", *args)
+
+    return run
+
+
+def _indented(body: str) -> list[str]:
+    return [f"    {line}" for line in body.strip().splitlines()]
+
+
+FEW = "connections=2, requests=200"
+
+
+def test_what_holds_passes_and_leaves_properties(ran: Ran, pytester: pytest.Pytester) -> None:
+    ended = ran(
+        f"""
+result = load.http(URL, {FEW}, invalid_ok=True)
+assert result.latency.p99 < "10s" and result.errors < "0.1%" and result.run_id is None
+load.http(URL, {FEW}, invalid_ok=True)
+""",
+        "--junitxml=it.xml",
+    )
+    ended.assert_outcomes(passed=1)
+    tree = ElementTree.parse(pytester.path / "it.xml")
+    found = {each.attrib["name"]: each.attrib["value"] for each in tree.iter("property")}
+    assert found["trueload.1.url"] == found["trueload.2.url"]
+    assert float(found["trueload.1.ok_per_s"]) > 0
+    assert float(found["trueload.2.errors"]) == 0
+    assert float(found["trueload.1.p50_ms"]) <= float(found["trueload.1.p99_ms"])
+
+
+def test_what_does_not_hold_fails_and_shows_what_was_measured(ran: Ran) -> None:
+    body = f'result = load.http(URL, {FEW}, invalid_ok=True)\nassert result.latency.p99 < "1ns"'
+    ended = ran(body)
+    ended.assert_outcomes(failed=1)
+    ended.stdout.re_match_lines(
+        [r"E .*assert .* < '1ns'", r"-+ trueload -+", r"requests +200 ok", r"verdict +\w+"]
+    )
+
+
+def test_an_invalid_verdict_fails_the_test_at_once(ran: Ran) -> None:
+    body = f"load.http(URL, {FEW}, expect_status=404)\nraise AssertionError('it went on')"
+    ended = ran(body)
+    ended.assert_outcomes(failed=1)
+    ended.stdout.re_match_lines(
+        [r"E .*the verdict on .* is invalid: .*fail errors: .*", r"-+ trueload -+", r"failures .*"]
+    )
+    ended.stdout.no_fnmatch_line("*it went on*")
+
+
+def test_a_crossed_condition_fails_the_test(ran: Ran) -> None:
+    ended = ran(f"load.http(URL, {FEW}, invalid_ok=True, fail_on='p99>1ns')")
+    ended.assert_outcomes(failed=1)
+    ended.stdout.re_match_lines([r"E .*--fail-on says p99>1ns"])
+
+
+def test_a_mistake_comes_with_its_hint(ran: Ran) -> None:
+    ended = ran("load.http(URL, conections=2)")
+    ended.assert_outcomes(failed=1)
+    ended.stdout.re_match_lines([r"E .*no flag --conections", r"E .*hint: did you mean .*"])
+    port = find_free_port()
+    ended = ran(f"load.tcp('127.0.0.1:{port}', connections=2, requests=5)")
+    ended.stdout.re_match_lines([r"E .*NothingMeasuredError.*connect\.refused", r"E .*hint: .*"])
+
+
+def test_a_project_that_does_not_use_it_does_not_import_trueload(
+    pytester: pytest.Pytester,
+) -> None:
+    pytester.makepyfile(
+        """
+        import sys
+        def test_it():
+            own = ("trueload.results", "trueload.api", "trueload.cli")
+            assert not [name for name in sys.modules if name.startswith(own)]
+            assert "trueload.pytest_plugin" in sys.modules
+        """
+    )
+    pytester.runpytest_subprocess().assert_outcomes(passed=1)
+    assert "trueload.pytest_plugin" in sys.modules
