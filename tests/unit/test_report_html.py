@@ -33,9 +33,13 @@ from trueload.report.html.curves import (
 )
 from trueload.report.html.entries import Entry, Section, in_order, with_own_names
 from trueload.report.html.page import policy, stylesheet
+from trueload.report.html.view import heat_fields
 from trueload.report.html.words import section_words
 from trueload.stats import Distribution, Interval
 from trueload.store import Store
+from trueload.suite.plan import Cell, PlannedLoad, PlannedSubject
+from trueload.suite.pools import PlannedPools
+from trueload.suite.summary import Summary
 from trueload.verdict import judge
 
 XHTML = "{http://www.w3.org/1999/xhtml}"
@@ -138,6 +142,7 @@ CHARTS = {
     "suite": {"ranking", "percentiles", "cpu", "memory"},
     "broadcasts": {"ranking", "clients"},
     "c10k": {"ranking", "percentiles", "memory", "idle-memory"},
+    "clients": {"ranking", "heat-map"},
 }
 
 
@@ -176,6 +181,53 @@ def test_a_search_shows_the_sentence_and_the_largest_load(store: Store) -> None:
     shown = text_of(html(store, run))
     assert search.sentence in shown
     assert len(search.steps) == run.row_count
+
+
+def test_of_a_search_the_checks_of_the_step_that_decided_count(store: Store) -> None:
+    run = put(store, read("search"))
+    found = told(store, run)
+    assert {sum(tally.counts.values()) for tally in found.checks} == {1}
+    page = made(store, run).view
+    assert page.verdict == found.sections[0].entries[0].verdict
+
+
+def test_the_heat_map_of_a_client_has_its_pools_and_no_figure_of_an_invalid_row() -> None:
+    def cell(pools: int, size: int, at_once: int, rank: int | None) -> Entry:
+        planned = PlannedLoad(
+            connections=pools * size,
+            pipeline=1,
+            cores="multi",
+            pools=PlannedPools(pools=pools, pool_size=size, concurrency=at_once),
+        )
+        subject = PlannedSubject(
+            name="go/a",
+            language="go",
+            framework="a",
+            variant="",
+            category="",
+            trap=False,
+            digest="",
+        )
+        summary = Summary(
+            cell=Cell(subject, planned),
+            outcome="measured",
+            verdict="valid" if rank else "invalid",
+            why="",
+            repetitions=1,
+            counted=1,
+            figures=None,
+            interval=None,
+            best=None,
+            record_ids=(),
+        )
+        return entry("x", 90, 110, rank=rank, verdict=summary.verdict, summary=summary)
+
+    entries = (cell(1, 64, 1024, 1), cell(4, 16, 1024, None))
+    fields = heat_fields(Section("load", "requests/s", entries))
+    assert [(f.pools, f.concurrency, f.value) for f in fields["go/a"]] == [
+        ("1 x 64", 1024, 100.0),
+        ("4 x 16", 1024, None),
+    ]
 
 
 def test_several_runs_stand_side_by_side_with_ratios_to_the_first(store: Store) -> None:
@@ -362,6 +414,7 @@ def test_the_words_say_who_is_ahead_who_ties_and_what_does_not_count() -> None:
         ((entry("a", 9, 11), entry("b", 90, 99, trap=True, why="w")), "b is a trap, measured to"),
         ((entry("a", 9, 11, verdict="suspect", why="noise: x"),), "a is suspect: noise: x."),
         ((entry("a", 1, 1, verdict="invalid", why="w"), entry("b", 1, 1, verdict="invalid")), "No"),
+        ((entry("a", 1, 2), entry("b", 3, 3, verdict="invalid")), "a is the only row that can be"),
         ((), "Nothing was measured."),
     ]
     for entries, expected in table:
@@ -377,7 +430,7 @@ def test_names_that_would_fall_together_are_kept_apart() -> None:
     table = [
         ([entry("a", 1, 2), entry("b", 1, 2)], ["a", "b"]),
         ([entry("a", 1, 2), entry("a", 1, 2)], ["a", "a (2)"]),
-        ([entry("a", 1, 2), entry("a", 1, 2, run="r2")], ["a · r1", "a · r2"]),
+        ([entry("a", 1, 2), entry("a", 1, 2, run="r2")], ["r1 a", "r2 a"]),
     ]
     for entries, names in table:
         assert [each.name for each in with_own_names(entries)] == names
@@ -449,8 +502,9 @@ def test_the_largest_rate_that_was_kept_is_below_the_first_that_was_not() -> Non
 
 def test_ticks_are_round_and_few() -> None:
     table = [
-        ((20_000, 90_000), [20_000, 50_000, 100_000]),
-        ((1_000, 9_000_000), [1e3, 1e4, 1e5, 1e6, 1e7]),
+        ((20_000, 90_000), [20_000, 50_000]),
+        ((9_000, 110_000), [10_000, 20_000, 50_000, 100_000]),
+        ((1_000, 9_000_000), [1e3, 1e4, 1e5, 1e6]),
         ((1, 1), [1]),
     ]
     for (low, high), expected in table:

@@ -168,14 +168,15 @@ def _by_score(entry: Entry) -> tuple[float, str]:
 
 
 def with_own_names(entries: Sequence[Entry]) -> tuple[Entry, ...]:
-    """The same entries, each with a name that no other has: charts tell them apart by it."""
+    """The same entries, each with a name that no other has: charts tell them apart by it, and show
+    its beginning."""
     runs: dict[str, set[str]] = {}
     for entry in entries:
         runs.setdefault(entry.name, set()).add(entry.run)
     seen: dict[str, int] = {}
     named = []
     for entry in entries:
-        name = entry.name if len(runs[entry.name]) == 1 else f"{entry.name} · {entry.run}"
+        name = entry.name if len(runs[entry.name]) == 1 else f"{entry.run} {entry.name}"
         seen[name] = seen.get(name, 0) + 1
         named.append(replace(entry, name=name if seen[name] == 1 else f"{name} ({seen[name]})"))
     return tuple(named)

@@ -37,6 +37,7 @@ from trueload.search.found import deciding, read_plan, read_steps, sentence
 from trueload.stats import parse_percentile
 from trueload.store import Damaged, Row, Run
 from trueload.suite.plan import PlannedLoad, SuitePlan, describe
+from trueload.suite.pools import PlannedPools
 from trueload.suite.steps import search_plan
 from trueload.suite.summary import Figures, LoadTable, Summary, collect, figures, tabulate, together
 from trueload.thresholds import Threshold
@@ -77,6 +78,7 @@ class Tally:
     rows: dict[str, int] = field(default_factory=dict)
     damaged: list[str] = field(default_factory=list)
     judge: Callable[[Row, Record], Step | None] | None = None
+    is_of_search: bool = False
     steps: dict[tuple[str, str], dict[str, _Steps]] = field(default_factory=dict)
 
     def passing(self, rows: Iterable[Row | Damaged]) -> Iterator[Row | Damaged]:
@@ -98,19 +100,25 @@ class Tally:
         environment = record.environment
         self.environments.setdefault(environment.model_dump_json(), environment)
         self.generators.setdefault(_generator_text(record))
+        self._judge(row, record)
+
+    def _judge(self, row: Row, record: Record) -> None:
         if self.judge is not None and (step := self.judge(row, record)) is not None:
             of = self.steps.setdefault((row.labels.get("subject", ""), _load_key(row)), {})
             steps = of.setdefault(row.labels.get("repetition", ""), _Steps())
             steps.taken.append(step)
             steps.last = row.labels
-        if "step" in row.labels:
+        if "step" in row.labels or self.is_of_search:
             return  # what is said of a search is said of the step that decided
+        self.check(record, _name_of(row, record))
+
+    def check(self, record: Record, where: str) -> None:
+        """Count what came of the checks of a record."""
         for check in record.checks:
             tally = self.checks.setdefault(check.name, CheckTally(check.name))
             tally.counts[check.status] = tally.counts.get(check.status, 0) + 1
             if tally.worst is None or SEVERITY[check.status] > SEVERITY[tally.worst.status]:
-                tally.worst = check
-                tally.where = _name_of(row, record)
+                tally.worst, tally.where = check, where
 
 
 def gather(run: Run, rows: Iterable[Row | Damaged]) -> Told:
@@ -168,7 +176,7 @@ def _of_table(plan: SuitePlan, table: LoadTable, tally: Tally) -> Section:
     elif "echo" in plan.contract:
         unit = "messages/s"
     return Section(
-        title=table.load.title,
+        title=table.title,
         unit=unit,
         entries=with_own_names([_of_summary(each, tally) for each in table.everything]),
         searches=_suite_searches(plan, table, tally),
@@ -179,9 +187,11 @@ def _of_table(plan: SuitePlan, table: LoadTable, tally: Tally) -> Section:
 
 def _of_summary(summary: Summary, tally: Tally) -> Entry:
     """Ranks are the suite's own."""
-    shown = summary.figures
+    shown, pools = summary.figures, summary.cell.load.pools
+    # Of clients all loads stand in one section.
+    under = "" if pools is None else f" {pools_text(pools)}"
     return Entry(
-        name=_short(summary.cell.subject.name),
+        name=_short(f"{summary.cell.subject.name}{under}"),
         run=tally.run.id,
         outcome=summary.outcome,
         verdict=summary.verdict,
@@ -196,6 +206,11 @@ def _of_summary(summary: Summary, tally: Tally) -> Entry:
         middle=_middle([tally.notes[id_] for id_ in summary.record_ids if id_ in tally.notes]),
         summary=summary,
     )
+
+
+def pools_text(pools: PlannedPools) -> str:
+    """``4x256 for 1,024``: pool count, pool size, and requests asked for at once."""
+    return f"{pools.pools}x{pools.pool_size} for {pools.concurrency:,}"
 
 
 def _middle(notes: Sequence[_Note]) -> int | None:
@@ -251,6 +266,7 @@ def _key(load: PlannedLoad) -> str:
 def _of_search(
     plan: SearchPlan, tally: Tally, rows: Iterable[Row | Damaged]
 ) -> tuple[Section, ...]:
+    tally.is_of_search = True
     stored: list[tuple[Mapping[str, str], Record]] = []
     for row in tally.passing(rows):
         if isinstance(row, Row) and row.record is not None and len(stored) < SEARCH_STEPS_MAX:
@@ -260,6 +276,7 @@ def _of_search(
         return ()
     decided, done, name = deciding(plan, taken).record, outcome(plan, taken), tally.run.title
     found = done if isinstance(done, Found) else None
+    tally.check(decided, _short(name))
     search = _search(
         _short(name),
         plan,

@@ -6,7 +6,7 @@ Numbers are written as the command line writes them. Pure. Must not know HTML.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from trueload.compare import Ratio
 from trueload.report import table as suite_table
@@ -60,18 +60,22 @@ def entries_table(section: Section, drawn: Sequence[str]) -> Table | None:
         return None
     left = len(section.measured) - len(shown)
     header = tuple(section.unit if name == "score" else name for name in ENTRY_HEADER)
+    lines = tuple(_entry_line(entry, drawn) for entry in shown)
+    used = [at for at in range(len(header)) if at == 1 or any(e.cells[at] for e in lines)]
     bounds = any(e.figures is not None and e.figures.latency_at_least for e in shown)
     notes = [
         "Rank: 1 + the rows whose interval lies wholly above; rows of one rank cannot be told"
-        " apart.",
+        " apart."
+        if len(section.ranked) > 1
+        else "",
         "A time after > is a lower bound: requests never ended." if bounds else "",
         f"{left:,} more rows are left out here; `trueload runs export` has them." if left else "",
     ]
     return Table(
         title="",
-        header=header,
-        lines=tuple(_entry_line(entry, drawn) for entry in shown),
-        texts=2,
+        header=tuple(header[at] for at in used),
+        lines=tuple(replace(e, cells=tuple(e.cells[at] for at in used)) for e in lines),
+        texts=used.index(1) + 1,
         note=" ".join(note for note in notes if note),
         left=frozenset({"verdict", "where it lies"}),
     )
@@ -124,8 +128,8 @@ def suite_columns(section: Section) -> Table | None:
             Line(row, summary.verdict or summary.outcome)
             for row, summary in zip(grid.rows, found, strict=True)
         ),
-        texts=suite_table.NAME_COLUMNS,
-        note="Times in ms.",
+        texts=1 if any(each.cell.load.pools for each in found) else suite_table.NAME_COLUMNS,
+        note="Times in ms, unless they say otherwise.",
         folded=True,
         left=suite_table.LEFT_ALIGNED,
     )

@@ -19,6 +19,7 @@ from trueload.report.apachebench import summary_block
 from trueload.report.html import words
 from trueload.report.html.against import Against, Compared
 from trueload.report.html.charts.crowd import crowd
+from trueload.report.html.charts.heat_map import Field, heat_map
 from trueload.report.html.charts.load_curve import of_search, of_stages
 from trueload.report.html.charts.over_time import latency_over_time, throughput_over_time
 from trueload.report.html.charts.percentiles import percentiles
@@ -53,7 +54,6 @@ from trueload.report.html.tables import (
 )
 from trueload.report.result import result_lines
 from trueload.report.text import plain
-from trueload.suite.summary import Figures
 from trueload.units import format_count, format_size
 
 Fetch = Callable[[str, int], Record | None]
@@ -63,7 +63,9 @@ SECTIONS_DRAWN_MAX = 10
 SECTIONS_MAX = 60
 RESOURCES_MAX = 16
 SEARCHES_DRAWN_MAX = 3
+HEAT_MAPS_MAX = 8
 TEXTS_MAX = 12
+LEAD_SENTENCES = 3
 ENVIRONMENTS_MAX = 6
 
 
@@ -148,12 +150,14 @@ def make_view(
     ]
     if comparison := _comparison([*pairs, *(runs.found if runs else ())], runs):
         parts.append(comparison)
+    if len(sections) == 1:  # its first sentences stand at the top
+        parts[0] = replace(parts[0], words=parts[0].words[LEAD_SENTENCES:])
     tallies = _tallies(told)
     return View(
         title=plain(words.title_of(told)),
         verdict=_verdict(sections) or "nothing measured",
         words=tuple(_lead(told, sections)),
-        tiles=tuple(_tiles(sections)),
+        tiles=tuple(_tiles(sections, fetch)),
         parts=tuple(parts),
         checks=tuple(tallies),
         checks_words=words.checks_words([tally for each in told for tally in each.checks]),
@@ -164,22 +168,24 @@ def make_view(
 
 
 def _lead(told: Sequence[Told], sections: Sequence[Section]) -> Iterator[str]:
-    """The sentences at the top: of each load the first ones, and what is to know of the runs."""
+    """The sentences at the top: the first ones of one load, or the first one of each, and what is
+    to know of the runs."""
     if len(told) > 1:
         yield words.across_words([each.run for each in told])
     for each in told:
         yield from words.run_words(each)
-    several = len(sections) > 1
-    for section in sections[:SECTIONS_DRAWN_MAX] if several else ():
-        said = words.section_words(section)
-        yield f"{_capital(section.title)}: {said[0]}" if said else ""
+    if len(sections) == 1:
+        yield from words.section_words(sections[0])[:LEAD_SENTENCES]
+        return
+    for section in sections[:SECTIONS_DRAWN_MAX]:
+        yield f"{_capital(section.title)}: {words.section_words(section)[0]}"
 
 
-def _tiles(sections: Sequence[Section]) -> Iterator[Tile]:
+def _tiles(sections: Sequence[Section], fetch: Fetch) -> Iterator[Tile]:
     """Of one program under one load its figures; of more how many came out how."""
     entries = [entry for section in sections for entry in section.entries]
     if len(entries) == 1 and entries[0].figures is not None:
-        yield from _tiles_of(entries[0], sections[0])
+        yield from _tiles_of(entries[0], sections[0], fetch)
         return
     counts = [
         ("ranked", "valid", sum(entry.rank is not None for entry in entries)),
@@ -196,7 +202,7 @@ def _tiles(sections: Sequence[Section]) -> Iterator[Tile]:
             yield Tile(format_count(count), label, mark if count else "")
 
 
-def _tiles_of(entry: Entry, section: Section) -> Iterator[Tile]:
+def _tiles_of(entry: Entry, section: Section, fetch: Fetch) -> Iterator[Tile]:
     table = entries_table(section, ())
     cells = dict(zip(table.header, table.lines[0].cells, strict=True)) if table else {}
     for search in section.searches:
@@ -204,21 +210,15 @@ def _tiles_of(entry: Entry, section: Section) -> Iterator[Tile]:
         value = "none" if search.largest is None else f"{bound}{format_count(search.largest)}"
         yield Tile(value, f"{search.unit} with {search.limit}")
     shown = (section.unit, "p50", "p99", "max", "failed", "CPU", "memory")
-    labels = {"CPU": "CPU of the server", "memory": "peak memory of the server"}
-    for name in shown:
+    whose = "client" if _is_of_clients(section) else "server"
+    labels = {"CPU": f"CPU of the {whose}", "memory": f"peak memory of the {whose}"}
+    for name in shown[1:] if section.searches and section.unit == "requests/s" else shown:
         if cells.get(name):
             yield Tile(cells[name], labels.get(name, name))
-    each = _connection_bytes(entry.figures)
-    if each is not None:
+    record = None if entry.middle is None else fetch(entry.run, entry.middle)
+    each = None if record is None else _taken(entry, record).connection_bytes
+    if each is not None and each > 0:
         yield Tile(format_size(each), "memory per connection")
-
-
-def _connection_bytes(figures: Figures | None) -> float | None:
-    if figures is None:
-        return None
-    if figures.carried is not None:
-        return figures.carried.bytes_per_connection
-    return figures.idle.server_bytes_per_connection if figures.idle is not None else None
 
 
 def _part(
@@ -277,11 +277,37 @@ def _charts(
     yield _capped(percentiles(curves), section, few)
     yield _capped(latency_over_time(courses), section, few)
     yield _capped(throughput_over_time(courses, _flow(section)), section, few)
+    for name, fields in heat_fields(section).items():
+        yield heat_map(name, fields)
     taken = [_taken(entry, record) for entry, record in records]
-    yield both_ends(taken)
+    yield both_ends(taken, "client" if _is_of_clients(section) else "generator")
     yield memory(taken)
     yield connection_memory(taken)
     yield idle_memory([held for entry, record in few for held in _held(entry, record)])
+
+
+def _is_of_clients(section: Section) -> bool:
+    return any(e.figures is not None and e.figures.client is not None for e in section.entries)
+
+
+def heat_fields(section: Section) -> dict[str, list[Field]]:
+    """The cells of each client's heat map; what is not ranked has no figure."""
+    found: dict[str, list[Field]] = {}
+    for entry in section.measured:
+        summary = entry.summary
+        pools = summary.cell.load.pools if summary is not None else None
+        if summary is None or pools is None:
+            continue
+        name = plain(summary.cell.subject.name)
+        cell = Field(
+            pools=f"{pools.pools} x {pools.pool_size}",
+            pool_order=(pools.pools, pools.pool_size),
+            concurrency=pools.concurrency,
+            value=entry.score if entry.rank is not None else None,
+        )
+        if name in found or len(found) < HEAT_MAPS_MAX:
+            found.setdefault(name, []).append(cell)
+    return found
 
 
 def _flow(section: Section) -> str:
@@ -307,6 +333,7 @@ def _capped(
 
 def _taken(entry: Entry, record: Record) -> Taken:
     server, idle = record.server, record.idle
+    subject = server if record.client is None else record.generator
     each = server.bytes_per_connection if server is not None else None
     if each is None and idle is not None:
         each = idle.server_bytes_per_connection
@@ -314,7 +341,7 @@ def _taken(entry: Entry, record: Record) -> Taken:
         name=entry.name,
         generator=record.generator.saturation,
         server=server.saturation if server is not None else None,
-        peak_bytes=server.peak_rss_bytes if server is not None else None,
+        peak_bytes=subject.peak_rss_bytes if subject is not None else None,
         connection_bytes=each,
     )
 

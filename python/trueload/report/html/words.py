@@ -58,7 +58,12 @@ def ahead(ranked: Sequence[Entry], unit: Unit) -> list[str]:
     first = [entry for entry in ranked if entry.rank == 1]
     rest = [entry for entry in ranked if entry.rank != 1]
     leader = ranked[0]
-    if len(first) == 1:
+    if len(ranked) == 1:
+        said = [
+            f"{leader.name} is the only row that can be ranked, with"
+            f" {score_text(leader, unit)}{_within(leader)}."
+        ]
+    elif len(first) == 1:
         said = [f"{leader.name} is ahead with {score_text(leader, unit)}{_within(leader)}."]
     elif not rest and len(ranked) > 1:
         said = [
@@ -105,8 +110,8 @@ def apart(what: str, entries: Sequence[Entry]) -> list[str]:
 
 def checks_words(checks: Sequence[CheckTally]) -> str:
     """How many of the checks say something."""
-    fails = [check.name for check in checks if check.status == "fail"]
-    warns = [check.name for check in checks if check.status == "warn"]
+    fails = list(dict.fromkeys(check.name for check in checks if check.status == "fail"))
+    warns = list(dict.fromkeys(check.name for check in checks if check.status == "warn"))
     if not checks:
         return "There is no record, so nothing was checked."
     if not fails and not warns:

@@ -55,6 +55,8 @@ def of_search(search: Search) -> Drawn | None:
     if search.largest is not None:
         layers += marked(search.largest, search.bound)
         note += " Upright: the largest load that was confirmed to keep it."
+    if len(points) < len(steps):
+        note += " Steps in which it was endless have no point."
     return Drawn(
         "latency-against-load",
         f"Latency against load: {search.name}",
@@ -76,7 +78,7 @@ def of_stages(name: str, points: Sequence[Offered]) -> Drawn | None:
     x = load_axis([row["load"] for row in rows], "offered requests/s")
     y = time_axis([row["ns"] for row in rows], "latency of each second")
     dots = alt.Chart(data(rows)).mark_point(filled=True, size=34, opacity=0.75)
-    layers = [dots.encode(x=x, y=y, color=series_colour(["p99", "p50"]))]
+    layers = [dots.encode(x=x, y=y, color=series_colour(["p99", "p50"], symbol="circle"))]
     note = "A point: one second of the window."
     if (largest := largest_kept(points)) is not None:
         layers += marked(largest, bound=largest == points[-1].rate_per_s)

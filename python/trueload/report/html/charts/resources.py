@@ -56,15 +56,15 @@ class Held:
     rss_bytes: int
 
 
-def both_ends(taken: Sequence[Taken]) -> Drawn | None:
-    """How busy the busiest thread of each end was."""
+def both_ends(taken: Sequence[Taken], sender: str = "generator") -> Drawn | None:
+    """How busy the busiest thread of each end was; ``sender`` is the one that asks."""
     shown = [t for t in taken if t.generator is not None or t.server is not None][:BARS_MAX]
     if not shown:
         return None
     rows = [
         {"name": each.name, "end": end, "value": value}
         for each in shown
-        for end, value in (("server", each.server), ("generator", each.generator))
+        for end, value in (("server", each.server), (sender, each.generator))
         if value is not None
     ]
     height = max(BAR_PX, 2 * (BAR_PX - 8)) * len(shown)
@@ -78,11 +78,11 @@ def both_ends(taken: Sequence[Taken]) -> Drawn | None:
                 scale=alt.Scale(domain=[0, 1], clamp=True),
             ),
             y=_names(shown),
-            yOffset=alt.YOffset("end:N", sort=["server", "generator"]),
+            yOffset=alt.YOffset("end:N", sort=["server", sender]),
             color=alt.Color(
                 "end:N",
-                sort=["server", "generator"],
-                scale=alt.Scale(domain=["server", "generator"], range=[SERIES[0][0], SERIES[1][0]]),
+                sort=["server", sender],
+                scale=alt.Scale(domain=["server", sender], range=[SERIES[0][0], SERIES[1][0]]),
                 legend=alt.Legend(orient="bottom", title=None),
             ),
         )
@@ -90,20 +90,20 @@ def both_ends(taken: Sequence[Taken]) -> Drawn | None:
     return Drawn(
         "cpu",
         "CPU of both ends",
-        f"How busy server and generator were, of {len(shown)} entries.",
+        f"How busy server and {sender} were, of {len(shown)} entries.",
         finished(alt.layer(chart, rule_at(FULL_SHARE, "x", WARN[0])), height=height),
         "Dashed: from here on that end had no time left.",
     )
 
 
 def memory(taken: Sequence[Taken]) -> Drawn | None:
-    """The most that each server had resident at once; None of one alone."""
+    """The most that each program had resident at once; None of one alone."""
     shown = [t for t in taken if t.peak_bytes]
     if len(shown) < 2:
         return None  # one figure is no chart
     return _bytes_chart(
         "memory",
-        "Peak memory of the server",
+        "Peak memory",
         "resident at once, the whole process tree",
         [(each, float(each.peak_bytes or 0)) for each in shown],
     )

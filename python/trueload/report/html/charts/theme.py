@@ -120,7 +120,9 @@ def finished(chart: Any, *, height: float = HEIGHT_PX) -> Any:
     )
 
 
-def series_colour(names: Sequence[str], *, legend: bool | None = None) -> Any:
+def series_colour(
+    names: Sequence[str], *, legend: bool | None = None, symbol: str = "stroke"
+) -> Any:
     """A colour a name, in their order, with a legend below unless there is only one."""
     shown = len(names) > 1 if legend is None else legend
     return alt.Color(
@@ -128,7 +130,7 @@ def series_colour(names: Sequence[str], *, legend: bool | None = None) -> Any:
         scale=alt.Scale(
             domain=list(names), range=[SERIES[i % SERIES_MAX][0] for i in range(len(names))]
         ),
-        legend=alt.Legend(orient="bottom", columns=2, title=None, symbolType="stroke")
+        legend=alt.Legend(orient="bottom", columns=2, title=None, symbolType=symbol)
         if shown
         else None,
     )
@@ -142,24 +144,18 @@ def time_axis(values: Sequence[float | None], title: str, *, log: bool | None = 
         axis = alt.Axis(labelExpr=NS_EXPR, title=title, tickCount=6)
         return alt.Y("ns:Q", axis=axis, scale=alt.Scale(zero=True, nice=True))
     low, high = min(known), max(known)
-    ticks = log_ticks(low, high)
-    axis = alt.Axis(labelExpr=NS_EXPR, title=title, values=ticks)
-    scale = alt.Scale(type="log", domain=[min(low, ticks[0]), max(high, ticks[-1])])
+    axis = alt.Axis(labelExpr=NS_EXPR, title=title, values=log_ticks(low, high))
+    scale = alt.Scale(type="log", domain=[low * 0.9, high * 1.1])
     return alt.Y("ns:Q", axis=axis, scale=scale)
 
 
 def log_ticks(low: float, high: float) -> list[float]:
-    """Ticks of 1, 2 and 5 times a power of ten from below ``low`` to above ``high``, thinned out
-    to powers of ten where those are enough."""
+    """Ticks between two values: powers of ten where there are three of them, else 1, 2 and 5 times
+    such."""
     decades = [10.0**power for power in range(14)]
-    fine = [decade * factor for decade in decades for factor in (1, 2, 5)]
-    first = max((tick for tick in fine if tick <= low), default=fine[0])
-    last = min((tick for tick in fine if tick >= high), default=fine[-1])
-    found = [tick for tick in fine if first <= tick <= last]
-    if len(found) > 9:
-        rough = [tick for tick in decades if first <= tick <= last]
-        found = sorted({first, *rough, last})
-    return found
+    rough = [tick for tick in decades if low <= tick <= high]
+    fine = [tick * factor for tick in decades for factor in (1, 2, 5)]
+    return rough if len(rough) > 2 else [tick for tick in fine if low <= tick <= high]
 
 
 def count_axis(title: str, channel: Any = None, *, zero: bool = True) -> Any:
