@@ -216,23 +216,11 @@ impl Book {
             self.phases[usize::from(tag.phase)].meter.record_status(status, count);
             self.of_target(tag.numbered(), |target| target.record_status(status, count));
         }
-        let class = match ending {
-            Ending::Ok => return self.settle_ok(state, now_ns, first_byte_ns, tag, count),
-            Ending::StaleBehind => return self.stale(state, tag, count),
-            Ending::Stale if !tag.again => return self.stale(state, tag, count),
-            Ending::Stale | Ending::Empty => Class::Empty,
-            Ending::Status => Class::Status,
-            Ending::Mismatch => Class::Mismatch,
-            Ending::Framing => Class::Framing,
-            Ending::Limit => Class::Limit,
-            Ending::Truncated => Class::Truncated,
-            Ending::Reset => Class::Reset,
-            Ending::ClosedPipelined => Class::ClosedPipelined,
-            Ending::TimeoutFirstByte => Class::TimeoutFirstByte,
-            Ending::TimeoutTotal => Class::TimeoutTotal,
-            Ending::WsProtocol => Class::WsProtocol,
-            Ending::WsPayload => Class::WsPayload,
-            Ending::WsClosed => Class::WsClosed,
+        if ending == Ending::Ok {
+            return self.settle_ok(state, now_ns, first_byte_ns, tag, count);
+        }
+        let Some(class) = class_of(ending).filter(|_| ending != Ending::Stale || tag.again) else {
+            return self.stale(state, tag, count);
         };
         (0..count).for_each(|_| self.fail(state, now_ns, tag, class));
     }
@@ -382,4 +370,24 @@ impl Book {
         sums.outages += u32::from(this.outage);
         sums.outage_ns = sums.outage_ns.max(this.outage_ns);
     }
+}
+
+/// The failure class of an ending; none for what has not failed. A stale request that has been sent again has.
+pub(super) fn class_of(ending: Ending) -> Option<Class> {
+    Some(match ending {
+        Ending::Ok | Ending::StaleBehind => return None,
+        Ending::Stale | Ending::Empty => Class::Empty,
+        Ending::Status => Class::Status,
+        Ending::Mismatch => Class::Mismatch,
+        Ending::Framing => Class::Framing,
+        Ending::Limit => Class::Limit,
+        Ending::Truncated => Class::Truncated,
+        Ending::Reset => Class::Reset,
+        Ending::ClosedPipelined => Class::ClosedPipelined,
+        Ending::TimeoutFirstByte => Class::TimeoutFirstByte,
+        Ending::TimeoutTotal => Class::TimeoutTotal,
+        Ending::WsProtocol => Class::WsProtocol,
+        Ending::WsPayload => Class::WsPayload,
+        Ending::WsClosed => Class::WsClosed,
+    })
 }

@@ -21,6 +21,7 @@ mod sending;
 mod slot;
 mod timers;
 mod turns;
+mod websocket;
 mod ws_echo;
 
 use std::collections::VecDeque;

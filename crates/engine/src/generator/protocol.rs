@@ -73,7 +73,8 @@ pub trait Protocol: Debug {
         Refused { class: Class::Framing, why: "the connection did not become usable".into() }
     }
 
-    /// What the request is charged with that pays for the last connection that was [`Link::Unsolicited`].
+    /// What the request is charged with that pays for the last connection that was [`Link::Unsolicited`]; where that is
+    /// not its name, `websocket.rs` says why.
     fn violation(&self) -> Class {
         Class::Unsolicited
     }

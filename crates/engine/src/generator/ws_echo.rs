@@ -1,18 +1,17 @@
 //! Echo over WebSocket as a generator's protocol.
 
 use trueload_drive::Net;
-use trueload_meter::Class;
 use trueload_wire::chance::Chance;
 use trueload_wire::exchange::{Heard, Link};
-use trueload_wire::http1::ParseError;
-use trueload_wire::shootout::Wrong;
-use trueload_wire::websocket::client::{Opening, OpeningError};
-use trueload_wire::websocket::echo::{self, Client, Shared, Words};
-use trueload_wire::websocket::{Error, Limits};
+use trueload_wire::websocket::Limits;
+use trueload_wire::websocket::client::Opening;
+use trueload_wire::websocket::echo::{Client, Shared, Words};
+use trueload_wire::websocket::{self, Fault};
 
 use super::carrier::Carrier;
 use super::protocol::{Input, Over, Protocol, Refused};
 use super::slot::Tag;
+use super::websocket::refused;
 
 /// Echo over WebSocket, as the connections of one thread speak it.
 #[derive(Debug)]
@@ -31,31 +30,6 @@ impl WsEcho {
     }
 }
 
-/// How it is called that a connection did not become usable.
-fn refused(why: echo::Refused) -> Refused {
-    let (class, why) = match why {
-        echo::Refused::Opening(error @ OpeningError::Http(ParseError::Limit(_))) => {
-            (Class::Limit, error.to_string())
-        }
-        echo::Refused::Opening(error) => (Class::WsHandshake, error.to_string()),
-        echo::Refused::Frames(error) => (class_of(error), error.to_string()),
-        echo::Refused::Join(Wrong::Malformed) => (Class::WsPayload, Wrong::Malformed.to_string()),
-        echo::Refused::Join(wrong) => (Class::WsHandshake, wrong.to_string()),
-        echo::Refused::Closed => {
-            (Class::WsClosed, "the server closed the WebSocket at once".to_owned())
-        }
-    };
-    Refused { class, why }
-}
-
-fn class_of(error: Error) -> Class {
-    match error {
-        Error::Protocol(_) => Class::WsProtocol,
-        Error::Payload(_) => Class::WsPayload,
-        Error::Limit(_) => Class::Limit,
-    }
-}
-
 impl Protocol for WsEcho {
     type Client = Client<Tag>;
 
@@ -70,7 +44,7 @@ impl Protocol for WsEcho {
 
     fn refusal(&mut self) -> Refused {
         // It is asked for only behind a refusal, which leaves its reason.
-        self.shared.refusal().map_or_else(|| refused(echo::Refused::Closed), refused)
+        refused(self.shared.refusal().unwrap_or(websocket::Refused::Join(Fault::Closed)))
     }
 
     #[inline]

@@ -53,6 +53,34 @@ pub enum Vice {
     Swaps,
     /// All connections end with the second broadcast, and no new ones are taken.
     Goes(Way),
+    /// Answers every other upgrade with 200.
+    UpgradesHalf,
+    /// Closes instead of returning the echo of a join.
+    DropsJoin(Way),
+    /// Never confirms a join, where it is to be confirmed.
+    NeverConfirms,
+    /// Answers a join, or client 1 instead of the second broadcast, with the dialect's own words of farewell.
+    Farewell,
+    /// Returns the echo of a join twice.
+    EchoesTwice,
+    /// The client has these bytes for the second broadcast.
+    Sends(usize, &'static [u8]),
+    /// Client 1 has half of the second broadcast, and a FIN.
+    Cuts,
+    /// The second broadcast goes to nobody; its receipt comes.
+    OnlyReceipt,
+    /// The receipt of the second broadcast goes to another client.
+    ReceiptAstray,
+    /// The receipts count so many listeners.
+    Counts(&'static str),
+    /// A hundred pings and pongs before each delivery.
+    Floods,
+    /// Nobody has anything from the second broadcast on.
+    StallsAll,
+    /// Frames are of the other kind than the dialect's.
+    OtherKind,
+    /// Everybody has the second broadcast twice.
+    RepeatsToAll,
 }
 
 /// How a connection ends.
@@ -151,7 +179,9 @@ impl Peer {
         let mut said = Vec::new();
         match self.vice {
             Vice::Silent => return,
-            Vice::Answers200 => {
+            Vice::UpgradesHalf | Vice::Answers200
+                if self.vice == Vice::Answers200 || from % 2 == 0 =>
+            {
                 said.extend_from_slice(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
             }
             Vice::WrongAccept => said.extend_from_slice(
@@ -174,7 +204,8 @@ impl Peer {
 
     fn frame(&self, message: &[u8]) -> Vec<u8> {
         let mut frame = Vec::new();
-        let kind = if self.dialect.is_text() { Kind::Text } else { Kind::Binary };
+        let is_text = self.dialect.is_text() != (self.vice == Vice::OtherKind);
+        let kind = if is_text { Kind::Text } else { Kind::Binary };
         if self.vice == Vice::Verbose && message.len() > 10 {
             let (head, tail) = message.split_at(message.len() / 2);
             send::fragment(&mut frame, Some(kind), false, head, None);
@@ -196,6 +227,15 @@ impl Peer {
                 acts.push((from, Act::Bytes(self.frame(refused.as_bytes()))));
             }
             Asked::Echo if self.vice == Vice::NeverEchoes => {}
+            Asked::Join if self.vice == Vice::NeverConfirms => {}
+            Asked::Join if self.vice == Vice::Farewell && from == 0 => {
+                acts.push((from, Act::Bytes(self.frame(self.farewell()))));
+            }
+            Asked::Echo if matches!(self.vice, Vice::DropsJoin(_)) => {
+                if let Vice::DropsJoin(way) = self.vice {
+                    self.end(from, way, acts);
+                }
+            }
             Asked::Echo if self.vice == Vice::JoinsWithGarbage => {
                 acts.push((from, Act::Bytes(self.frame(b"come in"))));
             }
@@ -205,7 +245,9 @@ impl Peer {
             }
             Asked::Join | Asked::Echo => {
                 self.clients[from].listens = true;
-                acts.push((from, Act::Bytes(self.frame(&due.to_sender))));
+                let times = if self.vice == Vice::EchoesTwice { 2 } else { 1 };
+                let answer = self.frame(&due.to_sender).repeat(times);
+                acts.push((from, Act::Bytes(answer)));
             }
             Asked::Broadcast => self.broadcast(from, &due, acts),
             other => panic!("our own message is {other:?}"),
@@ -228,12 +270,21 @@ impl Peer {
         }
         let receipts = match self.vice {
             Vice::NoReceipt if second => 0,
+            Vice::StallsAll if self.broadcasts > 1 => 0,
             Vice::ReceiptTwice if second => 2,
             Vice::Stalls if from == 1 && self.broadcasts > 1 => 0,
             _ => 1,
         };
+        let to = if self.vice == Vice::ReceiptAstray && second { 3 } else { from };
+        let said = match self.vice {
+            Vice::Counts(count) => String::from_utf8_lossy(&due.to_sender)
+                .replace(r#""listenerCount":3"#, &format!(r#""listenerCount":{count}"#))
+                .into_bytes(),
+            _ => due.to_sender.clone(),
+        };
         let receipt = |peer: &Peer, acts: &mut Vec<(usize, Act)>| {
-            (0..receipts).for_each(|_| acts.push((from, Act::Bytes(peer.frame(&due.to_sender)))));
+            let times = if peer.clients[to].open { receipts } else { 0 };
+            (0..times).for_each(|_| acts.push((to, Act::Bytes(peer.frame(&said)))));
         };
         if self.vice == Vice::ReceiptFirst {
             receipt(self, acts);
@@ -242,6 +293,9 @@ impl Peer {
             if self.clients[client].listens && self.clients[client].open {
                 for bytes in self.delivered(client, &due.to_all) {
                     acts.push((client, Act::Bytes(bytes)));
+                }
+                if self.vice == Vice::Cuts && second && client == 1 {
+                    self.end(client, Way::Fin, acts);
                 }
                 if self.vice == Vice::ReceiptToAll && second && client != from {
                     acts.push((client, Act::Bytes(self.frame(&due.to_sender))));
@@ -261,11 +315,16 @@ impl Peer {
             }
             _ => self.frame(message),
         };
-        if client != 1 {
-            return vec![frame];
-        }
         let second = self.broadcasts == 2;
         match self.vice {
+            Vice::Sends(to, bytes) if second && client == to => return vec![bytes.to_vec()],
+            Vice::OnlyReceipt if second => return vec![],
+            Vice::StallsAll if self.broadcasts > 1 => return vec![],
+            Vice::RepeatsToAll if second => return vec![frame.clone(), frame],
+            Vice::Floods => return vec![b"\x89\x02hi\x8a\x00".repeat(100), frame],
+            _ if client != 1 => return vec![frame],
+            Vice::Farewell if second => vec![self.frame(self.farewell())],
+            Vice::Cuts if second => vec![frame[..frame.len() / 2].to_vec()],
             Vice::Repeats if second => vec![frame.clone(), frame],
             Vice::RepeatsLater => {
                 let held = &mut self.clients[client].held;
@@ -292,6 +351,13 @@ impl Peer {
                 vec![frame, first]
             }
             _ => vec![frame],
+        }
+    }
+
+    fn farewell(&self) -> &'static [u8] {
+        match self.dialect {
+            Dialect::ActionCable => br#"{"type":"disconnect","reason":"server_restart"}"#,
+            _ => br#"{"topic":"room:lobby","event":"phx_error","payload":{},"ref":null}"#,
         }
     }
 

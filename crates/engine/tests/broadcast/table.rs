@@ -31,10 +31,21 @@ impl Row {
         Row { clients, concurrent, ..self }
     }
 
+    const fn text(self) -> Self {
+        Row { dialects: &[Dialect::Json, Dialect::ActionCable, Dialect::Phoenix], ..self }
+    }
+
+    const fn binary(self) -> Self {
+        Row { dialects: &[Dialect::Binary], ..self }
+    }
+
     const fn where_joined(self) -> Self {
         Row { dialects: &[Dialect::ActionCable, Dialect::Phoenix], ..self }
     }
 }
+
+const MASKED: Vice = Vice::Sends(3, b"\x81\x82\0\0\0\0{}");
+const RESERVED_CODE: Vice = Vice::Sends(1, b"\x88\x02\x03\xed");
 
 fn all_is_well(seen: &Seen, why: &str) {
     settles(seen, 10, &[], [40, 40, 0, 0, 0], why);
@@ -76,6 +87,15 @@ fn half_is_gone(seen: &Seen, class: &str, why: &str) {
     assert!(lost >= 18 && delivered >= 4, "{why}");
     let known = |name: &&str| *name == class || *name == "lost" || *name == "reset";
     assert!(seen.failed.keys().all(known) && seen.failed.contains_key("lost"), "{why}");
+}
+
+/// Client 3, which had nothing outstanding, was closed at the second broadcast: a message of its own pays.
+fn idle_is_out(seen: &Seen, class: &str, why: &str) {
+    let [_, delivered, lost, duplicate, _] = seen.deliveries;
+    assert_eq!((seen.established, seen.unsent, lost, duplicate), (4, 0, 0, 0), "{why}");
+    assert_eq!(seen.failed.get(class), Some(&1), "{why}");
+    let known = |name: &&str| [class, "reset"].contains(name);
+    assert!(delivered >= 28 && seen.failed.keys().all(known), "{why}");
 }
 
 /// Everybody went in the middle.
@@ -175,6 +195,116 @@ pub const ROWS: &[Row] = &[
         assert_eq!(seen.failed.get("unsolicited"), Some(&3), "{why}");
         assert_eq!(seen.deliveries[2], 0, "we closed them: {why}");
     }),
+    Row::of("upgrades every other client", Vice::UpgradesHalf, |seen, why| {
+        assert_eq!((seen.established, seen.refused.get("ws.handshake")), (2, Some(&2)), "{why}");
+        assert_eq!((seen.ok, seen.deliveries), (10, [20, 20, 0, 0, 0]), "{why}");
+    }),
+    Row::of("closes instead of the join, FIN", Vice::DropsJoin(Way::Fin), |seen, why| {
+        refused(seen, "truncated", why);
+    })
+    .in_all(),
+    Row::of("closes instead of the join, RST", Vice::DropsJoin(Way::Rst), |seen, why| {
+        refused(seen, "reset", why);
+    }),
+    Row::of("closes instead of the join, frame", Vice::DropsJoin(Way::Frame), |seen, why| {
+        refused(seen, "ws.closed", why);
+    })
+    .in_all(),
+    Row::of("never confirms the join", Vice::NeverConfirms, |seen, why| {
+        refused(seen, "timeout.total", why);
+    })
+    .where_joined(),
+    Row::of("says farewell to a join, and in the middle", Vice::Farewell, |seen, why| {
+        let [expected, delivered, lost, ..] = seen.deliveries;
+        assert_eq!((seen.established, seen.refused.get("ws.closed")), (3, Some(&1)), "{why}");
+        assert_eq!((expected, delivered, lost), (30, 21, 9), "the others have had all: {why}");
+        assert_eq!((seen.ok, seen.failed.get("lost")), (1, Some(&9)), "{why}");
+    })
+    .where_joined(),
+    Row::of("returns the echo of the join twice", Vice::EchoesTwice, |seen, why| {
+        assert_eq!((seen.ok, seen.deliveries), (0, [0; 5]), "{why}");
+        assert_eq!(seen.failed.get("unsolicited"), Some(&4), "{why}");
+        let reset = seen.failed.get("reset").unwrap_or(&0);
+        assert_eq!(seen.unsent + reset, 6, "what was under way, or never sent: {why}");
+    }),
+    Row::of("a masked frame", Vice::Sends(1, b"\x81\x82\0\0\0\0{}"), |seen, why| {
+        one_is_out(seen, "ws.protocol", why);
+    }),
+    Row::of("a masked frame to who awaits no receipt", MASKED, |seen, why| {
+        idle_is_out(seen, "ws.protocol", why);
+    }),
+    Row::of("a close with a code that must not be sent", RESERVED_CODE, |seen, why| {
+        one_is_out(seen, "ws.protocol", why);
+    }),
+    Row::of("a fragmented ping", Vice::Sends(1, b"\x09\x00"), |seen, why| {
+        one_is_out(seen, "ws.protocol", why);
+    }),
+    Row::of("a frame of 2^62 bytes", Vice::Sends(1, b"\x82\x7f\x40\0\0\0\0\0\0\0"), |seen, why| {
+        one_is_out(seen, "limit", why);
+    }),
+    Row::of("a continuation of nothing", Vice::Sends(1, b"\x80\x02{}"), |seen, why| {
+        one_is_out(seen, "ws.protocol", why);
+    }),
+    Row::of("another kind of JSON: a number", Vice::Says("7"), |seen, why| {
+        one_is_out(seen, "ws.payload", why);
+    }),
+    Row::of("another kind of JSON: null", Vice::Says("null"), |seen, why| {
+        one_is_out(seen, "ws.payload", why);
+    }),
+    Row::of(
+        "another kind of JSON: an array of the members",
+        Vice::Says(r#"["broadcast",{"sender":1,"sequence":1,"padding":"xxxxxxxx"},3]"#),
+        |seen, why| one_is_out(seen, "ws.payload", why),
+    ),
+    Row::of(
+        "a payload that is an array of the members",
+        Vice::Says(r#"{"type":"broadcast","payload":[1,1,"xxxxxxxx"]}"#),
+        |seen, why| one_is_out(seen, "mismatch", why),
+    ),
+    Row::of("an empty message", Vice::Says(""), |seen, why| one_is_out(seen, "ws.payload", why))
+        .in_all(),
+    Row::of("an empty message to who awaits no receipt", Vice::Sends(3, b"\x82\0"), |seen, why| {
+        idle_is_out(seen, "ws.payload", why);
+    })
+    .in_all(),
+    Row::of("half a message, then FIN", Vice::Cuts, |seen, why| {
+        let [expected, delivered, lost, ..] = seen.deliveries;
+        assert_eq!((expected, delivered, lost), (40, 31, 9), "{why}");
+        assert_eq!(seen.failed.get("truncated"), Some(&1), "{why}");
+        assert_eq!(seen.failed.get("lost"), Some(&8), "{why}");
+    }),
+    Row::of("a receipt of what nobody had", Vice::OnlyReceipt, |seen, why| {
+        settles(seen, 9, &[("lost", 1)], [40, 36, 4, 0, 0], why);
+    })
+    .in_all(),
+    Row::of("the receipt goes to another", Vice::ReceiptAstray, |seen, why| {
+        assert_eq!(seen.failed.get("timeout.first_byte"), Some(&1), "{why}");
+        assert_eq!(seen.failed.get("unsolicited"), Some(&1), "{why}");
+        assert_eq!(seen.deliveries[2..4], [0, 0], "{why}");
+    }),
+    Row::of("a receipt that counts other listeners", Vice::Counts("70000"), all_is_well),
+    Row::of("a receipt with a count that is none", Vice::Counts("-1"), |seen, why| {
+        assert_eq!((seen.ok, seen.failed.get("ws.payload")), (0, Some(&4)), "{why}");
+    }),
+    Row::of("a flood of pings and pongs", Vice::Floods, |seen, why| {
+        all_is_well(seen, why);
+        assert_eq!(seen.pongs, 4000, "{why}");
+    })
+    .in_all(),
+    Row::of("stalls everybody", Vice::StallsAll, |seen, why| {
+        let late = seen.failed.get("timeout.first_byte").unwrap_or(&0);
+        assert_eq!((seen.ok, seen.failed.len(), seen.deliveries[1]), (1, 1, 4), "{why}");
+        assert!(*late >= 4 && late + seen.unsent == 9, "{why}");
+    }),
+    Row::of("JSON in binary frames", Vice::OtherKind, all_is_well).text(),
+    Row::of("binary messages in text frames", Vice::OtherKind, |seen, why| {
+        refused(seen, "ws.payload", why);
+    })
+    .binary(),
+    Row::of("everybody has a message twice", Vice::RepeatsToAll, |seen, why| {
+        settles(seen, 9, &[("duplicate", 1)], [40, 40, 0, 4, 0], why);
+    })
+    .in_all(),
     Row::of("out of order", Vice::Swaps, |seen, why| {
         assert_eq!((seen.ok, seen.deliveries), (10, [20, 20, 0, 0, 1]), "{why}");
     })

@@ -16,6 +16,8 @@ const IDENTIFIER: &str = r#"{"channel":"BenchmarkChannel"}"#;
 /// From the server.
 #[derive(Deserialize)]
 struct FromServer<'a> {
+    #[serde(borrow)]
+    identifier: Option<Cow<'a, str>>,
     #[serde(rename = "type", borrow)]
     kind: Option<Cow<'a, str>>,
     #[serde(borrow)]
@@ -69,21 +71,29 @@ pub(super) fn write(action: &str, key: Key, padding: &[u8], out: &mut Vec<u8>) {
 }
 
 pub(super) fn hear(message: &[u8], padding: &[u8]) -> Result<Heard, Wrong> {
-    let FromServer { kind, message } = payload::parse(message)?;
+    let FromServer { identifier, kind, message } = payload::parse(message)?;
     match (kind.as_deref(), message) {
         (Some("welcome"), _) => Ok(Heard::Welcome),
         (Some("ping"), _) => Ok(Heard::Ping),
+        (Some("disconnect"), _) => Err(Wrong::Closing),
+        (None, None) => Err(Wrong::Malformed),
+        // Another channel is none of ours.
+        _ if !identifier.is_some_and(|identifier| is_ours(&identifier)) => Ok(Heard::Other),
         (Some("confirm_subscription"), _) => Ok(Heard::Joined),
         (Some("reject_subscription"), _) => Err(Wrong::Refused),
-        (Some("disconnect"), _) => Err(Wrong::Closing),
         (Some(_), _) => Ok(Heard::Other),
         (None, Some(message)) => hear_channel(message, padding),
-        (None, None) => Err(Wrong::Malformed),
     }
 }
 
+fn is_ours(identifier: &str) -> bool {
+    let channel = || payload::parse::<Identifier<'_>>(identifier.as_bytes());
+    identifier == IDENTIFIER || channel().is_ok_and(|identifier| identifier.channel == CHANNEL)
+}
+
 fn hear_channel(message: &RawValue, padding: &[u8]) -> Result<Heard, Wrong> {
-    let Ok(Data { action, payload, listener_count }) = serde_json::from_str(message.get()) else {
+    let Ok(Data { action, payload, listener_count }) = payload::parse(message.get().as_bytes())
+    else {
         return Ok(Heard::Other);
     };
     let key = || payload::key(payload, padding);
@@ -105,8 +115,7 @@ pub(super) fn write_ping(unix_s: u64, out: &mut Vec<u8>) {
 
 pub(super) fn answer(message: &[u8], due: &mut Due) -> Result<Asked, Wrong> {
     let Command { command, identifier, data } = payload::parse(message)?;
-    let channel: Result<Identifier<'_>, _> = serde_json::from_str(&identifier);
-    let ours = channel.is_ok_and(|identifier| identifier.channel == CHANNEL);
+    let ours = is_ours(&identifier);
     match &*command {
         "subscribe" => {
             let kind = if ours { "confirm_subscription" } else { "reject_subscription" };
@@ -123,7 +132,7 @@ pub(super) fn answer(message: &[u8], due: &mut Due) -> Result<Asked, Wrong> {
 
 /// Calls the channel's action that `data` names.
 fn act(identifier: &str, data: &str, due: &mut Due) -> Result<Asked, Wrong> {
-    let Data { action, payload, .. } = serde_json::from_str(data).map_err(|_| Wrong::Malformed)?;
+    let Data { action, payload, .. } = payload::parse(data.as_bytes())?;
     let payload = payload::raw(payload);
     Ok(match &*action {
         "echo" => {

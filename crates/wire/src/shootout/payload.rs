@@ -18,8 +18,12 @@ struct Payload<'a> {
     padding: Cow<'a, str>,
 }
 
-/// Reads JSON; what is not of this form is not in the dialect.
+/// Reads a JSON object; what is not of this form is not in the dialect.
 pub(super) fn parse<'a, T: Deserialize<'a>>(message: &'a [u8]) -> Result<T, Wrong> {
+    // serde takes an array of the members for a struct as well, which no dialect has.
+    if message.trim_ascii_start().first() != Some(&b'{') {
+        return Err(Wrong::Malformed);
+    }
     serde_json::from_slice(message).map_err(|_| Wrong::Malformed)
 }
 
@@ -41,7 +45,7 @@ pub(super) fn write(key: Key, padding: &[u8], out: &mut Vec<u8>) {
 pub(super) fn key(payload: Option<&RawValue>, padding: &[u8]) -> Result<Key, Wrong> {
     let payload = payload.ok_or(Wrong::Foreign)?;
     let Payload { sender, sequence, padding: found } =
-        serde_json::from_str(payload.get()).map_err(|_| Wrong::Foreign)?;
+        parse(payload.get().as_bytes()).map_err(|_| Wrong::Foreign)?;
     let as_sent = found.as_bytes() == padding || found == String::from_utf8_lossy(padding);
     if as_sent { Ok(Key { sender, sequence }) } else { Err(Wrong::Altered) }
 }

@@ -47,7 +47,7 @@ struct Content<'a> {
 
 /// What cannot be read as content has none: a join may be answered with anything.
 fn content(raw: Option<&RawValue>) -> Content<'_> {
-    raw.and_then(|raw| serde_json::from_str(raw.get()).ok()).unwrap_or_default()
+    raw.and_then(|raw| payload::parse(raw.get().as_bytes()).ok()).unwrap_or_default()
 }
 
 pub(super) fn write_join(out: &mut Vec<u8>) {
@@ -89,8 +89,7 @@ pub(super) fn hear(message: &[u8], padding: &[u8]) -> Result<Heard, Wrong> {
 }
 
 fn hear_reply(reply: &RawValue, padding: &[u8]) -> Result<Heard, Wrong> {
-    let Reply { status, response } =
-        serde_json::from_str(reply.get()).map_err(|_| Wrong::Malformed)?;
+    let Reply { status, response } = payload::parse(reply.get().as_bytes())?;
     if status != "ok" {
         return Err(Wrong::Refused);
     }

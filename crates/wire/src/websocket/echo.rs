@@ -7,13 +7,13 @@
 //!
 //! What it must not know: sockets, clocks, where randomness comes from, and when a message is sent.
 
-use super::client::{Awaited, Opening, OpeningError};
-use super::{Error, Event, Kind, Limits, Receiver, Role, Scratch, send};
+use super::client::{Awaited, Opening};
+use super::{Event, Fault, Kind, Limits, Receiver, Refused, Role, Scratch, send};
 use crate::chance::Chance;
 use crate::echo::Messages;
 use crate::exchange::{Asked, End, Ending, Heard, InOrder, Link};
 use crate::http1;
-use crate::shootout::{self, Dialect, Joining, Key, Wrong};
+use crate::shootout::{self, Dialect, Joining, Key};
 
 /// The number of the echo that ends a join; requests begin with 1.
 const JOIN: u32 = 0;
@@ -43,19 +43,6 @@ pub struct Shared {
     message: Vec<u8>,
     /// Why a connection was not opened.
     refused: Option<Refused>,
-}
-
-/// Why a connection did not become usable.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Refused {
-    /// It was not upgraded.
-    Opening(OpeningError),
-    /// What came behind the upgrade is no WebSocket.
-    Frames(Error),
-    /// The join came to nothing.
-    Join(Wrong),
-    /// The peer closed the WebSocket before.
-    Closed,
 }
 
 impl Shared {
@@ -120,40 +107,6 @@ impl<T> Default for Client<T> {
             to_send: 0,
             to_come: 0,
             first_byte_ns: None,
-        }
-    }
-}
-
-/// What ends a connection.
-#[derive(Clone, Copy, Debug)]
-enum Fault {
-    Frames(Error),
-    Dialect(Wrong),
-    Unsolicited,
-    Closed,
-}
-
-impl Fault {
-    fn ending(self) -> Ending {
-        match self {
-            Fault::Frames(Error::Protocol(_)) => Ending::WsProtocol,
-            Fault::Frames(Error::Payload(_)) => Ending::WsPayload,
-            Fault::Frames(Error::Limit(_)) => Ending::Limit,
-            Fault::Dialect(Wrong::Malformed) => Ending::WsPayload,
-            Fault::Dialect(Wrong::Foreign | Wrong::Altered) | Fault::Unsolicited => {
-                Ending::Mismatch
-            }
-            Fault::Dialect(Wrong::Refused) => Ending::Status,
-            Fault::Dialect(Wrong::Closing) | Fault::Closed => Ending::WsClosed,
-        }
-    }
-
-    fn refused(self) -> Refused {
-        match self {
-            Fault::Frames(error) => Refused::Frames(error),
-            Fault::Dialect(wrong) => Refused::Join(wrong),
-            Fault::Unsolicited => Refused::Join(Wrong::Foreign),
-            Fault::Closed => Refused::Closed,
         }
     }
 }
@@ -271,12 +224,19 @@ impl<T> Client<T> {
         hear: &mut impl FnMut(Heard<T>),
     ) -> Result<(), Fault> {
         match event {
-            Event::Message { kind, payload } => match self.stage {
-                Stage::Joining(dialect, joining) => {
-                    self.join(dialect, joining, payload, shared, said)
+            Event::Message { kind, payload } => {
+                if let Words::Dialect(dialect, _) = shared.words
+                    && let Some(fault) = Fault::of_kind(kind, dialect)
+                {
+                    return Err(fault);
                 }
-                _ => self.compare(now_ns, kind, payload, shared, hear),
-            },
+                match self.stage {
+                    Stage::Joining(dialect, joining) => {
+                        self.join(dialect, joining, payload, shared, said)
+                    }
+                    _ => self.compare(now_ns, (kind, payload), shared, hear),
+                }
+            }
             Event::Ping(payload) => {
                 send::pong(said, payload, Some(shared.chance.mask()));
                 Ok(())
@@ -316,8 +276,7 @@ impl<T> Client<T> {
     fn compare(
         &mut self,
         now_ns: u64,
-        kind: Kind,
-        payload: &[u8],
+        (kind, payload): (Kind, &[u8]),
         shared: &Shared,
         hear: &mut impl FnMut(Heard<T>),
     ) -> Result<(), Fault> {
@@ -359,19 +318,15 @@ impl<T> Client<T> {
         let opened = matches!(self.stage, Stage::Open);
         self.stage = Stage::Closed;
         if !opened {
-            shared.refused = Some(fault.refused());
+            shared.refused = Some(Refused::Join(fault));
             return Link::Refused;
         }
-        match fault {
-            Fault::Closed => {
-                self.asked.end_all(now_ns, Ending::WsClosed, Ending::ClosedPipelined, hear);
-                Link::Closing
+        match fault.ending() {
+            Some(ending) if fault.is_farewell() || !self.asked.is_empty() => {
+                self.asked.end_all(now_ns, ending, Ending::ClosedPipelined, hear);
+                if fault.is_farewell() { Link::Closing } else { Link::Broken }
             }
-            Fault::Frames(_) | Fault::Dialect(_) if !self.asked.is_empty() => {
-                self.asked.end_all(now_ns, fault.ending(), Ending::ClosedPipelined, hear);
-                Link::Broken
-            }
-            Fault::Frames(_) | Fault::Dialect(_) | Fault::Unsolicited => Link::Unsolicited,
+            _ => Link::Unsolicited,
         }
     }
 

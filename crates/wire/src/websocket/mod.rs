@@ -40,11 +40,13 @@ pub mod send;
 pub mod server;
 
 mod accept;
+mod fault;
 mod frame;
 mod partial;
 mod receive;
 mod utf8;
 
 pub use client::OpeningError;
+pub use fault::{Fault, Refused};
 pub use frame::{Error, Kind, Limits, Role};
 pub use receive::{Event, Receiver, Scratch};

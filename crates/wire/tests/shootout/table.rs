@@ -41,6 +41,16 @@ fn json_as_servers_send_it() {
         ("{", Heard::Error(Wrong::Malformed), "a beginning"),
         ("<html>", Heard::Error(Wrong::Malformed), "no JSON"),
         ("[]", Heard::Error(Wrong::Malformed), "no object"),
+        (
+            &format!(r#"["broadcast",{payload},1]"#),
+            Heard::Error(Wrong::Malformed),
+            "the members without their names",
+        ),
+        (
+            r#"{"type":"broadcast","payload":[7,3,"xx"]}"#,
+            Heard::Error(Wrong::Foreign),
+            "a payload without names",
+        ),
         (r#"{"payload":1}"#, Heard::Error(Wrong::Malformed), "no type"),
         (r#"{"type":"echo"} {}"#, Heard::Error(Wrong::Malformed), "something behind"),
         (r#"{"type":"echo"}"#, Heard::Error(Wrong::Foreign), "no payload"),

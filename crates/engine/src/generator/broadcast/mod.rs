@@ -12,14 +12,14 @@ use trueload_meter::{Answered, Class};
 use trueload_wire::chance::Chance;
 use trueload_wire::exchange::{End, Ending, Exchange, Heard, Link};
 use trueload_wire::http1;
-use trueload_wire::http1::ParseError;
-use trueload_wire::shootout::{self, Dialect, Joining, Key, Wrong};
-use trueload_wire::websocket::client::{Awaited, Opening, OpeningError};
-use trueload_wire::websocket::{self, Event, Kind, Limits, Scratch, send};
+use trueload_wire::shootout::{self, Dialect, Joining, Key};
+use trueload_wire::websocket::client::{Awaited, Opening};
+use trueload_wire::websocket::{self, Event, Fault, Kind, Limits, Scratch, send};
 
 use super::carrier::Carrier;
 use super::protocol::{Input, Over, Protocol, Refused};
 use super::slot::Tag;
+use super::websocket::{refused, unawaited};
 use client::{Client, Stage};
 pub use under_way::UnderWay;
 
@@ -41,44 +41,6 @@ pub struct Broadcast {
     frames: Vec<u8>,
     refused: Option<Refused>,
     violation: Class,
-}
-
-/// What ends a connection.
-#[derive(Clone, Copy, Debug)]
-enum Fault {
-    /// The peer erred: how its next request ends, and how it is called where there is none.
-    Peer(Ending, Class),
-    /// What came settles nothing.
-    Unsolicited,
-    /// The peer said that it closes.
-    Closed,
-}
-
-impl Fault {
-    fn of(wrong: Wrong) -> Self {
-        match wrong {
-            Wrong::Malformed => Fault::Peer(Ending::WsPayload, Class::WsPayload),
-            Wrong::Foreign | Wrong::Altered => Fault::Peer(Ending::Mismatch, Class::Mismatch),
-            Wrong::Refused => Fault::Peer(Ending::Status, Class::Status),
-            Wrong::Closing => Fault::Peer(Ending::WsClosed, Class::WsClosed),
-        }
-    }
-
-    fn of_frames(error: websocket::Error) -> Self {
-        match error {
-            websocket::Error::Protocol(_) => Fault::Peer(Ending::WsProtocol, Class::WsProtocol),
-            websocket::Error::Payload(_) => Fault::Peer(Ending::WsPayload, Class::WsPayload),
-            websocket::Error::Limit(_) => Fault::Peer(Ending::Limit, Class::Limit),
-        }
-    }
-
-    fn class(self) -> Class {
-        match self {
-            Fault::Peer(_, class) => class,
-            Fault::Unsolicited => Class::Unsolicited,
-            Fault::Closed => Class::WsClosed,
-        }
-    }
 }
 
 impl Broadcast {
@@ -107,8 +69,8 @@ impl Broadcast {
         }
     }
 
-    fn refuse(&mut self, class: Class, why: String) -> Link {
-        self.refused = Some(Refused { class, why });
+    fn refuse(&mut self, why: websocket::Refused) -> Link {
+        self.refused = Some(refused(why));
         Link::Refused
     }
 
@@ -136,13 +98,7 @@ impl Broadcast {
                 let rest = Input { bytes: &input.bytes[taken..], ..input };
                 self.listen(client, rest, said, hear)
             }
-            Err(error) => {
-                let class = match error {
-                    OpeningError::Http(ParseError::Limit(_)) => Class::Limit,
-                    _ => Class::WsHandshake,
-                };
-                self.refuse(class, error.to_string())
-            }
+            Err(error) => self.refuse(error.into()),
         }
     }
 
@@ -167,11 +123,12 @@ impl Broadcast {
                 return;
             }
             fault = match event {
-                Event::Message { payload, .. } => {
-                    if self.under_way.recognise(payload, slot, now_ns) {
+                Event::Message { kind, payload } => {
+                    let wrong = Fault::of_kind(kind, self.dialect);
+                    if wrong.is_none() && self.under_way.recognise(payload, slot, now_ns) {
                         return;
                     }
-                    self.parse(client, now_ns, payload, said, hear).err()
+                    wrong.or_else(|| self.parse(client, now_ns, payload, said, hear).err())
                 }
                 Event::Ping(payload) => {
                     send::pong(said, payload, Some(self.chance.mask()));
@@ -188,7 +145,7 @@ impl Broadcast {
         client.receiver = receiver;
         if let (None, Err(error)) = (fault, fed) {
             send::close(said, Some(error.close_code()), "", Some(self.chance.mask()));
-            fault = Some(Fault::of_frames(error));
+            fault = Some(error.into());
         }
         match fault {
             None if matches!(client.stage, Stage::Joining(Joining::Done)) => Link::Open,
@@ -214,7 +171,7 @@ impl Broadcast {
                 let echo = Key { sender: client.slot, sequence: ECHO };
                 let next =
                     joining.heard(self.dialect, heard, echo, &self.padding, &mut self.message);
-                let next = next.map_err(Fault::of)?;
+                let next = next?;
                 say(self.dialect, &self.message, &mut self.chance, said);
                 client.stage = Stage::Joining(next);
                 if next == Joining::Done {
@@ -256,7 +213,7 @@ impl Broadcast {
                 Ok(())
             }
             shootout::Heard::Echo(_) => Err(Fault::Unsolicited),
-            shootout::Heard::Error(wrong) => Err(Fault::of(wrong)),
+            shootout::Heard::Error(wrong) => Err(wrong.into()),
             shootout::Heard::Welcome
             | shootout::Heard::Joined
             | shootout::Heard::Ping
@@ -275,28 +232,23 @@ impl Broadcast {
         let joined = matches!(client.stage, Stage::Joining(Joining::Done));
         client.stage = Stage::Closed;
         if !joined {
-            let class = match fault {
-                Fault::Peer(Ending::Status, _) => Class::WsHandshake,
-                fault => fault.class(),
-            };
-            let why = format!("the server did not let a client join: {class}");
-            return self.refuse(class, why);
+            return self.refuse(websocket::Refused::Join(fault));
         }
-        match fault {
-            Fault::Closed => {
+        match fault.ending() {
+            Some(ending) if fault.is_farewell() => {
                 self.under_way.drop_out(client.slot);
-                client.end(now_ns, Ending::WsClosed, hear);
+                client.end(now_ns, ending, hear);
                 Link::Closing
             }
-            Fault::Peer(ending, _) if client.outstanding() > 0 => {
+            Some(ending) if client.outstanding() > 0 => {
                 self.under_way.leave(client.slot);
                 client.end(now_ns, ending, hear);
                 Link::Broken
             }
-            Fault::Peer(..) | Fault::Unsolicited => {
+            _ => {
                 self.under_way.leave(client.slot);
                 self.under_way.charged_otherwise(client.slot);
-                self.violation = fault.class();
+                self.violation = unawaited(fault, true);
                 Link::Unsolicited
             }
         }

@@ -1,0 +1,76 @@
+//! What goes wrong on a WebSocket, by its failure class: one rule for echoes and broadcasts.
+//!
+//! A fault ends the request that is outstanding on its connection, by the fault's own class. With none outstanding
+//! what came was waited for by nobody: it is `unsolicited`, whatever it is, and charged to the request just settled or
+//! the next one (design §7). So it is for an echo. A listener of a broadcast waits for deliveries as long as it
+//! listens, so that what is wrong there came instead of one: it keeps its class, with or without a request outstanding.
+
+use trueload_meter::Class;
+use trueload_wire::http1::ParseError;
+use trueload_wire::shootout::Wrong;
+use trueload_wire::websocket::{self, Fault, OpeningError};
+
+use super::book;
+use super::protocol::Refused;
+
+/// The class of a fault that meets no request outstanding on its connection.
+pub(super) fn unawaited(fault: Fault, listens: bool) -> Class {
+    if listens { class_of(fault) } else { Class::Unsolicited }
+}
+
+/// The class of a fault by itself.
+fn class_of(fault: Fault) -> Class {
+    fault.ending().and_then(book::class_of).unwrap_or(Class::Unsolicited)
+}
+
+/// How it is called that a connection did not become usable.
+pub(super) fn refused(why: websocket::Refused) -> Refused {
+    let class = match why {
+        websocket::Refused::Opening(OpeningError::Http(ParseError::Limit(_))) => Class::Limit,
+        websocket::Refused::Opening(_) => Class::WsHandshake,
+        // To refuse a join is to refuse the connection.
+        websocket::Refused::Join(Fault::Dialect(Wrong::Refused)) => Class::WsHandshake,
+        websocket::Refused::Join(fault) => class_of(fault),
+    };
+    Refused { class, why: why.to_string() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_fault_that_nobody_waits_for_is_unsolicited_and_one_at_a_listener_keeps_its_class() {
+        let cases = [
+            (Fault::Frames(websocket::Error::Protocol("a")), Class::WsProtocol),
+            (Fault::Frames(websocket::Error::Payload("a")), Class::WsPayload),
+            (Fault::Frames(websocket::Error::Limit("a")), Class::Limit),
+            (Fault::Dialect(Wrong::Malformed), Class::WsPayload),
+            (Fault::Dialect(Wrong::Foreign), Class::Mismatch),
+            (Fault::Dialect(Wrong::Altered), Class::Mismatch),
+            (Fault::Dialect(Wrong::Refused), Class::Status),
+            (Fault::Dialect(Wrong::Closing), Class::WsClosed),
+            (Fault::Closed, Class::WsClosed),
+            (Fault::Unsolicited, Class::Unsolicited),
+        ];
+        for (fault, class) in cases {
+            assert_eq!(unawaited(fault, true), class, "{fault:?} at a listener");
+            assert_eq!(unawaited(fault, false), Class::Unsolicited, "{fault:?} at an echo");
+        }
+    }
+
+    #[test]
+    fn a_join_that_is_refused_is_a_handshake_that_was_and_any_other_fault_keeps_its_class() {
+        let cases = [
+            (Fault::Dialect(Wrong::Refused), Class::WsHandshake),
+            (Fault::Dialect(Wrong::Malformed), Class::WsPayload),
+            (Fault::Dialect(Wrong::Altered), Class::Mismatch),
+            (Fault::Dialect(Wrong::Closing), Class::WsClosed),
+            (Fault::Closed, Class::WsClosed),
+            (Fault::Frames(websocket::Error::Protocol("a")), Class::WsProtocol),
+        ];
+        for (fault, class) in cases {
+            assert_eq!(refused(websocket::Refused::Join(fault)).class, class, "{fault:?}");
+        }
+    }
+}

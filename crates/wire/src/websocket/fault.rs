@@ -1,0 +1,66 @@
+//! What ends the connection of a client that knows which messages are to come, be they echoes or broadcasts; and why one
+//! did not become usable. What it must not know: what is outstanding.
+
+use super::{Error, Kind, OpeningError};
+use crate::exchange::Ending;
+use crate::shootout::{Dialect, Wrong};
+
+/// What ends a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Fault {
+    /// Bytes that are no WebSocket.
+    #[error(transparent)]
+    Frames(#[from] Error),
+    /// A message that is not as the dialect has it.
+    #[error(transparent)]
+    Dialect(#[from] Wrong),
+    /// A message that settles nothing.
+    #[error("a message that nobody asked for")]
+    Unsolicited,
+    /// The peer said that it closes.
+    #[error("the server closed the WebSocket")]
+    Closed,
+}
+
+impl Fault {
+    /// What is wrong with a message of this kind in a dialect: text is taken from binary frames, but what is binary must
+    /// not come as text, which most of it is not.
+    #[must_use]
+    pub fn of_kind(kind: Kind, dialect: Dialect) -> Option<Self> {
+        let wrong = kind == Kind::Text && !dialect.is_text();
+        wrong.then_some(Fault::Dialect(Wrong::Malformed))
+    }
+
+    /// Whether it is the peer that ends the connection, in its own words: no fault to pay for with nothing outstanding.
+    #[must_use]
+    pub fn is_farewell(self) -> bool {
+        matches!(self, Fault::Closed | Fault::Dialect(Wrong::Closing))
+    }
+
+    /// How the request ends that waits for what came instead; none for what settles nothing.
+    #[must_use]
+    pub fn ending(self) -> Option<Ending> {
+        match self {
+            Fault::Frames(Error::Protocol(_)) => Some(Ending::WsProtocol),
+            Fault::Frames(Error::Payload(_)) | Fault::Dialect(Wrong::Malformed) => {
+                Some(Ending::WsPayload)
+            }
+            Fault::Frames(Error::Limit(_)) => Some(Ending::Limit),
+            Fault::Dialect(Wrong::Foreign | Wrong::Altered) => Some(Ending::Mismatch),
+            Fault::Dialect(Wrong::Refused) => Some(Ending::Status),
+            Fault::Dialect(Wrong::Closing) | Fault::Closed => Some(Ending::WsClosed),
+            Fault::Unsolicited => None,
+        }
+    }
+}
+
+/// Why a connection did not become usable.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Refused {
+    /// It was not upgraded.
+    #[error(transparent)]
+    Opening(#[from] OpeningError),
+    /// What came behind the upgrade was no join.
+    #[error("the server did not let a client join: {0}")]
+    Join(Fault),
+}
