@@ -97,6 +97,16 @@ def test_one_engine_serves_all_steps_as_phases_of_so_many_messages(stage: Stage)
     assert all(phase["load"] == {"kind": "turns", "concurrent": 4} for phase in phases)
 
 
+def test_local_addresses_are_had_ready_for_the_clients_that_may_come(stage: Stage) -> None:
+    few = stage.play("fair", "--steps", "2", "--step", "500").heard[0]
+    assert few["local_addresses"] == []
+    many = stage.play("fair", "--step", "2500").heard[0]
+    assert len(set(many["local_addresses"])) >= 32
+    named = ("--local-address", "127.0.0.3", "--local-address", "127.0.0.4")
+    ours = stage.play("fair", "--step", "2500", *named).heard[0]
+    assert ours["local_addresses"] == ["127.0.0.3", "127.0.0.4"]
+
+
 def test_a_step_shows_receipts_and_deliveries(stage: Stage) -> None:
     found = stage.play("fair", "--steps", "1", "--json", "-").done.json()
     step = found["steps"][0]

@@ -207,7 +207,7 @@ class Session:
         on_progress: OnProgress | None = None,
         interrupt: Interrupt | None = None,
     ) -> None:
-        spec = _with_sources(spec)
+        spec = with_sources(spec)
         self._spec = spec
         self._place = LocalPlace() if place is None else place
         self._on_progress = on_progress
@@ -537,9 +537,10 @@ class Session:
         return HostSample(machine=machine_sample(), server=server, processes=noise_sample())
 
 
-def _with_sources(spec: TrialSpec) -> TrialSpec:
-    """Several addresses to connect from, where that helps and nobody has named any."""
-    connections = spec.connections + (spec.idle[-1] if spec.idle else 0)
+def with_sources(spec: TrialSpec, most: int = 0) -> TrialSpec:
+    """Several addresses to connect from, where that helps and nobody has named any. ``most`` are
+    the connections that it may come to later."""
+    connections = max(most, spec.connections + (spec.idle[-1] if spec.idle else 0))
     if spec.local_addresses:
         return spec
     found = sources(spec.addresses, connections, count_ports(), random.randrange(SETS))

@@ -163,7 +163,7 @@ def _measure(
 ) -> Callable[[Try, int], Record]:
     """What measures a step: a trial of its own, or, of a broadcast, the clients that are there."""
     if plan.axis == "clients":
-        crowd = stack.enter_context(Crowd(interrupt))
+        crowd = stack.enter_context(Crowd(interrupt, plan.bounds.ceiling))
 
         def measure_crowd(following: Try, messages: int) -> Record:
             one = spec_at(plan, spec, following, messages)

@@ -11,14 +11,18 @@ from types import TracebackType
 from trueload.plan import Phase
 from trueload.record import Record
 from trueload.spec import Interrupt, OnProgress, Progress, TrialSpec
-from trueload.trial import Session, ShortageError
+from trueload.trial import Session, ShortageError, with_sources
+
+ROOM = 64_000
+"""For how many clients local addresses are had ready; with all the ports of each it is far more."""
 
 
 class Crowd:
-    """A context manager that leaves nothing running."""
+    """A context manager that leaves nothing running. ``most`` are the clients it may come to."""
 
-    def __init__(self, interrupt: Interrupt) -> None:
+    def __init__(self, interrupt: Interrupt, most: float) -> None:
         self._interrupt = interrupt
+        self._room = int(min(most, ROOM))
         self._session: Session | None = None
         self._steps = 0
         self._on_progress: OnProgress | None = None
@@ -60,6 +64,7 @@ class Crowd:
             return self._session
         if self._session is not None:
             self._session.__exit__(None, None, None)
+        spec = with_sources(spec, self._room)
         self._session = Session(spec, on_progress=self._tell, interrupt=self._interrupt)
         return self._session
 

@@ -32,7 +32,7 @@ def measure_broadcast(
 ) -> Searched:
     """All steps of one trial; ends early when interrupted, or when the subject has ended."""
     wanted = search_plan(plan, spec.connections)
-    with Crowd(interrupt) as crowd:
+    with Crowd(interrupt, wanted.bounds.ceiling) as crowd:
 
         def measure(following: Try, messages: int) -> Record:
             return crowd.measure(spec_at(wanted, spec, following, messages), on_progress)
