@@ -180,7 +180,7 @@ impl Peer {
         match self.vice {
             Vice::Silent => return,
             Vice::UpgradesHalf | Vice::Answers200
-                if self.vice == Vice::Answers200 || from % 2 == 0 =>
+                if self.vice == Vice::Answers200 || from.is_multiple_of(2) =>
             {
                 said.extend_from_slice(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
             }
@@ -317,12 +317,12 @@ impl Peer {
         };
         let second = self.broadcasts == 2;
         match self.vice {
-            Vice::Sends(to, bytes) if second && client == to => return vec![bytes.to_vec()],
-            Vice::OnlyReceipt if second => return vec![],
-            Vice::StallsAll if self.broadcasts > 1 => return vec![],
-            Vice::RepeatsToAll if second => return vec![frame.clone(), frame],
-            Vice::Floods => return vec![b"\x89\x02hi\x8a\x00".repeat(100), frame],
-            _ if client != 1 => return vec![frame],
+            Vice::Sends(to, bytes) if second && client == to => vec![bytes.to_vec()],
+            Vice::OnlyReceipt if second => vec![],
+            Vice::StallsAll if self.broadcasts > 1 => vec![],
+            Vice::RepeatsToAll if second => vec![frame.clone(), frame],
+            Vice::Floods => vec![b"\x89\x02hi\x8a\x00".repeat(100), frame],
+            _ if client != 1 => vec![frame],
             Vice::Farewell if second => vec![self.frame(self.farewell())],
             Vice::Cuts if second => vec![frame[..frame.len() / 2].to_vec()],
             Vice::Repeats if second => vec![frame.clone(), frame],
