@@ -3,15 +3,19 @@ the same connections, which must agree."""
 
 from __future__ import annotations
 
+import json
+import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
 from faults.engine_lines import Engine as Generator
 from faults.engine_lines import EngineRun, Plan, by_requests, run_plan
+from harness import Trueload, start_server
 from trueload.engine import Engine, EngineError, await_listening, find_engine, seen_since_mark
-from trueload.plan import Seen, Serve, ServeHttp
+from trueload.plan import Faults, Seen, Serve, ServeHttp
 
 pytestmark = pytest.mark.engine
 
@@ -80,3 +84,128 @@ def test_each_mark_tells_its_own_repetition_over_several_threads() -> None:
 def test_a_server_without_a_record_refuses_a_mark() -> None:
     with server(ServeHttp()) as (engine, _), pytest.raises(EngineError, match="no record"):
         mark(engine, "x")
+
+
+def failing(**faults: Any) -> ServeHttp:
+    return ServeHttp(record=True, faults=Faults(seed=5, **faults))
+
+
+def counts_against(service: ServeHttp, **plan: Any) -> tuple[dict[str, Any], Seen]:
+    """What our generator counts, and what the server says it did."""
+    with server(service, **plan.pop("serve", {})) as (engine, address):
+        requests = plan.pop("requests", 400)
+        counts = load(address, requests, **plan).measurements["window"]["counts"]
+        return counts, mark(engine, "all")
+
+
+def test_errors_are_counted_the_same_at_both_ends() -> None:
+    counts, seen = counts_against(failing(error_share=0.2), connections=4, statuses=(200,))
+    assert counts["failed"] == {"status": seen.faults["error"]}
+    assert 40 < seen.faults["error"] < 120
+    assert counts["statuses"] == seen.statuses
+    assert (counts["ok"], counts["issued"]) == (seen.ok, seen.requests)
+
+
+@pytest.mark.parametrize("driver", ["auto", "epoll"])
+@pytest.mark.parametrize("path", ["/", "/wait/1"])
+def test_resets_are_counted_the_same_at_both_ends(driver: str, path: str) -> None:
+    counts, seen = counts_against(
+        failing(reset_share=0.2), connections=4, path=path, serve={"driver": driver}
+    )
+    assert counts["failed"] == {"reset": seen.faults["reset"]}
+    assert seen.faults["reset"] == seen.dropped
+    assert (counts["ok"], counts["issued"]) == (seen.answered, seen.requests)
+
+
+def test_answers_that_never_come_are_aborted_by_the_client_that_waits_for_them() -> None:
+    with server(failing(stall_share=0.1)) as (engine, address):
+        asked = Plan(address=address, timeout_ms=300, connections=8)
+        with Generator(find_engine()) as generator:
+            counts = run_plan(generator, asked, by_requests(80)).measurements["window"]["counts"]
+        seen = mark(engine, "all")
+    # On a busy machine others may be late, too: then more than the stalls are given up.
+    late = counts["failed"]["timeout.first_byte"] - seen.faults["stall"]
+    assert late >= 0
+    assert seen.faults["stall"] <= seen.aborted <= counts["failed"]["timeout.first_byte"]
+    assert counts["issued"] == seen.requests
+
+
+def test_stalls_and_slow_bodies_with_an_end_are_answers() -> None:
+    service = failing(stall_share=0.2, stall_ns=5_000_000, slow_share=0.3, slow_ns=4_000_000)
+    counts, seen = counts_against(service, connections=4, requests=100)
+    assert counts["failed"] == {}
+    assert (counts["ok"], seen.ok) == (100, 100)
+    assert min(seen.faults["stall"], seen.faults["slow"]) > 5
+
+
+def test_a_server_that_says_that_it_closes_is_connected_to_again() -> None:
+    counts, seen = counts_against(failing(close_after=10), connections=4, requests=400)
+    assert counts["failed"] == {}
+    assert (counts["ok"], seen.ok, seen.faults) == (400, 400, {"close": 40})
+    used = seen.requests_per_connection
+    assert used is not None
+    assert (used.count, used.max) == (40, 10)
+
+
+def test_a_close_without_a_word_costs_at_most_the_request_on_its_way() -> None:
+    service = failing(close_after=10, close_silently=True)
+    counts, seen = counts_against(service, connections=4, requests=400)
+    # Who closes with something unread sends a reset: the request is lost, and was never seen.
+    lost = counts["failed"].get("reset", 0)
+    assert counts["failed"] in ({}, {"reset": lost})
+    assert (counts["ok"], seen.requests) == (seen.ok, seen.ok)
+    assert seen.ok + lost == 400
+    assert lost <= seen.faults["close"] <= 40
+    used = seen.requests_per_connection
+    assert used is not None
+    assert used.max == 10
+
+
+def test_the_same_seed_fails_the_same_number_of_requests() -> None:
+    met = [counts_against(failing(error_share=0.1), connections=1)[1].faults for _ in range(2)]
+    assert met[0] == met[1]
+
+
+def test_faults_that_cannot_be_are_refused_by_their_name() -> None:
+    refused = failing(error_share=0.7, reset_share=0.7)
+    with pytest.raises(EngineError, match="error_share"), server(refused):
+        pass
+
+
+def test_serve_tells_at_its_end_what_it_saw_and_what_it_did_wrong(
+    trueload: Trueload, tmp_path: Path
+) -> None:
+    told = tmp_path / "served.json"
+    server = start_server(
+        trueload, "--error-share", "20%", "--close-after", "50", "--json", str(told)
+    )
+    ran = trueload.run("http", server.url, "-c", "4", "--requests", "400", "--json", "-")
+    failed = ran.json()["counts"]["failed"]
+    server.process.send_signal(signal.SIGTERM)
+    said, _ = server.process.communicate(timeout=30)
+    record = json.loads(told.read_text())["record"]
+    assert failed == {"status": record["faults"]["error"]}
+    assert (record["requests"], record["answered"]) == (400, 400)
+    assert record["faults"]["close"] == 8
+    assert f"on purpose: 8 close, {failed['status']} error" in said
+    assert "requests per connection: 50 to 50, median 50" in said
+
+
+@pytest.mark.parametrize(
+    ("flags", "said"),
+    [
+        (("--stall-for", "1s"), "--stall-for is of no use without --stall-share"),
+        (("--slow-for", "1s"), "--slow-for is of no use without --slow-share"),
+        (("--close-silently",), "--close-silently is of no use without --close-after"),
+        (("--fault-seed", "1"), "--fault-seed is of no use without"),
+        (("--error-share", "60%", "--reset-share", "0.6"), "more than all requests"),
+        (("--error-share", "5"), "more than all"),
+    ],
+)
+def test_faults_that_make_no_sense_are_refused(
+    trueload: Trueload, flags: tuple[str, ...], said: str
+) -> None:
+    ended = trueload.run("serve", "http", *flags)
+    assert ended.code == 2
+    assert said in ended.err
+    assert "hint: " in ended.err

@@ -12,6 +12,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import ConfigDict, Field, TypeAdapter
 
+from trueload.plan_faults import Faults as Faults
 from trueload.plan_model import Model as Model
 from trueload.plan_seen import Concurrent as Concurrent
 from trueload.plan_seen import Quantiles as Quantiles
@@ -199,10 +200,11 @@ class Generate(Model):
 
 class ServeHttp(Model):
     """The paths of the HTTP contracts. With ``record`` it keeps what it sees of its clients, and
-    tells it for each ``Mark``."""
+    tells it for each ``Mark``; with ``faults`` it errs on purpose."""
 
     kind: Literal["http"] = "http"
     record: bool = False
+    faults: Faults | None = None
 
 
 class ServeTcpEcho(Model):

@@ -20,7 +20,9 @@ use rustix::net::{RecvFlags, SendFlags, SocketAddrUnix, SocketFlags, SocketType,
 use crate::driver::Settings;
 use crate::net::{Ended, Net, Program, Refusal, Token};
 use crate::outbox::Outbox;
-use crate::socket::{ACCEPT_PAUSE_NS, Listener, OUTBOX_MOST, Waker, bind_from, earlier, refusal};
+use crate::socket::{
+    ACCEPT_PAUSE_NS, Listener, OUTBOX_MOST, Waker, bind_from, earlier, end_with_reset, refusal,
+};
 use crate::spin::Spin;
 use crate::{Address, Clock};
 
@@ -512,6 +514,13 @@ impl Net for Epoll {
             socket.generation = socket.generation.wrapping_add(1) & 0x7fff_ffff;
             self.free.push(token.index);
         }
+    }
+
+    fn reset(&mut self, token: Token) {
+        if let Some(fd) = self.live(token).and_then(|socket| socket.fd.as_ref()) {
+            end_with_reset(fd);
+        }
+        self.close(token);
     }
 
     fn finish(&mut self, token: Token) {

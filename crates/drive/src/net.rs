@@ -83,6 +83,12 @@ pub trait Net {
     /// Closes at once; what was not sent is lost.
     fn close(&mut self, token: Token);
 
+    /// Closes at once, and lets the peer have a reset. Over a socket file, and where the driver has no descriptor of
+    /// its own for the socket, the peer sees a close.
+    fn reset(&mut self, token: Token) {
+        self.close(token);
+    }
+
     /// Closes when everything has been sent.
     fn finish(&mut self, token: Token);
 }

@@ -6,6 +6,7 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use rustix::io::Errno;
 use rustix::net::{SocketAddrUnix, SocketFlags, SocketType, sockopt};
@@ -100,6 +101,11 @@ fn is_socket(path: &Path) -> bool {
 fn refuses(address: &Address, file: &SocketAddrUnix) -> bool {
     let caller = stream_socket(address);
     caller.is_ok_and(|fd| rustix::net::connect(&fd, file) == Err(Errno::CONNREFUSED))
+}
+
+/// When the socket is closed, its peer gets a reset (a socket file knows none).
+pub(crate) fn end_with_reset(fd: &OwnedFd) {
+    let _ = sockopt::set_socket_linger(fd, Some(Duration::ZERO));
 }
 
 /// The earlier of two times that may never come.

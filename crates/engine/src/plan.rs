@@ -14,8 +14,8 @@ use crate::control::Failure;
 use crate::exchange;
 use crate::generator::Config;
 use crate::protocol::{
-    ArrivalsPlan, Blob, DriverPlan, ExpectPlan, GeneratePlan, LoadPlan, PROTOCOL, PhasePlan,
-    RequestPlan, StagePlan,
+    ArrivalsPlan, Blob, DriverPlan, ExpectPlan, FaultsPlan, GeneratePlan, LoadPlan, PROTOCOL,
+    PhasePlan, RequestPlan, StagePlan,
 };
 use crate::request;
 use crate::secrets;
@@ -105,6 +105,30 @@ pub(crate) fn check(plan: &GeneratePlan) -> Result<(), Failure> {
 pub(crate) fn check_spin(spin_ns: u64) -> Result<(), Failure> {
     if spin_ns > SPIN_NS_MOST {
         return Err(Failure::Plan(format!("spin_ns: must be at most {SPIN_NS_MOST}")));
+    }
+    Ok(())
+}
+
+/// Refuses faults that cannot be met as they are asked for.
+pub(crate) fn check_faults(faults: &FaultsPlan) -> Result<(), Failure> {
+    let refused = |field: &str, what: &str| {
+        Err(Failure::Plan(format!("service.faults.{field}: must {what}")))
+    };
+    for (field, share) in faults.shares() {
+        if !(0.0..=1.0).contains(&share) {
+            return refused(field, "be 0 to 1");
+        }
+    }
+    let sum: f64 = faults.shares().iter().map(|(_, share)| share).sum();
+    // A sum of shares that make up the whole may be off by a rounding.
+    if sum > 1.0 + 1e-9 {
+        return refused("error_share", "leave the shares a sum of 1 at most");
+    }
+    if faults.slow_share > 0.0 && faults.slow_ns == 0 {
+        return refused("slow_ns", "not be 0 where answers are slow");
+    }
+    if faults.close_after == Some(0) {
+        return refused("close_after", "not be 0");
     }
     Ok(())
 }

@@ -17,12 +17,14 @@ use trueload_drive::Address;
 
 mod deliveries;
 mod exchange;
+mod faults;
 mod requests;
 mod seen;
 mod served;
 
 pub use deliveries::{Deliveries, DeliveryHistograms};
 pub use exchange::{DialectPlan, ExchangePlan, ServicePlan};
+pub use faults::FaultsPlan;
 pub use requests::{ExpectPlan, RequestPlan, TargetCounts, TargetPlan};
 pub use seen::{Concurrent, Interval, Quantiles, Span};
 pub use served::Served;

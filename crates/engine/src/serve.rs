@@ -15,7 +15,7 @@ use crate::protocol::{
 };
 use crate::secrets;
 use crate::server::websocket::{self, Hub};
-use crate::server::{Command, Echo, Interval, Report, Seen, Server, Watch};
+use crate::server::{Command, Echo, Faults, Interval, Report, Seen, Server, Watch};
 use crate::threads::{self, Driven, Worker};
 
 /// Threads of one engine, at most.
@@ -70,6 +70,9 @@ impl Role {
             return Err(Failure::Plan("threads: a socket file has one".into()));
         }
         plan::check_spin(plan.spin_ns)?;
+        if let ServicePlan::Http { faults: Some(faults), .. } = &plan.service {
+            plan::check_faults(faults)?;
+        }
         let mut role = Role {
             plan,
             clock,
@@ -103,10 +106,16 @@ impl Role {
         let Driven { driver, note: driver_note } = threads::driven(&drivers);
         let clock = self.clock;
         match self.plan.service {
-            ServicePlan::Http { record } => self.start(drivers, |index, commands, outlet| {
-                let server = Server::new(setup.clone(), Watch::new(index, commands, outlet));
-                if record { server.with_record(clock.now_ns()) } else { server }
-            })?,
+            ServicePlan::Http { record, faults } => {
+                self.start(drivers, |index, commands, outlet| {
+                    let server = Server::new(setup.clone(), Watch::new(index, commands, outlet));
+                    let server = match faults {
+                        Some(plan) => server.with_faults(Faults::new(plan, index)),
+                        None => server,
+                    };
+                    if record { server.with_record(clock.now_ns()) } else { server }
+                })?;
+            }
             ServicePlan::TcpEcho => self.start(drivers, |index, commands, outlet| {
                 Echo::new(Watch::new(index, commands, outlet))
             })?,
@@ -151,7 +160,7 @@ impl Role {
     }
 
     fn mark(&mut self, id: String) -> Result<(), Failure> {
-        let ServicePlan::Http { record: true } = self.plan.service else {
+        let ServicePlan::Http { record: true, .. } = self.plan.service else {
             return Err(Failure::Plan("mark: the plan asks for no record".into()));
         };
         if self.workers.is_empty() {

@@ -8,8 +8,8 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use proptest::prelude::*;
 use trueload_drive::{Address, Ended, Net, Program, Refusal, Token};
 use trueload_engine::outlet::Outlet;
-use trueload_engine::protocol::Interval;
-use trueload_engine::server::{Command, Report, Seen, Server, Watch};
+use trueload_engine::protocol::{FaultsPlan, Interval};
+use trueload_engine::server::{Command, Faults, Report, Seen, Server, Watch};
 
 const MS: u64 = 1_000_000;
 const TOKEN: Token = Token { index: 0, generation: 0 };
@@ -22,6 +22,7 @@ struct Wire {
     step_ns: u64,
     said: Vec<(u64, String)>,
     closed: bool,
+    reset: bool,
 }
 
 impl Net for Wire {
@@ -52,6 +53,10 @@ impl Net for Wire {
         self.closed = true;
     }
 
+    fn reset(&mut self, _token: Token) {
+        (self.closed, self.reset) = (true, true);
+    }
+
     fn finish(&mut self, _token: Token) {
         self.closed = true;
     }
@@ -74,6 +79,11 @@ impl World {
     /// With a server that keeps a record.
     fn recording() -> Self {
         Self::with(|server| server.with_record(0))
+    }
+
+    /// With a record, and with these faults.
+    fn failing(plan: FaultsPlan) -> Self {
+        Self::with(|server| server.with_record(0).with_faults(Faults::new(plan, 0)))
     }
 
     fn with(habits: impl Fn(Server) -> Server) -> Self {
@@ -277,6 +287,77 @@ fn a_server_with_a_record_answers_and_counts_as_one_without() {
     assert_eq!(seen.delay_error_ns.map(|error| (error.count, error.max)), Some((1, 0)));
     assert_eq!(recording.said_undated(), plain.said_undated());
     assert_eq!(recording.seen(), plain.seen());
+}
+
+#[test]
+fn an_error_is_an_answer_with_status_500_also_where_it_has_to_wait() {
+    let mut world = World::failing(FaultsPlan { error_share: 1.0, ..FaultsPlan::default() });
+    world.hear(&[get("/", ""), get("/", ""), get("/wait/2", "")].concat());
+    world.pass(2 * MS);
+    assert_eq!(world.statuses(), ["500", "500", "500"]);
+    let seen = world.mark();
+    assert_eq!((seen.answered, seen.ok, seen.statuses.get("500")), (3, 0, Some(&3)));
+    assert_eq!(seen.faults.get("error"), Some(&3));
+}
+
+#[test]
+fn a_reset_comes_instead_of_the_answer_at_the_time_of_the_answer() {
+    let mut world = World::failing(FaultsPlan { reset_share: 1.0, ..FaultsPlan::default() });
+    world.hear(&get("/wait/5", ""));
+    world.pass(5 * MS - 1);
+    assert!(!world.wire.closed);
+    world.pass(5 * MS);
+    assert!(world.wire.reset && world.said().is_empty());
+    let seen = world.mark();
+    assert_eq!((seen.requests, seen.answered, seen.dropped, seen.closed), (1, 0, 1, 1));
+    assert_eq!(seen.faults.get("reset"), Some(&1));
+}
+
+#[test]
+fn a_stall_holds_back_its_answer_and_one_without_an_end_for_ever() {
+    for (stall_ns, answered) in [(Some(30 * MS), 1), (None, 0)] {
+        let plan = FaultsPlan { stall_share: 1.0, stall_ns, ..FaultsPlan::default() };
+        let mut world = World::failing(plan);
+        world.hear(&get("/", ""));
+        world.pass(30 * MS - 1);
+        assert_eq!(world.said(), "");
+        world.pass(100_000 * MS);
+        assert_eq!(world.statuses().len(), answered, "{stall_ns:?}");
+        let seen = world.mark();
+        assert_eq!((seen.faults.get("stall"), seen.aborted), (Some(&1), 0));
+        assert_eq!(seen.open_requests.now as usize, 1 - answered);
+    }
+}
+
+#[test]
+fn a_slow_body_comes_in_pieces_over_its_time_and_those_behind_it_after_it() {
+    let plan = FaultsPlan { slow_share: 1.0, slow_ns: 40 * MS, ..FaultsPlan::default() };
+    let mut world = World::failing(plan);
+    world.hear(&[get("/", ""), get("/", "")].concat());
+    world.pass(100 * MS);
+    let body_at = |(at_ns, text): &(u64, String)| (at_ns / MS, text.len() > 20, text.clone());
+    let said: Vec<_> = world.wire.said.iter().map(body_at).collect();
+    let times: Vec<u64> = said.iter().map(|(at, _, _)| *at).collect();
+    assert_eq!(times, [0, 10, 20, 30, 40, 50, 60, 70, 80]);
+    assert_eq!(world.said().matches("Hello, World!").count(), 2, "whole in the end: {said:?}");
+    let seen = world.mark();
+    assert_eq!((seen.answered, seen.faults.get("slow")), (2, Some(&2)));
+}
+
+#[test]
+fn a_connection_is_closed_after_so_many_requests_with_or_without_a_word() {
+    for close_silently in [false, true] {
+        let plan = FaultsPlan { close_after: Some(2), close_silently, ..FaultsPlan::default() };
+        let mut world = World::failing(plan);
+        world.hear(&get("/", ""));
+        assert!(!world.wire.closed);
+        world.hear(&get("/wait/1", ""));
+        world.pass(MS);
+        assert!(world.wire.closed && !world.wire.reset);
+        assert_eq!(world.statuses(), ["200", "200"]);
+        assert_eq!(world.said().contains("Connection: close"), !close_silently);
+        assert_eq!(world.mark().faults.get("close"), Some(&1));
+    }
 }
 
 proptest! {

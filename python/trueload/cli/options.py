@@ -57,7 +57,8 @@ def _span(text: str) -> int:
     return 0 if text.strip() == "0" else parse_duration(text)
 
 
-def _positive_span(text: str) -> int:
+def positive_span(text: str) -> int:
+    """A time of more than nothing, in ns. Raises ``ValueError``."""
     ns = parse_duration(text)
     if ns == 0:
         raise ValueError(f"'{text}' is no time at all")
@@ -216,7 +217,7 @@ DurationOption = Annotated[
         "-d",
         "--duration",
         metavar="TIME",
-        parser=option_parser(_positive_span),
+        parser=option_parser(positive_span),
         help="How long to measure, like 500ms, 10s, 2m.  [default: 10s]",
     ),
 ]
@@ -274,7 +275,7 @@ TimeoutOption = Annotated[
     typer.Option(
         "--timeout",
         metavar="TIME",
-        parser=option_parser(_positive_span),
+        parser=option_parser(positive_span),
         help="For a connection to be established, and for a request to be answered.  [default: 5s]",
     ),
 ]

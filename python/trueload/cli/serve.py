@@ -20,10 +20,10 @@ from typing import Annotated, Any
 
 import typer
 
-from trueload.cli import options
+from trueload.cli import options, serve_faults
 from trueload.cli.flags import command, with_flags_of
 from trueload.cli.options import DialectChoice
-from trueload.engine import Engine, EngineError
+from trueload.engine import Engine, EngineError, seen_since_mark
 from trueload.errors import ExitCode, UserError
 from trueload.interrupt import Interrupt
 from trueload.plan import (
@@ -31,9 +31,11 @@ from trueload.plan import (
     Done,
     Error,
     Ready,
+    Seen,
     Serve,
     Served,
     ServeGiven,
+    ServeHttp,
     ServeSelfSigned,
     ServeTcpEcho,
     ServeTlsPlan,
@@ -145,9 +147,33 @@ def read_secure(
 
 
 @with_flags_of(read_secure, without=())
-def read_http(**flags: Any) -> Serving:
-    """``serve http``."""
-    return read_secure(**flags)
+def read_http(
+    record: serve_faults.RecordOption = False,
+    error_share: serve_faults.ErrorShareOption = None,
+    reset_share: serve_faults.ResetShareOption = None,
+    stall_share: serve_faults.StallShareOption = None,
+    stall_for: serve_faults.StallForOption = None,
+    slow_share: serve_faults.SlowShareOption = None,
+    slow_for: serve_faults.SlowForOption = None,
+    close_after: serve_faults.CloseAfterOption = None,
+    close_silently: serve_faults.CloseSilentlyOption = False,
+    fault_seed: serve_faults.FaultSeedOption = None,
+    **flags: Any,
+) -> Serving:
+    """``serve http``. Who errs on purpose says how often, so that faults bring the record along."""
+    faults = serve_faults.read_faults(
+        error_share,
+        reset_share,
+        stall_share,
+        stall_for,
+        slow_share,
+        slow_for,
+        close_after,
+        close_silently,
+        fault_seed,
+    )
+    service = ServeHttp(record=record or faults is not None, faults=faults)
+    return _of_service(read_secure(**flags), "http", service)
 
 
 @with_flags_of(read_plain, without=())
@@ -181,11 +207,13 @@ def run_server(serving: Serving) -> int:
                 written = write_certificate(ready, stack)
                 _announce(ready, serving, written)
                 served = _serve(engine, interrupt)
+                seen = _record(engine, plan)
+                served = end(engine) or served
         except EngineError as error:
             raise UserError(
                 str(error), "`trueload doctor` looks at this machine", ExitCode.NOTHING_MEASURED
             ) from error
-    _report(served, ready, plan, serving.json_path)
+    _report(served, seen, ready, plan, serving.json_path)
     return ExitCode.OK
 
 
@@ -304,7 +332,14 @@ def _serve(engine: Engine, interrupt: Interrupt) -> Served | None:
             raise EngineError("engine", f"the engine: {message.message}")
         elif isinstance(message, Done):
             raise EngineError("engine", f"the engine ended by itself: {message.why}")
-    return end(engine) or served
+    return served
+
+
+def _record(engine: Engine, plan: Serve) -> Seen | None:
+    """What was seen of the clients from beginning to end, if it was kept."""
+    if not (isinstance(plan.service, ServeHttp) and plan.service.record):
+        return None
+    return seen_since_mark(engine, "all", STOP_S)
 
 
 def end(engine: Engine) -> Served | None:
@@ -340,13 +375,19 @@ def _handshakes(served: Served, plan: Serve) -> str:
 
 
 def _report(
-    served: Served | None, ready: Ready | None, plan: Serve, json_path: Path | None
+    served: Served | None,
+    seen: Seen | None,
+    ready: Ready | None,
+    plan: Serve,
+    json_path: Path | None,
 ) -> None:
     if json_path is not None:
-        seen = None if served is None else served.model_dump(mode="json", exclude={"type"})
-        if seen is not None and ready is not None:
-            seen |= {"driver": ready.driver, "driver_note": ready.driver_note}
-        text = json.dumps(seen) + "\n"
+        counts = None if served is None else served.model_dump(mode="json", exclude={"type"})
+        if counts is not None and ready is not None:
+            counts |= {"driver": ready.driver, "driver_note": ready.driver_note}
+        if counts is not None and seen is not None:
+            counts |= {"record": seen.model_dump(mode="json", exclude={"type", "id"})}
+        text = json.dumps(counts) + "\n"
         if str(json_path) == "-":
             sys.stdout.write(text)
         else:
@@ -357,3 +398,7 @@ def _report(
             f" ({served.open_peak:,} at once); {served.malformed:,} malformed,"
             f" {served.aborted:,} aborted{_handshakes(served, plan)}\n"
         )
+    if seen is not None:
+        from trueload.report.seen import seen_lines  # only now: a server starts quicker without
+
+        sys.stderr.write("".join(f"  {line}\n" for line in seen_lines(seen)))

@@ -28,7 +28,9 @@ use socket2::SockAddr;
 use crate::driver::Settings;
 use crate::net::{Ended, Net, Program, Refusal, Token};
 use crate::outbox::Segment;
-use crate::socket::{ACCEPT_PAUSE_NS, Listener, OUTBOX_MOST, Waker, bind_from, earlier, refusal};
+use crate::socket::{
+    ACCEPT_PAUSE_NS, Listener, OUTBOX_MOST, Waker, bind_from, earlier, end_with_reset, refusal,
+};
 use crate::spin::Spin;
 use crate::{Address, Clock};
 use ring::{Handle, Op, Ring};
@@ -511,6 +513,14 @@ impl Net for Uring {
         if socket.nothing_to_send() && !socket.connecting {
             self.end_now(token.index);
         }
+    }
+
+    fn reset(&mut self, token: Token) {
+        let socket = self.sockets.live(token);
+        if let Some(Handle::Plain(fd)) = socket.and_then(|socket| socket.handle.as_ref()) {
+            end_with_reset(fd);
+        }
+        self.close(token);
     }
 
     fn finish(&mut self, token: Token) {

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use trueload_wire::shootout::Dialect;
 
-use super::RequestPlan;
+use super::{FaultsPlan, RequestPlan};
 
 /// What is exchanged over the connections of a generator.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -74,7 +74,7 @@ impl From<DialectPlan> for Dialect {
 }
 
 /// What a reference server does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum ServicePlan {
     /// HTTP/1: `/`, `/perf`, `/wait/MS`.
@@ -82,6 +82,9 @@ pub enum ServicePlan {
         /// Keep a record of what is seen, which `mark` asks for.
         #[serde(default)]
         record: bool,
+        /// What it does wrong on purpose; null for nothing.
+        #[serde(default)]
+        faults: Option<FaultsPlan>,
     },
     /// Every byte comes back over TCP.
     TcpEcho,
@@ -95,7 +98,7 @@ pub enum ServicePlan {
 
 impl Default for ServicePlan {
     fn default() -> Self {
-        ServicePlan::Http { record: false }
+        ServicePlan::Http { record: false, faults: None }
     }
 }
 

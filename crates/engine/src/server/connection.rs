@@ -6,6 +6,7 @@ use trueload_drive::Token;
 use trueload_wire::http1::request::{Request, RequestParser};
 use trueload_wire::tls;
 
+use super::faults::{Fault, Slow};
 use super::response::Route;
 
 /// One open connection.
@@ -17,7 +18,21 @@ pub(super) struct Connection {
     pub(super) pending: VecDeque<Pending>,
     /// What lies between the parser and the socket, if anything.
     pub(super) tls: Option<Box<tls::server::Server>>,
+    /// The rest of the first answer pending, while it is sent in pieces.
+    pub(super) slow: Option<Box<Slow>>,
+    /// Requests up to now, counted only where faults may close the connection.
+    pub(super) asked: u32,
 }
+
+impl Connection {
+    pub(super) fn new(token: Token, tls: Option<Box<tls::server::Server>>) -> Self {
+        let (parser, pending) = (RequestParser::new(), VecDeque::new());
+        Connection { token, parser, pending, tls, slow: None, asked: 0 }
+    }
+}
+
+/// A time that never comes.
+pub(super) const NEVER_NS: u64 = u64::MAX;
 
 /// An answer that waits for its time, or for those before it.
 #[derive(Clone, Copy, Debug)]
@@ -33,6 +48,10 @@ pub(super) struct Answer {
     pub(super) head_only: bool,
     pub(super) keep_alive: bool,
     pub(super) http10: bool,
+    /// What is wrong with it on purpose.
+    pub(super) fault: Fault,
+    /// The connection is closed behind it on purpose, whatever it says.
+    pub(super) closes: bool,
 }
 
 impl Answer {
@@ -42,6 +61,19 @@ impl Answer {
             head_only: request.method == "HEAD",
             keep_alive: request.keep_alive,
             http10: request.http10,
+            fault: Fault::None,
+            closes: false,
         }
+    }
+
+    /// Whether the connection ends with it.
+    #[inline]
+    pub(super) fn is_last(&self) -> bool {
+        !self.keep_alive || self.closes
+    }
+
+    /// Its status, as it is told.
+    pub(super) fn status(&self) -> u16 {
+        if self.fault == Fault::Error { 500 } else { self.route.status() }
     }
 }

@@ -4,10 +4,12 @@
 //! other answers to be handed over: at ten thousand open requests a batch lasts longer than a millisecond. Nor do
 //! requests wait until all that is due has left: they would be read in one go, and fall due in one go again.
 
-use trueload_drive::Net;
+use trueload_drive::{Net, Token};
 
-use super::Server;
+use super::connection::{Answer, Connection, NEVER_NS};
+use super::faults::{Fault, Slow};
 use super::waits::Wait;
+use super::{Closed, Server};
 
 /// So many answers are handed to the kernel at once: a small part of what they cost themselves.
 const TOGETHER: usize = 16;
@@ -25,6 +27,13 @@ pub(super) struct Leaving {
     dues_ns: Vec<u64>,
     /// When the first of them was given to the driver.
     since_ns: u64,
+}
+
+/// What becomes of a connection once what was due has been written.
+enum Outcome {
+    GoesOn,
+    Ends,
+    Reset,
 }
 
 impl Server {
@@ -77,25 +86,90 @@ impl Server {
             return;
         }
         self.out.clear();
-        let mut goes_on = true;
+        match self.write_due(net, &mut connection, wait) {
+            Outcome::GoesOn => self.flush(net, connection, true),
+            Outcome::Ends => self.flush(net, connection, false),
+            Outcome::Reset => {
+                self.note_fault(Fault::Reset);
+                net.reset(connection.token);
+                self.forget(now_ns, &connection, Closed::ByServer);
+            }
+        }
+    }
+
+    /// Writes what is due of a connection.
+    fn write_due(
+        &mut self,
+        net: &mut impl Net,
+        connection: &mut Connection,
+        wait: Wait,
+    ) -> Outcome {
+        let (now_ns, token) = (net.now_ns(), connection.token);
         while let Some(first) = connection.pending.front().copied() {
+            let answer = first.answer;
             if first.due_ns > now_ns {
-                self.waits.push(Wait { due_ns: first.due_ns, ..wait });
-                break;
+                self.wait_for(token, first.due_ns);
+                return Outcome::GoesOn;
+            }
+            let again_ns = match answer.fault {
+                // The answers before it are to arrive.
+                Fault::Reset if !self.out.is_empty() || net.unsent_bytes(token) > 0 => {
+                    Some(now_ns + HELD_NS)
+                }
+                Fault::Reset => return Outcome::Reset,
+                Fault::Slow => self.write_piece(now_ns, connection, answer),
+                _ => {
+                    self.responses.write(&mut self.out, answer);
+                    None
+                }
+            };
+            if let (Some(again_ns), Some(first)) = (again_ns, connection.pending.front_mut()) {
+                first.due_ns = again_ns;
+                continue;
             }
             connection.pending.pop_front();
             self.watch.seen.waiting -= 1;
-            self.write(now_ns, wait.index, first.answer);
+            self.answered(now_ns, wait.index, answer);
             // Those behind it were held up by it, and not by us.
-            if first.due_ns == wait.due_ns && first.answer.route.wait_ns() > 0 {
+            let waited = answer.route.wait_ns() > 0 && answer.fault != Fault::Slow;
+            if first.due_ns == wait.due_ns && waited {
                 self.leaves(now_ns, first.due_ns);
             }
-            goes_on = first.answer.keep_alive;
-            if !goes_on {
-                break;
+            if answer.is_last() {
+                return Outcome::Ends;
             }
         }
-        self.flush(net, connection, goes_on);
+        Outcome::GoesOn
+    }
+
+    /// Writes the next piece of a slow answer; when the one behind it is due.
+    fn write_piece(
+        &mut self,
+        now_ns: u64,
+        connection: &mut Connection,
+        answer: Answer,
+    ) -> Option<u64> {
+        if connection.slow.is_none() {
+            self.note_fault(Fault::Slow);
+        }
+        let over_ns = self.faults.as_ref().map_or(0, |faults| faults.slow_ns());
+        let slow = connection.slow.get_or_insert_with(|| {
+            let mut bytes = Vec::new();
+            self.responses.write(&mut bytes, answer);
+            Box::new(Slow::new(bytes, now_ns, over_ns))
+        });
+        let next_ns = slow.next(&mut self.out);
+        if next_ns.is_none() {
+            connection.slow = None;
+        }
+        next_ns
+    }
+
+    /// The first answer of a connection is due then.
+    pub(super) fn wait_for(&mut self, token: Token, due_ns: u64) {
+        if due_ns < NEVER_NS {
+            self.waits.push(Wait::of(token, due_ns));
+        }
     }
 
     fn leaves(&mut self, now_ns: u64, due_ns: u64) {

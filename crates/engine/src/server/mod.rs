@@ -9,25 +9,25 @@ pub mod websocket;
 mod connection;
 mod due;
 mod echo;
+mod faults;
 mod record;
 mod response;
 mod waits;
 mod watch;
 
-use std::collections::VecDeque;
-
 use trueload_drive::{Ended, Net, Program, Token};
 use trueload_wire::http1::limits::Limits;
 use trueload_wire::http1::repeat::{Repeated, RequestMemory};
-use trueload_wire::http1::request::{FedRequest, RequestParser};
+use trueload_wire::http1::request::FedRequest;
 use trueload_wire::tls::{self, Buffers, Stage};
 
-use connection::{Answer, Connection, Pending};
+use connection::{Answer, Connection, NEVER_NS, Pending};
 use due::Leaving;
 pub use echo::Echo;
+pub use faults::{Fault, Faults};
 pub use record::{Closed, Interval, Record};
 use response::Responses;
-use waits::{Wait, Waits};
+use waits::Waits;
 pub use watch::Watch;
 
 /// Counts are told this often.
@@ -128,6 +128,8 @@ pub struct Server {
     watch: Watch,
     /// Kept only if it was asked for.
     record: Option<Box<Record>>,
+    /// What it does wrong on purpose, if anything.
+    faults: Option<Box<Faults>>,
     connections: Vec<Option<Connection>>,
     waits: Waits,
     /// Answers that waited, on their way to the kernel.
@@ -150,6 +152,7 @@ impl Server {
         Server {
             watch,
             record: None,
+            faults: None,
             connections: Vec::new(),
             waits: Waits::default(),
             leaving: Leaving::default(),
@@ -167,6 +170,12 @@ impl Server {
     #[must_use]
     pub fn with_record(self, now_ns: u64) -> Self {
         Server { record: Some(Box::new(Record::begin(now_ns))), ..self }
+    }
+
+    /// The same, with faults.
+    #[must_use]
+    pub fn with_faults(self, faults: Faults) -> Self {
+        Server { faults: Some(Box::new(faults)), ..self }
     }
 
     /// Reads requests out of `bytes` and answers, until one has to wait or the connection is to end.
@@ -215,6 +224,7 @@ impl Server {
     /// Answers now, or puts the answer into the queue behind one that waits.
     #[inline]
     fn answer(&mut self, net: &mut impl Net, connection: &mut Connection, answer: Answer) -> bool {
+        let answer = self.spoilt(connection, answer);
         let wait_ns = answer.route.wait_ns();
         if wait_ns > 0 {
             // The batch may have begun before the client asked: its answer would leave too early.
@@ -225,25 +235,56 @@ impl Server {
         if let Some(record) = &mut self.record {
             record.requested(now_ns, token.index, 1);
         }
-        if connection.pending.is_empty() && wait_ns == 0 {
-            self.write(now_ns, token.index, answer);
-            return answer.keep_alive;
+        let plain = matches!(answer.fault, Fault::None | Fault::Error);
+        if connection.pending.is_empty() && wait_ns == 0 && plain {
+            self.responses.write(&mut self.out, answer);
+            self.answered(now_ns, token.index, answer);
+            return !answer.is_last();
         }
-        let due_ns = now_ns + wait_ns;
+        let due_ns = now_ns.saturating_add(wait_ns).saturating_add(self.stall_ns(answer.fault));
         connection.pending.push_back(Pending { due_ns, answer });
         self.watch.seen.waiting += 1;
         if connection.pending.len() == 1 {
-            self.waits.push(Wait::of(token, due_ns));
+            self.wait_for(token, due_ns);
         }
         connection.pending.len() <= WAITING_MOST
     }
 
-    /// Writes an answer whose turn it is.
-    fn write(&mut self, now_ns: u64, key: u32, answer: Answer) {
-        self.responses.write(&mut self.out, answer);
+    /// The answer with the fault that it meets.
+    #[inline]
+    fn spoilt(&mut self, connection: &mut Connection, answer: Answer) -> Answer {
+        let Some(faults) = &mut self.faults else { return answer };
+        connection.asked += 1;
+        let (fault, closes) = (faults.draw(), faults.closes(connection.asked));
+        let keep_alive = answer.keep_alive && (!closes || faults.closes_silently());
+        if fault == Fault::Stall {
+            self.note_fault(fault);
+        }
+        Answer { fault, closes, keep_alive, ..answer }
+    }
+
+    fn stall_ns(&self, fault: Fault) -> u64 {
+        let faults = self.faults.as_ref().filter(|_| fault == Fault::Stall);
+        faults.map_or(0, |faults| faults.stall_ns().unwrap_or(NEVER_NS))
+    }
+
+    fn note_fault(&mut self, fault: Fault) {
+        if let Some(record) = &mut self.record {
+            record.fault(fault);
+        }
+    }
+
+    /// An answer has been written.
+    fn answered(&mut self, now_ns: u64, key: u32, answer: Answer) {
         self.watch.seen.responses += 1;
         if let Some(record) = &mut self.record {
-            record.answered(now_ns, key, answer.route.status(), 1);
+            record.answered(now_ns, key, answer.status(), 1);
+        }
+        if answer.fault == Fault::Error {
+            self.note_fault(Fault::Error);
+        }
+        if answer.closes {
+            self.note_fault(Fault::Close);
         }
     }
 
@@ -252,7 +293,7 @@ impl Server {
     #[inline]
     fn answer_known(&mut self, net: &mut impl Net, key: u32, bytes: &[u8]) -> bool {
         let Some(connection) = &self.connections[key as usize] else { return false };
-        if connection.tls.is_some() || !connection.pending.is_empty() {
+        if connection.tls.is_some() || !connection.pending.is_empty() || self.faults.is_some() {
             return false;
         }
         let known = self.known.recognise(&connection.parser, bytes);
@@ -388,8 +429,7 @@ impl Program for Server {
             net.close(token);
             return token.index;
         };
-        let (parser, pending) = (RequestParser::new(), VecDeque::new());
-        let connection = Connection { token, parser, pending, tls: tls.map(Box::new) };
+        let connection = Connection::new(token, tls.map(Box::new));
         self.connections[index] = Some(connection);
         self.watch.accepted();
         if let Some(record) = &mut self.record {

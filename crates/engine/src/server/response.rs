@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use super::Answer;
+use super::faults::Fault;
 
 /// The longest wait that `/wait/MS` grants: an hour.
 const WAIT_MS_MOST: u64 = 3_600_000;
@@ -61,6 +62,18 @@ impl Route {
     }
 }
 
+/// The most frequent answer.
+const HELLO: Answer = Answer {
+    route: Route::Hello,
+    head_only: false,
+    keep_alive: true,
+    http10: false,
+    fault: Fault::None,
+    closes: false,
+};
+/// What an error on purpose says.
+const ERROR: (&str, &str, &str) = ("500 Internal Server Error", "text/plain", "error\n");
+
 /// So many of the most frequent answer are kept in a row: more than that are rarely asked for in one read.
 const ROW: usize = 64;
 
@@ -88,9 +101,7 @@ impl Responses {
         if date != self.date {
             self.date = date;
             let mut hello = Vec::with_capacity(192);
-            let plain =
-                Answer { route: Route::Hello, head_only: false, keep_alive: true, http10: false };
-            self.build(&mut hello, plain);
+            self.build(&mut hello, HELLO);
             self.hello_len = hello.len();
             self.hellos = hello.repeat(ROW).into();
         }
@@ -113,6 +124,7 @@ impl Responses {
         count: usize,
     ) -> Option<(&Arc<[u8]>, Range<usize>)> {
         let plain = answer.keep_alive && !answer.head_only && !answer.http10;
+        let plain = plain && answer.fault != Fault::Error;
         let hello = plain && answer.route == Route::Hello && count <= ROW;
         hello.then_some((&self.hellos, 0..count * self.hello_len))
     }
@@ -138,7 +150,8 @@ impl Responses {
     }
 
     fn build(&self, out: &mut Vec<u8>, answer: Answer) {
-        let (status, kind, body) = answer.route.parts();
+        let parts = if answer.fault == Fault::Error { ERROR } else { answer.route.parts() };
+        let (status, kind, body) = parts;
         let connection = match (answer.keep_alive, answer.http10) {
             (true, true) => "Connection: keep-alive\r\n",
             (true, false) => "",

@@ -26,6 +26,7 @@ pub struct Interval {
     pub(super) gap_ns: Spread,
     pub(super) delay_error_ns: Spread,
     statuses: Vec<(u16, u64)>,
+    faults: BTreeMap<&'static str, u64>,
     requests_per_connection: Spread,
     used_once: u64,
     unused: u64,
@@ -47,6 +48,11 @@ impl Interval {
             Some((_, sum)) => *sum += count,
             None => self.statuses.push((status, count)),
         }
+    }
+
+    /// So many faults of this name.
+    pub(super) fn met(&mut self, fault: &'static str, count: u64) {
+        *self.faults.entry(fault).or_default() += count;
     }
 
     /// A connection carried so many requests.
@@ -84,6 +90,7 @@ impl Interval {
         self.delay_error_ns.merge(&other.delay_error_ns);
         self.requests_per_connection.merge(&other.requests_per_connection);
         other.statuses.iter().for_each(|(status, count)| self.answered_with(*status, *count));
+        other.faults.iter().for_each(|(fault, count)| self.met(fault, *count));
         self.whole.add(&other.whole);
         self.merge_spans(&other.spans);
     }
@@ -118,7 +125,7 @@ impl Interval {
             dropped: self.dropped,
             half_sent: self.half_sent,
             malformed: self.malformed,
-            faults: BTreeMap::new(),
+            faults: self.faults.iter().map(|(name, sum)| ((*name).to_owned(), *sum)).collect(),
             first_request_ns: self.first_request_ns,
             last_answer_ns: self.last_answer_ns,
             bytes_in: self.bytes_in,

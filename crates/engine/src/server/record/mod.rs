@@ -9,6 +9,7 @@
 mod course;
 mod interval;
 
+use super::Fault;
 use course::Course;
 pub use interval::Interval;
 
@@ -121,6 +122,11 @@ impl Record {
     #[inline]
     pub fn delayed(&mut self, error_ns: u64) {
         self.interval.delay_error_ns.record(error_ns, 1);
+    }
+
+    /// The server did something wrong on purpose.
+    pub fn fault(&mut self, fault: Fault) {
+        self.interval.met(fault.name(), 1);
     }
 
     /// What came was not HTTP.

@@ -1,0 +1,51 @@
+//! What a reference server of HTTP does wrong on purpose, as the protocol has it.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// What a reference server of HTTP does wrong on purpose. Each request meets one fault at most, drawn from the seed: the shares
+/// add up to 1 at most.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct FaultsPlan {
+    /// Decides which requests it meets; each thread has a stream of its own.
+    #[serde(default)]
+    pub seed: u64,
+    /// Of all requests, those answered with status 500.
+    #[serde(default)]
+    pub error_share: f64,
+    /// Those whose connection is reset instead of an answer.
+    #[serde(default)]
+    pub reset_share: f64,
+    /// Those that are answered only after `stall_ns`; so are those behind them on the connection.
+    #[serde(default)]
+    pub stall_share: f64,
+    /// How long a stall is; null for one that never ends.
+    #[serde(default)]
+    pub stall_ns: Option<u64>,
+    /// Those whose body comes in pieces, over `slow_ns`.
+    #[serde(default)]
+    pub slow_share: f64,
+    /// From the head of a slow answer to its last byte.
+    #[serde(default)]
+    pub slow_ns: u64,
+    /// So many requests are answered on a connection, which the server then closes; null for no such number.
+    #[serde(default)]
+    pub close_after: Option<u32>,
+    /// Without saying so in the last answer.
+    #[serde(default)]
+    pub close_silently: bool,
+}
+
+impl FaultsPlan {
+    /// The shares, by the names of their fields.
+    #[must_use]
+    pub fn shares(&self) -> [(&'static str, f64); 4] {
+        [
+            ("error_share", self.error_share),
+            ("reset_share", self.reset_share),
+            ("stall_share", self.stall_share),
+            ("slow_share", self.slow_share),
+        ]
+    }
+}

@@ -1,0 +1,194 @@
+//! What the reference server does wrong on purpose: which fault a request meets. Pure, and the same for the same seed.
+
+use trueload_wire::chance::Chance;
+
+use crate::protocol::FaultsPlan;
+
+/// Streams of threads lie this far apart: an odd number, so that none meets another soon.
+const THREADS_APART: u64 = 0xd1b5_4a32_d192_ed03;
+/// The body of a slow answer comes in so many pieces, if it has so many bytes.
+pub(super) const PIECES: usize = 4;
+
+/// What is wrong with one answer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Fault {
+    /// Nothing.
+    #[default]
+    None,
+    /// It has status 500.
+    Error,
+    /// There is a reset instead.
+    Reset,
+    /// It comes late, or never.
+    Stall,
+    /// Its body comes in pieces.
+    Slow,
+    /// The connection is closed behind it.
+    Close,
+}
+
+impl Fault {
+    /// How it is called in a record.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Fault::None => "none",
+            Fault::Error => "error",
+            Fault::Reset => "reset",
+            Fault::Stall => "stall",
+            Fault::Slow => "slow",
+            Fault::Close => "close",
+        }
+    }
+}
+
+/// The faults of one thread.
+#[derive(Clone, Debug)]
+pub struct Faults {
+    plan: FaultsPlan,
+    chance: Chance,
+}
+
+impl Faults {
+    /// As the plan has them, for this thread.
+    #[must_use]
+    pub fn new(plan: FaultsPlan, thread: usize) -> Self {
+        let seed = plan.seed.wrapping_add((thread as u64).wrapping_mul(THREADS_APART));
+        Faults { plan, chance: Chance::new(seed) }
+    }
+
+    /// What the next request meets.
+    pub(super) fn draw(&mut self) -> Fault {
+        let FaultsPlan { error_share, reset_share, stall_share, slow_share, .. } = self.plan;
+        // 53 bits are what a float holds: from 0 to just below 1.
+        let drawn = (u64::from_le_bytes(self.chance.draw()) >> 11) as f64 / (1_u64 << 53) as f64;
+        let mut below = 0.0;
+        let shares = [
+            (error_share, Fault::Error),
+            (reset_share, Fault::Reset),
+            (stall_share, Fault::Stall),
+            (slow_share, Fault::Slow),
+        ];
+        let met = shares.into_iter().find(|(share, _)| {
+            below += share;
+            drawn < below
+        });
+        met.map_or(Fault::None, |(_, fault)| fault)
+    }
+
+    /// How long a stall is; none for one that never ends.
+    pub(super) fn stall_ns(&self) -> Option<u64> {
+        self.plan.stall_ns
+    }
+
+    /// From the head of a slow answer to its last byte.
+    pub(super) fn slow_ns(&self) -> u64 {
+        self.plan.slow_ns
+    }
+
+    /// Whether a connection is to be closed behind the answer to its request of this number, from one.
+    pub(super) fn closes(&self, number: u32) -> bool {
+        self.plan.close_after.is_some_and(|most| number >= most)
+    }
+
+    /// Whether it is closed without a word.
+    pub(super) fn closes_silently(&self) -> bool {
+        self.plan.close_silently
+    }
+}
+
+/// The rest of an answer that is sent in pieces.
+#[derive(Debug)]
+pub(super) struct Slow {
+    bytes: Vec<u8>,
+    /// Where the head ends, and what of it all has been sent.
+    head: usize,
+    sent: usize,
+    piece: usize,
+    began_ns: u64,
+    over_ns: u64,
+}
+
+impl Slow {
+    /// A whole answer, of which nothing has been sent yet.
+    pub(super) fn new(bytes: Vec<u8>, now_ns: u64, over_ns: u64) -> Self {
+        let end = bytes.windows(4).position(|four| four == b"\r\n\r\n");
+        let head = end.map_or(bytes.len(), |at| at + 4);
+        Slow { bytes, head, sent: 0, piece: 0, began_ns: now_ns, over_ns }
+    }
+
+    /// The next piece: the head first, then parts of the body. When the one behind it is due; none after the last.
+    pub(super) fn next(&mut self, out: &mut Vec<u8>) -> Option<u64> {
+        let body = self.bytes.len() - self.head;
+        let pieces = PIECES.min(body);
+        let until = self.head + (body * self.piece).checked_div(pieces).unwrap_or(0);
+        out.extend_from_slice(&self.bytes[self.sent..until]);
+        (self.sent, self.piece) = (until, self.piece + 1);
+        let after_ns = self.over_ns * self.piece as u64 / pieces.max(1) as u64;
+        (self.piece <= pieces).then_some(self.began_ns + after_ns)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn drawn(plan: FaultsPlan, thread: usize) -> Vec<Fault> {
+        let mut faults = Faults::new(plan, thread);
+        (0..10_000).map(|_| faults.draw()).collect()
+    }
+
+    #[test]
+    fn each_fault_is_met_as_often_as_its_share_says_and_the_same_for_the_same_seed() {
+        let plan = FaultsPlan {
+            seed: 7,
+            error_share: 0.1,
+            reset_share: 0.02,
+            stall_share: 0.05,
+            slow_share: 0.2,
+            ..FaultsPlan::default()
+        };
+        let faults = drawn(plan, 0);
+        let of = |fault| faults.iter().filter(|met| **met == fault).count();
+        for (fault, expected) in
+            [(Fault::Error, 1000), (Fault::Reset, 200), (Fault::Stall, 500), (Fault::Slow, 2000)]
+        {
+            let off = of(fault).abs_diff(expected);
+            assert!(off < expected / 5, "{fault:?}: {} of about {expected}", of(fault));
+        }
+        assert_eq!(faults, drawn(plan, 0));
+        assert_ne!(faults, drawn(plan, 1), "threads differ");
+        assert_ne!(faults, drawn(FaultsPlan { seed: 8, ..plan }, 0), "seeds differ");
+    }
+
+    #[test]
+    fn shares_of_nothing_and_of_all_are_kept_to_exactly() {
+        assert!(drawn(FaultsPlan::default(), 0).iter().all(|met| *met == Fault::None));
+        let all = FaultsPlan { reset_share: 1.0, ..FaultsPlan::default() };
+        assert!(drawn(all, 0).iter().all(|met| *met == Fault::Reset));
+    }
+
+    #[test]
+    fn a_slow_answer_is_whole_in_the_end_and_its_last_byte_comes_at_the_end_of_its_time() {
+        let cases = [
+            (
+                "H\r\n\r\nabcdefghi",
+                vec![(100, "H\r\n\r\n"), (110, "ab"), (120, "cd"), (130, "ef"), (140, "ghi")],
+            ),
+            ("H\r\n\r\nab", vec![(100, "H\r\n\r\n"), (120, "a"), (140, "b")]),
+            ("H\r\n\r\n", vec![(100, "H\r\n\r\n")]),
+        ];
+        for (whole, expected) in cases {
+            let mut slow = Slow::new(whole.as_bytes().to_vec(), 100, 40);
+            let (mut said, mut at_ns) = (Vec::new(), Some(100));
+            while let Some(now_ns) = at_ns {
+                let mut out = Vec::new();
+                at_ns = slow.next(&mut out);
+                said.push((now_ns, String::from_utf8(out).expect("ASCII")));
+            }
+            let said: Vec<(u64, &str)> =
+                said.iter().map(|(at, text)| (*at, text.as_str())).collect();
+            assert_eq!(said, expected, "{whole:?}");
+        }
+    }
+}

@@ -1,0 +1,127 @@
+"""Flags of ``serve http``: the record that it keeps of its clients, and what it does wrong on
+purpose. Must not know how a server is run."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from trueload.cli.options import option_parser, positive_count, positive_span
+from trueload.errors import UserError
+from trueload.plan import Faults
+from trueload.units import parse_share
+
+COUNT_MAX = 2**32 - 1
+SEED_MAX = 2**63
+SLOW_NS = 1_000_000_000
+
+
+def _share(flag: str, what: str) -> Any:
+    return typer.Option(flag, metavar="SHARE", parser=option_parser(parse_share), help=what)
+
+
+RecordOption = Annotated[
+    bool,
+    typer.Option(
+        "--record",
+        help="Keep a record of the clients: connections and requests over time, reuse, gaps, how"
+        " late delays were. Told at the end, with --json in full.",
+    ),
+]
+ErrorShareOption = Annotated[
+    float | None,
+    _share("--error-share", "Answer this share of the requests, like 1%, with status 500."),
+]
+ResetShareOption = Annotated[
+    float | None, _share("--reset-share", "Reset the connection instead of an answer.")
+]
+StallShareOption = Annotated[
+    float | None, _share("--stall-share", "Answer late, or never (see --stall-for).")
+]
+StallForOption = Annotated[
+    int | None,
+    typer.Option(
+        "--stall-for",
+        metavar="TIME",
+        parser=option_parser(positive_span),
+        help="How late a stalled answer is.  [default: it never comes]",
+    ),
+]
+SlowShareOption = Annotated[
+    float | None, _share("--slow-share", "Send the body in pieces, over --slow-for.")
+]
+SlowForOption = Annotated[
+    int | None,
+    typer.Option(
+        "--slow-for",
+        metavar="TIME",
+        parser=option_parser(positive_span),
+        help="From the head of a slow answer to its last byte.  [default: 1s]",
+    ),
+]
+CloseAfterOption = Annotated[
+    int | None,
+    typer.Option(
+        "--close-after",
+        metavar="COUNT",
+        parser=option_parser(positive_count(COUNT_MAX)),
+        help="Close a connection after so many requests; the last answer says so.",
+    ),
+]
+CloseSilentlyOption = Annotated[
+    bool, typer.Option("--close-silently", help="Close without saying so (with --close-after).")
+]
+FaultSeedOption = Annotated[
+    int | None,
+    typer.Option(
+        "--fault-seed",
+        min=0,
+        max=SEED_MAX,
+        help="Decides which requests meet a fault.  [default: 0]",
+    ),
+]
+
+
+def read_faults(
+    error_share: float | None,
+    reset_share: float | None,
+    stall_share: float | None,
+    stall_for: int | None,
+    slow_share: float | None,
+    slow_for: int | None,
+    close_after: int | None,
+    close_silently: bool,
+    fault_seed: int | None,
+) -> Faults | None:
+    """What the flags ask for; None for a server without faults. Raises ``UserError``."""
+    shares = (error_share, reset_share, stall_share, slow_share)
+    _needs("--stall-for", stall_for is not None, "--stall-share", stall_share is not None)
+    _needs("--slow-for", slow_for is not None, "--slow-share", slow_share is not None)
+    _needs("--close-silently", close_silently, "--close-after", close_after is not None)
+    asked = any(share is not None for share in shares) or close_after is not None
+    _needs("--fault-seed", fault_seed is not None, "--error-share or another fault", asked)
+    if sum(share or 0.0 for share in shares) > 1:
+        raise UserError(
+            "the shares of faults are more than all requests",
+            "a request meets one fault at most: --error-share, --reset-share, --stall-share and"
+            " --slow-share add up to 100% at most",
+        )
+    if not asked:
+        return None
+    return Faults(
+        seed=fault_seed or 0,
+        error_share=error_share or 0.0,
+        reset_share=reset_share or 0.0,
+        stall_share=stall_share or 0.0,
+        stall_ns=stall_for,
+        slow_share=slow_share or 0.0,
+        slow_ns=(slow_for or SLOW_NS) if slow_share else 0,
+        close_after=close_after,
+        close_silently=close_silently,
+    )
+
+
+def _needs(flag: str, given: bool, other: str, there: bool) -> None:
+    if given and not there:
+        raise UserError(f"{flag} is of no use without {other}", f"add {other}, or leave {flag} out")
