@@ -85,6 +85,10 @@ for line in sys.stdin:
         time.sleep(3600)
     if how == "leaves-connections":
         idle += [socket.create_connection((url.hostname, url.port)) for _ in range(20)]
+    if how == "sends-nothing":
+        refused = {"connect.refused": number}
+        say({"ok": 0, "failed": refused, "elapsed_s": 0.0, "latency_us": None})
+        continue
     begun = time.perf_counter()
     took = perform(number - (how == "invents"))
     elapsed = time.perf_counter() - begun

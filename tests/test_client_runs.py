@@ -32,6 +32,7 @@ QUICK = [
     ("invents", "invalid", "both-ends: the client claims"),
     ("no-time", "invalid", "p50 of 3 µs where an answer takes 10 ms"),
     ("gives-up", "invalid", "errors: .* mostly timeout.total"),
+    ("sends-nothing", "invalid", "errors: .* mostly connect.refused"),
     ("hides-retries", "ranked", "both-ends: hidden retries: the server saw"),
     ("leaves-connections", "invalid", r"connections: \d+ connections open at once"),
     ("churns", "ranked", ""),

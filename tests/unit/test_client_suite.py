@@ -25,6 +25,7 @@ from trueload.suite.plan import (
     cells,
     describe,
     make_plan,
+    rounds,
     trials,
 )
 from trueload.suite.pools import PlannedPools, beyond_limits, pool_labels
@@ -53,7 +54,7 @@ def plan(suite: Suite = SUITE, names: Sequence[str] = "abcdef", **changes: Any) 
 
 def test_the_default_grid_takes_less_than_ten_minutes_for_six_clients() -> None:
     assert (
-        describe(plan()) == "216 trials, about 8 min: 6 subjects x 6 loads x 6 repetitions, seed 1"
+        describe(plan()) == "216 trials, about 9 min: 6 subjects x 6 loads x 6 repetitions, seed 1"
     )
 
 
@@ -79,32 +80,42 @@ def test_the_command_line_replaces_an_axis_of_the_pools() -> None:
         "pools 2 of 8 at once 32 multi",
     ]
     load = client_load(made, next(cells(made)))
-    assert (load.wait_ms, load.timeout_ms, load.span_ns) == (10, 10_000, 1_400_000_000)
+    assert (load.wait_ms, load.timeout_ms, load.span_ns) == (10, 10_000, 1_200_000_000)
     assert load.setup("127.0.0.1:80").url == "http://127.0.0.1:80/wait/10"
 
 
-def test_the_repetitions_of_a_cell_follow_each_other_and_cells_come_by_the_seed() -> None:
+def test_a_round_goes_through_all_cells_in_an_order_of_its_own_with_a_process_for_each() -> None:
     def order(seed: int) -> list[str]:
         return [trial.key for trial in trials(plan(seed=seed))]
 
     keys = order(1)
     assert keys == order(1) != order(2)
     assert sorted(keys) == sorted(order(2))
-    starts = keys[::6]
-    assert [key.removesuffix(" r1") for key in starts] != [cell.key for cell in cells(plan())]
+    first, second = keys[:108:3], keys[108::3]
+    assert {key.removesuffix(" r1") for key in first} == {cell.key for cell in cells(plan())}
+    assert [key.removesuffix(" r1") for key in first] != [k.removesuffix(" r4") for k in second]
     for number, key in enumerate(keys):
-        assert key == f"{starts[number // 6].removesuffix(' r1')} r{number % 6 + 1}"
+        begun = keys[number - number % 3].rpartition(" r")[0]
+        assert key == f"{begun} r{number // 108 * 3 + number % 3 + 1}"
+
+
+@pytest.mark.parametrize(
+    ("repeat", "expected"),
+    [(1, [[1]]), (2, [[1], [2]]), (3, [[1, 2], [3]]), (6, [[1, 2, 3], [4, 5, 6]])],
+)
+def test_repetitions_are_divided_among_the_rounds(repeat: int, expected: list[list[int]]) -> None:
+    assert [list(numbers) for numbers in rounds(plan(repeat=repeat))] == expected
 
 
 # pools, size, at once, files; the hard limit, ports; what is said.
 LIMITS = [
     ((1, 32, 16384, 0), 1024, 28_232, None),
-    ((32, 1024, 1024, 0), 1024, 28_232, "local.fds: 1,024 connections need 1,124 open files"),
-    ((32, 1024, 16384, 0), 20_000, 28_232, None),
+    ((32, 32, 1024, 0), 1024, 28_232, "local.fds: 1,024 connections need 1,124 open files"),
+    ((16, 1024, 16384, 0), 20_000, 28_232, None),
+    ((32, 1024, 1024, 0), 20_000, 28_232, "32,868 open files, the hard limit is 20,000"),
     ((32, 1024, 16384, 1024), 20_000, 28_232, "the limit is 1,024"),
-    ((32, 1024, 16384, 0), 16_384, 28_232, "the hard limit is 16,384"),
     ((32, 1024, 16384, 0), -1, None, None),
-    ((32, 1024, 16384, 0), -1, 10_000, "local.ports: 16,384 connections need as many local"),
+    ((32, 1024, 16384, 0), -1, 28_232, "local.ports: 32,768 connections need as many local"),
     ((1, 512, 16384, 1024), -1, 28_232, None),
 ]
 

@@ -22,8 +22,8 @@ LEGEND = (
     " peak and mean: requests open at once, as\nthe server saw them; opened: connections opened"
     " anew while it was measured. pool ceiling: pool count x pool size\n/ the server's time for an"
     " answer, the most that Little's law allows; ceiling: that, or concurrency / that time if it"
-    "\nis less; share: how much of it was reached. The repetitions of a row are orders to one"
-    " process, one after the other."
+    "\nis less; share: how much of it was reached. The repetitions of a row are orders to as many"
+    " processes as there are rounds."
 )
 
 

@@ -1,7 +1,8 @@
-"""The trials of a suite of clients: the repetitions of a cell are orders to one process.
+"""The trials of a suite of clients: the repetitions of a round are orders to one process.
 
-How: the process is started, told its setup and warmed up for the first repetition of a cell that is
-asked for, goes on with the next, and is ended with the last one, or when another cell's turn comes.
+How: the process is started, told its setup and warmed up for the first repetition of a round that
+is asked for, goes on with the next, and is ended with the last one, or when another cell's turn
+comes.
 Whatever it does wrong ends it; what becomes of the cell then the execution decides. Must not know
 the store or tables.
 """
@@ -27,7 +28,7 @@ from trueload.runner.cpus import Layout
 from trueload.runner.process import StartError
 from trueload.runner.trials import Failed, Measured
 from trueload.subjects import Subject
-from trueload.suite.plan import NS_PER_MS, Cell, SuitePlan, Trial
+from trueload.suite.plan import NS_PER_MS, Cell, SuitePlan, Trial, rounds
 
 
 @dataclass
@@ -59,7 +60,8 @@ class ClientTrials:
             record = make_client_record(session.measure())
         except (ClientError, ValueError, EngineError) as error:
             return self._failed(error)
-        fault = self._end(session) if trial.repetition == self.plan.repeat else None
+        last = any(trial.repetition == numbers[-1] for numbers in rounds(self.plan))
+        fault = self._end(session) if last else None
         return Measured(record, None, None, "", fault=fault)
 
     def close(self) -> None:
@@ -98,7 +100,7 @@ class ClientTrials:
         return Failed(str(error), tail, again=True)
 
     def _end(self, session: ClientSession) -> str | None:
-        """After the last repetition: what it did wrong at its end."""
+        """After the last repetition of a round: what it did wrong at its end."""
         try:
             session.finish()
         except (ClientError, OSError) as fault:

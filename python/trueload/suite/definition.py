@@ -144,8 +144,11 @@ class Broadcast(Model):
 
 
 class Clients(Model):
-    """Clients are measured, by requests that the reference server answers after `wait`."""
+    """Clients are measured, by requests that the reference server answers after `wait`. The
+    repetitions of a cell are orders to one process in each of so many `rounds`, which go through
+    all cells: so that what drifts on the machine, and how processes differ, is in the figures."""
 
+    rounds: Positive = 1
     wait: Annotated[str, AfterValidator(_wait)]
 
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import product
+from itertools import pairwise, product
 
 from trueload.contracts import AnyContract
 from trueload.errors import UserError
@@ -118,7 +118,8 @@ class PlannedLoad(Model):
 
 class SuitePlan(Model):
     """The whole plan. Times in ns; `port` is None for a free one, `refill` for half the depth.
-    Where clients are measured the server takes `client_wait_ms` for each answer; else it is None.
+    Where clients are measured the server takes `client_wait_ms` for each answer, else it is None;
+    the repetitions of a cell are divided among `client_rounds` processes.
     """
 
     suite: str
@@ -143,6 +144,7 @@ class SuitePlan(Model):
     connect_rate_per_s: int | None = None
     report: Report = "table"
     client_wait_ms: int | None = None
+    client_rounds: int = 1
 
     def setting(self, contract: AnyContract) -> Setting:
         """What all its trials share."""
@@ -286,6 +288,7 @@ def make_plan(
         connect_rate_per_s=_connect_rate(suite),
         report=suite.report,
         client_wait_ms=_client_wait_ms(suite),
+        client_rounds=1 if suite.clients is None else suite.clients.rounds,
     )
 
 
@@ -408,14 +411,15 @@ def cells(plan: SuitePlan) -> Iterator[Cell]:
 
 
 def trials(plan: SuitePlan) -> Iterator[Trial]:
-    """Every trial in the order of running. Pure: the same plan gives the same order. The
-    repetitions of a client's cell follow each other, because they are orders to one process."""
+    """Every trial in the order of running. Pure: the same plan gives the same order. Of clients
+    the repetitions of a round follow each other, because they are orders to one process."""
     loads = len(plan.loads)
     if plan.client_wait_ms is not None:
-        order = list(cells(plan))
-        random.Random(f"{plan.seed}/clients").shuffle(order)
-        for cell in order:
-            yield from (Trial(cell, number) for number in range(1, plan.repeat + 1))
+        for number, of_round in enumerate(rounds(plan), 1):
+            order = list(cells(plan))
+            random.Random(f"{plan.seed}/{number}").shuffle(order)
+            for cell in order:
+                yield from (Trial(cell, repetition) for repetition in of_round)
         return
     for repetition in range(1, plan.repeat + 1):
         numbers = list(range(len(plan.subjects) * loads))
@@ -423,6 +427,14 @@ def trials(plan: SuitePlan) -> Iterator[Trial]:
         for each in numbers:
             cell = Cell(plan.subjects[each // loads], plan.loads[each % loads])
             yield Trial(cell, repetition)
+
+
+def rounds(plan: SuitePlan) -> list[range]:
+    """The repetitions of each round of clients, the larger rounds first. Pure."""
+    count = min(plan.client_rounds, plan.repeat)
+    size, more = divmod(plan.repeat, count)
+    ends = [number * size + min(number, more) for number in range(count + 1)]
+    return [range(begin + 1, end + 1) for begin, end in pairwise(ends)]
 
 
 def trial_count(plan: SuitePlan) -> int:
@@ -437,7 +449,8 @@ def duration_ns(plan: SuitePlan) -> int | None:
     warmup_ns = plan.warmup.ns if isinstance(plan.warmup, Duration) else 0
     if plan.client_wait_ms is not None:
         count = trial_count(plan) // plan.repeat
-        return count * (plan.repeat * plan.stop.ns + warmup_ns + CLIENT_OVERHEAD_NS)
+        once_ns = len(rounds(plan)) * (warmup_ns + CLIENT_OVERHEAD_NS)
+        return count * (plan.repeat * plan.stop.ns + once_ns)
     return trial_count(plan) * (plan.stop.ns + warmup_ns + OVERHEAD_NS)
 
 

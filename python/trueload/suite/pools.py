@@ -30,11 +30,6 @@ class PlannedPools(Model):
         return self.pools * self.pool_size
 
     @property
-    def at_once(self) -> int:
-        """Connections that can have something to do at one time."""
-        return min(self.room, self.concurrency)
-
-    @property
     def title(self) -> str:
         """For people: ``4 pools of 256, 1,024 at once``."""
         plural = "s" if self.pools > 1 else ""
@@ -88,20 +83,23 @@ def labelled_pools(labels: Mapping[str, str]) -> PlannedPools | None:
 
 def beyond_limits(load: PlannedPools, hard_files: int, ports: int | None) -> str | None:
     """Why no client can do this here, as a failure class and a reason; None if nothing is known to
-    be in its way. `hard_files` is what a process may have, `ports` what one address has."""
-    needed = load.at_once + SPARE
+    be in its way. `hard_files` is what a process may have, `ports` what one address has.
+
+    What counts is what the pools have room for, also where fewer requests are under way at once:
+    connections that are kept add up over pools that have their share of them in turn."""
+    needed = load.room + SPARE
     limit = hard_files if hard_files != resource.RLIM_INFINITY else needed
     whose = "the hard limit"
     if load.files and load.files < limit:
         limit, whose = load.files, "the limit"
     if needed > limit:
         return (
-            f"local.fds: {format_count(load.at_once)} connections need {format_count(needed)} open"
+            f"local.fds: {format_count(load.room)} connections need {format_count(needed)} open"
             f" files, {whose} is {format_count(limit)}"
         )
-    if ports is not None and load.at_once > ports:
+    if ports is not None and load.room > ports:
         return (
-            f"local.ports: {format_count(load.at_once)} connections need as many local ports, there"
+            f"local.ports: {format_count(load.room)} connections need as many local ports, there"
             f" are {format_count(ports)}"
         )
     return None

@@ -24,10 +24,10 @@ from trueload.verdict.common import (
     too_short,
 )
 from trueload.verdict.flow import LITTLE_FAIL, LITTLE_WARN, check_steady_state
-from trueload.verdict.machine import check_noise
+from trueload.verdict.machine import SERVER_IDLE, check_noise
 
-SERVER_BUSY = 0.80  # issue of clients: the reference server has a fifth of its time to spare
-LATE_SHARE = 0.10  # of the wait: as much as Little's law may be off before it warns
+SERVER_BUSY = SERVER_IDLE  # a server with a fifth of its time to spare was not the limit
+LATE_SHARE = LITTLE_WARN  # of the wait: by as much the ceiling would be another
 NS_PER_MS = 1_000_000
 
 ClientCheck = Callable[[Record, ClientEnd], Check]
