@@ -116,6 +116,12 @@ def show_suite() -> str:
     return f"$ trueload {words}\n" + output_of(*words.split())
 
 
+def show_clients() -> str:
+    """Six HTTP clients, at one load."""
+    words = "suite run http-clients --pools 4 --pool-size 256 --concurrency 1024"
+    return f"$ trueload {words}\n" + output_of(*words.split())
+
+
 SHOWS: dict[str, Callable[[], str]] = {
     "make demo": show_demo,
     "trueload http": show_http,
@@ -123,6 +129,7 @@ SHOWS: dict[str, Callable[[], str]] = {
     "trueload ab": show_ab,
     "twice": show_twice,
     "trueload suite run http-servers": show_suite,
+    "trueload suite run http-clients": show_clients,
 }
 
 
