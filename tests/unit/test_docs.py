@@ -77,7 +77,7 @@ def test_a_command_that_does_not_exist_would_be_found() -> None:
 
 
 # Flags of others that our pages name.
-FOREIGN = {"--h1", "--latency", "--timeout", "-disable-keepalive", "-cpus"}
+FOREIGN = {"--h1", "--junitxml", "--latency", "--timeout", "-disable-keepalive", "-cpus"}
 
 
 def test_every_flag_that_a_page_names_exists() -> None:
