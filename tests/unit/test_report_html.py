@@ -275,7 +275,8 @@ def test_a_drawing_keeps_shapes_and_text_and_nothing_else() -> None:
         '<a xlink:href="javascript:x()"><text>gone</text></a><image href="http://evil.example"/>'
         '<foreignObject><p>x</p></foreignObject><defs><clipPath id="c1"><rect width="1"/>'
         '</clipPath></defs><g clip-path="url(#c1)" fill="url(http://evil.example)" onclick="x()">'
-        '<text x="1">&lt;b&gt; kept</text><use href="#c1"/><style>*{}</style></g></svg>'
+        '<text x="1" fill="rgb(1, 2, 3)" stroke="rgb(url(http://evil.example))">'
+        '&lt;b&gt; kept</text><use href="#c1"/><style>*{}</style></g></svg>'
     )
     text = draw.inline(svg, "d1-", 'says "<hi>"')
     found = ElementTree.fromstring(text)
@@ -286,6 +287,7 @@ def test_a_drawing_keeps_shapes_and_text_and_nothing_else() -> None:
         assert gone not in text
     assert 'id="d1-c1"' in text
     assert "url(#d1-c1)" in text
+    assert 'fill="rgb(1, 2, 3)"' in text
     assert "&lt;b&gt; kept" in text
     assert found.get("aria-label") == 'says "<hi>"'
 

@@ -9,6 +9,7 @@ in a thread while Altair is imported. Must not know what is drawn.
 
 from __future__ import annotations
 
+import re
 import threading
 import unicodedata
 from typing import Any
@@ -36,6 +37,8 @@ NAMING = ("clip-path", "fill", "stroke")
 PNG_SCALE = 2.0
 # Characters that XML 1.0 has no place for, whatever they came from.
 _FORBIDDEN = frozenset({"Cc", "Cs", "Cn"})
+
+_COLOUR = re.compile(r"rgba?\([0-9., ]+\)")
 
 _warm: threading.Thread | None = None
 
@@ -97,9 +100,11 @@ def _kept(element: ElementTree.Element, prefix: str) -> ElementTree.Element:
         if name == "id":
             kept.set(name, prefix + value)
         elif name in NAMING and "(" in value:
-            # Of this drawing and of nothing else: never an address.
+            # A colour, or a part of this drawing and of nothing else: never an address.
             if value.startswith("url(#") and value.endswith(")"):
                 kept.set(name, f"url(#{prefix}{value[5:-1]})")
+            elif _COLOUR.fullmatch(value):
+                kept.set(name, value)
         elif name in ATTRIBUTES:
             kept.set(name, value)
     for child in element:

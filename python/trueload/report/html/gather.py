@@ -99,7 +99,8 @@ class Tally:
         self.notes[record.id] = _Note(row.seq, _number(score), record.verdict)
         environment = record.environment
         self.environments.setdefault(environment.model_dump_json(), environment)
-        self.generators.setdefault(_generator_text(record))
+        if record.client is None:
+            self.generators.setdefault(_generator_text(record))
         self._judge(row, record)
 
     def _judge(self, row: Row, record: Record) -> None:

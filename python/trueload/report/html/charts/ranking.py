@@ -13,11 +13,11 @@ from trueload.report.html.charts.theme import (
     BAR_PX,
     COUNT_EXPR,
     INK,
-    LABEL_PX,
     QUIET,
     Drawn,
     data,
     finished,
+    label_px,
 )
 from trueload.report.html.entries import Entry, Section
 
@@ -35,7 +35,7 @@ def ranking(section: Section) -> Drawn | None:
     y = alt.Y(
         "name:N",
         sort=order,
-        axis=alt.Axis(title=None, labelLimit=LABEL_PX, domain=False, ticks=False),
+        axis=alt.Axis(title=None, labelLimit=label_px(order), domain=False, ticks=False),
     )
     most = max(max(row["high"], row["value"]) for row in rows)
     scale = alt.Scale(domain=[0, (most or 1) * 1.22], nice=False)
@@ -63,7 +63,8 @@ def ranking(section: Section) -> Drawn | None:
     more = len(section.measured) - len(shown)
     faded = section.invalid or section.traps
     note = "Faded: not ranked, because invalid or a trap. " if faded else ""
-    kinds = {e.interval.kind for e in section.ranked if e.interval is not None}
+    spans = [e.interval for e in section.ranked if e.interval is not None]
+    kinds = {each.kind for each in spans if each.high > each.low}
     if kinds:
         what = "the 95 % interval of the median" if "95 % interval" in kinds else "the range"
         note += f"Whiskers: {what}{_or_range(kinds)}."

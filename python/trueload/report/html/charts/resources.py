@@ -13,12 +13,12 @@ from trueload.report.html.charts.theme import (
     BAR_PX,
     COUNT_EXPR,
     INK,
-    LABEL_PX,
     SERIES,
     WARN,
     Drawn,
     data,
     finished,
+    label_px,
     rule_at,
     series_colour,
 )
@@ -189,7 +189,8 @@ def idle_memory(held: Sequence[Held]) -> Drawn | None:
 
 def _names(shown: Sequence[Taken]) -> Any:
     """Nobody has to be told which one of one."""
+    names = [each.name for each in shown]
     axis = alt.Axis(
-        title=None, labelLimit=LABEL_PX, labels=len(shown) > 1, domain=False, ticks=False
+        title=None, labelLimit=label_px(names), labels=len(shown) > 1, domain=False, ticks=False
     )
-    return alt.Y("name:N", sort=[each.name for each in shown], axis=axis)
+    return alt.Y("name:N", sort=names, axis=axis)

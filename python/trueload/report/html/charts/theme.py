@@ -17,7 +17,8 @@ import altair as alt
 WIDTH_PX = 460
 HEIGHT_PX = 250
 BAR_PX = 22
-LABEL_PX = 132
+# Of names beside bars: short ones leave more room for the bars.
+LABEL_PX, LABEL_PX_MAX, LABEL_LETTERS = 132, 195, 20
 # As wide everywhere as the renderer measures them, which has a font of these widths of its own.
 FONT = "Arial, 'Liberation Sans', Helvetica, sans-serif"
 FONT_PX = 12
@@ -68,6 +69,11 @@ class Drawn:
     note: str = ""
 
 
+def label_px(names: Iterable[str]) -> int:
+    """How wide names may be before they are cut."""
+    return LABEL_PX_MAX if any(len(name) > LABEL_LETTERS for name in names) else LABEL_PX
+
+
 def data(rows: Iterable[dict[str, Any]]) -> Any:
     """Plain rows for a chart; what is no number is no value."""
     return alt.InlineData([{key: _value(each) for key, each in row.items()} for row in rows])
@@ -98,7 +104,7 @@ def finished(chart: Any, *, height: float = HEIGHT_PX) -> Any:
             labelFontSize=FONT_PX,
             titleFontSize=FONT_PX,
             titleFontWeight="normal",
-            labelLimit=LABEL_PX,
+            labelLimit=LABEL_PX_MAX,
             tickSize=4,
         )
         # Above the axis and upright: beside it a wider font than the renderer's runs into it.
