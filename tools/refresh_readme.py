@@ -20,6 +20,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from shlex import quote
 
 ROOT = Path(__file__).resolve().parent.parent
 TRUELOAD = str(Path(sys.executable).parent / "trueload")
@@ -35,14 +36,14 @@ def output_of(*words: str) -> str:
 
 
 @contextmanager
-def reference_server() -> Iterator[str]:
+def reference_server(protocol: str = "http") -> Iterator[str]:
     """The reference server, on CPU 0."""
-    words = [TRUELOAD, "serve", "http", "--listen", "127.0.0.1:8080", "--cpus", "0"]
+    words = [TRUELOAD, "serve", protocol, "--listen", "127.0.0.1:8080", "--cpus", "0"]
     server = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     assert server.stdout is not None
     server.stdout.readline()  # it says where it listens
     try:
-        yield "http://127.0.0.1:8080/"
+        yield f"{protocol}://127.0.0.1:8080/"
     finally:
         server.terminate()
         server.wait()
@@ -89,6 +90,16 @@ def show_search() -> str:
         )
 
 
+def show_broadcast() -> str:
+    """How many clients of a broadcast a good server carries."""
+    with reference_server("ws") as url:
+        words = ("--mode", "broadcast", "--step", "2000", "--limit", "p95<50ms", "--cpus", "1")
+        shown = output_of("ws", f"{url}ws", *words)
+    return (
+        f"$ trueload ws {url}ws {' '.join(words).replace('p95<50ms', quote('p95<50ms'))}\n{shown}"
+    )
+
+
 def show_ab() -> str:
     """Two paths of a good server, in pairs."""
     with reference_server() as url:
@@ -126,6 +137,7 @@ SHOWS: dict[str, Callable[[], str]] = {
     "make demo": show_demo,
     "trueload http": show_http,
     "trueload http --limit": show_search,
+    "trueload ws --mode broadcast": show_broadcast,
     "trueload ab": show_ab,
     "twice": show_twice,
     "trueload suite run http-servers": show_suite,
