@@ -59,7 +59,7 @@ def test_a_search_has_its_steps(server: Server) -> None:
     search = result.search
     assert search is not None
     assert (search.unit, search.load) == ("connections", None)
-    assert {step.outcome for step in search.steps} == {"exceeded"}
+    assert {step.outcome for step in search.steps} <= {"exceeded", "limited"}
     assert result.records[0] in [record for step in search.steps for record in step.result.records]
     assert result.to_dict()["result"]["sentence"] == search.sentence
     assert result.run_id is not None

@@ -13,7 +13,7 @@ import sys
 from collections.abc import Iterable, Iterator
 from enum import StrEnum
 from pathlib import Path
-from typing import IO, Annotated
+from typing import IO, Annotated, cast
 
 import typer
 
@@ -22,7 +22,7 @@ from trueload.cli.options import AsJsonOption, OutputOption
 from trueload.errors import ExitCode, UserError
 from trueload.record import Record
 from trueload.report import apachebench, table
-from trueload.report.export import export, run_json, whole_json
+from trueload.report.export import Format, export, run_json, whole_json
 from trueload.report.result import result_lines
 from trueload.report.suite_json import read_plan as read_suite_plan
 from trueload.report.suite_json import rows_json
@@ -44,9 +44,26 @@ class ExportFormat(StrEnum):
     JSONL = "jsonl"
     CSV = "csv"
     MARKDOWN = "markdown"
+    PARQUET = "parquet"
+    TEXT = "text"
+    HTML = "html"
 
 
-FormatOption = Annotated[ExportFormat, typer.Option("--format", help="The format.")]
+OF_PUBLISHED = (ExportFormat.TEXT, ExportFormat.CSV, ExportFormat.HTML)
+FormatOption = Annotated[
+    ExportFormat | None,
+    typer.Option(
+        "--format",
+        help="Text and html are of --published.  [default: json; text with --published]",
+    ),
+]
+PublishedOption = Annotated[
+    bool,
+    typer.Option(
+        "--published",
+        help="A suite in the columns of its published source, published figures beside ours.",
+    ),
+]
 
 
 def register(app: typer.Typer) -> None:
@@ -65,7 +82,8 @@ def register(app: typer.Typer) -> None:
     runs.command(
         "export",
         help="Write a run for other programs.\n\n"
-        "Example: trueload runs export last --format csv -o run.csv",
+        "Example: trueload runs export last --format csv -o run.csv\n\n"
+        "         trueload runs export last --published",
     )(export_run)
     runs.command("compare", help=compare.HELP)(compare.compare_runs)
     app.add_typer(runs, name="runs")
@@ -110,17 +128,56 @@ def show_run(run: RunArgument, as_json: AsJsonOption = False) -> int:
 
 def export_run(
     run: RunArgument,
-    format_: FormatOption = ExportFormat.JSON,
+    format_: FormatOption = None,
+    published: PublishedOption = False,
     output: OutputOption = None,
 ) -> int:
     """One run, for other programs."""
+    chosen = _format(format_, published=published)
     with Store.open() as store:
         found = store.find_run(run)
         damaged: list[Damaged] = []
-        with _opened(output) as stream:
-            stream.writelines(export(found, _noting(store.rows(found), damaged), format_.value))
+        rows = _noting(store.rows(found), damaged)
+        if chosen is ExportFormat.PARQUET:
+            _write_parquet(found, rows, output)
+        elif published:
+            text = _as_published(store, found, chosen)
+            with _opened(output) as stream:
+                stream.write(text)
+        else:
+            with _opened(output) as stream:
+                stream.writelines(export(found, rows, cast(Format, chosen.value)))
         _tell_damage(store, damaged)
     return ExitCode.OK
+
+
+def _format(given: ExportFormat | None, *, published: bool) -> ExportFormat:
+    """The one that was given, or is the default. Raises ``UserError``."""
+    chosen = given or (ExportFormat.TEXT if published else ExportFormat.JSON)
+    if chosen is not ExportFormat.CSV and published != (chosen in OF_PUBLISHED):
+        has = "text, csv and html" if published else "json, jsonl, csv, markdown and parquet"
+        with_it = "with" if published else "without"
+        raise UserError(
+            f"--format {chosen.value} cannot be had {with_it} --published", f"there are {has}"
+        )
+    return chosen
+
+
+def _as_published(store: Store, run: Run, chosen: ExportFormat) -> str:
+    from trueload.report import published
+
+    plan = read_suite_plan(run)
+    tables = tabulate(collect(plan, store.rows(run)), plan)
+    made = published.sheets(plan, tables, store.rows(run))
+    return published.WRITERS[cast(published.Format, chosen.value)](made)
+
+
+def _write_parquet(run: Run, rows: Iterable[Row | Damaged], output: Path | None) -> None:
+    from trueload.report.parquet import write_parquet
+
+    if output is None or str(output) == "-":
+        raise UserError("Parquet is no text", "name a file with -o")
+    write_parquet(run, rows, output)
 
 
 def _noting(rows: Iterable[Row | Damaged], damaged: list[Damaged]) -> Iterator[Row | Damaged]:

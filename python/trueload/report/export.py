@@ -91,7 +91,7 @@ def _jsonl(run: Run, rows: Rows) -> Iterator[str]:
 def _csv(run: Run, rows: Rows) -> Iterator[str]:
     yield _csv_line(CSV_COLUMNS)
     for row in rows:
-        values = {"run": run.id, **_row_values(row)}
+        values = {"run": run.id, **row_values(row)}
         yield _csv_line(csv_cell(values.get(column)) for column in CSV_COLUMNS)
 
 
@@ -101,7 +101,8 @@ def _csv_line(cells: Iterable[str]) -> str:
     return line.getvalue()
 
 
-def _row_values(row: Row | Damaged) -> dict[str, object]:
+def row_values(row: Row | Damaged) -> dict[str, object]:
+    """The figures of a stored row, by column."""
     if isinstance(row, Damaged):
         return {"number": row.number, "outcome": "damaged", "reason": row.why}
     values: dict[str, object] = {

@@ -1,0 +1,103 @@
+"""Published tables as rows, each with the subject of ours that is the same, if there is one.
+
+``http-servers.csv``: http_bench (wrk from another machine, 30 s, servers on two CPUs, May 2022);
+times in ms, bytes per second. ``http-clients.csv``: gamache/httpc_bench, 2019-05-15, what clients
+said of themselves; ``files`` is the limit of open files, 0 for a high one. ``c10k.csv``: the second
+run of ``ab -c 10000 -n 20000`` of Node.js 8.1. Must not know what is shown of them.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator
+from dataclasses import dataclass
+from importlib.resources import files
+
+# Which subject is what a published curve of broadcasts was of; the others have none.
+OF_BROADCASTS = {
+    "cpp/uwebsockets": "C++ / uWebSockets / RapidJSON -- 1 thread",
+    "cpp/websocketpp": "C++ / WebsocketPP / jsoncpp -- 1 thread",
+    "go/gorilla": "Go / Gorilla",
+    "go/x-net-websocket": "Go / Websocket",
+    "java/netty-websocket": "Java / Netty",
+    "java/undertow": "Java / Undertow",
+    "javascript/faye": "Javascript / Node / Faye",
+    "javascript/uws": "Javascript / Node / uws",
+    "javascript/ws": "Javascript / Node / ws",
+    "ruby/actioncable": "Rails / MRI",
+    "ruby/eventmachine": "Ruby / Eventmachine / MRI",
+    "rust/ws": "Rust - ws",
+}
+
+
+@dataclass(frozen=True)
+class ServerRow:
+    """A row of the comparison of HTTP servers; ``cells`` by column."""
+
+    connections: int
+    pipeline: int
+    subject: str
+    cells: dict[str, str]
+
+
+@dataclass(frozen=True)
+class ClientRow:
+    """A row of the comparison of HTTP clients; ``cells`` are its six columns."""
+
+    files: int
+    subject: str
+    pools: int
+    pool_size: int
+    concurrency: int
+    cells: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Step:
+    """Clients of a broadcast, and of its receipts p95, min, median and max in ms."""
+
+    clients: int
+    cells: tuple[str, ...]
+
+
+def server_rows() -> list[ServerRow]:
+    """The comparison of HTTP servers."""
+    return [
+        ServerRow(int(row["connections"]), int(row["pipeline"]), row["subject"], row)
+        for row in _read("http-servers.csv")
+    ]
+
+
+def client_rows() -> list[ClientRow]:
+    """The comparison of HTTP clients."""
+    names = ("client", "pools", "pool_size", "concurrency", "ok_per_s", "errors_percent")
+    return [
+        ClientRow(
+            int(row["files"]),
+            row["subject"],
+            int(row["pools"]),
+            int(row["pool_size"]),
+            int(row["concurrency"]),
+            tuple(row[name] for name in names),
+        )
+        for row in _read("http-clients.csv")
+    ]
+
+
+def broadcast_steps() -> dict[str, list[Step]]:
+    """The steps of each server of the comparison of broadcasts."""
+    found: dict[str, list[Step]] = {}
+    for row in _read("ws-broadcast.csv"):
+        cells = tuple(row[name] for name in ("p95_ms", "min_ms", "median_ms", "max_ms"))
+        found.setdefault(row["server"], []).append(Step(int(row["clients"]), cells))
+    return found
+
+
+def c10k_figures() -> dict[str, str]:
+    """What was published of ten thousand connections, by figure."""
+    return {row["figure"]: row["published"] for row in _read("c10k.csv")}
+
+
+def _read(name: str) -> Iterator[dict[str, str]]:
+    text = files(__package__).joinpath(name).read_text(encoding="utf-8")
+    return csv.DictReader(text.splitlines())
