@@ -46,6 +46,7 @@ RUNS: dict[str, Callable[[], dict[str, Any]]] = {
     "broadcast": lambda: as_suite(read("broadcast")),
     "tcp": lambda: as_tcp(read("suite")),
     "c10k": lambda: read("c10k"),
+    "clients": lambda: read("clients"),
 }
 
 
@@ -64,6 +65,10 @@ COLUMNS = {
     ),
     "broadcast": (
         *("whose", "clients", "95per-rtt", "min-rtt", "median-rtt", "max-rtt", "verdict"),
+    ),
+    "clients": (
+        *("whose", "Client", "Pool Count", "Pool Size", "Concurrency", "Req/sec", "Error %"),
+        "verdict",
     ),
     "tcp": ("whose", "server", "k requests/s", "verdict"),
 }
