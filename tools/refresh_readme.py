@@ -20,7 +20,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from shlex import quote
+from shlex import join
 
 ROOT = Path(__file__).resolve().parent.parent
 TRUELOAD = str(Path(sys.executable).parent / "trueload")
@@ -93,11 +93,9 @@ def show_search() -> str:
 def show_broadcast() -> str:
     """How many clients of a broadcast a good server carries."""
     with reference_server("ws") as url:
-        words = ("--mode", "broadcast", "--step", "2000", "--limit", "p95<50ms", "--cpus", "1")
-        shown = output_of("ws", f"{url}ws", *words)
-    return (
-        f"$ trueload ws {url}ws {' '.join(words).replace('p95<50ms', quote('p95<50ms'))}\n{shown}"
-    )
+        words = ["ws", f"{url}ws", "--mode", "broadcast", "--step", "2000", "--limit", "p95<50ms"]
+        words += ["--cpus", "1"]
+        return f"$ trueload {join(words)}\n{output_of(*words)}"
 
 
 def show_ab() -> str:
