@@ -147,7 +147,8 @@ def _read_keys(keys: int, ended: int, stop: Callable[[], None]) -> None:
             return
         if any(key in STOP_KEYS for key in pressed):
             stop()
-        if not pressed or any(key in STOP_KEYS for key in pressed):
+            return
+        if not pressed:
             return
 
 

@@ -103,8 +103,8 @@ def _moving_lines(spec: TrialSpec, points: Sequence[Point]) -> list[str]:
     label = "response" if isinstance(spec.load, Open) else "latency"
     rates = moving_line(point.per_s for point in points)
     lines = [_moving("throughput", rates, format_rate(round(last.per_s), "requests"))]
-    for name, of in (("p50", "p50"), ("p99", "p99")):
-        found: list[Quantile | None] = [getattr(point, of) for point in points]
+    courses = {"p50": [point.p50 for point in points], "p99": [point.p99 for point in points]}
+    for name, found in courses.items():
         values = moving_line(each.value if each is not None else None for each in found)
         lines.append(_moving(f"{label} {name}", values, _shown(found[-1])))
     return lines
