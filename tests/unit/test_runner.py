@@ -201,8 +201,9 @@ def python(code: str) -> tuple[str, ...]:
 
 
 def wait_for_log(processes: Processes, word: str) -> None:
+    """Until the log holds a whole line with the word: an unbuffered Python writes it in pieces."""
     deadline_s = time.monotonic() + 30
-    while word not in processes.log_tail():
+    while word not in processes.log_tail().rpartition("\n")[0]:
         assert time.monotonic() < deadline_s, processes.log_tail()
         processes.poll(0.01)
 
