@@ -21,7 +21,8 @@ from types import TracebackType
 from typing import Literal
 
 from trueload.errors import UserError
-from trueload.places import Channel, ChannelClosedError, LocalPlace, Place
+from trueload.places import Channel, ChannelClosedError, Place
+from trueload.places.local import LocalPlace
 from trueload.plan import (
     PROTOCOL,
     Done,

@@ -34,7 +34,8 @@ from trueload.errors import UserError
 from trueload.ids import now_iso, record_id
 from trueload.machine import count_ports
 from trueload.noise import noise_sample
-from trueload.places import LocalPlace, Place
+from trueload.places import Place
+from trueload.places.local import LocalPlace
 from trueload.plan import (
     Done,
     Duration,

@@ -1,9 +1,9 @@
-"""Where an engine runs: open a place, then ``send`` lines, read lines, ``kill``.
+"""This machine as a place: an engine is a child process.
 
-How: a local place is a child process in a process group of its own, so that a Ctrl-C on the
-terminal reaches the front alone, which then ends the engine politely. One thread reads its output
-into a bounded queue, one keeps the tail of its stderr; nothing a child does can block the caller
-for longer than the caller allows, or grow its memory. Must not know what the lines mean.
+How: the child has a process group of its own, so that a Ctrl-C on the terminal reaches the front
+alone, which then ends the engine politely. One thread reads its output into a bounded queue, one
+keeps the tail of its stderr; nothing a child does can block the caller for longer than the caller
+allows, or grow its memory. Must not know what the lines mean.
 """
 
 from __future__ import annotations
@@ -17,62 +17,13 @@ import subprocess
 import threading
 import time
 from collections.abc import Sequence
-from typing import Protocol
+
+from trueload.places import ChannelClosedError
 
 LINE_BYTES_MAX = 256 * 2**20  # the longest line: a measurement with a day of seconds
 LINES_MAX = 4_096  # lines read ahead; beyond that the child waits
 LOG_BYTES_MAX = 64 * 2**10
 READ_BYTES = 2**16
-
-
-class ChannelClosedError(Exception):
-    """The other end has gone, or does not take what it is sent. The message says how."""
-
-
-class Channel(Protocol):
-    """An open place: a process that reads and writes lines."""
-
-    @property
-    def pid(self) -> int:
-        """Process id on its host."""
-        ...
-
-    def send(self, line: bytes, timeout_s: float) -> None:
-        """Send one line, its newline included. Raises ``ChannelClosedError``."""
-        ...
-
-    def read_line(self, timeout_s: float) -> bytes | None:
-        """The next line; None when none came in time. Raises ``ChannelClosedError`` at the end."""
-        ...
-
-    def close_input(self) -> None:
-        """Say that nothing more will be sent."""
-        ...
-
-    def wait(self, timeout_s: float) -> int | None:
-        """The exit code (negative: the signal that ended it), None when it still runs."""
-        ...
-
-    def kill(self) -> None:
-        """End it and everything it started, at once. Does nothing when it has ended."""
-        ...
-
-    def log_tail(self) -> str:
-        """The last of what it wrote to stderr."""
-        ...
-
-
-class Place(Protocol):
-    """Where a process can be started."""
-
-    @property
-    def name(self) -> str:
-        """As in the record: ``local``, or the host's name."""
-        ...
-
-    def open(self, argv: Sequence[str]) -> Channel:
-        """Start a process. Raises ``OSError`` if it cannot be started."""
-        ...
 
 
 class LocalPlace:

@@ -1,0 +1,61 @@
+"""Where an engine runs: open a place, then ``send`` lines, read lines, ``kill``.
+
+How: a place starts a process on its host and hands out a channel to it; nothing that a channel does
+can block the caller for longer than the caller allows. One module for each kind of place.
+Must not know what the lines mean.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+
+class ChannelClosedError(Exception):
+    """The other end has gone, or does not take what it is sent. The message says how."""
+
+
+class Channel(Protocol):
+    """An open place: a process that reads and writes lines."""
+
+    @property
+    def pid(self) -> int:
+        """Process id on its host."""
+        ...
+
+    def send(self, line: bytes, timeout_s: float) -> None:
+        """Send one line, its newline included. Raises ``ChannelClosedError``."""
+        ...
+
+    def read_line(self, timeout_s: float) -> bytes | None:
+        """The next line; None when none came in time. Raises ``ChannelClosedError`` at the end."""
+        ...
+
+    def close_input(self) -> None:
+        """Say that nothing more will be sent."""
+        ...
+
+    def wait(self, timeout_s: float) -> int | None:
+        """The exit code (negative: the signal that ended it), None when it still runs."""
+        ...
+
+    def kill(self) -> None:
+        """End it and everything it started, at once. Does nothing when it has ended."""
+        ...
+
+    def log_tail(self) -> str:
+        """The last of what it wrote to stderr."""
+        ...
+
+
+class Place(Protocol):
+    """Where a process can be started."""
+
+    @property
+    def name(self) -> str:
+        """As in the record: ``local``, or the host's name."""
+        ...
+
+    def open(self, argv: Sequence[str]) -> Channel:
+        """Start a process. Raises ``OSError`` if it cannot be started."""
+        ...
