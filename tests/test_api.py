@@ -68,6 +68,40 @@ def test_a_search_has_its_steps(server: Server) -> None:
     assert again.search == search
 
 
+def test_two_servers_are_compared_in_pairs_saved_and_read_again(server: Server) -> None:
+    sides = (f"{server.url}/", f"{server.url}/wait/20")
+    asked = {"connections": 4, "requests": 40, "repeat": 2, "seed": 3}
+    done = tl.ab(*sides, **asked, fail_on="throughput<0.5")
+    assert (done.names, len(done.pairs), done.partial) == (sides, 2, False)
+    assert done.ratio is not None
+    assert done.ratio < 1
+    assert done.interval is not None
+    assert done.interval.kind == "range"
+    assert done.interval.low <= done.ratio <= done.interval.high
+    assert done.of("p50").ratio == done.ratios["p50"].ratio
+    assert "and --fail-on says throughput<0.5" in done.crossed[0]
+    assert done.b.latency.p50 >= "20ms"
+    assert done.to_dict()["pairs"] == 2
+    assert done.run_id is not None
+    again = tl.load(done.run_id)
+    assert isinstance(again, tl.AbResult)
+    assert (again.records, again.ratios) == (done.records, done.ratios)
+    assert (again.names, again.paired.seed) == (sides, 3)
+    (run,) = tl.runs()
+    options = ("--connections=4", "--requests=40", "--repeat=2", "--seed=3")
+    assert run.command == ("trueload", "ab", *sides, *options, "--fail-on=throughput<0.5")
+
+
+def test_a_side_that_is_not_there_leaves_nothing_to_compare(server: Server) -> None:
+    gone = f"http://127.0.0.1:{find_free_port()}/"
+    with pytest.raises(tl.NothingMeasuredError, match=r"connect\.refused"):
+        tl.ab(server.url, gone, connections=2, requests=20)
+    with pytest.raises(tl.UserError, match="holds no whole pair"):
+        tl.load("last")
+    with pytest.raises(tl.UserError, match="json is an option of the command line only"):
+        tl.ab(server.url, gone, json="-")
+
+
 def test_servers_of_ours_are_loaded_by_the_url_that_they_say() -> None:
     with tl.serve("tcp") as server:
         assert tl.tcp(server.url, connections=2, requests=50, no_save=True).ok == 50

@@ -4,8 +4,8 @@ number.
     result = trueload.http("http://127.0.0.1:8080/", connections=64, duration="5s")
     assert result.verdict != "invalid" and result.latency.p99 < "10ms"
 
-`http`, `ws`, `tcp` and `suite` measure, `serve` runs a reference server, `runs` and `load` read
-what was measured before. Everything is imported when it is first asked for (docs/python.md).
+`http`, `ws`, `tcp`, `ab` and `suite` measure, `serve` runs a reference server, `runs` and `load`
+read what was measured before. Everything is imported when it is first asked for (docs/python.md).
 """
 
 import importlib
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from trueload.api import (
         NothingMeasuredError,
         Server,
+        ab,
         http,
         load,
         runs,
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
         ws,
     )
     from trueload.errors import UserError
+    from trueload.results.ab import AbResult
     from trueload.results.quantities import Share, Time
     from trueload.results.result import Result, Search
     from trueload.results.suite import SuiteResult
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "AbResult",
     "NothingMeasuredError",
     "Result",
     "Search",
@@ -40,6 +43,7 @@ __all__ = [
     "Time",
     "UserError",
     "__version__",
+    "ab",
     "http",
     "load",
     "runs",
@@ -49,11 +53,13 @@ __all__ = [
     "ws",
 ]
 
+_FUNCTIONS = ("http", "ws", "tcp", "ab", "serve", "runs", "load")
 _MODULES = {
-    **dict.fromkeys(("http", "ws", "tcp", "serve", "runs", "load"), "trueload.api"),
+    **dict.fromkeys(_FUNCTIONS, "trueload.api"),
     **dict.fromkeys(("NothingMeasuredError", "Server"), "trueload.api"),
     **dict.fromkeys(("Share", "Time"), "trueload.results.quantities"),
     **dict.fromkeys(("Result", "Search"), "trueload.results.result"),
+    "AbResult": "trueload.results.ab",
     "SuiteResult": "trueload.results.suite",
     "UserError": "trueload.errors",
 }

@@ -11,7 +11,7 @@ Must not know: what is measured, how it is shown.
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -48,6 +48,14 @@ def turns(pairs: int, seed: int) -> list[Turn]:
         chance.shuffle(letters)
         order += [Turn(number, letter) for letter in letters]
     return order
+
+
+def read_turn(labels: Mapping[str, str]) -> Turn | None:
+    """The turn of a stored trial; None of what is no trial of a pair."""
+    side, pair = labels.get("side", ""), labels.get("pair", "")
+    if side not in ("a", "b") or not pair.isdecimal():
+        return None
+    return Turn(int(pair), "a" if side == "a" else "b")
 
 
 def whole_pairs(taken: Sequence[tuple[Turn, Record]]) -> list[Pair]:

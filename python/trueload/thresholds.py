@@ -132,7 +132,7 @@ def _parse_part(text: str, start: int, end: int, form: Form) -> Threshold:
     if not metric or not _is_metric(metric, FAIL_ON.metrics):
         why = f"'{metric}' is no metric" if metric else "a metric is missing"
         _refuse(text, match.end(1), why, form)
-    if not _is_metric(metric, form.metrics):
+    if not is_metric(metric, form):
         _refuse(text, match.end(1), f"'{metric}' cannot be used here", form)
     allowed = ("<=", "<") if form.below_only else tuple(OPERATORS)
     if symbol not in allowed:
@@ -186,6 +186,11 @@ def metric_value(metric: str, record: Record) -> float:
     assert share is not None, metric
     at = quantile(decode_histogram(record.histograms.latency), share, worse)
     return math.inf if at.above or at.value is None else float(at.value)
+
+
+def is_metric(metric: str, form: Form) -> bool:
+    """Whether a flag takes a metric of that name."""
+    return _is_metric(metric, form.metrics)
 
 
 def _is_metric(metric: str, named: Sequence[str]) -> bool:

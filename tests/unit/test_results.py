@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 import sys
-from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
 import pytest
+from html_seen import Seen
 from rich.console import Console
 from samples import counts, good_record
 from trueload.errors import UserError
@@ -78,20 +78,6 @@ def test_a_percentile_that_is_none_is_refused() -> None:
 
 def test_a_result_is_json_as_the_command_writes_it() -> None:
     assert json.loads(json.dumps(GOOD.to_dict())) == GOOD.records[0].model_dump(mode="json")
-
-
-class Seen(HTMLParser):
-    def __init__(self, html: str) -> None:
-        super().__init__()
-        self.tags: set[str] = set()
-        self.said = ""
-        self.feed(html)
-
-    def handle_starttag(self, tag: str, attrs: Any) -> None:
-        self.tags.add(tag)
-
-    def handle_data(self, data: str) -> None:
-        self.said += data
 
 
 def test_a_notebook_shows_text_as_text() -> None:

@@ -24,12 +24,14 @@ if TYPE_CHECKING:
     from trueload.cli.job import Job, Saved
     from trueload.cli.words import Words
     from trueload.interrupt import Interrupt
+    from trueload.results.ab import AbResult
     from trueload.results.suite import SuiteResult
     from trueload.store import Run
 
 __all__ = [
     "NothingMeasuredError",
     "Server",
+    "ab",
     "http",
     "load",
     "runs",
@@ -94,6 +96,39 @@ def tcp(where: str, /, **options: object) -> Result:
     return _measured(understand(("tcp",), read_tcp_job, (where,), options, _OF_PRINTING))
 
 
+def ab(url_a: str, url_b: str, /, **options: object) -> AbResult:
+    """Compare two servers by pairs of trials in turn: ``ab(url_a, url_b, duration="5s")``.
+
+    A side is a URL or a subject's name. Options are those of `trueload ab --help`, with ``_`` for
+    ``-``; ``repeat`` is the number of pairs. A subject that is built first is told of on stderr, as
+    by the command. Raises ``UserError``.
+    """
+    from trueload.cli.ab import measure_ab, read_ab
+    from trueload.cli.job import nothing_measured
+    from trueload.cli.words import understand
+    from trueload.engine import find_engine
+    from trueload.interrupt import Interrupt
+    from trueload.results.ab import AbResult
+
+    understood = understand(("ab",), read_ab, (url_a, url_b), options, _OF_PRINTING)
+    find_engine()
+    job = understood.meaning.quietly(understood.words)
+    interrupt = Interrupt()
+    try:
+        with interrupt:
+            done, saved = measure_ab(job, interrupt)
+    finally:
+        interrupt.hand_on()
+    _warn(saved, stacklevel=3)
+    for turn, record in done.taken:
+        if record.connections.established == 0:
+            why = nothing_measured(job.jobs["ab".index(turn.letter)], record)
+            raise NothingMeasuredError(why, Result(records=(record,), run_id=saved.run_id))
+    if not done.pairs:
+        raise UserError("it was ended before a pair was whole", "measure again")
+    return AbResult(done, saved.run_id)
+
+
 def suite(name: str | None = None, /, **options: object) -> SuiteResult:
     """Run a suite of the catalogue, or of a file: ``suite("http-servers", subjects=["go"])``.
 
@@ -150,7 +185,7 @@ def runs() -> list[Run]:
         return store.runs()
 
 
-def load(run: str = "last", /) -> Result | SuiteResult:
+def load(run: str = "last", /) -> Result | SuiteResult | AbResult:
     """A run of the store by its id, the beginning of its id, or ``last``. Raises ``UserError``."""
     from trueload.results.stored import load_run
     from trueload.store import Store
@@ -211,10 +246,10 @@ def _searched(job: Job, interrupt: Interrupt) -> Result | None:
     )
 
 
-def _warn(saved: Saved) -> None:
+def _warn(saved: Saved, stacklevel: int = 4) -> None:
     """Of a store that failed in mid-run: what was measured is there all the same."""
     if saved.error is not None:
-        warnings.warn(f"{saved.error.message}; {saved.error.hint}", stacklevel=4)
+        warnings.warn(f"{saved.error.message}; {saved.error.hint}", stacklevel=stacklevel)
 
 
 def __getattr__(name: str) -> object:

@@ -25,28 +25,16 @@ from trueload.cli.job import Job, Saved, check_writable, tell_nothing_measured, 
 from trueload.cli.request_flags import TLS_FLAGS, read_asked
 from trueload.cli.run import exit_code
 from trueload.cli.sides import CONTRACT, Side, find_subject, is_url, open_side
-from trueload.compare import Comparison, CrossedRow, Ratio, RowCompared, with_metrics
 from trueload.engine import find_engine
 from trueload.errors import UserError
 from trueload.interrupt import Interrupt
-from trueload.pairs import Letter, Turn, compare_pairs, pair_ratios, turns, whole_pairs
-from trueload.record import SCHEMA, Record
-from trueload.report.compare import (
-    Compared,
-    Format,
-    finite,
-    ratio_cells,
-    ratio_json,
-    render,
-)
+from trueload.pairs import Turn, turns
+from trueload.record import Record
+from trueload.report.ab import Paired, compared, crossed_sentence, paired_json, paired_lines
+from trueload.report.compare import Format, render
 from trueload.report.live import stop_key
-from trueload.report.result import verdict_lines
-from trueload.report.text import grid_lines, plain
-from trueload.report.tls import tls_text
 from trueload.request import read_body
-from trueload.thresholds import RATIO, Condition, Crossed, crossed_by, parse_condition
-from trueload.units import format_rate
-from trueload.verdict import decide, worst_checks
+from trueload.thresholds import RATIO, Condition, parse_condition
 
 PAIRS = 6  # the fewest whose median has a bootstrap interval
 SEED = 1
@@ -80,21 +68,10 @@ class AbJob:
     conditions: tuple[Condition, ...]
     format: Format
 
-
-@dataclass(frozen=True)
-class Result:
-    """What was measured, in order; the ratios are of whole pairs."""
-
-    names: tuple[str, str]
-    seed: int
-    taken: tuple[tuple[Turn, Record], ...]
-    ratios: tuple[Ratio, ...]
-    crossed: tuple[Crossed, ...]
-    interrupted: bool
-
-    @property
-    def records(self) -> list[Record]:
-        return [record for _, record in self.taken]
+    def quietly(self, words: tuple[str, ...]) -> AbJob:
+        """The same without a live view, from a command line of its own."""
+        a, b = (replace(job, live=False, words=words) for job in self.jobs)
+        return replace(self, jobs=(a, b))
 
 
 def register(app: typer.Typer) -> None:
@@ -170,9 +147,22 @@ def run_ab(job: AbJob) -> int:
     """Measure both in turn, save, show; the exit code follows."""
     check_writable(job.jobs[0].json_path)
     find_engine()
+    with Interrupt() as interrupt, stop_key(interrupt.request, wanted=job.jobs[0].live):
+        done, saved = measure_ab(job, interrupt)
+        with contextlib.suppress(*([OSError] if interrupt.requested else [])):
+            _show(job, done, saved)
+        return exit_code(
+            done.records,
+            done.crossed,
+            interrupted=interrupt.requested,
+            strict=job.jobs[0].strict,
+        )
+
+
+def measure_ab(job: AbJob, interrupt: Interrupt) -> tuple[Paired, Saved]:
+    """Measure both in turn, saving each trial; shows nothing but by the live view. Raises
+    ``UserError``."""
     with contextlib.ExitStack() as stack:
-        interrupt = stack.enter_context(Interrupt())
-        stack.enter_context(stop_key(interrupt.request, wanted=job.jobs[0].live))
         pair = list(zip(job.sides, job.jobs, strict=True))
         sides = [open_side(text, one, interrupt) for text, one in pair]
         names = (sides[0].name, sides[1].name)
@@ -184,19 +174,14 @@ def run_ab(job: AbJob) -> int:
                 save=job.jobs[0].save,
                 plan={"a": names[0], "b": names[1], "pairs": job.pairs, "seed": job.seed},
                 seed=job.seed,
+                words=job.jobs[0].words,
             )
         )
         taken = _measure(job, dict(zip(("a", "b"), sides, strict=True)), saved, interrupt)
         saved.end(interrupt.requested)
-        result = _result(job, names, taken, interrupted=interrupt.requested)
-        with contextlib.suppress(*([OSError] if interrupt.requested else [])):
-            _show(job, result, saved)
-        return exit_code(
-            result.records,
-            result.crossed,
-            interrupted=interrupt.requested,
-            strict=job.jobs[0].strict,
-        )
+    stopped = interrupt.requested
+    done = Paired.of(names, taken, seed=job.seed, conditions=job.conditions, interrupted=stopped)
+    return done, saved
 
 
 def _measure(
@@ -216,111 +201,25 @@ def _measure(
     return taken
 
 
-def _result(
-    job: AbJob, names: tuple[str, str], taken: list[tuple[Turn, Record]], *, interrupted: bool
-) -> Result:
-    ratios = compare_pairs(whole_pairs(taken), with_metrics(job.conditions))
-    known = {each.metric: each.ratio for each in ratios}
-    return Result(
-        names=names,
-        seed=job.seed,
-        taken=tuple(taken),
-        ratios=tuple(ratios),
-        crossed=tuple(crossed_by(job.conditions, known.get)),
-        interrupted=interrupted,
-    )
-
-
-def result_json(result: Result, run_id: str | None) -> dict[str, Any]:
-    """One object: verdict, checks and ratios at the top, the records under ``trials``."""
-    checks = worst_checks(result.records)
-    pairs = whole_pairs(result.taken)
-    return {
-        "schema": SCHEMA,
-        "id": run_id,
-        "started_at": result.records[0].started_at if result.records else None,
-        "partial": result.interrupted,
-        "verdict": decide(checks) if checks else "invalid",
-        "checks": [check.model_dump(mode="json") for check in checks],
-        "a": result.names[0],
-        "b": result.names[1],
-        "seed": result.seed,
-        "pairs": len(pairs),
-        "ratios": [
-            {**ratio_json(each), "pairs": [finite(one) for one in pair_ratios(each.metric, pairs)]}
-            for each in result.ratios
-        ],
-        "trials": [
-            {**record.model_dump(mode="json"), "pair": turn.pair, "side": turn.letter}
-            for turn, record in result.taken
-        ],
-    }
-
-
-def result_lines(result: Result) -> list[str]:
-    """For people: the pairs, the ratios, what stands against them."""
-    lines = [f"{letter} {plain(name)}" for letter, name in zip("AB", result.names, strict=True)]
-    found: dict[int, dict[Letter, Record]] = {}
-    for turn, record in result.taken:
-        found.setdefault(turn.pair, {})[turn.letter] = record
-    for letter, record in {turn.letter: record for turn, record in result.taken}.items():
-        if text := tls_text(record):
-            lines.append(f"{letter.upper()} {text}")
-    lines.append("")
-    for number, both in found.items():
-        shown = "   ".join(
-            f"{letter.upper()} {format_rate(round(record.throughput.ok_per_s or 0), 'requests')}"
-            f" {record.verdict}"
-            for letter, record in both.items()
-        )
-        lines.append(f"pair {number:<4}{shown}")
-    if result.ratios:
-        header = ("metric", "A", "B", "B / A", "where it lies", "B is")
-        lines += ["", *grid_lines(header, [ratio_cells(each) for each in result.ratios])]
-    checks = worst_checks(result.records)
-    lines += ["", f"{'verdict':<13}{decide(checks) if checks else 'invalid'}"]
-    return lines + verdict_lines(result.records)
-
-
-def compared(result: Result) -> Compared:
-    """Side b against side a, as a comparison of two runs is shown."""
-    verdicts = [
-        decide(worst_checks([one for turn, one in result.taken if turn.letter == letter]))
-        for letter in ("a", "b")
-    ]
-    pairs = len(whole_pairs(result.taken))
-    row = RowCompared(
-        name="",
-        base_verdict=verdicts[0],
-        new_verdict=verdicts[1],
-        base_trials=pairs,
-        new_trials=pairs,
-        ratios=result.ratios,
-    )
-    crossed = tuple(CrossedRow("", each) for each in result.crossed)
-    base, new = result.names
-    return Compared(base, new, Comparison((row,), (), ()), crossed)
-
-
-def _show(job: AbJob, result: Result, saved: Saved) -> None:
+def _show(job: AbJob, done: Paired, saved: Saved) -> None:
     first = job.jobs[0]
     to_stdout = first.json_path is not None and str(first.json_path) == "-"
     as_text = job.format == "text"
     talk = sys.stderr if to_stdout or not as_text else sys.stdout
-    lines = result_lines(result)
+    lines = paired_lines(done)
     if saved.run_id:
         lines.append(f"{'saved':<13}{saved.run_id}   (trueload runs show {saved.run_id})")
     talk.write("\n".join(lines) + "\n")
     talk.flush()
     if first.json_path is not None:
-        write_json(first.json_path, result_json(result, saved.run_id))
+        write_json(first.json_path, paired_json(done, saved.run_id))
     if job.format == "json":
-        write_json(Path("-"), result_json(result, saved.run_id))
+        write_json(Path("-"), paired_json(done, saved.run_id))
     elif not as_text:
-        sys.stdout.write(render(compared(result), job.format))
-    for each in result.crossed:
-        sys.stderr.write(f"threshold crossed: {_sentence(each)}\n")
-    _tell_unmeasured(job, result.taken)
+        sys.stdout.write(render(compared(done), job.format))
+    for each in done.crossed:
+        sys.stderr.write(f"threshold crossed: {crossed_sentence(each)}\n")
+    _tell_unmeasured(job, done.taken)
     saved.tell()
 
 
@@ -328,9 +227,3 @@ def _tell_unmeasured(job: AbJob, taken: Sequence[tuple[Turn, Record]]) -> None:
     for turn, record in taken:
         if record.connections.established == 0:
             tell_nothing_measured(job.jobs["ab".index(turn.letter)], record)
-
-
-def _sentence(crossed: Crossed) -> str:
-    found = zip(crossed.condition.parts, crossed.values, strict=True)
-    shown = " and ".join(f"{part.metric} of B is {value:.3f} of A's" for part, value in found)
-    return f"{shown}, and --fail-on says {crossed.condition.text}"

@@ -14,6 +14,7 @@ from trueload.report.text import plain
 from trueload.units import format_count, format_rate, format_size
 
 if TYPE_CHECKING:
+    from trueload.results.ab import AbResult
     from trueload.results.result import Result
     from trueload.results.suite import SuiteResult
 
@@ -55,6 +56,20 @@ def suite_html(suite: SuiteResult) -> str:
             f"<table><caption>{_text(table.load.title)}</caption>{_row('th', header)}{body}</table>"
         )
     return "".join(parts)
+
+
+def ab_html(found: AbResult) -> str:
+    """Two servers in turn: a line for each figure."""
+    header = ("metric", "A", "B", "B / A", "where it lies", "B is")
+    body = "".join(_row("td", cells) for cells in found.cells())
+    of = len(found.paired.pairs)
+    pairs = f"{of} pair{'' if of == 1 else 's'}"
+    head = _text(f"A {found.names[0]}, B {found.names[1]}, {pairs}")
+    verdict = _row("th", ("verdict", f"{MARKS[found.verdict]} {found.verdict}"))
+    return (
+        f"<table><caption>{head}</caption>{_row('th', header)}{body}{verdict}</table>"
+        f"{_list(found.reasons)}"
+    )
 
 
 def _pair(name: str, value: str) -> str:

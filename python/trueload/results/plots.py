@@ -7,10 +7,10 @@ drawn.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from trueload.errors import UserError
 from trueload.record import Record
@@ -18,10 +18,14 @@ from trueload.report.html import draw
 from trueload.report.html.charts.over_time import latency_over_time, throughput_over_time
 from trueload.report.html.charts.percentiles import percentiles
 from trueload.report.html.charts.ranking import ranking
+from trueload.report.html.charts.ratios import ratios
 from trueload.report.html.charts.theme import Drawn
 from trueload.report.html.curves import percentile_points, second_points
 from trueload.report.html.gather import gather
 from trueload.store import Damaged, Row, Run
+
+if TYPE_CHECKING:
+    from trueload.results.ab import AbResult
 
 Records = dict[str, Record]
 
@@ -89,6 +93,28 @@ def plot_records(records: Iterable[Record], what: str) -> Plot:
         raise UserError(f"there is no plot '{what}'", f"it is one of {', '.join(CHARTS)}")
     named = {f"trial {number}": record for number, record in enumerate(records, 1)}
     return _made(CHARTS[what](named), "too little was measured for it")
+
+
+def plot_pairs(found: AbResult, what: str) -> Plot:
+    """The ratios of B to A, or a chart of a trial in the middle of each side. Raises
+    ``UserError``."""
+    if what == "ratios":
+        drawn = ratios("", found.paired.ratios, "B / A")
+        return _made(drawn, "no ratio is known")
+    if what not in CHARTS:
+        known = ", ".join(("ratios", *CHARTS))
+        raise UserError(f"there is no plot '{what}'", f"it is one of {known}")
+    sides = {"A": found.a.records, "B": found.b.records}
+    return _made(
+        CHARTS[what]({name: _middle(records) for name, records in sides.items()}),
+        "too little was measured for it",
+    )
+
+
+def _middle(records: Sequence[Record]) -> Record:
+    """The one in the middle by throughput; the lower of two."""
+    in_order = sorted(records, key=lambda record: record.throughput.ok_per_s or 0.0)
+    return in_order[(len(in_order) - 1) // 2]
 
 
 def plot_ranking(run: Run, rows: Iterable[Row | Damaged], number: int) -> Plot:

@@ -6,8 +6,13 @@ Must not know how anything was measured.
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterable
 
 from trueload.errors import UserError
+from trueload.pairs import Turn, read_turn, whole_pairs
+from trueload.record import Record
+from trueload.report.ab import Paired
+from trueload.results.ab import AbResult
 from trueload.results.result import Result, Search
 from trueload.results.suite import SuiteResult
 from trueload.search.found import deciding, read_plan, read_steps
@@ -16,11 +21,13 @@ from trueload.store import Damaged, Row, Run, Store
 COMMANDS = frozenset({"http", "ws", "tcp"})
 
 
-def load_run(store: Store, selector: str) -> Result | SuiteResult:
+def load_run(store: Store, selector: str) -> Result | SuiteResult | AbResult:
     """A run by its id, the beginning of its id, or ``last``. Raises ``UserError``."""
     run = store.find_run(selector)
     if run.kind == "suite":
         return SuiteResult.read(store, run)
+    if run.kind == "ab":
+        return _pairs(run, _readable(store, run))
     if run.kind not in COMMANDS | {"search"}:
         raise UserError(
             f"run {run.id} is of `trueload {run.kind}`, which has no result in Python",
@@ -41,6 +48,22 @@ def load_run(store: Store, selector: str) -> Result | SuiteResult:
         ) from error
     decided = deciding(plan, taken).record
     return Result(records=(decided,), run_id=run.id, search=Search(plan, tuple(taken)))
+
+
+def _pairs(run: Run, rows: Iterable[Row]) -> AbResult:
+    """A run of `trueload ab`. What its trials were measured for (``fail_on``) is not kept."""
+    taken: list[tuple[Turn, Record]] = []
+    names = {"a": "A", "b": "B"}
+    for row in rows:
+        turn = read_turn(row.labels)
+        if turn is not None and row.record is not None:
+            taken.append((turn, row.record))
+            names[turn.letter] = row.labels.get("subject") or names[turn.letter]
+    if not whole_pairs(taken):
+        raise UserError(f"run {run.id} holds no whole pair", "`trueload runs list` shows others")
+    cut = run.state != "finished"
+    paired = Paired.of((names["a"], names["b"]), taken, seed=run.seed, interrupted=cut)
+    return AbResult(paired, run.id)
 
 
 def _readable(store: Store, run: Run) -> list[Row]:

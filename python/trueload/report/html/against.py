@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from trueload.baseline import read_side
 from trueload.compare import Ratio, compare
 from trueload.errors import UserError
-from trueload.pairs import Turn, compare_pairs, whole_pairs
+from trueload.pairs import Turn, compare_pairs, read_turn, whole_pairs
 from trueload.record import Record
 from trueload.report.text import plain
 from trueload.store import Damaged, Row, Run, Store
@@ -47,10 +47,9 @@ def of_pairs(run: Run, rows: Iterable[Row | Damaged]) -> Against | None:
     for row in rows:
         if isinstance(row, Damaged) or row.record is None or len(taken) >= ROWS_MAX:
             continue
-        side, pair = row.labels.get("side", ""), row.labels.get("pair", "")
-        if side in ("a", "b") and pair.isdecimal():
-            taken.append((Turn(int(pair), "a" if side == "a" else "b"), row.record))
-            names[side] = plain(row.labels.get("subject") or names[side])
+        if (turn := read_turn(row.labels)) is not None:
+            taken.append((turn, row.record))
+            names[turn.letter] = plain(row.labels.get("subject") or names[turn.letter])
     pairs = whole_pairs(taken)
     if not pairs:
         return None

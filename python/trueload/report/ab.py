@@ -1,0 +1,147 @@
+"""What `trueload ab` came to, as text, as JSON, and as a comparison for the other formats. Pure.
+
+Must not know: how it is measured, or how a ratio is computed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from trueload.compare import Comparison, CrossedRow, Ratio, RowCompared, with_metrics
+from trueload.pairs import Letter, Pair, Turn, compare_pairs, pair_ratios, whole_pairs
+from trueload.record import SCHEMA, Check, Record, Verdict
+from trueload.report.compare import Compared, finite, ratio_cells, ratio_json
+from trueload.report.result import verdict_lines
+from trueload.report.text import grid_lines, plain
+from trueload.report.tls import tls_text
+from trueload.thresholds import Condition, Crossed, crossed_by
+from trueload.units import format_rate
+from trueload.verdict import decide, worst_checks
+
+
+@dataclass(frozen=True)
+class Paired:
+    """What was measured, in order; the ratios are of whole pairs."""
+
+    names: tuple[str, str]
+    seed: int | None
+    taken: tuple[tuple[Turn, Record], ...]
+    ratios: tuple[Ratio, ...]
+    crossed: tuple[Crossed, ...]
+    interrupted: bool
+
+    @classmethod
+    def of(
+        cls,
+        names: tuple[str, str],
+        taken: Sequence[tuple[Turn, Record]],
+        *,
+        seed: int | None,
+        conditions: Sequence[Condition] = (),
+        interrupted: bool = False,
+    ) -> Paired:
+        """What trials come to, and which conditions hold of it."""
+        ratios = tuple(compare_pairs(whole_pairs(taken), with_metrics(conditions)))
+        known = {each.metric: each.ratio for each in ratios}
+        crossed = tuple(crossed_by(conditions, known.get))
+        return cls(names, seed, tuple(taken), ratios, crossed, interrupted)
+
+    @property
+    def records(self) -> list[Record]:
+        """Every trial, in the order of measuring."""
+        return [record for _, record in self.taken]
+
+    @property
+    def pairs(self) -> list[Pair]:
+        """The whole pairs."""
+        return whole_pairs(self.taken)
+
+    @property
+    def checks(self) -> tuple[Check, ...]:
+        """Each check as it came out worst."""
+        return worst_checks(self.records)
+
+    @property
+    def verdict(self) -> Verdict:
+        """The worst of all trials; nothing measured is nothing to trust."""
+        return decide(self.checks) if self.checks else "invalid"
+
+    def of_side(self, letter: Letter) -> list[Record]:
+        """The trials of one side."""
+        return [record for turn, record in self.taken if turn.letter == letter]
+
+
+def crossed_sentence(crossed: Crossed) -> str:
+    """``p99 of B is 1.310 of A's, and --fail-on says p99>1.2``."""
+    found = zip(crossed.condition.parts, crossed.values, strict=True)
+    shown = " and ".join(f"{part.metric} of B is {value:.3f} of A's" for part, value in found)
+    return f"{shown}, and --fail-on says {crossed.condition.text}"
+
+
+def paired_json(paired: Paired, run_id: str | None) -> dict[str, Any]:
+    """One object: verdict, checks and ratios at the top, the records under ``trials``."""
+    pairs = paired.pairs
+    return {
+        "schema": SCHEMA,
+        "id": run_id,
+        "started_at": paired.records[0].started_at if paired.records else None,
+        "partial": paired.interrupted,
+        "verdict": paired.verdict,
+        "checks": [check.model_dump(mode="json") for check in paired.checks],
+        "a": paired.names[0],
+        "b": paired.names[1],
+        "seed": paired.seed,
+        "pairs": len(pairs),
+        "ratios": [
+            {**ratio_json(each), "pairs": [finite(one) for one in pair_ratios(each.metric, pairs)]}
+            for each in paired.ratios
+        ],
+        "trials": [
+            {**record.model_dump(mode="json"), "pair": turn.pair, "side": turn.letter}
+            for turn, record in paired.taken
+        ],
+    }
+
+
+def paired_lines(paired: Paired) -> list[str]:
+    """For people: the pairs, the ratios, what stands against them."""
+    lines = [f"{letter} {plain(name)}" for letter, name in zip("AB", paired.names, strict=True)]
+    for letter, record in {turn.letter: record for turn, record in paired.taken}.items():
+        if text := tls_text(record):
+            lines.append(f"{letter.upper()} {text}")
+    lines.append("")
+    found: dict[int, dict[Letter, Record]] = {}
+    for turn, record in paired.taken:
+        found.setdefault(turn.pair, {})[turn.letter] = record
+    lines += [f"pair {number:<4}{_pair_text(both)}" for number, both in found.items()]
+    if paired.ratios:
+        header = ("metric", "A", "B", "B / A", "where it lies", "B is")
+        lines += ["", *grid_lines(header, [ratio_cells(each) for each in paired.ratios])]
+    lines += ["", f"{'verdict':<13}{paired.verdict}"]
+    return lines + verdict_lines(paired.records)
+
+
+def _pair_text(both: Mapping[Letter, Record]) -> str:
+    return "   ".join(
+        f"{letter.upper()} {format_rate(round(record.throughput.ok_per_s or 0), 'requests')}"
+        f" {record.verdict}"
+        for letter, record in both.items()
+    )
+
+
+def compared(paired: Paired) -> Compared:
+    """Side b against side a, as a comparison of two runs is shown."""
+    pairs = len(paired.pairs)
+    row = RowCompared(
+        name="",
+        base_verdict=decide(worst_checks(paired.of_side("a"))),
+        new_verdict=decide(worst_checks(paired.of_side("b"))),
+        base_trials=pairs,
+        new_trials=pairs,
+        ratios=paired.ratios,
+    )
+    crossed = tuple(CrossedRow("", each) for each in paired.crossed)
+    base, new = paired.names
+    return Compared(base, new, Comparison((row,), (), ()), crossed)
