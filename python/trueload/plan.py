@@ -14,6 +14,11 @@ from pydantic import ConfigDict, Field, TypeAdapter
 
 from trueload.plan_faults import Faults as Faults
 from trueload.plan_model import Model as Model
+from trueload.plan_part import WHOLE
+from trueload.plan_part import AskClock as AskClock
+from trueload.plan_part import Clock as Clock
+from trueload.plan_part import Machine as Machine
+from trueload.plan_part import Part as Part
 from trueload.plan_seen import Concurrent as Concurrent
 from trueload.plan_seen import Quantiles as Quantiles
 from trueload.plan_seen import Seen as Seen
@@ -196,6 +201,7 @@ class Generate(Model):
     refill: int | None = None
     tls: TlsPlan | None = None
     exchange: ExchangePlan | None = Field(default=None, exclude_if=lambda value: value is None)
+    part: Part = Field(default=WHOLE, exclude_if=lambda value: value == WHOLE)
 
 
 class ServeHttp(Model):
@@ -280,7 +286,7 @@ class Stop(Model):
     type: Literal["stop"] = "stop"
 
 
-ToEngine = Generate | Serve | Blob | Phase | Mark | Lease | Stop
+ToEngine = Generate | Serve | Blob | Phase | Mark | AskClock | Lease | Stop
 
 
 class Counts(Model):
@@ -433,6 +439,7 @@ class Hello(Model):
     protocol: int
     version: str
     pid: int
+    machine: Machine = Machine()
 
 
 class Tls(Model):
@@ -545,7 +552,17 @@ class Done(Model):
 
 
 FromEngine = (
-    Hello | Ready | PhaseStarted | PhaseStopped | Tick | PhaseDone | Served | Seen | Error | Done
+    Hello
+    | Clock
+    | Ready
+    | PhaseStarted
+    | PhaseStopped
+    | Tick
+    | PhaseDone
+    | Served
+    | Seen
+    | Error
+    | Done
 )
 
 _FROM_ENGINE: TypeAdapter[FromEngine] = TypeAdapter(

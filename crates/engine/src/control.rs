@@ -13,7 +13,7 @@ use trueload_drive::Clock;
 
 use crate::lines::{self, Input, say};
 use crate::protocol::{FromEngine, PROTOCOL, ToEngine};
-use crate::{generate, generator, serve, server};
+use crate::{generate, generator, machine, serve, server};
 
 /// Without a word from the front for so long, the engine ends (design §5).
 const LEASE: Duration = Duration::from_secs(2);
@@ -137,13 +137,14 @@ pub fn run() -> ExitCode {
 
 fn converse(clock: Clock, sink: &Sender<Event>, events: &Receiver<Event>) -> Result<(), Failure> {
     let version = env!("CARGO_PKG_VERSION").to_owned();
-    say(&FromEngine::Hello { protocol: PROTOCOL, version, pid: std::process::id() })?;
+    let (pid, machine) = (std::process::id(), machine::look());
+    say(&FromEngine::Hello { protocol: PROTOCOL, version, pid, machine })?;
     listen_to_signals(sink)?;
     let input = sink.clone();
     thread::spawn(move || {
         lines::read_all(BufReader::new(io::stdin()), &input, Event::Input);
     });
-    let mut role: Box<dyn Role> = match first(events)? {
+    let mut role: Box<dyn Role> = match first(clock, events)? {
         Some(ToEngine::Generate(plan)) => Box::new(generate::Role::new(*plan, clock, sink)?),
         Some(ToEngine::Serve(plan)) => Box::new(serve::Role::new(plan, clock, sink)?),
         Some(_) => {
@@ -151,13 +152,17 @@ fn converse(clock: Clock, sink: &Sender<Event>, events: &Receiver<Event>) -> Res
         }
         None => return done(Why::Orphaned),
     };
-    let (why, failure) = work(&mut *role, events)?;
+    let (why, failure) = work(&mut *role, clock, events)?;
     role.stop();
     farewell(&mut *role, events)?;
     match failure {
         Some(failure) => Err(failure),
         None => done(why),
     }
+}
+
+fn tell_clock(clock: Clock, id: u64) -> Result<(), Failure> {
+    Ok(say(&FromEngine::Clock { id, at_ns: clock.now_ns() })?)
 }
 
 fn done(why: Why) -> Result<(), Failure> {
@@ -178,11 +183,12 @@ fn listen_to_signals(sink: &Sender<Event>) -> Result<(), Failure> {
 
 /// The plan, or none when the front went away before it. A front that is kept busy says that it is
 /// there before it gets to its plan.
-fn first(events: &Receiver<Event>) -> Result<Option<ToEngine>, Failure> {
+fn first(clock: Clock, events: &Receiver<Event>) -> Result<Option<ToEngine>, Failure> {
     loop {
         match events.recv_timeout(LEASE) {
             Ok(Event::Input(Input::Line(line))) => match *line {
                 Ok(ToEngine::Lease) => {}
+                Ok(ToEngine::Clock { id }) => tell_clock(clock, id)?,
                 Ok(message) => return Ok(Some(message)),
                 Err(refused) => return Err(Failure::Plan(refused.0)),
             },
@@ -192,7 +198,11 @@ fn first(events: &Receiver<Event>) -> Result<Option<ToEngine>, Failure> {
 }
 
 /// Carries events to the role until something ends it.
-fn work(role: &mut dyn Role, events: &Receiver<Event>) -> Result<(Why, Option<Failure>), Failure> {
+fn work(
+    role: &mut dyn Role,
+    clock: Clock,
+    events: &Receiver<Event>,
+) -> Result<(Why, Option<Failure>), Failure> {
     let mut lease = Instant::now() + LEASE;
     loop {
         let left = lease.saturating_duration_since(Instant::now());
@@ -212,6 +222,7 @@ fn work(role: &mut dyn Role, events: &Receiver<Event>) -> Result<(Why, Option<Fa
                     Ok(ToEngine::Stop) if role.idle() => return Ok((Why::Finished, None)),
                     Ok(ToEngine::Stop) => return Ok((Why::Stopped, None)),
                     Ok(ToEngine::Lease) => Ok(()),
+                    Ok(ToEngine::Clock { id }) => tell_clock(clock, id),
                     Ok(message) => role.tell(message),
                     Err(refused) => Err(Failure::Plan(refused.0)),
                 }

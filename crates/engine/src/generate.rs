@@ -130,10 +130,10 @@ impl Role {
                 let opening = exchange::opening(&opening)?;
                 let messages = exchange::messages(&payload_sha256, size, &self.blobs)?;
                 let words = exchange::words(messages, text, dialect);
-                let (seed, threads) = (self.plan.seed, Cell::new(0));
+                let (seed, part, threads) = (self.plan.seed, self.plan.part, Cell::new(0));
                 self.start(drivers, options.as_ref(), || {
                     // A stream of keys and masks for each thread.
-                    let thread = threads.replace(threads.get() + 1);
+                    let thread = u64::from(part.thread(threads.replace(threads.get() + 1)));
                     WsEcho::new(opening.clone(), words.clone(), random(seed, thread, 0))
                 })?;
             }
@@ -240,7 +240,7 @@ impl Role {
             say(&FromEngine::Ready(Ready {
                 at_ns: self.clock.now_ns(),
                 listen: None,
-                requested: self.connections,
+                requested: self.plan.part.slots(self.connections, self.plan.threads),
                 established: sum.established,
                 failed: sums::by_class(&sum.failed),
                 address: sum.address.map(AddressPlan),
@@ -303,8 +303,8 @@ impl Role {
             phase.over = true;
             let done = std::mem::take(&mut phase.done);
             let set_up = sums::connected(&self.connected);
-            let measured =
-                sums::measurement(&self.plan, &self.driven, self.connections, &set_up, done);
+            let requested = self.plan.part.slots(self.connections, self.plan.threads);
+            let measured = sums::measurement(&self.plan, &self.driven, requested, &set_up, done);
             let measurement = Box::new(measured);
             say(&FromEngine::PhaseDone { id: phase.id.clone(), measurement })?;
             self.dispatch();
@@ -331,7 +331,7 @@ impl control::Role for Role {
                 self.dispatch();
                 Ok(())
             }
-            _ => Err(Failure::Plan("a generator takes blob, phase, lease and stop".into())),
+            _ => Err(Failure::Plan("a generator takes blob, phase, clock, lease and stop".into())),
         }
     }
 

@@ -10,6 +10,7 @@ pub mod generate;
 pub mod generator;
 mod limits;
 pub mod lines;
+mod machine;
 pub mod outlet;
 mod plan;
 pub mod protocol;

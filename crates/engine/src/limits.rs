@@ -31,8 +31,9 @@ impl Have {
     }
 }
 
-/// Refuses more connections than there are descriptors or local ports for.
-pub(crate) fn check(plan: &GeneratePlan, connections: u32, have: &Have) -> Result<(), Failure> {
+/// Refuses more connections, of `total` over all engines, than there are descriptors or local ports for.
+pub(crate) fn check(plan: &GeneratePlan, total: u32, have: &Have) -> Result<(), Failure> {
+    let connections = plan.part.slots(total, plan.threads);
     if let Some((limit, open)) = have.fds {
         let needed = u64::from(connections) + open + u64::from(plan.threads) + FDS_SPARE;
         if needed > limit {

@@ -38,10 +38,11 @@ pub fn parse(line: &str) -> Result<ToEngine, Refused> {
         "blob" => read(rest).map(ToEngine::Blob),
         "phase" => read(rest).map(ToEngine::Phase),
         "mark" => read(rest).map(|Mark { id }| ToEngine::Mark { id }),
+        "clock" => read(rest).map(|AskClock { id }| ToEngine::Clock { id }),
         "lease" => empty(&rest).map(|()| ToEngine::Lease),
         "stop" => empty(&rest).map(|()| ToEngine::Stop),
         _ => Err(Refused(format!(
-            "type: '{}' is not one of generate, serve, blob, phase, mark, lease, stop",
+            "type: '{}' is not one of generate, serve, blob, phase, mark, clock, lease, stop",
             kind.escape_debug()
         ))),
     }
@@ -52,6 +53,13 @@ pub fn parse(line: &str) -> Result<ToEngine, Refused> {
 #[serde(deny_unknown_fields)]
 struct Mark {
     id: String,
+}
+
+/// What a question for the clock is beside its type.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct AskClock {
+    id: u64,
 }
 
 fn read<T: DeserializeOwned>(value: Value) -> Result<T, Refused> {
@@ -131,6 +139,7 @@ mod tests {
             (r#"{"type":"lease","x":1}"#, "x: unknown field"),
             (r#"{"type":"mark"}"#, "missing field `id`"),
             (r#"{"type":"mark","id":"a","x":1}"#, "x: unknown field"),
+            (r#"{"type":"clock","id":-1}"#, "id: invalid value: integer `-1`, expected u64"),
             (r#"{"type":"serve","protocol":1}"#, "missing field `listen`"),
             (
                 r#"{"type":"serve","protocol":1,"listen":"127.0.0.1:0","threads":"two","cpus":[]}"#,

@@ -25,6 +25,8 @@ use crate::serve::THREADS_MOST;
 const CONNECTIONS_MOST: u32 = 10_000_000;
 /// Requests in flight per connection, at most.
 const PIPELINE_MOST: u32 = 65_536;
+/// Engines that share a load, at most.
+const PARTS_MOST: u32 = 10_000;
 /// Messages of a broadcast in flight, at most: each has a bit for every client.
 const CONCURRENT_MOST: u32 = 65_536;
 /// A tenth of the smallest send lag that the verdict warns of (design §6, `send-lag`: 250 us).
@@ -98,7 +100,20 @@ pub(crate) fn check(plan: &GeneratePlan) -> Result<(), Failure> {
         within("refill", refill.into(), plan.pipeline.into())?;
     }
     check_spin(plan.spin_ns)?;
+    check_part(plan)?;
     request::check(plan)
+}
+
+/// Refuses a part that is none, or that would have nothing to do.
+fn check_part(plan: &GeneratePlan) -> Result<(), Failure> {
+    let part = plan.part;
+    if part.index >= part.of || part.of > PARTS_MOST {
+        return Err(Failure::Plan(format!("part: must be one of 1 to {PARTS_MOST}")));
+    }
+    if part.slots(plan.connections, plan.threads) == 0 {
+        return Err(Failure::Plan("part: has no connection; name more connections".into()));
+    }
+    Ok(())
 }
 
 /// Refuses a spin that would keep a thread from ever going to sleep.
@@ -205,6 +220,7 @@ pub(crate) fn config(
 ) -> Result<Config, Failure> {
     let depth = plan.pipeline as usize;
     let rate = u64::from(plan.connect_rate_per_s);
+    let threads = plan.threads * plan.part.of;
     Ok(Config {
         addresses: plan.addresses.iter().map(|address| address.0.clone()).collect(),
         local_addresses: plan.local_addresses.clone(),
@@ -215,8 +231,8 @@ pub(crate) fn config(
         timeout_ns: plan.timeout_ns,
         connect_timeout_ns: plan.connect_timeout_ns,
         send_quantum_ns: SEND_QUANTUM_NS,
-        connect_interval_ns: 1_000_000_000 * u64::from(plan.threads) / rate,
-        thread,
-        threads: plan.threads,
+        connect_interval_ns: 1_000_000_000 * u64::from(threads) / rate,
+        thread: plan.part.thread(thread),
+        threads,
     })
 }

@@ -10,24 +10,25 @@ use std::net::IpAddr;
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 
-pub use tls::{ServeTlsPlan, Tls, TlsPlan, TrustPlan};
-
-mod tls;
-use trueload_drive::Address;
-
+mod address;
 mod deliveries;
 mod exchange;
 mod faults;
+mod part;
 mod requests;
 mod seen;
 mod served;
+mod tls;
 
+pub use address::AddressPlan;
 pub use deliveries::{Deliveries, DeliveryHistograms};
 pub use exchange::{DialectPlan, ExchangePlan, ServicePlan};
 pub use faults::FaultsPlan;
+pub use part::{Machine, PartPlan};
 pub use requests::{ExpectPlan, RequestPlan, TargetCounts, TargetPlan};
 pub use seen::{Concurrent, Interval, Quantiles, Span};
 pub use served::Served;
+pub use tls::{ServeTlsPlan, Tls, TlsPlan, TrustPlan};
 
 /// Version of this protocol; `hello` carries it, a plan must name it.
 pub const PROTOCOL: u32 = 1;
@@ -48,6 +49,11 @@ pub enum ToEngine {
     Mark {
         /// Named by the front; comes back in `seen`.
         id: String,
+    },
+    /// Say what the clock shows (`clock`), at once.
+    Clock {
+        /// Named by the front; comes back.
+        id: u64,
     },
     /// The front is alive. Without one for 2 s the engine ends.
     Lease,
@@ -106,6 +112,9 @@ pub struct GeneratePlan {
     /// What TLS is set up with, or null for none.
     #[serde(default)]
     pub tls: Option<Box<TlsPlan>>,
+    /// Which part of all this is its own, where several engines share it.
+    #[serde(default, skip_serializing_if = "PartPlan::is_whole")]
+    pub part: PartPlan,
 }
 
 /// What carries the sockets.
@@ -119,25 +128,6 @@ pub enum DriverPlan {
     IoUring,
     /// epoll.
     Epoll,
-}
-
-/// Where to connect to: `127.0.0.1:80`, `[::1]:80` or `unix:/run/app.sock`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(try_from = "String", into = "String")]
-pub struct AddressPlan(#[schemars(with = "String")] pub Address);
-
-impl TryFrom<String> for AddressPlan {
-    type Error = &'static str;
-
-    fn try_from(text: String) -> Result<Self, Self::Error> {
-        text.parse().map(AddressPlan)
-    }
-}
-
-impl From<AddressPlan> for String {
-    fn from(address: AddressPlan) -> Self {
-        address.0.to_string()
-    }
 }
 
 /// Bytes named by their SHA-256.
@@ -271,6 +261,16 @@ pub enum FromEngine {
         version: String,
         /// Process id, so that the front can account for it.
         pid: u32,
+        /// Where it runs.
+        #[serde(default)]
+        machine: Machine,
+    },
+    /// The answer to `clock`.
+    Clock {
+        /// As asked.
+        id: u64,
+        /// Engine's clock.
+        at_ns: u64,
     },
     /// Connected (generator) or listening (server).
     Ready(Ready),

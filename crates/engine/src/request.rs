@@ -125,7 +125,9 @@ pub(crate) fn sending(plan: &GeneratePlan, blobs: &Blobs) -> Result<Sending, Fai
         let rules = targets.remove(0).rules;
         return Ok(Sending { burst, rules, requests: None });
     }
-    let requests = Requests::new(targets, order(plan)?, plan.seed, !plan.targets.is_empty());
+    let part = (u64::from(plan.part.index), u64::from(plan.part.of));
+    let apart = !plan.targets.is_empty();
+    let requests = Requests::new(targets, order(plan)?, plan.seed, apart, part);
     let (burst, rules) = (Arc::default(), Rules::default());
     Ok(Sending { burst, rules, requests: Some(Arc::new(requests)) })
 }

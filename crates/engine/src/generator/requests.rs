@@ -36,14 +36,17 @@ pub struct Requests {
     seed: u64,
     /// Whether counts are kept by target.
     apart: bool,
+    /// Which of several engines counts here: no two send the same number.
+    part: (u64, u64),
     drawn: AtomicU64,
 }
 
 impl Requests {
-    /// Targets in the order of their turns; with `apart` each is counted by itself.
+    /// Targets in the order of their turns; with `apart` each is counted by itself. `part` is an
+    /// index, from 0, and a number of engines.
     #[must_use]
-    pub fn new(targets: Vec<Target>, order: Mix, seed: u64, apart: bool) -> Self {
-        Requests { targets, order, seed, apart, drawn: AtomicU64::new(0) }
+    pub fn new(targets: Vec<Target>, order: Mix, seed: u64, apart: bool, part: (u64, u64)) -> Self {
+        Requests { targets, order, seed, apart, part, drawn: AtomicU64::new(0) }
     }
 
     /// Targets to count by themselves.
@@ -79,8 +82,10 @@ impl Requests {
         for tag in tags {
             let number = number(drawn, tag.number);
             let template = &self.targets[self.order.pick(number)].template;
-            let chance = |nth| random(self.seed, number, nth);
-            template.write(number, chance, &mut |part| {
+            let (index, of) = self.part;
+            let written = number * of + index;
+            let chance = |nth| random(self.seed, written, nth);
+            template.write(written, chance, &mut |part| {
                 sent += part.bytes().len();
                 match part {
                     Part::Fixed(bytes) if bytes.len() >= SHARED_FROM_BYTES => {

@@ -2,7 +2,7 @@
 //! to be seen to when a message is over.
 
 use trueload_drive::Net;
-use trueload_load::Load;
+use trueload_load::{Load, dealt};
 use trueload_wire::exchange::Exchange;
 
 use super::Generator;
@@ -58,6 +58,7 @@ impl<P: Protocol> Generator<P> {
         loop {
             let Some((index, phase)) = self.book.sending(net.now_ns()) else { return };
             let Some(concurrent) = phase.concurrent().filter(|_| phase.quota > 0) else { return };
+            let concurrent = dealt(concurrent, self.config.threads, self.config.thread);
             let in_flight: u64 = self.book.phases.iter().map(|phase| phase.open).sum();
             if in_flight >= u64::from(concurrent) {
                 return;

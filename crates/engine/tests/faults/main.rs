@@ -115,7 +115,13 @@ fn several_of(case: &Case, rules: &Rules) -> Arc<Requests> {
         Target { template: Template::filled(&texts), rules: rules.clone() }
     };
     let order = Mix::new(&[2, 1, 1]).unwrap();
-    Arc::new(Requests::new(vec![target(None), target(Some(&number)), target(None)], order, 1, true))
+    Arc::new(Requests::new(
+        vec![target(None), target(Some(&number)), target(None)],
+        order,
+        1,
+        true,
+        (0, 1),
+    ))
 }
 
 /// Plays a row in its protocol.

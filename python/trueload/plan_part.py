@@ -1,0 +1,48 @@
+"""One engine of several that share a load: its part, its clock, its machine.
+
+Must not know how the others are spoken to.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from trueload.plan_model import Model
+
+
+class Part(Model):
+    """Which of several engines one is: every number in its plan and phases is of all of them
+    together, and is dealt out in turn over all their threads."""
+
+    index: int = 0
+    of: int = 1
+
+
+WHOLE = Part()
+
+
+class AskClock(Model):
+    """Say what the clock shows (``Clock``), at once."""
+
+    type: Literal["clock"] = "clock"
+    id: int
+
+
+class Machine(Model):
+    """The machine that an engine runs on; what it does not say is null, or left out of limits."""
+
+    kernel: str = ""
+    cpu_model: str | None = None
+    cpu_count: int = 0
+    governor: str | None = None
+    limits: dict[str, int] = Field(default_factory=dict)
+
+
+class Clock(Model):
+    """The answer to ``AskClock``, with its id."""
+
+    type: Literal["clock"]
+    id: int
+    at_ns: int
