@@ -161,11 +161,16 @@ run = ["python3", "program.py", "{how}"]
     return folder
 
 
-def run_clients(world: World, *args: str, timeout_s: float = 90.0) -> Finished:
-    """The suite of tiny clients over all that the world has."""
+def clients_command(world: World, *args: str) -> tuple[str, ...]:
+    """The command of the suite of tiny clients over all that the world has."""
     path = world.folder / "clients.toml"
     path.write_text(SUITE)
-    words = ("suite", "run", str(path), "--share-cpus", *args)
+    return ("suite", "run", str(path), "--share-cpus", *args)
+
+
+def run_clients(world: World, *args: str, timeout_s: float = 90.0) -> Finished:
+    """Does it, in a pipe."""
+    words = clients_command(world, *args)
     return world.trueload.run(*words, cwd=world.folder, env=world.env, timeout_s=timeout_s)
 
 

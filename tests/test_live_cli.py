@@ -6,13 +6,17 @@ import contextlib
 import fcntl
 import os
 import pty
+import re
 import subprocess
 import termios
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
 import pytest
+from client_world import add_client, clients_command, run_clients
 from harness import Server, Trueload
+from subject_world import World
 
 
 @dataclass
@@ -23,13 +27,20 @@ class Terminal:
     side: int
     seen: bytes = b""
 
-    def start(self, trueload: Trueload, *command: str) -> subprocess.Popen[str]:
+    def start(
+        self,
+        trueload: Trueload,
+        *command: str,
+        env: Mapping[str, str] | None = None,
+        cwd: Path | None = None,
+    ) -> subprocess.Popen[str]:
         """In front, with its errors and keys here; stdout stays a pipe."""
 
         def own() -> None:
             fcntl.ioctl(0, termios.TIOCSCTTY, 0)
 
-        return trueload.start(*command, stdin=self.side, stderr=self.side, prepare=own)
+        ends = {"stdin": self.side, "stderr": self.side}
+        return trueload.start(*command, env=env, cwd=cwd, prepare=own, **ends)
 
     def until(self, word: bytes) -> None:
         """Reads until it has been drawn."""
@@ -83,3 +94,35 @@ def test_without_the_live_view_a_terminal_gets_no_control_codes(
     assert process.returncode == 0, (out, terminal.seen)
     assert b"\x1b" not in terminal.seen
     assert "50 ok" in out
+
+
+def test_a_client_at_work_is_followed_by_what_its_server_sees(
+    world: World, terminal: Terminal
+) -> None:
+    add_client(world, "gives-up")
+    command = clients_command(world, "-d", "30s", "--repeat", "2")
+    env = {**world.env, "COLUMNS": "100"}
+    process = terminal.start(world.trueload, *command, env=env, cwd=world.folder)
+    for word in (b"window ", b"answers/s", b" s left", b"timeout.total", b"open of 2,"):
+        terminal.until(word)
+    os.write(terminal.main, b"q")
+    process.wait(timeout=60)
+    out = terminal.rest(process)
+    shown = terminal.seen.decode(errors="replace")
+    assert process.returncode == 130, (out, shown)
+    assert "[1/2] python/gives-up, 1 pool of 2, 4 at once, r1" in shown
+    assert re.search(r"window +[█░]+ [\d,]+ of [\d,]+, about \d+ s left", shown)
+    assert re.search(r"throughput .* \d+ answers/s", shown)
+    assert re.search(r"failures +timeout\.total \d+", shown)
+    assert "q stops and saves" in shown
+    assert "interrupted; go on with" in shown
+    world.wait_until_nothing_is_left()
+
+
+def test_in_a_pipe_there_is_nothing_of_a_clients_panel(world: World) -> None:
+    add_client(world, "fine")
+    ended = run_clients(world)
+    assert ended.code == 0, ended
+    assert "\x1b" not in ended.err + ended.out
+    assert "█" not in ended.err
+    assert "q stops" not in ended.err

@@ -389,6 +389,7 @@ def _execution(
         trueload_command=TRUELOAD_COMMAND,
         stopped=lambda: interrupt.requested,
         events=progress.events(),
+        watch_client=progress.watching_client,
     )
 
 

@@ -14,7 +14,8 @@ import time
 from collections.abc import Iterator
 from typing import TextIO
 
-from trueload.report.live import is_terminal, watch
+from trueload.client_progress import OnClientProgress
+from trueload.report.live import client_view, is_terminal, watch
 from trueload.report.table import plain
 from trueload.runner.trials import Failed, Measured
 from trueload.spec import OnProgress, TrialSpec
@@ -62,6 +63,16 @@ class Progress:
         if self._live:
             self._write("", stay=False)
         with watch(live=self._live)(spec, f"{self._head}{self._left}") as on_progress:
+            yield on_progress
+
+    @contextlib.contextmanager
+    def watching_client(self) -> Iterator[OnClientProgress | None]:
+        """The panel of the client that works now, where there is one."""
+        if not self._live:
+            yield None
+            return
+        self._write("", stay=False)
+        with client_view(f"{self._head}{self._left}") as on_progress:
             yield on_progress
 
     def ended(self, trial: Trial, outcome: Measured | Failed) -> None:

@@ -1,9 +1,9 @@
 """The live panel on a terminal while a trial runs, and its key: ``q`` stops and saves.
 
-How: ``rich`` draws what panel.py says; it is imported only when there is a terminal, and in a pipe
-there is nothing of all this. The key is read only where the terminal is ours alone: both ends of
-it, and in the foreground. Must not decide anything, and a panel that cannot be drawn must not
-disturb a measurement.
+How: ``rich`` draws what panel.py and client_panel.py say; it is imported only when there is a
+terminal, and in a pipe there is nothing of all this. The key is read only where the terminal is
+ours alone: both ends of it, and in the foreground. Must not decide anything, and a panel that
+cannot be drawn must not disturb a measurement.
 """
 
 from __future__ import annotations
@@ -12,12 +12,14 @@ import os
 import select
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, TextIO
 
+from trueload.client_progress import ClientProgress, OnClientProgress
 from trueload.plan import Open
+from trueload.report.client_panel import ClientCourse, client_lines
 from trueload.report.panel import Course, panel_lines
 from trueload.report.text import plain
 from trueload.spec import OnProgress, Progress, TrialSpec
@@ -45,9 +47,20 @@ def unwatched(spec: TrialSpec, title: str) -> AbstractContextManager[OnProgress 
     return nullcontext(None)
 
 
-def live_view(spec: TrialSpec, title: str) -> AbstractContextManager[OnProgress | None]:
+@contextmanager
+def live_view(spec: TrialSpec, title: str) -> Iterator[OnProgress | None]:
     """A panel on stderr if that is a terminal, else nothing."""
-    return LivePanel(spec, title) if is_terminal(sys.stderr) else nullcontext(None)
+    if not is_terminal(sys.stderr):
+        yield None
+        return
+    course = Course()
+    with LivePanel(title) as panel:
+
+        def show(progress: Progress) -> None:
+            course.add(progress.tick, is_open=isinstance(spec.load, Open))
+            panel.draw(panel_lines(spec, progress, course))
+
+        yield show
 
 
 def watch(*, live: bool) -> Watch:
@@ -55,23 +68,37 @@ def watch(*, live: bool) -> Watch:
     return live_view if live else unwatched
 
 
-class LivePanel:
-    """Draws what ``on_progress`` of a trial says."""
+@contextmanager
+def client_view(title: str) -> Iterator[OnClientProgress | None]:
+    """The panel of a client at work on stderr if that is a terminal, else nothing."""
+    if not is_terminal(sys.stderr):
+        yield None
+        return
+    course = ClientCourse()
+    with LivePanel(title) as panel:
 
-    def __init__(self, spec: TrialSpec, title: str) -> None:
-        self._spec = spec
+        def show(progress: ClientProgress) -> None:
+            course.add(progress.served)
+            panel.draw(client_lines(progress, course))
+
+        yield show
+
+
+class LivePanel:
+    """A frame with a title around lines that change."""
+
+    def __init__(self, title: str) -> None:
         self._title = plain(title)
-        self._course = Course()
         self._live: Live | None = None
 
-    def __enter__(self) -> OnProgress:
+    def __enter__(self) -> LivePanel:
         from rich.console import Console
         from rich.live import Live
 
         console = Console(stderr=True)
         self._live = Live(console=console, transient=True, auto_refresh=False)
         self._live.__enter__()
-        return self.show
+        return self
 
     def __exit__(
         self,
@@ -84,22 +111,20 @@ class LivePanel:
             with suppress(OSError):
                 self._live.__exit__(kind, error, trace)
 
-    def show(self, progress: Progress) -> None:
+    def draw(self, lines: Sequence[str]) -> None:
         """Draw one state."""
-        self._course.add(progress.tick, is_open=isinstance(self._spec.load, Open))
         if self._live is not None:
             try:
-                self._live.update(self._panel(progress), refresh=True)
+                self._live.update(self._panel(lines), refresh=True)
             except OSError:
                 self._live = None
 
-    def _panel(self, progress: Progress) -> Any:
+    def _panel(self, lines: Sequence[str]) -> Any:
         from rich.panel import Panel
         from rich.text import Text
 
-        body = Text("\n".join(panel_lines(self._spec, progress, self._course)))
         return Panel(
-            body,
+            Text("\n".join(lines)),
             title=Text(self._title),
             title_align="left",
             subtitle=Text("q stops and saves"),

@@ -9,7 +9,7 @@ Must not know: terminals, keys, threads.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from trueload.plan import Duration, Open, Tick
@@ -65,13 +65,18 @@ def panel_lines(spec: TrialSpec, progress: Progress, course: Course) -> list[str
     failed = sum(last.counts.failed.values())
     lines.append(f"requests     {format_count(last.counts.ok)} ok, {format_count(failed)} failed")
     if failed:
-        classes = ", ".join(f"{name} {count}" for name, count in sorted(last.counts.failed.items()))
-        lines.append(f"failures     {plain(classes)}")
+        lines.append(failures_line(last.counts.failed))
     lines.append(f"connections  {last.open} open of {spec.connections}")
     if seconds > 0:
         share = (last.busiest_ns - first.busiest_ns) / (last.at_ns - first.at_ns)
         lines.append(f"generator    busiest thread {min(max(share, 0.0), 1.0):.0%}")
     return lines
+
+
+def failures_line(failed: Mapping[str, int]) -> str:
+    """How many failed, by class."""
+    classes = ", ".join(f"{name} {format_count(count)}" for name, count in sorted(failed.items()))
+    return f"{'failures':<12} {plain(classes)}"
 
 
 def moving_line(values: Iterable[float | None]) -> str:
@@ -102,15 +107,16 @@ def _moving_lines(spec: TrialSpec, points: Sequence[Point]) -> list[str]:
     last = points[-1]
     label = "response" if isinstance(spec.load, Open) else "latency"
     rates = moving_line(point.per_s for point in points)
-    lines = [_moving("throughput", rates, format_rate(round(last.per_s), "requests"))]
+    lines = [moving_row("throughput", rates, format_rate(round(last.per_s), "requests"))]
     courses = {"p50": [point.p50 for point in points], "p99": [point.p99 for point in points]}
     for name, found in courses.items():
         values = moving_line(each.value if each is not None else None for each in found)
-        lines.append(_moving(f"{label} {name}", values, _shown(found[-1])))
+        lines.append(moving_row(f"{label} {name}", values, _shown(found[-1])))
     return lines
 
 
-def _moving(label: str, line: str, value: str) -> str:
+def moving_row(label: str, line: str, value: str) -> str:
+    """A moving line with its name, and its newest value in words."""
     return f"{label:<12} {line:>{POINTS}}  {value}"
 
 
@@ -149,13 +155,22 @@ def _progress_line(spec: TrialSpec, progress: Progress) -> str:
         left = f", {left_ns / 1e9:.0f} s left" if progress.stage == "window" else ""
     elif stop is not None and progress.tick is not None:
         issued = progress.tick.counts.issued
-        share = min(1.0, issued / stop.count)
-        of = f"{format_count(issued)} of {format_count(stop.count)}"
-        if issued:
-            left_s = progress.elapsed_ns / issued * max(0, stop.count - issued) / 1e9
-            left = f", about {left_s:.0f} s left"
+        return counted_line(progress.stage, issued, stop.count, progress.elapsed_ns)
     else:
         return f"{progress.stage:<12} {format_duration(progress.elapsed_ns)}"
+    return f"{progress.stage:<12} {_bar(share)} {of}{left}"
+
+
+def counted_line(stage: str, done: int, of: int, elapsed_ns: int) -> str:
+    """How far a stage is that ends with a number of requests, and how long the others will take if
+    they are like those done."""
+    left = ""
+    if done:
+        left = f", about {elapsed_ns / done * max(0, of - done) / 1e9:.0f} s left"
+    share = min(1.0, done / of) if of else 1.0
+    return f"{stage:<12} {_bar(share)} {format_count(done)} of {format_count(of)}{left}"
+
+
+def _bar(share: float) -> str:
     filled = round(share * BAR_WIDTH)
-    bar = "█" * filled + "░" * (BAR_WIDTH - filled)
-    return f"{progress.stage:<12} {bar} {of}{left}"
+    return "█" * filled + "░" * (BAR_WIDTH - filled)

@@ -12,6 +12,7 @@ from __future__ import annotations
 import contextlib
 import os
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
@@ -25,11 +26,12 @@ from trueload.client_contract import (
     parse_answer,
     parse_claim,
 )
+from trueload.client_progress import ClientProgress, OnClientProgress
 from trueload.engine import Engine, await_listening, seen_since_mark
 from trueload.environment import read_environment
 from trueload.ids import now_iso, record_id
 from trueload.noise import noise_sample
-from trueload.plan import Serve, ServeHttp
+from trueload.plan import Serve, Served, ServeHttp
 from trueload.plan_seen import Seen
 from trueload.record_client import ClientAsked, interval_ns
 from trueload.runner.build import Build
@@ -103,13 +105,35 @@ class ClientSession:
     client: Client
     setup: ClientSetup
     rate_per_s: float = 0.0
+    on_progress: OnClientProgress | None = None
     ready_wall_s: float = 0.0
     _warmup: list[tuple[int, Claim]] = field(default_factory=list)
     _marks: int = 0
+    _stage: str = "start"
+    _requests: int | None = None
+    _begun_s: float = field(default_factory=time.monotonic)
+    _answered: int = 0
+    _failed: Counter[str] = field(default_factory=Counter)
+
+    def heard(self, served: Served) -> None:
+        """Tell whoever looks what the server has just said of itself."""
+        if self.on_progress is None:
+            return
+        self.on_progress(
+            ClientProgress(
+                setup=self.setup,
+                stage=self._stage,
+                elapsed_ns=round((time.monotonic() - self._begun_s) * NS_PER_S),
+                requests=self._requests,
+                answered=max(0, served.responses - self._answered),
+                served=served,
+                failed=dict(self._failed),
+            )
+        )
 
     def begin(self) -> None:
         """Setup and warm-up. Raises ``UnsupportedError``."""
-        begun_s = time.monotonic()
+        begun_s = self._begun_s = time.monotonic()
         self.client.say(self.setup.model_dump_json())
         answer = parse_answer(self.client.hear(self.client.ready_s))
         if isinstance(answer, Unsupported):
@@ -126,7 +150,7 @@ class ClientSession:
         with kept_off(self.layout):
             self._seen()
             started_at, before = now_iso(), self._sample()
-            claim, wall_s = self._order(number)
+            claim, wall_s = self._order(number, "window")
             after, seen = self._sample(), self._seen()
         self._learn(number, seen, wall_s)
         warmup = sum(requests for requests, _ in self._warmup)
@@ -162,15 +186,18 @@ class ClientSession:
 
     def _warm_up(self, number: int) -> None:
         self._seen()
-        claim, wall_s = self._order(number)
+        claim, wall_s = self._order(number, "warm-up")
         self._learn(number, self._seen(), wall_s)
         self._warmup.append((number, claim))
 
-    def _order(self, number: int) -> tuple[Claim, float]:
-        begun_s = time.monotonic()
+    def _order(self, number: int, stage: str) -> tuple[Claim, float]:
+        begun_s = self._begun_s = time.monotonic()
+        self._stage, self._requests = stage, number
         self.client.say(f"go {number}")
         line = self.client.hear(patience_s(number, self.rate_per_s, self.load.timeout_ms))
-        return parse_claim(line), time.monotonic() - begun_s
+        claim, wall_s = parse_claim(line), time.monotonic() - begun_s
+        self._failed.update(claim.failed)
+        return claim, wall_s
 
     def _learn(self, number: int, seen: Seen, wall_s: float) -> None:
         """How many requests a second the client makes; by the server's clock where that has seen
@@ -181,7 +208,9 @@ class ClientSession:
 
     def _seen(self) -> Seen:
         self._marks += 1
-        return seen_since_mark(self.engine, f"mark {self._marks}", SERVER_S)
+        seen = seen_since_mark(self.engine, f"mark {self._marks}", SERVER_S)
+        self._answered += seen.answered
+        return seen
 
     def _sample(self) -> EndSample:
         return EndSample(
@@ -215,9 +244,12 @@ def client_session(
 
         def watched() -> bool:
             # What the server says of itself meanwhile would fill its pipe; its end is an error.
-            while engine.receive(0) is not None:
-                pass
+            while (message := engine.receive(0)) is not None:
+                if isinstance(message, Served) and at_work:
+                    at_work[0].heard(message)
             return stopped()
+
+        at_work: list[ClientSession] = []
 
         with running_client(
             subject,
@@ -227,4 +259,5 @@ def client_session(
             stopped=watched,
             files=load.files,
         ) as client:
-            yield ClientSession(load, layout, engine, client, load.setup(authority))
+            at_work.append(ClientSession(load, layout, engine, client, load.setup(authority)))
+            yield at_work[0]

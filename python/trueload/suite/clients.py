@@ -14,6 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from trueload.assemble_client import make_client_record
+from trueload.client_progress import OnClientProgress, WatchClient, unwatched_client
 from trueload.engine import EngineError
 from trueload.plan import Duration
 from trueload.runner.build import Build
@@ -38,6 +39,7 @@ class ClientTrials:
     plan: SuitePlan
     trueload_command: tuple[str, ...]
     stopped: Callable[[], bool]
+    watch: WatchClient = unwatched_client
     _cell: Cell | None = None
     _session: ClientSession | None = None
     _exit: contextlib.ExitStack = field(default_factory=contextlib.ExitStack)
@@ -46,8 +48,19 @@ class ClientTrials:
         self, trial: Trial, subject: Subject, built: Build, layout: Layout
     ) -> Measured | Failed:
         """One repetition. Raises ``UserError``, ``OSError``, ``BuildError`` for our side."""
+        with self.watch() as on_progress:
+            return self._measure(trial, subject, built, layout, on_progress)
+
+    def _measure(
+        self,
+        trial: Trial,
+        subject: Subject,
+        built: Build,
+        layout: Layout,
+        on_progress: OnClientProgress | None,
+    ) -> Measured | Failed:
         try:
-            session = self._at_work(trial.cell, subject, built, layout)
+            session = self._at_work(trial.cell, subject, built, layout, on_progress)
         except UnsupportedError as why:
             self.close()
             return Failed(str(why), "", unsupported=True)
@@ -70,8 +83,16 @@ class ClientTrials:
         done, self._exit = self._exit, contextlib.ExitStack()
         done.close()
 
-    def _at_work(self, cell: Cell, subject: Subject, built: Build, layout: Layout) -> ClientSession:
+    def _at_work(
+        self,
+        cell: Cell,
+        subject: Subject,
+        built: Build,
+        layout: Layout,
+        on_progress: OnClientProgress | None,
+    ) -> ClientSession:
         if self._session is not None and self._cell == cell:
+            self._session.on_progress = on_progress
             return self._session
         self.close()
         session = self._exit.enter_context(
@@ -85,6 +106,7 @@ class ClientTrials:
             )
         )
         self._cell, self._session = cell, session
+        session.on_progress = on_progress
         session.begin()
         return session
 

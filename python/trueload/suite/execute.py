@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from trueload.client_contract import ClientContract
+from trueload.client_progress import WatchClient, unwatched_client
 from trueload.contracts import AnyContract, document_bytes
 from trueload.errors import UserError
 from trueload.machine import count_ports
@@ -76,6 +77,7 @@ class Execution:
     trueload_command: tuple[str, ...]
     stopped: Callable[[], bool] = lambda: False
     events: Events = Events()
+    watch_client: WatchClient = unwatched_client
     _done: set[str] = field(default_factory=set)
     _builds: dict[str, Build] = field(default_factory=dict)
     _given_up: dict[tuple[str, str, bool], str] = field(default_factory=dict)
@@ -84,7 +86,9 @@ class Execution:
     _clients: ClientTrials = field(init=False)
 
     def __post_init__(self) -> None:
-        self._clients = ClientTrials(self.plan, self.trueload_command, self.stopped)
+        self._clients = ClientTrials(
+            self.plan, self.trueload_command, self.stopped, self.watch_client
+        )
 
     def execute(self) -> None:
         """Everything of the plan that is not in the store yet. Ends early when stopped."""
