@@ -29,6 +29,7 @@ from trueload.engine import find_engine
 from trueload.errors import UserError
 from trueload.interrupt import Interrupt
 from trueload.pairs import Turn, turns
+from trueload.places.open import one_place
 from trueload.record import Record
 from trueload.report.ab import Paired, compared, crossed_sentence, paired_json, paired_lines
 from trueload.report.compare import Format, render
@@ -83,7 +84,7 @@ SideA = Annotated[str, typer.Argument(metavar="URL_A", help="A URL, or a subject
 SideB = Annotated[str, typer.Argument(metavar="URL_B", help="A URL, or a subject: the other.")]
 
 
-@with_flags_of(read_job, without=("url", "targets", "curl", "limit", "search"))
+@with_flags_of(read_job, without=("url", "targets", "curl", "limit", "search", "server_place"))
 def read_ab(
     url_a: SideA,
     url_b: SideB,
@@ -102,6 +103,7 @@ def read_ab(
     for side in (url_a, url_b):
         if not is_url(side):
             _refuse_contract_flags(find_subject(side).name, flags)
+            _refuse_places(side, flags)
     # Read once: stdin has nothing to say to the second side.
     body = read_body(flags.get("body"), flags.get("body_file"))
     flags["body"] = None if body is None else body.decode("utf-8", "surrogateescape")
@@ -143,6 +145,15 @@ def _refuse_contract_flags(subject: str, flags: Mapping[str, Any]) -> None:
         )
 
 
+def _refuse_places(subject: str, flags: Mapping[str, Any]) -> None:
+    for name in ("place", "hosts", "lab"):
+        if flags.get(name):
+            raise UserError(
+                f"--{name} is not for a subject: {subject} is started here",
+                "leave it out, or start the program yourself and give its URL",
+            )
+
+
 def run_ab(job: AbJob) -> int:
     """Measure both in turn, save, show; the exit code follows."""
     check_writable(job.jobs[0].json_path)
@@ -164,7 +175,8 @@ def measure_ab(job: AbJob, interrupt: Interrupt) -> tuple[Paired, Saved]:
     ``UserError``."""
     with contextlib.ExitStack() as stack:
         pair = list(zip(job.sides, job.jobs, strict=True))
-        sides = [open_side(text, one, interrupt) for text, one in pair]
+        place = stack.enter_context(one_place(job.jobs[0].where))
+        sides = [open_side(text, one, place, interrupt) for text, one in pair]
         names = (sides[0].name, sides[1].name)
         saved = stack.enter_context(
             Saved.begin(

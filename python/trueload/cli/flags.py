@@ -27,6 +27,11 @@ def command(
     return run
 
 
+def take_flags(reader: Callable[..., Any], flags: dict[str, Any]) -> dict[str, Any]:
+    """Those of ``flags`` that ``reader`` declares, taken out of them."""
+    return {name: flags.pop(name) for name in inspect.signature(reader).parameters if name in flags}
+
+
 def with_flags_of(
     other: Callable[..., Any], *, without: Iterable[str]
 ) -> Callable[[Callable[..., Understood]], Callable[..., Understood]]:

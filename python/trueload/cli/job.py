@@ -17,6 +17,7 @@ from typing import Any
 from trueload.asked import RANDOM, has_place
 from trueload.cli import options
 from trueload.errors import ExitCode, UserError
+from trueload.places.named import HERE, Where
 from trueload.record import Record
 from trueload.redact import redact_command
 from trueload.report.tls import reasons_text, tls_hint
@@ -76,6 +77,7 @@ class Job:
     search: SearchPlan | None = None
     as_published: bool = False
     words: tuple[str, ...] | None = None
+    where: Where = HERE
 
     def addresses(self) -> tuple[str, ...]:
         """Where to connect; asks the system for them, in bounded time."""

@@ -7,14 +7,14 @@ Must not know any protocol.
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from trueload.cli import options
-from trueload.cli.flags import with_flags_of
+from trueload.cli.flags import take_flags, with_flags_of
 from trueload.cli.job import Asked, Job
 from trueload.cli.load_flags import LoadFlags, choose_load
+from trueload.cli.place_options import check_local_addresses, chosen_cpus, read_where
 from trueload.cli.search import SearchFlags, choose_search, started
 from trueload.errors import UserError
 from trueload.record import Claim
@@ -27,17 +27,17 @@ TIMEOUT_NS = 5 * NS_PER_S
 
 def measuring(read_asked: Callable[..., Asked]) -> Callable[..., Job]:
     """The flags of a protocol and those of ``read_job``, as one function that comes to a job."""
-    own = inspect.signature(read_asked).parameters
 
     @with_flags_of(read_asked, without=())
     @with_flags_of(read_job, without=("asked",))
     def read(**flags: Any) -> Job:
-        asked = read_asked(**{name: flags.pop(name) for name in own if name in flags})
-        return read_job(asked, **flags)
+        asked = read_asked(**take_flags(read_asked, flags))
+        return read_job(asked=asked, **flags)
 
     return read
 
 
+@with_flags_of(read_where, without=())
 def read_job(
     asked: Asked,
     connections: options.ConnectionsOption = None,
@@ -66,8 +66,10 @@ def read_job(
     json_path: options.JsonOption = None,
     no_save: options.NoSaveOption = False,
     no_live: options.NoLiveOption = False,
+    **where_flags: Any,
 ) -> Job:
     """What the flags mean, checked as a whole; nothing has been sent."""
+    where = read_where(**where_flags)
     thresholds = tuple(parse_condition(text) for text in fail_on or ())
     load = LoadFlags(
         connections=connections,
@@ -102,8 +104,8 @@ def read_job(
         connect_timeout_ns=timeout or TIMEOUT_NS,
         connect_rate_per_s=int(connect_rate or CONNECT_RATE_PER_S),
         threads=_threads(threads, chosen.connections),
-        cpus=options.check_cpus(cpus),
-        local_addresses=asked.local_addresses,
+        cpus=chosen_cpus(cpus, where),
+        local_addresses=check_local_addresses(asked.local_addresses, where),
         tls=asked.tls,
         claim=Claim(percentile=claimed_percentile(thresholds)),
         driver=options.driver_name(driver),
@@ -122,6 +124,7 @@ def read_job(
         save=not no_save,
         live=not no_live,
         search=plan,
+        where=where,
     )
 
 

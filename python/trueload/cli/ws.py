@@ -15,10 +15,11 @@ from typing import Any
 import typer
 
 from trueload.cli import options, ws_options
-from trueload.cli.flags import command, with_flags_of
+from trueload.cli.flags import command, take_flags, with_flags_of
 from trueload.cli.job import Asked, Job
 from trueload.cli.measure import TIMEOUT_NS, measuring
 from trueload.cli.options import DialectChoice
+from trueload.cli.place_options import check_local_addresses, chosen_cpus, read_where
 from trueload.cli.request_flags import read_local_addresses
 from trueload.cli.run import run_job
 from trueload.cli.ws_options import StepsFormat, WsMode
@@ -152,6 +153,7 @@ read_echo_job = measuring(read_echo)
 
 
 @with_flags_of(read_opening, without=())
+@with_flags_of(read_where, without=())
 def read_broadcast_job(
     step: ws_options.StepOption = None,
     concurrent: ws_options.ConcurrentOption = None,
@@ -175,6 +177,7 @@ def read_broadcast_job(
     **opening_flags: Any,
 ) -> Job:
     """What the flags mean, checked as a whole; nothing has been sent."""
+    where = read_where(**take_flags(read_where, opening_flags))
     opened = read_opening(**opening_flags)
     asked, dialect = opened.asked, opened.dialect or DialectChoice.JSON
     as_published = format_ is StepsFormat.SHOOTOUT
@@ -202,8 +205,8 @@ def read_broadcast_job(
         timeout_ns=timeout or TIMEOUT_NS,
         connect_timeout_ns=timeout or TIMEOUT_NS,
         connect_rate_per_s=int(connect_rate or JOIN_RATE_PER_S),
-        cpus=options.check_cpus(cpus),
-        local_addresses=asked.local_addresses,
+        cpus=chosen_cpus(cpus, where),
+        local_addresses=check_local_addresses(asked.local_addresses, where),
         tls=asked.tls,
         driver=options.driver_name(driver),
         spin_ns=spin or 0,
@@ -221,6 +224,7 @@ def read_broadcast_job(
         live=not no_live,
         search=plan,
         as_published=as_published,
+        where=where,
     )
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from types import TracebackType
 
+from trueload.places import Place
 from trueload.plan import Phase
 from trueload.record import Record
 from trueload.spec import Interrupt, OnProgress, Progress, TrialSpec
@@ -20,8 +21,9 @@ ROOM = 64_000
 class Crowd:
     """A context manager that leaves nothing running. ``most`` are the clients it may come to."""
 
-    def __init__(self, interrupt: Interrupt, most: float) -> None:
+    def __init__(self, interrupt: Interrupt, most: float, place: Place | None = None) -> None:
         self._interrupt = interrupt
+        self._place = place
         self._room = int(min(most, ROOM))
         self._session: Session | None = None
         self._steps = 0
@@ -65,7 +67,9 @@ class Crowd:
         if self._session is not None:
             self._session.__exit__(None, None, None)
         spec = with_sources(spec, self._room)
-        self._session = Session(spec, on_progress=self._tell, interrupt=self._interrupt)
+        self._session = Session(
+            spec, place=self._place, on_progress=self._tell, interrupt=self._interrupt
+        )
         return self._session
 
     def _tell(self, progress: Progress) -> None:

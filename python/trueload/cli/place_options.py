@@ -1,0 +1,107 @@
+"""The flags that say where engines and servers run, each defined once, and what they mean together.
+
+Must not know how a place is opened, or what runs there.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import socket
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from trueload.cli.options import CpuList, check_cpus, option_parser, positive_count
+from trueload.errors import UserError
+from trueload.places import named
+from trueload.places.choose import choose_places
+from trueload.places.named import Where
+
+HOSTS_MAX = 10_000
+
+
+@dataclass(frozen=True)
+class Placed:
+    """A place that a flag named. (typer wants one class.)"""
+
+    place: named.Named
+
+
+def _place(text: str) -> Placed:
+    return Placed(named.parse_place(text))
+
+
+PlaceOption = Annotated[
+    list[Placed] | None,
+    typer.Option(
+        "--place",
+        metavar="PLACE",
+        parser=option_parser(_place),
+        help="Where the load comes from: local, ssh:USER@HOST (as in your ssh config), ray or"
+        " ray://HOST:PORT; repeatable.  [default: local]",
+    ),
+]
+HostsOption = Annotated[
+    int | None,
+    typer.Option(
+        "--hosts",
+        metavar="COUNT",
+        parser=option_parser(positive_count(HOSTS_MAX)),
+        help="So many different hosts of a Ray cluster.  [default: 1]",
+    ),
+]
+LabOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--lab",
+        metavar="FILE",
+        help="The places.toml of a lab: its generator hosts, instead of --place, and its server"
+        " host.",
+    ),
+]
+ServerPlaceOption = Annotated[
+    Placed | None,
+    typer.Option(
+        "--server-place",
+        metavar="PLACE",
+        parser=option_parser(_place),
+        help="Start the server there: local, or ssh:USER@HOST.",
+    ),
+]
+
+
+def read_where(
+    place: PlaceOption = None,
+    hosts: HostsOption = None,
+    lab: LabOption = None,
+    server_place: ServerPlaceOption = None,
+) -> Where:
+    """Where everything runs. Raises ``UserError``; nothing has been connected to."""
+    server = None if server_place is None else server_place.place
+    return choose_places([each.place for each in place or ()], hosts, lab, server)
+
+
+def chosen_cpus(cpus: CpuList | None, where: Where) -> tuple[int, ...] | None:
+    """CPUs for each engine. Those of this machine must be there; another's, it says itself."""
+    if where.all_here:
+        return check_cpus(cpus)
+    return None if cpus is None else cpus.cpus
+
+
+def check_local_addresses(texts: Sequence[str], where: Where) -> tuple[str, ...]:
+    """Addresses to connect from. Raises ``UserError`` for one that this machine has not, if it is
+    to be connected from here."""
+    for text in texts if where.all_here else ():
+        family = socket.AF_INET6 if ipaddress.ip_address(text).version == 6 else socket.AF_INET
+        try:
+            with socket.socket(family, socket.SOCK_STREAM) as probe:
+                probe.bind((text, 0))
+        except OSError as error:
+            raise UserError(
+                f"--local-address {text} cannot be used: {error.strerror}",
+                "name an address of this machine",
+            ) from error
+    return tuple(texts)

@@ -1,0 +1,54 @@
+"""Which places a command uses: what ``--place``, ``--hosts``, ``--lab`` and ``--server-place`` say.
+
+Pure but for the file of a lab. Must not know how a place is opened, or what runs there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from trueload.errors import UserError
+from trueload.places.named import (
+    HERE,
+    NO_SERVER_ON_RAY,
+    SERVER_HINT,
+    GeneratorHost,
+    Named,
+    RayCluster,
+    ServerHost,
+    Where,
+    check_generators,
+)
+
+
+def choose_places(
+    places: Sequence[Named] = (),
+    hosts: int | None = None,
+    lab: Path | None = None,
+    server: Named | None = None,
+) -> Where:
+    """All of it together. Raises ``UserError`` for what excludes each other."""
+    where = _of_flags(places, hosts) if lab is None else _of_lab(lab, places, hosts)
+    if server is None:
+        return where
+    if isinstance(server, RayCluster):
+        raise UserError(NO_SERVER_ON_RAY, SERVER_HINT)
+    if where.server is not None:
+        raise UserError(f"{lab} has a server, and --server-place names one", "keep one of the two")
+    return replace(where, server=ServerHost(place=server))
+
+
+def _of_flags(places: Sequence[Named], hosts: int | None) -> Where:
+    generators = tuple(GeneratorHost(place=place) for place in places) or HERE.generators
+    return Where(generators=generators, ray_hosts=check_generators(generators, hosts))
+
+
+def _of_lab(lab: Path, places: Sequence[Named], hosts: int | None) -> Where:
+    from trueload.places.lab import read_lab  # only now: most commands have no lab
+
+    for flag, given in (("--place", places), ("--hosts", hosts)):
+        if given:
+            raise UserError(f"--lab and {flag} exclude each other", "keep one of them")
+    return read_lab(lab)

@@ -1,0 +1,147 @@
+"""A lab: the hosts that a user has, in one file, often ``places.toml``.
+
+How: one strict model; what is not known is refused with the file, the key and the known ones. Text
+becomes meaning here, once. Must not know how a place is opened.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import tomllib
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import AfterValidator, Field, ValidationError, model_validator
+
+from trueload.errors import UserError
+from trueload.places.named import (
+    NO_SERVER_ON_RAY,
+    SERVER_HINT,
+    GeneratorHost,
+    RayCluster,
+    ServerHost,
+    Where,
+    check_generators,
+    parse_place,
+)
+from trueload.plan_model import Model
+from trueload.units import parse_cpu_list
+
+LAB_BYTES_MAX = 64 * 1024
+HINT = "correct the file; docs/hosts.md has one to copy"
+
+
+def _place(text: str) -> str:
+    parse_place(text)
+    return text
+
+
+def _cpus(text: str) -> str:
+    parse_cpu_list(text)
+    return text
+
+
+def _address(text: str) -> str:
+    try:
+        return str(ipaddress.ip_address(text))
+    except ValueError:
+        raise ValueError(f"'{text}' is not an IP address") from None
+
+
+PlaceText = Annotated[str, AfterValidator(_place)]
+CpusText = Annotated[str, AfterValidator(_cpus)]
+AddressText = Annotated[str, AfterValidator(_address)]
+
+
+class Generator(Model):
+    """A host that load comes from: its place, the CPUs that its engine may use, the addresses that
+    it connects from; of a cluster the ``labels`` that its hosts must have."""
+
+    place: PlaceText
+    cpus: CpusText | None = None
+    local_addresses: tuple[AddressText, ...] = ()
+    labels: dict[str, str] = Field(default_factory=dict)
+
+    @model_validator(mode="after")
+    def _labels_of_a_cluster(self) -> Generator:
+        if self.labels and not isinstance(parse_place(self.place), RayCluster):
+            raise ValueError("labels are of a Ray cluster")
+        return self
+
+
+class Server(Model):
+    """The host that subjects and reference servers are started on; the load reaches it at
+    ``address``."""
+
+    place: PlaceText
+    cpus: CpusText | None = None
+    address: AddressText | None = None
+
+
+class Lab(Model):
+    """The file as written."""
+
+    generators: tuple[Generator, ...] = Field(min_length=1)
+    hosts: Annotated[int, Field(gt=0)] | None = None
+    server: Server | None = None
+
+
+def read_lab(path: Path) -> Where:
+    """Raises ``UserError`` with one line that names the file and the place in it."""
+    lab = _load(path)
+    generators = tuple(
+        GeneratorHost(
+            place=parse_place(each.place),
+            cpus=None if each.cpus is None else parse_cpu_list(each.cpus),
+            local_addresses=each.local_addresses,
+            labels=tuple(each.labels.items()),
+        )
+        for each in lab.generators
+    )
+    try:
+        ray_hosts = check_generators(generators, lab.hosts)
+    except UserError as error:
+        raise UserError(f"{path}: {error.message}", error.hint) from None
+    return Where(generators=generators, ray_hosts=ray_hosts, server=_server(path, lab.server))
+
+
+def _server(path: Path, server: Server | None) -> ServerHost | None:
+    if server is None:
+        return None
+    place = parse_place(server.place)
+    if isinstance(place, RayCluster):
+        raise UserError(f"{path}: server.place: {NO_SERVER_ON_RAY}", SERVER_HINT)
+    cpus = None if server.cpus is None else parse_cpu_list(server.cpus)
+    return ServerHost(place=place, cpus=cpus, address=server.address)
+
+
+def _load(path: Path) -> Lab:
+    try:
+        if path.stat().st_size > LAB_BYTES_MAX:
+            raise UserError(f"{path} is larger than {LAB_BYTES_MAX // 1024} KiB", HINT)
+        return Lab.model_validate(tomllib.loads(path.read_bytes().decode("utf-8")))
+    except tomllib.TOMLDecodeError as error:
+        raise UserError(f"{path} is not TOML: {error}", HINT) from None
+    except UnicodeDecodeError as error:
+        raise UserError(f"{path} is not UTF-8: byte {error.start}", HINT) from None
+    except RecursionError:
+        raise UserError(f"{path} is nested too deeply", HINT) from None
+    except OSError as error:
+        raise UserError(f"{path} cannot be read: {error.strerror}", "name another file") from None
+    except ValidationError as error:
+        raise UserError(f"{path}: {_first_mistake(error)}", HINT) from None
+
+
+_MODELS: dict[str, type[Model]] = {"generators": Generator, "server": Server}
+
+
+def _first_mistake(error: ValidationError) -> str:
+    found = error.errors(include_url=False)
+    # A key that is misspelt is the reason why another is missing.
+    first = next((each for each in found if each["type"] == "extra_forbidden"), found[0])
+    key = ".".join(str(part) for part in first["loc"])
+    if first["type"] == "extra_forbidden":
+        model = Lab if len(first["loc"]) == 1 else _MODELS[str(first["loc"][0])]
+        return f"{key!r} is not a key; keys are {', '.join(model.model_fields)}"
+    message = first["msg"].removeprefix("Value error, ")
+    return f"{key}: {message}" if key else message

@@ -1,0 +1,167 @@
+"""Places as a user names them: ``local``, ``ssh:USER@HOST``, ``ray``, ``ray://HOST:PORT``.
+
+How: text becomes a value, or one line that says why not and one hint; a set of places is checked as
+a whole. Pure: nothing is looked up, connected to or started, and nothing here can become an option
+or a word of a shell. Must not know how a place is opened.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from trueload.errors import UserError
+
+PLACES_HINT = "places are local, ssh:HOST, ssh:USER@HOST, ray and ray://HOST:PORT"
+NO_SERVER_ON_RAY = "a server is not started on a Ray cluster"
+SERVER_HINT = "name a host by ssh: ssh:USER@HOST"
+HOST_CHARS_MAX = 253  # a name of DNS
+
+# What ssh knows a host by, and what may log in: nothing that a shell or ssh reads as more.
+_HOST = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]*", re.ASCII)
+_USER = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._+-]*", re.ASCII)
+_RAY = re.compile(r"ray://([A-Za-z0-9_][A-Za-z0-9._-]*|\[[0-9A-Fa-f:.]+\]):([0-9]{1,5})", re.ASCII)
+
+
+@dataclass(frozen=True)
+class Here:
+    """This machine."""
+
+    @property
+    def name(self) -> str:
+        return "local"
+
+
+@dataclass(frozen=True)
+class SshHost:
+    """A host as in the user's ssh config, with the user if one was named."""
+
+    destination: str
+
+    @property
+    def name(self) -> str:
+        return f"ssh:{self.destination}"
+
+
+@dataclass(frozen=True)
+class RayCluster:
+    """A cluster: the one that Ray finds from here (None), or that at an address."""
+
+    address: str | None = None
+
+    @property
+    def name(self) -> str:
+        return self.address or "ray"
+
+
+Named = Here | SshHost | RayCluster
+
+
+@dataclass(frozen=True, kw_only=True)
+class GeneratorHost:
+    """A host that load comes from, or hosts of a cluster that have the ``labels``. ``cpus`` and
+    ``local_addresses`` are those of a lab; None and empty leave both to the command's options."""
+
+    place: Named
+    cpus: tuple[int, ...] | None = None
+    local_addresses: tuple[str, ...] = ()
+    labels: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class ServerHost:
+    """A host that servers are started on. ``cpus`` None is all that it has; ``address`` is where
+    the load reaches it, None for what its name resolves to."""
+
+    place: Named
+    cpus: tuple[int, ...] | None = None
+    address: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Where:
+    """Where a command's engines and its server run. ``ray_hosts`` is how many of a cluster."""
+
+    generators: tuple[GeneratorHost, ...] = (GeneratorHost(place=Here()),)
+    ray_hosts: int = 1
+    server: ServerHost | None = None
+
+    @property
+    def all_here(self) -> bool:
+        """Whether all load comes from this machine."""
+        return all(isinstance(each.place, Here) for each in self.generators)
+
+
+HERE = Where()
+
+
+def parse_place(text: str) -> Named:
+    """One place. Raises ``ValueError`` with one line that says what is wrong with it."""
+    if text == "local":
+        return Here()
+    if text == "ray":
+        return RayCluster()
+    if text.startswith("ray:"):
+        return RayCluster(_ray_address(text))
+    if text.startswith("ssh:"):
+        return SshHost(_destination(text.removeprefix("ssh:")))
+    raise ValueError(f"{text!r} is not a place: {PLACES_HINT}")
+
+
+def _ray_address(text: str) -> str:
+    found = _RAY.fullmatch(text)
+    if found is None or not 1 <= int(found[2]) <= 65535:
+        raise ValueError(f"{text!r} is not the address of a Ray cluster: write ray://HOST:PORT")
+    return text
+
+
+def _destination(text: str) -> str:
+    """``[USER@]HOST`` as ssh takes it."""
+    if text.startswith("//"):
+        raise ValueError(
+            f"'ssh:{text}' is a URL: write ssh:USER@HOST; a port goes into your ssh config"
+        )
+    user, at, host = text.rpartition("@")
+    for what, part in (("host", host), *([("user", user)] if at else [])):
+        if part.startswith("-"):
+            raise ValueError(f"the {what} {part!r} begins with '-', which ssh takes for an option")
+    if at and not _USER.fullmatch(user):
+        raise ValueError(f"{user!r} is not the name of a user: letters, digits and . _ + - are")
+    if len(host) > HOST_CHARS_MAX or not (_HOST.fullmatch(host) or _is_ipv6(host)):
+        raise ValueError(
+            f"{host!r} is not a host as in your ssh config: letters, digits and . _ - are"
+        )
+    return text
+
+
+def _is_ipv6(text: str) -> bool:
+    try:
+        ipaddress.IPv6Address(text)
+    except ValueError:
+        return False
+    return "%" not in text
+
+
+def check_generators(generators: Sequence[GeneratorHost], hosts: int | None) -> int:
+    """Refuse a place given twice and two clusters; how many hosts of a cluster are asked for."""
+    clusters = [each.place for each in generators if isinstance(each.place, RayCluster)]
+    if len(clusters) > 1:
+        raise UserError(
+            "a Ray cluster is named twice", "name it once; --hosts N says how many of its hosts"
+        )
+    seen: set[Named] = set()
+    for each in generators:
+        if each.place in seen:
+            raise UserError(
+                f"the place {each.place.name} is given twice",
+                "give each place once; --threads N uses more CPUs of a host",
+            )
+        seen.add(each.place)
+    if hosts is not None and not clusters:
+        raise UserError(
+            "--hosts are of a Ray cluster, and no place is one",
+            "add --place ray, or name each host: --place ssh:HOST --place ssh:HOST",
+        )
+    return hosts or 1

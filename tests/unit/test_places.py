@@ -1,0 +1,205 @@
+"""Places as a user names them: what they mean, and what is refused, as tables."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from trueload.errors import UserError
+from trueload.places.choose import choose_places
+from trueload.places.lab import read_lab
+from trueload.places.named import (
+    GeneratorHost,
+    Here,
+    Named,
+    RayCluster,
+    ServerHost,
+    SshHost,
+    parse_place,
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [
+        ("local", Here()),
+        ("ssh:load1", SshHost("load1")),
+        ("ssh:me@load1", SshHost("me@load1")),
+        ("ssh:me@10.0.0.1", SshHost("me@10.0.0.1")),
+        ("ssh:me@fe80::1", SshHost("me@fe80::1")),
+        ("ssh:first.last+x@lab-2.example.org", SshHost("first.last+x@lab-2.example.org")),
+        ("ray", RayCluster(None)),
+        ("ray://head:10001", RayCluster("ray://head:10001")),
+        ("ray://[::1]:10001", RayCluster("ray://[::1]:10001")),
+    ],
+)
+def test_a_place_is_what_is_written(text: str, place: Named) -> None:
+    assert parse_place(text) == place
+    assert parse_place(place.name) == place
+
+
+@pytest.mark.parametrize(
+    ("text", "word"),
+    [
+        ("", "not a place"),
+        ("Local", "not a place"),
+        ("load1", "not a place"),
+        ("me@load1", "not a place"),
+        ("k8s:pod", "not a place"),
+        ("ssh", "not a place"),
+        ("ssh:", "not a host"),
+        ("ssh:me@", "not a host"),
+        ("ssh:@h", "not the name of a user"),
+        ("ssh:-oProxyCommand=id", "begins with '-'"),
+        ("ssh:me@-oProxyCommand=id", "begins with '-'"),
+        ("ssh:-l@h", "begins with '-'"),
+        ("ssh://me@h:22", "a port goes into your ssh config"),
+        ("ssh:h;id", "not a host"),
+        ("ssh:$(id)", "not a host"),
+        ("ssh:`id`@h", "not the name of a user"),
+        ("ssh:h|id", "not a host"),
+        ("ssh:h id", "not a host"),
+        ("ssh:h\nid", "not a host"),
+        ("ssh:h\n", "not a host"),
+        ("ssh:a@b@h", "not the name of a user"),
+        ("ssh:%h", "not a host"),
+        ("ssh:h:22", "not a host"),
+        ("ssh:a:22", "not a host"),
+        ("ssh:fe80::1%eth0", "not a host"),
+        ("ssh:" + "a" * 254, "not a host"),
+        ("ray:", "not the address of a Ray cluster"),
+        ("ray://", "not the address of a Ray cluster"),
+        ("ray://head", "not the address of a Ray cluster"),
+        ("ray://head:0", "not the address of a Ray cluster"),
+        ("ray://head:65536", "not the address of a Ray cluster"),
+        ("ray://-x:1", "not the address of a Ray cluster"),
+        ("ray://a b:1", "not the address of a Ray cluster"),
+    ],
+)
+def test_what_is_no_place_is_refused_with_what_is_wrong(text: str, word: str) -> None:
+    with pytest.raises(ValueError, match=word):
+        parse_place(text)
+
+
+def generators(*texts: str) -> list[Named]:
+    return [parse_place(text) for text in texts]
+
+
+def test_places_that_are_named_are_taken_in_their_order_and_none_is_here() -> None:
+    chosen = choose_places(generators("ssh:b", "local", "ssh:a"))
+    assert [each.place.name for each in chosen.generators] == ["ssh:b", "local", "ssh:a"]
+    assert choose_places().generators == (GeneratorHost(place=Here()),)
+    assert choose_places().all_here
+    assert not chosen.all_here
+    assert choose_places(generators("ray"), hosts=3).ray_hosts == 3
+    server = choose_places(server=SshHost("big")).server
+    assert server == ServerHost(place=SshHost("big"))
+
+
+@pytest.mark.parametrize(
+    ("places", "hosts", "word"),
+    [
+        (("ssh:a", "ssh:a"), None, "ssh:a is given twice"),
+        (("local", "ssh:a", "local"), None, "local is given twice"),
+        (("ray", "ray://head:10001"), None, "named twice"),
+        (("ssh:a",), 3, "--hosts are of a Ray cluster"),
+        ((), 3, "--hosts are of a Ray cluster"),
+    ],
+)
+def test_places_that_contradict_each_other_are_refused(
+    places: tuple[str, ...], hosts: int | None, word: str
+) -> None:
+    with pytest.raises(UserError, match=word) as caught:
+        choose_places(generators(*places), hosts=hosts)
+    assert caught.value.exit_code == 2
+    assert caught.value.hint
+
+
+LAB = """
+[[generators]]
+place = "ssh:me@load1"
+cpus = "0-2"
+local_addresses = ["10.0.0.11", "10.0.0.12"]
+
+[[generators]]
+place = "local"
+
+[server]
+place = "ssh:big"
+cpus = "0,2"
+address = "10.0.0.1"
+"""
+
+
+def written(folder: Path, text: str) -> Path:
+    path = folder / "places.toml"
+    path.write_text(text)
+    return path
+
+
+def test_a_lab_has_its_hosts_their_cpus_and_addresses(tmp_path: Path) -> None:
+    where = read_lab(written(tmp_path, LAB))
+    assert where.generators == (
+        GeneratorHost(
+            place=SshHost("me@load1"), cpus=(0, 1, 2), local_addresses=("10.0.0.11", "10.0.0.12")
+        ),
+        GeneratorHost(place=Here()),
+    )
+    assert where.server == ServerHost(place=SshHost("big"), cpus=(0, 2), address="10.0.0.1")
+    lab = written(tmp_path, 'hosts = 3\n[[generators]]\nplace = "ray"\nlabels = {zone = "a"}\n')
+    assert read_lab(lab).ray_hosts == 3
+    assert read_lab(lab).generators[0].labels == (("zone", "a"),)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("", ("generators",)),
+        ("generators = []", ("generators",)),
+        ("x = 1", ("generators",)),
+        ('[[generators]]\nplace = "local"\n\n[[hosts]]\n', ("hosts",)),
+        ('[[generators]]\nplace = "nowhere"', ("generators.0.place", "not a place")),
+        ('[[generators]]\nplace = "ssh:-x"', ("generators.0.place", "begins with '-'")),
+        ('[[generators]]\nplace = "local"\ncpu = "0"', ("'generators.0.cpu'", "place, cpus")),
+        ('[[generators]]\nplace = "local"\ncpus = "a"', ("generators.0.cpus", "list of CPUs")),
+        ('[[generators]]\nplace = "local"\nlocal_addresses = ["h"]', ("not an IP address",)),
+        ('[[generators]]\nplace = "local"\nlabels = {a = "b"}', ("labels are of a Ray cluster",)),
+        ('[[generators]]\nplace = "ssh:a"\n[[generators]]\nplace = "ssh:a"', ("given twice",)),
+        ('hosts = 2\n[[generators]]\nplace = "ssh:a"', ("--hosts are of a Ray cluster",)),
+        ('[[generators]]\nplace = "local"\n[server]\nport = 1', ("'server.port'", "address")),
+        ('[[generators]]\nplace = "local"\n[server]\nplace = "ray"', ("server.place", "Ray")),
+        ("[[generators", ("not TOML",)),
+        ("a = " + "[" * 2000, ("nested too deeply",)),
+    ],
+)
+def test_a_lab_that_is_wrong_is_refused_by_file_and_key(
+    tmp_path: Path, text: str, words: tuple[str, ...]
+) -> None:
+    path = written(tmp_path, text)
+    with pytest.raises(UserError) as caught:
+        read_lab(path)
+    assert caught.value.exit_code == 2
+    for word in (str(path), *words):
+        assert word in caught.value.message
+    assert "\n" not in caught.value.message
+
+
+def test_a_lab_that_is_not_there_or_no_text_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "binary").write_bytes(b"\xff\xfe")
+    (tmp_path / "large").write_bytes(b"#" * 70_000)
+    for name, word in (("none", "cannot be read"), ("binary", "UTF-8"), ("large", "larger")):
+        with pytest.raises(UserError, match=word):
+            read_lab(tmp_path / name)
+
+
+def test_a_lab_stands_instead_of_places_and_may_name_the_server(tmp_path: Path) -> None:
+    lab = written(tmp_path, LAB)
+    assert choose_places(lab=lab) == read_lab(lab)
+    with pytest.raises(UserError, match="--lab and --place exclude"):
+        choose_places(generators("local"), lab=lab)
+    with pytest.raises(UserError, match="--lab and --hosts exclude"):
+        choose_places(hosts=2, lab=lab)
+    with pytest.raises(UserError, match="--server-place names one"):
+        choose_places(lab=lab, server=Here())
+    with pytest.raises(UserError, match="not started on a Ray cluster"):
+        choose_places(server=RayCluster())
