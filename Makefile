@@ -58,7 +58,11 @@ demo: $(INSTALLED) ## compare real HTTP servers on this machine, in a few minute
 .PHONY: test
 test: setup lint docs ## every check and every test
 	cargo test --workspace --locked --quiet
-	$(BIN)/pytest
+	$(BIN)/pytest -m "not hosts"
+
+.PHONY: test-hosts
+test-hosts: setup ## runs over several hosts, made of namespaces on this machine (needs root)
+	$(BIN)/pytest -m hosts
 
 .PHONY: check
 check: setup lint ## the fast inner loop: style, types, unit tests

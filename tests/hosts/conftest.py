@@ -1,0 +1,51 @@
+"""Fixtures: a network of three hosts, and ssh to them. Every test here is marked ``hosts``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from hosts.network import Network, missing, missing_ssh
+from hosts.sshd import Ssh, start_ssh
+
+HERE = Path(__file__).resolve().parent
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """`make test-hosts` is what runs them."""
+    for item in items:
+        if HERE in item.path.parents:
+            item.add_marker(pytest.mark.hosts)
+
+
+@pytest.fixture(scope="session")
+def three_hosts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Network]:
+    """Three hosts, shared by the tests of one worker process."""
+    if why := missing():
+        pytest.skip(why)
+    with Network(tmp_path_factory.mktemp("hosts"), 3) as network:
+        yield network
+
+
+@pytest.fixture
+def network(three_hosts: Network) -> Iterator[Network]:
+    """Three hosts with their links up, before and after."""
+    three_hosts.mend()
+    yield three_hosts
+    three_hosts.mend()
+
+
+@pytest.fixture(scope="session")
+def ssh_to_three_hosts(three_hosts: Network, tmp_path_factory: pytest.TempPathFactory) -> Ssh:
+    """sshd on the three hosts."""
+    if why := missing_ssh():
+        pytest.skip(why)
+    return start_ssh(three_hosts, tmp_path_factory.mktemp("ssh"))
+
+
+@pytest.fixture
+def ssh(network: Network, ssh_to_three_hosts: Ssh) -> Ssh:
+    """ssh to three hosts with their links up."""
+    return ssh_to_three_hosts

@@ -1,0 +1,256 @@
+"""A small network of hosts on this machine: namespaces of the kernel, joined by a bridge.
+
+How: each host has a network, processes and mounts of its own (``unshare``) and a link to the
+bridge, at which this machine has an address, too. A host lives as long as its first process, which
+dies with the test's; the kernel then ends all that runs there and removes its link.
+
+Needs root, iproute2, util-linux and, for ``ssh``, openssh-server. Must not know trueload.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import secrets
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import TracebackType
+
+# For measurements between networks (RFC 2544): nobody's own.
+NET = "198.18"
+HOSTS_MAX = 200
+TOOLS = {"ip": "iproute2", "unshare": "util-linux", "nsenter": "util-linux"}
+SSHD = "/usr/sbin/sshd"
+COMMAND_S = 30.0
+UNSHARE = ("unshare", "--net", "--pid", "--mount", "--fork")
+
+# The first process of a host: adopts and buries what others leave, and ends with whoever asked.
+INIT = """
+import os, signal, subprocess, sys
+signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+subprocess.run(["mount", "-t", "proc", "proc", "/proc"], check=True)
+subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
+signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+os.write(1, b"up\\n")
+while os.read(0, 4096):
+    pass
+"""
+
+
+def missing() -> str | None:
+    """Why there can be no network on this machine, in one line; None if there can."""
+    if os.geteuid() != 0:
+        return "namespaces and links need root"
+    for tool, package in TOOLS.items():
+        if shutil.which(tool) is None:
+            return f"{tool} is missing: install Debian's {package}"
+    tried = subprocess.run([*UNSHARE, "true"], capture_output=True, text=True, check=False)
+    return None if tried.returncode == 0 else f"the kernel refuses namespaces: {tried.stderr}"
+
+
+def missing_ssh() -> str | None:
+    """Why there can be no sshd, in one line; None if there can."""
+    return None if Path(SSHD).exists() else "sshd is missing: install Debian's openssh-server"
+
+
+@dataclass
+class Host:
+    """One host. ``name`` is what ssh knows it by, ``address`` what the others reach it at."""
+
+    name: str
+    address: str
+    folder: Path
+    link_name: str
+    """Of this machine's end of its link."""
+    anchor: subprocess.Popen[bytes]
+    _init_pid: int = 0
+    _started: list[subprocess.Popen[str]] = field(default_factory=list)
+
+    @property
+    def pid(self) -> int:
+        """Of its first process, as seen from here."""
+        if not self._init_pid:
+            path = Path(f"/proc/{self.anchor.pid}/task/{self.anchor.pid}/children")
+            self._init_pid = int(path.read_text().split()[0])
+        return self._init_pid
+
+    @property
+    def cache(self) -> Path:
+        """The cache folder of whoever logs in by ssh."""
+        return self.folder / "cache"
+
+    def inside(self, *argv: str | Path) -> list[str]:
+        """The command that runs ``argv`` on the host."""
+        enter = ["nsenter", f"--target={self.pid}", "--net", "--pid", "--mount", "--"]
+        return [*enter, *map(str, argv)]
+
+    def run(self, *argv: str | Path, check: bool = True) -> subprocess.CompletedProcess[str]:
+        """Run a command on the host to its end; what it printed is kept."""
+        done = subprocess.run(
+            self.inside(*argv), capture_output=True, text=True, timeout=COMMAND_S, check=False
+        )
+        assert not check or done.returncode == 0, f"{argv} on {self.name}: {done.stderr}"
+        return done
+
+    def start(
+        self,
+        *argv: str | Path,
+        env: Mapping[str, str] | None = None,
+        stdin: int = subprocess.DEVNULL,
+        stdout: int = subprocess.PIPE,
+        stderr: int = subprocess.STDOUT,
+    ) -> subprocess.Popen[str]:
+        """Start a process on the host; it ends with the host at the latest. (What is returned is
+        the process that entered the host: signals go to ``processes()``.)"""
+        process = subprocess.Popen(
+            self.inside(*argv), env=env, stdin=stdin, stdout=stdout, stderr=stderr, text=True
+        )
+        self._started.append(process)
+        return process
+
+    def link(self, state: str) -> None:
+        """``down`` pulls the cable, ``up`` puts it back."""
+        ip("link", "set", self.link_name, state)
+
+    def processes(self, containing: str = "") -> dict[int, str]:
+        """What runs on the host, by process id as seen from here: command lines that contain a
+        word. Without the first process, and without the dead that nobody has buried."""
+        processes = os.readlink(f"/proc/{self.pid}/ns/pid")
+        found = {}
+        for name in os.listdir("/proc"):
+            if not name.isdigit() or int(name) == self.pid:
+                continue
+            with contextlib.suppress(OSError):
+                if os.readlink(f"/proc/{name}/ns/pid") == processes:
+                    words = Path(f"/proc/{name}/cmdline").read_bytes().replace(b"\0", b" ")
+                    line = words.decode(errors="replace").strip()
+                    if line and containing in line:
+                        found[int(name)] = line
+        return found
+
+    def kill(self, containing: str, number: int = signal.SIGKILL) -> int:
+        """Send a signal to each such process; how many there were."""
+        pids = list(self.processes(containing))
+        for pid in pids:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, number)
+        return len(pids)
+
+    def end(self) -> None:
+        """The host goes, with everything on it."""
+        for stream in (self.anchor.stdin, self.anchor.stdout):
+            if stream is not None:
+                stream.close()
+        # Its first process ends with its input, and is gone when the kernel has ended all others.
+        self.anchor.wait(COMMAND_S)
+        for process in self._started:
+            process.wait(COMMAND_S)
+            for each in (process.stdin, process.stdout, process.stderr):
+                if each is not None:
+                    each.close()
+
+
+class Network:
+    """Hosts ``h1``, ``h2``, … on a bridge; a context manager that removes them."""
+
+    def __init__(self, folder: Path, hosts: int = 3) -> None:
+        assert 1 <= hosts <= HOSTS_MAX
+        self.folder = folder
+        self.hosts: list[Host] = []
+        self._count = hosts
+        self._token = secrets.token_hex(4)  # `random` is seeded alike for every test
+        self.bridge = f"tb{self._token}"
+        self._third = free_third()
+
+    @property
+    def address(self) -> str:
+        """This machine's, as the hosts reach it."""
+        return f"{NET}.{self._third}.1"
+
+    def __enter__(self) -> Network:
+        try:
+            ip("link", "add", self.bridge, "type", "bridge")
+            ip("address", "add", f"{self.address}/24", "dev", self.bridge)
+            ip("link", "set", self.bridge, "up")
+            for number in range(1, self._count + 1):
+                self._add(number)
+        except BaseException:
+            self.__exit__(None, None, None)
+            raise
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        for host in self.hosts:
+            host.end()
+            # It goes with the host, a moment later; who makes a new one must not find it.
+            subprocess.run(["ip", "link", "delete", host.link_name], capture_output=True)
+        subprocess.run(["ip", "link", "delete", self.bridge], capture_output=True)
+        self.hosts = []
+
+    def mend(self) -> None:
+        """Put back what a test has pulled."""
+        for host in self.hosts:
+            host.link("up")
+
+    def _add(self, number: int) -> None:
+        name, link_name = f"h{number}", f"tl{self._token}{number:x}"
+        folder = self.folder / name
+        (folder / "cache").mkdir(parents=True)
+        anchor = subprocess.Popen(
+            [*UNSHARE, "--kill-child", sys.executable, "-I", "-S", "-c", INIT],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            process_group=0,  # a Ctrl-C is for the test
+        )
+        host = Host(name, f"{NET}.{self._third}.{10 + number}", folder, link_name, anchor)
+        self.hosts.append(host)
+        assert anchor.stdout is not None
+        assert anchor.stdout.readline() == b"up\n", f"{name} did not come up"
+        far = f"{link_name}f"
+        ip("link", "add", link_name, "type", "veth", "peer", "name", far)
+        ip("link", "set", far, "netns", str(host.pid))
+        ip("link", "set", link_name, "master", self.bridge, "up")
+        host.run("ip", "link", "set", far, "name", "eth0")
+        host.run("ip", "address", "add", f"{host.address}/24", "dev", "eth0")
+        host.run("ip", "link", "set", "eth0", "up")
+        host.run("ip", "route", "add", "default", "via", self.address)
+
+
+def ip(*words: str) -> None:
+    """Run iproute2's ``ip``; its complaint is the assertion's."""
+    done = subprocess.run(["ip", *words], capture_output=True, text=True, timeout=COMMAND_S)
+    assert done.returncode == 0, f"ip {' '.join(words)}: {done.stderr}"
+
+
+def free_third() -> int:
+    """A network that no other test on this machine has at the moment."""
+    said = subprocess.run(["ip", "-json", "address"], capture_output=True, text=True, check=True)
+    taken = {
+        int(address["local"].split(".")[2])
+        for link in json.loads(said.stdout)
+        for address in link.get("addr_info", ())
+        if address.get("local", "").startswith(f"{NET}.")
+    }
+    return secrets.choice(sorted(set(range(1, 255)) - taken))
+
+
+def lines_of(process: subprocess.Popen[str], containing: str) -> str:
+    """Wait for a line with a word in what a process prints. (At its end: an AssertionError.)"""
+    assert process.stdout is not None
+    said = ""
+    for line in process.stdout:
+        said += line
+        if containing in line:
+            return line
+    raise AssertionError(f"it never said {containing!r}: {said}")

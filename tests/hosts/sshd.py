@@ -1,0 +1,134 @@
+"""sshd on the hosts of a ``Network``, and the ssh config of a user who has been there before.
+
+How: every host has a key of its own, the user one key and a file of known hosts. ``ssh`` reads its
+config from the user's home in the password file, whatever ``HOME`` says; so a script called ``ssh``
+that is found first hands it ours by ``-F``, and ``h1`` is a host as in anybody's config. Nothing of
+the machine's own ssh is read or changed. Must not know trueload.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+from hosts.network import SSHD, Host, Network, lines_of
+
+SSHD_CONFIG = """
+Port 22
+ListenAddress {address}
+HostKey {folder}/host_key
+AuthorizedKeysFile {folder}/authorized_keys
+SetEnv XDG_CACHE_HOME={cache}
+PermitRootLogin prohibit-password
+PasswordAuthentication no
+KbdInteractiveAuthentication no
+StrictModes no
+UsePAM no
+UseDNS no
+PidFile none
+{more}
+"""
+
+CLIENT_CONFIG = """
+Host {name}
+    HostName {address}
+    User root
+    IdentityFile {folder}/user_key
+    UserKnownHostsFile {folder}/known_hosts
+"""
+
+COMMON_CONFIG = """
+Host *
+    IdentitiesOnly yes
+    IdentityAgent none
+    GlobalKnownHostsFile none
+"""
+
+
+@dataclass
+class Ssh:
+    """A user's ssh, in a folder of its own."""
+
+    folder: Path
+    network: Network
+
+    @property
+    def env(self) -> dict[str, str]:
+        """What a command needs to find this ssh."""
+        return {"PATH": f"{self.folder / 'bin'}{os.pathsep}{os.environ['PATH']}"}
+
+    @property
+    def known_hosts(self) -> Path:
+        return self.folder / "known_hosts"
+
+    @property
+    def config(self) -> Path:
+        return self.folder / "config"
+
+    def run(self, *argv: str, check: bool = True) -> subprocess.CompletedProcess[str]:
+        """``ssh`` itself, as the user would."""
+        return subprocess.run(
+            [self.folder / "bin" / "ssh", *argv],
+            capture_output=True,
+            text=True,
+            timeout=30,
+            check=check,
+            stdin=subprocess.DEVNULL,
+        )
+
+
+def start_ssh(network: Network, folder: Path, more: str = "") -> Ssh:
+    """sshd on every host, and the user's side; ``more`` are further lines of sshd's config."""
+    real = shutil.which("ssh")
+    assert real is not None, "ssh is missing: install Debian's openssh-client"
+    (folder / "bin").mkdir(parents=True)
+    make_key(folder / "user_key")
+    config = "".join(
+        CLIENT_CONFIG.format(name=host.name, address=host.address, folder=folder)
+        for host in network.hosts
+    )
+    ssh = Ssh(folder, network)
+    ssh.config.write_text(config + COMMON_CONFIG)
+    wrapper = folder / "bin" / "ssh"
+    wrapper.write_text(f'#!/bin/sh\nexec {real} -F {ssh.config} "$@"\n')
+    wrapper.chmod(0o755)
+    for host in network.hosts:
+        start_sshd(host, (folder / "user_key.pub").read_text(), more)
+    know_hosts(ssh)
+    return ssh
+
+
+def start_sshd(host: Host, authorized: str, more: str = "") -> subprocess.Popen[str]:
+    """One sshd; it listens when this returns."""
+    Path("/run/sshd").mkdir(mode=0o755, exist_ok=True)  # where it separates privileges
+    (host.folder / "authorized_keys").write_text(authorized)
+    if not (host.folder / "host_key").exists():
+        make_key(host.folder / "host_key")
+    config = host.folder / "sshd_config"
+    config.write_text(
+        SSHD_CONFIG.format(address=host.address, folder=host.folder, cache=host.cache, more=more)
+    )
+    process = host.start(SSHD, "-D", "-e", "-f", config)
+    lines_of(process, "Server listening")
+    return process
+
+
+def know_hosts(ssh: Ssh) -> None:
+    """The user has seen every host's key."""
+    lines = []
+    for host in ssh.network.hosts:
+        kind, key, *_ = (host.folder / "host_key.pub").read_text().split()
+        lines.append(f"{host.address} {kind} {key}\n")
+    ssh.known_hosts.write_text("".join(lines))
+
+
+def make_key(path: Path) -> None:
+    """A new key pair without a passphrase, in place of one that is there."""
+    for each in (path, path.with_name(f"{path.name}.pub")):
+        each.unlink(missing_ok=True)
+    subprocess.run(
+        ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "test", "-f", path], check=True
+    )
