@@ -7,7 +7,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
-from harness import Server, Trueload, find_free_port
+from harness import Finished, Server, Trueload, find_free_port, start_server
 from subject_world import World
 
 SHORT = ("-d", "200ms", "--warmup", "0", "-c", "4")
@@ -150,6 +150,98 @@ def test_a_body_from_stdin_goes_to_both_sides(trueload: Trueload, server: Server
     assert all(["Content-Length", "9"] in plan["headers"] for plan in plans)
 
 
+def asked_of(done: Finished) -> dict[str, set[tuple[str, str]]]:
+    """Method and path of what each side was asked."""
+    found: dict[str, set[tuple[str, str]]] = {}
+    for trial in done.json()["trials"]:
+        generate = trial["plan"]["generate"]
+        requests = [each["request"] for each in generate["targets"]] or [generate["request"]]
+        pairs = {(each["method"], each["path"]) for each in requests}
+        found.setdefault(trial["side"], set()).update(pairs)
+    return found
+
+
+def two_servers(trueload: Trueload, server: Server) -> tuple[str, str]:
+    return server.url, start_server(trueload).url
+
+
+LINES = '{"url": "/a"}\n{"url": "/b", "method": "POST", "body": "x", "weight": 2}\n'
+OF_LINES = {("GET", "/a"), ("POST", "/b")}
+
+
+@pytest.mark.parametrize("by", ["a file", "stdin"])
+def test_both_sides_are_asked_the_lines_of_a_targets_file(
+    trueload: Trueload, server: Server, tmp_path: Path, by: str
+) -> None:
+    file = tmp_path / "targets.jsonl"
+    file.write_text(LINES)
+    flags = ("--targets", "-" if by == "stdin" else file, "--repeat", "1", "--json", "-")
+    sides = two_servers(trueload, server)
+    more = ("--expect-status", "200,404,405")
+    done = trueload.run("ab", *sides, *SHORT, *flags, *more, stdin=LINES)
+    assert done.code in (0, 4), done
+    assert asked_of(done) == {"a": OF_LINES, "b": OF_LINES}
+    assert (done.json()["a"], done.json()["b"]) == sides
+
+
+def test_both_sides_are_asked_what_a_curl_command_asks(trueload: Trueload, server: Server) -> None:
+    curl = "curl -k 'http://me:pw@example.org/perf?x=1' -X PUT -H 'Accept: text/x' --data-raw a=b"
+    flags = ("--curl", curl, "--repeat", "1", "--expect-status", "2xx,4xx", "--json", "-")
+    sides = two_servers(trueload, server)
+    done = trueload.run("ab", *sides, *SHORT, *flags)
+    assert done.code in (0, 4), done
+    assert asked_of(done) == {side: {("PUT", "/perf?x=1")} for side in "ab"}
+    hosts = set()
+    for trial in done.json()["trials"]:
+        headers = dict(trial["plan"]["generate"]["request"]["headers"])
+        assert headers["Accept"] == "text/x"
+        assert headers["Content-Type"] == "application/x-www-form-urlencoded"
+        assert headers["Authorization"]
+        assert "bWU6cHc" not in str(trial), "what is secret is not in the record"
+        hosts.add(headers["Host"])
+    assert hosts == {side.removeprefix("http://") for side in sides}
+
+
+NOBODY = ("http://127.0.0.1:1", "http://127.0.0.1:2")
+
+
+@pytest.mark.parametrize(
+    ("sides", "flags", "complaint"),
+    [
+        (NOBODY, ("--curl", "curl http://h/ -L"), "the curl command has -L, which is not known"),
+        (NOBODY, ("--curl", "curl http://h/", "-X", "PUT"), "--curl and --method exclude each"),
+        (NOBODY, ("--curl", "curl http://h/", "--targets", "-"), "--curl and --targets exclude"),
+        (
+            (NOBODY[0], f"{NOBODY[1]}/x"),
+            ("--curl", "curl http://h/y"),
+            "--curl has a path of its own, and so has http://127.0.0.1:2/x",
+        ),
+        (NOBODY, ("--targets", "-"), "the targets on stdin, line 1: not JSON"),
+        (NOBODY, ("--targets", "-", "-X", "PUT"), "--targets and --method exclude each other"),
+        (NOBODY, ("--targets", "/nowhere"), "the targets file '/nowhere' cannot be read"),
+    ],
+)
+def test_what_both_sides_cannot_be_asked_is_refused(
+    trueload: Trueload, sides: tuple[str, str], flags: tuple[str, ...], complaint: str
+) -> None:
+    done = trueload.run("ab", *sides, *SHORT, *flags, stdin="nonsense")
+    assert (done.code, done.out) == (2, ""), done
+    error, hint = done.err.splitlines()
+    assert complaint in error
+    assert hint.startswith("hint: ")
+
+
+def test_lines_that_name_a_server_are_of_that_one_only(
+    trueload: Trueload, server: Server, tmp_path: Path
+) -> None:
+    file = tmp_path / "targets.jsonl"
+    file.write_text(f'{{"url": "{server.url}/a"}}\n')
+    done = trueload.run("ab", server.url, NOBODY[0], *SHORT, "--targets", file)
+    assert done.code == 2
+    assert "line 1: it goes to" in done.err
+    assert "write only the path" in done.err
+
+
 def test_a_subject_is_asked_what_its_contract_says_with_the_headers_given(
     world: World,
 ) -> None:
@@ -188,6 +280,8 @@ def test_random_numbers_of_a_pair_are_the_same_for_both_sides(
         ("--expect-body", "x"),
         ("--unix", "/tmp/x.sock"),
         ("--resolve", "a:80:127.0.0.1"),
+        ("--targets", "-"),
+        ("--curl", "curl http://127.0.0.1/"),
     ],
 )
 def test_what_a_contract_decides_is_refused_for_a_subject(

@@ -54,11 +54,29 @@ class LineError(Exception):
         self.hint = hint
 
 
-def read_targets(path: Path, defaults: Defaults) -> tuple[Target, tuple[TargetSpec, ...]]:
+@dataclass(frozen=True)
+class TargetsFile:
+    """A targets file that has been read: its content, how errors name it, and where the files lie
+    that it names."""
+
+    content: bytes
+    shown: str
+    folder: Path
+
+
+def open_targets(path: Path) -> TargetsFile:
+    """The file (``-`` for stdin) in memory. Raises ``UserError``."""
+    folder = Path() if str(path) == "-" else path.parent
+    return TargetsFile(_read(path), _shown(path), folder)
+
+
+def read_targets(
+    file: Path | TargetsFile, defaults: Defaults
+) -> tuple[Target, tuple[TargetSpec, ...]]:
     """The targets of a file (``-`` for stdin), and the parsed URL of the first. Raises
     ``UserError``."""
-    folder = Path() if str(path) == "-" else path.parent
-    return parse_targets(_read(path), _shown(path), folder, defaults)
+    found = open_targets(file) if isinstance(file, Path) else file
+    return parse_targets(found.content, found.shown, found.folder, defaults)
 
 
 def parse_targets(
@@ -236,7 +254,7 @@ def _check_origin(target: Target, origin: Target, whose: str) -> None:
     if (target.host.lower(), target.port) != (origin.host.lower(), origin.port):
         _refuse(
             f"it goes to {target.authority}, but {whose} of {origin.authority}",
-            "a run has one server: use a file for each",
+            "a run has one server: write only the path, or use a file for each",
         )
 
 

@@ -22,7 +22,7 @@ from trueload.cli.compare import CompareFormat, FailOnRatioOption, FormatOption
 from trueload.cli.flags import command, with_flags_of
 from trueload.cli.http import read_job
 from trueload.cli.job import Job, Saved, check_writable, tell_nothing_measured, write_json
-from trueload.cli.request_flags import TLS_FLAGS, read_asked
+from trueload.cli.request_flags import TLS_FLAGS, flags_of_curl, read_asked
 from trueload.cli.run import exit_code
 from trueload.cli.sides import CONTRACT, Side, find_subject, is_url, open_side
 from trueload.engine import find_engine
@@ -31,10 +31,13 @@ from trueload.interrupt import Interrupt
 from trueload.pairs import Turn, turns
 from trueload.places.open import one_place
 from trueload.record import Record
+from trueload.redact import redact_url
 from trueload.report.ab import Paired, compared, crossed_sentence, paired_json, paired_lines
 from trueload.report.compare import Format, render
 from trueload.report.live import stop_key
 from trueload.request import read_body
+from trueload.target import Target, parse_url
+from trueload.targets import open_targets
 from trueload.thresholds import RATIO, Condition, parse_condition
 
 PAIRS = 6  # the fewest whose median has a bootstrap interval
@@ -46,7 +49,8 @@ figure, per pair, and the median of the ratios with where it lies. --repeat is t
 
 A side is a URL, or the name of a subject of the catalogue, which is started for each of its trials
 and asked what its contract says, with the headers given. With --arrivals poisson each pair has
-arrivals of its own, the same for both sides.
+arrivals of its own, the same for both sides. Both are asked the lines of --targets, which have a
+path alone, and what --curl asks: the URL of a side then has none.
 
 Example: trueload ab http://127.0.0.1:8080/ http://127.0.0.1:8081/ -c 64 -d 5s
 """
@@ -84,7 +88,7 @@ SideA = Annotated[str, typer.Argument(metavar="URL_A", help="A URL, or a subject
 SideB = Annotated[str, typer.Argument(metavar="URL_B", help="A URL, or a subject: the other.")]
 
 
-@with_flags_of(read_job, without=("url", "targets", "curl", "limit", "search", "server_place"))
+@with_flags_of(read_job, without=("url", "limit", "search", "server_place"))
 def read_ab(
     url_a: SideA,
     url_b: SideB,
@@ -104,12 +108,9 @@ def read_ab(
         if not is_url(side):
             _refuse_contract_flags(find_subject(side).name, flags)
             _refuse_places(side, flags)
-    # Read once: stdin has nothing to say to the second side.
-    body = read_body(flags.get("body"), flags.get("body_file"))
-    flags["body"] = None if body is None else body.decode("utf-8", "surrogateescape")
-    flags["body_file"] = None
-    chosen = SEED if seed is None else seed
     urls = [side if is_url(side) else NOWHERE for side in (url_a, url_b)]
+    urls, flags = _read_once(urls, flags)
+    chosen = SEED if seed is None else seed
     jobs = [_seeded(read_job(url=url, **_flags_for(url, urls, flags)), chosen) for url in urls]
     return AbJob(
         sides=(url_a, url_b),
@@ -121,6 +122,44 @@ def read_ab(
     )
 
 
+def _read_once(urls: list[str], flags: dict[str, Any]) -> tuple[list[str], dict[str, Any]]:
+    """What both sides are asked, in memory: stdin has nothing to say to the second of them. What
+    curl was told is asked at the origin of each side."""
+    if flags.get("curl") is not None:
+        flags = flags_of_curl(flags)
+        copied = parse_url(flags.pop("url"))
+        urls = [_asked_at(url, copied) for url in urls]
+        if copied.credentials is not None:
+            flags["header"] = [*flags["header"], f"Authorization: {copied.credentials}"]
+        if not any(map(_is_secure, urls)):
+            flags = _without_tls(flags)
+    if flags.get("targets") is not None:
+        flags["targets"] = open_targets(flags["targets"])
+    body = read_body(flags.get("body"), flags.get("body_file"))
+    flags["body"] = None if body is None else body.decode("utf-8", "surrogateescape")
+    flags["body_file"] = None
+    return urls, flags
+
+
+def _asked_at(url: str, copied: Target) -> str:
+    """The path of a curl command at the origin of a side. Raises ``UserError``."""
+    side = parse_url(url)
+    if side.path != "/":
+        raise UserError(
+            f"--curl has a path of its own, and so has {redact_url(url)}",
+            f"write the side without it: {redact_url(side.origin)}",
+        )
+    return side.origin + copied.path
+
+
+def _is_secure(url: str) -> bool:
+    return url.lower().startswith("https:")
+
+
+def _without_tls(flags: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in flags.items() if name not in TLS_FLAGS}
+
+
 def _seeded(job: Job, seed: int) -> Job:
     """Whatever chance has a part in, it is by the one seed."""
     return replace(job, spec=replace(job.spec, seed=seed))
@@ -128,10 +167,7 @@ def _seeded(job: Job, seed: int) -> Job:
 
 def _flags_for(url: str, urls: Sequence[str], flags: dict[str, Any]) -> dict[str, Any]:
     """With one side in https, the flags of TLS are for that side."""
-    secure = [each.lower().startswith("https:") for each in urls]
-    if url.lower().startswith("https:") or not any(secure):
-        return flags
-    return {name: value for name, value in flags.items() if name not in TLS_FLAGS}
+    return flags if _is_secure(url) or not any(map(_is_secure, urls)) else _without_tls(flags)
 
 
 def _refuse_contract_flags(subject: str, flags: Mapping[str, Any]) -> None:

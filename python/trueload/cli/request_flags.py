@@ -8,9 +8,9 @@ sent, or what is done with the answers.
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from trueload.cli import options
 from trueload.cli.job import Asked
@@ -20,7 +20,7 @@ from trueload.redact import redact_url
 from trueload.request import make_request, parse_statuses, read_body
 from trueload.route import make_route
 from trueload.spec import Expect
-from trueload.target import Target, parse_url
+from trueload.target import parse_url
 from trueload.targets import Defaults, read_targets
 from trueload.tls import TlsFlags, make_tls
 
@@ -52,24 +52,19 @@ def read_asked(
     no_tls_resumption: options.NoTlsResumptionOption = False,
 ) -> Asked:
     """What is to be sent, and where to. Raises ``UserError``."""
-    copied = CurlCommand()
+    flags = dict(locals())
     if curl is not None:
-        _refuse_beside("curl", CURL_HAS, url=url, targets=targets, method=method, user=user)
-        _refuse_beside("curl", CURL_HAS, body=body, body_file=body_file)
-        copied = parse_curl(curl)
-    base = parse_url(url or copied.url) if url is not None or copied.url else None
+        _refuse_beside("curl", CURL_HAS, url=url)
+        return read_asked(**flags_of_curl(flags))
+    base = None if url is None else parse_url(url)
     local = local_address or ()
-    given = TlsFlags(cacert, insecure, cert, key, no_tls_resumption)
-    route = make_route(
-        unix=copied.unix if unix is None else unix,
-        overrides=[*(resolve or ()), *copied.resolve],
-        local_addresses=local,
-    )
+    tls = TlsFlags(cacert, insecure, cert, key, no_tls_resumption)
+    route = make_route(unix=unix, overrides=resolve or (), local_addresses=local)
     expect = Expect(
         statuses=parse_statuses(expect_status or ()),
         body=None if expect_body is None else expect_body.encode("utf-8", "surrogateescape"),
     )
-    headers = replace_headers(copied.headers, header or ())
+    headers = tuple(header or ())
     if targets is not None:
         _refuse_beside("targets", LINES_HAVE, method=method, body=body, body_file=body_file)
         target, several = read_targets(targets, Defaults(base, headers, user, expect))
@@ -80,10 +75,10 @@ def read_asked(
         target, several, shown = base, (), base.url
         request = make_request(
             target,
-            method=copied.method if method is None else method,
+            method=method,
             headers=headers,
-            user=user if copied.user is None else copied.user,
-            body=read_body(body, body_file) if copied.body is None else copied.body,
+            user=user,
+            body=read_body(body, body_file),
         )
     return Asked(
         url=redact_url(shown),
@@ -92,27 +87,50 @@ def read_asked(
         request=request,
         expect=expect,
         targets=several,
-        close=close or copied.close,
+        close=close,
         local_addresses=read_local_addresses(local),
-        tls=make_tls(target, _tls_flags(target, given, copied)),
+        tls=make_tls(target, tls),
     )
 
 
-def _tls_flags(target: Target, given: TlsFlags, copied: CurlCommand) -> TlsFlags:
-    """What was given, and what curl was given beside; curl takes it for any URL."""
-    if not target.is_secure:
-        return given
+def flags_of_curl(flags: Mapping[str, Any]) -> dict[str, Any]:
+    """The flags of ``read_asked`` that ask what the curl command among them does, with ``url`` as
+    curl has it; what was given beside it goes first. Raises ``UserError``."""
+    beside = ("targets", "method", "user", "body", "body_file")
+    _refuse_beside("curl", CURL_HAS, **{name: flags.get(name) for name in beside})
+    copied = parse_curl(flags["curl"])
+    body = copied.body
+    own_unix = flags.get("unix")
+    return {
+        **flags,
+        "curl": None,
+        "url": copied.url,
+        "method": copied.method,
+        "header": list(replace_headers(copied.headers, flags.get("header") or ())),
+        "user": copied.user,
+        "body": None if body is None else body.decode("utf-8", "surrogateescape"),
+        "close": bool(flags.get("close")) or copied.close,
+        "unix": copied.unix if own_unix is None else own_unix,
+        "resolve": [*(flags.get("resolve") or ()), *copied.resolve],
+        **_tls_of_curl(flags, copied),
+    }
 
-    def path(own: Path | None, theirs: str | None) -> Path | None:
+
+def _tls_of_curl(flags: Mapping[str, Any], copied: CurlCommand) -> dict[str, Any]:
+    """What was given, and what curl was given beside; curl takes it for any URL."""
+    if not parse_url(copied.url).is_secure:
+        return {}
+
+    def path(name: str, theirs: str | None) -> Path | None:
+        own: Path | None = flags.get(name)
         return own if own is not None or theirs is None else Path(theirs)
 
-    return replace(
-        given,
-        insecure=given.insecure or copied.insecure,
-        cacert=path(given.cacert, copied.cacert),
-        cert=path(given.cert, copied.cert),
-        key=path(given.key, copied.key),
-    )
+    return {
+        "insecure": bool(flags.get("insecure")) or copied.insecure,
+        "cacert": path("cacert", copied.cacert),
+        "cert": path("cert", copied.cert),
+        "key": path("key", copied.key),
+    }
 
 
 def _refuse_beside(flag: str, why: str, **given: object) -> None:
