@@ -15,7 +15,9 @@ from typing import Any
 
 import pytest
 from report_samples import HOSTILE, NAMES, hostile, html, put, read
-from trueload.report.html.charts.theme import COLOURS, GRID, INK, PAPER, QUIET
+from trueload.published import broadcast_curves
+from trueload.report.html.charts.crowd import AROUND
+from trueload.report.html.charts.theme import COLOURS, GRID, INK, PAPER, QUIET, SERIES
 from trueload.store import Store
 
 CHROMIUM = shutil.which("chromium")
@@ -139,6 +141,44 @@ def test_every_chart_is_drawn_and_nothing_is_asked_of_the_network(
         assert drawing["height"] > 40, drawing
         assert drawing["shapes"] >= 1, "there is an axis, but no data"
         assert drawing["texts"] >= 2, drawing
+
+
+# Of the chart with that heading: how wide each line of a colour is, and the marks at its points.
+LINES = """([heading, colour]) => {
+  const figure = [...document.querySelectorAll('figure')].find(
+    each => each.querySelector('h3')?.textContent === heading);
+  return [...figure.querySelectorAll('svg.chart path')]
+    .filter(path => path.getAttribute('stroke') === colour && path.getBBox().height > 0)
+    .map(path => path.getBBox().width);
+}"""
+
+
+def test_the_published_curves_lie_behind_those_of_a_suite_of_broadcasts(
+    chromium: Any, tmp_path: Path
+) -> None:
+    suite = read("broadcasts")
+    most = max(int(row["labels"]["load"]) for row in suite["rows"]) * AROUND
+    limit_ms = 500 * AROUND
+    # A curve is seen of which two points lie where ours do.
+    behind = [
+        curve.name
+        for curve in broadcast_curves()
+        if sum(clients <= most and ms <= limit_ms for clients, ms in curve.p95_ms) > 1
+    ]
+    with Looked(chromium, write(tmp_path, "broadcasts")) as looked:
+
+        def widths(colour: str) -> list[float]:
+            heading = "Clients against the p95 of the receipt"
+            found: list[float] = looked.page.evaluate(LINES, [heading, colour])
+            return [width for width in found if width > 20]
+
+        grey = widths(QUIET[0])
+        own = [widths(light) for light, _ in SERIES[: len(suite["plan"]["subjects"])]]
+        assert looked.did == []
+    assert len(behind) > 20
+    assert len(grey) == len(behind)
+    assert [len(each) for each in own] == [1, 1, 1], "a line for each subject"
+    assert min(each[0] for each in own) > 200
 
 
 @pytest.mark.parametrize("name", NAMES)
