@@ -93,6 +93,15 @@ def histogram(*values_and_counts: tuple[int, int]) -> str:
     return encoded
 
 
+GOOD_HOST = Host(
+    place="local",
+    generator=GENERATOR,
+    environment=ENVIRONMENT,
+    clock_offset_ns=None,
+    clock_bound_ns=None,
+)
+
+
 def good_record(**changes: Any) -> Record:
     """10,000 answers of 1 ms each on 10 connections in 1 s; ``changes`` replace whole fields."""
     latency = histogram((1_000_000, OK))
@@ -126,15 +135,7 @@ def good_record(**changes: Any) -> Record:
         "series": (Second(t_s=0, ok=OK, failed=0, latency={100: OK}),),
         "generator": GENERATOR,
         "server": SERVER,
-        "hosts": (
-            Host(
-                place="local",
-                generator=GENERATOR,
-                environment=ENVIRONMENT,
-                clock_offset_ns=None,
-                clock_bound_ns=None,
-            ),
-        ),
+        "hosts": (GOOD_HOST,),
         "environment": ENVIRONMENT,
         "window": Window(
             window_ns=WINDOW_NS,

@@ -33,6 +33,8 @@ CHECKS = [
     *("unsolicited", "errors", "stale", "littles-law", "generator-limit", "send-lag"),
     *("rate-reached", "starvation", "fairness", "connections", "censored", "steady-state"),
     *("server-idle", "hiccup", "noise", "same-host", "quantile-width", "ledger", "both-ends"),
+    "host-bias",
+    "clocks",
     "audit",
 ]
 

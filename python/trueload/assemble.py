@@ -15,8 +15,10 @@ from dataclasses import dataclass, field
 from trueload import plan
 from trueload.accounting import MachineSample, MachineUsage, TreeSample, machine_usage, usage
 from trueload.assemble_broadcast import bytes_per_connection, make_deliveries, with_joining
+from trueload.assemble_hosts import make_hosts
 from trueload.assemble_idle import Step, make_idle, merged_failed
 from trueload.assemble_tls import handshake_histogram, make_tls_record
+from trueload.fleet.member import HostReport
 from trueload.noise import NoiseSample, others_share
 from trueload.plan import (
     Counts,
@@ -37,7 +39,6 @@ from trueload.record import (
     Connections,
     Environment,
     Generator,
-    Host,
     Lifetime,
     Outcomes,
     Record,
@@ -61,6 +62,7 @@ from trueload.verdict import jain_index, judge, starvation_ns
 
 NS_PER_S = 1_000_000_000
 TELLING_CONNECTIONS = 1_000
+NO_THROUGHPUT = Throughput(ok_per_s=None, bytes_in_per_s=None, bytes_out_per_s=None)
 NO_HISTOGRAMS = Histograms(latency=None, service=None, connect=None, first_byte=None, total=None)
 NO_COUNTS = Counts(
     scheduled=0, unsent=0, issued=0, ok=0, stale=0, cancelled=0, failed={}, statuses={}
@@ -135,6 +137,7 @@ class Observation:
     window: Phase
     environment: Environment
     place: str = "local"
+    hosts: tuple[HostReport, ...] = ()
     server_source: str | None = None
     claim: Claim = NO_CLAIM
     target_urls: tuple[str, ...] = ()
@@ -170,6 +173,8 @@ def make_record(seen: Observation) -> Record:
     """The record, with its checks and verdict."""
     window = seen.phase(seen.window.id)
     measured = window.measurement or measure_from_ticks(window, seen)
+    if is_lost(seen):
+        measured = without_results(measured)
     if seen.joined is not None:
         measured = with_joining(measured, seen.joined)
     complete = window.measurement is not None
@@ -195,7 +200,7 @@ def make_record(seen: Observation) -> Record:
         checks=(),
         counts=measured.counts,
         warmup=_warmup(seen),
-        throughput=_throughput(measured),
+        throughput=NO_THROUGHPUT if is_lost(seen) else _throughput(measured),
         latency_ns=latency,
         service_ns=_distribution(measured.histograms.service),
         connect_ns=_distribution(measured.histograms.connect),
@@ -207,15 +212,7 @@ def make_record(seen: Observation) -> Record:
         series=measured.series,
         generator=generator,
         server=_server(seen, measured),
-        hosts=(
-            Host(
-                place=seen.place,
-                generator=generator,
-                environment=seen.environment,
-                clock_offset_ns=None,
-                clock_bound_ns=None,
-            ),
-        ),
+        hosts=make_hosts(seen, generator, make_record),
         environment=seen.environment,
         window=Window(
             window_ns=measured.window_ns,
@@ -234,6 +231,17 @@ def make_record(seen: Observation) -> Record:
         idle=make_idle(seen.steps, measured.connections.idle_open if complete else None),
     )
     return judge(record)
+
+
+def is_lost(seen: Observation) -> bool:
+    """Whether a host was lost: then what the others did is the result of no load that was asked
+    for."""
+    return seen.trouble is not None and seen.trouble.kind == "lost"
+
+
+def without_results(measured: Measurement) -> Measurement:
+    """What was sent, without times or rates that a part of the load had."""
+    return measured.model_copy(update={"histograms": NO_HISTOGRAMS, "series": ()})
 
 
 def _is_partial(seen: Observation, measured: Measurement, complete: bool) -> bool:
@@ -351,7 +359,7 @@ def _warmup(seen: Observation) -> Warmup:
 
 def _throughput(measured: Measurement) -> Throughput:
     if measured.window_ns <= 0:
-        return Throughput(ok_per_s=None, bytes_in_per_s=None, bytes_out_per_s=None)
+        return NO_THROUGHPUT
     window_s = measured.window_ns / NS_PER_S
     return Throughput(
         ok_per_s=measured.counts.ok / window_s,

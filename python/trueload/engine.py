@@ -45,7 +45,7 @@ LEASE_EVERY_S = 0.5  # the engine ends without one for 2 s
 SEND_S = 5.0
 STOP_S = 1.0  # the engine promises to end within this time of `stop`
 
-FailureKind = Literal["start", "engine", "died", "silent", "junk", "late"]
+FailureKind = Literal["start", "engine", "died", "silent", "junk", "late", "lost"]
 
 
 class EngineError(Exception):
@@ -93,11 +93,12 @@ def engine_candidates() -> Sequence[Path]:
 class Engine:
     """A running engine; a context manager that leaves nothing running."""
 
-    def __init__(self, channel: Channel) -> None:
+    def __init__(self, channel: Channel, *, lease: bool = True) -> None:
         self._channel = channel
         self._done = False
         self._over = threading.Event()
-        threading.Thread(target=self._keep_alive, name="engine-lease", daemon=True).start()
+        if lease:
+            threading.Thread(target=self._keep_alive, name="engine-lease", daemon=True).start()
         try:
             self.hello = self._greet()
         except BaseException:
@@ -105,8 +106,9 @@ class Engine:
             raise
 
     @classmethod
-    def start(cls, place: Place | None = None) -> Engine:
-        """Start one (locally, unless a place is given). Raises ``UserError``, ``EngineError``."""
+    def start(cls, place: Place | None = None, *, lease: bool = True) -> Engine:
+        """Start one (locally, unless a place is given); without ``lease`` it is for the caller to
+        say now and then that the front is alive. Raises ``UserError``, ``EngineError``."""
         where = LocalPlace() if place is None else place
         binary = find_engine()
         try:
@@ -116,12 +118,19 @@ class Engine:
                 f"the engine {binary} cannot be started: {error.strerror}",
                 "build it again with `cargo build --release`",
             ) from error
-        return cls(channel)
+        return cls(channel, lease=lease)
 
     @property
     def pid(self) -> int:
         """Its process id."""
         return self._channel.pid
+
+    def allowed_cpus(self) -> tuple[int, ...]:
+        """The CPUs of this machine that it may run on; none once it has ended."""
+        try:
+            return tuple(sorted(os.sched_getaffinity(self.pid)))
+        except OSError:
+            return ()
 
     def __enter__(self) -> Engine:
         return self

@@ -414,9 +414,11 @@ class Deliveries(Model):
 
 
 class Measurement(Model):
-    """What a phase leaves."""
+    """What a phase leaves. ``started_ns`` is the start as planned, ``began_ns`` when the first
+    thread really began."""
 
     started_ns: int
+    began_ns: int = 0
     window_ns: int
     drain_ns: int
     partial: bool

@@ -181,13 +181,21 @@ class Environment(Model):
 
 
 class Host(Model):
-    """One place where an engine ran; clock fields are null where there is one clock."""
+    """One place where an engine ran; clock fields are null where there is one clock. Of several
+    hosts each has its own part: ``connections`` and ``ok`` requests, ``latency_ns``, the ``checks``
+    that a host can fail by itself, and ``start_ns``, by how much it began to send after the first;
+    null, or empty, where there is one host."""
 
     place: str
     generator: Generator
     environment: Environment
     clock_offset_ns: int | None
     clock_bound_ns: int | None
+    connections: int | None = None
+    ok: int | None = None
+    latency_ns: Distribution | None = None
+    start_ns: int | None = None
+    checks: tuple[Check, ...] = ()
 
 
 class Window(Model):
@@ -274,7 +282,7 @@ class Trouble(Model):
     ``what`` is one line for people.
     """
 
-    kind: Literal["start", "engine", "died", "silent", "junk", "late"]
+    kind: Literal["start", "engine", "died", "silent", "junk", "late", "lost"]
     what: str
 
 

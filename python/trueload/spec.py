@@ -12,6 +12,7 @@ from typing import Literal, Protocol
 
 from trueload.accounting import TreeSample
 from trueload.message import Messages
+from trueload.places import EngineHost
 from trueload.plan import (
     Closed,
     Dialect,
@@ -167,8 +168,8 @@ class TrialSpec:
     ``targets`` are sent instead of ``request``, which is None then; so it is with an ``exchange``
     of another protocol than HTTP. ``idle`` are the steps, rising, of connections that are held
     beside the ``connections`` and never send; the last of them are there in warm-up and window.
-    ``seed`` is that of ``{random}``. ``driver``, ``spin_ns`` and
-    ``refill`` are the engine's (see ``plan.Generate``).
+    ``seed`` is that of ``{random}``. ``driver``, ``spin_ns`` and ``refill`` are the engine's (see
+    ``plan.Generate``). ``hosts`` is where the load comes from: empty for this machine alone.
     """
 
     url: str
@@ -197,6 +198,7 @@ class TrialSpec:
     driver: DriverName = "auto"
     spin_ns: int = 0
     refill: int | None = None
+    hosts: tuple[EngineHost, ...] = ()
 
 
 def repetition(spec: TrialSpec, number: int) -> TrialSpec:

@@ -31,10 +31,11 @@ from trueload.assemble_idle import Step
 from trueload.engine import Engine, EngineError, seconds_left
 from trueload.environment import read_environment
 from trueload.errors import UserError
+from trueload.fleet.fleet import Fleet, start_engines
 from trueload.ids import now_iso, record_id
 from trueload.machine import count_ports
 from trueload.noise import noise_sample
-from trueload.places import Place
+from trueload.places import EngineHost
 from trueload.places.local import LocalPlace
 from trueload.plan import (
     Done,
@@ -114,7 +115,6 @@ class ShortageError(UserError):
 def run_trial(
     spec: TrialSpec,
     *,
-    place: Place | None = None,
     on_progress: OnProgress | None = None,
     interrupt: Interrupt | None = None,
 ) -> Record:
@@ -124,7 +124,7 @@ def run_trial(
     Raises ``UserError`` when there is no engine, or it refuses the plan (nothing was sent then):
     ``ShortageError`` for what this machine has too little of.
     """
-    with Session(spec, place=place, on_progress=on_progress, interrupt=interrupt) as session:
+    with Session(spec, on_progress=on_progress, interrupt=interrupt) as session:
         return session.measure(*make_phases(spec), last=True)
 
 
@@ -204,19 +204,18 @@ class Session:
         self,
         spec: TrialSpec,
         *,
-        place: Place | None = None,
         on_progress: OnProgress | None = None,
         interrupt: Interrupt | None = None,
     ) -> None:
         spec = with_sources(spec)
         self._spec = spec
-        self._place = LocalPlace() if place is None else place
+        self._hosts = spec.hosts or (EngineHost(LocalPlace()),)
         self._on_progress = on_progress
         self._interrupt = interrupt
         self._tree, self._source = _find_server(spec)
         self._generate = make_plan(spec, _choose_cpus(spec, self._tree))
         self._idle = None if self._tree is None else self._tree.sample()
-        self._engine: Engine | None = None
+        self._engine: Engine | Fleet | None = None
         self._ready: Ready | None = None
         self._most_connections = 0
         self._stage, self._stage_began_s = "connect", time.monotonic()
@@ -282,7 +281,7 @@ class Session:
             warmup=warmup,
             window=window,
             environment=read_environment(None),
-            place=self._place.name,
+            place=self._hosts[0].place.name,
             server_source=self._source,
             claim=claim or spec.claim,
             target_urls=tuple(target.url for target in spec.targets),
@@ -312,7 +311,7 @@ class Session:
             steps = self._spec.idle if first else ()
             connected = all(self._step(engine, idle) for idle in steps)
         if connected:
-            seen.engine_cpus = seen.generate.cpus or tuple(sorted(_affinity(engine.pid)))
+            seen.engine_cpus = seen.generate.cpus or engine.allowed_cpus()
             if seen.warmup is None:
                 seen.before = self._sample()  # a short window could be over before it is heard of
             for phase in (seen.warmup, seen.window):
@@ -324,15 +323,15 @@ class Session:
             self.over = True
             self._finish(engine)
 
-    def _start(self) -> Engine:
-        engine = Engine.start(self._place)
+    def _start(self) -> Engine | Fleet:
+        engine = start_engines(self._hosts)
         self._engine = engine
         engine.send(self._generate)
         for blob in (*blobs(self._spec), *tls_blobs(self._spec.tls)):
             engine.send(blob)
         return engine
 
-    def _connect(self, engine: Engine) -> bool:
+    def _connect(self, engine: Engine | Fleet) -> bool:
         """Wait for the connections; True if there is at least one to go on with."""
         deadline = self._connect_deadline(self._generate.connections)
         while self._seen.ready is None:
@@ -351,7 +350,7 @@ class Session:
             self._show(None)
         return self._seen.ready.established > 0
 
-    def _join(self, engine: Engine) -> bool:
+    def _join(self, engine: Engine | Fleet) -> bool:
         """Wait until the connections are as many as the window asks for, by a phase that sends
         nothing: so that the server can be looked at before the first request. False when the user
         wants the end."""
@@ -376,7 +375,7 @@ class Session:
         seen.joined = seen.phase(join.id).measurement
         return True
 
-    def _step(self, engine: Engine, idle: int) -> bool:
+    def _step(self, engine: Engine | Fleet, idle: int) -> bool:
         """Go on to so many idle connections, hold them, and look at the server's memory; False when
         the user wants the end."""
         spec, phase = self._spec, make_step(self._spec, idle)
@@ -428,7 +427,7 @@ class Session:
             hint += ", or leave --driver epoll away: io_uring may need none"
         return ShortageError(message.message, hint, make_record(self._seen))
 
-    def _measure(self, engine: Engine) -> None:
+    def _measure(self, engine: Engine | Fleet) -> None:
         """Follow the phases to the end of the window."""
         deadline = self._phases_deadline()
         silent_from = time.monotonic()
@@ -468,7 +467,7 @@ class Session:
         if waiting or (measured is not None and measured.slots.never_answered):
             seen.server_files = seen.server_files or reached_limit(self._spec.addresses)
 
-    def _finish(self, engine: Engine) -> None:
+    def _finish(self, engine: Engine | Fleet) -> None:
         """Tell the engine to end and hear what it still has to say."""
         engine.stop()
         deadline = time.monotonic() + STOP_S
@@ -482,7 +481,7 @@ class Session:
             if isinstance(message, Done):
                 return
 
-    def _interrupted(self, engine: Engine) -> bool:
+    def _interrupted(self, engine: Engine | Fleet) -> bool:
         if self._interrupt is None or not self._interrupt.requested:
             return False
         self._seen.interrupted = True
@@ -507,6 +506,8 @@ class Session:
                 self._enter("drain")
             case PhaseDone():
                 seen.phase(message.id).measurement = message.measurement
+                if isinstance(self._engine, Fleet) and message.id == seen.window.id:
+                    seen.hosts = self._engine.reports(message.id)
             case Tick():
                 if message.id is not None:
                     seen.phase(message.id).add(message)

@@ -418,8 +418,11 @@ pub struct Tick {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Measurement {
-    /// Engine's clock at the first send.
+    /// Engine's clock at the start as it was planned.
     pub started_ns: u64,
+    /// Engine's clock when the first thread really began to send.
+    #[serde(default)]
+    pub began_ns: u64,
     /// From the start to the end of sending: the window.
     pub window_ns: u64,
     /// From the end of sending to the last settled request.

@@ -126,6 +126,7 @@ pub(crate) fn measurement(
     threads: Vec<DoneReport>,
 ) -> Measurement {
     let started_ns = threads.iter().map(|thread| thread.started_ns).min().unwrap_or(0);
+    let began_ns = threads.iter().map(|thread| thread.began_ns).min().unwrap_or(0);
     let stopped_ns = threads.iter().map(|thread| thread.stopped_ns).max().unwrap_or(0);
     let done_ns = threads.iter().map(|thread| thread.done_ns).max().unwrap_or(0);
     let window_ns = stopped_ns.saturating_sub(started_ns);
@@ -147,6 +148,7 @@ pub(crate) fn measurement(
     };
     Measurement {
         started_ns,
+        began_ns,
         window_ns,
         drain_ns: done_ns.saturating_sub(stopped_ns),
         partial,

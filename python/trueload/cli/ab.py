@@ -29,7 +29,7 @@ from trueload.engine import find_engine
 from trueload.errors import UserError
 from trueload.interrupt import Interrupt
 from trueload.pairs import Turn, turns
-from trueload.places.open import one_place
+from trueload.places.open import open_places
 from trueload.record import Record
 from trueload.redact import redact_url
 from trueload.report.ab import Paired, compared, crossed_sentence, paired_json, paired_lines
@@ -211,8 +211,8 @@ def measure_ab(job: AbJob, interrupt: Interrupt) -> tuple[Paired, Saved]:
     ``UserError``."""
     with contextlib.ExitStack() as stack:
         pair = list(zip(job.sides, job.jobs, strict=True))
-        place = stack.enter_context(one_place(job.jobs[0].where))
-        sides = [open_side(text, one, place, interrupt) for text, one in pair]
+        hosts = stack.enter_context(open_places(job.jobs[0].where, find_engine()))
+        sides = [open_side(text, one, hosts, interrupt) for text, one in pair]
         names = (sides[0].name, sides[1].name)
         saved = stack.enter_context(
             Saved.begin(

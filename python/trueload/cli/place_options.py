@@ -93,7 +93,12 @@ def chosen_cpus(cpus: CpuList | None, where: Where) -> tuple[int, ...] | None:
 
 def check_local_addresses(texts: Sequence[str], where: Where) -> tuple[str, ...]:
     """Addresses to connect from. Raises ``UserError`` for one that this machine has not, if it is
-    to be connected from here."""
+    to be connected from here, and where several hosts would have to share them."""
+    if texts and len(where.generators) * where.ray_hosts > 1:
+        raise UserError(
+            "--local-address is of one host, and the load comes from several",
+            "name each host's own addresses in a places.toml, and give that with --lab",
+        )
     for text in texts if where.all_here else ():
         family = socket.AF_INET6 if ipaddress.ip_address(text).version == 6 else socket.AF_INET
         try:

@@ -15,7 +15,7 @@ from trueload.cli.search import run_search
 from trueload.engine import find_engine
 from trueload.errors import ExitCode
 from trueload.interrupt import Interrupt
-from trueload.places.open import one_place
+from trueload.places.open import open_places
 from trueload.record import Record
 from trueload.report.live import Watch, stop_key, unwatched, watch
 from trueload.report.result import repeated_lines, result_lines
@@ -61,11 +61,11 @@ def measure_job(
     """Measure as often as asked for, saving each trial; shows nothing but by ``watch``, and what
     ``tell`` is told beforehand. Raises ``UserError``."""
     with contextlib.ExitStack() as stack:
-        place = stack.enter_context(one_place(job.where))
+        hosts = stack.enter_context(open_places(job.where, find_engine()))
         saved = stack.enter_context(
             Saved.begin(stack, job.kind, job.spec.url, save=job.save, words=job.words)
         )
-        spec = replace(job.spec, addresses=job.addresses())
+        spec = replace(job.spec, addresses=job.addresses(), hosts=hosts)
         if note := files_note(spec):
             tell(note)
         records = []
@@ -73,7 +73,7 @@ def measure_job(
             title = f"trueload {job.kind}" + (f"  {number}/{job.repeat}" if job.repeat > 1 else "")
             one = repetition(spec, number)
             with watch(one, title) as on_progress:
-                record = run_trial(one, place=place, on_progress=on_progress, interrupt=interrupt)
+                record = run_trial(one, on_progress=on_progress, interrupt=interrupt)
             saved.add(record)
             records.append(record)
             if interrupt.requested:

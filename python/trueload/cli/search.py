@@ -19,8 +19,7 @@ from trueload.cli.options import SearchAxis
 from trueload.engine import find_engine
 from trueload.errors import UserError
 from trueload.interrupt import Interrupt
-from trueload.places import Place
-from trueload.places.open import one_place
+from trueload.places.open import open_places
 from trueload.record import Record
 from trueload.report.live import Watch, is_terminal, stop_key, unwatched, watch
 from trueload.search.clients import is_published, shootout_line
@@ -127,13 +126,13 @@ def measure_search(
     """Search, saving each step; shows nothing but by ``watch``, and ``tell`` after each step.
     Raises ``UserError``."""
     with contextlib.ExitStack() as stack:
-        place = stack.enter_context(one_place(job.where))
+        hosts = stack.enter_context(open_places(job.where, find_engine()))
         stored = {**plan_json(plan), "of": job.kind}
         saved = stack.enter_context(
             Saved.begin(stack, "search", job.spec.url, save=job.save, plan=stored, words=job.words)
         )
-        spec = replace(job.spec, addresses=job.addresses())
-        measure = _measure(plan, spec, place, interrupt, stack, watch)
+        spec = replace(job.spec, addresses=job.addresses(), hosts=hosts)
+        measure = _measure(plan, spec, interrupt, stack, watch)
         taken: list[Taken] = []
         for each in search(plan, measure, lambda: interrupt.requested):
             found = labels(each)
@@ -160,14 +159,13 @@ def _tell_step(job: Job, plan: SearchPlan, taken: Sequence[Taken]) -> None:
 def _measure(
     plan: SearchPlan,
     spec: TrialSpec,
-    place: Place,
     interrupt: Interrupt,
     stack: contextlib.ExitStack,
     watch: Watch,
 ) -> Callable[[Try, int], Record]:
     """What measures a step: a trial of its own, or, of a broadcast, the clients that are there."""
     if plan.axis == "clients":
-        crowd = stack.enter_context(Crowd(interrupt, plan.bounds.ceiling, place))
+        crowd = stack.enter_context(Crowd(interrupt, plan.bounds.ceiling))
 
         def measure_crowd(following: Try, messages: int) -> Record:
             one = spec_at(plan, spec, following, messages)
@@ -182,7 +180,7 @@ def _measure(
         one = spec_at(plan, repetition(spec, next(numbers)), following, ns)
         with watch(one, f"{following.stage} {following.load:g}") as on_progress:
             try:
-                return run_trial(one, place=place, on_progress=on_progress, interrupt=interrupt)
+                return run_trial(one, on_progress=on_progress, interrupt=interrupt)
             except ShortageError as short:
                 # What was asked for is refused; a search that comes that far has found our limit.
                 if plan.axis == "rate" or following.load <= plan.bounds.start:

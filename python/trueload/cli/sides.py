@@ -14,7 +14,7 @@ from trueload.cli.job import TRUELOAD_COMMAND, Job
 from trueload.contracts import Contract, load_http_contract
 from trueload.errors import UserError
 from trueload.interrupt import Interrupt, Until
-from trueload.places import Place
+from trueload.places import EngineHost
 from trueload.record import Record
 from trueload.report.live import watch
 from trueload.report.text import plain
@@ -42,10 +42,9 @@ class Side(Protocol):
 
 @dataclass(frozen=True)
 class UrlSide:
-    """A server that runs by itself, loaded from ``place``. ``spec`` has its addresses."""
+    """A server that runs by itself. ``spec`` has its addresses, and the hosts of the load."""
 
     spec: TrialSpec
-    place: Place
     live: bool
 
     @property
@@ -55,7 +54,7 @@ class UrlSide:
     def measure(self, pair: int, title: str, interrupt: Interrupt) -> Record:
         spec = repetition(self.spec, pair)
         with watch(live=self.live)(spec, title) as on_progress:
-            return run_trial(spec, place=self.place, on_progress=on_progress, interrupt=interrupt)
+            return run_trial(spec, on_progress=on_progress, interrupt=interrupt)
 
 
 @dataclass(frozen=True)
@@ -127,10 +126,10 @@ def is_url(text: str) -> bool:
     return "://" in text
 
 
-def open_side(text: str, job: Job, place: Place, interrupt: Interrupt) -> Side:
+def open_side(text: str, job: Job, hosts: tuple[EngineHost, ...], interrupt: Interrupt) -> Side:
     """The side of that name, ready to be measured: resolved, or built. Raises ``UserError``."""
     if is_url(text):
-        return UrlSide(replace(job.spec, addresses=job.addresses()), place, job.live)
+        return UrlSide(replace(job.spec, addresses=job.addresses(), hosts=hosts), job.live)
     subject = find_subject(text)
     if reason := needs.missing(subject):
         raise UserError(f"{subject.name} cannot be built: {reason}", "install that, and repeat")

@@ -8,6 +8,7 @@ Must not know what the lines mean.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Protocol
 
 
@@ -59,3 +60,13 @@ class Place(Protocol):
     def open(self, argv: Sequence[str]) -> Channel:
         """Start a process. Raises ``OSError`` if it cannot be started."""
         ...
+
+
+@dataclass(frozen=True)
+class EngineHost:
+    """A place with what an engine is to use there. ``cpus`` None and no ``local_addresses`` leave
+    both to what the run asks for."""
+
+    place: Place
+    cpus: tuple[int, ...] | None = None
+    local_addresses: tuple[str, ...] = ()

@@ -10,37 +10,26 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
-from trueload.engine import find_engine
 from trueload.errors import UserError
-from trueload.places import Place
+from trueload.places import EngineHost, Place
 from trueload.places.local import LocalPlace
 from trueload.places.named import GeneratorHost, Here, Named, RayCluster, SshHost, Where
 
 AT_ONCE_MAX = 32  # hosts that are prepared at the same time
 
 
-@dataclass(frozen=True)
-class Opened:
-    """A place for an engine, with what a lab says of its host: None and empty for nothing."""
-
-    place: Place
-    cpus: tuple[int, ...] | None = None
-    local_addresses: tuple[str, ...] = ()
-
-
 @contextlib.contextmanager
-def open_places(where: Where, program: Path) -> Iterator[tuple[Opened, ...]]:
+def open_places(where: Where, program: Path) -> Iterator[tuple[EngineHost, ...]]:
     """The generators' places, in their order; ``program`` is what will be started there. Raises
     ``UserError`` for a place that cannot be used; nothing has been started then."""
     with contextlib.ExitStack() as stack:
         made = [_make(each, where.ray_hosts, stack) for each in where.generators]
         prepare([place for places in made for place in places], program)
         yield tuple(
-            Opened(place, each.cpus, each.local_addresses)
+            EngineHost(place, each.cpus, each.local_addresses)
             for each, places in zip(where.generators, made, strict=True)
             for place in places
         )
@@ -83,12 +72,3 @@ def _make(host: GeneratorHost, ray_hosts: int, stack: contextlib.ExitStack) -> S
                 f"the cluster {address or 'ray'} cannot be used: Ray is not installed",
                 "use --place local",
             )
-
-
-@contextlib.contextmanager
-def one_place(where: Where) -> Iterator[Place]:
-    """The place of a command that has one engine. Raises ``UserError`` for more of them."""
-    if len(where.generators) > 1 or where.ray_hosts > 1:
-        raise UserError("the load comes from one host, and several are named", "name one --place")
-    with open_places(where, find_engine()) as opened:
-        yield opened[0].place

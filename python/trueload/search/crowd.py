@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from types import TracebackType
 
-from trueload.places import Place
 from trueload.plan import Phase
 from trueload.record import Record
 from trueload.spec import Interrupt, OnProgress, Progress, TrialSpec
@@ -21,9 +20,8 @@ ROOM = 64_000
 class Crowd:
     """A context manager that leaves nothing running. ``most`` are the clients it may come to."""
 
-    def __init__(self, interrupt: Interrupt, most: float, place: Place | None = None) -> None:
+    def __init__(self, interrupt: Interrupt, most: float) -> None:
         self._interrupt = interrupt
-        self._place = place
         self._room = int(min(most, ROOM))
         self._session: Session | None = None
         self._steps = 0
@@ -67,9 +65,7 @@ class Crowd:
         if self._session is not None:
             self._session.__exit__(None, None, None)
         spec = with_sources(spec, self._room)
-        self._session = Session(
-            spec, place=self._place, on_progress=self._tell, interrupt=self._interrupt
-        )
+        self._session = Session(spec, on_progress=self._tell, interrupt=self._interrupt)
         return self._session
 
     def _tell(self, progress: Progress) -> None:

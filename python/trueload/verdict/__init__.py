@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from trueload.record import Check, Record, Status, Verdict
+from trueload.record import Check, Record, Verdict
 from trueload.verdict.answers import (
     censored_count,
     check_both_ends,
@@ -33,6 +33,7 @@ from trueload.verdict.flow import (
     check_steady_state,
     offered_per_s,
 )
+from trueload.verdict.hosts import SEVERITY, check_clocks, check_host_bias, with_hosts
 from trueload.verdict.machine import (
     GENERATOR_FULL,
     check_generator_limit,
@@ -89,6 +90,8 @@ CHECKS: tuple[Callable[[Record], Check], ...] = (
     check_quantile_width,
     check_ledger,
     check_both_ends,
+    check_host_bias,
+    check_clocks,
     check_audit,
 )
 
@@ -99,6 +102,7 @@ def judge(record: Record) -> Record:
         checks = client_checks(record, record.client)
     else:
         checks = tuple(check(record) for check in CHECKS)
+        checks = with_hosts(checks, record.hosts)
     return record.model_copy(update={"checks": checks, "verdict": decide(checks)})
 
 
@@ -110,15 +114,12 @@ def decide(checks: Sequence[Check]) -> Verdict:
     return "suspect" if "warn" in statuses else "valid"
 
 
-_SEVERITY: dict[Status, int] = {"n/a": 0, "pass": 1, "warn": 2, "fail": 3}
-
-
 def worst_checks(records: Sequence[Record]) -> tuple[Check, ...]:
     """For several trials: each check as it came out worst, in the order of the table."""
     worst: dict[str, Check] = {}
     for record in records:
         for check in record.checks:
             known = worst.get(check.name)
-            if known is None or _SEVERITY[check.status] > _SEVERITY[known.status]:
+            if known is None or SEVERITY[check.status] > SEVERITY[known.status]:
                 worst[check.name] = check
     return tuple(worst.values())

@@ -157,6 +157,8 @@ CLIENT_CHECKS: tuple[ClientCheck, ...] = (
     _never("quantile-width", "no percentile is claimed: latencies are the client's own word"),
     _never("ledger", "nothing is broadcast"),
     check_both_ends,
+    _never("host-bias", "a client runs on one host"),
+    _never("clocks", "a client runs on one host"),
     check_audit,
 )
 

@@ -98,6 +98,16 @@ EXPLANATIONS: dict[str, Explanation] = {
         "What a client says it did must be what its server saw.",
         "Look at how the client counts, and whether it tries again unseen.",
     ),
+    "host-bias": Explanation(
+        "Hosts that put the same load on the same server must see the same server.",
+        "Look at what else that host does, at its CPUs and at its way to the server; leave it out"
+        " and compare.",
+    ),
+    "clocks": Explanation(
+        "A time between two hosts is only as good as the comparison of their clocks.",
+        "Look for a shorter way from the front to its hosts (start it inside the lab), or use one"
+        " host.",
+    ),
     "audit": Explanation(
         "A record whose own counts and percentiles disagree proves that something is broken.",
         "If the engine was killed, repeat; otherwise report it as a bug with the record.",

@@ -1,0 +1,245 @@
+"""What several engines say of one phase, as if one had said it. Pure; nothing is lost: counts and
+histograms are added, never averaged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from trueload.plan import (
+    Connections,
+    Counts,
+    Generator,
+    Histograms,
+    Measurement,
+    Ready,
+    Second,
+    Slots,
+    Sparse,
+    TargetCounts,
+)
+from trueload.stats import HIGHEST_NS, SIGNIFICANT_DIGITS
+
+
+@dataclass(frozen=True)
+class Span:
+    """A phase of one engine on the front's clock, in ns: as planned, when sending really began,
+    when it stopped, and when the last request was settled."""
+
+    started_ns: int
+    began_ns: int
+    stopped_ns: int
+    done_ns: int
+
+
+def add_counts(parts: Iterable[Mapping[str, int]]) -> dict[str, int]:
+    """Sums by name."""
+    sums: dict[str, int] = {}
+    for part in parts:
+        for name, count in part.items():
+            sums[name] = sums.get(name, 0) + count
+    return dict(sorted(sums.items()))
+
+
+def add_sparse(parts: Iterable[Sparse]) -> Sparse:
+    """The sum of sparse histograms."""
+    sums: Sparse = {}
+    for part in parts:
+        for index, count in part.items():
+            sums[index] = sums.get(index, 0) + count
+    return dict(sorted(sums.items()))
+
+
+def first_reasons(parts: Iterable[Mapping[str, str]]) -> dict[str, str]:
+    """Of each class the first reason."""
+    found: dict[str, str] = {}
+    for part in parts:
+        for name, why in part.items():
+            found.setdefault(name, why)
+    return found
+
+
+def merge_counts(parts: Sequence[Counts]) -> Counts:
+    """The sum of all."""
+    return Counts(
+        scheduled=sum(part.scheduled for part in parts),
+        unsent=sum(part.unsent for part in parts),
+        issued=sum(part.issued for part in parts),
+        ok=sum(part.ok for part in parts),
+        stale=sum(part.stale for part in parts),
+        cancelled=sum(part.cancelled for part in parts),
+        failed=add_counts(part.failed for part in parts),
+        statuses=add_counts(part.statuses for part in parts),
+    )
+
+
+def merge_histogram(encoded: Iterable[str | None]) -> str | None:
+    """The sum of HdrHistograms (V2 compressed, base64), bucket by bucket; None when all are empty.
+    Raises ``ValueError`` for junk."""
+    filled = [each for each in encoded if each is not None]
+    if len(filled) < 2:
+        return filled[0] if filled else None
+    from hdrh.histogram import HdrHistogram
+
+    total = HdrHistogram(1, HIGHEST_NS, SIGNIFICANT_DIGITS)
+    try:
+        for each in filled:
+            total.decode_and_add(each)
+    except Exception as error:  # the library raises whatever its parts raise
+        raise ValueError(f"not an HdrHistogram: {error}") from error
+    merged = total.encode()
+    return merged.decode() if isinstance(merged, bytes) else str(merged)
+
+
+def merge_histograms(parts: Sequence[Histograms]) -> Histograms:
+    """Each of them summed."""
+    names = Histograms.model_fields
+    return Histograms(
+        **{name: merge_histogram(getattr(part, name) for part in parts) for name in names}
+    )
+
+
+def merge_ready(parts: Sequence[Ready], at_ns: int) -> Ready:
+    """All have connected; ``at_ns`` is when, on the front's clock."""
+    first = parts[0]
+    return first.model_copy(
+        update={
+            "at_ns": at_ns,
+            "requested": sum(part.requested for part in parts),
+            "established": sum(part.established for part in parts),
+            "failed": add_counts(part.failed for part in parts),
+            "address": next((part.address for part in parts if part.address), None),
+            "set_up_ns": max(part.set_up_ns for part in parts),
+            "grown_bytes": sum(part.grown_bytes for part in parts),
+            "driver": _together(part.driver for part in parts),
+            "driver_note": next((part.driver_note for part in parts if part.driver_note), None),
+            "reasons": first_reasons(part.reasons for part in parts),
+            "tls": next((part.tls for part in parts if part.tls), None),
+        }
+    )
+
+
+def merge_connections(parts: Sequence[Connections]) -> Connections:
+    """The sum of all; set up at the same time, so that the slowest says how long it took."""
+    return Connections(
+        requested=sum(part.requested for part in parts),
+        established=sum(part.established for part in parts),
+        failed=add_counts(part.failed for part in parts),
+        set_up_ns=max(part.set_up_ns for part in parts),
+        idle_open=sum(part.idle_open for part in parts),
+        reconnects=sum(part.reconnects for part in parts),
+        dropped=sum(part.dropped for part in parts),
+        down=sum(part.down for part in parts),
+        outage_ns=sum(part.outage_ns for part in parts),
+        outages=sum(part.outages for part in parts),
+        family=parts[0].family,
+        handshakes_full=sum(part.handshakes_full for part in parts),
+        handshakes_resumed=sum(part.handshakes_resumed for part in parts),
+        reasons=first_reasons(part.reasons for part in parts),
+    )
+
+
+def merge_slots(parts: Sequence[Slots]) -> Slots:
+    """All slots; the least of those that were asked at all."""
+    asked = [part for part in parts if part.asked] or parts
+    return Slots(
+        asked=sum(part.asked for part in parts),
+        never_answered=sum(part.never_answered for part in parts),
+        answers_sum=sum(part.answers_sum for part in parts),
+        answers_sum_squares=sum(part.answers_sum_squares for part in parts),
+        answers_min=min(part.answers_min for part in asked),
+        answers_max=max(part.answers_max for part in parts),
+        long_waits_ns=tuple(wait_ns for part in parts for wait_ns in part.long_waits_ns),
+        permitted_ns=sum(part.permitted_ns for part in parts),
+    )
+
+
+def merge_series(parts: Sequence[Sequence[Second]]) -> tuple[Second, ...]:
+    """Second by second, since the start that they agreed on."""
+    by_second: dict[int, list[Second]] = {}
+    for part in parts:
+        for second in part:
+            by_second.setdefault(second.t_s, []).append(second)
+    return tuple(
+        Second(
+            t_s=t_s,
+            ok=sum(second.ok for second in found),
+            failed=sum(second.failed for second in found),
+            latency=add_sparse(second.latency for second in found),
+        )
+        for t_s, found in sorted(by_second.items())
+    )
+
+
+def merge_generators(parts: Sequence[Generator], start_skew_ns: int) -> Generator:
+    """Together: the busiest says how saturated, the latest how late. CPU numbers of several hosts
+    say nothing side by side, and are left out."""
+    first = parts[0]
+    return Generator(
+        driver=_together(part.driver for part in parts),
+        driver_note=next((part.driver_note for part in parts if part.driver_note), None),
+        refill=first.refill,
+        spin_ns=first.spin_ns,
+        spun_ns=sum(part.spun_ns for part in parts),
+        threads=sum(part.threads for part in parts),
+        cpus=first.cpus if len(parts) == 1 else (),
+        start_skew_ns=start_skew_ns,
+        cpu_ns=sum(part.cpu_ns for part in parts),
+        saturation=max(part.saturation for part in parts),
+        peak_rss_bytes=sum(part.peak_rss_bytes for part in parts),
+        hiccup_ns=max(part.hiccup_ns for part in parts),
+    )
+
+
+def merge_targets(
+    parts: Sequence[tuple[TargetCounts, ...] | None],
+) -> tuple[TargetCounts, ...] | None:
+    """Target by target."""
+    found = [part for part in parts if part is not None]
+    if not found:
+        return None
+    return tuple(
+        TargetCounts(
+            issued=sum(each.issued for each in same),
+            ok=sum(each.ok for each in same),
+            stale=sum(each.stale for each in same),
+            cancelled=sum(each.cancelled for each in same),
+            failed=add_counts(each.failed for each in same),
+            statuses=add_counts(each.statuses for each in same),
+            latency=add_sparse(each.latency for each in same),
+        )
+        for same in zip(*found, strict=True)
+    )
+
+
+def merge_measurements(parts: Sequence[Measurement], spans: Sequence[Span]) -> Measurement:
+    """One phase of all engines; ``spans`` are theirs on the front's clock, which the sum is on."""
+    started_ns = min(span.started_ns for span in spans)
+    stopped_ns = max(span.stopped_ns for span in spans)
+    began_ns = min(span.began_ns for span in spans)
+    skew_ns = max(
+        span.began_ns + (part.generator.start_skew_ns or 0) - began_ns
+        for part, span in zip(parts, spans, strict=True)
+    )
+    return Measurement(
+        started_ns=started_ns,
+        began_ns=began_ns,
+        window_ns=stopped_ns - started_ns,
+        drain_ns=max(0, max(span.done_ns for span in spans) - stopped_ns),
+        partial=any(part.partial for part in parts),
+        counts=merge_counts([part.counts for part in parts]),
+        bytes_in=sum(part.bytes_in for part in parts),
+        bytes_out=sum(part.bytes_out for part in parts),
+        histograms=merge_histograms([part.histograms for part in parts]),
+        connections=merge_connections([part.connections for part in parts]),
+        slots=merge_slots([part.slots for part in parts]),
+        series=merge_series([part.series for part in parts]),
+        generator=merge_generators([part.generator for part in parts], skew_ns),
+        targets=merge_targets([part.targets for part in parts]),
+    )
+
+
+def _together(names: Iterable[str]) -> str:
+    """Each name once."""
+    return ", ".join(dict.fromkeys(names))

@@ -1,0 +1,212 @@
+"""One run over several engines, each a process: the load is divided exactly and added up exactly,
+and a host that is lost ends the run and everything that belonged to it."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import psutil
+import pytest
+from counting import Counting
+from harness import Server
+from trueload.errors import UserError
+from trueload.fleet.fleet import Fleet
+from trueload.places import EngineHost
+from trueload.places.local import LocalPlace
+from trueload.plan import Closed, Duration, LoadPlan, Open, Requests, Stage, Tick
+from trueload.record import Check, Record
+from trueload.spec import Progress, TrialSpec
+from trueload.stats import decode_histogram
+from trueload.trial import Request, run_trial
+
+MS = 1_000_000
+
+
+class Named(LocalPlace):
+    """This machine, by another name."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+
+def hosts(count: int) -> tuple[EngineHost, ...]:
+    return tuple(EngineHost(Named(f"host{number}")) for number in range(count))
+
+
+@pytest.fixture
+def spec(server: Server) -> TrialSpec:
+    address = server.url.split("/")[2]
+    return TrialSpec(
+        url=server.url,
+        addresses=(address,),
+        request=Request(host=address),
+        connections=11,
+        stop=Requests(count=1_000),
+        warmup=Duration(ns=50 * MS),
+        timeout_ns=5_000 * MS,
+        connect_timeout_ns=5_000 * MS,
+        hosts=hosts(3),
+    )
+
+
+def check(record: Record, name: str) -> Check:
+    return next(check for check in record.checks if check.name == name)
+
+
+def engines() -> set[int]:
+    """Engines that this process has started and that live."""
+    return {
+        child.pid
+        for child in psutil.Process().children(recursive=True)
+        if child.name() == "trueload-engine" and child.status() != psutil.STATUS_ZOMBIE
+    }
+
+
+CONSTANT = Open(
+    stages=(Stage.model_validate({"ns": 400 * MS, "from": 1_000, "to": 1_000}),),
+    arrivals="constant",
+    seed=1,
+)
+LOADS: list[tuple[str, LoadPlan, Duration | Requests, int | None]] = [
+    ("closed, by requests", Closed(), Requests(count=1_001), 1_001),
+    ("closed, for a time", Closed(), Duration(ns=200 * MS), None),
+    ("open", CONSTANT, Duration(ns=400 * MS), 400),
+]
+
+
+@pytest.mark.parametrize(("why", "load", "stop", "total"), LOADS)
+def test_the_load_is_divided_and_added_up_exactly(
+    spec: TrialSpec, why: str, load: LoadPlan, stop: Duration | Requests, total: int | None
+) -> None:
+    record = run_trial(replace(spec, load=load, stop=stop))
+    assert record.trouble is None, why
+    assert [host.connections for host in record.hosts] == [4, 4, 3]
+    assert [host.place for host in record.hosts] == ["host0", "host1", "host2"]
+    assert record.connections.established == 11
+    assert total is None or record.counts.scheduled == total
+    assert sum(host.ok or 0 for host in record.hosts) == record.counts.ok
+    assert decode_histogram(record.histograms.latency).total == record.counts.ok
+    assert sum(second.ok for second in record.series) == record.counts.ok
+    assert record.latency_ns.count == record.counts.ok
+    assert min(host.start_ns or 0 for host in record.hosts) == 0
+    assert all(host.clock_bound_ns for host in record.hosts)
+    assert all(host.environment.kernel.startswith("Linux ") for host in record.hosts)
+    assert check(record, "audit").status == "pass", check(record, "audit")
+
+
+def test_arrivals_by_chance_are_those_of_one_engine(spec: TrialSpec) -> None:
+    load = CONSTANT.model_copy(update={"arrivals": "poisson"})
+    scheduled = {
+        run_trial(
+            replace(spec, load=load, stop=Duration(ns=400 * MS), warmup=None, hosts=where)
+        ).counts.scheduled
+        for where in ((), hosts(2), hosts(3))
+    }
+    assert len(scheduled) == 1
+
+
+def test_no_two_engines_send_the_same_number(spec: TrialSpec) -> None:
+    with Counting() as counting:
+        request = Request(host=counting.authority, path="/{counter}")
+        record = run_trial(
+            replace(
+                spec,
+                addresses=(counting.authority,),
+                request=request,
+                warmup=None,
+                stop=Requests(count=300),
+            )
+        )
+    assert record.counts.ok == 300
+    assert len({asked.path for asked in counting.asked}) == 300
+
+
+def test_one_live_view_has_what_all_did(spec: TrialSpec) -> None:
+    seen: list[Tick] = []
+
+    def note(progress: Progress) -> None:
+        if progress.stage == "window" and progress.tick is not None:
+            seen.append(progress.tick)
+
+    record = run_trial(replace(spec, stop=Duration(ns=1_500 * MS), warmup=None), on_progress=note)
+    totals = [tick.counts.ok for tick in seen]
+    assert totals == sorted(totals)
+    assert totals[-1] <= record.counts.ok
+    assert sum(sum(tick.latency.values()) for tick in seen) <= record.counts.ok
+
+
+@pytest.fixture
+def struck(spec: TrialSpec) -> Iterator[list[int]]:
+    """Which engine a test has done something to; nothing is left of any engine afterwards."""
+    pids: list[int] = []
+    yield pids
+    for pid in pids:
+        if psutil.pid_exists(pid):
+            os.kill(pid, signal.SIGKILL)
+
+
+@pytest.mark.parametrize(
+    ("how", "words"),
+    [
+        (signal.SIGKILL, "the engine died: signal 9 (SIGKILL)"),
+        (signal.SIGSTOP, "nothing was heard of it for 1."),
+        (signal.SIGTERM, "the engine ended by itself: signalled"),
+    ],
+)
+def test_a_host_that_is_lost_ends_the_run_and_leaves_nothing(
+    spec: TrialSpec, struck: list[int], how: signal.Signals, words: str
+) -> None:
+    before, began_s = engines(), 0.0
+
+    def strike(progress: Progress) -> None:
+        nonlocal began_s
+        if progress.stage == "window" and progress.tick is not None and not struck:
+            struck.append(sorted(engines() - before)[1])
+            began_s = time.monotonic()
+            os.kill(struck[0], how)
+
+    record = run_trial(replace(spec, stop=Duration(ns=30_000 * MS)), on_progress=strike)
+    assert struck, "the window was seen"
+    assert time.monotonic() - began_s < 15, "bounded, on a busy machine, too"
+    assert record.trouble is not None
+    assert record.trouble.kind == "lost"
+    assert record.trouble.what.startswith("host lost: host")
+    assert words in record.trouble.what
+    assert "its last tick came" in record.trouble.what
+    assert (record.verdict, record.partial) == ("invalid", True)
+    assert record.throughput.ok_per_s is None, "no partial sum is a result"
+    assert record.latency_ns.count == 0
+    assert not record.series
+    assert not (engines() - before), "no engine remains"
+
+
+def test_an_engine_that_cannot_be_started_names_its_host_and_starts_none(
+    spec: TrialSpec, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    before = engines()
+    (tmp_path / "engine").write_text("#!/bin/sh\nexit 7\n")
+    (tmp_path / "engine").chmod(0o755)
+    monkeypatch.setenv("TRUELOAD_ENGINE", str(tmp_path / "engine"))
+    record = run_trial(spec)
+    assert record.trouble is not None
+    assert "exit code 7" in record.trouble.what
+    assert "host" in record.trouble.what
+    assert record.counts.issued == 0
+    assert not (engines() - before)
+
+
+def test_fewer_connections_than_hosts_are_refused(spec: TrialSpec) -> None:
+    with pytest.raises(UserError, match=r"host2: part: has no connection"):
+        run_trial(replace(spec, connections=2))
+
+
+def test_a_fleet_that_is_closed_leaves_nothing() -> None:
+    before = engines()
+    with Fleet.start(hosts(3)):
+        assert len(engines() - before) == 3
+    assert not (engines() - before)

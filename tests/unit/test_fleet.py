@@ -1,0 +1,269 @@
+"""Several engines as one: clocks, sums of what they say, ticks, and the verdict over hosts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from samples import GOOD_HOST, PHASE, counts, distribution, good_record, histogram, plan
+from trueload import plan as spoken
+from trueload.fleet.clock import Comparison, Reading
+from trueload.fleet.merge import merge_histogram, merge_ready, merge_series, merge_slots
+from trueload.fleet.ticks import Ticks
+from trueload.plan import Ready, Second, Slots, Tick, WsBroadcastPlan
+from trueload.record import Check, Host, Record, RecordPlan
+from trueload.stats import decode_histogram
+
+MS = 1_000_000
+
+
+# --- clocks
+
+
+@given(
+    offset_ns=st.integers(-(10**15), 10**15),
+    ways=st.lists(st.tuples(st.integers(0, 10**9), st.integers(0, 10**9)), min_size=1, max_size=80),
+)
+def test_the_true_offset_lies_within_the_bound_whatever_the_ways_take(
+    offset_ns: int, ways: list[tuple[int, int]]
+) -> None:
+    comparison, now_ns = Comparison(), 0
+    for there_ns, back_ns in ways:
+        asked_ns = now_ns
+        now_ns += there_ns + back_ns
+        comparison.add(Reading(asked_ns, now_ns, asked_ns + there_ns + offset_ns))
+    found = comparison.offset(now_ns)
+    assert found is not None
+    assert abs(found.ns - offset_ns) <= found.bound_ns
+    assert found.to_engine(found.to_front(12_345)) == 12_345
+
+
+@pytest.mark.parametrize(
+    ("why", "readings", "now_ns", "expected"),
+    [
+        ("the way takes as long there as back", [(0, 100, 1_050)], 100, (1_000, 51)),
+        ("the quickest answer counts", [(0, 900, 5), (1_000, 1_100, 2_050)], 1_100, (1_000, 51)),
+        ("an old answer is worth less", [(0, 100, 1_050)], 100 + 10**9, (1_000, 100_051)),
+        (
+            "a quick one of long ago gives way to a fresh one",
+            [(0, 10, 1_005), (10**9, 10**9 + 1_000, 10**9 + 1_600)],
+            10**9 + 1_000,
+            (1_100, 501),
+        ),
+    ],
+)
+def test_the_offset(
+    why: str, readings: list[tuple[int, int, int]], now_ns: int, expected: tuple[int, int]
+) -> None:
+    comparison = Comparison()
+    for reading in readings:
+        comparison.add(Reading(*reading))
+    found = comparison.offset(now_ns)
+    assert found is not None
+    assert (found.ns, found.bound_ns) == expected, why
+
+
+def test_without_an_answer_there_is_no_offset() -> None:
+    assert Comparison().offset(1) is None
+
+
+# --- sums
+
+
+values = st.lists(st.tuples(st.integers(1, 10**10), st.integers(1, 50)), max_size=12)
+
+
+@given(parts=st.lists(values, min_size=1, max_size=5))
+def test_a_sum_of_histograms_has_every_value_of_each(parts: list[list[tuple[int, int]]]) -> None:
+    together = merge_histogram(histogram(*part) if part else None for part in parts)
+    whole = [pair for part in parts for pair in part]
+    assert decode_histogram(together) == decode_histogram(histogram(*whole) if whole else None)
+
+
+def test_junk_is_no_histogram() -> None:
+    with pytest.raises(ValueError, match="not an HdrHistogram"):
+        merge_histogram(["junk", histogram((1, 1))])
+
+
+def ready(**changes: Any) -> Ready:
+    said: dict[str, Any] = {"requested": 2, "established": 2, "failed": {}, "address": None}
+    return Ready(type="ready", at_ns=1, listen=None, **{**said, **changes})
+
+
+def test_all_have_connected_when_the_slowest_has() -> None:
+    merged = merge_ready(
+        [
+            ready(set_up_ns=5, driver="epoll", failed={"reset": 1}, reasons={"reset": "first"}),
+            ready(
+                requested=1,
+                established=0,
+                set_up_ns=9,
+                driver="io_uring",
+                address="10.0.0.1:80",
+                failed={"reset": 1, "refused": 1},
+                reasons={"reset": "second"},
+            ),
+        ],
+        at_ns=77,
+    )
+    assert (merged.requested, merged.established, merged.set_up_ns) == (3, 2, 9)
+    assert merged.failed == {"refused": 1, "reset": 2}
+    assert merged.reasons == {"reset": "first"}
+    assert (merged.driver, merged.address, merged.at_ns) == ("epoll, io_uring", "10.0.0.1:80", 77)
+
+
+def slots(asked: int, least: int, most: int, *waits_ns: int) -> Slots:
+    return Slots(
+        asked=asked,
+        never_answered=0,
+        answers_sum=asked * least,
+        answers_sum_squares=asked * least * least,
+        answers_min=least,
+        answers_max=most,
+        long_waits_ns=waits_ns,
+        permitted_ns=10,
+    )
+
+
+def test_the_least_served_slot_is_one_that_was_asked() -> None:
+    merged = merge_slots([slots(0, 0, 0), slots(2, 5, 7, 11), slots(1, 6, 6, 12)])
+    assert (merged.asked, merged.answers_min, merged.answers_max) == (3, 5, 7)
+    assert merged.long_waits_ns == (11, 12)
+    assert merged.permitted_ns == 30
+
+
+def test_seconds_are_added_by_their_number() -> None:
+    def second(t_s: int, ok: int) -> Second:
+        return Second(t_s=t_s, ok=ok, failed=1, latency={7: ok})
+
+    merged = merge_series([[second(0, 1), second(1, 2)], [second(1, 3), second(2, 4)]])
+    assert [(each.t_s, each.ok, each.failed, each.latency) for each in merged] == [
+        (0, 1, 1, {7: 1}),
+        (1, 5, 2, {7: 5}),
+        (2, 4, 1, {7: 4}),
+    ]
+
+
+# --- ticks
+
+
+def tick(ok: int, fresh: int, at_ns: int = 1) -> Tick:
+    return Tick(
+        type="tick",
+        at_ns=at_ns,
+        id="window",
+        counts=counts(ok=ok),
+        latency={5: fresh},
+        service={},
+        open=1,
+        bytes_in=10,
+        bytes_out=20,
+        busiest_ns=ok,
+    )
+
+
+@pytest.mark.parametrize(
+    ("why", "count", "said", "expected"),
+    [
+        ("one engine's ticks go through", 1, [(0, 3, 3), (0, 5, 2)], [(3, 3), (5, 2)]),
+        ("two are waited for", 2, [(0, 3, 3), (1, 4, 4)], [(7, 7)]),
+        ("one that lags holds up none", 2, [(0, 3, 3), (0, 5, 2), (0, 9, 4)], [(3, 3), (5, 2)]),
+        (
+            "what a laggard says comes with the next",
+            2,
+            [(0, 3, 3), (0, 5, 2), (1, 1, 1), (0, 6, 1), (1, 2, 1)],
+            [(3, 3), (6, 3), (8, 2)],
+        ),
+    ],
+)
+def test_ticks(
+    why: str, count: int, said: list[tuple[int, int, int]], expected: list[tuple[int, int]]
+) -> None:
+    ticks = Ticks(count)
+    merged = [ticks.hear(index, tick(ok, fresh)) for index, ok, fresh in said]
+    heard = [(each.counts.ok, each.latency[5]) for each in merged if each is not None]
+    assert heard == expected, why
+
+
+# --- the verdict
+
+
+def host(
+    place: str, p50_ms: float = 5, p99_ms: float = 10, replies: int = 5_000, **more: Any
+) -> Host:
+    latency = distribution(
+        histogram((int(p50_ms * MS), replies * 98 // 100), (int(p99_ms * MS), replies * 2 // 100))
+    )
+    changes = {"place": place, "latency_ns": latency, "clock_bound_ns": MS // 10, **more}
+    return GOOD_HOST.model_copy(update=changes)
+
+
+def found(record: Record, name: str) -> Check:
+    return next(check for check in record.checks if check.name == name)
+
+
+@pytest.mark.parametrize(
+    ("why", "hosts", "status", "named"),
+    [
+        ("one host has no rest", [host("a")], "n/a", "one host"),
+        ("alike", [host("a"), host("b"), host("c")], "pass", "off by"),
+        ("a path apart", [host("a", 0.1, 0.2), host("b", 0.18, 0.28)], "pass", ""),
+        ("one is a third slower", [host("a"), host("b", 7), host("c")], "warn", "b: p50"),
+        ("one has a tail", [host("a"), host("b"), host("c", 5, 30)], "fail", "c: p99"),
+        ("too few to tell", [host("a", replies=900), host("b", 50)], "n/a", "fewer than two"),
+        (
+            "those with few are left out",
+            [host("a"), host("b"), host("c", 50, replies=99)],
+            "pass",
+            "",
+        ),
+    ],
+)
+def test_host_bias(why: str, hosts: list[Host], status: str, named: str) -> None:
+    check = found(good_record(hosts=tuple(hosts)), "host-bias")
+    assert check.status == status, f"{why}: {check}"
+    assert named in check.why, f"{why}: {check}"
+
+
+def broadcast() -> RecordPlan:
+    opening = spoken.RequestPlan(method="GET", path="/", headers=(), body_sha256=None)
+    exchange = WsBroadcastPlan(opening=opening, dialect="json", padding=0)
+    generate = plan(exchange=exchange, request=None)
+    return RecordPlan(url="ws://a/", generate=generate, warmup=None, window=PHASE)
+
+
+@pytest.mark.parametrize(
+    ("why", "bounds_ns", "changes", "status"),
+    [
+        ("one host", [None], {}, "n/a"),
+        ("times stay on their host", [5 * MS, 50 * MS], {}, "n/a"),
+        ("close enough", [MS // 10, MS], {"plan": broadcast()}, "pass"),
+        ("over 1 ms", [MS // 10, MS + 1], {"plan": broadcast()}, "warn"),
+        ("over 10 ms", [MS // 10, 10 * MS + 1], {"plan": broadcast()}, "fail"),
+    ],
+)
+def test_clocks(
+    why: str, bounds_ns: list[int | None], changes: dict[str, Any], status: str
+) -> None:
+    hosts = tuple(host(f"h{bound_ns}", clock_bound_ns=bound_ns) for bound_ns in bounds_ns)
+    check = found(good_record(hosts=hosts, **changes), "clocks")
+    assert check.status == status, f"{why}: {check}"
+
+
+def test_what_one_host_fails_by_itself_stands_in_the_verdict_with_its_name() -> None:
+    full = Check(name="generator-limit", status="fail", value=1.0, limit=0.95, why="was the limit")
+    idle = full.model_copy(update={"status": "pass"})
+    record = good_record(hosts=(host("a", checks=(idle,)), host("b", checks=(full,))))
+    check = found(record, "generator-limit")
+    assert (check.status, check.why) == ("fail", "b: was the limit")
+    assert record.verdict == "invalid"
+
+
+def test_a_host_cannot_mend_what_the_whole_fails() -> None:
+    fine = Check(name="errors", status="pass", value=0.0, limit=0.001, why="none")
+    record = good_record(
+        counts=counts(ok=5_000, failed={"reset": 5_000}), hosts=(host("a", checks=(fine,)),)
+    )
+    assert found(record, "errors").status == "fail"
