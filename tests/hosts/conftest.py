@@ -49,3 +49,12 @@ def ssh_to_three_hosts(three_hosts: Network, tmp_path_factory: pytest.TempPathFa
 def ssh(network: Network, ssh_to_three_hosts: Ssh) -> Ssh:
     """ssh to three hosts with their links up."""
     return ssh_to_three_hosts
+
+
+@pytest.fixture
+def own_ssh(tmp_path: Path) -> Iterator[Ssh]:
+    """ssh to one host that no other test has: its keys, folders and config may be spoilt."""
+    if why := missing() or missing_ssh():
+        pytest.skip(why)
+    with Network(tmp_path / "hosts", 1) as network:
+        yield start_ssh(network, tmp_path / "ssh")

@@ -23,6 +23,7 @@ from trueload.places import ChannelClosedError
 LINE_BYTES_MAX = 256 * 2**20  # the longest line: a measurement with a day of seconds
 LINES_MAX = 4_096  # lines read ahead; beyond that the child waits
 LOG_BYTES_MAX = 64 * 2**10
+LOG_S = 0.2  # for the rest of a log; a child of the child's may hold it open
 READ_BYTES = 2**16
 
 
@@ -55,8 +56,9 @@ class LocalChannel:
         self._lines: queue.Queue[bytes | None] = queue.Queue(LINES_MAX)
         self._log = bytearray()
         self._stopped = False
-        for name, work in (("lines", self._read_lines), ("log", self._read_log)):
-            threading.Thread(target=work, name=f"engine-{name}", daemon=True).start()
+        self._log_reader = threading.Thread(target=self._read_log, name="engine-log", daemon=True)
+        self._log_reader.start()
+        threading.Thread(target=self._read_lines, name="engine-lines", daemon=True).start()
 
     @property
     def pid(self) -> int:
@@ -102,9 +104,11 @@ class LocalChannel:
     def wait(self, timeout_s: float) -> int | None:
         """The exit code (negative: the signal that ended it), None when it still runs."""
         try:
-            return self._process.wait(timeout_s)
+            code = self._process.wait(timeout_s)
         except subprocess.TimeoutExpired:
             return None
+        self._log_reader.join(LOG_S)  # for its last words
+        return code
 
     def kill(self) -> None:
         """End it and everything it started, at once. Does nothing when it has ended."""

@@ -66,7 +66,9 @@ def _make(host: GeneratorHost, ray_hosts: int, stack: contextlib.ExitStack) -> S
         case Here():
             return [LocalPlace()]
         case SshHost(destination):
-            raise UserError(f"{destination} cannot be reached: no ssh yet", "use --place local")
+            from trueload.places.ssh import SshPlace  # only now: most commands need none
+
+            return [stack.enter_context(SshPlace(destination))]
         case RayCluster(address):
             raise UserError(
                 f"the cluster {address or 'ray'} cannot be used: Ray is not installed",

@@ -1,0 +1,61 @@
+"""A program as it is sent to another host: its bytes by their SHA-256, and what they need there.
+
+How: the head of the file (ELF) says for which machine it was built and which loader it needs, if it
+brings not all of the C library along. Must not know how it is sent, or what it does.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import struct
+from dataclasses import dataclass
+from pathlib import Path
+
+# e_machine of elf(5), as `uname -m` calls the same machine.
+MACHINES = {3: "i686", 40: "armv7l", 62: "x86_64", 183: "aarch64", 243: "riscv64"}
+PT_INTERP = 3
+NAME_CHARS_MAX = 64
+_HEAD = struct.Struct("<16sHHIQQQIHHHHHH")  # Elf64_Ehdr
+_SEGMENT = struct.Struct("<IIQQQQQQ")  # Elf64_Phdr
+
+
+@dataclass(frozen=True)
+class Program:
+    """``machine`` and ``loader`` are None where the file does not say, or needs none: a script."""
+
+    path: Path
+    sha256: str
+    machine: str | None
+    loader: str | None
+
+    @property
+    def kept_name(self) -> str:
+        """What it is called where it is kept: itself, and which of them. Nothing that a shell reads
+        as more than a name."""
+        plain = re.sub(r"[^A-Za-z0-9_.]", "-", self.path.name).lstrip("-.") or "program"
+        return f"{plain[:NAME_CHARS_MAX]}-{self.sha256}"
+
+
+def read_program(path: Path) -> Program:
+    """Raises ``OSError``."""
+    data = path.read_bytes()
+    machine, loader = needs(data)
+    return Program(path, hashlib.sha256(data).hexdigest(), machine, loader)
+
+
+def needs(data: bytes) -> tuple[str | None, str | None]:
+    """The machine and the loader that a program's bytes name. Pure."""
+    if len(data) < _HEAD.size or data[:6] != b"\x7fELF\x02\x01":
+        return None, None
+    head = _HEAD.unpack_from(data)
+    machine = MACHINES.get(head[2], f"machine {head[2]}")
+    first, size_bytes, count = head[5], head[9], head[10]
+    for number in range(count):
+        at = first + number * size_bytes
+        if at + _SEGMENT.size > len(data):
+            break
+        kind, _, offset, _, _, length, *_ = _SEGMENT.unpack_from(data, at)
+        if kind == PT_INTERP:
+            return machine, data[offset : offset + length].rstrip(b"\0").decode(errors="replace")
+    return machine, None

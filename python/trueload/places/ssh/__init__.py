@@ -1,0 +1,108 @@
+"""A host reached by ssh, as a place: the user's own ``ssh``, and nothing that listens there.
+
+How: one connection a host; the program is copied there once, by its SHA-256, and started through
+that connection, whose input and output are the channel. When the front goes, whichever way, the
+program's input ends, and an engine ends with it. Must not know what the lines mean.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+from types import TracebackType
+
+from trueload.errors import UserError
+from trueload.places.program import Program, read_program
+from trueload.places.ssh import refusals, scripts
+from trueload.places.ssh.channel import SshChannel
+from trueload.places.ssh.connection import Connection
+
+COPY_S = 300.0  # 20 MB over a slow line
+__all__ = ["SshChannel", "SshPlace"]
+
+
+class SshPlace:
+    """A host as in the user's ssh config: ``host``, or ``user@host``. A context manager."""
+
+    def __init__(self, destination: str) -> None:
+        self._destination = destination
+        self._connection: Connection | None = None
+        self._there: set[str] = set()
+        self._lock = threading.Lock()
+
+    @property
+    def name(self) -> str:
+        """As in the record."""
+        return f"ssh:{self._destination}"
+
+    def __enter__(self) -> SshPlace:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def prepare(self, program: Path) -> None:
+        """Log in and see that the program is there. Raises ``UserError``."""
+        self._ready(read_program(program))
+
+    def open(self, argv: Sequence[str]) -> SshChannel:
+        """Start a copy of the program ``argv[0]``. Raises ``UserError``, ``OSError``."""
+        program = read_program(Path(argv[0]))
+        connection = self._ready(program)
+        return SshChannel(connection, program.kept_name, argv[1:])
+
+    def close(self) -> None:
+        """Log out. What still runs there ends."""
+        connection, self._connection = self._connection, None
+        self._there.clear()
+        if connection is not None:
+            connection.close()
+
+    def _ready(self, program: Program) -> Connection:
+        with self._lock:
+            if self._connection is None:
+                self._connection = Connection(self._destination, program.kept_name, program.loader)
+                if self._connection.host.has_program:
+                    self._there.add(program.sha256)
+            if program.sha256 not in self._there:
+                self._check(self._connection, program)
+                self._copy(self._connection, program)
+                self._there.add(program.sha256)
+            return self._connection
+
+    def _check(self, connection: Connection, program: Program) -> None:
+        """Whether it can run there at all, before it is sent."""
+        host, where = connection.host, self._destination
+        if host.system != "Linux":
+            raise UserError(f"{where} is {host.system}, and the engine runs on Linux", "use Linux")
+        if program.machine not in (None, host.machine):
+            raise UserError(
+                f"{where} is {host.machine}, and the engine here is for {program.machine}",
+                f"start trueload on a machine that is {host.machine}, or set TRUELOAD_ENGINE to an"
+                " engine built for it",
+            )
+        if not host.has_loader:
+            raise UserError(
+                f"{where} has not the C library of this engine: {program.loader} is missing there",
+                "build it where the static C library is (Debian's libc6-dev): `pip install .`",
+            )
+
+    def _copy(self, connection: Connection, program: Program) -> None:
+        with program.path.open("rb") as file:
+            code, said = connection.run(
+                scripts.KEEP, program.kept_name, stdin=file, timeout_s=COPY_S
+            )
+        if code == 0:
+            return
+        otherwise = f"the copy of the engine ended with {code}"
+        if code is None:
+            otherwise = f"the copy of the engine took more than {COPY_S:g} s"
+        elif code == scripts.KEEP_DAMAGED and not said:
+            otherwise = "the copy of the engine was damaged on its way"
+        raise refusals.explain_keep(self._destination, said, otherwise)

@@ -1,0 +1,170 @@
+"""One connection to a host by the user's own ssh, which every command there shares.
+
+How: a first ssh, told to be the master, logs in, asks the host what it is, and stays; its socket is
+in a folder that nobody else can enter. Further commands go through that socket. The master ends
+with its input, so with the front, however that ends. A command never connects by itself when the
+master has gone: a connection that was lost is lost. Must not know what is run.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import shutil
+import subprocess
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+from trueload.errors import UserError
+from trueload.places import ChannelClosedError
+from trueload.places.local import LocalChannel
+from trueload.places.ssh import refusals, scripts
+
+OPTIONS = (
+    *("-T", "-o", "BatchMode=yes", "-o", "ConnectTimeout=5"),
+    *("-o", "ServerAliveInterval=1", "-o", "ServerAliveCountMax=3"),
+)
+LOG_IN_S = 20.0  # 5 s to connect; the rest is keys, and what the host's shell does first
+END_S = 1.0
+NOISE_LINES_MAX = 200  # of a host's shell, before our own line
+SOCKET_BYTES_MAX = 107 - 18  # sun_path of unix(7), less what ssh adds while it makes one
+
+
+@dataclass(frozen=True)
+class Host:
+    """What a host says of itself."""
+
+    system: str
+    machine: str
+    has_loader: bool
+    has_program: bool
+
+
+class Connection:
+    """A master and its socket; ``close`` ends both."""
+
+    def __init__(self, destination: str, kept_name: str, loader: str | None) -> None:
+        """Log in. Raises ``UserError``."""
+        if shutil.which("ssh") is None:
+            raise UserError(
+                "ssh is not installed", "install it: Debian's package is openssh-client"
+            )
+        self.destination = destination
+        self._folder = private_folder()
+        control = f"ControlPath={self._folder}/s"
+        self._options = [*OPTIONS, "-o", control]
+        probe = scripts.command(scripts.PROBE, kept_name, loader or "")
+        mastering = ["-o", "ControlMaster=yes", "-o", "ControlPersist=no"]
+        try:
+            self._master = LocalChannel(
+                ["ssh", *self._options, *mastering, "--", destination, probe]
+            )
+            try:
+                self.host = self._hear_of_host()
+            except BaseException:
+                self._master.kill()
+                raise
+        except BaseException:
+            shutil.rmtree(self._folder, ignore_errors=True)
+            raise
+
+    def argv(self, script: str, *arguments: str) -> list[str]:
+        """The command here that runs a script there."""
+        # Without a proxy that fails, ssh would connect anew where the master has gone.
+        shared = ["-o", "ControlMaster=no", "-o", "ProxyCommand=false"]
+        command = scripts.command(script, *arguments)
+        return ["ssh", *self._options, *shared, "--", self.destination, command]
+
+    def run(
+        self, script: str, *arguments: str, stdin: IO[bytes] | None = None, timeout_s: float
+    ) -> tuple[int | None, str]:
+        """Run a script to its end: its exit code, None for one that took too long, and what it
+        said on stderr."""
+        try:
+            done = subprocess.run(
+                self.argv(script, *arguments),
+                stdin=subprocess.DEVNULL if stdin is None else stdin,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.PIPE,
+                timeout=timeout_s,
+                check=False,
+                process_group=0,
+            )
+        except subprocess.TimeoutExpired:
+            return None, ""
+        return done.returncode, done.stderr.decode(errors="replace")
+
+    def lost(self) -> str | None:
+        """How the connection was lost, in one line; None while it is there."""
+        if self._master.wait(0) is None:
+            return None
+        return refusals.last_line(self._master.log_tail()) or "the connection has ended"
+
+    def close(self) -> None:
+        """Log out; what still runs there loses its input."""
+        self._master.close_input()
+        if self._master.wait(END_S) is None:
+            self._master.kill()
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    def _hear_of_host(self) -> Host:
+        """Its first line that is ours; a shell's greetings before it are of no interest."""
+        deadline_s = time.monotonic() + LOG_IN_S
+        noise: list[str] = []
+        while len(noise) < NOISE_LINES_MAX:
+            try:
+                line = self._master.read_line(max(0.0, deadline_s - time.monotonic()))
+            except ChannelClosedError:
+                raise self._refusal(noise) from None
+            if line is None:
+                break
+            text = line.decode(errors="replace")
+            if text.startswith(f"{scripts.MARK} "):
+                return _parse_host(self.destination, text)
+            noise.append(text)
+        if noise:
+            raise UserError(
+                f"the shell on {self.destination} does not run commands: it says"
+                f" '{scripts.plain(noise[:3])}'",
+                "its start-up files must print nothing, ask nothing and end (.bashrc and the like)",
+            )
+        raise UserError(
+            f"{self.destination} has not let anybody in for {LOG_IN_S:g} s",
+            f"`ssh {self.destination} true` must work without a question",
+        )
+
+    def _refusal(self, noise: list[str]) -> UserError:
+        code = self._master.wait(END_S)
+        said = self._master.log_tail()
+        if code == 255 or not noise:
+            return refusals.explain(self.destination, said, f"ssh ended with {code}")
+        return UserError(
+            f"the shell on {self.destination} runs no commands: it says '{scripts.plain(noise)}'",
+            "the user there needs a shell",
+        )
+
+
+def _parse_host(destination: str, line: str) -> Host:
+    words = line.split()
+    if len(words) != 5:
+        raise UserError(
+            f"{destination} says of itself what cannot be read: '{scripts.plain([line])}'",
+            f"`ssh {destination} uname -sm` must print a system and a machine",
+        )
+    _, system, machine, loader, have = words
+    return Host(system, machine, loader == "yes", have == "yes")
+
+
+def private_folder() -> Path:
+    """A folder that is ours alone, its path short enough, and plain enough, for ssh's socket."""
+    for home in (tempfile.gettempdir(), "/tmp"):
+        with contextlib.suppress(OSError):
+            folder = tempfile.mkdtemp(prefix="trueload-ssh-", dir=home)
+            fits = len(folder.encode()) + len("/s") <= SOCKET_BYTES_MAX
+            if fits and re.fullmatch(r"[A-Za-z0-9/._-]+", folder):
+                return Path(folder)
+            shutil.rmtree(folder, ignore_errors=True)
+    raise UserError("there is no folder for ssh's socket", "make /tmp writable, or set TMPDIR")

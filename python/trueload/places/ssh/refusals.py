@@ -1,0 +1,108 @@
+"""What ssh and a host's shell say when something is wrong, in words that help: one table.
+
+How: ssh says it on stderr, in English, and has said it so for decades; the first row whose words
+are in it decides. What no row knows is told in ssh's own last words. Pure.
+"""
+
+from __future__ import annotations
+
+from trueload.errors import UserError
+
+# What ssh says; what that means; what to do. `{host}` is as the user wrote it.
+ROWS: tuple[tuple[tuple[str, ...], str, str], ...] = (
+    (
+        ("REMOTE HOST IDENTIFICATION HAS CHANGED", "host key for", "has changed and you have"),
+        "the key of {host} is not the one that ssh knows of it: another machine may be answering",
+        "find out why; if it is right, forget the old key with ssh-keygen -R, and log in once",
+    ),
+    (
+        ("Host key verification failed",),
+        "ssh does not know the key of {host}, and asks nobody",
+        "log in once with `ssh {host}`, and compare the key that it shows",
+    ),
+    (
+        ("Permission denied (", "Too many authentication failures", "No supported authentication"),
+        "{host} lets none of your keys in",
+        "`ssh -o BatchMode=yes {host} true` must work: add your key there, or unlock it (ssh-add)",
+    ),
+    (
+        ("Could not resolve hostname",),
+        "ssh knows no host {host}",
+        "look for a mistake in the name, or add it to your ssh config",
+    ),
+    (
+        ("Connection refused",),
+        "{host} refuses connections of ssh",
+        "is sshd running there, on the port of your ssh config?",
+    ),
+    (
+        ("No route to host", "Network is unreachable", "Host is down"),
+        "there is no route to {host}",
+        "is it up, and its network reachable from here?",
+    ),
+    (
+        ("timed out", "not responding"),
+        "{host} does not answer",
+        "is it up, and its network reachable from here?",
+    ),
+    (
+        ("Bad configuration option", "Bad owner or permissions", "terminating,"),
+        "your ssh config cannot be used: {last}",
+        "`ssh {host} true` must work",
+    ),
+    (
+        ("administratively prohibited", "Session open refused", "session open refused"),
+        "{host} allows too few sessions on a connection",
+        "raise MaxSessions in its sshd_config to at least 4",
+    ),
+)
+
+# What the host's own tools say while a program is copied there.
+KEEP_ROWS: tuple[tuple[tuple[str, ...], str, str], ...] = (
+    (
+        ("No space left on device", "Disk quota exceeded"),
+        "there is no space on {host} for the engine",
+        "free some, or name another folder there: SetEnv XDG_CACHE_HOME in its sshd_config",
+    ),
+    (
+        ("Read-only file system", "Permission denied", "Not a directory", "No such file"),
+        "the cache folder on {host} cannot be written: {last}",
+        "give the user a home there, or another folder: SetEnv XDG_CACHE_HOME in its sshd_config",
+    ),
+    (
+        ("sha256sum: not found", "sha256sum: command not found"),
+        "{host} has no sha256sum, with which copies are checked",
+        "install its coreutils, or busybox",
+    ),
+)
+
+
+def explain(host: str, said: str, otherwise: str) -> UserError:
+    """Why ssh did not come through. ``otherwise`` is for when it said nothing."""
+    return _explained(ROWS, host, said, otherwise, "`ssh {host} true` must work without a question")
+
+
+def explain_keep(host: str, said: str, otherwise: str) -> UserError:
+    """Why a program could not be copied to the host."""
+    return _explained((*KEEP_ROWS, *ROWS), host, said, otherwise, "look at the host's disk")
+
+
+def _explained(
+    rows: tuple[tuple[tuple[str, ...], str, str], ...],
+    host: str,
+    said: str,
+    otherwise: str,
+    hint: str,
+) -> UserError:
+    last = last_line(said)
+    for words, message, its_hint in rows:
+        if any(each in said for each in words):
+            return UserError(message.format(host=host, last=last), its_hint.format(host=host))
+    return UserError(f"{host} cannot be used: {last or otherwise}", hint.format(host=host))
+
+
+def last_line(said: str) -> str:
+    """The last line that says something, as plain text."""
+    lines = [" ".join(line.split()) for line in said.splitlines()]
+    found = next((line for line in reversed(lines) if line), "")
+    return "".join(c if c.isprintable() else "?" for c in found)[:300]

@@ -1,0 +1,58 @@
+"""What is run on a host before the program: four small scripts for any POSIX shell.
+
+How: each is one fixed line, handed to ``sh -c`` of the host through whatever shell the user has
+there; what differs from call to call are arguments, quoted. So nothing that a user wrote is ever a
+part of a script. Programs are kept in the cache folder of whoever logs in, by a name that ends with
+their SHA-256, and get it only when they are whole.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+
+MARK = "trueload-host"
+"""What the first line of ours begins with; a shell may have said other things before."""
+
+_FOLDER = (
+    "LC_ALL=C; export LC_ALL;"
+    ' d="${TRUELOAD_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/trueload}/programs";'
+)
+
+# Arguments: the kept name, the loader or nothing. Says what the host is, and stays as long as its
+# input: the connection that the others share.
+PROBE = (
+    f"{_FOLDER} have=no; loader=yes;"
+    f' [ -f "$d/$1" ] && [ "$(sha256sum <"$d/$1" | cut -c 1-64)" = "${{1##*-}}" ] && have=yes;'
+    ' [ -z "$2" ] || [ -e "$2" ] || loader=no;'
+    f' printf "\\n{MARK} %s %s %s %s\\n" "$(uname -s)" "$(uname -m)" "$loader" "$have";'
+    " exec cat >/dev/null"
+)
+# Argument: the kept name; the program comes on stdin. Exit codes below.
+KEEP = (
+    f'{_FOLDER} umask 077; mkdir -p "$d" || exit 71; t="$d/.$1.$$";'
+    ' trap "rm -f \\"\\$t\\"" EXIT HUP INT TERM; cat >"$t" || exit 72;'
+    f' [ "$(sha256sum <"$t" | cut -c 1-64)" = "${{1##*-}}" ] || exit 73;'
+    ' chmod 700 "$t" && mv -f "$t" "$d/$1" || exit 74'
+)
+KEEP_DAMAGED = 73
+# Arguments: the kept name, and those of the program. Says its process id, then is it; behind it how
+# it ended, which ssh alone would not tell of a signal.
+RUN = (
+    f'{_FOLDER} f="$d/$1"; shift;'
+    f' sh -c "printf \\"\\n{MARK} %s\\n\\" \\$\\$; exec \\"\\$0\\" \\"\\$@\\"" "$f" "$@";'
+    " c=$?; exit $c"
+)
+NOT_RUNNABLE = (126, 127)  # what a shell ends with that cannot start a program
+# Arguments: the kept name, a process id. Ends the process if it is still that program.
+KILL = f'{_FOLDER} [ "/proc/$2/exe" -ef "$d/$1" ] && kill -9 "$2"'
+
+
+def command(script: str, *arguments: str) -> str:
+    """What ssh is given to run, whatever shell the user has there."""
+    return shlex.join(["exec", "sh", "-c", script, "sh", *arguments])
+
+
+def plain(lines: Sequence[str]) -> str:
+    """What somebody's shell said, on one line."""
+    return " ".join(" ".join(lines).split())[:200]

@@ -1,0 +1,136 @@
+"""A host reached by ssh: the engine gets there once, runs, and goes, however it ends."""
+
+from __future__ import annotations
+
+import os
+import stat
+import tempfile
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from trueload.engine import Engine, EngineError
+from trueload.places.program import read_program
+from trueload.places.ssh import SshPlace
+
+from hosts.network import Host
+from hosts.sshd import Ssh
+from hosts.waiting import until
+
+ENGINE = "programs/trueload-engine"
+
+
+@pytest.fixture
+def place(ssh: Ssh, monkeypatch: pytest.MonkeyPatch) -> Iterator[SshPlace]:
+    """The first of three hosts."""
+    monkeypatch.setenv("PATH", ssh.env["PATH"])
+    with SshPlace("h1") as made:
+        yield made
+
+
+@pytest.fixture
+def short_folder() -> Iterator[Path]:
+    """With room for the path of a socket."""
+    with tempfile.TemporaryDirectory(prefix="t", dir="/tmp") as folder:
+        yield Path(folder)
+
+
+def kept(host: Host) -> list[Path]:
+    return sorted((host.cache / "trueload" / "programs").iterdir())
+
+
+def test_an_engine_on_a_host_greets_and_ends_when_it_is_told_to(place: SshPlace, ssh: Ssh) -> None:
+    with Engine.start(place) as engine:
+        assert len(ssh.network.hosts[0].processes(ENGINE)) == 1
+        assert engine.hello.pid == engine.pid
+    until(lambda: not ssh.network.hosts[0].processes(ENGINE), "the engine has gone")
+
+
+def test_the_engine_is_copied_once_and_by_its_digest(
+    ssh: Ssh, place: SshPlace, engine_path: Path
+) -> None:
+    host = ssh.network.hosts[0]
+    place.prepare(engine_path)
+    (file,) = kept(host)
+    assert file.name == f"trueload-engine-{read_program(file).sha256}"
+    assert file.read_bytes() == engine_path.read_bytes()
+    assert stat.S_IMODE(file.stat().st_mode) == 0o700
+    first = file.stat()
+    with SshPlace("h1") as again, Engine.start(again):
+        assert kept(host) == [file]
+        assert (file.stat().st_ino, file.stat().st_mtime_ns) == (first.st_ino, first.st_mtime_ns)
+
+
+def test_a_copy_that_was_damaged_is_made_anew(ssh: Ssh, place: SshPlace, engine_path: Path) -> None:
+    place.prepare(engine_path)
+    (file,) = kept(ssh.network.hosts[0])
+    file.write_bytes(file.read_bytes()[:-1])
+    with SshPlace("h1") as again, Engine.start(again):
+        assert file.read_bytes() == engine_path.read_bytes()
+
+
+def test_two_fronts_that_copy_at_once_leave_one_whole_engine(
+    own_ssh: Ssh, engine_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", own_ssh.env["PATH"])
+    failed: list[BaseException] = []
+
+    def prepare(place: SshPlace) -> None:
+        try:
+            place.prepare(engine_path)
+        except BaseException as error:
+            failed.append(error)
+
+    with SshPlace("h1") as first, SshPlace("h1") as second:
+        threads = [threading.Thread(target=prepare, args=(each,)) for each in (first, second)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert failed == []
+        (file,) = kept(own_ssh.network.hosts[0])
+        assert file.read_bytes() == engine_path.read_bytes()
+
+
+def test_an_engine_that_is_killed_is_told_by_its_signal(place: SshPlace, ssh: Ssh) -> None:
+    with Engine.start(place) as engine:
+        assert ssh.network.hosts[0].kill(ENGINE) == 1
+        with pytest.raises(EngineError, match=r"died: signal 9 \(SIGKILL\)"):
+            engine.receive(10)
+
+
+def test_a_channel_that_is_killed_takes_even_a_stopped_engine_along(
+    place: SshPlace, ssh: Ssh
+) -> None:
+    engine = Engine.start(place)
+    assert ssh.network.hosts[0].kill(ENGINE, 19) == 1  # SIGSTOP: it hears nothing
+    engine.close()
+    until(lambda: not ssh.network.hosts[0].processes(ENGINE), "the engine has gone")
+
+
+def test_a_link_that_goes_down_ends_the_engine_there_and_is_told_here(
+    place: SshPlace, ssh: Ssh
+) -> None:
+    host = ssh.network.hosts[0]
+    with Engine.start(place) as engine:
+        host.link("down")
+        until(lambda: not host.processes(ENGINE), "the engine has gone without its lease")
+        with pytest.raises(EngineError, match=r"ssh has lost h1: .*not responding"):
+            engine.receive(10)
+
+
+def test_nothing_of_ours_is_left_here_or_there_when_a_place_is_closed(
+    ssh: Ssh, engine_path: Path, monkeypatch: pytest.MonkeyPatch, short_folder: Path
+) -> None:
+    monkeypatch.setenv("PATH", ssh.env["PATH"])
+    monkeypatch.setattr("tempfile.tempdir", str(short_folder))
+    host = ssh.network.hosts[1]
+    with SshPlace("h2") as place:
+        place.prepare(engine_path)
+        (folder,) = short_folder.glob("trueload-ssh-*")
+        assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+        assert stat.S_ISSOCK((folder / "s").stat().st_mode)
+    assert list(short_folder.glob("trueload-ssh-*")) == []
+    until(lambda: set(host.processes()) <= set(host.processes("[listener]")), "nobody is logged in")
+    assert os.path.exists(host.cache / "trueload" / "programs")
