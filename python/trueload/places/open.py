@@ -70,7 +70,7 @@ def _make(host: GeneratorHost, ray_hosts: int, stack: contextlib.ExitStack) -> S
 
             return [stack.enter_context(SshPlace(destination))]
         case RayCluster(address):
-            raise UserError(
-                f"the cluster {address or 'ray'} cannot be used: Ray is not installed",
-                "use --place local",
-            )
+            from trueload.places.ray import reserve
+
+            reserved = reserve(address, ray_hosts, labels=dict(host.labels))
+            return stack.enter_context(reserved).places

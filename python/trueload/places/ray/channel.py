@@ -1,0 +1,266 @@
+"""A program on a host of a Ray cluster, as a channel; and the host as a place.
+
+How: a thread always has one ``read`` under way at the actor, which answers when the program has
+said something, or after a quarter of a second with nothing: so a line takes one message, and a host
+that does not answer is noticed. Pieces are small enough never to touch Ray's object store. Whatever
+Ray raises (dead actor, dead node, lost connection) means the same here: the host is lost, for good.
+Must not know what the lines mean, nor how the cluster was found.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import threading
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from trueload.errors import UserError
+from trueload.places import ChannelClosedError
+from trueload.places.lines import Lines
+from trueload.places.ray.host import CHUNK_BYTES, NODE_DIED
+
+HOLD_S = 0.25  # how long the actor holds a read that has nothing to say
+SILENT_S = 1.5  # without an answer for so long, hold included, a host is lost
+SHIP_S = 30.0  # for the program to reach a host: 20 MB over a slow link
+KILL_S = 1.0
+NOT_READ = "it has not read its input"
+HEAD_BYTES = 64  # of a program: what says what machine it is for
+# The word for a machine, by the number in the header of its programs (ELF's e_machine).
+MACHINES = {62: "x86_64", 183: "aarch64", 243: "riscv64", 22: "s390x", 21: "ppc64le"}
+
+
+class HostLostError(ChannelClosedError):
+    """A host, its Ray node or the actor on it has gone. The message says which, and how."""
+
+
+class Actor:
+    """The actor on one host, called with a time limit."""
+
+    def __init__(self, ray: Any, handle: Any, name: str) -> None:
+        self._ray = ray
+        self._handle = handle
+        self.name = name
+        self._lost: str | None = None
+
+    @property
+    def lost(self) -> str | None:
+        """Why the host counts as lost, if it does."""
+        return self._lost
+
+    def call(self, method: str, *arguments: Any, timeout_s: float) -> Any:
+        """What the method returns. Raises ``HostLostError`` when nothing comes in time."""
+        if self._lost is not None:
+            raise HostLostError(self._lost)
+        try:
+            answer = getattr(self._handle, method).remote(*arguments)
+            return self._ray.get(answer, timeout=timeout_s)
+        except Exception as error:  # Ray raises its own kinds, and those of its transport
+            # The first one knows; what fails after it says less.
+            self._lost = self._lost or f"host {self.name} is lost: {self._how(error, timeout_s)}"
+            raise HostLostError(self._lost) from error
+
+    def end(self) -> None:
+        """End the actor, and so whatever it has started. Does not wait."""
+        self._lost = self._lost or f"the actor on {self.name} has been ended"
+        with contextlib.suppress(Exception):
+            self._handle.leave.remote()
+            # And where it does not answer; this in turn needs a head that does.
+            self._ray.kill(self._handle, no_restart=True)
+
+    def _how(self, error: Exception, timeout_s: float) -> str:
+        if isinstance(error, self._ray.exceptions.GetTimeoutError):
+            return f"it has not answered for {timeout_s:g} s"
+        return telling(str(error)) or type(error).__name__
+
+
+def telling(text: str) -> str:
+    """The sentence of a long text of Ray's that says why an actor died; else its first line."""
+    for words, meaning in (
+        (NODE_DIED, NODE_DIED),
+        ("node has died", NODE_DIED),
+        ("killed by `ray.kill`", "its actor has been killed with ray.kill"),
+        ("NODE_OUT_OF_MEMORY", "its actor was killed because the host has too little memory"),
+        ("worker process has died", "the process of its actor has died"),
+    ):
+        if words in text:
+            return meaning
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    return "".join(c for c in lines[0] if c.isprintable())[:200] if lines else ""
+
+
+class RayChannel:
+    """A program on a host."""
+
+    def __init__(self, actor: Actor, number: int, pid: int) -> None:
+        self._actor = actor
+        self._number = number
+        self._pid = pid
+        self._input_lock = threading.Lock()
+        self._input_closed = False
+        self._lines = Lines()
+        self._stopped = False
+        threading.Thread(target=self._read_lines, name="ray-lines", daemon=True).start()
+
+    @property
+    def pid(self) -> int:
+        """Process id on its host."""
+        return self._pid
+
+    def send(self, line: bytes, timeout_s: float) -> None:
+        """Send one line, its newline included. Raises ``ChannelClosedError``."""
+        deadline_s = time.monotonic() + timeout_s
+        with self._input_lock:
+            if self._input_closed:
+                raise ChannelClosedError("its input is closed")
+            for start in range(0, len(line), CHUNK_BYTES):
+                piece = line[start : start + CHUNK_BYTES]
+                left_s = max(0.0, deadline_s - time.monotonic())
+                refused = self._actor.call(
+                    "write", self._number, piece, left_s, timeout_s=left_s + SILENT_S
+                )
+                if refused is not None:
+                    raise ChannelClosedError(refused or f"{NOT_READ} for {timeout_s:g} s")
+
+    def read_line(self, timeout_s: float) -> bytes | None:
+        """The next line; None when none came in time. Raises ``ChannelClosedError`` at the end."""
+        return self._lines.read(timeout_s)
+
+    def close_input(self) -> None:
+        """Say that nothing more will be sent."""
+        with self._input_lock, contextlib.suppress(HostLostError):
+            if not self._input_closed:
+                self._input_closed = True
+                self._actor.call("close_input", self._number, timeout_s=SILENT_S)
+
+    def wait(self, timeout_s: float) -> int | None:
+        """The exit code (negative: the signal that ended it), None when it still runs, or nobody
+        can tell."""
+        with contextlib.suppress(HostLostError):
+            code = self._actor.call("wait", self._number, timeout_s, timeout_s=timeout_s + SILENT_S)
+            return None if code is None else int(code)
+        return None
+
+    def kill(self) -> None:
+        """End it and everything it started, at once. Does nothing when it has ended."""
+        self._stopped = True
+        self._lines.stop()
+        try:
+            self._actor.call("kill", self._number, timeout_s=KILL_S)
+        except HostLostError:
+            self._actor.end()  # with its actor the program's input ends, and it does
+
+    def log_tail(self) -> str:
+        """The last of what it wrote to stderr."""
+        with contextlib.suppress(HostLostError):
+            log: bytes = self._actor.call("log", self._number, timeout_s=SILENT_S)
+            return log.decode(errors="replace")
+        return ""
+
+    def _read_lines(self) -> None:
+        try:
+            while not self._stopped:
+                data = self._actor.call("read", self._number, HOLD_S, timeout_s=SILENT_S)
+                if data is None or (data and not self._lines.add(data)):
+                    break
+            self._lines.end()
+        except HostLostError as error:
+            self._lines.end(str(error))
+
+
+class RayPlace:
+    """A host of a Ray cluster. ``address`` is that of its node, for others to reach it."""
+
+    def __init__(self, actor: Actor, address: str, shipped: Shipped) -> None:
+        self.name = actor.name
+        self.address = address
+        self._actor = actor
+        self._shipped = shipped
+        self._kept: set[str] = set()
+        self._machine = ""
+
+    def ready(self, timeout_s: float) -> None:
+        """Wait until the actor answers. Raises ``UserError`` when it does not."""
+        try:
+            about = self._actor.call("about", timeout_s=timeout_s)
+        except HostLostError as error:
+            raise lost(error) from error
+        self._machine = about["machine"]
+
+    def prepare(self, program: Path) -> None:
+        """See that the host has a program, and can run it. Raises ``UserError``."""
+        try:
+            self._send(program)
+        except HostLostError as error:
+            raise lost(error) from error
+        except OSError as error:
+            raise UserError(str(error.strerror), f"look at {program}, and at that host") from error
+
+    def end(self) -> None:
+        """End the actor; what still runs there ends with it."""
+        self._actor.end()
+
+    def open(self, argv: Sequence[str]) -> RayChannel:
+        """Start a program of this machine there: it is sent first, unless it was before. Raises
+        ``OSError`` when it cannot be started, ``UserError`` when it never could be there."""
+        try:
+            sha256 = self._send(Path(argv[0]))
+            started = self._actor.call("start", sha256, list(argv), timeout_s=SHIP_S)
+        except HostLostError as error:
+            raise lost(error) from error
+        number, pid, refused = started
+        if refused is not None:
+            raise OSError(None, f"{refused} (on {self.name})")
+        return RayChannel(self._actor, number, pid)
+
+    def _send(self, program: Path) -> str:
+        """Make sure that the host has the program. Returns its SHA-256."""
+        sha256, data, reference = self._shipped.program(program)
+        if sha256 in self._kept:
+            return sha256
+        built_for = built_for_machine(data)
+        if built_for not in (None, self._machine):
+            raise UserError(
+                f"{program.name} is built for {built_for}, and host {self.name} is {self._machine}",
+                "name hosts of one kind with a label, or set TRUELOAD_ENGINE to an engine for them",
+            )
+        refused = self._actor.call("keep", sha256, reference, timeout_s=SHIP_S)
+        if refused is not None:
+            raise OSError(None, f"{refused} (on {self.name})")
+        self._kept.add(sha256)
+        return sha256
+
+
+def lost(error: HostLostError) -> UserError:
+    """The same, before anything was measured."""
+    return UserError(str(error), "`ray status` on the head says which hosts the cluster has")
+
+
+class Shipped:
+    """Programs in Ray's object store, each put there once."""
+
+    def __init__(self, ray: Any) -> None:
+        self._ray = ray
+        self._programs: dict[Path, tuple[int, str, bytes, Any]] = {}
+
+    def program(self, path: Path) -> tuple[str, bytes, Any]:
+        """SHA-256, head and reference of a program. Raises ``OSError``."""
+        changed_ns = path.stat().st_mtime_ns
+        known = self._programs.get(path)
+        if known is None or known[0] != changed_ns:
+            data = path.read_bytes()
+            sha256 = hashlib.sha256(data).hexdigest()
+            known = changed_ns, sha256, data[:HEAD_BYTES], self._ray.put(data)
+            self._programs[path] = known
+        return known[1:]
+
+
+def built_for_machine(program: bytes) -> str | None:
+    """What machine a program is for; None when it does not say (a script)."""
+    if not program.startswith(b"\x7fELF"):
+        return None
+    order = "big" if program[5] == 2 else "little"
+    number = int.from_bytes(program[18:20], order)  # type: ignore[arg-type]
+    return MACHINES.get(number, f"machine {number} of ELF")

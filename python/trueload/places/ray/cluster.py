@@ -1,0 +1,320 @@
+"""The cluster: found, joined, hosts reserved in it and given back.
+
+How: an address is tried with a plain connection first, because Ray itself takes half a minute or
+more to give up; then Ray joins it, hosts are reserved as a placement group, and an actor is put on
+each. What Ray does to this process on the way (signal handlers, limits, its own words on stderr) is
+undone or kept quiet. Every mistake is a ``UserError``. Must not know what is run on the hosts.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import os
+import re
+import resource
+import signal
+import socket
+import threading
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+from urllib.parse import urlsplit
+
+from trueload.errors import UserError
+from trueload.places.ray import host
+from trueload.places.ray.channel import Actor, RayPlace, Shipped
+
+PLACE_S = 30.0  # for a placement that cannot be met, and for actors to start
+CONNECT_S = 5.0
+LEAVE_S = 3.0
+NODES_SHOWN = 8
+CLIENT_PORT = 10001  # Ray's own for ray://
+HELP = "docs/clusters.md"
+SETTINGS = {
+    "RAY_USAGE_STATS_ENABLED": "0",
+    # A benchmark is never silently joined again after its connection was lost.
+    "RAY_CLIENT_RECONNECT_GRACE_PERIOD": "0",
+}
+
+
+class Reservation:
+    """Hosts of a cluster, until ``close``."""
+
+    def __init__(self, ray: Any, group: Any, places: list[RayPlace]) -> None:
+        self.places = places
+        self._ray = ray
+        self._group = group
+
+    def __enter__(self) -> Reservation:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Give the hosts back; what still runs there ends."""
+        for place in self.places:
+            place.end()
+        leave(self._ray, self._group)
+
+
+def reserve(
+    address: str | None,
+    hosts: int,
+    *,
+    labels: Mapping[str, str] | None = None,
+    cpus: float = 1.0,
+    wait_s: float = PLACE_S,
+) -> Reservation:
+    """Reserve so many different hosts of the cluster at ``address`` (``ray://HOST:PORT``; None: the
+    one that this machine is part of, or ``RAY_ADDRESS``), of those with the ``labels``, ``cpus`` of
+    each. Raises ``UserError``."""
+    asked = Asked(hosts, dict(labels or {}), cpus, wait_s)
+    ray = join(address)
+    group = None
+    try:
+        group = place(ray, asked)
+        places = start_actors(ray, group, asked)
+    except BaseException:
+        leave(ray, group)
+        raise
+    return Reservation(ray, group, places)
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What is to be reserved."""
+
+    hosts: int
+    labels: dict[str, str]
+    cpus: float
+    wait_s: float
+
+    def __str__(self) -> str:
+        label = "".join(f", {name}={value}" for name, value in self.labels.items())
+        return f"{plural(self.hosts, 'host')} ({plural(self.cpus, 'CPU')} each{label})"
+
+
+def join(address: str | None) -> Any:
+    """Connect to a cluster. Returns Ray. Raises ``UserError``."""
+    ray = imported(client=address is not None)
+    if ray.is_initialized():
+        return ray
+    where = address or os.environ.get("RAY_ADDRESS") or started_here()
+    if where is not None:
+        try_connection(where)
+    try:
+        with undisturbed():
+            ray.init(where or "auto", log_to_driver=False, logging_level="ERROR")
+    except (Exception, SystemExit) as error:  # its client's errors have no kind in common
+        raise refusal(where, error) from error
+    # What happens in the cluster would be printed in the midst of our output (of `--json`, say).
+    with contextlib.suppress(ImportError):
+        rays: Any = importlib.import_module("ray._private.worker")
+        rays.print_to_stdstream = say_nothing
+    _joined.append(True)
+    return ray
+
+
+def say_nothing(data: object, *, ignore_prefix: bool = False) -> None:
+    """Stands in for Ray's own printing of events."""
+
+
+_joined: list[bool] = []  # whether it was us who connected this process
+
+
+def imported(*, client: bool) -> Any:
+    """Ray, with its settings in place. Raises ``UserError`` when it is not installed."""
+    os.environ.update(SETTINGS)
+    try:
+        if client:
+            importlib.import_module("grpc")
+        return importlib.import_module("ray")
+    except ImportError as error:
+        raise UserError(
+            "Ray is not installed for this Python",
+            "`pip install 'trueload[ray]'`, of the version that the cluster has",
+        ) from error
+
+
+def started_here() -> str | None:
+    """The address that ``ray start`` leaves on a machine of a cluster."""
+    folder = os.environ.get("RAY_TMPDIR") or os.environ.get("TMPDIR") or "/tmp"
+    path = Path(folder, "ray", "ray_current_cluster")
+    with contextlib.suppress(OSError):
+        return path.read_text().strip() or None
+    return None
+
+
+def try_connection(address: str) -> None:
+    """Raises ``UserError`` unless something listens there: Ray would try for a minute or more."""
+    try:
+        parts = urlsplit(address if "://" in address else f"//{address}")
+        target = parts.hostname, parts.port or CLIENT_PORT
+    except ValueError:
+        target = None, 0
+    if target[0] is None:
+        raise UserError(
+            f"'{address}' is no address of a Ray cluster", f"write ray://HOST:{CLIENT_PORT}"
+        )
+    try:
+        socket.create_connection(target, CONNECT_S).close()
+    except OSError as error:
+        raise refusal(address, error) from error
+
+
+def refusal(address: str | None, error: BaseException) -> UserError:
+    """Why a cluster cannot be joined, from what Ray says."""
+    text = " ".join(str(error).split())
+    if "ersion" in text and "Python" in text:
+        found = re.findall(r"Ray: (\S+) Python: (\S+)", text)
+        theirs, ours = (found + [("?", "?")] * 2)[:2]
+        return UserError(
+            f"the Ray cluster runs Ray {theirs[0]} on Python {theirs[1]}, "
+            f"this is Ray {ours[0]} on Python {ours[1]}",
+            f"install the cluster's version here: `pip install 'ray[client]=={theirs[0]}'`",
+        )
+    if address is None:
+        return UserError(
+            "no Ray cluster runs on this machine",
+            f"`ray start --head`, or name one with --place ray://HOST:{CLIENT_PORT} ({HELP})",
+        )
+    why = error.strerror if isinstance(error, OSError) else None
+    return UserError(
+        f"the Ray cluster at {address} cannot be reached: {why or text[:200] or 'no answer'}",
+        "`ray status` on its head says whether it runs; a stale address goes with `ray stop`",
+    )
+
+
+@contextlib.contextmanager
+def undisturbed() -> Iterator[None]:
+    """Undo what joining does to this process: its SIGTERM would end it without its record, and the
+    programs that it starts would inherit another limit of open files."""
+    limit = resource.getrlimit(resource.RLIMIT_NOFILE)
+    main = threading.current_thread() is threading.main_thread()
+    handlers = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, limit)
+        if main:
+            for number, handler in handlers.items():
+                signal.signal(number, handler)
+
+
+def place(ray: Any, asked: Asked) -> Any:
+    """The placement group, once every host is there. Raises ``UserError``."""
+    groups = importlib.import_module("ray.util.placement_group")
+    selector = [asked.labels] * asked.hosts if asked.labels else None
+    group = groups.placement_group(
+        [{"CPU": asked.cpus}] * asked.hosts,
+        strategy="STRICT_SPREAD",
+        bundle_label_selector=selector,
+    )
+    if not group.wait(asked.wait_s):
+        has = what_it_has(ray)
+        leave_group(group)
+        raise UserError(
+            f"Ray did not find {asked} within {asked.wait_s:g} s: {has}",
+            f"ask for fewer with --hosts, or add hosts to the cluster ({HELP})",
+        )
+    return group
+
+
+def what_it_has(ray: Any) -> str:
+    """The hosts of a cluster, in one line."""
+    nodes = [node for node in ray.nodes() if node["Alive"]]
+    shown = [f"{name_of(node)} ({plural(cpus_of(node), 'CPU')})" for node in nodes[:NODES_SHOWN]]
+    more = ["\N{HORIZONTAL ELLIPSIS}"] if len(nodes) > NODES_SHOWN else []
+    free = plural(ray.available_resources().get("CPU", 0.0), "CPU")
+    has = plural(len(nodes), "host")
+    return f"the cluster has {has}, {', '.join(shown + more)}; {free} free in all"
+
+
+def start_actors(ray: Any, group: Any, asked: Asked) -> list[RayPlace]:
+    """An actor on every host of the group. Raises ``UserError``."""
+    strategies = importlib.import_module("ray.util.scheduling_strategies")
+    # By value: where a host has nothing of ours, it cannot import it.
+    ray.cloudpickle.register_pickle_by_value(host)
+    nodes = {node["NodeID"]: node for node in ray.nodes()}
+    table = importlib.import_module("ray.util").placement_group_table(group)
+    where = [nodes[table["bundles_to_node_id"][number]] for number in range(asked.hosts)]
+    remote = ray.remote(host.Host)
+    shipped = Shipped(ray)
+    places = []
+    for number, (node, name) in enumerate(zip(where, names(where), strict=True)):
+        strategy = strategies.PlacementGroupSchedulingStrategy(
+            group, placement_group_bundle_index=number
+        )
+        handle = remote.options(
+            num_cpus=asked.cpus,
+            max_restarts=0,
+            max_task_retries=0,
+            scheduling_strategy=strategy,
+        ).remote()
+        places.append(RayPlace(Actor(ray, handle, name), node["NodeManagerAddress"], shipped))
+    for started in places:
+        started.ready(PLACE_S)
+    return places
+
+
+def names(nodes: Sequence[Mapping[str, Any]]) -> list[str]:
+    """What to call each host: as ``ray status`` does, and more where that is not enough."""
+    plain = [name_of(node) for node in nodes]
+    return [
+        name if plain.count(name) == 1 else f"{name}-{node['NodeID'][:6]}"
+        for node, name in zip(nodes, plain, strict=True)
+    ]
+
+
+def name_of(node: Mapping[str, Any]) -> str:
+    """The name given with ``ray start --node-name``, which is the address when none was."""
+    return str(node.get("NodeName") or node["NodeManagerAddress"])
+
+
+def cpus_of(node: Mapping[str, Any]) -> float:
+    """The CPUs that a host lends to the cluster."""
+    return float(node["Resources"].get("CPU", 0.0))
+
+
+def plural(count: float, noun: str) -> str:
+    """``1 host``, ``3 hosts``, ``0.5 CPUs``."""
+    return f"{count:g} {noun}{'' if count == 1 else 's'}"
+
+
+def leave(ray: Any, group: Any) -> None:
+    """Give hosts back and disconnect, whatever state the cluster is in."""
+    if group is not None:
+        leave_group(group)
+    if _joined:
+        _joined.clear()
+        within(LEAVE_S, ray.shutdown)
+
+
+def leave_group(group: Any) -> None:
+    """Give hosts back."""
+    groups = importlib.import_module("ray.util.placement_group")
+    within(LEAVE_S, groups.remove_placement_group, group)
+
+
+def within(seconds: float, work: Callable[..., Any], *arguments: Any) -> None:
+    """Try something that asks a cluster which may be gone, and go on when it takes longer."""
+
+    def attempt() -> None:
+        with contextlib.suppress(Exception):
+            work(*arguments)
+
+    thread = threading.Thread(target=attempt, name="ray-leave", daemon=True)
+    thread.start()
+    thread.join(seconds)

@@ -1,0 +1,271 @@
+"""What runs on a host of a Ray cluster: an actor that starts programs and moves their bytes.
+
+How: Ray gets this module by value, so a host needs Ray and nothing of ours. A program is kept in
+memory alone (``memfd``), which leaves no file behind, and is a child of the actor: when the actor
+goes, whichever way, the child's input ends, and an engine ends with it. Every wait has an end.
+Must not import anything but the standard library, nor know what the bytes mean.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import fcntl
+import hashlib
+import os
+import platform
+import signal
+import subprocess
+import tempfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+CHUNK_BYTES = 64 * 2**10  # an answer of up to 100 KB travels without Ray's object store
+PIPE_BYTES = 2**20  # what a program can say before it has to wait for the front
+LOG_BYTES_MAX = 64 * 2**10
+NODE_DIED = "its Ray node (raylet) has died"
+LAST_WORDS_S = 1.0  # for an answer to get away before the actor ends itself
+REMEMBERED = 16  # processes whose output can still be read
+
+Started = tuple[int, int, None] | tuple[None, None, str]
+"""The number that the actor calls a program by and its process id; or why it was not started."""
+
+
+class Host:
+    """The actor: programs by their SHA-256, processes by number."""
+
+    def __init__(self) -> None:
+        lift_niceness()
+        # Ray's workers block it; what they start would never hear it.
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+        self._programs: dict[str, Program] = {}
+        self._processes: dict[int, Process] = {}
+        self._started = 0
+        self._parent = os.getppid()
+
+    async def about(self) -> dict[str, Any]:
+        """What the front must know before it sends a program."""
+        return {"machine": platform.machine(), "niceness": os.nice(0)}
+
+    async def keep(self, sha256: str, program: bytes) -> str | None:
+        """Take a program. Returns why it could not be, if so."""
+        if hashlib.sha256(program).hexdigest() != sha256:
+            return "the program has been damaged on its way"
+        try:
+            self._programs[sha256] = Program(in_memory(program), program.startswith(b"#!"))
+        except OSError as error:
+            return f"the program cannot be kept in memory: {error.strerror}"
+        return None
+
+    async def start(self, sha256: str, argv: Sequence[str]) -> Started:
+        """Start a program that has been kept."""
+        try:
+            process = Process(self._programs[sha256], argv)
+        except OSError as error:
+            return None, None, error.strerror or str(error)
+        self._started += 1
+        self._processes[self._started] = process
+        self._forget()
+        return self._started, process.pid, None
+
+    async def write(self, number: int, data: bytes, wait_s: float) -> str | None:
+        """Write to its input. Returns why it could not be, if so; empty words when it does not read
+        in time."""
+        return await self._processes[number].write(data, wait_s)
+
+    async def read(self, number: int, wait_s: float) -> bytes | None:
+        """What it has said: at once when there is something; empty when nothing came in time; None
+        at the end. Raises ``RuntimeError`` when the host is no longer part of the cluster."""
+        if os.getppid() != self._parent:
+            # Ray leaves an actor running for ten seconds or more after its node has died.
+            await self.leave()
+            raise RuntimeError(NODE_DIED)
+        return await self._processes[number].read(wait_s)
+
+    async def close_input(self, number: int) -> None:
+        """Say that nothing more will be sent."""
+        self._processes[number].close_input()
+
+    async def wait(self, number: int, wait_s: float) -> int | None:
+        """The exit code, None when it still runs."""
+        return await asyncio.to_thread(self._processes[number].wait, wait_s)
+
+    async def kill(self, number: int) -> None:
+        """End it and everything it started."""
+        await asyncio.to_thread(self._processes[number].kill)
+
+    async def log(self, number: int) -> bytes:
+        """The last of what it wrote to stderr."""
+        return self._processes[number].log()
+
+    async def leave(self) -> None:
+        """End everything, and soon the actor itself: that needs nobody else in the cluster."""
+        for process in self._processes.values():
+            process.kill()
+        asyncio.get_running_loop().call_later(LAST_WORDS_S, os._exit, 1)
+
+    def _forget(self) -> None:
+        """Close what ended long ago: nobody asks for its last words any more."""
+        for number, process in list(self._processes.items())[:-REMEMBERED]:
+            if process.wait(0.0) is not None:
+                self._processes.pop(number).close()
+
+
+class Program(NamedTuple):
+    """What can be started: a descriptor of this process."""
+
+    descriptor: int
+    is_script: bool
+
+
+class Process:
+    """A child of the actor, in a process group of its own."""
+
+    def __init__(self, program: Program, argv: Sequence[str]) -> None:
+        executable = Path(f"/proc/{os.getpid()}/fd/{program.descriptor}")
+        # By a link, as the kernel calls a process by the name of what was started; but a script is
+        # read by its interpreter, when the link has gone.
+        with tempfile.TemporaryDirectory(prefix="trueload-") as folder:
+            link = Path(folder, Path(argv[0]).name)
+            link.symlink_to(executable)
+            self._process = subprocess.Popen(
+                argv,
+                executable=executable if program.is_script else link,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                process_group=0,
+                bufsize=0,
+                cwd="/",
+                env=user_environment(os.environ),
+            )
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        assert self._process.stderr is not None
+        self._input = self._process.stdin
+        self._output = self._process.stdout.fileno()
+        self._errors = self._process.stderr.fileno()
+        for descriptor in (self._input.fileno(), self._output, self._errors):
+            os.set_blocking(descriptor, False)
+            # A host may allow less; then the program waits sooner.
+            with contextlib.suppress(OSError):
+                fcntl.fcntl(descriptor, fcntl.F_SETPIPE_SZ, PIPE_BYTES)
+        self._log = bytearray()
+        self._loop = asyncio.get_running_loop()
+        self._loop.add_reader(self._errors, self._read_errors)
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    async def write(self, data: bytes, wait_s: float) -> str | None:
+        rest = memoryview(data)
+        deadline_s = self._loop.time() + wait_s
+        while rest:
+            if self._input.closed:
+                return "its input is closed"
+            descriptor = self._input.fileno()
+            try:
+                rest = rest[os.write(descriptor, rest) :]
+            except BlockingIOError:
+                left_s = deadline_s - self._loop.time()
+                ready = self._loop.add_writer, self._loop.remove_writer
+                if left_s <= 0 or not await until_ready(descriptor, *ready, left_s):
+                    return ""
+            except OSError:
+                return "it has closed its input"
+        return None
+
+    async def read(self, wait_s: float) -> bytes | None:
+        ready = self._loop.add_reader, self._loop.remove_reader
+        while True:
+            try:
+                return os.read(self._output, CHUNK_BYTES) or None
+            except BlockingIOError:
+                if not await until_ready(self._output, *ready, wait_s):
+                    return b""
+
+    def close_input(self) -> None:
+        if not self._input.closed:
+            self._loop.remove_writer(self._input.fileno())
+            self._input.close()
+
+    def wait(self, wait_s: float) -> int | None:
+        try:
+            return self._process.wait(wait_s)
+        except subprocess.TimeoutExpired:
+            return None
+
+    def kill(self) -> None:
+        # Not once it has been reaped: the number of its group could be another's by then.
+        if self._process.poll() is None:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(self._process.pid, signal.SIGKILL)
+            self._process.wait()
+
+    def close(self) -> None:
+        """Once it has ended: give its descriptors back."""
+        self.close_input()
+        self._loop.remove_reader(self._errors)
+        for stream in (self._process.stdout, self._process.stderr):
+            assert stream is not None
+            stream.close()
+
+    def log(self) -> bytes:
+        self._read_errors()
+        return bytes(self._log)
+
+    def _read_errors(self) -> None:
+        try:
+            while chunk := os.read(self._errors, CHUNK_BYTES):
+                self._log += chunk
+                del self._log[:-LOG_BYTES_MAX]
+            self._loop.remove_reader(self._errors)
+        except BlockingIOError:
+            pass
+
+
+async def until_ready(
+    descriptor: int, add: Callable[..., Any], remove: Callable[[int], Any], wait_s: float
+) -> bool:
+    """Wait until a descriptor can be read or written; False when it could not in time."""
+    ready = asyncio.Event()
+    add(descriptor, ready.set)
+    try:
+        await asyncio.wait_for(ready.wait(), wait_s)
+    except TimeoutError:
+        return False
+    finally:
+        remove(descriptor)
+    return True
+
+
+def in_memory(program: bytes) -> int:
+    """A descriptor of an executable file that is only in memory, and cannot be changed."""
+    descriptor = os.memfd_create("trueload", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+    try:
+        rest = memoryview(program)
+        while rest:
+            rest = rest[os.write(descriptor, rest) :]
+        os.fchmod(descriptor, 0o700)
+        seals = fcntl.F_SEAL_WRITE | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_SEAL
+        fcntl.fcntl(descriptor, fcntl.F_ADD_SEALS, seals)
+    except BaseException:
+        os.close(descriptor)
+        raise
+    return descriptor
+
+
+def lift_niceness() -> None:
+    """Ray makes its workers nicer than everything else on the host (15, ``RAY_worker_niceness``),
+    which a generator must not be. Only a privileged user may take it back."""
+    for task in os.listdir("/proc/self/task"):
+        with contextlib.suppress(OSError):
+            os.setpriority(os.PRIO_PROCESS, int(task), 0)
+
+
+def user_environment(ours: os._Environ[str] | dict[str, str]) -> dict[str, str]:
+    """The environment without what Ray has put there for its workers."""
+    rays = ("RAY_", "PYTHON", "LD_", "OMP_")
+    return {name: value for name, value in ours.items() if not name.startswith(rays)}

@@ -1,0 +1,111 @@
+"""Ray that is not there, not reachable or of another version; and what its long words come to."""
+
+from __future__ import annotations
+
+import importlib
+import socket
+import subprocess
+import sys
+
+import pytest
+from trueload.errors import UserError
+from trueload.places.ray import reserve
+from trueload.places.ray.channel import built_for_machine, telling
+from trueload.places.ray.cluster import names, refusal
+
+
+def test_nothing_imports_ray_before_it_is_asked_for() -> None:
+    script = (
+        "import sys, trueload, trueload.cli.app, trueload.trial, trueload.places.ray\n"
+        "sys.exit(any(name.split('.')[0] in ('ray', 'grpc') for name in sys.modules))"
+    )
+    assert subprocess.run([sys.executable, "-c", script], check=False).returncode == 0
+
+
+@pytest.mark.parametrize(("missing", "address"), [("ray", None), ("grpc", "ray://127.0.0.1:1")])
+def test_without_ray_the_hint_says_how_to_install_it(
+    missing: str, address: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, missing, None)
+    with pytest.raises(UserError) as caught:
+        reserve(address, 2)
+    assert caught.value.message == "Ray is not installed for this Python"
+    assert "pip install 'trueload[ray]'" in caught.value.hint
+    assert caught.value.exit_code == 2
+
+
+@pytest.mark.parametrize(
+    ("address", "words"),
+    [
+        (
+            "ray://127.0.0.1:{closed}",
+            "127.0.0.1:{closed} cannot be reached: Connection refused",
+        ),
+        ("ray://", "'ray://' is no address of a Ray cluster"),
+        ("ray://host:port", "'ray://host:port' is no address of a Ray cluster"),
+    ],
+)
+def test_an_address_where_no_cluster_is_gets_a_line(address: str, words: str) -> None:
+    with socket.socket() as reserved:  # bound, not listening: refuses
+        reserved.bind(("127.0.0.1", 0))
+        closed = reserved.getsockname()[1]
+        with pytest.raises(UserError) as caught:
+            reserve(address.format(closed=closed), 1)
+    assert words.format(closed=closed) in str(caught.value)
+    assert "\n" not in caught.value.message + caught.value.hint
+
+
+def test_another_version_is_told_from_what_ray_itself_says() -> None:
+    check = importlib.import_module("ray._private.utils").check_version_info
+    with pytest.raises(RuntimeError) as said:
+        check({"ray_version": "2.9.0", "python_version": "3.9.1"}, "Ray Client")
+    told = refusal("ray://head:10001", said.value)
+    python = ".".join(map(str, sys.version_info[:3]))
+    version = importlib.import_module("ray").__version__
+    assert told.message == (
+        f"the Ray cluster runs Ray 2.9.0 on Python 3.9.1, this is Ray {version} on Python {python}"
+    )
+    assert "'ray[client]==2.9.0'" in told.hint
+
+
+def test_why_an_actor_died_is_told_in_a_few_words() -> None:
+    long = "The actor died unexpectedly before finishing this task.\n\tclass_name: Host\n{}\n"
+    process = (
+        "The actor is dead because its worker process has died. Worker exit type: SYSTEM_ERROR"
+    )
+    memory = f"{process.replace('SYSTEM', 'NODE_OUT_OF_MEMORY')} Task was killed"
+    table = {
+        long.format(process): "the process of its actor has died",
+        long.format(memory): "its actor was killed because the host has too little memory",
+        long.format("The actor is dead because its node has died. Node Id: 7"): (
+            "its Ray node (raylet) has died"
+        ),
+        "\n  something else\nmore": "something else",
+        "": "",
+    }
+    for text, words in table.items():
+        assert telling(text) == words, text
+
+
+def test_what_machine_a_program_is_for_is_read_from_its_head() -> None:
+    def elf(order: int, machine: bytes) -> bytes:
+        return b"\x7fELF\x02" + bytes([order]) + bytes(12) + machine + bytes(40)
+
+    table = {
+        elf(1, b"\x3e\x00"): "x86_64",
+        elf(1, b"\xb7\x00"): "aarch64",
+        elf(2, b"\x00\x16"): "s390x",
+        elf(1, b"\x28\x00"): "machine 40 of ELF",
+        b"#!/bin/sh\n": None,
+        b"": None,
+    }
+    for head, machine in table.items():
+        assert built_for_machine(head) == machine, head
+
+
+def test_hosts_of_one_name_get_different_ones() -> None:
+    def node(name: str, number: str) -> dict[str, str]:
+        return {"NodeName": name, "NodeID": number * 10, "NodeManagerAddress": "10.0.0.1"}
+
+    found = [node("a", "1"), node("b", "2"), node("a", "3"), node("", "4")]
+    assert names(found) == ["a-111111", "b", "a-333333", "10.0.0.1"]
