@@ -212,13 +212,22 @@ def repetition(spec: TrialSpec, number: int) -> TrialSpec:
 
 
 @dataclass(frozen=True)
+class HostTick:
+    """The last tick of one of several hosts; its time is on the front's clock."""
+
+    place: str
+    tick: Tick
+
+
+@dataclass(frozen=True)
 class Progress:
     """Where a trial is: a stage (``connect``, ``warm-up``, ``window``, ``drain``), how long it has
-    lasted, and the engine's last tick in it."""
+    lasted, the engine's last tick in it, and, of several hosts, each one's."""
 
     stage: str
     elapsed_ns: int
     tick: Tick | None
+    hosts: tuple[HostTick, ...] = ()
 
 
 OnProgress = Callable[[Progress], None]

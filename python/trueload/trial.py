@@ -63,6 +63,7 @@ from trueload.spec import (
     ONE_SECOND,
     TEN_SECONDS,
     Expect,
+    HostTick,
     Interrupt,
     OnProgress,
     Progress,
@@ -532,11 +533,18 @@ class Session:
     def _show(self, tick: Tick | None) -> None:
         if self._on_progress is not None:
             elapsed_ns = int((time.monotonic() - self._stage_began_s) * NS_PER_S)
-            self._on_progress(Progress(self._stage, elapsed_ns, tick))
+            hosts: tuple[HostTick, ...] = ()
+            if tick is not None and isinstance(self._engine, Fleet):
+                found = self._engine.latest(tick.id)
+                hosts = tuple(HostTick(name, each) for name, each in found)
+            self._on_progress(Progress(self._stage, elapsed_ns, tick, hosts))
 
     def _sample(self) -> HostSample:
         server = self._tree.sample() if self._tree is not None else None
-        return HostSample(machine=machine_sample(), server=server, processes=noise_sample())
+        # What else this machine does is of interest where an engine, or the server, runs on it.
+        here = any(isinstance(host.place, LocalPlace) for host in self._hosts)
+        processes = noise_sample() if here or self._source == "found" else None
+        return HostSample(machine=machine_sample(), server=server, processes=processes)
 
 
 def with_sources(spec: TrialSpec, most: int = 0) -> TrialSpec:

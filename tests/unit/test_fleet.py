@@ -14,6 +14,7 @@ from trueload.fleet.merge import merge_histogram, merge_ready, merge_series, mer
 from trueload.fleet.ticks import Ticks
 from trueload.plan import Ready, Second, Slots, Tick, WsBroadcastPlan
 from trueload.record import Check, Host, Record, RecordPlan
+from trueload.report.hosts import HOSTS_SHOWN, host_lines
 from trueload.stats import decode_histogram
 
 MS = 1_000_000
@@ -267,3 +268,28 @@ def test_a_host_cannot_mend_what_the_whole_fails() -> None:
         counts=counts(ok=5_000, failed={"reset": 5_000}), hosts=(host("a", checks=(fine,)),)
     )
     assert found(record, "errors").status == "fail"
+
+
+# --- in words
+
+
+def test_of_one_host_nothing_more_is_said() -> None:
+    assert host_lines(good_record()) == []
+
+
+def test_hosts_are_told_with_what_each_did() -> None:
+    several = (
+        host("ssh:a", ok=5_000, connections=6, start_ns=0),
+        host("ssh:b", 7, ok=4_000, connections=4, start_ns=200_000),
+    )
+    assert host_lines(good_record(hosts=several)) == [
+        "2, began within 200 us, clocks known to within 100 us",
+        "ssh:a  5,000 ok on 6   p50 5.00 ms, p99 10.0 ms   50 % busy",
+        "ssh:b  4,000 ok on 4   p50 7.00 ms, p99 10.0 ms   50 % busy",
+    ]
+
+
+def test_of_very_many_hosts_the_first_are_shown() -> None:
+    lines = host_lines(good_record(hosts=tuple(host(f"h{n}") for n in range(HOSTS_SHOWN + 3))))
+    assert lines[-1] == "and 3 more, in the record"
+    assert len(lines) == HOSTS_SHOWN + 2

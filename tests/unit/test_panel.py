@@ -8,8 +8,15 @@ import pytest
 from samples import counts
 from trueload.cli.suite_progress import time_left
 from trueload.plan import Requests, Tick
-from trueload.report.panel import BAR_WIDTH, POINTS, Course, moving_line, panel_lines
-from trueload.spec import Progress, Request, TrialSpec, open_load
+from trueload.report.panel import (
+    BAR_WIDTH,
+    HOSTS_SHOWN,
+    POINTS,
+    Course,
+    moving_line,
+    panel_lines,
+)
+from trueload.spec import HostTick, Progress, Request, TrialSpec, open_load
 
 SPEC = TrialSpec(url="http://h/", addresses=("127.0.0.1:1",), request=Request(host="h"))
 OPEN = replace(SPEC, load=open_load(1_000, SPEC.stop))
@@ -130,3 +137,30 @@ def test_the_time_left_is_that_of_trials_like_those_done(
     elapsed_s: float, done: int, left: int, words: str
 ) -> None:
     assert time_left(elapsed_s, done, left) == words
+
+
+def of_hosts(*oks: tuple[int, int]) -> list[str]:
+    """The panel of hosts, each with its answers at 1 s and at 2 s."""
+    made = Course()
+    for at, at_s in enumerate((1.0, 2.0)):
+        hosts = [
+            HostTick(f"ssh:h{number}", tick(at_s, both[at], {"reset": number}))
+            for number, both in enumerate(oks)
+        ]
+        made.add(hosts[0].tick, is_open=False, hosts=hosts)
+    lines = panel_lines(SPEC, Progress("window", 2_000_000_000, hosts[0].tick), made)
+    return [" ".join(line.split()) for line in lines if "ssh:" in line or "hosts" in line]
+
+
+def test_each_of_several_hosts_has_a_line() -> None:
+    assert of_hosts((10, 1_010), (0, 500)) == [
+        "ssh:h0 1,000 requests/s 9 open, 0 failed, 74% busy",
+        "ssh:h1 500 requests/s 9 open, 1 failed, 74% busy",
+    ]
+
+
+def test_of_very_many_hosts_those_that_do_least_are_shown() -> None:
+    lines = of_hosts(*((0, 1_000 - number) for number in range(HOSTS_SHOWN + 5)))
+    assert len(lines) == HOSTS_SHOWN + 1
+    assert lines[0].startswith(f"ssh:h{HOSTS_SHOWN + 4} 988 requests/s")
+    assert lines[-1] == "and 5 hosts that do more"

@@ -116,6 +116,13 @@ class Fleet:
             return ()
         return tuple(member.report(phase_id) for member in self._members)
 
+    def latest(self, phase_id: str | None) -> tuple[tuple[str, Tick], ...]:
+        """Of each host that has said one: its name and its last tick of a phase."""
+        if len(self._members) < 2 or (ticks := self._ticks.get(phase_id or "")) is None:
+            return ()
+        found = ((member.name, ticks.latest(member.index)) for member in self._members)
+        return tuple((name, tick) for name, tick in found if tick is not None)
+
     def send(self, message: ToEngine) -> None:
         """Send one message to all; a phase when its start can be agreed. Raises ``EngineError``."""
         if isinstance(message, Phase):

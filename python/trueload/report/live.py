@@ -57,7 +57,8 @@ def live_view(spec: TrialSpec, title: str) -> Iterator[OnProgress | None]:
     with LivePanel(title) as panel:
 
         def show(progress: Progress) -> None:
-            course.add(progress.tick, is_open=isinstance(spec.load, Open))
+            is_open = isinstance(spec.load, Open)
+            course.add(progress.tick, is_open=is_open, hosts=progress.hosts)
             panel.draw(panel_lines(spec, progress, course))
 
         yield show

@@ -14,13 +14,14 @@ from dataclasses import dataclass, field
 
 from trueload.plan import Duration, Open, Tick
 from trueload.report.text import plain
-from trueload.spec import Progress, TrialSpec
+from trueload.spec import HostTick, Progress, TrialSpec
 from trueload.stats import Quantile, merge_sparse, quantile
 from trueload.units import format_count, format_duration, format_rate, format_span
 
 RECENT_TICKS = 5  # about a second
 BAR_WIDTH = 28
 POINTS = 32  # eight seconds
+HOSTS_SHOWN = 8
 HEIGHTS = "▁▂▃▄▅▆▇█"
 
 
@@ -39,13 +40,19 @@ class Course:
 
     recent: deque[Tick] = field(default_factory=lambda: deque(maxlen=RECENT_TICKS))
     points: deque[Point] = field(default_factory=lambda: deque(maxlen=POINTS))
+    hosts: dict[str, deque[Tick]] = field(default_factory=dict)
 
-    def add(self, tick: Tick | None, *, is_open: bool) -> None:
-        """One more; None begins anew."""
+    def add(self, tick: Tick | None, *, is_open: bool, hosts: Sequence[HostTick] = ()) -> None:
+        """One more, with what each of several hosts said last; None begins anew."""
         if tick is None:
             self.recent.clear()
             self.points.clear()
+            self.hosts.clear()
             return
+        for host in hosts:
+            of_host = self.hosts.setdefault(host.place, deque(maxlen=RECENT_TICKS))
+            if not of_host or of_host[-1].at_ns < host.tick.at_ns:
+                of_host.append(host.tick)
         self.recent.append(tick)
         if len(self.recent) >= 2:
             self.points.append(_point(self.recent, is_open=is_open))
@@ -68,9 +75,37 @@ def panel_lines(spec: TrialSpec, progress: Progress, course: Course) -> list[str
         lines.append(failures_line(last.counts.failed))
     lines.append(f"connections  {last.open} open of {spec.connections}")
     if seconds > 0:
-        share = (last.busiest_ns - first.busiest_ns) / (last.at_ns - first.at_ns)
-        lines.append(f"generator    busiest thread {min(max(share, 0.0), 1.0):.0%}")
+        lines.append(f"generator    busiest thread {_busy(course.recent):.0%}")
+    return lines + _host_lines(course.hosts)
+
+
+def _host_lines(hosts: Mapping[str, Sequence[Tick]]) -> list[str]:
+    """A line for each host; of very many those that do least, where trouble would be."""
+    found = sorted((_per_s(ticks), place, ticks) for place, ticks in hosts.items() if ticks)
+    if len(found) <= HOSTS_SHOWN:
+        found.sort(key=lambda each: list(hosts).index(each[1]))
+    lines = []
+    for per_s, place, ticks in found[:HOSTS_SHOWN]:
+        last = ticks[-1]
+        failed = sum(last.counts.failed.values())
+        lines.append(
+            f"  {plain(place)[:22]:<22} {format_rate(round(per_s), 'requests'):>20}"
+            f"  {last.open} open, {format_count(failed)} failed, {_busy(ticks):.0%} busy"
+        )
+    if len(found) > HOSTS_SHOWN:
+        lines.append(f"  and {len(found) - HOSTS_SHOWN} hosts that do more")
     return lines
+
+
+def _per_s(ticks: Sequence[Tick]) -> float:
+    ns = ticks[-1].at_ns - ticks[0].at_ns
+    return (ticks[-1].counts.ok - ticks[0].counts.ok) / ns * 1e9 if ns > 0 else 0.0
+
+
+def _busy(ticks: Sequence[Tick]) -> float:
+    ns = ticks[-1].at_ns - ticks[0].at_ns
+    share = (ticks[-1].busiest_ns - ticks[0].busiest_ns) / ns if ns > 0 else 0.0
+    return min(max(share, 0.0), 1.0)
 
 
 def failures_line(failed: Mapping[str, int]) -> str:

@@ -13,6 +13,7 @@ from trueload.plan import Closed, Counts, Duration, LoadPlan, Open, Requests, St
 from trueload.record import Record
 from trueload.record_client import ClientEnd
 from trueload.report.client_result import client_headline, client_lines
+from trueload.report.hosts import host_lines
 from trueload.report.idle import idle_lines, idle_text
 from trueload.report.targets import target_lines
 from trueload.report.text import plain
@@ -66,6 +67,8 @@ def result_lines(record: Record) -> list[str]:
         lines += _line(label, text)
     lines += _line("CPU", _cpu(record))
     lines += _line("driver", _driver(record))
+    for number, text in enumerate(host_lines(record)):
+        lines += _line("" if number else "hosts", text)
     lines += _line("partial", _partial(record))
     lines += _line("verdict", record.verdict)
     lines += verdict_lines([record])

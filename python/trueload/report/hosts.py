@@ -1,0 +1,45 @@
+"""The hosts of a run in words: how well they began together, and what each did. Pure.
+
+Must not know terminals or files.
+"""
+
+from __future__ import annotations
+
+from trueload.record import Host, Record
+from trueload.report.text import plain
+from trueload.units import format_count, format_duration, format_share
+
+HOSTS_SHOWN = 16
+
+
+def host_lines(record: Record) -> list[str]:
+    """Nothing for one host; else how they began and how well their clocks are known, then a line
+    for each."""
+    if len(record.hosts) < 2:
+        return []
+    starts = [host.start_ns for host in record.hosts if host.start_ns is not None]
+    bounds = [host.clock_bound_ns for host in record.hosts if host.clock_bound_ns is not None]
+    words = [format_count(len(record.hosts))]
+    if starts:
+        words.append(f"began within {format_duration(max(starts))}")
+    if bounds:
+        words.append(f"clocks known to within {format_duration(max(bounds))}")
+    shown = record.hosts[:HOSTS_SHOWN]
+    width = max(len(plain(host.place)) for host in shown)
+    lines = [", ".join(words), *(host_line(host, width) for host in shown)]
+    if len(record.hosts) > len(shown):
+        lines.append(f"and {len(record.hosts) - len(shown)} more, in the record")
+    return lines
+
+
+def host_line(host: Host, width: int = 0) -> str:
+    """What one host did."""
+    words = []
+    if host.ok is not None:
+        words.append(f"{format_count(host.ok)} ok on {format_count(host.connections or 0)}")
+    if host.latency_ns is not None and host.latency_ns.p50 is not None:
+        times = (host.latency_ns.p50, host.latency_ns.p99 or 0)
+        words.append("p50 {}, p99 {}".format(*map(format_duration, times)))
+    if host.generator.saturation is not None:
+        words.append(f"{format_share(host.generator.saturation)} busy")
+    return f"{plain(host.place):<{width}}  {'   '.join(words)}"
