@@ -21,7 +21,7 @@ from harness import ROOT, Server, Trueload
 from ray_cluster import RayCluster
 from trueload.engine import Engine, EngineError
 from trueload.errors import UserError
-from trueload.places import Channel, ChannelClosedError
+from trueload.places import Channel, ChannelClosedError, EngineHost
 from trueload.places.ray import RayPlace, Reservation, reserve
 from trueload.plan import Tick
 from trueload.spec import ONE_SECOND, Request, TrialSpec
@@ -113,8 +113,8 @@ def test_a_trial_on_a_host_is_measured_there(base: Reservation, server: Server) 
             connections=2,
             warmup=None,
             stop=ONE_SECOND,
+            hosts=(EngineHost(base.places[0]),),
         ),
-        place=base.places[0],
         on_progress=lambda progress: ticks.append(progress.tick) if progress.tick else None,
     )
     assert record.trouble is None
@@ -203,14 +203,16 @@ def test_a_script_runs_too(base: Reservation, tmp_path: Path) -> None:
 
 def elf(machine: int) -> bytes:
     """The head of a program for a machine, and nothing else of it."""
-    return b"\x7fELF\x02\x01\x01" + bytes(9) + b"\x02\x00" + machine.to_bytes(2, "little")
+    return (
+        b"\x7fELF\x02\x01\x01" + bytes(9) + b"\x02\x00" + machine.to_bytes(2, "little") + bytes(44)
+    )
 
 
 def test_a_program_for_another_machine_is_not_sent(base: Reservation, tmp_path: Path) -> None:
     other, number = ("x86_64", 62) if platform.machine() == "aarch64" else ("aarch64", 183)
     program = tmp_path / "trueload-engine"
     program.write_bytes(elf(number))
-    with pytest.raises(UserError, match=f"is built for {other}, and host host-. is "):
+    with pytest.raises(UserError, match=f"is for {other}, and host host-. is "):
         base.places[0].open([str(program)])
 
 

@@ -10,7 +10,7 @@ import sys
 import pytest
 from trueload.errors import UserError
 from trueload.places.ray import reserve
-from trueload.places.ray.channel import built_for_machine, telling
+from trueload.places.ray.channel import telling
 from trueload.places.ray.cluster import names, refusal
 
 
@@ -85,22 +85,6 @@ def test_why_an_actor_died_is_told_in_a_few_words() -> None:
     }
     for text, words in table.items():
         assert telling(text) == words, text
-
-
-def test_what_machine_a_program_is_for_is_read_from_its_head() -> None:
-    def elf(order: int, machine: bytes) -> bytes:
-        return b"\x7fELF\x02" + bytes([order]) + bytes(12) + machine + bytes(40)
-
-    table = {
-        elf(1, b"\x3e\x00"): "x86_64",
-        elf(1, b"\xb7\x00"): "aarch64",
-        elf(2, b"\x00\x16"): "s390x",
-        elf(1, b"\x28\x00"): "machine 40 of ELF",
-        b"#!/bin/sh\n": None,
-        b"": None,
-    }
-    for head, machine in table.items():
-        assert built_for_machine(head) == machine, head
 
 
 def test_hosts_of_one_name_get_different_ones() -> None:

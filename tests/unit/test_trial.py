@@ -13,7 +13,7 @@ from trueload import engine as engine_module
 from trueload import trial as trial_module
 from trueload.assemble import charge
 from trueload.errors import UserError
-from trueload.places import local
+from trueload.places import lines
 from trueload.plan import Duration, Requests
 from trueload.record import Check, Record
 from trueload.trial import Progress, Request, TrialSpec, make_plan, run_trial
@@ -69,7 +69,7 @@ def test_a_record_is_made_from_the_last_ticks(
     monkeypatch: pytest.MonkeyPatch, script: str, kind: str, what: str
 ) -> None:
     monkeypatch.setattr(trial_module, "SILENCE_S", 1.0)
-    monkeypatch.setattr(local, "LINE_BYTES_MAX", 2**20)
+    monkeypatch.setattr(lines, "LINE_BYTES_MAX", 2**20)
     record = play(monkeypatch, script)
     assert record.trouble is not None
     assert record.trouble.kind == kind

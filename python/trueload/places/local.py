@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import queue
 import select
 import signal
 import subprocess
@@ -19,9 +18,8 @@ import time
 from collections.abc import Sequence
 
 from trueload.places import ChannelClosedError
+from trueload.places.lines import Lines
 
-LINE_BYTES_MAX = 256 * 2**20  # the longest line: a measurement with a day of seconds
-LINES_MAX = 4_096  # lines read ahead; beyond that the child waits
 LOG_BYTES_MAX = 64 * 2**10
 LOG_S = 0.2  # for the rest of a log; a child of the child's may hold it open
 READ_BYTES = 2**16
@@ -53,9 +51,8 @@ class LocalChannel:
         self._input = self._process.stdin
         self._input_lock = threading.Lock()
         os.set_blocking(self._input.fileno(), False)
-        self._lines: queue.Queue[bytes | None] = queue.Queue(LINES_MAX)
+        self._lines = Lines()
         self._log = bytearray()
-        self._stopped = False
         self._log_reader = threading.Thread(target=self._read_log, name="engine-log", daemon=True)
         self._log_reader.start()
         threading.Thread(target=self._read_lines, name="engine-lines", daemon=True).start()
@@ -87,14 +84,7 @@ class LocalChannel:
 
     def read_line(self, timeout_s: float) -> bytes | None:
         """The next line; None when none came in time. Raises ``ChannelClosedError`` at the end."""
-        try:
-            line = self._lines.get(timeout=max(0.0, timeout_s))
-        except queue.Empty:
-            return None
-        if line is None:
-            self._lines.put(None)  # whoever asks again hears the same
-            raise ChannelClosedError("it has closed its output")
-        return line
+        return self._lines.read(timeout_s)
 
     def close_input(self) -> None:
         """Say that nothing more will be sent."""
@@ -112,7 +102,7 @@ class LocalChannel:
 
     def kill(self) -> None:
         """End it and everything it started, at once. Does nothing when it has ended."""
-        self._stopped = True
+        self._lines.stop()
         # Not once it has been reaped: the number of its group could be another's by then.
         if self._process.poll() is None:
             with contextlib.suppress(ProcessLookupError, PermissionError):
@@ -126,25 +116,11 @@ class LocalChannel:
 
     def _read_lines(self) -> None:
         assert self._process.stdout is not None
-        pending = bytearray()
         with self._process.stdout as output:
             while chunk := self._read(output.fileno()):
-                pending += chunk
-                *lines, rest = pending.split(b"\n") if b"\n" in chunk else [pending]
-                pending = bytearray(rest)
-                for line in lines:
-                    self._put(bytes(line))
-                if len(pending) > LINE_BYTES_MAX:
-                    self._put(bytes(pending[:READ_BYTES]))  # no JSON: the reader will refuse it
+                if not self._lines.add(chunk):
                     break
-        self._put(None)
-
-    def _put(self, line: bytes | None) -> None:
-        # Nobody may be reading any more: then the line is dropped, so that the thread can end.
-        while not self._stopped:
-            with contextlib.suppress(queue.Full):
-                self._lines.put(line, timeout=0.2)
-                return
+        self._lines.end()
 
     def _read_log(self) -> None:
         assert self._process.stderr is not None

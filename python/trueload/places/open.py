@@ -13,7 +13,6 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
-from trueload.errors import UserError
 from trueload.places import EngineHost, Place
 from trueload.places.local import LocalPlace
 from trueload.places.named import GeneratorHost, Here, Named, RayCluster, SshHost, Where

@@ -10,7 +10,6 @@ Must not know what the lines mean, nor how the cluster was found.
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import threading
 import time
 from collections.abc import Sequence
@@ -20,6 +19,7 @@ from typing import Any
 from trueload.errors import UserError
 from trueload.places import ChannelClosedError
 from trueload.places.lines import Lines
+from trueload.places.program import Program, read_program
 from trueload.places.ray.host import CHUNK_BYTES, NODE_DIED
 
 HOLD_S = 0.25  # how long the actor holds a read that has nothing to say
@@ -27,9 +27,6 @@ SILENT_S = 1.5  # without an answer for so long, hold included, a host is lost
 SHIP_S = 30.0  # for the program to reach a host: 20 MB over a slow link
 KILL_S = 1.0
 NOT_READ = "it has not read its input"
-HEAD_BYTES = 64  # of a program: what says what machine it is for
-# The word for a machine, by the number in the header of its programs (ELF's e_machine).
-MACHINES = {62: "x86_64", 183: "aarch64", 243: "riscv64", 22: "s390x", 21: "ppc64le"}
 
 
 class HostLostError(ChannelClosedError):
@@ -215,22 +212,23 @@ class RayPlace:
             raise OSError(None, f"{refused} (on {self.name})")
         return RayChannel(self._actor, number, pid)
 
-    def _send(self, program: Path) -> str:
+    def _send(self, path: Path) -> str:
         """Make sure that the host has the program. Returns its SHA-256."""
-        sha256, data, reference = self._shipped.program(program)
-        if sha256 in self._kept:
-            return sha256
-        built_for = built_for_machine(data)
-        if built_for not in (None, self._machine):
+        program, reference = self._shipped.program(path)
+        if program.sha256 in self._kept:
+            return program.sha256
+        if program.machine not in (None, self._machine):
             raise UserError(
-                f"{program.name} is built for {built_for}, and host {self.name} is {self._machine}",
+                f"{path.name} is for {program.machine}, and host {self.name} is {self._machine}",
                 "name hosts of one kind with a label, or set TRUELOAD_ENGINE to an engine for them",
             )
-        refused = self._actor.call("keep", sha256, reference, timeout_s=SHIP_S)
+        refused = self._actor.call(
+            "keep", program.sha256, reference, program.loader, timeout_s=SHIP_S
+        )
         if refused is not None:
             raise OSError(None, f"{refused} (on {self.name})")
-        self._kept.add(sha256)
-        return sha256
+        self._kept.add(program.sha256)
+        return program.sha256
 
 
 def lost(error: HostLostError) -> UserError:
@@ -243,24 +241,13 @@ class Shipped:
 
     def __init__(self, ray: Any) -> None:
         self._ray = ray
-        self._programs: dict[Path, tuple[int, str, bytes, Any]] = {}
+        self._programs: dict[Path, tuple[int, Program, Any]] = {}
 
-    def program(self, path: Path) -> tuple[str, bytes, Any]:
-        """SHA-256, head and reference of a program. Raises ``OSError``."""
+    def program(self, path: Path) -> tuple[Program, Any]:
+        """A program and the reference of its bytes. Raises ``OSError``."""
         changed_ns = path.stat().st_mtime_ns
         known = self._programs.get(path)
         if known is None or known[0] != changed_ns:
-            data = path.read_bytes()
-            sha256 = hashlib.sha256(data).hexdigest()
-            known = changed_ns, sha256, data[:HEAD_BYTES], self._ray.put(data)
+            known = changed_ns, read_program(path), self._ray.put(path.read_bytes())
             self._programs[path] = known
         return known[1:]
-
-
-def built_for_machine(program: bytes) -> str | None:
-    """What machine a program is for; None when it does not say (a script)."""
-    if not program.startswith(b"\x7fELF"):
-        return None
-    order = "big" if program[5] == 2 else "little"
-    number = int.from_bytes(program[18:20], order)  # type: ignore[arg-type]
-    return MACHINES.get(number, f"machine {number} of ELF")

@@ -48,8 +48,10 @@ class Host:
         """What the front must know before it sends a program."""
         return {"machine": platform.machine(), "niceness": os.nice(0)}
 
-    async def keep(self, sha256: str, program: bytes) -> str | None:
-        """Take a program. Returns why it could not be, if so."""
+    async def keep(self, sha256: str, program: bytes, loader: str | None) -> str | None:
+        """Take a program that needs a loader. Returns why it could not be, if so."""
+        if loader is not None and not Path(loader).exists():
+            return f"the C library of the program is missing: {loader}"
         if hashlib.sha256(program).hexdigest() != sha256:
             return "the program has been damaged on its way"
         try:
