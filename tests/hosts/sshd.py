@@ -17,11 +17,11 @@ from pathlib import Path
 from hosts.network import SSHD, Host, Network, lines_of
 
 SSHD_CONFIG = """
-Port 22
+Port {port}
 ListenAddress {address}
 HostKey {folder}/host_key
 AuthorizedKeysFile {folder}/authorized_keys
-SetEnv XDG_CACHE_HOME={cache}
+SetEnv XDG_CACHE_HOME={cache} {env}
 PermitRootLogin prohibit-password
 PasswordAuthentication no
 KbdInteractiveAuthentication no
@@ -35,6 +35,7 @@ PidFile none
 CLIENT_CONFIG = """
 Host {name}
     HostName {address}
+    Port {port}
     User root
     IdentityFile {folder}/user_key
     UserKnownHostsFile {folder}/known_hosts
@@ -68,6 +69,15 @@ class Ssh:
     def config(self) -> Path:
         return self.folder / "config"
 
+    def add(self, name: str, host: Host, *, port: int = 22, address: str = "") -> None:
+        """The user's config knows a host by a name."""
+        with self.config.open("a") as config:
+            config.write(
+                CLIENT_CONFIG.format(
+                    name=name, address=address or host.address, port=port, folder=self.folder
+                )
+            )
+
     def run(self, *argv: str, check: bool = True) -> subprocess.CompletedProcess[str]:
         """``ssh`` itself, as the user would."""
         return subprocess.run(
@@ -80,40 +90,46 @@ class Ssh:
         )
 
 
-def start_ssh(network: Network, folder: Path, more: str = "") -> Ssh:
-    """sshd on every host, and the user's side; ``more`` are further lines of sshd's config."""
+def start_ssh(network: Network, folder: Path) -> Ssh:
+    """sshd on every host, and the user's side."""
     real = shutil.which("ssh")
     assert real is not None, "ssh is missing: install Debian's openssh-client"
     (folder / "bin").mkdir(parents=True)
     make_key(folder / "user_key")
-    config = "".join(
-        CLIENT_CONFIG.format(name=host.name, address=host.address, folder=folder)
-        for host in network.hosts
-    )
     ssh = Ssh(folder, network)
-    ssh.config.write_text(config + COMMON_CONFIG)
+    ssh.config.write_text(COMMON_CONFIG)
     wrapper = folder / "bin" / "ssh"
     wrapper.write_text(f'#!/bin/sh\nexec {real} -F {ssh.config} "$@"\n')
     wrapper.chmod(0o755)
     for host in network.hosts:
-        start_sshd(host, (folder / "user_key.pub").read_text(), more)
+        ssh.add(host.name, host)
+        start_sshd(host, (folder / "user_key.pub").read_text())
     know_hosts(ssh)
     return ssh
 
 
-def start_sshd(host: Host, authorized: str, more: str = "") -> subprocess.Popen[str]:
-    """One sshd; it listens when this returns."""
+def start_sshd(
+    host: Host, authorized: str, *, port: int = 22, more: str = "", env: str = ""
+) -> None:
+    """One sshd; it listens when this returns. ``more`` are further lines of its config, ``env`` is
+    what it sets for whoever logs in: ``NAME=VALUE NAME=VALUE``."""
     Path("/run/sshd").mkdir(mode=0o755, exist_ok=True)  # where it separates privileges
     (host.folder / "authorized_keys").write_text(authorized)
     if not (host.folder / "host_key").exists():
         make_key(host.folder / "host_key")
-    config = host.folder / "sshd_config"
+    config = host.folder / f"sshd_config.{port}"
     config.write_text(
-        SSHD_CONFIG.format(address=host.address, folder=host.folder, cache=host.cache, more=more)
+        SSHD_CONFIG.format(
+            address=host.address,
+            port=port,
+            folder=host.folder,
+            cache=host.cache,
+            env=env,
+            more=more,
+        )
     )
     process = host.start(SSHD, "-D", "-e", "-f", config)
     lines_of(process, "Server listening")
-    return process
 
 
 def know_hosts(ssh: Ssh) -> None:
@@ -121,7 +137,7 @@ def know_hosts(ssh: Ssh) -> None:
     lines = []
     for host in ssh.network.hosts:
         kind, key, *_ = (host.folder / "host_key.pub").read_text().split()
-        lines.append(f"{host.address} {kind} {key}\n")
+        lines.append(f"{host.address} {kind} {key}\n[{host.address}]:* {kind} {key}\n")
     ssh.known_hosts.write_text("".join(lines))
 
 

@@ -60,19 +60,24 @@ ROWS: tuple[tuple[tuple[str, ...], str, str], ...] = (
 # What the host's own tools say while a program is copied there.
 KEEP_ROWS: tuple[tuple[tuple[str, ...], str, str], ...] = (
     (
+        ("sha256sum: not found", "sha256sum: command not found"),
+        "{host} has no sha256sum, with which copies are checked",
+        "install its coreutils, or busybox",
+    ),
+    (
         ("No space left on device", "Disk quota exceeded"),
         "there is no space on {host} for the engine",
         "free some, or name another folder there: SetEnv XDG_CACHE_HOME in its sshd_config",
     ),
     (
+        ("noexec: ",),
+        "{host} runs no programs from its cache folder ({last})",
+        "name another folder there: SetEnv XDG_CACHE_HOME in its sshd_config",
+    ),
+    (
         ("Read-only file system", "Permission denied", "Not a directory", "No such file"),
         "the cache folder on {host} cannot be written: {last}",
         "give the user a home there, or another folder: SetEnv XDG_CACHE_HOME in its sshd_config",
-    ),
-    (
-        ("sha256sum: not found", "sha256sum: command not found"),
-        "{host} has no sha256sum, with which copies are checked",
-        "install its coreutils, or busybox",
     ),
 )
 

@@ -23,7 +23,7 @@ _FOLDER = (
 # input: the connection that the others share.
 PROBE = (
     f"{_FOLDER} have=no; loader=yes;"
-    f' [ -f "$d/$1" ] && [ "$(sha256sum <"$d/$1" | cut -c 1-64)" = "${{1##*-}}" ] && have=yes;'
+    f' [ -x "$d/$1" ] && [ "$(sha256sum <"$d/$1" | cut -c 1-64)" = "${{1##*-}}" ] && have=yes;'
     ' [ -z "$2" ] || [ -e "$2" ] || loader=no;'
     f' printf "\\n{MARK} %s %s %s %s\\n" "$(uname -s)" "$(uname -m)" "$loader" "$have";'
     " exec cat >/dev/null"
@@ -33,7 +33,8 @@ KEEP = (
     f'{_FOLDER} umask 077; mkdir -p "$d" || exit 71; t="$d/.$1.$$";'
     ' trap "rm -f \\"\\$t\\"" EXIT HUP INT TERM; cat >"$t" || exit 72;'
     f' [ "$(sha256sum <"$t" | cut -c 1-64)" = "${{1##*-}}" ] || exit 73;'
-    ' chmod 700 "$t" && mv -f "$t" "$d/$1" || exit 74'
+    ' chmod 700 "$t" && mv -f "$t" "$d/$1" || exit 74;'
+    ' [ -x "$d/$1" ] || { echo "noexec: $d" >&2; exit 75; }'
 )
 KEEP_DAMAGED = 73
 # Arguments: the kept name, and those of the program. Says its process id, then is it; behind it how

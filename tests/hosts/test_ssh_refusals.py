@@ -1,0 +1,202 @@
+"""What can be wrong with a host that is reached by ssh: each produced for real, told in one line
+and one hint, with nothing started and nothing left."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from trueload.engine import Engine
+from trueload.errors import UserError
+from trueload.places.ssh import SshPlace
+
+from hosts.network import Host
+from hosts.sshd import Ssh, make_key, start_sshd
+from hosts.waiting import until
+
+FAKE_HELLO = '{"type":"hello","protocol":99,"version":"9.9.9","pid":1}'
+
+
+def refuse_key(ssh: Ssh, host: Host) -> None:
+    (host.folder / "authorized_keys").write_text("")
+
+
+def change_host_key(ssh: Ssh, host: Host) -> None:
+    make_key(host.folder / "other_key")
+    kind, key, *_ = (host.folder / "other_key.pub").read_text().split()
+    ssh.known_hosts.write_text(f"{host.address} {kind} {key}\n")
+
+
+def forget_host_key(ssh: Ssh, host: Host) -> None:
+    ssh.known_hosts.write_text("")
+
+
+def pull_link(ssh: Ssh, host: Host) -> None:
+    host.link("down")
+
+
+def stop_sshd(ssh: Ssh, host: Host) -> None:
+    assert host.kill("sshd_config.22") == 1
+    until(lambda: not host.processes("sshd_config.22"), "sshd has gone")
+
+
+def spoil_config(ssh: Ssh, host: Host) -> None:
+    ssh.config.write_text("NoSuchOption yes\n" + ssh.config.read_text())
+
+
+def forget_name(ssh: Ssh, host: Host) -> None:
+    ssh.config.write_text(ssh.config.read_text().replace(host.address, "h1.invalid"))
+
+
+def mount(host: Host, *options: str) -> None:
+    host.run("mount", "-t", "tmpfs", "-o", ",".join(options), "tmpfs", host.cache)
+
+
+def fill_disk(ssh: Ssh, host: Host) -> None:
+    mount(host, "size=1m")
+
+
+def mount_read_only(ssh: Ssh, host: Host) -> None:
+    mount(host, "ro")
+
+
+def forbid_programs(ssh: Ssh, host: Host) -> None:
+    mount(host, "noexec")
+
+
+def put_file_for_folder(ssh: Ssh, host: Host) -> None:
+    (host.cache / "trueload").write_text("")
+
+
+def restart_sshd(host: Host, ssh: Ssh, more: str = "", env: str = "") -> None:
+    stop_sshd(ssh, host)
+    start_sshd(host, (ssh.folder / "user_key.pub").read_text(), more=more, env=env)
+
+
+def take_shell(ssh: Ssh, host: Host) -> None:
+    restart_sshd(host, ssh, more="ForceCommand /usr/sbin/nologin")
+
+
+def babble(ssh: Ssh, host: Host) -> None:
+    restart_sshd(host, ssh, more="ForceCommand yes 'what shall I do?'")
+
+
+def allow_one_session(ssh: Ssh, host: Host) -> None:
+    restart_sshd(host, ssh, more="MaxSessions 1")
+
+
+def be_another_machine(ssh: Ssh, host: Host) -> None:
+    put_first(ssh, host, "uname", 'case "$1" in -s) echo Linux;; *) echo aarch64;; esac')
+
+
+def be_another_system(ssh: Ssh, host: Host) -> None:
+    put_first(ssh, host, "uname", "echo FreeBSD")
+
+
+def put_first(ssh: Ssh, host: Host, name: str, script: str) -> None:
+    """On the host's path before its own ``name``."""
+    folder = host.folder / "bin"
+    folder.mkdir()
+    (folder / name).write_text(f"#!/bin/sh\n{script}\n")
+    (folder / name).chmod(0o755)
+    restart_sshd(host, ssh, env=f"PATH={folder}:/usr/bin:/bin")
+
+
+def lose_sha256sum(ssh: Ssh, host: Host) -> None:
+    folder = host.folder / "bin"
+    folder.mkdir()
+    for tool in ("sh", "uname", "cat", "cut", "mkdir", "chmod", "mv", "rm"):
+        found = shutil.which(tool)
+        assert found is not None
+        (folder / tool).symlink_to(found)
+    restart_sshd(host, ssh, env=f"PATH={folder}")
+
+
+@pytest.mark.parametrize(
+    ("spoil", "words", "hint"),
+    [
+        (refuse_key, "h1 lets none of your keys in", "ssh-add"),
+        (change_host_key, "the key of h1 is not the one that ssh knows", "ssh-keygen -R"),
+        (forget_host_key, "ssh does not know the key of h1", "log in once"),
+        (pull_link, "(there is no route to h1)|(h1 does not answer)", "is it up"),
+        (stop_sshd, "h1 refuses connections of ssh", "sshd"),
+        (spoil_config, "your ssh config cannot be used: .*bad configuration option", "ssh h1 true"),
+        (forget_name, "ssh knows no host h1", "ssh config"),
+        (fill_disk, "there is no space on h1 for the engine", "free some"),
+        (mount_read_only, "on h1 cannot be written: .*Read-only file system", "XDG_CACHE_HOME"),
+        (put_file_for_folder, "on h1 cannot be written: .*mkdir", "XDG_CACHE_HOME"),
+        (forbid_programs, "h1 runs no programs from its cache folder", "XDG_CACHE_HOME"),
+        (take_shell, "on h1 runs no commands: .*not available", "needs a shell"),
+        (babble, "on h1 does not run commands: .*what shall I do", "start-up files"),
+        (allow_one_session, "h1 allows too few sessions", "MaxSessions"),
+        (be_another_machine, "h1 is aarch64, and the engine here is for x86_64", "aarch64"),
+        (be_another_system, "h1 is FreeBSD", "Linux"),
+        (lose_sha256sum, "h1 has no sha256sum", "coreutils"),
+    ],
+)
+def test_what_is_wrong_with_a_host_is_told(
+    own_ssh: Ssh,
+    engine_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    spoil: Callable[[Ssh, Host], None],
+    words: str,
+    hint: str,
+) -> None:
+    monkeypatch.setenv("PATH", own_ssh.env["PATH"])
+    spoil(own_ssh, own_ssh.network.hosts[0])
+    with SshPlace("h1") as place, pytest.raises(UserError, match=words) as caught:
+        place.prepare(engine_path)
+    assert caught.value.exit_code == 2
+    assert hint in caught.value.hint
+    assert "\n" not in caught.value.message + caught.value.hint
+    cache = own_ssh.network.hosts[0].cache / "trueload" / "programs"
+    assert not cache.exists() or not any(cache.glob(".*"))
+
+
+def test_a_shell_that_greets_is_no_hindrance(own_ssh: Ssh, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", own_ssh.env["PATH"])
+    greeting = "echo; echo 'Welcome to h1'; printf 'no newline'"
+    command = f'ForceCommand {greeting}; eval "$SSH_ORIGINAL_COMMAND"'
+    restart_sshd(own_ssh.network.hosts[0], own_ssh, more=command)
+    with SshPlace("h1") as place, Engine.start(place) as engine:
+        assert engine.hello.version
+
+
+def test_no_ssh_here_is_told(
+    engine_path: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with SshPlace("h1") as place, pytest.raises(UserError, match="ssh is not installed") as caught:
+        place.prepare(engine_path)
+    assert "openssh-client" in caught.value.hint
+
+
+def test_an_engine_that_speaks_another_protocol_is_told(
+    own_ssh: Ssh, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    other = tmp_path / "trueload-engine"
+    other.write_text(f"#!/bin/sh\necho '{FAKE_HELLO}'\ncat >/dev/null\n")
+    other.chmod(0o755)
+    monkeypatch.setenv("PATH", own_ssh.env["PATH"])
+    monkeypatch.setenv("TRUELOAD_ENGINE", str(other))
+    with SshPlace("h1") as place, pytest.raises(UserError, match="speaks protocol 99"):
+        Engine.start(place)
+    host = own_ssh.network.hosts[0]
+    assert not host.processes("trueload-engine")
+
+
+def test_an_engine_whose_c_library_is_not_there_is_told_before_it_is_sent(
+    own_ssh: Ssh, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    source, program = tmp_path / "main.c", tmp_path / "program"
+    source.write_text("int main(void) { return 0; }\n")
+    loader = "/lib/none/ld-none.so.1"
+    subprocess.run(["cc", f"-Wl,--dynamic-linker={loader}", source, "-o", program], check=True)
+    monkeypatch.setenv("PATH", own_ssh.env["PATH"])
+    with SshPlace("h1") as place, pytest.raises(UserError, match="has not the C library") as caught:
+        place.prepare(program)
+    assert loader in caught.value.message
+    assert not (own_ssh.network.hosts[0].cache / "trueload").exists()
