@@ -18,6 +18,7 @@ use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, SocketAddrUnix, SocketFlags, SocketType, sockopt};
 
 use crate::driver::Settings;
+use crate::host::run_in_short_slices;
 use crate::net::{Ended, Net, Program, Refusal, Token};
 use crate::outbox::Outbox;
 use crate::socket::{
@@ -440,6 +441,10 @@ impl Net for Epoll {
 
     fn spun_ns(&self) -> u64 {
         self.spin.spun_ns()
+    }
+
+    fn wake_promptly(&mut self, promptly: bool) {
+        run_in_short_slices(promptly);
     }
 
     fn connect(&mut self, key: u32, to: &Address, from: Option<IpAddr>) -> Result<Token, Refusal> {

@@ -56,6 +56,10 @@ pub trait Net {
         0
     }
 
+    /// From now on the thread is to run as soon as it is woken, or when the kernel sees fit. Where it shares a CPU with the
+    /// peer, to run at once interrupts the peer.
+    fn wake_promptly(&mut self, _promptly: bool) {}
+
     /// Begins to connect; `key` comes back with everything about this socket.
     ///
     /// # Errors

@@ -26,6 +26,7 @@ use rustix::process::{Resource, getrlimit};
 use socket2::SockAddr;
 
 use crate::driver::Settings;
+use crate::host::run_in_short_slices;
 use crate::net::{Ended, Net, Program, Refusal, Token};
 use crate::outbox::Segment;
 use crate::socket::{
@@ -423,6 +424,10 @@ impl Net for Uring {
 
     fn spun_ns(&self) -> u64 {
         self.spin.spun_ns()
+    }
+
+    fn wake_promptly(&mut self, promptly: bool) {
+        run_in_short_slices(promptly);
     }
 
     fn connect(&mut self, key: u32, to: &Address, from: Option<IpAddr>) -> Result<Token, Refusal> {

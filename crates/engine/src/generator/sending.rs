@@ -90,10 +90,12 @@ impl<P: Protocol> Generator<P> {
         free_ns: u64,
         now_ns: u64,
     ) -> usize {
-        let slot = &mut self.slots[key as usize];
         let mut sent = 0;
         while sent < free {
             let Some(scheduled_ns) = self.book.phases[index].due(now_ns) else { break };
+            // A slot that was answered just now takes what is due before those that could have had it in time.
+            let free_ns = free_ns.min(self.idle_since_ns());
+            let slot = &mut self.slots[key as usize];
             let tag = self.book.tag(scheduled_ns, now_ns, index);
             self.book.draw(tag, 1, |tag| slot.client.ask(tag));
             self.book.issue(index, &mut slot.state, 1);
@@ -103,6 +105,21 @@ impl<P: Protocol> Generator<P> {
             sent += 1;
         }
         sent
+    }
+
+    /// Since when the slot that has been idle longest could have taken a request; never without one.
+    fn idle_since_ns(&mut self) -> u64 {
+        let depth = self.config.depth_used();
+        while let Some(key) = self.ready.front() {
+            let Slot { client, state, .. } = &mut self.slots[*key as usize];
+            let open = matches!(state.link, Link::Open { .. });
+            if open && client.outstanding() < depth {
+                return state.ready_since_ns;
+            }
+            state.ready = false;
+            self.ready.pop_front();
+        }
+        NEVER
     }
 
     #[inline]

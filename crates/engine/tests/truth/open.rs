@@ -145,6 +145,21 @@ fn a_generator_that_stood_still_catches_up_with_the_schedule_and_no_further_and_
 }
 
 #[test]
+fn sends_that_come_late_show_though_connections_are_answered_just_then() {
+    let model = Model::of(Delay::Constant(50 * MS));
+    let load = open(&[stage(1, 1000.0, 1000.0)], Arrivals::Constant);
+    // With 60 connections there are idle ones all the time, with 50 never.
+    for (connections, lag_ns) in [(60, 10 * MS), (50, 0)] {
+        let mut it = Play::new(model, load.clone(), S, connections);
+        it.generator_stalls = Some((S / 2, S / 2 + 10 * MS));
+        let played = play(&it);
+        played.adds_up();
+        let seen_ns = played.send_lag().max();
+        assert!(seen_ns.abs_diff(lag_ns) <= MS / 10, "{connections} connections: {seen_ns} ns");
+    }
+}
+
+#[test]
 fn a_generator_that_starts_late_has_lagged_since_the_start() {
     let model = Model::of(Delay::Constant(MS));
     let load = open(&[stage(1, 1000.0, 1000.0)], Arrivals::Constant);
