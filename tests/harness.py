@@ -151,10 +151,12 @@ class Server:
         return f"http://{self.host}:{self.port}"
 
 
-def start_server(trueload: Trueload, *args: str, service: str = "http") -> Server:
+def start_server(
+    trueload: Trueload, *args: str, service: str = "http", address: str = "127.0.0.1"
+) -> Server:
     """Start ``trueload serve`` on a free port and wait until it says where it listens."""
     process = trueload.start(
-        "serve", service, "--listen", "127.0.0.1:0", *args, stderr=subprocess.STDOUT
+        "serve", service, "--listen", f"{address}:0", *args, stderr=subprocess.STDOUT
     )
     said = ""
     deadline_s = time.monotonic() + 30
@@ -165,9 +167,9 @@ def start_server(trueload: Trueload, *args: str, service: str = "http") -> Serve
         if not line:
             break
         said += line
-        found = re.search(r"127\.0\.0\.1:(\d+)", line)
+        found = re.search(rf"{re.escape(address)}:(\d+)", line)
         if found:
-            return Server("127.0.0.1", int(found[1]), process)
+            return Server(address, int(found[1]), process)
     kill_group(process)
     raise AssertionError(f"the reference server did not say where it listens: {said!r}")
 

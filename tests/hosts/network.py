@@ -118,6 +118,10 @@ class Host:
         """``down`` pulls the cable, ``up`` puts it back."""
         ip("link", "set", self.link_name, state)
 
+    def packets_sent(self) -> int:
+        """Over its link, since that was made."""
+        return int(Path(f"/sys/class/net/{self.link_name}/statistics/rx_packets").read_text())
+
     def processes(self, containing: str = "") -> dict[int, str]:
         """What runs on the host, by process id as seen from here: command lines that contain a
         word. Without the first process, and without the dead that nobody has buried."""

@@ -1,0 +1,189 @@
+"""``--place ssh:HOST`` on the command line: the same measurement from another host, by any
+protocol; and whatever ends, on whichever side, leaves nothing running on the other."""
+
+from __future__ import annotations
+
+import signal
+import sqlite3
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+from harness import Server, Trueload, against, start_server
+
+from hosts.network import Host
+from hosts.sshd import Ssh
+from hosts.waiting import until
+
+ENGINE = "programs/trueload-engine"
+
+
+@pytest.fixture(scope="module")
+def far(ssh_to_three_hosts: Ssh, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """A reference server on this machine, as the hosts reach it."""
+    command = Trueload(tmp_path_factory.mktemp("far"))
+    yield start_server(command, address=ssh_to_three_hosts.network.address)
+    command.close()
+
+
+def engines(host: Host) -> dict[int, str]:
+    return host.processes(ENGINE)
+
+
+def test_load_comes_from_the_host_and_the_record_says_so(
+    trueload: Trueload, ssh: Ssh, far: Server
+) -> None:
+    done = trueload.run(
+        *("http", far.url, "-c", "8", "-d", "1s", "--place", "ssh:h1", "--json", "-"), env=ssh.env
+    )
+    assert done.code in (0, 4), done
+    record = done.json()
+    assert [host["place"] for host in record["hosts"]] == ["ssh:h1"]
+    assert record["hosts"][0]["environment"]["versions"]["engine"]
+    assert record["counts"]["ok"] > 100
+    assert record["server"] is None, "a server on another machine than the load is not seen"
+    assert against(record) == set()
+    assert not engines(ssh.network.hosts[0])
+
+
+@pytest.mark.parametrize(("service", "path"), [("tcp", ""), ("ws", "/echo")])
+def test_other_protocols_come_from_the_host_by_the_same_code(
+    trueload: Trueload, ssh: Ssh, service: str, path: str
+) -> None:
+    server = start_server(trueload, service=service, address=ssh.network.address)
+    url = (
+        f"{server.host}:{server.port}" if service == "tcp" else f"ws://{server.host}:{server.port}"
+    )
+    record = trueload.run(
+        *(service, f"{url}{path}", "-c", "4", "-d", "500ms", "--warmup", "0"),
+        *("--place", "ssh:h2", "--json", "-"),
+        env=ssh.env,
+    ).json()
+    assert [host["place"] for host in record["hosts"]] == ["ssh:h2"]
+    assert record["counts"]["ok"] > 10
+    assert against(record) == set()
+
+
+def test_a_lab_is_loaded_from_its_hosts(
+    trueload: Trueload, ssh: Ssh, far: Server, tmp_path: Path
+) -> None:
+    lab = tmp_path / "places.toml"
+    second = ssh.network.hosts[1]
+    second.run("ip", "address", "replace", f"{second.address}/24", "dev", "eth0")
+    lab.write_text(
+        '[[generators]]\nplace = "ssh:h1"\ncpus = "0"\n'
+        f'[[generators]]\nplace = "ssh:root@h2"\nlocal_addresses = ["{second.address}"]\n'
+    )
+    record = trueload.run(
+        *("http", far.url, "-c", "4", "--requests", "2001", "--lab", lab, "--json", "-"),
+        env=ssh.env,
+    ).json()
+    assert [host["place"] for host in record["hosts"]] == ["ssh:h1", "ssh:root@h2"]
+    assert record["hosts"][0]["generator"]["cpus"] == [0]
+    assert record["counts"]["issued"] == 2001
+
+
+def start_long(trueload: Trueload, ssh: Ssh, far: Server, *flags: str) -> Any:
+    """A run that goes on until something happens; it sends when this returns."""
+    front = trueload.start(
+        *("http", far.url, "-c", "4", "-d", "60s", "--warmup", "0", *flags), env=ssh.env
+    )
+    host = ssh.network.hosts[0]
+    until(lambda: bool(engines(host)), "the engine has started")
+    before = host.packets_sent()
+    until(lambda: host.packets_sent() > before + 1_000, "the engine sends")
+    return front
+
+
+def test_nothing_is_left_anywhere_when_the_front_is_killed(
+    trueload: Trueload, ssh: Ssh, far: Server
+) -> None:
+    host = ssh.network.hosts[0]
+    listening = set(host.processes("sshd_config"))
+    front = start_long(trueload, ssh, far, "--place", "ssh:h1", "--place", "ssh:h2")
+    below = psutil.Process(front.pid).children(recursive=True)
+    assert any("ssh" in each.name() for each in below)
+    front.send_signal(signal.SIGKILL)
+    front.wait()
+    for each in ssh.network.hosts:
+        until(lambda each=each: not engines(each), f"the engine on {each.name} has gone")  # type: ignore[misc]
+    until(lambda: not any(each.is_running() for each in below), "every ssh here has gone")
+    until(lambda: set(host.processes()) <= listening, "nobody is logged in there")
+
+
+def test_an_interrupt_ends_the_engine_there_and_the_run_is_saved(
+    trueload: Trueload, ssh: Ssh, far: Server
+) -> None:
+    front = start_long(trueload, ssh, far, "--place", "ssh:h1")
+    front.send_signal(signal.SIGINT)
+    out, _ = front.communicate(timeout=30)
+    assert front.returncode == 130
+    assert "saved" in out
+    assert not engines(ssh.network.hosts[0])
+
+
+def test_an_engine_killed_on_its_host_makes_the_run_invalid_and_says_how(
+    trueload: Trueload, ssh: Ssh, far: Server, tmp_path: Path
+) -> None:
+    path = tmp_path / "result.json"
+    front = start_long(trueload, ssh, far, "--place", "ssh:h1", "--json", str(path))
+    assert ssh.network.hosts[0].kill(ENGINE) == 1
+    out, err = front.communicate(timeout=30)
+    assert front.returncode == 4, out + err
+    assert "SIGKILL" in out + err
+    assert "invalid" in out
+
+
+def ssh_that_tells(folder: Path) -> dict[str, str]:
+    """An ``ssh`` that leaves a file behind when it is started."""
+    folder.mkdir()
+    script = folder / "ssh"
+    script.write_text(f"#!/bin/sh\ntouch {folder}/started\nexit 255\n")
+    script.chmod(0o755)
+    return {"PATH": f"{folder}:/usr/bin:/bin"}
+
+
+@pytest.mark.parametrize(
+    ("flags", "words"),
+    [
+        (("--place", "nowhere"), "'nowhere' is not a place"),
+        (("--place", "ssh:-oProxyCommand=touch"), "begins with '-'"),
+        (("--place", "ssh:h1;touch x"), "not a host"),
+        (("--place", "ssh:$(touch x)"), "not a host"),
+        (("--place", "ssh:h1", "--place", "ssh:h1"), "ssh:h1 is given twice"),
+        (("--place", "ssh:h1", "--hosts", "3"), "--hosts are of a Ray cluster"),
+        (("--place", "ssh:h1", "--hosts", "0"), "--hosts"),
+        (("--lab", "none.toml"), "none.toml cannot be read"),
+        (("--place", "ssh:h1", "--lab", "none.toml"), "--lab and --place exclude each other"),
+    ],
+)
+def test_bad_places_get_a_line_and_a_hint_and_nothing_is_started(
+    trueload: Trueload, tmp_path: Path, flags: tuple[str, ...], words: str
+) -> None:
+    env = ssh_that_tells(tmp_path / "bin")
+    done = trueload.run("http", "http://127.0.0.1:1/", *flags, env=env, cwd=tmp_path)
+    assert done.code == 2
+    error, hint = done.err.splitlines()
+    assert error.startswith("error: ")
+    assert words in error
+    assert hint.startswith("hint: ")
+    assert not (tmp_path / "bin" / "started").exists()
+    assert not (tmp_path / "x").exists()
+
+
+def test_a_host_that_cannot_be_used_ends_the_command_before_a_run_is_begun(
+    trueload: Trueload, ssh: Ssh, far: Server
+) -> None:
+    ssh.network.hosts[1].link("down")
+    done = trueload.run("http", far.url, "--place", "ssh:h1", "--place", "ssh:h2", env=ssh.env)
+    assert done.code == 2
+    assert done.out == ""
+    error, hint = done.err.splitlines()
+    assert "h2" in error
+    assert hint == "hint: is it up, and its network reachable from here?"
+    assert not engines(ssh.network.hosts[0])
+    if trueload.store.exists():
+        with sqlite3.connect(trueload.store) as store:
+            assert store.execute("SELECT count(*) FROM runs").fetchone() == (0,)
