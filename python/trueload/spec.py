@@ -24,13 +24,16 @@ from trueload.plan import (
     Stage,
     Tick,
 )
-from trueload.record import NO_CLAIM, Claim
+from trueload.record import NO_CLAIM, Claim, Record
 from trueload.units import DURATION_NS_MAX
 
 NS_PER_S = 1_000_000_000
 TEN_SECONDS = Duration(ns=10 * NS_PER_S)
 ONE_SECOND = Duration(ns=NS_PER_S)
 CLOSED = Closed()
+PHASES = ("connect", "warm-up", "window", "drain", "ended")
+"""The stages of a trial, as ``Progress`` has them."""
+CONNECT, WARMUP, WINDOW, DRAIN, ENDED = PHASES
 CONNECT_RATE_PER_S = 5_000
 """Attempts to connect, by default: an accept queue that overflows would cost a second each."""
 Arrivals = Literal["constant", "poisson"]
@@ -221,13 +224,14 @@ class HostTick:
 
 @dataclass(frozen=True)
 class Progress:
-    """Where a trial is: a stage (``connect``, ``warm-up``, ``window``, ``drain``), how long it has
-    lasted, the engine's last tick in it, and, of several hosts, each one's."""
+    """Where a trial is: a stage (one of ``PHASES``), how long it has lasted, the engine's last tick
+    in it, and, of several hosts, each one's; with the last stage comes the record."""
 
     stage: str
     elapsed_ns: int
     tick: Tick | None
     hosts: tuple[HostTick, ...] = ()
+    record: Record | None = None
 
 
 OnProgress = Callable[[Progress], None]

@@ -59,9 +59,14 @@ from trueload.server_files import reached_limit
 from trueload.shortage import HINTS
 from trueload.spec import (
     CLOSED,
+    CONNECT,
+    DRAIN,
+    ENDED,
     NS_PER_S,
     ONE_SECOND,
     TEN_SECONDS,
+    WARMUP,
+    WINDOW,
     Expect,
     HostTick,
     Interrupt,
@@ -88,8 +93,6 @@ __all__ = [
     "TrialSpec",
     "run_trial",
 ]
-
-WARMUP, WINDOW = "warm-up", "window"
 
 SLACK_S = 2.0  # law 3: a trial lasts at most connect + warm-up + duration + timeout + 2 s
 CONNECT_SLACK_S = 5.0  # for an engine that starts on a busy machine
@@ -219,7 +222,7 @@ class Session:
         self._engine: Engine | Fleet | None = None
         self._ready: Ready | None = None
         self._most_connections = 0
-        self._stage, self._stage_began_s = "connect", time.monotonic()
+        self._stage, self._stage_began_s = CONNECT, time.monotonic()
         self.over = False
         """Nothing more can be measured: the engine has ended, or there is no connection."""
 
@@ -250,7 +253,7 @@ class Session:
         """
         self._seen = seen = self._observation(warmup, window, claim)
         began_s = time.monotonic()
-        self._enter("connect")
+        self._enter(CONNECT)
         if self._spec.addresses:
             try:
                 self._drive(began_s, last=last)
@@ -266,6 +269,8 @@ class Session:
         # What a server took for more connections than there are now it seldom gives back.
         established = record.connections.established
         self._most_connections = max(self._most_connections, established)
+        if self._on_progress is not None:
+            self._on_progress(Progress(ENDED, 0, None, record=record))
         return record
 
     def _observation(self, warmup: Phase | None, window: Phase, claim: Claim | None) -> Observation:
@@ -504,7 +509,7 @@ class Session:
                 if message.id == seen.window.id:
                     seen.after = self._sample()
                 seen.phase(message.id).stopped_ns = message.at_ns
-                self._enter("drain")
+                self._enter(DRAIN)
             case PhaseDone():
                 seen.phase(message.id).measurement = message.measurement
                 if isinstance(self._engine, Fleet) and message.id == seen.window.id:

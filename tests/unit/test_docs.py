@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 from collections.abc import Iterator
@@ -13,6 +14,7 @@ import pytest
 from trueload import verdict
 from trueload.cli.app import EXIT_CODE_BROKEN_PIPE, build_command
 from trueload.errors import ExitCode
+from trueload.metrics.names import METRICS
 from trueload.subjects import MANIFEST_KEYS
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -100,6 +102,27 @@ def test_the_method_explains_every_check_and_no_other() -> None:
     assert explained == list(verdict.EXPLANATIONS)
     names = [check.__name__.removeprefix("check_").replace("_", "-") for check in verdict.CHECKS]
     assert explained == names
+
+
+def test_the_page_of_metrics_has_each_of_them_and_no_other_in_the_order_of_the_table() -> None:
+    rows = re.findall(
+        r"^\| `(trueload_\w+)` \| `(trueload[\w.]+)` \|", read("docs/metrics.md"), re.M
+    )
+    endings = {"counter": "_total", "info": "_info"}
+    assert rows == [
+        (metric.prometheus_name + endings.get(metric.kind, ""), metric.name) for metric in METRICS
+    ]
+
+
+def test_the_dashboard_asks_for_metrics_that_there_are() -> None:
+    text = read("docs/grafana-dashboard.json")
+    panels = json.loads(text)["panels"]
+    assert all(target["expr"] for panel in panels for target in panel["targets"])
+    known = set(re.findall(r"`(trueload_\w+)`", read("docs/metrics.md")))
+    known |= {f"{name}_bucket" for name in known if name.endswith("_seconds")}
+    asked = set(re.findall(r"trueload_\w+", text))
+    assert asked
+    assert asked <= known
 
 
 def test_the_manifest_page_explains_every_key() -> None:

@@ -104,10 +104,12 @@ def ab(url_a: str, url_b: str, /, **options: object) -> AbResult:
     by the command. Raises ``UserError``.
     """
     from trueload.cli.ab import measure_ab, read_ab
-    from trueload.cli.job import nothing_measured
+    from trueload.cli.job import nothing_measured, tell
     from trueload.cli.words import understand
     from trueload.engine import find_engine
     from trueload.interrupt import Interrupt
+    from trueload.metrics.exports import exporting
+    from trueload.report.live import unwatched
     from trueload.results.ab import AbResult
 
     understood = understand(("ab",), read_ab, (url_a, url_b), options, _OF_PRINTING)
@@ -115,8 +117,11 @@ def ab(url_a: str, url_b: str, /, **options: object) -> AbResult:
     job = understood.meaning.quietly(understood.words)
     interrupt = Interrupt()
     try:
-        with interrupt:
-            done, saved = measure_ab(job, interrupt)
+        with (
+            interrupt,
+            exporting(job.jobs[0].metrics, {"command": "ab"}, interrupt, tell) as exports,
+        ):
+            done, saved = measure_ab(job, interrupt, watch=exports.beside(unwatched))
     finally:
         interrupt.hand_on()
     _warn(saved, stacklevel=3)
@@ -217,9 +222,12 @@ def _measured(understood: Words[Job]) -> Result:
 
 def _tried(job: Job, interrupt: Interrupt) -> Result:
     from trueload.cli.run import measure_job
+    from trueload.metrics.exports import exporting
+    from trueload.report.live import unwatched
 
     notes: list[str] = []
-    done = measure_job(job, interrupt, tell=notes.append)
+    with exporting(job.metrics, {"command": job.kind}, interrupt, notes.append) as exports:
+        done = measure_job(job, interrupt, watch=exports.beside(unwatched), tell=notes.append)
     _warn(done.saved)
     return Result(
         records=done.records,
@@ -231,10 +239,15 @@ def _tried(job: Job, interrupt: Interrupt) -> Result:
 
 def _searched(job: Job, interrupt: Interrupt) -> Result | None:
     from trueload.cli.search import measure_search
+    from trueload.metrics.exports import exporting
+    from trueload.report.live import unwatched
     from trueload.search.found import deciding
 
     assert job.search is not None, "it is for searches"
-    done = measure_search(job, job.search, interrupt)
+    notes: list[str] = []
+    with exporting(job.metrics, {"command": job.kind}, interrupt, notes.append) as exports:
+        seen = exports.beside(unwatched)
+        done = measure_search(job, job.search, interrupt, watch=seen)
     _warn(done.saved)
     if not done.taken:
         return None
@@ -242,6 +255,7 @@ def _searched(job: Job, interrupt: Interrupt) -> Result | None:
         records=(deciding(job.search, done.taken).record,),
         run_id=done.saved.run_id,
         crossed=tuple(each.sentence() for each in done.over),
+        notes=tuple(notes),
         search=Search(job.search, done.taken),
     )
 

@@ -21,20 +21,21 @@ from trueload.cli import options
 from trueload.cli.compare import CompareFormat, FailOnRatioOption, FormatOption
 from trueload.cli.flags import command, with_flags_of
 from trueload.cli.http import read_job
-from trueload.cli.job import Job, Saved, check_writable, tell_nothing_measured, write_json
+from trueload.cli.job import Job, Saved, check_writable, tell, tell_nothing_measured, write_json
 from trueload.cli.request_flags import TLS_FLAGS, flags_of_curl, read_asked
 from trueload.cli.run import exit_code
 from trueload.cli.sides import CONTRACT, Side, find_subject, is_url, open_side
 from trueload.engine import find_engine
 from trueload.errors import UserError
 from trueload.interrupt import Interrupt
+from trueload.metrics.exports import exporting
 from trueload.pairs import Turn, turns
 from trueload.places.open import open_places
 from trueload.record import Record
 from trueload.redact import redact_url
 from trueload.report.ab import Paired, compared, crossed_sentence, paired_json, paired_lines
 from trueload.report.compare import Format, render
-from trueload.report.live import stop_key
+from trueload.report.live import Watch, stop_key, unwatched, watch
 from trueload.request import read_body
 from trueload.target import Target, parse_url
 from trueload.targets import open_targets
@@ -194,25 +195,33 @@ def run_ab(job: AbJob) -> int:
     """Measure both in turn, save, show; the exit code follows."""
     check_writable(job.jobs[0].json_path)
     find_engine()
-    with Interrupt() as interrupt, stop_key(interrupt.request, wanted=job.jobs[0].live):
-        done, saved = measure_ab(job, interrupt)
+    first = job.jobs[0]
+    with (
+        Interrupt() as interrupt,
+        stop_key(interrupt.request, wanted=first.live),
+        exporting(first.metrics, {"command": "ab"}, interrupt, tell) as exports,
+    ):
+        seen = exports.beside(watch(live=first.live))
+        done, saved = measure_ab(job, interrupt, watch=seen)
         with contextlib.suppress(*([OSError] if interrupt.requested else [])):
             _show(job, done, saved)
         return exit_code(
             done.records,
             done.crossed,
             interrupted=interrupt.requested,
-            strict=job.jobs[0].strict,
+            strict=first.strict,
         )
 
 
-def measure_ab(job: AbJob, interrupt: Interrupt) -> tuple[Paired, Saved]:
-    """Measure both in turn, saving each trial; shows nothing but by the live view. Raises
+def measure_ab(
+    job: AbJob, interrupt: Interrupt, *, watch: Watch = unwatched
+) -> tuple[Paired, Saved]:
+    """Measure both in turn, saving each trial; shows nothing but by ``watch``. Raises
     ``UserError``."""
     with contextlib.ExitStack() as stack:
         pair = list(zip(job.sides, job.jobs, strict=True))
         hosts = stack.enter_context(open_places(job.jobs[0].where, find_engine()))
-        sides = [open_side(text, one, hosts, interrupt) for text, one in pair]
+        sides = [open_side(text, one, hosts, interrupt, watch) for text, one in pair]
         names = (sides[0].name, sides[1].name)
         saved = stack.enter_context(
             Saved.begin(
@@ -235,13 +244,13 @@ def measure_ab(job: AbJob, interrupt: Interrupt) -> tuple[Paired, Saved]:
 def _measure(
     job: AbJob, sides: dict[str, Side], saved: Saved, interrupt: Interrupt
 ) -> list[tuple[Turn, Record]]:
-    taken = []
+    taken: list[tuple[Turn, Record]] = []
     for turn in turns(job.pairs, job.seed):
         side = sides[turn.letter]
-        record = side.measure(
-            turn.pair, f"pair {turn.pair}/{job.pairs}  {turn.letter.upper()}", interrupt
-        )
+        title = f"pair {turn.pair}/{job.pairs}  {turn.letter.upper()}"
         labels = {"subject": side.name, "side": turn.letter, "pair": str(turn.pair)}
+        shown = {"trial": str(len(taken) + 1), **labels}
+        record = side.measure(turn.pair, title, interrupt, shown)
         saved.add(record, key=f"pair {turn.pair} {turn.letter.upper()}", labels=labels)
         taken.append((turn, record))
         if interrupt.requested or record.connections.established == 0:

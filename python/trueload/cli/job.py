@@ -17,6 +17,7 @@ from typing import Any
 from trueload.asked import RANDOM, has_place
 from trueload.cli import options
 from trueload.errors import ExitCode, UserError
+from trueload.metrics.exports import NOTHING_WANTED, Wanted
 from trueload.places.named import HERE, Where
 from trueload.record import Record
 from trueload.redact import redact_command
@@ -78,6 +79,7 @@ class Job:
     as_published: bool = False
     words: tuple[str, ...] | None = None
     where: Where = HERE
+    metrics: Wanted = NOTHING_WANTED
 
     def addresses(self) -> tuple[str, ...]:
         """Where to connect; asks the system for them, in bounded time."""
@@ -154,6 +156,13 @@ class Saved:
         """Say what was not saved."""
         if self.error is not None:
             sys.stderr.write(f"error: {self.error.message}\nhint: {self.error.hint}\n")
+
+
+def tell(line: str) -> None:
+    """A line for people; whoever read them may have gone."""
+    with contextlib.suppress(OSError):
+        sys.stderr.write(f"{line}\n")
+        sys.stderr.flush()
 
 
 def tell_nothing_measured(job: Job, record: Record) -> None:

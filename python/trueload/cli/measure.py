@@ -14,6 +14,7 @@ from trueload.cli import options
 from trueload.cli.flags import take_flags, with_flags_of
 from trueload.cli.job import Asked, Job
 from trueload.cli.load_flags import LoadFlags, choose_load
+from trueload.cli.metrics_flags import read_metrics
 from trueload.cli.place_options import check_local_addresses, chosen_cpus, read_where
 from trueload.cli.search import SearchFlags, choose_search, started
 from trueload.errors import UserError
@@ -37,6 +38,7 @@ def measuring(read_asked: Callable[..., Asked]) -> Callable[..., Job]:
     return read
 
 
+@with_flags_of(read_metrics, without=())
 @with_flags_of(read_where, without=())
 def read_job(
     asked: Asked,
@@ -66,10 +68,11 @@ def read_job(
     json_path: options.JsonOption = None,
     no_save: options.NoSaveOption = False,
     no_live: options.NoLiveOption = False,
-    **where_flags: Any,
+    **more_flags: Any,
 ) -> Job:
     """What the flags mean, checked as a whole; nothing has been sent."""
-    where = read_where(**where_flags)
+    where = read_where(**take_flags(read_where, more_flags))
+    metrics = read_metrics(**more_flags)
     thresholds = tuple(parse_condition(text) for text in fail_on or ())
     load = LoadFlags(
         connections=connections,
@@ -125,6 +128,7 @@ def read_job(
         live=not no_live,
         search=plan,
         where=where,
+        metrics=metrics,
     )
 
 

@@ -10,11 +10,12 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from trueload.cli.job import Job, Saved, check_writable, tell_nothing_measured, write_json
+from trueload.cli.job import Job, Saved, check_writable, tell, tell_nothing_measured, write_json
 from trueload.cli.search import run_search
 from trueload.engine import find_engine
 from trueload.errors import ExitCode
 from trueload.interrupt import Interrupt
+from trueload.metrics.exports import exporting
 from trueload.places.open import open_places
 from trueload.record import Record
 from trueload.report.live import Watch, stop_key, unwatched, watch
@@ -41,8 +42,13 @@ def run_job(job: Job) -> int:
         return run_search(job, job.search)
     check_writable(job.json_path)
     find_engine()  # before a run is begun in the store that could measure nothing
-    with Interrupt() as interrupt, stop_key(interrupt.request, wanted=job.live):
-        done = measure_job(job, interrupt, watch=watch(live=job.live), tell=_tell)
+    with (
+        Interrupt() as interrupt,
+        stop_key(interrupt.request, wanted=job.live),
+        exporting(job.metrics, {"command": job.kind}, interrupt, tell) as exports,
+    ):
+        seen = exports.beside(watch(live=job.live))
+        done = measure_job(job, interrupt, watch=seen, tell=tell)
         code = exit_code(
             done.records, done.over, interrupted=interrupt.requested, strict=job.strict
         )
@@ -72,7 +78,7 @@ def measure_job(
         for number in range(1, job.repeat + 1):
             title = f"trueload {job.kind}" + (f"  {number}/{job.repeat}" if job.repeat > 1 else "")
             one = repetition(spec, number)
-            with watch(one, title) as on_progress:
+            with watch(one, title, {"trial": str(number)}) as on_progress:
                 record = run_trial(one, on_progress=on_progress, interrupt=interrupt)
             saved.add(record)
             records.append(record)
@@ -80,10 +86,6 @@ def measure_job(
                 break
         saved.end(interrupt.requested)
     return Measured(tuple(records), tuple(crossed(job.thresholds, records)), saved)
-
-
-def _tell(note: str) -> None:
-    sys.stderr.write(f"{note}\n")
 
 
 def exit_code(

@@ -14,18 +14,20 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from trueload.cli.job import Job, Saved, check_writable, tell_nothing_measured, write_json
+from trueload.cli.job import tell as say
 from trueload.cli.load_flags import LoadFlags
 from trueload.cli.options import SearchAxis
 from trueload.engine import find_engine
 from trueload.errors import UserError
 from trueload.interrupt import Interrupt
+from trueload.metrics.exports import exporting
 from trueload.places.open import open_places
 from trueload.record import Record
 from trueload.report.live import Watch, is_terminal, stop_key, unwatched, watch
 from trueload.search.clients import is_published, shootout_line
 from trueload.search.crowd import Crowd
 from trueload.search.decide import Try
-from trueload.search.execute import SearchPlan, Taken, make_bounds, search, spec_at
+from trueload.search.execute import UNITS, SearchPlan, Taken, make_bounds, search, spec_at
 from trueload.search.found import (
     deciding,
     exit_code,
@@ -95,12 +97,17 @@ def run_search(job: Job, plan: SearchPlan) -> int:
     """Search, save, show; the exit code follows."""
     check_writable(job.json_path)
     find_engine()
-    with Interrupt() as interrupt, stop_key(interrupt.request, wanted=job.live):
+    with (
+        Interrupt() as interrupt,
+        stop_key(interrupt.request, wanted=job.live),
+        exporting(job.metrics, {"command": job.kind}, interrupt, say) as exports,
+    ):
 
         def tell(taken: Sequence[Taken]) -> None:
             _tell_step(job, plan, taken)
 
-        done = measure_search(job, plan, interrupt, watch=watch(live=job.live), tell=tell)
+        seen = exports.beside(watch(live=job.live))
+        done = measure_search(job, plan, interrupt, watch=seen, tell=tell)
         code = exit_code(
             plan,
             done.taken,
@@ -164,12 +171,19 @@ def _measure(
     watch: Watch,
 ) -> Callable[[Try, int], Record]:
     """What measures a step: a trial of its own, or, of a broadcast, the clients that are there."""
+    steps = itertools.count(1)
+
+    def labels_of(following: Try) -> dict[str, str]:
+        load = f"{following.load:.12g} {UNITS[plan.axis]}"
+        return {"trial": str(next(steps)), "load": load}
+
     if plan.axis == "clients":
         crowd = stack.enter_context(Crowd(interrupt, plan.bounds.ceiling))
 
         def measure_crowd(following: Try, messages: int) -> Record:
             one = spec_at(plan, spec, following, messages)
-            with watch(one, f"{following.stage} {following.load:g} clients") as on_progress:
+            title = f"{following.stage} {following.load:g} clients"
+            with watch(one, title, labels_of(following)) as on_progress:
                 return crowd.measure(one, on_progress)
 
         return measure_crowd
@@ -178,7 +192,8 @@ def _measure(
 
     def measure(following: Try, ns: int) -> Record:
         one = spec_at(plan, repetition(spec, next(numbers)), following, ns)
-        with watch(one, f"{following.stage} {following.load:g}") as on_progress:
+        title = f"{following.stage} {following.load:g}"
+        with watch(one, title, labels_of(following)) as on_progress:
             try:
                 return run_trial(one, on_progress=on_progress, interrupt=interrupt)
             except ShortageError as short:

@@ -5,7 +5,7 @@ each of its trials. Must not know what is done with the records.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Protocol
 
@@ -16,7 +16,7 @@ from trueload.errors import UserError
 from trueload.interrupt import Interrupt, Until
 from trueload.places import EngineHost
 from trueload.record import Record
-from trueload.report.live import watch
+from trueload.report.live import Watch
 from trueload.report.text import plain
 from trueload.runner import needs
 from trueload.runner.build import Build, BuildError, build
@@ -35,7 +35,9 @@ class Side(Protocol):
     @property
     def name(self) -> str: ...
 
-    def measure(self, pair: int, title: str, interrupt: Interrupt) -> Record:
+    def measure(
+        self, pair: int, title: str, interrupt: Interrupt, labels: Mapping[str, str]
+    ) -> Record:
         """Its trial of a pair. Raises ``UserError`` when the subject cannot be measured."""
         ...
 
@@ -45,15 +47,17 @@ class UrlSide:
     """A server that runs by itself. ``spec`` has its addresses, and the hosts of the load."""
 
     spec: TrialSpec
-    live: bool
+    watch: Watch
 
     @property
     def name(self) -> str:
         return self.spec.url
 
-    def measure(self, pair: int, title: str, interrupt: Interrupt) -> Record:
+    def measure(
+        self, pair: int, title: str, interrupt: Interrupt, labels: Mapping[str, str]
+    ) -> Record:
         spec = repetition(self.spec, pair)
-        with watch(live=self.live)(spec, title) as on_progress:
+        with self.watch(spec, title, labels) as on_progress:
             return run_trial(spec, on_progress=on_progress, interrupt=interrupt)
 
 
@@ -66,13 +70,15 @@ class SubjectSide:
     built: Build
     contract: Contract
     spec: TrialSpec
-    live: bool
+    watch: Watch
 
     @property
     def name(self) -> str:
         return self.subject.name
 
-    def measure(self, pair: int, title: str, interrupt: Interrupt) -> Record:
+    def measure(
+        self, pair: int, title: str, interrupt: Interrupt, labels: Mapping[str, str]
+    ) -> Record:
         spec = repetition(self.spec, pair)
 
         def measured(found: TrialSpec, ended: Callable[[], bool]) -> Record:
@@ -85,7 +91,7 @@ class SubjectSide:
                 cpus=found.cpus if spec.cpus is None else spec.cpus,
                 server=found.server,
             )
-            with watch(live=self.live)(one, title) as on_progress:
+            with self.watch(one, title, labels) as on_progress:
                 until = Until(interrupt, ended)
                 return run_trial(one, on_progress=on_progress, interrupt=until)
 
@@ -126,10 +132,12 @@ def is_url(text: str) -> bool:
     return "://" in text
 
 
-def open_side(text: str, job: Job, hosts: tuple[EngineHost, ...], interrupt: Interrupt) -> Side:
+def open_side(
+    text: str, job: Job, hosts: tuple[EngineHost, ...], interrupt: Interrupt, watch: Watch
+) -> Side:
     """The side of that name, ready to be measured: resolved, or built. Raises ``UserError``."""
     if is_url(text):
-        return UrlSide(replace(job.spec, addresses=job.addresses(), hosts=hosts), job.live)
+        return UrlSide(replace(job.spec, addresses=job.addresses(), hosts=hosts), watch)
     subject = find_subject(text)
     if reason := needs.missing(subject):
         raise UserError(f"{subject.name} cannot be built: {reason}", "install that, and repeat")
@@ -146,7 +154,7 @@ def open_side(text: str, job: Job, hosts: tuple[EngineHost, ...], interrupt: Int
             f"`trueload subjects check {subject.name}` shows the log",
         ) from error
     contract = load_http_contract(find_folder("contracts"), CONTRACT)
-    return SubjectSide(subject, built, contract, job.spec, job.live)
+    return SubjectSide(subject, built, contract, job.spec, watch)
 
 
 def find_subject(text: str) -> Subject:

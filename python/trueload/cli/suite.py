@@ -22,6 +22,7 @@ from typing import Annotated, TextIO, cast
 import typer
 
 from trueload.catalogue import find_folder
+from trueload.cli import metrics_flags
 from trueload.cli.flags import command
 from trueload.cli.job import TRUELOAD_COMMAND
 from trueload.cli.options import (
@@ -44,6 +45,7 @@ from trueload.engine import find_engine
 from trueload.errors import ExitCode, UserError
 from trueload.interrupt import Interrupt, Until
 from trueload.machine import count_ports
+from trueload.metrics.exports import NOTHING_WANTED, Wanted, exporting
 from trueload.record import Record
 from trueload.report import apachebench, table
 from trueload.report.live import stop_key
@@ -182,6 +184,9 @@ def read_suite(
     output: Annotated[Format, typer.Option("--format", help="Of the table.")] = Format.TEXT,
     json_path: JsonOption = None,
     no_live: NoLiveOption = False,
+    prometheus: metrics_flags.PrometheusOption = None,
+    prometheus_linger: metrics_flags.LingerOption = None,
+    otlp: metrics_flags.OtlpOption = None,
 ) -> SuiteAsked:
     """Run a suite: build, start, verify and measure each subject, and rank them.
 
@@ -214,7 +219,8 @@ def read_suite(
     )
     if json_path is None and output is Format.JSON:
         json_path = STDOUT
-    shown = Shown(output, json_path, published, live=not no_live)
+    metrics = metrics_flags.read_metrics(prometheus, prometheus_linger, otlp)
+    shown = Shown(output, json_path, published, live=not no_live, metrics=metrics)
     return SuiteAsked(name, changes, tuple(subjects or ()), dry_run, resume, shown)
 
 
@@ -239,6 +245,7 @@ class Shown:
     json_path: Path | None
     published: bool
     live: bool = True
+    metrics: Wanted = NOTHING_WANTED
 
     def check(self) -> None:
         """Raises ``UserError`` for a file that cannot be written: before hours of measuring."""
@@ -289,6 +296,7 @@ def _begin(asked: SuiteAsked, name: str, finish: Finish) -> int:
     with (
         Interrupt() as interrupt,
         stop_key(interrupt.request, wanted=asked.shown.live),
+        exporting(asked.shown.metrics, _about(path.stem), interrupt, _talk) as exports,
         Store.open() as store,
     ):
         run = store.new_run(
@@ -299,7 +307,7 @@ def _begin(asked: SuiteAsked, name: str, finish: Finish) -> int:
             command=("trueload", *(sys.argv[1:] if asked.words is None else asked.words)),
         )
         _talk(f"run {run.id}: {describe(plan)}")
-        progress = Progress(sys.stderr, live=asked.shown.live)
+        progress = Progress(sys.stderr, exports, live=asked.shown.live)
         work = _execution(plan, contract, chosen, digests, store, run, interrupt, progress)
         return finish(work, interrupt)
 
@@ -315,9 +323,13 @@ def _resume(asked: SuiteAsked, selector: str, finish: Finish) -> int:
         Interrupt() as interrupt,
         stop_key(interrupt.request, wanted=asked.shown.live),
         Store.open() as store,
+        contextlib.ExitStack() as stack,
     ):
         run = store.find_run(selector)
         plan = read_plan(run)
+        exports = stack.enter_context(
+            exporting(asked.shown.metrics, _about(plan.suite), interrupt, _talk)
+        )
         if asked.name is not None and Path(asked.name).stem != plan.suite:
             raise UserError(
                 f"run {run.id} is of the suite {plan.suite!r}, not of {asked.name!r}",
@@ -330,9 +342,13 @@ def _resume(asked: SuiteAsked, selector: str, finish: Finish) -> int:
         _talk(f"run {run.id}, resumed: {describe(plan)}")
         for changed in changed_subjects(plan, list(digests.items())):
             _talk(f"note: {changed} has changed since the run began; what follows is of the new")
-        progress = Progress(sys.stderr, live=asked.shown.live)
+        progress = Progress(sys.stderr, exports, live=asked.shown.live)
         work = _execution(plan, contract, chosen, digests, store, run, interrupt, progress)
         return finish(work, interrupt)
+
+
+def _about(suite: str) -> dict[str, str]:
+    return {"command": "suite", "suite": suite}
 
 
 def _contract(name: str, *, clients: bool) -> AnyContract | ClientContract:

@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from typing import TextIO
 
 from trueload.client_progress import OnClientProgress
+from trueload.metrics.exports import Exports
 from trueload.report.live import client_view, is_terminal, watch
 from trueload.report.table import plain
 from trueload.runner.trials import Failed, Measured
@@ -28,10 +29,12 @@ MINUTE_S = 60
 
 
 class Progress:
-    """Writes to one stream."""
+    """Writes to one stream, and lets the trials be observed."""
 
-    def __init__(self, out: TextIO, *, live: bool = True) -> None:
+    def __init__(self, out: TextIO, exports: Exports, *, live: bool = True) -> None:
         self._out = out
+        self._exports = exports
+        self._labels: dict[str, str] = {}
         self._live = live and is_terminal(out)
         self._head = ""
         self._begun: tuple[float, int] | None = None
@@ -49,6 +52,12 @@ class Progress:
         """A trial begins."""
         where = f"{trial.cell.subject.name}, {trial.cell.load.title}"
         self._head = f"[{number:>{len(str(of))}}/{of}] {where}, r{trial.repetition}"
+        self._labels = {
+            "trial": str(number),
+            "subject": trial.cell.subject.name,
+            "load": trial.cell.load.title,
+            "repetition": str(trial.repetition),
+        }
         now_s = time.monotonic()
         if self._begun is None:
             self._begun = (now_s, number)
@@ -62,7 +71,8 @@ class Progress:
         """The panel of the trial that has begun, where there is one."""
         if self._live:
             self._write("", stay=False)
-        with watch(live=self._live)(spec, f"{self._head}{self._left}") as on_progress:
+        seen = self._exports.beside(watch(live=self._live))
+        with seen(spec, f"{self._head}{self._left}", self._labels) as on_progress:
             yield on_progress
 
     @contextlib.contextmanager
@@ -80,6 +90,8 @@ class Progress:
         if isinstance(outcome, Failed):
             self.talk(f"{self._head}: failed: {outcome.reason}")
             return
+        if outcome.record.client is not None:
+            self._exports.measured(self._labels, outcome.record)
         rate = outcome.record.throughput.ok_per_s
         shown = format_rate(rate, "requests") if rate is not None else "nothing"
         if outcome.searched is not None:

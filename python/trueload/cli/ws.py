@@ -18,6 +18,7 @@ from trueload.cli import options, ws_options
 from trueload.cli.flags import command, take_flags, with_flags_of
 from trueload.cli.job import Asked, Job
 from trueload.cli.measure import TIMEOUT_NS, measuring
+from trueload.cli.metrics_flags import read_metrics
 from trueload.cli.options import DialectChoice
 from trueload.cli.place_options import check_local_addresses, chosen_cpus, read_where
 from trueload.cli.request_flags import read_local_addresses
@@ -153,6 +154,7 @@ read_echo_job = measuring(read_echo)
 
 
 @with_flags_of(read_opening, without=())
+@with_flags_of(read_metrics, without=())
 @with_flags_of(read_where, without=())
 def read_broadcast_job(
     step: ws_options.StepOption = None,
@@ -178,6 +180,7 @@ def read_broadcast_job(
 ) -> Job:
     """What the flags mean, checked as a whole; nothing has been sent."""
     where = read_where(**take_flags(read_where, opening_flags))
+    metrics = read_metrics(**take_flags(read_metrics, opening_flags))
     opened = read_opening(**opening_flags)
     asked, dialect = opened.asked, opened.dialect or DialectChoice.JSON
     as_published = format_ is StepsFormat.SHOOTOUT
@@ -225,6 +228,7 @@ def read_broadcast_job(
         search=plan,
         as_published=as_published,
         where=where,
+        metrics=metrics,
     )
 
 

@@ -12,10 +12,10 @@ import os
 import select
 import sys
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Any, Protocol, TextIO
 
 from trueload.client_progress import ClientProgress, OnClientProgress
 from trueload.plan import Open
@@ -38,17 +38,29 @@ def is_terminal(stream: TextIO) -> bool:
         return False
 
 
-Watch = Callable[[TrialSpec, str], AbstractContextManager[OnProgress | None]]
-"""What is told how a trial goes on, under a title."""
+NO_LABELS: Mapping[str, str] = {}
 
 
-def unwatched(spec: TrialSpec, title: str) -> AbstractContextManager[OnProgress | None]:
+class Watch(Protocol):
+    """What is told how a trial goes on, under a title for people; ``labels`` tell it from the
+    other trials of its run."""
+
+    def __call__(
+        self, spec: TrialSpec, title: str, labels: Mapping[str, str] = NO_LABELS
+    ) -> AbstractContextManager[OnProgress | None]: ...
+
+
+def unwatched(
+    spec: TrialSpec, title: str, labels: Mapping[str, str] = NO_LABELS
+) -> AbstractContextManager[OnProgress | None]:
     """Nobody watches."""
     return nullcontext(None)
 
 
 @contextmanager
-def live_view(spec: TrialSpec, title: str) -> Iterator[OnProgress | None]:
+def live_view(
+    spec: TrialSpec, title: str, labels: Mapping[str, str] = NO_LABELS
+) -> Iterator[OnProgress | None]:
     """A panel on stderr if that is a terminal, else nothing."""
     if not is_terminal(sys.stderr):
         yield None
@@ -57,6 +69,8 @@ def live_view(spec: TrialSpec, title: str) -> Iterator[OnProgress | None]:
     with LivePanel(title) as panel:
 
         def show(progress: Progress) -> None:
+            if progress.record is not None:
+                return  # of the end there is a result
             is_open = isinstance(spec.load, Open)
             course.add(progress.tick, is_open=is_open, hosts=progress.hosts)
             panel.draw(panel_lines(spec, progress, course))

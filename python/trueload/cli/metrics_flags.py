@@ -1,0 +1,118 @@
+"""Options of metrics, for every command that measures, each defined once.
+
+Must not know how metrics are made or sent.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Annotated
+from urllib.parse import urlsplit
+
+import typer
+
+from trueload.cli.options import option_parser, positive_span
+from trueload.errors import UserError
+from trueload.metrics.exports import NOTHING_WANTED, ScrapeAt, Wanted
+
+LOOPBACK = "127.0.0.1"
+OTLP_PATH = "/v1/metrics"
+OTLP_FROM_ENVIRONMENT = "env"
+OTLP_DEFAULT = "http://localhost:4318"
+
+
+def _scrape_at(text: str) -> ScrapeAt:
+    host, colon, port = text.rpartition(":")
+    if not (port.isascii() and port.isdigit()) or int(port[:10]) > 65_535:
+        raise ValueError(f"'{text}' has no port from 0 to 65535")
+    if not colon:
+        return ScrapeAt(LOOPBACK, int(port))
+    bare = host.removeprefix("[").removesuffix("]")
+    bracketed = host.startswith("[") and host.endswith("]")
+    if not bare or not bare.isprintable() or not bare.isascii() or " " in bare:
+        raise ValueError(f"'{text}' has no host: write 0.0.0.0:{port} for every address")
+    if (":" in bare) != bracketed:
+        raise ValueError(
+            f"'{text}' is not HOST:PORT: an IPv6 address has brackets, like [::1]:9464"
+        )
+    return ScrapeAt(bare, int(port))
+
+
+def _otlp_url(text: str) -> str:
+    if text == OTLP_FROM_ENVIRONMENT:
+        return _otlp_from_environment()
+    return _checked_url(text, f"'{text}'")
+
+
+def _otlp_from_environment() -> str:
+    """As the exporters of OpenTelemetry have it: that of metrics as it is, that of all signals
+    with a path behind it."""
+    for name in ("OTEL_EXPORTER_OTLP_METRICS_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT"):
+        if value := os.environ.get(name, "").strip():
+            url = _checked_url(value, name)
+            return value if "METRICS" in name else url
+    return OTLP_DEFAULT + OTLP_PATH
+
+
+def _checked_url(text: str, called: str) -> str:
+    """The URL with its path. What could be a secret is not shown, and belongs elsewhere."""
+    try:
+        url = urlsplit(text)
+        host, port = url.hostname, url.port
+    except ValueError:
+        url, host, port = urlsplit(""), None, None
+    if "@" in text or "?" in text or "#" in text:
+        raise ValueError(
+            "a collector's URL holds no secrets: put those into OTEL_EXPORTER_OTLP_HEADERS"
+        )
+    if url.scheme not in ("http", "https") or not host or port == 0 or not text.isprintable():
+        raise ValueError(f"{called} is not a URL like {OTLP_DEFAULT}")
+    base = text.rstrip("/")
+    return base if base.endswith(OTLP_PATH) else base + OTLP_PATH
+
+
+PrometheusOption = Annotated[
+    ScrapeAt | None,
+    typer.Option(
+        "--prometheus",
+        metavar="[HOST:]PORT",
+        parser=option_parser(_scrape_at),
+        help="Serve metrics of the run at /metrics there, for this machine unless a HOST is given;"
+        " port 0 is any that is free.",
+    ),
+]
+LingerOption = Annotated[
+    int | None,
+    typer.Option(
+        "--prometheus-linger",
+        metavar="TIME",
+        parser=option_parser(positive_span),
+        help="At the end wait so long for one more scrape, which then has the verdict."
+        "  [default: not at all]",
+    ),
+]
+OtlpOption = Annotated[
+    str | None,
+    typer.Option(
+        "--otlp",
+        metavar="URL",
+        parser=option_parser(_otlp_url),
+        help=f"Send metrics to this OpenTelemetry collector, like {OTLP_DEFAULT};"
+        f" {OTLP_FROM_ENVIRONMENT} for what OTEL_EXPORTER_OTLP_ENDPOINT says.",
+    ),
+]
+
+
+def read_metrics(
+    prometheus: PrometheusOption = None,
+    prometheus_linger: LingerOption = None,
+    otlp: OtlpOption = None,
+) -> Wanted:
+    """What the options come to. Raises ``UserError``."""
+    if prometheus is None and prometheus_linger is not None:
+        raise UserError(
+            "--prometheus-linger is given, but no --prometheus", "add --prometheus PORT"
+        )
+    if prometheus is None and otlp is None:
+        return NOTHING_WANTED
+    return Wanted(prometheus, prometheus_linger or 0, otlp)

@@ -1,0 +1,122 @@
+"""Samples of all metrics, from the tallies of the trials of a run. Pure.
+
+How: each tally gives pairs of a metric and a sample, which are then put together by metric, in the
+order of the table. Label values come from addresses, files and names of people: they are one line
+of text that can be printed, of bounded length. Must not know how samples are written down.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from trueload.metrics import names
+from trueload.metrics.names import METRICS, Metric
+from trueload.metrics.tally import Labels, Outcome, PhaseTally, Tally
+from trueload.metrics.times import Times
+from trueload.report.text import plain
+from trueload.spec import PHASES
+
+LABEL_LENGTH_MAX = 300
+
+# The label that tells the classes, or codes, of one total apart; none of the others has any.
+_DETAILS = {"failed": "class", "statuses": "code"}
+_TOTALS = {
+    "scheduled": names.SCHEDULED,
+    "issued": names.ISSUED,
+    "ok": names.OK,
+    "failed": names.FAILED,
+    "stale": names.STALE,
+    "cancelled": names.CANCELLED,
+    "unsent": names.UNSENT,
+    "statuses": names.STATUSES,
+    "bytes_in": names.RECEIVED,
+    "bytes_out": names.SENT,
+}
+_QUANTILES = {"0.5": "p50", "0.9": "p90", "0.95": "p95", "0.99": "p99", "0.999": "p999", "1": "max"}
+_VERDICTS = ("valid", "suspect", "invalid")
+
+
+@dataclass(frozen=True)
+class Sample:
+    """One value with its labels; ``began_unix_ns`` is since when a counter counts."""
+
+    labels: Labels
+    value: float | Times
+    began_unix_ns: int
+
+
+@dataclass(frozen=True)
+class Family:
+    """All samples of one metric."""
+
+    metric: Metric
+    samples: tuple[Sample, ...]
+
+
+def make_families(tallies: Iterable[Tally]) -> list[Family]:
+    """Metrics that have a sample, in the order of the table."""
+    found: dict[Metric, list[Sample]] = {metric: [] for metric in METRICS}
+    for tally in tallies:
+        for metric, labels, value in _tally_samples(tally):
+            shown = tuple((name, plain(text, LABEL_LENGTH_MAX)) for name, text in labels if text)
+            found[metric].append(Sample(shown, value, tally.began_unix_ns))
+    return [Family(metric, tuple(samples)) for metric, samples in found.items() if samples]
+
+
+_Found = tuple[Metric, Labels, float | Times]
+
+
+def _tally_samples(tally: Tally) -> Iterator[_Found]:
+    mine = tally.labels
+    yield names.INFO, (*mine, *tally.about), 1
+    for phase in PHASES:
+        if not tally.is_over or tally.outcome is not None:
+            yield names.PHASE, (*mine, ("phase", phase)), float(phase == tally.stage)
+    for phase, heard in tally.phases.items():
+        yield from _phase_samples(tally, (*mine, ("phase", phase)), heard)
+    if tally.outcome is not None:
+        yield from _outcome_samples(mine, tally.outcome)
+    elif not tally.is_over:
+        yield from _present_samples(tally)
+
+
+def _phase_samples(tally: Tally, labels: Labels, heard: PhaseTally) -> Iterator[_Found]:
+    for (name, detail), count in heard.totals.items():
+        own = ((_DETAILS[name], detail),) if name in _DETAILS else ()
+        yield _TOTALS[name], (*labels, *own), count
+    yield names.LATENCY, labels, heard.latency
+    if tally.is_open_loop:
+        yield names.SERVICE, labels, heard.service
+
+
+def _present_samples(tally: Tally) -> Iterator[_Found]:
+    """What is so now, of a trial that goes on."""
+    mine, tick = tally.labels, tally.tick
+    yield names.CONNECTIONS_REQUESTED, mine, tally.requested
+    if tick is None:
+        return
+    counts = tick.counts
+    settled = counts.ok + sum(counts.failed.values()) + counts.cancelled
+    yield names.REQUESTS_OPEN, mine, max(0, counts.issued - settled)
+    if tally.is_open_loop:
+        yield names.REQUESTS_WAITING, mine, max(0, counts.scheduled - counts.issued)
+    yield names.CONNECTIONS_OPEN, mine, tick.open
+    if tally.saturation is not None:
+        yield names.SATURATION, mine, tally.saturation
+
+
+def _outcome_samples(mine: Labels, outcome: Outcome) -> Iterator[_Found]:
+    """What a trial came to."""
+    if outcome.saturation is not None:
+        yield names.SATURATION, mine, outcome.saturation
+    if outcome.ok_per_s is not None:
+        yield names.THROUGHPUT, mine, outcome.ok_per_s
+    for quantile, name in _QUANTILES.items():
+        value_ns = getattr(outcome.latency_ns, name)
+        if value_ns is not None:
+            yield names.PERCENTILE, (*mine, ("quantile", quantile)), value_ns / 1e9
+    for verdict in _VERDICTS:
+        yield names.VERDICT, (*mine, ("verdict", verdict)), float(verdict == outcome.verdict)
+    for check in outcome.checks:
+        yield names.CHECK, (*mine, ("check", check.name), ("status", check.status)), 1

@@ -1,0 +1,127 @@
+"""The table of metrics: name, kind, unit and meaning of each, for every way out. Pure.
+
+Names and units are OpenTelemetry's (dots; UCUM units, counted things in braces); those of
+Prometheus follow from them by the rule that collectors use, too.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+Kind = Literal["counter", "gauge", "histogram", "info"]
+
+# opentelemetry.io, Prometheus and OpenMetrics compatibility, "Metric Metadata": units.
+_UNITS = {"s": "seconds", "By": "bytes", "1": "ratio"}
+
+
+@dataclass(frozen=True)
+class Metric:
+    """One line of the table. Counters only grow; an info is 1, and says something by its labels."""
+
+    name: str
+    kind: Kind
+    unit: str
+    about: str
+
+    @property
+    def prometheus_unit(self) -> str:
+        """The unit as a word; nothing for what is counted."""
+        return _UNITS.get(self.unit, "")
+
+    @property
+    def prometheus_name(self) -> str:
+        """Without the ending that a kind of sample has (``_total``, ``_bucket``, ``_info``)."""
+        name = self.name.replace(".", "_")
+        if self.kind == "info":
+            return name.removesuffix("_info")
+        if self.unit.endswith("/s"):
+            return f"{name}_per_second"
+        return f"{name}_{self.prometheus_unit}" if self.prometheus_unit else name
+
+
+INFO = Metric("trueload.info", "info", "", "What is measured, with which version.")
+PHASE = Metric("trueload.phase", "gauge", "", "1 for the phase that the trial is in, else 0.")
+SCHEDULED = Metric(
+    "trueload.requests.scheduled", "counter", "{request}", "Requests that the load asked for."
+)
+ISSUED = Metric("trueload.requests.issued", "counter", "{request}", "Requests sent.")
+OK = Metric("trueload.requests.ok", "counter", "{request}", "Requests that ended well.")
+FAILED = Metric(
+    "trueload.requests.failed", "counter", "{request}", "Requests that failed, by class."
+)
+STALE = Metric(
+    "trueload.requests.stale",
+    "counter",
+    "{request}",
+    "Requests sent again, as the server had just closed the kept connection.",
+)
+CANCELLED = Metric(
+    "trueload.requests.cancelled", "counter", "{request}", "Requests open at the very end."
+)
+UNSENT = Metric(
+    "trueload.requests.unsent", "counter", "{request}", "Requests that were due and never sent."
+)
+STATUSES = Metric(
+    "trueload.statuses", "counter", "{answer}", "Whole answers, expected or not, by status code."
+)
+RECEIVED = Metric("trueload.received", "counter", "By", "Bytes received.")
+SENT = Metric("trueload.sent", "counter", "By", "Bytes sent.")
+LATENCY = Metric(
+    "trueload.latency",
+    "histogram",
+    "s",
+    "Response time of requests that ended well; under an open loop from the scheduled send.",
+)
+SERVICE = Metric(
+    "trueload.service",
+    "histogram",
+    "s",
+    "Service time under an open loop: from the actual send, of requests that ended well.",
+)
+REQUESTS_OPEN = Metric(
+    "trueload.requests.open", "gauge", "{request}", "Requests sent and not yet settled."
+)
+REQUESTS_WAITING = Metric(
+    "trueload.requests.waiting",
+    "gauge",
+    "{request}",
+    "Requests that are due by the schedule of an open loop, and not yet sent.",
+)
+CONNECTIONS_OPEN = Metric(
+    "trueload.connections.open", "gauge", "{connection}", "Connections that are open."
+)
+CONNECTIONS_REQUESTED = Metric(
+    "trueload.connections.requested", "gauge", "{connection}", "Connections asked for."
+)
+SATURATION = Metric(
+    "trueload.generator.saturation",
+    "gauge",
+    "1",
+    "How busy the generator's busiest thread is: a quarter of a second; then, of the window.",
+)
+THROUGHPUT = Metric(
+    "trueload.throughput",
+    "gauge",
+    "{request}/s",
+    "Of a trial that has ended: requests that ended well, over the window.",
+)
+PERCENTILE = Metric(
+    "trueload.latency_percentile",
+    "gauge",
+    "s",
+    "Of a trial that has ended: response times over the window, to three digits.",
+)
+VERDICT = Metric(
+    "trueload.verdict", "gauge", "", "Of a trial that has ended: 1 for its verdict, else 0."
+)
+CHECK = Metric(
+    "trueload.check", "gauge", "", "Of a trial that has ended: 1, with the status of each check."
+)
+
+METRICS = (
+    *(INFO, PHASE, SCHEDULED, ISSUED, OK, FAILED, STALE, CANCELLED, UNSENT, STATUSES),
+    *(RECEIVED, SENT, LATENCY, SERVICE, REQUESTS_OPEN, REQUESTS_WAITING, CONNECTIONS_OPEN),
+    *(CONNECTIONS_REQUESTED, SATURATION, THROUGHPUT, PERCENTILE, VERDICT, CHECK),
+)
+"""In the order in which they are shown."""

@@ -1,0 +1,196 @@
+"""Sends metrics to an OpenTelemetry collector: OTLP over HTTP, as protobuf.
+
+How: a thread of its own makes the SDK's data of the tallies now and then, and once more at the end,
+and gives them to the SDK's exporter; so the exporter's environment variables work (headers,
+certificates, compression). It has so long for each try, and at the end there is so long for all of
+it: a collector that is slow, or not there, costs a line of warning. Its answers are not read.
+
+Must not know what any metric means.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+import uuid
+from collections.abc import Callable
+from typing import Any
+
+from trueload import __version__
+from trueload.errors import UserError
+from trueload.metrics.families import Family, Sample, make_families
+from trueload.metrics.tally import Tally
+from trueload.metrics.times import BOUNDS_S, Times
+
+try:
+    import requests
+    from opentelemetry.exporter.otlp.proto.http.metric_exporter import OTLPMetricExporter
+    from opentelemetry.sdk.metrics.export import (
+        AggregationTemporality,
+        Gauge,
+        Histogram,
+        HistogramDataPoint,
+        Metric,
+        MetricExportResult,
+        MetricsData,
+        NumberDataPoint,
+        ResourceMetrics,
+        ScopeMetrics,
+        Sum,
+    )
+    from opentelemetry.sdk.resources import OTELResourceDetector, Resource
+    from opentelemetry.sdk.util.instrumentation import InstrumentationScope
+except ImportError as missing:
+    raise UserError(
+        "--otlp needs OpenTelemetry, which is not installed", "pip install 'trueload[otlp]'"
+    ) from missing
+
+INTERVAL_S = 5.0
+TRY_S = 2.0
+FLUSH_S = 2.0
+
+Tallies = Callable[[], tuple[Tally, ...]]
+
+
+class OtlpOutlet:
+    """Sends from the start, to ``url``."""
+
+    def __init__(self, url: str, tallies: Tallies) -> None:
+        self._url = url
+        self._tallies = tallies
+        self._session = _Session()
+        # What goes wrong is told once, at the end, and not by the library's own lines.
+        log = logging.getLogger("opentelemetry.exporter.otlp")
+        log.addHandler(logging.NullHandler())
+        log.propagate = False
+        self._exporter = OTLPMetricExporter(endpoint=url, timeout=TRY_S, session=self._session)
+        self._resource = make_resource()
+        self._tried = self._failed = 0
+        self._ended = threading.Event()
+        self.thread = threading.Thread(target=self._run, name="metrics-otlp", daemon=True)
+        self.thread.start()
+
+    def finish(self, stopped: Callable[[], bool]) -> None:
+        """The last values are sent as it closes."""
+
+    def close(self) -> str | None:
+        """Send what there is, in bounded time; says what was not sent."""
+        self._ended.set()
+        self.thread.join(FLUSH_S)
+        if self.thread.is_alive():
+            return f"--otlp: {self._url} did not take the last metrics within {FLUSH_S:g} s"
+        if self._failed:
+            why = self._session.why or "they could not be written"
+            return f"--otlp: {self._failed} of {self._tried} exports to {self._url} failed: {why}"
+        return None
+
+    def _run(self) -> None:
+        while not self._ended.wait(INTERVAL_S):
+            self._export()
+        self._export()
+
+    def _export(self) -> None:
+        families = make_families(self._tallies())
+        if not families:
+            return
+        self._tried += 1
+        data = make_data(families, self._resource, time.time_ns())
+        if self._exporter.export(data) is not MetricExportResult.SUCCESS:
+            self._failed += 1
+
+
+def make_resource() -> Resource:
+    """Who sends: each run is an instance of its own. The environment's word goes before ours."""
+    ours = Resource(
+        {
+            "service.name": "trueload",
+            "service.version": __version__,
+            "service.instance.id": str(uuid.uuid4()),
+        }
+    )
+    return ours.merge(OTELResourceDetector().detect())
+
+
+def make_data(families: list[Family], resource: Resource, now_unix_ns: int) -> MetricsData:
+    """Families in the SDK's words. Pure."""
+    metrics = [_metric(family, now_unix_ns) for family in families]
+    scope = ScopeMetrics(InstrumentationScope("trueload", __version__), metrics, "")
+    return MetricsData([ResourceMetrics(resource, [scope], "")])
+
+
+def _metric(family: Family, now_unix_ns: int) -> Metric:
+    metric = family.metric
+    data: Sum | Gauge | Histogram
+    cumulative = AggregationTemporality.CUMULATIVE
+    if metric.kind == "histogram":
+        data = Histogram([_spread(each, now_unix_ns) for each in family.samples], cumulative)
+    else:
+        points = [_point(each, now_unix_ns) for each in family.samples]
+        is_sum = metric.kind == "counter"
+        data = Sum(points, cumulative, is_monotonic=True) if is_sum else Gauge(points)
+    return Metric(metric.name, metric.about, metric.unit, data)
+
+
+def _point(sample: Sample, now_unix_ns: int) -> NumberDataPoint:
+    assert not isinstance(sample.value, Times)
+    return NumberDataPoint(dict(sample.labels), sample.began_unix_ns, now_unix_ns, sample.value)
+
+
+def _spread(sample: Sample, now_unix_ns: int) -> HistogramDataPoint:
+    assert isinstance(sample.value, Times)
+    cumulative = sample.value.cumulative
+    return HistogramDataPoint(
+        attributes=dict(sample.labels),
+        start_time_unix_nano=sample.began_unix_ns,
+        time_unix_nano=now_unix_ns,
+        count=sample.value.count,
+        sum=sample.value.sum_s,
+        bucket_counts=[
+            count - before for before, count in zip((0, *cumulative), cumulative, strict=False)
+        ],
+        explicit_bounds=BOUNDS_S,
+        # Of all that was ever timed these would say little, and they are optional in OTLP.
+        min=None,  # type: ignore[arg-type]
+        max=None,  # type: ignore[arg-type]
+    )
+
+
+class _Session(requests.Session):
+    """Keeps the reason of the last failure, and reads no body: a collector decides its size."""
+
+    why: str | None = None
+
+    def request(self, *args: Any, **options: Any) -> requests.Response:
+        """One request. Raises ``requests.RequestException``."""
+        try:
+            response = super().request(*args, **{**options, "stream": True})
+        except requests.RequestException as error:
+            self.why = _reason(error)
+            raise
+        response.close()
+        if response.is_redirect:
+            self.why = f"it answers {response.status_code} and leads elsewhere"
+            raise requests.TooManyRedirects(self.why)
+        if not response.ok:
+            self.why = f"it answers {response.status_code}"
+        return response
+
+
+def _reason(error: requests.RequestException) -> str:
+    """Why there was no answer, in a few words: the system's own, where they can be found."""
+    match error:
+        case requests.exceptions.SSLError():
+            return "TLS failed"
+        case requests.exceptions.Timeout():
+            return f"no answer within {TRY_S:g} s"
+        case requests.exceptions.ProxyError():
+            return "the proxy does not lead there"
+    cause: BaseException | None = error
+    while cause is not None:
+        if isinstance(cause, OSError) and cause.strerror and cause is not error:
+            return cause.strerror.lower()
+        reason = cause.args[0] if cause.args else None
+        inner = getattr(reason, "reason", reason)
+        cause = inner if isinstance(inner, BaseException) else cause.__context__
+    return "no connection"

@@ -1,0 +1,200 @@
+"""What a trial has come to so far: the sum of what it says of itself. Pure.
+
+How: a tally is a value, and each ``Progress`` makes the next one, so that a thread that reads one
+needs no lock. Totals of the engine are of one phase: those of a session's windows are added up.
+Whatever is told as a counter never goes back here, even where the engine corrects itself (an answer
+that turns out to have been none).
+
+Must not know names of metrics, threads, or clocks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from trueload.metrics.times import NO_TIMES, Times, make_times
+from trueload.plan import Counts, Open, Sparse, Tick
+from trueload.record import Check, Record, Verdict
+from trueload.spec import ENDED, WARMUP, WINDOW, Progress, TrialSpec
+from trueload.stats import Distribution, decode_histogram, merge_sparse
+
+Totals = Mapping[tuple[str, str], int]
+"""By the field of ``Counts`` (or ``bytes_in``, ``bytes_out``), and the class or code in it."""
+
+Labels = tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True)
+class PhaseTally:
+    """Of the warm-up or the window; ``before`` is of the windows before this one."""
+
+    before: Totals = field(default_factory=dict)
+    now: Totals = field(default_factory=dict)
+    latency_before: Times = NO_TIMES
+    latency: Times = NO_TIMES
+    service_before: Times = NO_TIMES
+    service: Times = NO_TIMES
+
+    @property
+    def totals(self) -> Totals:
+        """Of all windows."""
+        return _plus(self.before, self.now)
+
+    def following(self) -> PhaseTally:
+        """Another window of the same session begins."""
+        return PhaseTally(
+            before=self.totals,
+            latency_before=self.latency,
+            latency=self.latency,
+            service_before=self.service,
+            service=self.service,
+        )
+
+    def hear(self, tick: Tick) -> PhaseTally:
+        """One tick more."""
+        return replace(
+            self,
+            now=_at_least(self.now, _totals(tick.counts, tick.bytes_in, tick.bytes_out)),
+            latency=self.latency.plus(_sparse(tick.latency)),
+            service=self.service.plus(_sparse(tick.service)),
+        )
+
+    def close(self, totals: Totals, latency: Times, service: Times) -> PhaseTally:
+        """What the window came to as a whole."""
+        return replace(
+            self,
+            now=_at_least(self.now, totals),
+            latency=self.latency.at_least(self.latency_before.plus(latency)),
+            service=self.service.at_least(self.service_before.plus(service)),
+        )
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a trial that has ended came to."""
+
+    verdict: Verdict
+    checks: tuple[Check, ...]
+    ok_per_s: float | None
+    latency_ns: Distribution
+    saturation: float | None
+
+
+@dataclass(frozen=True)
+class Tally:
+    """One trial. ``labels`` tell it from the others of its run, ``about`` is said of it once;
+    ``tick`` is the last one of the phase that goes on, ``saturation`` that between the last two.
+    ``is_over``: nothing more comes."""
+
+    labels: Labels
+    about: Labels
+    is_open_loop: bool
+    requested: int
+    began_unix_ns: int
+    stage: str = "connect"
+    phases: Mapping[str, PhaseTally] = field(default_factory=dict)
+    tick: Tick | None = None
+    saturation: float | None = None
+    outcome: Outcome | None = None
+    is_over: bool = False
+
+    @classmethod
+    def of(cls, spec: TrialSpec, labels: Labels, about: Labels, now_unix_ns: int) -> Tally:
+        """A trial that begins."""
+        return cls(
+            labels=labels,
+            about=(*about, ("url", spec.url)),
+            is_open_loop=isinstance(spec.load, Open),
+            requested=spec.connections + (spec.idle[-1] if spec.idle else 0),
+            began_unix_ns=now_unix_ns,
+        )
+
+    def hear(self, progress: Progress) -> Tally:
+        """The tally with what a trial has just said."""
+        if progress.record is not None:
+            return self.end(progress.record)
+        heard = replace(self, stage=progress.stage)
+        tick = progress.tick
+        return heard if tick is None or tick.id is None else heard._hear_tick(tick)
+
+    def _hear_tick(self, tick: Tick) -> Tally:
+        name = WARMUP if tick.id == WARMUP else WINDOW
+        phase = self.phases.get(name, PhaseTally())
+        saturation = None
+        if self.tick is None or self.tick.id != tick.id:
+            phase = phase.following()
+        elif tick.at_ns > self.tick.at_ns:
+            busy_ns = tick.busiest_ns - self.tick.busiest_ns
+            saturation = min(1.0, max(0.0, busy_ns / (tick.at_ns - self.tick.at_ns)))
+        phases = {**self.phases, name: phase.hear(tick)}
+        return replace(self, phases=phases, tick=tick, saturation=saturation, outcome=None)
+
+    def end(self, record: Record) -> Tally:
+        """The tally of a window that has ended; another one of the same session may follow."""
+        window = self.phases.get(WINDOW, PhaseTally())
+        if self.tick is None or self.tick.id == WARMUP:
+            window = window.following()
+        latency = make_times(decode_histogram(record.histograms.latency))
+        service = NO_TIMES
+        if self.is_open_loop:
+            service = make_times(decode_histogram(record.histograms.service))
+        phases = {**self.phases, WINDOW: window.close(_totals_of(record), latency, service)}
+        if WARMUP in phases:
+            warmed = _totals(record.warmup.counts)
+            phases[WARMUP] = phases[WARMUP].close(warmed, NO_TIMES, NO_TIMES)
+        return replace(
+            self,
+            stage=ENDED,
+            phases=phases,
+            tick=None,
+            saturation=None,
+            outcome=Outcome(
+                verdict=record.verdict,
+                checks=record.checks,
+                ok_per_s=record.throughput.ok_per_s,
+                latency_ns=record.latency_ns,
+                saturation=record.generator.saturation,
+            ),
+        )
+
+    def over(self) -> Tally:
+        """Nothing more comes of it."""
+        return replace(self, tick=None, saturation=None, is_over=True)
+
+
+def _totals_of(record: Record) -> Totals:
+    window_s = record.window.window_ns / 1e9
+    per_s = record.throughput
+    return _totals(
+        record.counts,
+        round((per_s.bytes_in_per_s or 0) * window_s),
+        round((per_s.bytes_out_per_s or 0) * window_s),
+    ) | {("unsent", ""): record.counts.unsent}
+
+
+def _totals(counts: Counts, bytes_in: int = 0, bytes_out: int = 0) -> dict[tuple[str, str], int]:
+    """Without what was not sent: that is known at the end only."""
+    found = {
+        ("scheduled", ""): counts.scheduled,
+        ("issued", ""): counts.issued,
+        ("ok", ""): counts.ok,
+        ("stale", ""): counts.stale,
+        ("cancelled", ""): counts.cancelled,
+        ("bytes_in", ""): bytes_in,
+        ("bytes_out", ""): bytes_out,
+    }
+    found |= {("failed", name): count for name, count in counts.failed.items()}
+    return found | {("statuses", code): count for code, count in counts.statuses.items()}
+
+
+def _plus(one: Totals, other: Totals) -> Totals:
+    return {key: one.get(key, 0) + other.get(key, 0) for key in {**one, **other}}
+
+
+def _at_least(one: Totals, other: Totals) -> Totals:
+    return {key: max(one.get(key, 0), other.get(key, 0)) for key in {**one, **other}}
+
+
+def _sparse(found: Sparse) -> Times:
+    return make_times(merge_sparse([found])) if found else NO_TIMES

@@ -1,0 +1,173 @@
+"""The server of metrics against clients that are not to be trusted, on real sockets."""
+
+from __future__ import annotations
+
+import gzip
+import http.client
+import socket
+import threading
+from collections.abc import Iterator
+
+import pytest
+from trueload.metrics import scrape
+from trueload.metrics.exports import ScrapeAt, Wanted, exporting
+from trueload.metrics.scrape import CONNECTIONS_MAX, HEAD_BYTES_MAX, ScrapeOutlet
+from trueload.metrics.tally import Tally
+from trueload.spec import Request, TrialSpec
+
+SPEC = TrialSpec(url="http://h/", addresses=("127.0.0.1:1",), request=Request(host="h"))
+TALLIES = (Tally.of(SPEC, (("trial", "1"),), (("version", "1"),), 5),)
+
+
+@pytest.fixture
+def outlet() -> Iterator[ScrapeOutlet]:
+    made = ScrapeOutlet(ScrapeAt("127.0.0.1", 0), lambda: TALLIES, 0)
+    yield made
+    made.close()
+    assert not made.thread.is_alive()
+
+
+def port_of(outlet: ScrapeOutlet) -> int:
+    return int(outlet.url.rsplit(":", 1)[1].partition("/")[0])
+
+
+def ask(outlet: ScrapeOutlet, raw: bytes) -> bytes:
+    """All of what is answered to these bytes."""
+    with socket.create_connection(("127.0.0.1", port_of(outlet)), timeout=30) as connection:
+        connection.sendall(raw)
+        answer = b""
+        try:
+            while more := connection.recv(65_536):
+                answer += more
+        except ConnectionResetError:
+            pass  # it left the rest of a long request unread
+        return answer
+
+
+GET = b"GET /metrics HTTP/1.1\r\nHost: h\r\n"
+
+
+@pytest.mark.parametrize(
+    ("raw", "status"),
+    [
+        (GET + b"\r\n", 200),
+        (b"HEAD /metrics HTTP/1.1\r\n\r\n", 200),
+        (b"GET /metrics?name[]=trueload_info HTTP/1.1\r\n\r\n", 200),
+        (b"GET http://127.0.0.1/metrics HTTP/1.1\r\n\r\n", 200),
+        (GET + b"Accept: \xff\xfe\r\n\r\n", 200),
+        (GET + b"Accept: application/openmetrics-text;version=x;escaping==\r\n\r\n", None),
+        (GET + b"Accept: text/plain;version=99999999999999999999.1\r\n\r\n", None),
+        (b"GET / HTTP/1.1\r\n\r\n", 404),
+        (b"GET /metrics/../etc/passwd HTTP/1.1\r\n\r\n", 404),
+        (b"POST /metrics HTTP/1.1\r\nContent-Length: 0\r\n\r\n", 405),
+        (b"GET /metrics\r\n\r\n", 400),
+        (b"GET /metrics HTTP/2.0\r\n\r\n", 400),
+        (b"GET http://[::1/metrics HTTP/1.1\r\n\r\n", 400),
+        (b"\xff\x00\r\n\r\n", 400),
+        (b"\r\n\r\n", 400),
+        (GET + b"A: 1\r\n" * 200 + b"\r\n", 400),
+        (GET + b"A: " + b"x" * HEAD_BYTES_MAX + b"\r\n\r\n", 431),
+    ],
+)
+def test_whatever_is_asked_gets_an_answer_and_the_next_one_is_served(
+    raw: bytes, status: int | None, outlet: ScrapeOutlet
+) -> None:
+    answer = ask(outlet, raw)
+    found = int(answer.split()[1])
+    assert found == status or (status is None and found in (200, 400)), answer
+    assert b"Connection: close" in answer
+    head, _, body = answer.partition(b"\r\n\r\n")
+    if not raw.startswith(b"HEAD"):
+        assert f"Content-Length: {len(body)}".encode() in head
+    assert b"trueload_info{" in ask(outlet, GET + b"\r\n")
+
+
+def test_a_compressed_answer_is_given_to_whoever_takes_it(outlet: ScrapeOutlet) -> None:
+    answer = ask(outlet, GET + b"Accept-Encoding: gzip\r\n\r\n")
+    head, _, body = answer.partition(b"\r\n\r\n")
+    assert b"gzip" in head
+    assert b"trueload_info{" in gzip.decompress(body)
+
+
+def test_head_has_the_length_and_no_body(outlet: ScrapeOutlet) -> None:
+    client = http.client.HTTPConnection("127.0.0.1", port_of(outlet), timeout=30)
+    client.request("HEAD", "/metrics")
+    answer = client.getresponse()
+    assert int(answer.headers["Content-Length"]) > 0
+    assert answer.read() == b""
+
+
+def test_more_slow_clients_than_there_is_room_for_delay_a_scrape_by_a_bounded_time(
+    outlet: ScrapeOutlet, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(scrape, "EXCHANGE_S", 0.2)
+    address = ("127.0.0.1", port_of(outlet))
+    held = [socket.create_connection(address) for _ in range(CONNECTIONS_MAX * 2)]
+    for number, connection in enumerate(held):
+        connection.sendall((b"", b"GET /metr", b"GET /metrics HTTP/1.1\r\nA: ")[number % 3])
+    assert b"trueload_info{" in ask(outlet, GET + b"\r\n")
+    for connection in held:
+        connection.close()
+
+
+def test_it_ends_though_clients_hold_on_to_it() -> None:
+    outlet = ScrapeOutlet(ScrapeAt("127.0.0.1", 0), lambda: TALLIES, 0)
+    held = [socket.create_connection(("127.0.0.1", port_of(outlet))) for _ in range(20)]
+    assert b"200 OK" in ask(outlet, GET + b"\r\n")  # it has taken some of them
+    outlet.close()
+    assert not outlet.thread.is_alive()
+    for connection in held:
+        assert connection.recv(1) == b"" if closed(connection) else True
+        connection.close()
+
+
+def closed(connection: socket.socket) -> bool:
+    """Whether the other end has gone; of one that it never took this is a reset."""
+    try:
+        return connection.recv(1, socket.MSG_PEEK) == b""
+    except ConnectionResetError:
+        return False
+
+
+def test_lingering_ends_with_a_scrape_that_has_the_end_of_the_run_or_with_the_user() -> None:
+    hour_ns = 3_600 * 10**9
+    outlet = ScrapeOutlet(ScrapeAt("127.0.0.1", 0), lambda: TALLIES, hour_ns)
+    waiting = threading.Thread(target=outlet.finish, args=(lambda: False,))
+    waiting.start()
+    ask(outlet, b"HEAD /metrics HTTP/1.1\r\n\r\n")
+    ask(outlet, b"GET /other HTTP/1.1\r\n\r\n")
+    assert waiting.is_alive()
+    while waiting.is_alive():
+        ask(outlet, GET + b"\r\n")
+    outlet.close()
+    stopped = ScrapeOutlet(ScrapeAt("127.0.0.1", 0), lambda: TALLIES, hour_ns)
+    stopped.finish(lambda: True)
+    stopped.close()
+
+
+def test_an_ipv6_address_is_shown_in_brackets() -> None:
+    try:
+        socket.create_server(("::1", 0), family=socket.AF_INET6).close()
+    except OSError:
+        pytest.skip("this machine has no IPv6")
+    outlet = ScrapeOutlet(ScrapeAt("::1", 0), lambda: TALLIES, 0)
+    assert outlet.url.startswith("http://[::1]:")
+    outlet.close()
+
+
+class Stopped:
+    requested = False
+
+
+def test_a_mistake_within_closes_what_was_open(free_port: int) -> None:
+    said: list[str] = []
+    wanted = Wanted(ScrapeAt("127.0.0.1", free_port))
+
+    def fail() -> None:
+        with exporting(wanted, {}, Stopped(), said.append):
+            raise RuntimeError("of the run")
+
+    with pytest.raises(RuntimeError, match="of the run"):
+        fail()
+    assert said == [f"metrics at http://127.0.0.1:{free_port}/metrics"]
+    socket.create_server(("127.0.0.1", free_port)).close()
