@@ -1,0 +1,146 @@
+"""One run over three hosts by ssh, as a user starts it: every protocol through the same code; a
+host that is lost is named, and nothing of the run is left anywhere, however it ends."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+from typing import Any
+
+import pytest
+from harness import Server, Trueload, start_server
+
+from hosts.network import Network
+from hosts.sshd import Ssh
+from hosts.waiting import until
+
+ENGINE = "programs/trueload-engine"
+PLACES = ("--place", "ssh:h1", "--place", "ssh:h2", "--place", "ssh:h3")
+LONG = ("--duration", "60s", "--warmup", "100ms")
+
+
+def serve(trueload: Trueload, network: Network, service: str) -> Server:
+    return start_server(trueload, "--threads", "1", service=service, address=network.address)
+
+
+@pytest.fixture
+def served(ssh: Ssh, trueload: Trueload) -> Server:
+    """A reference server on this machine, where the hosts reach it."""
+    return serve(trueload, ssh.network, "http")
+
+
+def engines(network: Network) -> dict[str, int]:
+    """How many engines each host runs."""
+    return {host.name: len(host.processes(ENGINE)) for host in network.hosts}
+
+
+def is_quiet(network: Network) -> bool:
+    return not any(engines(network).values())
+
+
+def start(trueload: Trueload, ssh: Ssh, *words: str) -> subprocess.Popen[str]:
+    return trueload.start(*words, env=ssh.env, stderr=subprocess.STDOUT)
+
+
+def record_of(trueload: Trueload) -> dict[str, Any]:
+    """The one record that the store has, read as a later command would."""
+    shown = trueload.run("runs", "show", "last", "--json").json()
+    (row,) = shown["rows"]
+    record = row["record"]
+    assert isinstance(record, dict)
+    return record
+
+
+PROTOCOLS = [
+    ("http", "http", ("http", "{url}/", "-c", "7", "--requests", "301")),
+    ("http, open loop", "http", ("http", "{url}/", "-c", "7", "--rate", "500/s", "-d", "1s")),
+    ("tcp echo", "tcp", ("tcp", "{address}", "-c", "7", "--requests", "301")),
+    ("WebSocket echo", "ws", ("ws", "{ws}/echo", "--mode", "echo", "-c", "7", "--requests", "301")),
+]
+
+
+@pytest.mark.parametrize(("what", "service", "words"), PROTOCOLS)
+def test_every_protocol_runs_over_three_hosts(
+    ssh: Ssh, trueload: Trueload, what: str, service: str, words: tuple[str, ...]
+) -> None:
+    server = serve(trueload, ssh.network, service)
+    address = server.url.split("/")[2]
+    asked = [word.format(url=server.url, address=address, ws=f"ws://{address}") for word in words]
+    done = trueload.run(*asked, *PLACES, "--warmup", "50ms", "--json", "-", env=ssh.env)
+    assert done.code in (0, 4), done  # a busy machine may make it suspect or invalid, never lost
+    record = done.json()
+    assert record["trouble"] is None, what
+    assert [host["place"] for host in record["hosts"]] == ["ssh:h1", "ssh:h2", "ssh:h3"]
+    assert [host["connections"] for host in record["hosts"]] == [3, 2, 2]
+    counts = record["counts"]
+    assert counts["scheduled"] == (500 if "--rate" in words else 301)
+    assert counts["ok"] + sum(counts["failed"].values()) + counts["cancelled"] == counts["issued"]
+    assert sum(host["ok"] for host in record["hosts"]) == counts["ok"] > 0
+    assert all(host["clock_bound_ns"] > 0 for host in record["hosts"])
+    until(lambda: is_quiet(ssh.network), "the engines have gone")
+
+
+def test_a_search_runs_over_three_hosts(ssh: Ssh, trueload: Trueload, served: Server) -> None:
+    words = ("http", f"{served.url}/", "-c", "6", "--limit", "p99<1ns", *PLACES)
+    done = trueload.run(*words, env=ssh.env)
+    assert done.code in (1, 4), done  # what a busy machine found, it does not vouch for
+    assert "the lowest tried was" in done.out
+    until(lambda: is_quiet(ssh.network), "the engines have gone")
+
+
+def pull_the_link(ssh: Ssh) -> None:
+    ssh.network.hosts[1].link("down")
+
+
+def kill_an_engine(ssh: Ssh) -> None:
+    assert ssh.network.hosts[1].kill(ENGINE) == 1
+
+
+def freeze_an_engine(ssh: Ssh) -> None:
+    assert ssh.network.hosts[1].kill(ENGINE, signal.SIGSTOP) == 1
+
+
+@pytest.mark.parametrize(
+    ("strike", "words"),
+    [
+        (pull_the_link, "nothing was heard of it for 1."),
+        (freeze_an_engine, "nothing was heard of it for 1."),
+        (kill_an_engine, "signal 9 (SIGKILL)"),
+    ],
+)
+def test_a_host_that_is_lost_is_named_and_the_run_saved_as_invalid(
+    ssh: Ssh, trueload: Trueload, served: Server, strike: Any, words: str
+) -> None:
+    process = start(trueload, ssh, "http", f"{served.url}/", "-c", "6", *LONG, *PLACES)
+    until(lambda: all(engines(ssh.network).values()), "an engine runs on each host")
+    until(lambda: connected(ssh.network, served) == 6, "all are connected")
+    strike(ssh)
+    out, _ = process.communicate(timeout=60)
+    assert process.returncode == 4, out
+    assert "host lost: ssh:h2" in out
+    assert words in out
+    until(lambda: is_quiet(ssh.network), "the engines have gone, on the lost host, too")
+    record = record_of(trueload)
+    assert (record["verdict"], record["partial"]) == ("invalid", True)
+    assert record["trouble"]["kind"] == "lost"
+    assert record["throughput"]["ok_per_s"] is None
+    assert record["latency_ns"]["count"] == 0
+
+
+def connected(network: Network, server: Server) -> int:
+    """Connections that the hosts have to the server."""
+    words = ("ss", "-Htn", "state", "established", "dst", f"{network.address}:{server.port}")
+    return sum(len(host.run(*words).stdout.splitlines()) for host in network.hosts)
+
+
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM])
+def test_a_front_that_ends_leaves_nothing_on_any_host(
+    ssh: Ssh, trueload: Trueload, served: Server, how: signal.Signals
+) -> None:
+    process = start(trueload, ssh, "http", f"{served.url}/", "-c", "6", *LONG, *PLACES)
+    until(lambda: all(engines(ssh.network).values()), "an engine runs on each host")
+    until(lambda: connected(ssh.network, served) == 6, "all are connected")
+    os.kill(process.pid, how)
+    process.communicate(timeout=60)
+    until(lambda: is_quiet(ssh.network), "the engines have gone")
