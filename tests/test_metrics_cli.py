@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from harness import Server, Trueload
+from client_world import add_client, clients_command
+from harness import Server, Trueload, start_server
 from otlp_collector import attributes, otlp_collector
 from prometheus_client.parser import text_string_to_metric_families
 from subject_world import World
@@ -232,6 +233,45 @@ def test_a_suite_tells_its_subjects_and_loads_apart(world: World) -> None:
     assert "fine" in infos[0]["subject"]
     assert infos[0]["load"]
     process.communicate(timeout=60)
+
+
+def test_a_suite_of_clients_is_told_of_trial_by_trial(world: World) -> None:
+    add_client(world, "fine")
+    command = clients_command(world, "--prometheus", "0", "--prometheus-linger", "60s")
+    process = world.trueload.start(*command, cwd=world.folder, env=world.env)
+    found = last_of(said(process))
+    trials = {dict(labels)["trial"] for name, labels in found if name == "trueload_verdict"}
+    assert trials
+    for trial in trials:
+        assert total(found, "trueload_requests_ok_total", trial=trial) > 0
+        assert total(found, "trueload_throughput_per_second", trial=trial) > 0
+
+
+@pytest.mark.parametrize(
+    ("service", "path", "flags"),
+    [
+        ("tcp", "", ("--requests", "40")),
+        ("ws", "/echo", ("--requests", "40")),
+        ("ws", "/ws", ("--mode", "broadcast", "--step", "4", "--steps", "2", "--samples", "40")),
+    ],
+    ids=["tcp", "ws", "broadcast"],
+)
+def test_other_protocols_have_the_same_metrics(
+    service: str, path: str, flags: tuple[str, ...], trueload: Trueload
+) -> None:
+    server = start_server(trueload, service=service)
+    scheme = {"tcp": "", "ws": "ws://"}[service]
+    process = trueload.start(
+        *(service, f"{scheme}127.0.0.1:{server.port}{path}", *flags),
+        *("--prometheus", "0", "--prometheus-linger", "60s"),
+    )
+    found = last_of(said(process))
+    first = {"trial": "1", "phase": "window"}
+    assert total(found, "trueload_requests_ok_total", **first) == 40
+    assert total(found, "trueload_latency_seconds_count", **first) == 40
+    assert total(found, "trueload_info", command=service, trial="1") == 1
+    if "--mode" in flags:
+        assert total(found, "trueload_verdict", trial="2", load="8 clients") == 1
 
 
 BAD = [

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -22,7 +23,7 @@ from trueload.metrics.scrape import Collector
 from trueload.metrics.tally import Tally
 from trueload.metrics.times import BOUNDS_S, Times, make_times
 from trueload.plan import Histograms, Tick
-from trueload.spec import Progress, Request, TrialSpec, open_load
+from trueload.spec import HostTick, Progress, Request, TrialSpec, open_load
 from trueload.stats import Buckets
 
 SPEC = TrialSpec(url="http://h/", addresses=("127.0.0.1:1",), request=Request(host="h"))
@@ -175,8 +176,32 @@ def test_saturation_is_between_two_ticks_of_one_phase() -> None:
     assert value(after(begun(), first), names.SATURATION) is None
     assert value(after(begun(), first, tick(1.0, 1)), names.SATURATION) is None
     assert value(after(begun(), tick(1.0, 1), tick(1.0, 1)), names.SATURATION) is None
+    same = after(begun(), tick(1.0, 1), tick(2.0, 1), tick(2.0, 1))
+    assert value(same, names.SATURATION) == 0.75
     busier = tick(2.0, 1, busiest_ns=10**12)
     assert value(after(begun(), tick(1.0, 1), busier), names.SATURATION) == 1
+
+
+def test_of_several_hosts_each_says_how_busy_it_is() -> None:
+    one, other = tick(1.0, 1), tick(2.0, 1)
+    assert one.tick is not None
+    assert other.tick is not None
+    idle = other.tick.model_copy(update={"busiest_ns": one.tick.busiest_ns})
+    heard = [
+        replace(one, hosts=(HostTick("near", one.tick), HostTick("far", one.tick))),
+        replace(other, hosts=(HostTick("near", other.tick), HostTick("far", idle))),
+        replace(other, hosts=(HostTick("near", other.tick), HostTick("far", idle))),
+    ]
+    tally = after(begun(), *heard)
+    assert value(tally, names.SATURATION, host="near") == 0.75
+    assert value(tally, names.SATURATION, host="far") == 0
+    host = good_record().hosts[0]
+    busy = host.model_copy(
+        update={"place": "far", "generator": host.generator.model_copy(update={"saturation": 0.9})}
+    )
+    closed = after(tally, ended(hosts=(host, busy)))
+    assert value(closed, names.SATURATION, host="far") == 0.9
+    assert value(closed, names.SATURATION, host="local") == 0.5
 
 
 def test_warm_up_and_window_are_told_apart() -> None:

@@ -132,16 +132,20 @@ def closed(connection: socket.socket) -> bool:
 def test_lingering_ends_with_a_scrape_that_has_the_end_of_the_run_or_with_the_user() -> None:
     hour_ns = 3_600 * 10**9
     outlet = ScrapeOutlet(ScrapeAt("127.0.0.1", 0), lambda: TALLIES, hour_ns)
-    waiting = threading.Thread(target=outlet.finish, args=(lambda: False,))
+    said: list[str] = []
+    waiting = threading.Thread(target=outlet.finish, args=(lambda: False, said.append))
     waiting.start()
     ask(outlet, b"HEAD /metrics HTTP/1.1\r\n\r\n")
     ask(outlet, b"GET /other HTTP/1.1\r\n\r\n")
     assert waiting.is_alive()
     while waiting.is_alive():
         ask(outlet, GET + b"\r\n")
+    assert said == ["waiting up to 3600 s for the last scrape"]
+    outlet.finish(lambda: False, said.append)
+    assert len(said) == 1, "all there is has been scraped"
     outlet.close()
     stopped = ScrapeOutlet(ScrapeAt("127.0.0.1", 0), lambda: TALLIES, hour_ns)
-    stopped.finish(lambda: True)
+    stopped.finish(lambda: True, said.append)
     stopped.close()
 
 

@@ -57,7 +57,7 @@ class Outlet(Protocol):
     @property
     def thread(self) -> threading.Thread: ...
 
-    def finish(self, stopped: Callable[[], bool]) -> None:
+    def finish(self, stopped: Callable[[], bool], tell: Tell) -> None:
         """Nothing new comes: give what there is to whom it concerns, in bounded time."""
         ...
 
@@ -82,10 +82,10 @@ class Exports:
         """One more way out."""
         self._outlets.append(outlet)
 
-    def finish(self, stopped: Callable[[], bool]) -> None:
+    def finish(self, stopped: Callable[[], bool], tell: Tell) -> None:
         """The run is over, and all of it has been told."""
         for outlet in self._outlets:
-            outlet.finish(stopped)
+            outlet.finish(stopped, tell)
 
     def close(self) -> list[str]:
         """End all ways out; what went wrong with them."""
@@ -172,4 +172,4 @@ def exporting(
             exports.add(outlet)
             tell(f"metrics at {outlet.url}")
         yield exports
-        exports.finish(lambda: interrupt.requested)
+        exports.finish(lambda: interrupt.requested, tell)

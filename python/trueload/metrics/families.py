@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from trueload.metrics import names
 from trueload.metrics.names import METRICS, Metric
-from trueload.metrics.tally import Labels, Outcome, PhaseTally, Tally
+from trueload.metrics.tally import Labels, Outcome, PhaseTally, Saturation, Tally
 from trueload.metrics.times import Times
 from trueload.report.text import plain
 from trueload.spec import PHASES
@@ -102,14 +102,17 @@ def _present_samples(tally: Tally) -> Iterator[_Found]:
     if tally.is_open_loop:
         yield names.REQUESTS_WAITING, mine, max(0, counts.scheduled - counts.issued)
     yield names.CONNECTIONS_OPEN, mine, tick.open
-    if tally.saturation is not None:
-        yield names.SATURATION, mine, tally.saturation
+    yield from _saturation_samples(mine, tally.saturation)
+
+
+def _saturation_samples(mine: Labels, found: Saturation) -> Iterator[_Found]:
+    for host, share in found.items():
+        yield names.SATURATION, (*mine, ("host", host)), share
 
 
 def _outcome_samples(mine: Labels, outcome: Outcome) -> Iterator[_Found]:
     """What a trial came to."""
-    if outcome.saturation is not None:
-        yield names.SATURATION, mine, outcome.saturation
+    yield from _saturation_samples(mine, outcome.saturation)
     if outcome.ok_per_s is not None:
         yield names.THROUGHPUT, mine, outcome.ok_per_s
     for quantile, name in _QUANTILES.items():

@@ -19,6 +19,7 @@ from typing import Any
 
 from trueload import __version__
 from trueload.errors import UserError
+from trueload.metrics.exports import Tell
 from trueload.metrics.families import Family, Sample, make_families
 from trueload.metrics.tally import Tally
 from trueload.metrics.times import BOUNDS_S, Times
@@ -71,7 +72,7 @@ class OtlpOutlet:
         self.thread = threading.Thread(target=self._run, name="metrics-otlp", daemon=True)
         self.thread.start()
 
-    def finish(self, stopped: Callable[[], bool]) -> None:
+    def finish(self, stopped: Callable[[], bool], tell: Tell) -> None:
         """The last values are sent as it closes."""
 
     def close(self) -> str | None:

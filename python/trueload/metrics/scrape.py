@@ -29,7 +29,7 @@ from prometheus_client.core import Metric as Written
 from prometheus_client.utils import floatToGoString
 
 from trueload.errors import UserError
-from trueload.metrics.exports import ScrapeAt
+from trueload.metrics.exports import ScrapeAt, Tell
 from trueload.metrics.families import Family, make_families
 from trueload.metrics.tally import Tally
 from trueload.metrics.times import BOUNDS_S, Times
@@ -114,8 +114,10 @@ class ScrapeOutlet:
         host, port = self._listener.getsockname()[:2]
         return f"http://{f'[{host}]' if ':' in host else host}:{port}{PATH}"
 
-    def finish(self, stopped: Callable[[], bool]) -> None:
+    def finish(self, stopped: Callable[[], bool], tell: Tell) -> None:
         """Wait until what there is has been scraped, if so asked."""
+        if self._linger_s and not (stopped() or self._answered is self._tallies()):
+            tell(f"waiting up to {self._linger_s:g} s for the last scrape")
         until_s = time.monotonic() + self._linger_s
         while not (stopped() or self._answered is self._tallies()):
             left_s = until_s - time.monotonic()

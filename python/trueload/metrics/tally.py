@@ -22,6 +22,9 @@ from trueload.stats import Distribution, decode_histogram, merge_sparse
 Totals = Mapping[tuple[str, str], int]
 """By the field of ``Counts`` (or ``bytes_in``, ``bytes_out``), and the class or code in it."""
 
+Saturation = Mapping[str, float]
+"""From 0 to 1, by host; of a single one under no name."""
+
 Labels = tuple[tuple[str, str], ...]
 
 
@@ -78,14 +81,14 @@ class Outcome:
     checks: tuple[Check, ...]
     ok_per_s: float | None
     latency_ns: Distribution
-    saturation: float | None
+    saturation: Saturation
 
 
 @dataclass(frozen=True)
 class Tally:
     """One trial. ``labels`` tell it from the others of its run, ``about`` is said of it once;
-    ``tick`` is the last one of the phase that goes on, ``saturation`` that between the last two.
-    ``is_over``: nothing more comes."""
+    ``tick`` is the last one of the phase that goes on, ``ticks`` are those of each host, and
+    ``saturation`` is between their last two. ``is_over``: nothing more comes."""
 
     labels: Labels
     about: Labels
@@ -95,7 +98,8 @@ class Tally:
     stage: str = "connect"
     phases: Mapping[str, PhaseTally] = field(default_factory=dict)
     tick: Tick | None = None
-    saturation: float | None = None
+    ticks: Mapping[str, Tick] = field(default_factory=dict)
+    saturation: Saturation = field(default_factory=dict)
     outcome: Outcome | None = None
     is_over: bool = False
 
@@ -116,19 +120,28 @@ class Tally:
             return self.end(progress.record)
         heard = replace(self, stage=progress.stage)
         tick = progress.tick
-        return heard if tick is None or tick.id is None else heard._hear_tick(tick)
+        if tick is None or tick.id is None:
+            return heard
+        ticks = {host.place: host.tick for host in progress.hosts}
+        return heard._hear_tick(tick, ticks or {"": tick})
 
-    def _hear_tick(self, tick: Tick) -> Tally:
+    def _hear_tick(self, tick: Tick, ticks: Mapping[str, Tick]) -> Tally:
         name = WARMUP if tick.id == WARMUP else WINDOW
         phase = self.phases.get(name, PhaseTally())
-        saturation = None
         if self.tick is None or self.tick.id != tick.id:
             phase = phase.following()
-        elif tick.at_ns > self.tick.at_ns:
-            busy_ns = tick.busiest_ns - self.tick.busiest_ns
-            saturation = min(1.0, max(0.0, busy_ns / (tick.at_ns - self.tick.at_ns)))
-        phases = {**self.phases, name: phase.hear(tick)}
-        return replace(self, phases=phases, tick=tick, saturation=saturation, outcome=None)
+        known = {
+            host: _saturation(self.ticks.get(host), now, self.saturation.get(host))
+            for host, now in ticks.items()
+        }
+        return replace(
+            self,
+            phases={**self.phases, name: phase.hear(tick)},
+            tick=tick,
+            ticks=ticks,
+            saturation={host: share for host, share in known.items() if share is not None},
+            outcome=None,
+        )
 
     def end(self, record: Record) -> Tally:
         """The tally of a window that has ended; another one of the same session may follow."""
@@ -148,19 +161,36 @@ class Tally:
             stage=ENDED,
             phases=phases,
             tick=None,
-            saturation=None,
+            ticks={},
+            saturation={},
             outcome=Outcome(
                 verdict=record.verdict,
                 checks=record.checks,
                 ok_per_s=record.throughput.ok_per_s,
                 latency_ns=record.latency_ns,
-                saturation=record.generator.saturation,
+                saturation=_saturation_of(record),
             ),
         )
 
     def over(self) -> Tally:
         """Nothing more comes of it."""
-        return replace(self, tick=None, saturation=None, is_over=True)
+        return replace(self, tick=None, ticks={}, saturation={}, is_over=True)
+
+
+def _saturation(before: Tick | None, now: Tick, known: float | None) -> float | None:
+    """Of the busiest thread between two ticks of one phase; as it is known if there is no newer."""
+    if before is None or before.id != now.id:
+        return None
+    if now.at_ns <= before.at_ns:
+        return known
+    return min(1.0, max(0.0, (now.busiest_ns - before.busiest_ns) / (now.at_ns - before.at_ns)))
+
+
+def _saturation_of(record: Record) -> Saturation:
+    found = {host.place: host.generator.saturation for host in record.hosts}
+    if len(found) < 2:
+        found = {"": record.generator.saturation}
+    return {host: share for host, share in found.items() if share is not None}
 
 
 def _totals_of(record: Record) -> Totals:
