@@ -127,7 +127,8 @@ def test_a_larger_grid_lists_what_cannot_be_done_here_with_its_reason(world: Wor
     assert outcomes.count("unsupported") == 6
     assert outcomes.count("measured") == 2
     text = world.run("runs", "show", "last").out
-    assert "python/cannot-large, 1 pool of 4, 4 at once: it has no pools" in text
+    loads = "1 pool of 4, 4 at once and 1 pool of 4, 5,000 at once"
+    assert f"python/cannot-large, {loads}: it has no pools" in text
     assert "HTTP clients, each with 64 open files" in text
 
 

@@ -153,6 +153,14 @@ LINES = """([heading, colour]) => {
 }"""
 
 
+LEGEND = """heading => {
+  const figure = [...document.querySelectorAll('figure')].find(
+    each => each.querySelector('h3')?.textContent === heading);
+  return [...figure.querySelectorAll('svg.chart text')].map(each => each.textContent)
+    .filter(text => text.includes('/'));
+}"""
+
+
 def test_the_published_curves_lie_behind_those_of_a_suite_of_broadcasts(
     chromium: Any, tmp_path: Path
 ) -> None:
@@ -173,8 +181,10 @@ def test_the_published_curves_lie_behind_those_of_a_suite_of_broadcasts(
             return [width for width in found if width > 20]
 
         grey = widths(QUIET[0])
+        legend = looked.page.evaluate(LEGEND, "Clients against the p95 of the receipt")
         own = [widths(light) for light, _ in SERIES[: len(suite["plan"]["subjects"])]]
         assert looked.did == []
+    assert sorted(legend) == sorted(each["name"] for each in suite["plan"]["subjects"])
     assert len(behind) > 20
     assert len(grey) == len(behind)
     assert [len(each) for each in own] == [1, 1, 1], "a line for each subject"

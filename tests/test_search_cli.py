@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import json
+import time
+from pathlib import Path
+
 import pytest
-from harness import Server, Trueload, find_free_port
+from harness import Server, Trueload, find_free_port, kill_group, start_server
 
 STEPS = ("-d", "100ms", "--warmup", "0", "-c", "8")
 
@@ -80,6 +84,41 @@ def test_nothing_listens(trueload: Trueload) -> None:
     assert done.code == 3, done
     assert len(done.json()["steps"]) == 1
     assert "connect.refused" in done.err
+
+
+@pytest.mark.parametrize("command", ["http", "ws"])
+def test_a_server_that_dies_ends_the_search_of_it(
+    trueload: Trueload, command: str, tmp_path: Path
+) -> None:
+    server = start_server(trueload, service=command)
+    flags: tuple[str, ...]
+    url, flags = f"{server.url}/", ("--limit", "p99<10s", "-d", "300ms", "--warmup", "0")
+    if command == "ws":
+        url = f"ws://{server.host}:{server.port}/ws"
+        flags = ("--mode", "broadcast", "--step", "20", "--limit", "p95<30s", "--samples", "50")
+    written = tmp_path / "found.json"
+    process = trueload.start(command, url, *flags, "--json", written)
+    deadline_s = time.monotonic() + 60
+    while kept_steps(trueload) < 2:
+        assert process.poll() is None
+        assert time.monotonic() < deadline_s
+        time.sleep(0.02)
+    kill_group(server.process)
+    out, _ = process.communicate(timeout=90)
+    assert process.returncode == 4, out
+    found = json.loads(written.read_text())
+    assert found["result"]["outcome"] == "gone"
+    assert "the server no longer answered at" in out
+    outcomes = [step["step"]["outcome"] for step in found["steps"]]
+    assert len(outcomes) > 2
+    assert outcomes.count("gone") == 1
+    assert outcomes[-1] == "gone"
+
+
+def kept_steps(trueload: Trueload) -> int:
+    """How many steps are in the store."""
+    listed = trueload.run("runs", "list", "--json").json()
+    return int(listed[-1]["row_count"]) if listed else 0
 
 
 @pytest.mark.parametrize(

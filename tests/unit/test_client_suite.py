@@ -207,6 +207,36 @@ def test_all_cells_stand_in_one_table_by_goodput_and_errors_never_lead() -> None
     assert "| c/a | 1 | 32 | 1024 | 20000 | 0.0 |" in table.markdown([one], published=False)
 
 
+# Rows without figures, and how their reasons are told.
+SAID = [
+    ([("a", 0), ("a", 1), ("a", 2), ("a", 3)], ["c/a: it has no pools"]),
+    ([("a", 0), ("a", 1), ("a", 2)], ["c/a, 3 of 4 loads: it has no pools"]),
+    (
+        [("a", 1), ("a", 2)],
+        ["c/a, 1 pool of 256, 1,024 at once and 4 pools of 32, 1,024 at once: it has no pools"],
+    ),
+    ([("a", 2)], ["c/a, 4 pools of 32, 1,024 at once: it has no pools"]),
+    ([("a", 0), ("b", 0)], [f"c/{n}, 1 pool of 32, 1,024 at once: it has no pools" for n in "ab"]),
+]
+
+
+@pytest.mark.parametrize(("cells", "lines"), SAID)
+def test_the_reason_of_a_client_is_told_once_for_all_of_its_pools(
+    cells: list[tuple[str, int]], lines: list[str]
+) -> None:
+    made = plan(names="ab", repeat=1)
+    without = [
+        CellRows(Cell(subject(name), made.loads[load]), unsupported="it has no pools")
+        for name, load in cells
+    ]
+    others = [
+        rows(name, made, load) for name in "ab" for load in range(4) if (name, load) not in cells
+    ]
+    tables = tabulate(Collected((*without, *others), (), ()), made)
+    text = table.text(tables, width=None, published=False)
+    assert [line.strip() for line in text.splitlines() if "no pools" in line] == lines
+
+
 WRONG = [
     ("", "pools = [1]\n", "has pools, pool_size and concurrency"),
     ("", "pools = [1]\npool_size = [1]\nconcurrency = [1]\npipeline = [2]\n", "axis of servers"),

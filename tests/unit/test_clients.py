@@ -14,7 +14,7 @@ from trueload.search.clients import clients_header, clients_line, is_published, 
 from trueload.search.decide import Found, NotFound, Outcome, Step, Try, decide
 from trueload.search.execute import SearchPlan, make_clients, outcome, spec_at, take
 from trueload.search.found import exit_code, labels, plan_json, read_plan, read_steps, sentence
-from trueload.search.judge import confirming_messages
+from trueload.search.judge import confirming_messages, judge_broadcast
 from trueload.spec import Request, TrialSpec, WsBroadcast
 from trueload.stats import decode_histogram, summarise
 from trueload.thresholds import LIMIT, parse_condition
@@ -186,3 +186,27 @@ def test_rows_stand_under_their_header() -> None:
     for name, cell in (("clients", "1,000"), ("p95", "100 ms"), ("deliveries/s", "1,000")):
         at = header.index(name) + len(name)
         assert line[:at].endswith(cell), name
+
+
+def unsent(established: int) -> Record:
+    """A step of 100 clients in which no message could be sent."""
+    record = broadcast(delivered=0)
+    none = {"ok": 0, "issued": 0, "scheduled": 100, "unsent": 100, "failed": {}}
+    slots = {"requested": 100, "established": established}
+    return record.model_copy(
+        update={
+            "counts": record.counts.model_copy(update=none),
+            "connections": record.connections.model_copy(update=slots),
+        }
+    )
+
+
+@pytest.mark.parametrize(
+    ("established", "outcome"), [(100, "gone"), (99, "exceeded"), (0, "exceeded")]
+)
+def test_a_server_whose_clients_are_all_lost_is_gone_and_one_that_takes_no_more_is_not(
+    established: int, outcome: str
+) -> None:
+    judged = judge_broadcast(unsent(established), parse_condition("p95<500ms", LIMIT), "confirm")
+    assert judged.outcome == outcome
+    assert ("no message could be sent" in judged.why) == (outcome == "gone")

@@ -423,6 +423,28 @@ def test_the_words_say_who_is_ahead_who_ties_and_what_does_not_count() -> None:
         assert expected in words_of(*entries), expected
 
 
+def absent(name: str, why: str) -> Entry:
+    return entry(name, 0, 0, outcome="skipped", verdict=None, score=None, interval=None, why=why)
+
+
+def test_the_words_say_each_reason_for_not_measuring_once() -> None:
+    names = "abcdef"
+    table = [
+        ((absent("a", "no php"),), "a is skipped: no php."),
+        ((absent("a", "no php."), absent("b", "no php.")), "a and b are skipped: no php."),
+        ((absent("a", "x"), absent("b", "")), "b is skipped: no reason is given."),
+        (tuple(absent(n, "x") for n in names), "a, b, c, d and 2 more are skipped: x."),
+        (
+            tuple(absent(f"s{n}", f"reason {n}") for n in range(8)),
+            "2 more are skipped; the table has their reasons.",
+        ),
+    ]
+    for entries, expected in table:
+        said = words_of(*entries)
+        assert expected in said, said
+        assert said.count("no php") <= 1
+
+
 def test_an_invalid_row_is_never_ahead_whatever_it_scored() -> None:
     ordered = in_order([entry("fast", 900, 999, verdict="invalid"), entry("true", 9, 11)])
     assert [(each.name, each.rank) for each in ordered] == [("true", 1), ("fast", None)]

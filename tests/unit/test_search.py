@@ -27,7 +27,7 @@ from trueload.search.decide import (
     Try,
     decide,
 )
-from trueload.search.execute import SearchPlan, make_bounds, spec_at
+from trueload.search.execute import SearchPlan, make_bounds, spec_at, take
 from trueload.search.execute import search as run_steps
 from trueload.search.found import (
     exit_code,
@@ -41,6 +41,7 @@ from trueload.search.found import (
 from trueload.search.judge import judge_step, step_ns
 from trueload.spec import Request, TrialSpec, open_load
 from trueload.thresholds import LIMIT, parse_condition
+from trueload.verdict import judge
 
 RATES = Bounds(start=1_000, floor=1, ceiling=10_000_000)
 CONNECTIONS = Bounds(start=8, floor=1, ceiling=100_000, whole=True)
@@ -186,6 +187,34 @@ def test_confirming_ends() -> None:
     assert [step.stage for step in steps].count("confirm") == 1
 
 
+# Where a server that carries 5,000 is gone for good: the first load that it no longer answered at,
+# and how many steps are taken from there on.
+GONE = [
+    ("while the bracket grows", lambda load, stage: load >= 4_000, 4_000),
+    ("in bisection", lambda load, stage: stage == "bisect", 5_660),
+    ("in the confirming run", lambda load, stage: stage == "confirm", 4_970),
+]
+
+
+@pytest.mark.parametrize(("when", "is_gone", "lowest"), GONE, ids=[when for when, *_ in GONE])
+def test_a_server_that_is_gone_ends_the_search_at_once(
+    when: str, is_gone: Callable[[float, str], bool], lowest: float
+) -> None:
+    def server(load: float, stage: str) -> Outcome:
+        return "gone" if is_gone(load, stage) else up_to(5_000)(load, stage)
+
+    done, steps = search(RATES, server)
+    assert done == NotFound("gone", lowest), when
+    assert [step.outcome for step in steps].count("gone") == 1, when
+    assert steps[-1].outcome == "gone", when
+
+
+def test_where_nobody_has_ever_answered_one_step_more_makes_sure() -> None:
+    done, steps = search(RATES, lambda load, stage: "gone")
+    assert done == NotFound("gone", 125)
+    assert [step.load for step in steps] == [1_000, 125]
+
+
 def test_confirming_runs_that_our_side_spoiled_are_no_verdict_on_the_server() -> None:
     def server(load: float, stage: str) -> Outcome:
         return "limited" if stage == "confirm" else up_to(5_000)(load, stage)
@@ -221,6 +250,18 @@ def test_every_search_ends_and_confirms_what_it_finds(
 
 
 LIMIT_10MS = parse_condition("p99<10ms and errors<1%", LIMIT)
+
+
+def nobody(*classes: str, established: int = 0) -> Record:
+    """A record in which connections were not established, each for one of these reasons."""
+    record = good_record(
+        counts=counts(ok=0, issued=64, failed={name: 64 // len(classes) for name in classes})
+    )
+    failed = {name: (64 - established) // len(classes) for name in classes}
+    connections = record.connections.model_copy(
+        update={"requested": 64, "established": established, "failed": failed}
+    )
+    return record.model_copy(update={"connections": connections})
 
 
 def failing(*names: str, **changes: Any) -> Record:
@@ -281,6 +322,17 @@ FULL = GENERATOR.model_copy(update={"saturation": 0.99})
         ),
         (failing("unsolicited"), "bracket", "exceeded", "unsolicited"),
         (good_record(trouble=Trouble(kind="died", what="it died")), "bisect", "limited", "it died"),
+        (
+            nobody("connect.refused"),
+            "confirm",
+            "gone",
+            "no connection was established: c",
+        ),
+        (nobody("connect.unreachable"), "bracket", "gone", "no connection was established"),
+        # It may be there, and be overwhelmed, or full.
+        (nobody("connect.timeout"), "bracket", "exceeded", ""),
+        (nobody("connect.refused", "reset"), "bracket", "exceeded", ""),
+        (nobody("connect.refused", established=1), "bracket", "exceeded", ""),
     ],
 )
 def test_a_step_is_the_servers_doing_or_ours(
@@ -367,6 +419,39 @@ def test_what_is_not_found_is_said(record: Record, code: int, sentence: str) -> 
     assert exit_code(plan, taken) == code
     assert any(sentence in line for line in search_lines(plan, taken))
     assert search_json(plan, taken, None, interrupted=False)["result"]["load"] is None
+
+
+@pytest.mark.parametrize(
+    ("from_step", "code", "sentence"),
+    [
+        (
+            3,
+            4,
+            "the server no longer answered at 4,000 requests/s: no connection was established:"
+            " connect.refused; 2,000 requests/s had kept p99<10ms and errors<1%, not confirmed",
+        ),
+        (1, 3, "the server no longer answered at 125 requests/s: no connection was established"),
+    ],
+)
+def test_a_search_whose_server_is_gone_says_so(from_step: int, code: int, sentence: str) -> None:
+    plan = SearchPlan("rate", LIMIT_10MS, make_bounds("rate", None), None)
+    number = itertools.count(1)
+    refused = judge(nobody("connect.refused"))
+
+    def measure(following: Try, ns: int) -> Record:
+        return refused if next(number) >= max(2, from_step) else first
+
+    first = refused if from_step == 1 else good_record()
+    # A search whose first step finds nobody ends with it; as stored it may have gone on.
+    taken = list(run_steps(plan, measure))
+    if from_step == 1:
+        taken.append(take(plan, Try(125, "bracket"), refused))
+    assert taken[-1].judgement.outcome == "gone"
+    result = search_json(plan, taken, None, interrupted=False)["result"]
+    assert (result["outcome"], result["load"]) == ("gone", None)
+    assert result["sentence"].startswith(sentence)
+    assert exit_code(plan, taken) == code
+    assert any("gone: no connection" in line for line in search_lines(plan, taken))
 
 
 def lacking(**changes: Any) -> Record:

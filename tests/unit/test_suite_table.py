@@ -464,3 +464,59 @@ def test_published_figures_stand_beside_ours() -> None:
     ]
     assert shown.count("As published:") == 1, "the other load is not among ours"
     assert "| old a | 158 |" in table.markdown([found], published=False)
+
+
+NO_TOOL = "it needs php, which is not here"
+LOADS = [PlannedLoad(connections=n, pipeline=1, cores="single") for n in (8, 64, 512)]
+
+
+def skipped(name: str, load: int, why: str = NO_TOOL) -> CellRows:
+    return CellRows(Cell(subject(name), LOADS[load]), skipped=why)
+
+
+def measured(name: str, load: int) -> CellRows:
+    return CellRows(Cell(subject(name), LOADS[load]), measured=[figures()])
+
+
+# Rows of subjects, how often each reason is said, and where.
+SAID = [
+    (
+        "under every load",
+        [skipped("a", 0), skipped("a", 1), skipped("a", 2), measured("b", 0)],
+        ["Skipped under every load:", f"  c/a: {NO_TOOL}"],
+    ),
+    (
+        "under one of them",
+        [skipped("a", 1), measured("a", 0), measured("a", 2)],
+        ["Skipped:", f"  c/a: {NO_TOOL}"],
+    ),
+    (
+        "for two reasons",
+        [skipped("a", 0), skipped("a", 1), skipped("a", 2, "it runs with --cores multi only")],
+        [
+            *("Skipped:", f"  c/a: {NO_TOOL}", "Skipped:", f"  c/a: {NO_TOOL}"),
+            *("Skipped:", "  c/a: it runs with --cores multi only"),
+        ],
+    ),
+    (
+        "two subjects under every load",
+        [skipped(name, load) for load in range(3) for name in "ab"],
+        ["Skipped under every load:", f"  c/a: {NO_TOOL}", f"  c/b: {NO_TOOL}"],
+    ),
+]
+
+
+@pytest.mark.parametrize(("what", "rows", "lines"), SAID, ids=[what for what, *_ in SAID])
+def test_why_a_subject_was_not_measured_is_said_once(
+    what: str, rows: list[CellRows], lines: list[str]
+) -> None:
+    made = plan(subject("a"), subject("b"), repeat=1, loads=LOADS)
+    tables = tabulate(Collected(tuple(rows), (), ()), made)
+    text = table.text(tables, width=None, published=False)
+    found = [line for line in text.splitlines() if "kipped" in line or line.startswith("  c/")]
+    assert found == lines, what
+    listed = table.markdown(tables, published=False).splitlines()
+    assert [line[2:] for line in listed if line.startswith("- ")] == [
+        line.strip() for line in lines if line.startswith("  ")
+    ]
+    assert len(table.csv_lines(tables, published=False).splitlines()) >= len(rows), "each row"

@@ -13,13 +13,14 @@ from __future__ import annotations
 import csv
 import io
 import unicodedata
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from rich.cells import cell_len
 
 from trueload.escapes import without_escapes
 from trueload.report import broadcast_table, client_table
+from trueload.report.unmeasured import NO_REASON, reasons_once, titled, under_no_load
 from trueload.search.clients import clients_header
 from trueload.suite.definition import PublishedTable
 from trueload.suite.plan import PlannedLoad
@@ -179,10 +180,20 @@ def _thousands(summary: Summary | None) -> tuple[str, str, str, str]:
 
 def text(tables: Iterable[LoadTable], *, width: int | None, published: bool) -> str:
     """All tables for people. `width` is the terminal's columns; None keeps rows whole."""
-    return "\n\n".join(_text_of_load(t, width, published) for t in tables) + "\n"
+    shown = list(tables)
+    absent = under_no_load(shown)
+    names = {each.subject for each in absent}
+    parts = [_text_of_load(t, width, published, without=names) for t in shown]
+    parts += [
+        "\n".join([title, *(f"  {each}" for each in lines)]) for title, lines in titled(absent)
+    ]
+    return "\n\n".join(parts) + "\n"
 
 
-def _text_of_load(table: LoadTable, width: int | None, published: bool) -> str:
+def _text_of_load(
+    table: LoadTable, width: int | None, published: bool, without: Container[str]
+) -> str:
+    """One load; what is not measured of the subjects in `without` is said elsewhere."""
     parts = [table.title, ""]
     if table.ranked:
         parts.append(_laid_out(grid(table.ranked), width))
@@ -191,11 +202,11 @@ def _text_of_load(table: LoadTable, width: int | None, published: bool) -> str:
     if published and table.ranked and _as_published(table):
         parts += ["", "As published tables have it, the best repetition of each:", ""]
         parts.append(_laid_out(best_grid(table), width))
-    for title, summaries in _apart(table):
+    for title, summaries in _apart(table, without):
         parts += ["", title]
         if any(s.figures is not None for s in summaries):
             parts.append(_laid_out(grid(summaries), width))
-        parts += [f"  {_row_name(s)}: {plain(s.why) or 'no reason given'}" for s in summaries]
+        parts += [f"  {line}" for line in _reasons(table, summaries)]
     notes = [s for s in table.ranked if s.why]
     if notes:
         parts += ["", "Suspect:"]
@@ -220,11 +231,19 @@ def plain_row(text: str) -> str:
     return "".join(c for c in without_escapes(text) if _is_harmless(c))
 
 
-def _apart(table: LoadTable) -> list[tuple[str, tuple[Summary, ...]]]:
+def _reasons(table: LoadTable, summaries: Sequence[Summary]) -> list[str]:
+    """A line for each row that was measured; of the others one for each subject and reason."""
+    if all(s.outcome != "measured" for s in summaries):
+        return [each.line() for each in reasons_once(summaries, table.everything)]
+    return [f"{_row_name(s)}: {plain(s.why) or NO_REASON}" for s in summaries]
+
+
+def _apart(table: LoadTable, without: Container[str] = ()) -> list[tuple[str, tuple[Summary, ...]]]:
     """What is not ranked, under the reason for it."""
-    skipped = tuple(s for s in table.unmeasured if s.outcome == "skipped")
-    failed = tuple(s for s in table.unmeasured if s.outcome == "failed")
-    unsupported = tuple(s for s in table.unmeasured if s.outcome == "unsupported")
+    unmeasured = [s for s in table.unmeasured if s.cell.subject.name not in without]
+    skipped = tuple(s for s in unmeasured if s.outcome == "skipped")
+    failed = tuple(s for s in unmeasured if s.outcome == "failed")
+    unsupported = tuple(s for s in unmeasured if s.outcome == "unsupported")
     groups = [
         ("Invalid, not ranked:", table.invalid),
         ("Traps, measured to show what a check catches, never ranked:", table.traps),
@@ -334,19 +353,22 @@ def _padded(cell: str, width: int, left: bool) -> str:
 
 def markdown(tables: Iterable[LoadTable], *, published: bool) -> str:
     """The same as Markdown tables."""
-    parts: list[str] = []
-    for table in tables:
+    shown, parts = list(tables), []
+    absent = under_no_load(shown)
+    for table in shown:
         parts += [f"### {table.title}", ""]
         parts.append(_markdown_grid(grid(table.ranked)))
         if published and table.ranked and _as_published(table):
             parts += ["", "The best repetition of each:", "", _markdown_grid(best_grid(table))]
-        for title, summaries in _apart(table):
+        for title, summaries in _apart(table, {each.subject for each in absent}):
             parts += ["", f"**{title}**", ""]
-            parts += [f"- {_escaped(_row_name(s))}: {_escaped(plain(s.why))}" for s in summaries]
+            parts += [f"- {_escaped(line)}" for line in _reasons(table, summaries)]
         for each in table.published:
             parts += ["", f"**{_escaped(plain(each.title))}**", ""]
             parts.append(_markdown_grid(beside_grid(by_subject(table), each)))
         parts += [*_below(table), ""]
+    for title, lines in titled(absent):
+        parts += [f"**{title}**", "", *(f"- {_escaped(line)}" for line in lines), ""]
     return "\n".join(parts)
 
 

@@ -6,7 +6,8 @@ mean, until it is narrow enough; then its lower end is measured anew, in a run o
 the largest of several noisy tries is chosen with its luck. If that fails, the load steps down and
 is confirmed again, a bounded number of times. A step that our own side spoiled says nothing of the
 server: it is tried once more, and then bounds the search from above as the generator's limit. So
-does, at once, a step that lacked open files or local ports: another try would lack them, too.
+does, at once, a step that lacked open files or local ports: another try would lack them, too. A
+server that no longer answers anybody ends the search: no load is left that it would keep to.
 
 Must not know: what a load is made of, how it is measured.
 """
@@ -29,9 +30,9 @@ PRECISION = (
 # because the found load is usually right, the last ones large because something has changed.
 STEPS_DOWN = (1.0, 0.95, 0.85, 0.7, 0.5)
 
-Outcome = Literal["kept", "exceeded", "limited", "short"]
+Outcome = Literal["kept", "exceeded", "limited", "short", "gone"]
 """kept: within the limit; exceeded: the server did not keep to it; limited: our side spoiled it;
-short: there were too few open files or local ports for such a load."""
+short: there were too few open files or local ports for such a load; gone: nobody answered."""
 Stage = Literal["bracket", "bisect", "confirm"]
 LimitedBy = Literal["server", "generator", "ceiling", "shortage"]
 
@@ -82,9 +83,10 @@ class Found:
 class NotFound:
     """Why there is no such load. ``none``: not even ``lowest`` keeps to the limit;
     ``unconfirmed``: no confirming run did; ``generator``: our side was the limit at each load, or
-    in each confirming run; ``lost``: messages were, and that was to end it."""
+    in each confirming run; ``lost``: messages were, and that was to end it; ``gone``: the server no
+    longer answered."""
 
-    why: Literal["none", "unconfirmed", "generator", "lost"]
+    why: Literal["none", "unconfirmed", "generator", "lost", "gone"]
     lowest: float
 
 
@@ -95,6 +97,8 @@ def decide(bounds: Bounds, steps: Sequence[Step]) -> Try | Done:
     """The next load, or the end. ``steps`` in the order in which they were measured."""
     if not steps:
         return Try(_rounded(bounds, bounds.start), "bracket")
+    if len(steps) > 1 and steps[-1].outcome == "gone":
+        return NotFound("gone", steps[-1].load)
     searching = [step for step in steps if step.stage != "confirm"]
     kept = max((step.load for step in searching if step.outcome == "kept"), default=None)
     failed = min(

@@ -97,11 +97,12 @@ def read_steps(plan: SearchPlan, stored: Iterable[tuple[Mapping[str, str], Recor
 
 def deciding(plan: SearchPlan, taken: Sequence[Taken]) -> Taken:
     """The step whose verdict is the search's: the last confirming one, even if that did not keep
-    to the limit, else the last one inside the limit, else the last one."""
+    to the limit, or the one that ended it; else the last one inside the limit, else the last one.
+    """
     done = outcome(plan, taken)
     kept = [each for each in taken if each.judgement.outcome == "kept"]
-    lost = isinstance(done, NotFound) and done.why == "lost"
-    if lost or taken[-1].next.stage == "confirm" or not kept:
+    ended = isinstance(done, NotFound) and done.why in ("lost", "gone")
+    if ended or taken[-1].next.stage == "confirm" or not kept:
         return taken[-1]
     return kept[-1]
 
@@ -119,7 +120,7 @@ def exit_code(
     done = outcome(plan, taken) if taken else None
     if interrupted:
         return ExitCode.INTERRUPTED
-    if done is None:
+    if done is None or not any(each.record.connections.established for each in taken):
         return ExitCode.NOTHING_MEASURED
     verdict = deciding(plan, taken).record.verdict
     if verdict == "invalid" or (strict and verdict == "suspect"):
@@ -236,6 +237,9 @@ def sentence(plan: SearchPlan, taken: Sequence[Taken]) -> str:
     if done.why == "unconfirmed":
         return f"no load was confirmed to keep {limit}; the last tried was {lowest}"
     kept = max((each.next.load for each in taken if each.judgement.outcome == "kept"), default=None)
+    if done.why == "gone":
+        before = "" if kept is None else f"; {_load(plan, kept)} had kept {limit}, not confirmed"
+        return f"the server no longer answered at {lowest}: {taken[-1].judgement.why}{before}"
     if done.why == "generator" and kept is not None:
         spoiled = _blame([each for each in taken if each.next.stage == "confirm"])
         return (
@@ -300,8 +304,8 @@ def step_line(plan: SearchPlan, taken: Taken) -> str:
         return clients_line(taken)
     judged = taken.judgement
     shown = "  ".join(f"{v.threshold.metric} {v.threshold.shown(v.value)}" for v in judged.values)
-    ours = judged.outcome in ("limited", "short")
-    why = f": {plain(judged.why)}" if judged.why and ours else ""
+    told = judged.outcome in ("limited", "short", "gone")
+    why = f": {plain(judged.why)}" if judged.why and told else ""
     if judged.outcome == "exceeded" and all(v.threshold.holds(v.value) for v in judged.values):
         why = f": {plain(judged.why)}"
     span = format_span(taken.record.window.window_ns // 10**6 * 10**6)

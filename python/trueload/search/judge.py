@@ -35,6 +35,9 @@ OF_DELIVERIES = frozenset({"lost", "duplicate"})
 # Checks that tell of our side: the generator, and the machine that it runs on.
 OURS = frozenset({"generator-limit", "send-lag", "hiccup", "noise"})
 
+REFUSED = frozenset({"connect.refused", "connect.unreachable"})
+"""Failure classes that tell that nobody listens."""
+
 # Seconds of a step: at least so many that a second's hiccup does not decide, at most so many that a
 # search ends. While the bracket is looked for, a wrong step costs little: bisection and the
 # confirming run, which has twice the samples, find it out.
@@ -89,6 +92,8 @@ def judge_step(record: Record, limit: Condition, stage: Stage) -> Judgement:
     short = find_shortage(record)
     if short is not None:
         return Judgement("short", f"{short.limit}: {short.why}", values, short)
+    if (gone := _gone(record)) is not None:
+        return Judgement("gone", gone, values)
     failed = {check.name: check for check in record.checks if check.status == "fail"}
     ours = _our_fault(record, failed)
     beyond = [found for found in values if not found.threshold.holds(found.value)]
@@ -108,6 +113,27 @@ def judge_step(record: Record, limit: Condition, stage: Stage) -> Judgement:
     if ours and stage == "confirm":
         return Judgement("limited", ours, values)
     return Judgement("kept", ours or "", values)
+
+
+def _gone(record: Record) -> str | None:
+    """What shows that the server is no longer there; None if it may be.
+
+    Every connection was refused; or, of a broadcast, whose clients stay from step to step: all of
+    them had joined, and yet not one message could be sent, because they are connected no more.
+    """
+    connections, counts = record.connections, record.counts
+    if record.trouble is not None or record.partial:
+        return None
+    if connections.established == 0 and connections.failed:
+        classes = set(connections.failed)
+        if classes <= REFUSED:
+            return f"no connection was established: {', '.join(sorted(classes))}"
+    exchange = record.plan.generate.exchange
+    if exchange is not None and exchange.kind == "ws_broadcast":
+        joined = 0 < connections.requested == connections.established
+        if joined and counts.issued == 0 and counts.unsent > 0:
+            return "no message could be sent, because the clients had lost their connections"
+    return None
 
 
 def _mostly(record: Record) -> str:

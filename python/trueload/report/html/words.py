@@ -34,7 +34,7 @@ def section_words(section: Section) -> list[str]:
     said += apart("a trap, measured to show what a check catches", section.traps)
     said += apart("suspect", [entry for entry in ranked if entry.verdict == "suspect"])
     for outcome in dict.fromkeys(entry.outcome for entry in section.unmeasured):
-        said += apart(outcome, [e for e in section.unmeasured if e.outcome == outcome])
+        said += absent(outcome, [e for e in section.unmeasured if e.outcome == outcome])
     return said
 
 
@@ -105,6 +105,23 @@ def apart(what: str, entries: Sequence[Entry]) -> list[str]:
     said = [text if text.endswith(".") else f"{text}." for text in said]
     if len(entries) > REASONS_MAX:
         said.append(f"{len(entries) - REASONS_MAX} more are {what}; the table has their reasons.")
+    return said
+
+
+def absent(outcome: str, entries: Sequence[Entry]) -> list[str]:
+    """What was not measured: each reason once, with those that it is of, up to a few."""
+    by_reason: dict[str, list[Entry]] = {}
+    for entry in entries:
+        by_reason.setdefault(entry.why, []).append(entry)
+    shown = list(by_reason.items())[:REASONS_MAX]
+    said = []
+    for why, some in shown:
+        are = "is" if len(some) == 1 else "are"
+        reason = (why or "no reason is given").removesuffix(".")
+        said.append(f"{listed(some)} {are} {outcome}: {reason}.")
+    left = len(entries) - sum(len(some) for _, some in shown)
+    if left:
+        said.append(f"{left} more are {outcome}; the table has their reasons.")
     return said
 
 

@@ -67,7 +67,7 @@ def crowd(searches: Sequence[Search], published: Sequence[PublishedCurve]) -> Dr
     kept = [row for row in map(_largest, searches[:SERIES_MAX]) if row is not None]
     if kept:
         best = alt.Chart(data(kept)).mark_point(filled=True, size=130, shape="diamond", opacity=1)
-        layers.append(best.encode(x=x, y=y, color=series_colour(names, legend=True)))
+        layers.append(best.encode(x=x, y=y, color=series_colour(names, legend=False)))
     note = "Dashed: the limit."
     if kept:
         note += " Diamond: the most clients that were confirmed to keep it."

@@ -1,0 +1,71 @@
+"""What was not measured: each reason once for a subject, for however many loads it stands. Pure.
+
+A subject that cannot be built, or lacks a tool, is a row with the same reason under every load; a
+reader wants to know it once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from trueload.report.text import plain
+from trueload.store import Outcome
+from trueload.suite.summary import LoadTable, Summary
+
+NO_REASON = "no reason given"
+NAMED_MAX = 2  # loads by their titles; of more their number
+
+
+@dataclass(frozen=True)
+class Unmeasured:
+    """A subject and why it was not measured under these ``loads``, of the ``of`` that it has."""
+
+    subject: str
+    outcome: Outcome
+    why: str
+    loads: tuple[str, ...]
+    of: int
+
+    def line(self) -> str:
+        """For people."""
+        where = ""
+        if len(self.loads) < self.of:
+            few = len(self.loads) <= NAMED_MAX
+            named = " and ".join(self.loads) if few else f"{len(self.loads)} of {self.of} loads"
+            where = f", {named}"
+        return f"{plain(self.subject)}{where}: {plain(self.why) or NO_REASON}"
+
+
+def reasons_once(summaries: Iterable[Summary], everything: Sequence[Summary]) -> list[Unmeasured]:
+    """Each subject and reason once, in their order; ``everything`` are all rows of the subjects."""
+    of: dict[str, int] = {}
+    for each in everything:
+        of[each.cell.subject.name] = of.get(each.cell.subject.name, 0) + 1
+    alike: dict[tuple[str, Outcome, str], list[Summary]] = {}
+    for each in summaries:
+        alike.setdefault((each.cell.subject.name, each.outcome, each.why), []).append(each)
+    return [
+        Unmeasured(name, outcome, why, tuple(row.cell.load.title for row in rows), of[name])
+        for (name, outcome, why), rows in alike.items()
+    ]
+
+
+def under_no_load(tables: Sequence[LoadTable]) -> list[Unmeasured]:
+    """Subjects that were not measured under any of several loads, always for the same reason."""
+    everything = [row for table in tables for row in table.everything]
+    unmeasured = [row for table in tables for row in table.unmeasured]
+    found = reasons_once(unmeasured, everything)
+    return [each for each in found if len(each.loads) == each.of > 1] if len(tables) > 1 else []
+
+
+def titled(absent: Sequence[Unmeasured]) -> list[tuple[str, list[str]]]:
+    """Those of each outcome under a title of their own."""
+    outcomes = dict.fromkeys(each.outcome for each in absent)
+    return [
+        (
+            f"{outcome.capitalize()} under every load:",
+            [each.line() for each in absent if each.outcome == outcome],
+        )
+        for outcome in outcomes
+    ]
