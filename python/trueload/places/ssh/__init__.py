@@ -66,6 +66,9 @@ class SshPlace:
 
     def _ready(self, program: Program) -> Connection:
         with self._lock:
+            # A host that was lost may be there again: what was under way has ended by then.
+            if self._connection is not None and self._connection.lost() is not None:
+                self.close()
             if self._connection is None:
                 self._connection = Connection(self._destination, program.kept_name, program.loader)
                 if self._connection.host.has_program:
