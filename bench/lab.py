@@ -41,7 +41,7 @@ class Lab:
 def open_lab(count: int) -> Iterator[Lab]:
     """So many hosts; removed again whatever happens. Raises ``SettingError``."""
     if why := missing() or missing_ssh():
-        raise SettingError(why)
+        raise SettingError(why, "run it as root, with iproute2 and openssh-server installed")
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="lab", dir="/tmp")))
         network = stack.enter_context(Network(folder / "hosts", count))

@@ -5,8 +5,9 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,7 +18,7 @@ from harness import Server
 from trueload.errors import UserError
 from trueload.fleet.fleet import Fleet
 from trueload.places import EngineHost
-from trueload.places.local import LocalPlace
+from trueload.places.local import LocalChannel, LocalPlace
 from trueload.plan import Closed, Duration, LoadPlan, Open, Requests, Stage, Tick
 from trueload.record import Check, Record
 from trueload.spec import Progress, TrialSpec
@@ -25,6 +26,7 @@ from trueload.stats import decode_histogram
 from trueload.trial import Request, run_trial
 
 MS = 1_000_000
+SCRIPTED = Path(__file__).resolve().parent / "scripted_engine.py"
 
 
 class Named(LocalPlace):
@@ -32,6 +34,18 @@ class Named(LocalPlace):
 
     def __init__(self, name: str) -> None:
         self.name = name
+
+
+class Odd(Named):
+    """A host whose engine follows a script."""
+
+    def __init__(self, script: str) -> None:
+        super().__init__("odd")
+        self._script = script
+
+    def open(self, argv: Sequence[str]) -> LocalChannel:
+        command = (f"SCRIPTED_ENGINE={self._script}", sys.executable, "-S", str(SCRIPTED))
+        return super().open(["env", *command])
 
 
 def hosts(count: int) -> tuple[EngineHost, ...]:
@@ -198,6 +212,47 @@ def test_an_engine_that_cannot_be_started_names_its_host_and_starts_none(
     assert "host" in record.trouble.what
     assert record.counts.issued == 0
     assert not (engines() - before)
+
+
+@pytest.mark.parametrize(
+    ("script", "kind", "words"),
+    [
+        ("die_in_the_window", "lost", "signal 9 (SIGKILL)"),
+        ("fall_silent", "lost", "nothing was heard of it for 1."),
+        ("talk_nonsense", "lost", "no message"),
+        ("close_stdout", "lost", "closed its output"),
+        ("end_by_itself", "lost", "ended by itself: signalled"),
+        ("complain_and_go_on", "engine", "odd: thread 2 has ended"),
+        ("die_at_once", "died", "odd: the engine died: exit code 7; its last words: out of memory"),
+        ("never_be_ready", "start", "odd: the engine"),
+    ],
+)
+def test_one_engine_that_errs_leaves_no_result_of_the_others(
+    spec: TrialSpec, script: str, kind: str, words: str
+) -> None:
+    before = engines()
+    three = (*hosts(2), EngineHost(Odd(script)))
+    record = run_trial(replace(spec, stop=Duration(ns=30_000 * MS), warmup=None, hosts=three))
+    assert record.trouble is not None
+    assert record.trouble.kind == kind, record.trouble
+    assert words in record.trouble.what
+    assert (record.verdict, record.partial) == ("invalid", True)
+    assert record.throughput.ok_per_s is None
+    assert record.latency_ns.count == 0
+    assert not (engines() - before), "no engine remains"
+
+
+def test_a_plan_that_one_engine_refuses_is_the_users_to_mend(spec: TrialSpec) -> None:
+    three = (*hosts(2), EngineHost(Odd("refuse")))
+    with pytest.raises(UserError, match="refused the plan: odd: field `connections`: too many"):
+        run_trial(replace(spec, hosts=three))
+
+
+def test_an_engine_that_answers_and_does_nothing_is_lost(spec: TrialSpec) -> None:
+    three = (*hosts(2), EngineHost(Odd("have_no_connection")))
+    record = run_trial(replace(spec, warmup=None, hosts=three))
+    assert record.trouble is not None
+    assert record.trouble.what.startswith("host lost: odd: its engine has told of no work")
 
 
 def test_fewer_connections_than_hosts_are_refused(spec: TrialSpec) -> None:

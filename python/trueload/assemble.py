@@ -137,6 +137,7 @@ class Observation:
     window: Phase
     environment: Environment
     place: str = "local"
+    several_hosts: bool = False
     hosts: tuple[HostReport, ...] = ()
     server_source: str | None = None
     claim: Claim = NO_CLAIM
@@ -234,9 +235,9 @@ def make_record(seen: Observation) -> Record:
 
 
 def is_lost(seen: Observation) -> bool:
-    """Whether a host was lost: then what the others did is the result of no load that was asked
-    for."""
-    return seen.trouble is not None and seen.trouble.kind == "lost"
+    """Whether a host was lost, or one of several came to grief: then what the others did is the
+    result of no load that was asked for."""
+    return seen.trouble is not None and (seen.trouble.kind == "lost" or seen.several_hosts)
 
 
 def without_results(measured: Measurement) -> Measurement:

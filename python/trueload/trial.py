@@ -288,6 +288,7 @@ class Session:
             window=window,
             environment=read_environment(None),
             place=self._hosts[0].place.name,
+            several_hosts=len(self._hosts) > 1,
             server_source=self._source,
             claim=claim or spec.claim,
             target_urls=tuple(target.url for target in spec.targets),

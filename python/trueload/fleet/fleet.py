@@ -49,6 +49,7 @@ from trueload.plan import (
 from trueload.units import format_duration
 
 SILENCE_S = 1.5  # design §9: a host that is silent for so long is lost
+IDLE_S = 2.5  # ten ticks: an engine that answers, and does nothing
 ASK_EVERY_S = 0.25  # a quarter of the engine's lease of 2 s, and six answers before silence
 START_LEAD_NS = 50_000_000
 """So long before its start, and four of the slowest way there and back, all are told of a phase."""
@@ -67,6 +68,9 @@ class Fleet:
         self._waiting: deque[Phase] = deque()
         self._running: list[Phase] = []
         self._ticks: dict[str, Ticks] = {}
+        self._connections: int | None = None
+        self._joining: set[str] = set()
+        """Phases for which the number of connections changes."""
         self._over = threading.Event()
         self._stopping = False
         self._looked_s = time.monotonic()
@@ -129,6 +133,7 @@ class Fleet:
             self._waiting.append(message)
             self._advance()
         elif isinstance(message, Generate):
+            self._connections = message.connections
             self._to_all(lambda member: self._part_of(message, member))
         else:
             self._to_all(lambda member: message)
@@ -212,9 +217,13 @@ class Fleet:
 
     def _begin(self, phase: Phase, starts_ns: Sequence[int]) -> None:
         self._running.append(phase)
+        if phase.connections not in (None, self._connections):
+            self._connections = phase.connections
+            self._joining.add(phase.id)
         self._ticks[phase.id] = Ticks(len(self._members))
         for member, start_ns in zip(self._members, starts_ns, strict=True):
             member.starts_ns[phase.id] = start_ns
+            member.spoke_s = time.monotonic()
         self._to_all(lambda member: phase.model_copy(update={"at_ns": member.starts_ns[phase.id]}))
 
     def _is_over(self, phase: Phase) -> bool:
@@ -223,6 +232,8 @@ class Fleet:
     def _hear(self, heard: Heard) -> None:
         member, said = self._members[heard.index], heard.said
         member.heard_s = time.monotonic()
+        if not isinstance(said, Clock):
+            member.spoke_s = member.heard_s
         match said:
             case EngineError():
                 if not (member.done and self._stopping):
@@ -300,10 +311,22 @@ class Fleet:
         if stood_s > STALL_S:
             for member in self._members:
                 member.heard_s += stood_s
+                member.spoke_s += stood_s
         for member in self._members:
             silent_s = now_s - member.heard_s
             if silent_s > SILENCE_S and not member.done:
                 raise self._lost(member, f"nothing was heard of it for {silent_s:.1f} s")
+            if now_s - member.spoke_s > IDLE_S and self._is_at_work(member):
+                raise self._lost(member, f"its engine has told of no work for {IDLE_S:g} s")
+
+    def _is_at_work(self, member: Member) -> bool:
+        """Whether it is in a phase, of which it would say something four times a second. One for
+        which connections have to be made first begins when they are."""
+        return any(
+            phase.id not in member.measurements
+            and (phase.id in member.started_ns or phase.id not in self._joining)
+            for phase in self._running
+        )
 
     def _lost(self, member: Member, what: str) -> EngineError:
         """A host is lost, and the run with it: everybody else is told to stop."""

@@ -54,7 +54,7 @@ class Member:
         self.ready: Ready | None = None
         self.done: str | None = None
         self.lost = False
-        self.heard_s = time.monotonic()
+        self.heard_s = self.spoke_s = time.monotonic()
         self.starts_ns: dict[str, int] = {}
         """When each phase was to begin, on its own clock."""
         self.started_ns: dict[str, int] = {}
