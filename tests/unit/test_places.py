@@ -145,7 +145,8 @@ def test_a_lab_has_its_hosts_their_cpus_and_addresses(tmp_path: Path) -> None:
         ),
         GeneratorHost(place=Here()),
     )
-    assert where.server == ServerHost(place=SshHost("big"), cpus=(0, 2), address="10.0.0.1")
+    big = ServerHost(place=SshHost("big"), cpus=(0, 2), address="10.0.0.1")
+    assert (where.server, where.lab_server) == (None, big)
     lab = written(tmp_path, 'hosts = 3\n[[generators]]\nplace = "ray"\nlabels = {zone = "a"}\n')
     assert read_lab(lab).ray_hosts == 3
     assert read_lab(lab).generators[0].labels == (("zone", "a"),)
@@ -199,7 +200,7 @@ def test_a_lab_stands_instead_of_places_and_may_name_the_server(tmp_path: Path) 
         choose_places(generators("local"), lab=lab)
     with pytest.raises(UserError, match="--lab and --hosts exclude"):
         choose_places(hosts=2, lab=lab)
-    with pytest.raises(UserError, match="--server-place names one"):
-        choose_places(lab=lab, server=Here())
+    assert choose_places(lab=lab, server=Here()).server == ServerHost(place=Here())
+    assert choose_places(lab=lab, server=SshHost("big")).server == read_lab(lab).lab_server
     with pytest.raises(UserError, match="not started on a Ray cluster"):
         choose_places(server=RayCluster())

@@ -13,8 +13,9 @@ from pathlib import Path
 from types import TracebackType
 
 from trueload.cli.serve import POLL_S, Serving, begin, end, url_of, write_certificate
-from trueload.engine import Engine, EngineError
+from trueload.engine import Engine, EngineError, find_engine
 from trueload.errors import ExitCode, UserError
+from trueload.places.open import open_place
 from trueload.plan import Served
 
 
@@ -46,7 +47,8 @@ class Server:
     def __enter__(self) -> Server:
         with contextlib.ExitStack() as stack:
             try:
-                self._engine = stack.enter_context(Engine.start())
+                place = stack.enter_context(open_place(self._serving.place, find_engine()))
+                self._engine = stack.enter_context(Engine.start(place))
                 ready = begin(self._engine, self._serving, _NeverAsked())
             except EngineError as error:
                 raise _unmeasured(error) from error

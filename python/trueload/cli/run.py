@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 
 from trueload.cli.job import Job, Saved, check_writable, tell, tell_nothing_measured, write_json
 from trueload.cli.search import run_search
+from trueload.cli.server_there import with_server
 from trueload.engine import find_engine
 from trueload.errors import ExitCode
 from trueload.interrupt import Interrupt
@@ -68,10 +69,11 @@ def measure_job(
     ``tell`` is told beforehand. Raises ``UserError``."""
     with contextlib.ExitStack() as stack:
         hosts = stack.enter_context(open_places(job.where, find_engine()))
+        spec = replace(job.spec, addresses=job.addresses(), hosts=hosts)
+        spec = stack.enter_context(with_server(job, spec))
         saved = stack.enter_context(
             Saved.begin(stack, job.kind, job.spec.url, save=job.save, words=job.words)
         )
-        spec = replace(job.spec, addresses=job.addresses(), hosts=hosts)
         if note := files_note(spec):
             tell(note)
         records = []

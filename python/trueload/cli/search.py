@@ -17,6 +17,7 @@ from trueload.cli.job import Job, Saved, check_writable, tell_nothing_measured, 
 from trueload.cli.job import tell as say
 from trueload.cli.load_flags import LoadFlags
 from trueload.cli.options import SearchAxis
+from trueload.cli.server_there import with_server
 from trueload.engine import find_engine
 from trueload.errors import UserError
 from trueload.interrupt import Interrupt
@@ -134,11 +135,12 @@ def measure_search(
     Raises ``UserError``."""
     with contextlib.ExitStack() as stack:
         hosts = stack.enter_context(open_places(job.where, find_engine()))
+        spec = replace(job.spec, addresses=job.addresses(), hosts=hosts)
+        spec = stack.enter_context(with_server(job, spec))
         stored = {**plan_json(plan), "of": job.kind}
         saved = stack.enter_context(
             Saved.begin(stack, "search", job.spec.url, save=job.save, plan=stored, words=job.words)
         )
-        spec = replace(job.spec, addresses=job.addresses(), hosts=hosts)
         measure = _measure(plan, spec, interrupt, stack, watch)
         taken: list[Taken] = []
         for each in search(plan, measure, lambda: interrupt.requested):

@@ -14,7 +14,7 @@ import ipaddress
 import json
 import os
 import sys
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -23,9 +23,13 @@ import typer
 from trueload.cli import options, serve_faults
 from trueload.cli.flags import command, with_flags_of
 from trueload.cli.options import DialectChoice
-from trueload.engine import Engine, EngineError, seen_since_mark
+from trueload.cli.place_options import ServerPlaceOption
+from trueload.engine import Engine, EngineError, find_engine, seen_since_mark
 from trueload.errors import ExitCode, UserError
 from trueload.interrupt import Interrupt
+from trueload.places.choose import choose_places
+from trueload.places.named import Here, Named
+from trueload.places.open import open_place
 from trueload.plan import (
     Blob,
     Done,
@@ -110,6 +114,7 @@ class Serving:
     loaded_by: str
     identity: tuple[bytes, bytes] | None
     json_path: Path | None
+    place: Named = field(default_factory=Here)
 
 
 def read_plain(
@@ -119,9 +124,13 @@ def read_plain(
     driver: options.DriverOption = None,
     spin: options.SpinOption = None,
     json_path: options.JsonOption = None,
+    server_place: ServerPlaceOption = None,
 ) -> Serving:
     """What the flags of every server mean."""
-    pinned = options.check_cpus(cpus)
+    where = choose_places(server=None if server_place is None else server_place.place)
+    place = Here() if where.server is None else where.server.place
+    here = isinstance(place, Here)
+    pinned = options.check_cpus(cpus) if here or cpus is None else cpus.cpus
     plan = Serve(
         listen=parse_listen(listen),
         threads=threads or 1,
@@ -129,7 +138,7 @@ def read_plain(
         driver=options.driver_name(driver),
         spin_ns=spin or 0,
     )
-    return Serving(plan, "http", None, json_path)
+    return Serving(plan, "http", None, json_path, place)
 
 
 @with_flags_of(read_plain, without=())
@@ -197,12 +206,13 @@ def _of_service(serving: Serving, loaded_by: str, service: ServicePlan) -> Servi
 def run_server(serving: Serving) -> int:
     """Serve until told to end."""
     plan = serving.plan
-    if plan.cpus:
+    if plan.cpus and isinstance(serving.place, Here):
         # The engine's own main thread is kept there too, so that the whole process is seen to be.
         os.sched_setaffinity(0, plan.cpus)
     with Interrupt() as interrupt, contextlib.ExitStack() as stack:
         try:
-            with Engine.start() as engine:
+            place = stack.enter_context(open_place(serving.place, find_engine()))
+            with Engine.start(place) as engine:
                 ready = begin(engine, serving, interrupt)
                 written = write_certificate(ready, stack)
                 _announce(ready, serving, written)

@@ -35,9 +35,9 @@ def choose_places(
         return where
     if isinstance(server, RayCluster):
         raise UserError(NO_SERVER_ON_RAY, SERVER_HINT)
-    if where.server is not None:
-        raise UserError(f"{lab} has a server, and --server-place names one", "keep one of the two")
-    return replace(where, server=ServerHost(place=server))
+    known = where.lab_server
+    of_lab = known is not None and known.place == server
+    return replace(where, server=known if of_lab else ServerHost(place=server))
 
 
 def _of_flags(places: Sequence[Named], hosts: int | None) -> Where:

@@ -102,7 +102,7 @@ def read_lab(path: Path) -> Where:
         ray_hosts = check_generators(generators, lab.hosts)
     except UserError as error:
         raise UserError(f"{path}: {error.message}", error.hint) from None
-    return Where(generators=generators, ray_hosts=ray_hosts, server=_server(path, lab.server))
+    return Where(generators=generators, ray_hosts=ray_hosts, lab_server=_server(path, lab.server))
 
 
 def _server(path: Path, server: Server | None) -> ServerHost | None:

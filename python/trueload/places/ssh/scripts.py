@@ -18,19 +18,20 @@ _FOLDER = (
     "LC_ALL=C; export LC_ALL;"
     ' d="${TRUELOAD_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/trueload}/programs";'
 )
+_IS_THERE = '{ [ -x "$d/$1" ] && [ "$(sha256sum <"$d/$1" | cut -c 1-64)" = "${1##*-}" ]; }'
 
 # Arguments: the kept name, the loader or nothing. Says what the host is, and stays as long as its
 # input: the connection that the others share.
 PROBE = (
     f"{_FOLDER} have=no; loader=yes;"
-    f' [ -x "$d/$1" ] && [ "$(sha256sum <"$d/$1" | cut -c 1-64)" = "${{1##*-}}" ] && have=yes;'
+    f" {_IS_THERE} && have=yes;"
     ' [ -z "$2" ] || [ -e "$2" ] || loader=no;'
     f' printf "\\n{MARK} %s %s %s %s\\n" "$(uname -s)" "$(uname -m)" "$loader" "$have";'
     " exec cat >/dev/null"
 )
 # Argument: the kept name; the program comes on stdin. Exit codes below.
 KEEP = (
-    f'{_FOLDER} umask 077; mkdir -p "$d" || exit 71; t="$d/.$1.$$";'
+    f'{_FOLDER} {_IS_THERE} && exit 0; umask 077; mkdir -p "$d" || exit 71; t="$d/.$1.$$";'
     ' trap "rm -f \\"\\$t\\"" EXIT HUP INT TERM; cat >"$t" || exit 72;'
     f' [ "$(sha256sum <"$t" | cut -c 1-64)" = "${{1##*-}}" ] || exit 73;'
     ' chmod 700 "$t" && mv -f "$t" "$d/$1" || exit 74;'

@@ -1,0 +1,116 @@
+"""``--server-place``: the reference server for a command that measures, started where the user
+says, at the address of the URL, and accounted for there as a server of this machine is.
+
+How: an engine at the place serves, and a steward beside it looks at what that uses; both are gone
+when the measurement is. Must not know how a load is measured.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from trueload.accounting import ProcessTree
+from trueload.cli.job import Job
+from trueload.cli.serve import POLL_S, Serving, begin, end
+from trueload.engine import Engine, EngineError, find_engine
+from trueload.errors import UserError
+from trueload.places import Place
+from trueload.places.named import Here, ServerHost
+from trueload.places.open import open_place
+from trueload.plan import Serve, ServeHttp, ServeTcpEcho, ServeWs, ServicePlan
+from trueload.route import UNIX
+from trueload.runner.far import FarHost
+from trueload.spec import Tree, TrialSpec, WsBroadcast, WsEcho
+
+
+@dataclass(frozen=True)
+class _NeverAsked:
+    requested: bool = False
+
+
+@contextlib.contextmanager
+def with_server(job: Job, spec: TrialSpec) -> Iterator[TrialSpec]:
+    """The specification with the server that was asked for, which runs meanwhile; as it is when
+    none was. Raises ``UserError``."""
+    host = job.where.server
+    if host is None:
+        yield spec
+        return
+    plan = serve_plan(job.kind, spec, host)
+    with contextlib.ExitStack() as stack:
+        place = stack.enter_context(open_place(host.place, find_engine()))
+        try:
+            engine = stack.enter_context(Engine.start(place))
+            begin(engine, Serving(plan, job.kind, None, None), _NeverAsked())
+        except UserError as error:
+            hint = "the URL must name an address of that host, and a port that nobody has there"
+            raise UserError(f"{host.place.name}: {error.message}", hint) from error
+        except EngineError as error:
+            raise UserError(f"{host.place.name}: {error}", "look at that host") from error
+        tree = account_for(host, place, engine.pid, stack)
+        stack.enter_context(_heard(engine))
+        yield replace(spec, server=tree)
+
+
+def serve_plan(kind: str, spec: TrialSpec, host: ServerHost) -> Serve:
+    """What the server is told, by what is to be sent to it. Raises ``UserError``."""
+    if not spec.addresses:
+        raise UserError(
+            "--server-place needs the address to listen on, and the URL's name has none",
+            "write the address of that host into the URL",
+        )
+    address = spec.addresses[0]
+    if address.startswith(UNIX) or spec.tls is not None:
+        what = "a socket file" if address.startswith(UNIX) else "TLS"
+        raise UserError(
+            f"--server-place starts a plain server at an address, without {what}",
+            "use a plain URL, or start the server there with `trueload serve`",
+        )
+    return Serve(
+        listen=address,
+        threads=len(host.cpus) if host.cpus else 1,
+        cpus=host.cpus or (),
+        service=_service(kind, spec),
+    )
+
+
+def _service(kind: str, spec: TrialSpec) -> ServicePlan:
+    if kind == "tcp":
+        return ServeTcpEcho()
+    if kind == "ws":
+        sent = spec.exchange
+        dialect = sent.dialect if isinstance(sent, WsEcho | WsBroadcast) else None
+        return ServeWs(dialect=dialect or "json")
+    return ServeHttp()
+
+
+def account_for(host: ServerHost, place: Place, pid: int, stack: contextlib.ExitStack) -> Tree:
+    """A process of that host, to be sampled. Raises ``UserError``."""
+    if isinstance(host.place, Here):
+        return ProcessTree(pid)
+    return stack.enter_context(FarHost(place)).watch(pid)
+
+
+@contextlib.contextmanager
+def _heard(engine: Engine) -> Iterator[None]:
+    """Hear what the server says meanwhile, so that its pipe never fills; at the end, end it."""
+    over = threading.Event()
+
+    def hear() -> None:
+        # A server that died is found out by whoever loads it.
+        with contextlib.suppress(EngineError):
+            while not over.is_set():
+                engine.receive(POLL_S)
+
+    thread = threading.Thread(target=hear, name="server-heard", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
+        with contextlib.suppress(EngineError):
+            end(engine)

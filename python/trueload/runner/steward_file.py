@@ -1,0 +1,76 @@
+"""The steward as one file: the front's own modules that it needs, packed for any Python there is.
+
+How: a zip with a first line by which the kernel finds Python (zipapp). Its bytes depend on the
+modules alone, so that a host has to be given it once. Must not know what a steward does.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import tempfile
+import zipfile
+from pathlib import Path
+
+import trueload
+from trueload.catalogue import cache_folder
+
+MODULES = (
+    "accounting.py",
+    *("runner/cgroup.py", "runner/keeper.py", "runner/process.py", "runner/sockets.py"),
+    *("runner/steward.py", "runner/steward_lines.py"),
+)
+PACKAGES = ("", "runner/")
+NAME = "trueload-steward"
+FIRST_LINE = b"#!/usr/bin/env python3\n"
+# The keeper is started as a file: what is packed is laid out for as long as the steward runs.
+MAIN = """import shutil, sys, tempfile, zipfile
+from pathlib import Path
+
+folder = Path(tempfile.mkdtemp(prefix="trueload-server-"))
+try:
+    with zipfile.ZipFile(sys.argv[0]) as packed:
+        packed.extractall(folder)
+    sys.path[:1] = [str(folder)]
+    from trueload.runner.steward import main
+    main(folder)
+finally:
+    shutil.rmtree(folder, ignore_errors=True)
+"""
+EPOCH = (1980, 1, 1, 0, 0, 0)  # the earliest that a zip can say
+
+
+def steward_file() -> Path:
+    """Where it is, in the user's cache; made if it is not there yet. Raises ``OSError``."""
+    data = pack()
+    folder = cache_folder() / "steward"
+    path = folder / NAME
+    if path.exists() and path.read_bytes() == data and os.access(path, os.X_OK):
+        return path
+    folder.mkdir(parents=True, exist_ok=True)
+    handle, name = tempfile.mkstemp(dir=folder)
+    with os.fdopen(handle, "wb") as file:
+        file.write(data)
+    os.chmod(name, 0o700)
+    os.replace(name, path)
+    return path
+
+
+def pack() -> bytes:
+    """Its bytes."""
+    home = Path(trueload.__file__).parent
+    out = io.BytesIO()
+    out.write(FIRST_LINE)
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as packed:
+        _add(packed, "__main__.py", MAIN.encode())
+        for package in PACKAGES:
+            _add(packed, f"trueload/{package}__init__.py", b"")
+        for module in MODULES:
+            _add(packed, f"trueload/{module}", (home / module).read_bytes())
+    return out.getvalue()
+
+
+def _add(packed: zipfile.ZipFile, name: str, data: bytes) -> None:
+    entry = zipfile.ZipInfo(name, EPOCH)
+    entry.compress_type = zipfile.ZIP_DEFLATED
+    packed.writestr(entry, data)
