@@ -6,6 +6,7 @@ import contextlib
 import json
 import os
 import re
+import signal
 import socket
 import subprocess
 import sys
@@ -271,6 +272,8 @@ def test_other_protocols_have_the_same_metrics(
     assert total(found, "trueload_latency_seconds_count", **first) == 40
     assert total(found, "trueload_info", command=service, trial="1") == 1
     if "--mode" in flags:
+        assert total(found, "trueload_deliveries_delivered_total", **first) == 40 * 4
+        assert total(found, "trueload_deliveries_lost_total", **first) == 0
         assert total(found, "trueload_verdict", trial="2", load="8 clients") == 1
 
 
@@ -360,6 +363,20 @@ def test_without_the_extra_otlp_is_refused_with_what_to_install(
     refused(done.code, done.err, "not installed")
     assert "pip install 'trueload[otlp]'" in done.err
     assert not trueload.store.exists()
+
+
+def test_ctrl_c_ends_the_waiting_and_not_the_result(trueload: Trueload, server: Server) -> None:
+    process = trueload.start(
+        *("http", server.url, "-c", "1", "--requests", "5", "--prometheus", "0"),
+        *("--prometheus-linger", "1h"),
+    )
+    assert process.stderr is not None
+    while "waiting up to 3600 s" not in process.stderr.readline():
+        pass
+    process.send_signal(signal.SIGINT)
+    out, _ = process.communicate(timeout=60)
+    assert "5 ok" in out
+    assert process.returncode in (0, 4)
 
 
 def test_a_run_ends_while_clients_hold_its_metrics(trueload: Trueload, server: Server) -> None:

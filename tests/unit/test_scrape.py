@@ -9,6 +9,7 @@ import threading
 from collections.abc import Iterator
 
 import pytest
+from prometheus_client.core import Metric as Written
 from trueload.metrics import scrape
 from trueload.metrics.exports import ScrapeAt, Wanted, exporting
 from trueload.metrics.scrape import CONNECTIONS_MAX, HEAD_BYTES_MAX, ScrapeOutlet
@@ -80,6 +81,32 @@ def test_whatever_is_asked_gets_an_answer_and_the_next_one_is_served(
     if not raw.startswith(b"HEAD"):
         assert f"Content-Length: {len(body)}".encode() in head
     assert b"trueload_info{" in ask(outlet, GET + b"\r\n")
+
+
+def test_a_text_is_written_once_until_there_is_news(monkeypatch: pytest.MonkeyPatch) -> None:
+    taken: list[scrape.Collector] = []
+    collect = scrape.Collector.collect
+
+    def counted(collector: scrape.Collector) -> Iterator[Written]:
+        taken.append(collector)
+        return collect(collector)
+
+    monkeypatch.setattr(scrape.Collector, "collect", counted)
+    tallies = [TALLIES]
+    outlet = ScrapeOutlet(ScrapeAt("127.0.0.1", 0), lambda: tallies[-1], 0)
+    plain, packed = GET + b"\r\n", GET + b"Accept-Encoding: gzip\r\n\r\n"
+    first = ask(outlet, plain)
+    taken.clear()
+    assert ask(outlet, plain) == first
+    assert taken == []
+    ask(outlet, packed)
+    ask(outlet, packed)
+    assert len(taken) == 1, "another format"
+    tallies.append((TALLIES[0].over(),))
+    assert ask(outlet, plain) != first
+    for number in range(3 * scrape.TEXTS_MAX):
+        assert b"200 OK" in ask(outlet, GET + b"Accept: text/x%d\r\n\r\n" % number)
+    outlet.close()
 
 
 def test_a_compressed_answer_is_given_to_whoever_takes_it(outlet: ScrapeOutlet) -> None:

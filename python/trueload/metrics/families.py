@@ -32,6 +32,10 @@ _TOTALS = {
     "statuses": names.STATUSES,
     "bytes_in": names.RECEIVED,
     "bytes_out": names.SENT,
+    "expected": names.EXPECTED,
+    "delivered": names.DELIVERED,
+    "lost": names.LOST,
+    "duplicate": names.DUPLICATE,
 }
 _QUANTILES = {"0.5": "p50", "0.9": "p90", "0.95": "p95", "0.99": "p99", "0.999": "p999", "1": "max"}
 _VERDICTS = ("valid", "suspect", "invalid")

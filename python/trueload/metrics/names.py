@@ -67,6 +67,19 @@ STATUSES = Metric(
 )
 RECEIVED = Metric("trueload.received", "counter", "By", "Bytes received.")
 SENT = Metric("trueload.sent", "counter", "By", "Bytes sent.")
+EXPECTED = Metric(
+    "trueload.deliveries.expected",
+    "counter",
+    "{delivery}",
+    "Deliveries of broadcasts that there should have been; known at the end.",
+)
+DELIVERED = Metric(
+    "trueload.deliveries.delivered", "counter", "{delivery}", "Deliveries that came."
+)
+LOST = Metric("trueload.deliveries.lost", "counter", "{delivery}", "Deliveries that never came.")
+DUPLICATE = Metric(
+    "trueload.deliveries.duplicate", "counter", "{delivery}", "Deliveries that came once more."
+)
 LATENCY = Metric(
     "trueload.latency",
     "histogram",
@@ -121,7 +134,8 @@ CHECK = Metric(
 
 METRICS = (
     *(INFO, PHASE, SCHEDULED, ISSUED, OK, FAILED, STALE, CANCELLED, UNSENT, STATUSES),
-    *(RECEIVED, SENT, LATENCY, SERVICE, REQUESTS_OPEN, REQUESTS_WAITING, CONNECTIONS_OPEN),
+    *(RECEIVED, SENT, EXPECTED, DELIVERED, LOST, DUPLICATE, LATENCY, SERVICE),
+    *(REQUESTS_OPEN, REQUESTS_WAITING, CONNECTIONS_OPEN),
     *(CONNECTIONS_REQUESTED, SATURATION, THROUGHPUT, PERCENTILE, VERDICT, CHECK),
 )
 """In the order in which they are shown."""

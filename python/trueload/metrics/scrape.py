@@ -41,6 +41,7 @@ HEAD_BYTES_MAX = 8_192
 EXCHANGE_S = 5.0
 CLOSE_S = 1.0
 POLL_S = 0.1
+TEXTS_MAX = 8  # kinds of scrapers that differ in what they accept
 PATH = "/metrics"
 
 Tallies = Callable[[], tuple[Tally, ...]]
@@ -52,6 +53,15 @@ class Reply:
 
     bytes: bytes
     of: tuple[Tally, ...] | None = None
+
+
+@dataclass(frozen=True)
+class Text:
+    """Metrics as they were written, and whose they are; nobody's if they could not be."""
+
+    head: bytes
+    body: bytes
+    of: tuple[Tally, ...] | None
 
 
 class Collector:
@@ -102,6 +112,7 @@ class ScrapeOutlet:
         self._app = make_asgi_app(registry)
         self._listener = listen(at)
         self._linger_s = linger_ns / 1e9
+        self._texts: dict[tuple[str, tuple[tuple[bytes, bytes], ...]], Text] = {}
         self._answered: tuple[Tally, ...] | None = None
         self._loop = asyncio.new_event_loop()
         self._serving: asyncio.Task[None] | None = None
@@ -198,6 +209,21 @@ class ScrapeOutlet:
     async def _metrics(
         self, headers: http.client.HTTPMessage, query: str, *, with_body: bool
     ) -> Reply:
+        """The metrics as asked for; written once for all who ask alike before there is news."""
+        accepted = tuple(
+            (name.encode(), str(headers.get(name, "")).encode("ascii", "replace"))
+            for name in ("accept", "accept-encoding")
+        )
+        asked = (query, accepted)
+        text = self._texts.get(asked)
+        if text is None or text.of is not self._tallies():
+            text = await self._write(query, accepted)
+            if len(self._texts) >= TEXTS_MAX:
+                self._texts.clear()
+            self._texts[asked] = text
+        return Reply(text.head + text.body, text.of) if with_body else Reply(text.head)
+
+    async def _write(self, query: str, accepted: tuple[tuple[bytes, bytes], ...]) -> Text:
         said: list[dict[str, Any]] = []
 
         async def receive() -> dict[str, Any]:
@@ -206,18 +232,15 @@ class ScrapeOutlet:
         async def send(message: dict[str, Any]) -> None:
             said.append(message)
 
-        accepted = [
-            (name.encode(), str(headers.get(name, "")).encode("ascii", "replace"))
-            for name in ("accept", "accept-encoding")
-        ]
-        scope = {"type": "http", "query_string": query.encode(), "headers": accepted}
+        scope = {"type": "http", "query_string": query.encode(), "headers": list(accepted)}
         try:
             await self._app(scope, receive, send)
         except Exception:  # whatever the library makes of words that a peer chose
-            return _refusal(HTTPStatus.BAD_REQUEST)
+            refusal = _head(HTTPStatus.BAD_REQUEST, (), 0)
+            return Text(refusal, b"", None)
         start, body = said[0], said[1]["body"]
         head = _head(HTTPStatus(start["status"]), start["headers"], len(body))
-        return Reply(head + body, self._collector.taken) if with_body else Reply(head)
+        return Text(head, body, self._collector.taken)
 
 
 def _refusal(status: HTTPStatus, why: str = "") -> Reply:

@@ -20,7 +20,8 @@ from trueload.spec import ENDED, WARMUP, WINDOW, Progress, TrialSpec
 from trueload.stats import Distribution, decode_histogram, merge_sparse
 
 Totals = Mapping[tuple[str, str], int]
-"""By the field of ``Counts`` (or ``bytes_in``, ``bytes_out``), and the class or code in it."""
+"""By the field of ``Counts`` (or of ``Deliveries``, or ``bytes_in``, ``bytes_out``), and the class
+or code in it."""
 
 Saturation = Mapping[str, float]
 """From 0 to 1, by host; of a single one under no name."""
@@ -196,11 +197,16 @@ def _saturation_of(record: Record) -> Saturation:
 def _totals_of(record: Record) -> Totals:
     window_s = record.window.window_ns / 1e9
     per_s = record.throughput
-    return _totals(
+    found = _totals(
         record.counts,
         round((per_s.bytes_in_per_s or 0) * window_s),
         round((per_s.bytes_out_per_s or 0) * window_s),
-    ) | {("unsent", ""): record.counts.unsent}
+    )
+    found["unsent", ""] = record.counts.unsent
+    if record.deliveries is not None:
+        for name in ("expected", "delivered", "lost", "duplicate"):
+            found[name, ""] = getattr(record.deliveries, name)
+    return found
 
 
 def _totals(counts: Counts, bytes_in: int = 0, bytes_out: int = 0) -> dict[tuple[str, str], int]:
