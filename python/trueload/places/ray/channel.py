@@ -12,9 +12,9 @@ from __future__ import annotations
 import contextlib
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from trueload.errors import UserError
 from trueload.places import ChannelClosedError
@@ -26,11 +26,37 @@ HOLD_S = 0.25  # how long the actor holds a read that has nothing to say
 SILENT_S = 1.5  # without an answer for so long, hold included, a host is lost
 SHIP_S = 30.0  # for the program to reach a host: 20 MB over a slow link
 KILL_S = 1.0
+END_S = 0.5  # for a message that ends an actor to get away
 NOT_READ = "it has not read its input"
+
+
+Answer = TypeVar("Answer")
 
 
 class HostLostError(ChannelClosedError):
     """A host, its Ray node or the actor on it has gone. The message says which, and how."""
+
+
+def within(seconds: float, work: Callable[..., Answer], *arguments: Any) -> Answer:
+    """What it returns or raises; ``TimeoutError`` when it takes longer. Ray keeps no time limit of
+    its own where the head of the cluster does not answer (through ray://, nor when it disconnects):
+    the thread that still waits then is left to itself."""
+    outcome: list[Answer | Exception] = []
+
+    def attempt() -> None:
+        try:
+            outcome.append(work(*arguments))
+        except Exception as error:  # raised again below
+            outcome.append(error)
+
+    thread = threading.Thread(target=attempt, name="ray-call", daemon=True)
+    thread.start()
+    thread.join(seconds)
+    if not outcome:
+        raise TimeoutError
+    if isinstance(outcome[0], Exception):
+        raise outcome[0]
+    return outcome[0]
 
 
 class Actor:
@@ -52,23 +78,29 @@ class Actor:
         if self._lost is not None:
             raise HostLostError(self._lost)
         try:
-            answer = getattr(self._handle, method).remote(*arguments)
-            return self._ray.get(answer, timeout=timeout_s)
+            return within(timeout_s, self._ask, method, arguments)
         except Exception as error:  # Ray raises its own kinds, and those of its transport
             # The first one knows; what fails after it says less.
             self._lost = self._lost or f"host {self.name} is lost: {self._how(error, timeout_s)}"
             raise HostLostError(self._lost) from error
 
     def end(self) -> None:
-        """End the actor, and so whatever it has started. Does not wait."""
+        """End the actor, and so whatever it has started. Does not wait for that."""
         self._lost = self._lost or f"the actor on {self.name} has been ended"
         with contextlib.suppress(Exception):
-            self._handle.leave.remote()
-            # And where it does not answer; this in turn needs a head that does.
-            self._ray.kill(self._handle, no_restart=True)
+            within(END_S, self._end)
+
+    def _end(self) -> None:
+        # The first needs the actor to answer, the second the head of the cluster. Nothing is
+        # returned: through ray:// even to forget an answer can take a minute.
+        self._handle.leave.remote()
+        self._ray.kill(self._handle, no_restart=True)
+
+    def _ask(self, method: str, arguments: tuple[Any, ...]) -> Any:
+        return self._ray.get(getattr(self._handle, method).remote(*arguments))
 
     def _how(self, error: Exception, timeout_s: float) -> str:
-        if isinstance(error, self._ray.exceptions.GetTimeoutError):
+        if isinstance(error, TimeoutError):
             return f"it has not answered for {timeout_s:g} s"
         return telling(str(error)) or type(error).__name__
 
@@ -81,6 +113,7 @@ def telling(text: str) -> str:
         ("killed by `ray.kill`", "its actor has been killed with ray.kill"),
         ("NODE_OUT_OF_MEMORY", "its actor was killed because the host has too little memory"),
         ("worker process has died", "the process of its actor has died"),
+        ("broke the connection", "the connection to the cluster has been lost"),
     ):
         if words in text:
             return meaning

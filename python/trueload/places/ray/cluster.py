@@ -8,8 +8,10 @@ undone or kept quiet. Every mistake is a ``UserError``. Must not know what is ru
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import importlib
+import logging
 import os
 import re
 import resource
@@ -17,7 +19,7 @@ import signal
 import socket
 import threading
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -26,7 +28,7 @@ from urllib.parse import urlsplit
 
 from trueload.errors import UserError
 from trueload.places.ray import host
-from trueload.places.ray.channel import Actor, RayPlace, Shipped
+from trueload.places.ray.channel import Actor, RayPlace, Shipped, within
 
 PLACE_S = 30.0  # for a placement that cannot be met, and for actors to start
 CONNECT_S = 5.0
@@ -38,6 +40,8 @@ SETTINGS = {
     "RAY_USAGE_STATS_ENABLED": "0",
     # A benchmark is never silently joined again after its connection was lost.
     "RAY_CLIENT_RECONNECT_GRACE_PERIOD": "0",
+    # Nor is another one joined, or started, when something is asked after its end.
+    "RAY_ENABLE_AUTO_CONNECT": "0",
 }
 
 
@@ -62,9 +66,7 @@ class Reservation:
 
     def close(self) -> None:
         """Give the hosts back; what still runs there ends."""
-        for place in self.places:
-            place.end()
-        leave(self._ray, self._group)
+        leave(self._ray, self._group, self.places)
 
 
 def reserve(
@@ -114,9 +116,10 @@ def join(address: str | None) -> Any:
         try_connection(where)
     try:
         with undisturbed():
-            ray.init(where or "auto", log_to_driver=False, logging_level="ERROR")
+            ray.init(where or "auto", log_to_driver=False, logging_level="CRITICAL")
     except (Exception, SystemExit) as error:  # its client's errors have no kind in common
         raise refusal(where, error) from error
+    logging.getLogger("ray").setLevel(logging.CRITICAL + 1)
     # What happens in the cluster would be printed in the midst of our output (of `--json`, say).
     with contextlib.suppress(ImportError):
         rays: Any = importlib.import_module("ray._private.worker")
@@ -189,8 +192,10 @@ def refusal(address: str | None, error: BaseException) -> UserError:
             f"`ray start --head`, or name one with --place ray://HOST:{CLIENT_PORT} ({HELP})",
         )
     why = error.strerror if isinstance(error, OSError) else None
+    # Of a traceback of the cluster's, the last line tells.
+    last = (str(error).strip().splitlines() or ["no answer"])[-1][:200]
     return UserError(
-        f"the Ray cluster at {address} cannot be reached: {why or text[:200] or 'no answer'}",
+        f"the Ray cluster at {address} cannot be reached: {why or last}",
         "`ray status` on its head says whether it runs; a stale address goes with `ray stop`",
     )
 
@@ -224,7 +229,7 @@ def place(ray: Any, asked: Asked) -> Any:
     )
     if not group.wait(asked.wait_s):
         has = what_it_has(ray)
-        leave_group(group)
+        give_back(group)
         raise UserError(
             f"Ray did not find {asked} within {asked.wait_s:g} s: {has}",
             f"ask for fewer with --hosts, or add hosts to the cluster ({HELP})",
@@ -293,28 +298,25 @@ def plural(count: float, noun: str) -> str:
     return f"{count:g} {noun}{'' if count == 1 else 's'}"
 
 
-def leave(ray: Any, group: Any) -> None:
+def leave(ray: Any, group: Any, places: Sequence[RayPlace] = ()) -> None:
     """Give hosts back and disconnect, whatever state the cluster is in."""
-    if group is not None:
-        leave_group(group)
-    if _joined:
-        _joined.clear()
-        within(LEAVE_S, ray.shutdown)
-
-
-def leave_group(group: Any) -> None:
-    """Give hosts back."""
-    groups = importlib.import_module("ray.util.placement_group")
-    within(LEAVE_S, groups.remove_placement_group, group)
-
-
-def within(seconds: float, work: Callable[..., Any], *arguments: Any) -> None:
-    """Try something that asks a cluster which may be gone, and go on when it takes longer."""
 
     def attempt() -> None:
-        with contextlib.suppress(Exception):
-            work(*arguments)
+        for place in places:
+            place.end()
+        if group is not None:
+            give_back(group)
+        if _joined:
+            ray.shutdown()
 
-    thread = threading.Thread(target=attempt, name="ray-leave", daemon=True)
-    thread.start()
-    thread.join(seconds)
+    try:
+        within(LEAVE_S, attempt)
+    except TimeoutError:
+        atexit.unregister(ray.shutdown)  # it would wait for a minute more
+    _joined.clear()
+
+
+def give_back(group: Any) -> None:
+    """Others may have the hosts."""
+    with contextlib.suppress(Exception):  # then the end of the connection does it
+        importlib.import_module("ray.util.placement_group").remove_placement_group(group)
