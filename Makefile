@@ -96,6 +96,12 @@ bench: setup ## speed and accuracy against other tools and the truth (REPORTS=tr
 		$(BIN)/python bench/$$report.py || status=1; echo; \
 	done; exit $$status
 
+ONLY ?=
+
+.PHONY: published
+published: setup ## short runs of the five published benchmarks, 25 minutes at most (ONLY=tcp-echo for one)
+	@$(BIN)/python bench/published.py $(foreach name,$(ONLY),--only $(name))
+
 .PHONY: fuzz
 fuzz: ## fuzz the parsers, a minute each target (needs a C++ compiler)
 	@for target in $(basename $(notdir $(wildcard fuzz/fuzz_targets/*.rs))); do \

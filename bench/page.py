@@ -14,11 +14,12 @@ from setting import ROOT
 PERFORMANCE = ROOT / "docs" / "performance.md"
 METHOD = ROOT / "docs" / "method.md"
 BROADCAST = ROOT / "docs" / "broadcast.md"
+PUBLISHED = ROOT / "docs" / "published.md"
 
 
-def replaced(text: str, name: str, lines: Sequence[str]) -> str:
+def replaced(text: str, name: str, lines: Sequence[str], by: str = "make bench") -> str:
     """The page with the section's lines; `ValueError` when it has no such section. Pure."""
-    begin, end = f"<!-- {name}: written by make bench -->", f"<!-- end of {name} -->"
+    begin, end = f"<!-- {name}: written by {by} -->", f"<!-- end of {name} -->"
     pattern = re.compile(f"({re.escape(begin)}\\n).*?({re.escape(end)})", re.DOTALL)
     body = "\n".join(lines).strip("\n")
     written, count = pattern.subn(lambda found: f"{found[1]}\n{body}\n\n{found[2]}", text)
@@ -27,6 +28,6 @@ def replaced(text: str, name: str, lines: Sequence[str]) -> str:
     return written
 
 
-def write_section(page: Path, name: str, lines: Sequence[str]) -> None:
+def write_section(page: Path, name: str, lines: Sequence[str], by: str = "make bench") -> None:
     """Writes one section; the others stay as they are."""
-    page.write_text(replaced(page.read_text(), name, lines))
+    page.write_text(replaced(page.read_text(), name, lines, by))

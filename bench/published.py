@@ -1,0 +1,182 @@
+"""Short runs of the five published benchmarks, in the published columns, for docs/published.md.
+
+`bench/published.py [--only NAME]… [--no-page]`: each suite over a few subjects that the published
+table has, or whose like it has, for at most five minutes, which is 25 in all; what is not done by
+then is cut short, and said so. As a user would: `trueload suite run`, then `trueload runs export
+last --published`. Exit code 1 if a suite could not be run.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import shlex
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from machine import Machine, describe
+from page import PUBLISHED, write_section
+from setting import Quiet, SettingError, find_setting
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path[:0] = [str(ROOT / folder) for folder in ("tests", "python")]
+
+from harness import Trueload  # noqa: E402
+
+BY = "make published"
+BUDGET_S = 300.0  # for each suite; five of them are 25 minutes
+SAVE_S = 60.0  # for the trial at work to end and be saved
+INTERRUPTED = 130
+MEASURED = (0, 4, INTERRUPTED)  # ranked, all invalid, cut short
+
+# The words behind `trueload suite run`. One CPU each for server and generator: two there are.
+SHORT: dict[str, tuple[str, ...]] = {
+    "http-servers": (
+        *("--subjects", "c/nginx,go/fasthttp,rust/actix-web"),
+        *("-d", "2s", "--repeat", "3", "--cores", "single"),
+    ),
+    "http-clients": (
+        *("--subjects", "erlang/httpc,erlang/hackney,elixir/mojito"),
+        *("--pools", "1,4", "--pool-size", "256", "--concurrency", "1024", "--repeat", "2"),
+    ),
+    "c10k": ("--subjects", "javascript/node-http", "--repeat", "3", "--cores", "single"),
+    "ws-broadcast": (
+        *("--subjects", "go/gorilla,javascript/ws,!ws:clustered"),
+        *("--repeat", "1", "--cores", "single"),
+    ),
+    "tcp-echo": (
+        *(
+            "--subjects",
+            "c/libev,javascript/node-net,rust/mio,rust/may,!libev:prefork,!mio:prefork",
+        ),
+        *("-d", "2s", "--repeat", "3", "--cores", "single"),
+    ),
+}
+
+
+@dataclass(frozen=True)
+class Short:
+    """What a short run came to: the published columns as text, a line for each repetition, and
+    whether it was cut short."""
+
+    words: tuple[str, ...]
+    table: str
+    repetitions: tuple[str, ...]
+    cut_short: bool
+
+
+def words_of(name: str) -> tuple[str, ...]:
+    """The command of a suite, as it is told."""
+    return ("suite", "run", name, *SHORT[name])
+
+
+def run_short(trueload: Trueload, name: str, budget_s: float) -> Short:
+    """Measures a suite and exports it. Raises ``SettingError`` if it could not be run."""
+    words, log = words_of(name), trueload.folder / "log"
+    with log.open("w") as told:
+        nowhere = subprocess.DEVNULL
+        process = trueload.start(*words, cwd=ROOT, stdout=nowhere, stderr=told.fileno())
+        try:
+            process.wait(timeout=budget_s)
+        except subprocess.TimeoutExpired:
+            process.send_signal(signal.SIGINT)
+            process.wait(timeout=SAVE_S)
+    said = log.read_text()
+    if process.returncode not in MEASURED:
+        raise SettingError(
+            f"`trueload {shlex.join(words)}` ended with {process.returncode}:\n{said}",
+            "`trueload subjects check` looks into subjects",
+        )
+    exported = trueload.run("runs", "export", "last", "--published", "--format", "text")
+    cut_short = process.returncode == INTERRUPTED
+    return Short(words, exported.out, repetitions(said), cut_short)
+
+
+def repetitions(said: str) -> tuple[str, ...]:
+    """Of what a suite tells, the lines of its trials. Pure."""
+    return tuple(line for line in said.splitlines() if re.match(r"\[ *\d+/\d+\] ", line))
+
+
+def spread(lines: Sequence[str]) -> tuple[str, float] | None:
+    """The row whose repetitions differ most, of those that are not invalid, and the largest rate of
+    it as a multiple of the least; None without two of any. Pure."""
+    rates: dict[str, list[float]] = {}
+    for line in lines:
+        found = re.fullmatch(r"\[[^]]*\] (.*), r\d+: ([\d,]+) requests/s, (valid|suspect)", line)
+        if found is not None and (rate := float(found[2].replace(",", ""))) > 0:
+            rates.setdefault(found[1], []).append(rate)
+    times = {row: max(some) / min(some) for row, some in rates.items() if len(some) > 1}
+    return max(times.items(), key=lambda each: each[1], default=None)
+
+
+def section(short: Short, machine: Machine, meanwhile: str) -> list[str]:
+    """The lines of a section of the page. Pure."""
+    found = f"{machine.cpu_model}, {machine.cpu_count} CPUs, Linux {machine.kernel}"
+    cut = f" It was cut short after {BUDGET_S:.0f} s." if short.cut_short else ""
+    command = f"trueload {shlex.join(short.words)}"
+    return [
+        "",
+        f"A short run here, `{command}` and `trueload runs export last --published`,",
+        f"on {found}, {machine.date}. {meanwhile}{cut}",
+        "",
+        "```",
+        *short.table.rstrip("\n").splitlines(),
+        "```",
+        "",
+        f"Each repetition, in the order of measuring, with its verdict{_most(short)}:",
+        "",
+        "```",
+        *short.repetitions,
+        "```",
+    ]
+
+
+def _most(short: Short) -> str:
+    most = spread(short.repetitions)
+    if most is None:
+        return ""
+    row, times = most
+    return f" (those that are not invalid differ by a factor of {times:.1f} at most: {row})"
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Runs what is asked for, prints it, and writes the page."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("--only", action="append", choices=sorted(SHORT), metavar="NAME")
+    parser.add_argument("--no-page", action="store_true", help="Print, and leave the page alone.")
+    asked = parser.parse_args(arguments)
+    try:
+        find_setting()
+    except SettingError as error:
+        print(error, file=sys.stderr)
+        return 1
+    status, machine = 0, describe()
+    for name in asked.only or SHORT:
+        with tempfile.TemporaryDirectory() as folder:
+            trueload = Trueload(Path(folder))
+            quiet = Quiet()
+            print(f"{name}: {BUDGET_S:.0f} s at most", file=sys.stderr)
+            try:
+                short = run_short(trueload, name, BUDGET_S)
+            except SettingError as error:
+                print(error, file=sys.stderr)
+                status = 1
+                continue
+            finally:
+                trueload.close()
+            lines = section(short, machine, str(quiet))
+        print("\n".join([f"## {name}", *lines, ""]), flush=True)
+        if not asked.no_page:
+            write_section(PUBLISHED, name, lines, by=BY)
+    return status
+
+
+if __name__ == "__main__":
+    os.chdir(ROOT)
+    sys.exit(main(sys.argv[1:]))

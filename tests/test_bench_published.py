@@ -1,0 +1,94 @@
+"""Short runs of the published benchmarks: what they run, and what they write."""
+
+from __future__ import annotations
+
+import itertools
+import sys
+from importlib import import_module
+from typing import Any
+
+import pytest
+from harness import ROOT, Trueload
+
+MINUTE_S = 60
+
+
+@pytest.fixture(scope="module")
+def bench() -> Any:
+    sys.path.insert(0, str(ROOT / "bench"))
+    try:
+        return {name: import_module(name) for name in ("published", "page", "machine")}
+    finally:
+        sys.path.remove(str(ROOT / "bench"))
+
+
+NAMES = ("http-servers", "http-clients", "c10k", "ws-broadcast", "tcp-echo")
+
+
+def test_all_five_take_25_minutes_at_most(bench: Any) -> None:
+    published = bench["published"]
+    assert tuple(published.SHORT) == NAMES
+    assert len(published.SHORT) * published.BUDGET_S <= 25 * MINUTE_S
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_command_of_each_is_one_that_the_catalogue_knows(
+    bench: Any, trueload: Trueload, name: str
+) -> None:
+    words = bench["published"].words_of(name)
+    planned = trueload.run(*words, "--dry-run", cwd=ROOT)
+    assert planned.code == 0, planned
+    selects = dict(itertools.pairwise(words))["--subjects"].split(",")
+    wanted = sorted(select for select in selects if not select.startswith("!"))
+    listed = planned.out.partition("subjects:\n")[2].partition("loads:")[0]
+    assert sorted(line.strip() for line in listed.splitlines()) == wanted
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_page_has_a_place_for_each(bench: Any, name: str) -> None:
+    page = (ROOT / "docs" / "published.md").read_text()
+    written = bench["page"].replaced(page, name, ["", "a table"], by=bench["published"].BY)
+    assert f"<!-- {name}: written by make published -->\n\na table\n" in written
+    with pytest.raises(ValueError, match="0 sections"):
+        bench["page"].replaced(page, f"no-{name}", [], by=bench["published"].BY)
+
+
+def test_the_row_whose_repetitions_differ_most_is_found(bench: Any) -> None:
+    spread = bench["published"].spread
+    table = [
+        ([], None),
+        (["[1/2] a, 8 connections, r1: 100 requests/s, valid"], None),
+        (
+            [
+                "[ 1/24] a, 8 connections, r1: 1,000 requests/s, valid",
+                "[ 2/24] a, 8 connections, r2: 2,500 requests/s, suspect",
+                "[ 3/24] a, 8 connections, r3: 9,000 requests/s, invalid",
+                "[ 4/24] b, 8 connections, r1: 10 requests/s, valid",
+                "[ 5/24] b, 8 connections, r2: 11 requests/s, valid",
+                "[ 6/24] b, 8 connections, r3: failed: it ended",
+            ],
+            ("a, 8 connections", 2.5),
+        ),
+    ]
+    for lines, expected in table:
+        assert spread(lines) == expected
+
+
+def test_a_section_says_which_command_on_which_machine_and_whether_it_was_cut_short(
+    bench: Any,
+) -> None:
+    words = ("suite", "run", "tcp-echo", "--subjects", "rust/mio,!rust/mio:prefork")
+    machine = bench["machine"].Machine("A CPU", 2, "6.18", "cubic", "2026-11-22", {"wrk": "4.2"})
+    table = "whose  server\nours   rust/mio\n"
+    trial = "[ 1/24] rust/mio, 640 connections, single core, r1: 250,000 requests/s, valid"
+    said = f"run x: 24 trials\nbuilding rust/mio …\n{trial}\nsaved: trueload runs show x\n"
+    found = bench["published"].repetitions(said)
+    assert found == (trial,)
+    short = bench["published"].Short(words, table, found, cut_short=True)
+    text = "\n".join(bench["published"].section(short, machine, "Others took nothing."))
+    assert "`trueload suite run tcp-echo --subjects 'rust/mio,!rust/mio:prefork'`" in text
+    assert "A CPU, 2 CPUs, Linux 6.18, 2026-11-22. Others took nothing. It was cut short" in text
+    assert "```\nwhose  server\nours   rust/mio\n```" in text
+    assert f"```\n{trial}\n```" in text
+    whole = bench["published"].Short(words, "", (), cut_short=False)
+    assert "cut short" not in "\n".join(bench["published"].section(whole, machine, ""))
