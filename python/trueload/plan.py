@@ -18,6 +18,7 @@ from trueload.plan_part import WHOLE
 from trueload.plan_part import AskClock as AskClock
 from trueload.plan_part import Clock as Clock
 from trueload.plan_part import Machine as Machine
+from trueload.plan_part import MachineShares as MachineShares
 from trueload.plan_part import Part as Part
 from trueload.plan_seen import Concurrent as Concurrent
 from trueload.plan_seen import Quantiles as Quantiles
@@ -377,6 +378,7 @@ class Generator(Model):
     saturation: float
     peak_rss_bytes: int
     hiccup_ns: int = 0
+    machine: MachineShares | None = None
 
 
 class TargetCounts(Model):

@@ -40,6 +40,14 @@ class Machine(Model):
     limits: dict[str, int] = Field(default_factory=dict)
 
 
+class MachineShares(Model):
+    """How a machine's CPU time was spent over a phase, as shares of that of all CPUs."""
+
+    idle: float
+    others: float
+    stolen: float
+
+
 class Clock(Model):
     """The answer to ``AskClock``, with its id."""
 

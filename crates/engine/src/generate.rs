@@ -19,6 +19,7 @@ use crate::generator::{
 };
 use crate::limits::{self, Have};
 use crate::lines::say;
+use crate::machine::Ticks;
 use crate::outlet::Outlet;
 use crate::plan::{self, Blobs};
 use crate::protocol::{
@@ -41,6 +42,8 @@ struct Running {
     stopped: usize,
     done: Vec<DoneReport>,
     ticks: Vec<TickReport>,
+    /// What the machine had done when the threads were told.
+    machine: Option<Ticks>,
     over: bool,
 }
 
@@ -224,6 +227,7 @@ impl Role {
             stopped: 0,
             done: Vec::new(),
             ticks: vec![TickReport::default(); self.workers.len()],
+            machine: Ticks::now(),
             over: false,
         });
         self.tell_all(&Command::Phase(share));
@@ -305,7 +309,9 @@ impl Role {
             let set_up = sums::connected(&self.connected);
             let requested = self.plan.part.slots(self.connections, self.plan.threads);
             let measured = sums::measurement(&self.plan, &self.driven, requested, &set_up, done);
-            let measurement = Box::new(measured);
+            let mut measurement = Box::new(measured);
+            let used = phase.machine.as_ref().zip(Ticks::now());
+            measurement.generator.machine = used.and_then(|(before, now)| now.since(before));
             say(&FromEngine::PhaseDone { id: phase.id.clone(), measurement })?;
             self.dispatch();
         }

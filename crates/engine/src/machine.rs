@@ -1,11 +1,11 @@
-//! What the machine is that the engine runs on, for the record.
+//! What the machine is that the engine runs on, and how it is used meanwhile, for the record.
 
 use std::collections::BTreeMap;
 use std::{fs, thread};
 
 use trueload_drive::{local_ports, raise_open_files};
 
-use crate::protocol::Machine;
+use crate::protocol::{Machine, MachineShares};
 
 /// Files of one number each.
 const LIMITS: [(&str, &str); 2] = [
@@ -41,9 +41,94 @@ fn model(info: &str) -> Option<String> {
     Some(line.split_once(':')?.1.trim().to_owned())
 }
 
+/// CPU time since the machine began, in the kernel's ticks, all CPUs together.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Ticks {
+    /// All there was.
+    total: u64,
+    idle: u64,
+    stolen: u64,
+    /// That of processes.
+    used: u64,
+    /// That of this one.
+    own: u64,
+}
+
+impl Ticks {
+    /// Now; none where the kernel does not say.
+    pub(crate) fn now() -> Option<Self> {
+        let read = |path: &str| fs::read_to_string(path).ok();
+        parse(&read("/proc/stat")?, &read("/proc/self/stat")?)
+    }
+
+    /// The shares of what has gone by since; none of no time.
+    pub(crate) fn since(&self, before: &Ticks) -> Option<MachineShares> {
+        let total = self.total.checked_sub(before.total).filter(|total| *total > 0)?;
+        let share = |now: u64, then: u64| now.saturating_sub(then) as f64 / total as f64;
+        // The engine's ticks are counted apart from the sum, a tick sooner or later.
+        let own = self.own.saturating_sub(before.own);
+        let used = self.used.saturating_sub(before.used);
+        Some(MachineShares {
+            idle: share(self.idle, before.idle),
+            others: used.saturating_sub(own) as f64 / total as f64,
+            stolen: share(self.stolen, before.stolen),
+        })
+    }
+}
+
+/// From the kernel's `/proc/stat` and a process's own (proc(5)).
+fn parse(machine: &str, process: &str) -> Option<Ticks> {
+    let line = machine.lines().find_map(|line| line.strip_prefix("cpu "))?;
+    let spent: Vec<u64> = line.split_whitespace().map_while(|field| field.parse().ok()).collect();
+    let [user, nice, system, idle, waiting, interrupts, soft, stolen, ..] = spent[..] else {
+        return None;
+    };
+    // The name may hold anything; what follows its bracket is fields.
+    let (_, fields) = process.rsplit_once(')')?;
+    let mut times = fields.split_whitespace().skip(11).map(str::parse::<u64>);
+    let own = times.next()?.ok()? + times.next()?.ok()?;
+    Some(Ticks {
+        total: user + nice + system + idle + waiting + interrupts + soft + stolen,
+        idle: idle + waiting,
+        stolen,
+        used: user + nice + system,
+        own,
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    const PROCESS: &str = "7 (a) b) S 1 7 7 0 -1 4 0 0 0 0 30 12 0 0 20 0 1 0 5 9 9";
+
+    #[test]
+    fn shares_are_of_all_the_time_that_went_by() {
+        let before =
+            parse("cpu  10 0 10 80 0 0 0 0 0 0\n", PROCESS).expect("as the kernel writes it");
+        assert_eq!(before.own, 42);
+        let process = PROCESS.replace(" 30 12 ", " 40 22 ");
+        let after = parse("cpu  40 0 30 120 10 3 2 5 0 0\ncpu0 1\n", &process)
+            .expect("as the kernel writes it");
+        let shares = after.since(&before).expect("time has gone by");
+        let of = |share: f64| (share * 110.0).round() as u64;
+        assert_eq!((of(shares.idle), of(shares.others), of(shares.stolen)), (50, 30, 5));
+        assert_eq!(before.since(&before), None);
+    }
+
+    #[test]
+    fn what_is_no_account_of_time_says_nothing() {
+        for (machine, process) in
+            [("", PROCESS), ("cpu  1 2\n", PROCESS), ("cpu  1 2 3 4 5 6 7 8\n", "x")]
+        {
+            assert_eq!(parse(machine, process), None, "{machine:?} {process:?}");
+        }
+    }
+
+    #[test]
+    fn this_machine_says_it() {
+        assert!(Ticks::now().is_some());
+    }
 
     #[test]
     fn the_model_is_the_first_that_is_named_if_any_is() {

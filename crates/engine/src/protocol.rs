@@ -24,7 +24,7 @@ pub use address::AddressPlan;
 pub use deliveries::{Deliveries, DeliveryHistograms};
 pub use exchange::{DialectPlan, ExchangePlan, ServicePlan};
 pub use faults::FaultsPlan;
-pub use part::{Machine, PartPlan};
+pub use part::{Machine, MachineShares, PartPlan};
 pub use requests::{ExpectPlan, RequestPlan, TargetCounts, TargetPlan};
 pub use seen::{Concurrent, Interval, Quantiles, Span};
 pub use served::Served;
@@ -584,4 +584,7 @@ pub struct Generator {
     pub peak_rss_bytes: u64,
     /// How late the 10 ms heartbeats of the window came, in all, of the worst thread; a beat that is less than a beat late counts as in time.
     pub hiccup_ns: u64,
+    /// How the machine was used meanwhile; null where it does not say.
+    #[serde(default)]
+    pub machine: Option<MachineShares>,
 }

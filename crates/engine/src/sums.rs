@@ -298,6 +298,7 @@ fn generator(
         saturation: saturation.min(1.0),
         peak_rss_bytes: peak_rss_bytes(),
         hiccup_ns: threads.iter().map(|thread| thread.hiccup_ns).max().unwrap_or(0),
+        machine: None,
     }
 }
 

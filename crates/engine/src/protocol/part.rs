@@ -59,6 +59,19 @@ pub struct Machine {
     pub limits: BTreeMap<String, u64>,
 }
 
+/// How the machine's CPU time was spent over a phase, as shares of that of all CPUs. What the kernel
+/// did for nobody in particular (interrupts) is in none of them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct MachineShares {
+    /// Nothing to do.
+    pub idle: f64,
+    /// Other processes than the engine.
+    pub others: f64,
+    /// Taken by the machine's own host.
+    pub stolen: f64,
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
