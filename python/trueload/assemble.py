@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from trueload import plan
-from trueload.accounting import MachineSample, MachineUsage, TreeSample, machine_usage, usage
+from trueload.accounting import MachineSample, TreeSample, machine_usage, usage
 from trueload.assemble_broadcast import bytes_per_connection, make_deliveries, with_joining
 from trueload.assemble_hosts import make_hosts
 from trueload.assemble_idle import Step, make_idle, merged_failed
@@ -138,6 +138,8 @@ class Observation:
     environment: Environment
     place: str = "local"
     several_hosts: bool = False
+    is_here: bool = True
+    server_place: str | None = None
     hosts: tuple[HostReport, ...] = ()
     server_source: str | None = None
     claim: Claim = NO_CLAIM
@@ -180,7 +182,7 @@ def make_record(seen: Observation) -> Record:
         measured = with_joining(measured, seen.joined)
     complete = window.measurement is not None
     latency = _distribution(measured.histograms.latency)
-    machine = _machine(seen)
+    machine = _machine(seen, measured)
     phases = seen.measurements()
     handshakes = handshake_histogram(phases)
     generator = _generator(seen, measured, complete)
@@ -220,9 +222,9 @@ def make_record(seen: Observation) -> Record:
             drain_ns=measured.drain_ns,
             connect_wall_s=seen.connect_wall_s,
             wall_s=seen.wall_s,
-            host_idle_share=machine.idle_share if machine else None,
-            others_share=_others_share(seen),
-            stolen_share=machine.stolen_share if machine else None,
+            host_idle_share=machine.idle if machine else None,
+            others_share=machine.others if machine else None,
+            stolen_share=machine.stolen if machine else None,
         ),
         trouble=seen.trouble,
         targets=_targets(seen, measured),
@@ -496,10 +498,29 @@ def _targets(seen: Observation, measured: Measurement) -> tuple[TargetRecord, ..
     )
 
 
-def _machine(seen: Observation) -> MachineUsage | None:
+@dataclass(frozen=True)
+class _MachineUse:
+    """Shares of the time of all CPUs of a machine, over the window; None for what is not known."""
+
+    idle: float | None
+    others: float | None
+    stolen: float | None
+
+
+def _machine(seen: Observation, measured: Measurement) -> _MachineUse | None:
+    """How the machine was used that the engine ran on: as the front saw it here, as the engine saw
+    it elsewhere, where no server of ours counts among the others."""
+    if not seen.is_here:
+        found = measured.generator.machine
+        if found is None or seen.server_place == seen.place:
+            return None
+        return _MachineUse(found.idle, found.others, found.stolen)
     if seen.before is None or seen.after is None:
         return None
-    return machine_usage(seen.before.machine, seen.after.machine)
+    used = machine_usage(seen.before.machine, seen.after.machine)
+    if used is None:
+        return None
+    return _MachineUse(used.idle_share, _others_share(seen), used.stolen_share)
 
 
 def _others_share(seen: Observation) -> float | None:

@@ -73,6 +73,8 @@ def _alone(seen: Observation, report: HostReport) -> Observation:
         generate=seen.generate.model_copy(update={"connections": connections}),
         environment=environment_of(report),
         place=report.name,
+        is_here=report.is_here,
+        several_hosts=False,
         hosts=(),
         joined=None,
         phases={seen.window.id: window},

@@ -164,15 +164,16 @@ class TrialSpec:
 
     ``addresses`` are ``IP:PORT``, ``[IPv6]:PORT`` or ``unix:PATH``, tried in this order. ``server``
     is the tree of a server that the caller started; without one, that of a loopback target is found
-    by its listening socket. ``cpus`` pins the engine's threads, in turn; None lets ``run_trial``
-    keep it off the CPUs of a pinned loopback server, and an empty tuple pins nothing. ``load`` is
-    that of the window; its stages must last as long as ``stop`` (see ``open_load``). ``claim`` is
-    what will be said with the figures: checks of the claimed percentile and maximum need it.
-    ``targets`` are sent instead of ``request``, which is None then; so it is with an ``exchange``
-    of another protocol than HTTP. ``idle`` are the steps, rising, of connections that are held
-    beside the ``connections`` and never send; the last of them are there in warm-up and window.
-    ``seed`` is that of ``{random}``. ``driver``, ``spin_ns`` and ``refill`` are the engine's (see
-    ``plan.Generate``). ``hosts`` is where the load comes from: empty for this machine alone.
+    by its listening socket; ``server_place`` is where it is, None for here or nobody knows.
+    ``cpus`` pins the engine's threads, in turn; None lets ``run_trial`` keep it off the CPUs of a
+    pinned loopback server, and an empty tuple pins nothing. ``load`` is that of the window; its
+    stages must last as long as ``stop`` (see ``open_load``). ``claim`` is what will be said with
+    the figures: checks of the claimed percentile and maximum need it. ``targets`` are sent instead
+    of ``request``, which is None then; so it is with an ``exchange`` of another protocol than HTTP.
+    ``idle`` are the steps, rising, of connections that are held beside the ``connections`` and
+    never send; the last of them are there in warm-up and window. ``seed`` is that of ``{random}``.
+    ``driver``, ``spin_ns`` and ``refill`` are the engine's (see ``plan.Generate``). ``hosts`` is
+    where the load comes from: empty for this machine alone.
     """
 
     url: str
@@ -196,6 +197,7 @@ class TrialSpec:
     cpus: tuple[int, ...] | None = None
     local_addresses: tuple[str, ...] = ()
     server: Tree | None = None
+    server_place: str | None = None
     claim: Claim = NO_CLAIM
     tls: Tls | None = None
     driver: DriverName = "auto"

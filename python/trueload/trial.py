@@ -214,6 +214,7 @@ class Session:
         spec = with_sources(spec)
         self._spec = spec
         self._hosts = spec.hosts or (EngineHost(LocalPlace()),)
+        self._is_here = any(isinstance(host.place, LocalPlace) for host in self._hosts)
         self._on_progress = on_progress
         self._interrupt = interrupt
         self._tree, self._source = _find_server(spec)
@@ -289,6 +290,8 @@ class Session:
             environment=read_environment(None),
             place=self._hosts[0].place.name,
             several_hosts=len(self._hosts) > 1,
+            is_here=self._is_here,
+            server_place=spec.server_place,
             server_source=self._source,
             claim=claim or spec.claim,
             target_urls=tuple(target.url for target in spec.targets),
@@ -547,9 +550,8 @@ class Session:
 
     def _sample(self) -> HostSample:
         server = self._tree.sample() if self._tree is not None else None
-        # What else this machine does is of interest where an engine, or the server, runs on it.
-        here = any(isinstance(host.place, LocalPlace) for host in self._hosts)
-        processes = noise_sample() if here or self._source == "found" else None
+        # What else this machine does is of interest where an engine runs on it.
+        processes = noise_sample() if self._is_here else None
         return HostSample(machine=machine_sample(), server=server, processes=processes)
 
 

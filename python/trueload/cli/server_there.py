@@ -52,7 +52,8 @@ def with_server(job: Job, spec: TrialSpec) -> Iterator[TrialSpec]:
             raise UserError(f"{host.place.name}: {error}", "look at that host") from error
         tree = account_for(host, place, engine.pid, stack)
         stack.enter_context(_heard(engine))
-        yield replace(spec, server=tree)
+        is_here = isinstance(host.place, Here)
+        yield replace(spec, server=tree, server_place=None if is_here else host.place.name)
 
 
 def serve_plan(kind: str, spec: TrialSpec, host: ServerHost) -> Serve:

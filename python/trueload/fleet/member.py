@@ -37,6 +37,7 @@ class HostReport:
     clock."""
 
     name: str
+    is_here: bool
     version: str
     machine: Machine
     measurement: Measurement
@@ -144,6 +145,7 @@ class Member:
         hello = self.engine.hello
         return HostReport(
             name=self.name,
+            is_here=self.is_here,
             version=hello.version,
             machine=hello.machine,
             measurement=self.measurements[phase_id],

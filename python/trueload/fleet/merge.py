@@ -12,6 +12,7 @@ from trueload.plan import (
     Counts,
     Generator,
     Histograms,
+    MachineShares,
     Measurement,
     Ready,
     Second,
@@ -189,6 +190,7 @@ def merge_generators(parts: Sequence[Generator], start_skew_ns: int) -> Generato
         saturation=max(part.saturation for part in parts),
         peak_rss_bytes=sum(part.peak_rss_bytes for part in parts),
         hiccup_ns=max(part.hiccup_ns for part in parts),
+        machine=_worst_machine([part.machine for part in parts if part.machine is not None]),
     )
 
 
@@ -237,6 +239,17 @@ def merge_measurements(parts: Sequence[Measurement], spans: Sequence[Span]) -> M
         series=merge_series([part.series for part in parts]),
         generator=merge_generators([part.generator for part in parts], skew_ns),
         targets=merge_targets([part.targets for part in parts]),
+    )
+
+
+def _worst_machine(parts: Sequence[MachineShares]) -> MachineShares | None:
+    """Of each share the worst: what one machine lacked another's plenty does not mend."""
+    if not parts:
+        return None
+    return MachineShares(
+        idle=min(part.idle for part in parts),
+        others=max(part.others for part in parts),
+        stolen=max(part.stolen for part in parts),
     )
 
 

@@ -27,6 +27,7 @@ HOST_CHECKS = (
     "connections",
     "censored",
     "hiccup",
+    "noise",
 )
 """Those that a single host can fail while the sum of all looks well."""
 
