@@ -15,6 +15,7 @@ PERFORMANCE = ROOT / "docs" / "performance.md"
 METHOD = ROOT / "docs" / "method.md"
 BROADCAST = ROOT / "docs" / "broadcast.md"
 PUBLISHED = ROOT / "docs" / "published.md"
+SCALE = ROOT / "docs" / "scale.md"
 
 
 def replaced(text: str, name: str, lines: Sequence[str], by: str = "make bench") -> str:

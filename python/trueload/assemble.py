@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from trueload import plan
 from trueload.accounting import MachineSample, TreeSample, machine_usage, usage
@@ -371,6 +372,7 @@ def _throughput(measured: Measurement) -> Throughput:
     )
 
 
+@lru_cache(maxsize=4)  # of a closed loop two are the same
 def _distribution(encoded: str | None) -> Distribution:
     return summarise(decode_histogram(encoded))
 

@@ -62,6 +62,10 @@ def _host(
 def _alone(seen: Observation, report: HostReport) -> Observation:
     """What was seen of a trial, as if this host had been the only one."""
     found = report.measurement
+    # Nothing is made of the others, and there may be very many hosts.
+    unused = {"connect": None, "first_byte": None, "total": None, "handshake": None}
+    histograms = found.histograms.model_copy(update=unused)
+    found = found.model_copy(update={"histograms": histograms})
     window = type(seen.phase(seen.window.id))(
         started_ns=found.started_ns,
         stopped_ns=found.started_ns + found.window_ns,

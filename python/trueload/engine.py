@@ -21,7 +21,7 @@ from types import TracebackType
 from typing import Literal
 
 from trueload.errors import UserError
-from trueload.places import Channel, ChannelClosedError, Place
+from trueload.places import Channel, ChannelClosedError, Place, Sink
 from trueload.places.local import LocalPlace
 from trueload.plan import (
     PROTOCOL,
@@ -156,12 +156,21 @@ class Engine:
             line = self._channel.read_line(timeout_s)
         except ChannelClosedError as error:
             raise self._failure(error) from error
-        if line is None:
-            return None
+        return None if line is None else self.understand(line)
+
+    def divert(self, sink: Sink) -> None:
+        """Hand each line from now on to ``sink`` as it comes, from another thread, instead of
+        keeping it for ``receive``; ``understand`` says what it means."""
+        self._channel.divert(sink)
+
+    def understand(self, said: bytes | ChannelClosedError) -> FromEngine:
+        """The message of a line. Raises ``EngineError`` for junk, and at the end."""
+        if isinstance(said, ChannelClosedError):
+            raise self._failure(said) from said
         try:
-            message = parse_from_engine(line)
+            message = parse_from_engine(said)
         except ValueError as error:
-            raise EngineError("junk", f"the engine said what is no message: {line[:80]!r}") from (
+            raise EngineError("junk", f"the engine said what is no message: {said[:80]!r}") from (
                 error
             )
         if isinstance(message, Done):

@@ -10,8 +10,11 @@ imports nothing of ours.
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from itertools import accumulate
 from typing import Any, ClassVar, Literal
 
 HIGHEST_NS = 3_600_000_000_000  # one hour: nothing that is timed lasts longer
@@ -38,10 +41,15 @@ class Buckets:
     highs: tuple[int, ...]
     counts: tuple[int, ...]
 
-    @property
+    @cached_property
     def total(self) -> int:
         """How many values were counted."""
         return sum(self.counts)
+
+    @cached_property
+    def ranks(self) -> tuple[int, ...]:
+        """Of each bucket the rank of its last value."""
+        return tuple(accumulate(self.counts))
 
 
 EMPTY = Buckets((), (), ())
@@ -87,6 +95,7 @@ class Interval:
     kind: Literal["95 % interval", "range"]
 
 
+@lru_cache(maxsize=8)  # of a closed loop several are the same, and each is asked for by some
 def decode_histogram(encoded: str | None) -> Buckets:
     """Buckets of an HdrHistogram (V2 compressed, base64). Raises ``ValueError`` for junk."""
     if encoded is None:
@@ -96,14 +105,23 @@ def decode_histogram(encoded: str | None) -> Buckets:
     try:
         histogram = HdrHistogram.decode(encoded)
         # Straight from the counts: the library's iterators look at every empty bucket, slowly.
-        filled = [(index, int(count)) for index, count in enumerate(histogram.counts) if count]
+        counts = list(histogram.counts)
     except Exception as error:  # the library raises whatever its parts raise
         raise ValueError(f"not an HdrHistogram: {error}") from error
-    lows = tuple(int(histogram.get_value_from_index(index)) for index, _ in filled)
+    indexes = [index for index, count in enumerate(counts) if count]
+    # As its get_value_from_index has it: each power of two above the first is cut into as many.
+    half, unit = histogram.sub_bucket_half_count_magnitude, histogram.unit_magnitude
+    shifts = [max(0, (index >> half) - 1) for index in indexes]
+    lows = tuple(
+        (index - (shift << half)) << (shift + unit)
+        for index, shift in zip(indexes, shifts, strict=True)
+    )
     return Buckets(
         lows=lows,
-        highs=tuple(int(histogram.get_highest_equivalent_value(low)) for low in lows),
-        counts=tuple(count for _, count in filled),
+        highs=tuple(
+            low + (1 << (shift + unit)) - 1 for low, shift in zip(lows, shifts, strict=True)
+        ),
+        counts=tuple(counts[index] for index in indexes),
     )
 
 
@@ -158,12 +176,10 @@ def quantile(buckets: Buckets, share: float, worse: int = 0) -> Quantile:
 
 def value_at_rank(buckets: Buckets, rank: int) -> int:
     """The value of a rank from 1 to the total."""
-    seen = 0
-    for high, count in zip(buckets.highs, buckets.counts, strict=True):
-        seen += count
-        if seen >= rank:
-            return high
-    raise ValueError(f"there is no rank {rank} among {seen}")
+    at = bisect_left(buckets.ranks, rank)
+    if at == len(buckets.ranks):
+        raise ValueError(f"there is no rank {rank} among {buckets.total}")
+    return buckets.highs[at]
 
 
 def rank_interval(buckets: Buckets, share: float, worse: int = 0) -> tuple[float, float] | None:

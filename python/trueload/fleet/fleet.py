@@ -2,10 +2,10 @@
 
 How: every engine gets the whole plan and its part in it, and deals out its own share of
 connections, requests and arrivals. Phases begin at a time that all are told in their own clock,
-once every engine is ready. One thread for each engine carries what it says into one queue; a
-message goes on to the caller when all engines have had it. A host that falls silent, dies or ends
-before it was told to is lost, and with it the run: ``EngineError`` says which, and what it said
-last. One more thread asks every engine for its clock, which keeps their leases.
+once every engine is ready. What the engines say comes as lines into one queue, and is read when
+the caller asks; a message goes on to the caller when all engines have had it. A host that falls
+silent, dies or ends before it was told to is lost, and with it the run: ``EngineError`` says which,
+and what it said last. One more thread asks every engine for its clock, which keeps their leases.
 
 Must not know trials and records, or how a place is opened.
 """
@@ -24,7 +24,7 @@ from types import TracebackType
 from trueload.engine import Engine, EngineError, seconds_left
 from trueload.errors import UserError
 from trueload.fleet.member import Heard, HostReport, Member
-from trueload.fleet.merge import merge_measurements, merge_ready
+from trueload.fleet.merge import Series, merge_measurements, merge_ready
 from trueload.fleet.ticks import Ticks
 from trueload.places import EngineHost
 from trueload.places.local import LocalPlace
@@ -53,6 +53,8 @@ IDLE_S = 2.5  # ten ticks: an engine that answers, and does nothing
 ASK_EVERY_S = 0.25  # a quarter of the engine's lease of 2 s, and six answers before silence
 START_LEAD_NS = 50_000_000
 """So long before its start, and four of the slowest way there and back, all are told of a phase."""
+START_LEAD_EACH_NS = 200_000  # and so much for each host: they are told one after the other
+LOOK_EVERY_S = SILENCE_S / 10
 STALL_S = 0.5  # a front that itself stood still for so long cannot tell who was silent
 STARTERS_MAX = 64  # hosts that are started at the same time
 NS_PER_S = 1_000_000_000
@@ -74,6 +76,9 @@ class Fleet:
         self._over = threading.Event()
         self._stopping = False
         self._looked_s = time.monotonic()
+        self._series: dict[str, Series] = {}
+        self._said: dict[str, set[int]] = {}
+        """Who has said what all have to say."""
 
     @classmethod
     def start(cls, hosts: Sequence[EngineHost]) -> Fleet:
@@ -143,9 +148,10 @@ class Fleet:
         ``lost`` when a host is."""
         deadline_s = time.monotonic() + timeout_s
         while not self._out:
-            self._look_for_silence()
+            if self._heard.empty():  # who waits to be heard is not silent
+                self._look_for_silence()
             try:
-                left_s = min(seconds_left(deadline_s), SILENCE_S / 10)
+                left_s = min(seconds_left(deadline_s), LOOK_EVERY_S)
                 self._hear(self._heard.get(timeout=left_s))
             except queue.Empty:
                 if seconds_left(deadline_s) == 0:
@@ -176,7 +182,7 @@ class Fleet:
             raise UserError(message, error.hint, error.exit_code) from error
         except EngineError as error:
             raise EngineError(error.kind, f"{member.name}: {error}") from error
-        member.pump(self._heard)
+        member.divert(self._heard)
 
     def _part_of(self, plan: Generate, member: Member) -> Generate:
         """The whole plan with a member's part, CPUs and local addresses."""
@@ -210,7 +216,8 @@ class Fleet:
                 ]
             else:
                 offsets = [member.offset for member in self._members]
-                lead_ns = START_LEAD_NS + 8 * max(offset.bound_ns for offset in offsets)
+                slowest_ns = 8 * max(offset.bound_ns for offset in offsets)
+                lead_ns = START_LEAD_NS + START_LEAD_EACH_NS * len(offsets) + slowest_ns
                 start_ns = time.monotonic_ns() + lead_ns
                 starts_ns = [offset.to_engine(start_ns) for offset in offsets]
             self._begin(self._waiting.popleft(), starts_ns)
@@ -226,18 +233,28 @@ class Fleet:
             member.spoke_s = time.monotonic()
         self._to_all(lambda member: phase.model_copy(update={"at_ns": member.starts_ns[phase.id]}))
 
+    def _all_have(self, what: str, member: Member) -> bool:
+        """Whether all have said something, once a member has; kept count of, because there may be
+        very many."""
+        said = self._said.setdefault(what, set())
+        said.add(member.index)
+        return len(said) == len(self._members)
+
     def _is_over(self, phase: Phase) -> bool:
         return all(phase.id in member.measurements for member in self._members)
 
     def _hear(self, heard: Heard) -> None:
-        member, said = self._members[heard.index], heard.said
+        member = self._members[heard.index]
+        if member.done and self._stopping:
+            return
         member.heard_s = time.monotonic()
+        try:
+            said = member.engine.understand(heard.said)
+        except EngineError as error:
+            raise self._lost(member, str(error)) from error
         if not isinstance(said, Clock):
             member.spoke_s = member.heard_s
         match said:
-            case EngineError():
-                if not (member.done and self._stopping):
-                    raise self._lost(member, str(said)) from said
             case Clock():
                 member.answer(said, heard.at_ns)
             case Ready():
@@ -258,8 +275,8 @@ class Fleet:
 
     def _hear_ready(self, member: Member, said: Ready) -> None:
         member.ready = said
-        found = [each.ready for each in self._members if each.ready is not None]
-        if len(found) == len(self._members):
+        if self._all_have("ready", member):
+            found = [each.ready for each in self._members if each.ready is not None]
             self._out.append(merge_ready(found, time.monotonic_ns()))
             self._advance()
 
@@ -268,12 +285,11 @@ class Fleet:
         before it has stopped. It began when the first of them did, and ended when the last did."""
         started = isinstance(said, PhaseStarted)
         (member.started_ns if started else member.stopped_ns)[said.id] = said.at_ns
-        found = [
-            each.offset.to_front(edges[said.id])
-            for each in self._members
-            if said.id in (edges := each.started_ns if started else each.stopped_ns)
-        ]
-        if len(found) == len(self._members):
+        if self._all_have(f"{said.type} {said.id}", member):
+            found = [
+                each.offset.to_front((each.started_ns if started else each.stopped_ns)[said.id])
+                for each in self._members
+            ]
             at_ns = min(found) if started else max(found)
             self._out.append(said.model_copy(update={"at_ns": at_ns}))
 
@@ -286,13 +302,15 @@ class Fleet:
             self._out.append(merged)
 
     def _hear_done_phase(self, member: Member, said: PhaseDone) -> None:
-        member.measurements[said.id] = said.measurement
-        phase = next((each for each in self._running if each.id == said.id), None)
-        if phase is None or not self._is_over(phase):
+        series = self._series.setdefault(said.id, Series())
+        series.add(said.measurement.series)
+        # Kept for each host they would take most of the front's memory.
+        member.measurements[said.id] = said.measurement.model_copy(update={"series": ()})
+        if not self._all_have(f"{said.type} {said.id}", member):
             return
         parts = [each.measurements[said.id] for each in self._members]
         spans = [each.span(said.id) for each in self._members]
-        merged = merge_measurements(parts, spans)
+        merged = merge_measurements(parts, spans).model_copy(update={"series": series.sums()})
         self._out.append(said.model_copy(update={"measurement": merged}))
         self._advance()
 
@@ -307,7 +325,10 @@ class Fleet:
 
     def _look_for_silence(self) -> None:
         now_s = time.monotonic()
-        stood_s, self._looked_s = now_s - self._looked_s, now_s
+        stood_s = now_s - self._looked_s
+        if stood_s < LOOK_EVERY_S:
+            return
+        self._looked_s = now_s
         if stood_s > STALL_S:
             for member in self._members:
                 member.heard_s += stood_s

@@ -6,28 +6,26 @@ from __future__ import annotations
 
 import itertools
 import queue
-import threading
 import time
 from dataclasses import dataclass
 
 from trueload.engine import Engine, EngineError, seconds_left
 from trueload.fleet.clock import Comparison, Offset, Reading
 from trueload.fleet.merge import Span
-from trueload.places import EngineHost
+from trueload.places import ChannelClosedError, EngineHost
 from trueload.places.local import LocalPlace
-from trueload.plan import AskClock, Clock, FromEngine, Machine, Measurement, Ready
+from trueload.plan import AskClock, Clock, Machine, Measurement, Ready
 
 COMPARED_AT_START = 8  # questions before anything is agreed: the quickest of them counts
 COMPARE_S = 5.0
-RECEIVE_S = 0.5
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Heard:
-    """What came from a member, and when, on ``time.monotonic_ns``."""
+    """What came from a member, not yet read, and when, on ``time.monotonic_ns``."""
 
     index: int
-    said: FromEngine | EngineError
+    said: bytes | ChannelClosedError
     at_ns: int
 
 
@@ -95,20 +93,11 @@ class Member:
             self.answer(answer, time.monotonic_ns())
         self.heard_s = time.monotonic()
 
-    def pump(self, into: queue.SimpleQueue[Heard]) -> None:
-        """Carry what the engine says into the queue that all share, from a thread of its own."""
-
-        def carry() -> None:
-            while True:
-                try:
-                    message = self.engine.receive(RECEIVE_S)
-                except EngineError as error:
-                    into.put(Heard(self.index, error, time.monotonic_ns()))
-                    return
-                if message is not None:
-                    into.put(Heard(self.index, message, time.monotonic_ns()))
-
-        threading.Thread(target=carry, name=f"fleet-{self.index}", daemon=True).start()
+    def divert(self, into: queue.SimpleQueue[Heard]) -> None:
+        """Have what the engine says put into the queue that all share."""
+        self.engine.divert(
+            lambda said: into.put(Heard(self.index, said, time.monotonic_ns())),
+        )
 
     def ask_clock(self) -> None:
         """Ask for its time, which also says that the front is alive. Raises ``EngineError``."""

@@ -7,13 +7,17 @@ Must not know what the lines mean.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 
 class ChannelClosedError(Exception):
     """The other end has gone, or does not take what it is sent. The message says how."""
+
+
+Sink = Callable[[bytes | ChannelClosedError], None]
+"""Takes lines, and at last why there will be no more; called from a thread of the channel's."""
 
 
 class Channel(Protocol):
@@ -30,6 +34,10 @@ class Channel(Protocol):
 
     def read_line(self, timeout_s: float) -> bytes | None:
         """The next line; None when none came in time. Raises ``ChannelClosedError`` at the end."""
+        ...
+
+    def divert(self, sink: Sink) -> None:
+        """Hand each line from now on to ``sink``, instead of keeping it for ``read_line``."""
         ...
 
     def close_input(self) -> None:

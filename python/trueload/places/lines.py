@@ -1,15 +1,16 @@
 """Lines that one thread hears and another reads: split, bounded, with an end that says why.
 
-How: a queue of so many lines; whoever fills it waits while it is full, so that a reader who is slow
-slows the program down and takes no memory. Must not know where the bytes come from.
+How: so many lines are kept; whoever fills them waits while they are full, so that a reader who is
+slow slows the program down and takes no memory. One who hears of many programs has the lines of all
+handed to him instead, by the threads that hear them. Must not know where the bytes come from.
 """
 
 from __future__ import annotations
 
-import contextlib
-import queue
+import threading
+from collections import deque
 
-from trueload.places import ChannelClosedError
+from trueload.places import ChannelClosedError, Sink
 
 LINE_BYTES_MAX = 256 * 2**20  # the longest line: a measurement with a day of seconds
 LINES_MAX = 4_096  # lines read ahead; beyond that the program waits
@@ -18,13 +19,14 @@ CLOSED = "it has closed its output"
 
 
 class Lines:
-    """``add`` and ``end`` from one thread, ``read`` from another, ``stop`` from any."""
+    """``add`` and ``end`` from one thread, ``read`` from another, the rest from any."""
 
     def __init__(self) -> None:
-        self._lines: queue.Queue[bytes | None] = queue.Queue(LINES_MAX)
+        self._lines: deque[bytes | ChannelClosedError] = deque()
+        self._changed = threading.Condition()
         self._pending = bytearray()
-        self._why = CLOSED
         self._stopped = False
+        self._sink: Sink | None = None
 
     def add(self, chunk: bytes) -> bool:
         """Bytes as they came; False when a line is longer than any can be, and nothing is heard
@@ -42,26 +44,45 @@ class Lines:
 
     def end(self, why: str = CLOSED) -> None:
         """Nothing more will come."""
-        self._why = why
-        self._put(None)
+        self._put(ChannelClosedError(why))
 
     def read(self, timeout_s: float) -> bytes | None:
         """The next line; None when none came in time. Raises ``ChannelClosedError`` at the end."""
-        try:
-            line = self._lines.get(timeout=max(0.0, timeout_s))
-        except queue.Empty:
-            return None
-        if line is None:
-            self._lines.put(None)  # whoever asks again hears the same
-            raise ChannelClosedError(self._why)
-        return line
+        with self._changed:
+            if not self._changed.wait_for(lambda: self._lines, max(0.0, timeout_s)):
+                return None
+            found = self._lines[0]
+            if isinstance(found, ChannelClosedError):  # whoever asks again hears the same
+                raise ChannelClosedError(str(found))
+            self._lines.popleft()
+            self._changed.notify_all()
+        return found
+
+    def divert(self, sink: Sink) -> None:
+        """Hand every line that has not been read to ``sink``, and all that come, as they do."""
+        with self._changed:
+            while self._lines:
+                sink(self._lines.popleft())
+            self._sink = sink
+            self._changed.notify_all()
 
     def stop(self) -> None:
         """Nobody reads any more: what still comes is dropped, and whoever fills it goes on."""
-        self._stopped = True
+        with self._changed:
+            self._stopped = True
+            self._changed.notify_all()
 
-    def _put(self, line: bytes | None) -> None:
-        while not self._stopped:
-            with contextlib.suppress(queue.Full):
-                self._lines.put(line, timeout=0.2)
+    def _put(self, line: bytes | ChannelClosedError) -> None:
+        with self._changed:
+            self._changed.wait_for(self._has_room)
+            if self._stopped:
                 return
+            sink = self._sink
+            if sink is None:
+                self._lines.append(line)
+                self._changed.notify_all()
+        if sink is not None:
+            sink(line)
+
+    def _has_room(self) -> bool:
+        return self._stopped or self._sink is not None or len(self._lines) < LINES_MAX

@@ -17,7 +17,7 @@ import threading
 import time
 from collections.abc import Sequence
 
-from trueload.places import ChannelClosedError
+from trueload.places import ChannelClosedError, Sink
 from trueload.places.lines import Lines
 
 LOG_BYTES_MAX = 64 * 2**10
@@ -85,6 +85,10 @@ class LocalChannel:
     def read_line(self, timeout_s: float) -> bytes | None:
         """The next line; None when none came in time. Raises ``ChannelClosedError`` at the end."""
         return self._lines.read(timeout_s)
+
+    def divert(self, sink: Sink) -> None:
+        """Hand each line from now on to ``sink``, instead of keeping it for ``read_line``."""
+        self._lines.divert(sink)
 
     def close_input(self) -> None:
         """Say that nothing more will be sent."""

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from trueload.errors import UserError
-from trueload.places import ChannelClosedError
+from trueload.places import ChannelClosedError, Sink
 from trueload.places.lines import Lines
 from trueload.places.program import Program, read_program
 from trueload.places.ray.host import CHUNK_BYTES, NODE_DIED
@@ -157,6 +157,10 @@ class RayChannel:
     def read_line(self, timeout_s: float) -> bytes | None:
         """The next line; None when none came in time. Raises ``ChannelClosedError`` at the end."""
         return self._lines.read(timeout_s)
+
+    def divert(self, sink: Sink) -> None:
+        """Hand each line from now on to ``sink``, instead of keeping it for ``read_line``."""
+        self._lines.divert(sink)
 
     def close_input(self) -> None:
         """Say that nothing more will be sent."""

@@ -12,7 +12,7 @@ import time
 from collections.abc import Sequence
 
 from trueload.errors import UserError
-from trueload.places import ChannelClosedError
+from trueload.places import ChannelClosedError, Sink
 from trueload.places.local import LocalChannel
 from trueload.places.ssh import refusals, scripts
 from trueload.places.ssh.connection import NOISE_LINES_MAX, Connection
@@ -55,6 +55,12 @@ class SshChannel:
             return self._ssh.read_line(timeout_s)
         except ChannelClosedError as error:
             raise self._closed(error) from error
+
+    def divert(self, sink: Sink) -> None:
+        """Hand each line from now on to ``sink``, instead of keeping it for ``read_line``."""
+        self._ssh.divert(
+            lambda said: sink(self._closed(said) if isinstance(said, ChannelClosedError) else said)
+        )
 
     def close_input(self) -> None:
         """Say that nothing more will be sent."""

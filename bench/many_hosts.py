@@ -1,0 +1,303 @@
+"""What does the front need to put together what 10, 100 and 1,000 hosts say?
+
+`bench/many_hosts.py` has a real engine measure the reference server once and records what it says;
+then stand-ins (`standin.py`), a hundred in a process, say it again in so many variants, each on a
+clock of its own, and the front runs a whole trial over them: clocks, start, ticks, histograms,
+checks, record. Its CPU time is that of this process, which plays no host. All sums are checked,
+bucket by bucket, and so is each host's clock against the one that it was given.
+
+Targets: with 1,000 hosts less than a core over the window, less than 1 GB, and exact sums. Prints
+Markdown; exit code 1 if a target is missed, 2 if it cannot measure.
+"""
+
+from __future__ import annotations
+
+import argparse
+import cProfile
+import os
+import resource
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import engine
+from engine import Work
+from machine import describe
+from marks import Limit, Mark, exit_code, mark, mark_table
+from page import SCALE, write_section
+from process import BenchError, vm_hwm_bytes
+from recording import Recording, load, record, scaled, window_s
+from setting import SERVER_CPU, Quiet, SettingError, find_setting
+from standin_hosts import nature_of, variant_of
+from standin_place import Stage, staged
+from trueload.engine import EngineError
+from trueload.errors import UserError
+from trueload.places import EngineHost
+from trueload.plan import Duration, Tick
+from trueload.record import Record
+from trueload.spec import Progress, Request, TrialSpec
+from trueload.stats import decode_histogram, merge_sparse
+from trueload.trial import Session, make_phases
+
+COUNTS = (10, 100, 1_000)
+WINDOW_S = 30.0
+CONNECTIONS = 64
+VARIANTS = 7
+NS_PER_S = 1_000_000_000
+MB = 1_000_000
+CPU_MOST = Limit(1.0, unit=" cores")
+RSS_MOST = Limit(1_000, unit=" MB")
+EXACT = Limit(0, unit=" sums off")
+TABLE_HEAD = (
+    "| hosts | set-up | front's CPU over the window | CPU s in all | peak memory | from the hosts"
+    " | to them | last `phase_done` to record |\n"
+    "|--:|--:|--:|--:|--:|--:|--:|--:|"
+)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """One trial over so many stand-ins; CPU and memory are the front's."""
+
+    hosts: int
+    set_up_s: float
+    window_cpu_s: float
+    window_wall_s: float
+    cpu_s: float
+    peak_rss_bytes: int
+    said_bytes: int
+    heard_bytes: int
+    to_record_s: float
+    off: tuple[str, ...]
+    """Which sums are not what they should be."""
+
+    @property
+    def cores(self) -> float:
+        """Of a CPU over the window."""
+        return self.window_cpu_s / self.window_wall_s
+
+
+class Watch:
+    """Hears the trial's progress as a live view does, and takes the front's CPU time."""
+
+    def __init__(self) -> None:
+        self.window_began: tuple[float, float] | None = None
+        self.window_ended: tuple[float, float] | None = None
+        self.ticked = 0
+        self.fresh = 0
+
+    def __call__(self, progress: Progress) -> None:
+        now = time.monotonic(), time.process_time()
+        if progress.stage == "window" and self.window_began is None:
+            self.window_began = now
+        if progress.stage == "drain" and self.window_ended is None:
+            self.window_ended = now
+        if progress.tick is not None:
+            self.ticked += 1
+            self.fresh += sum(progress.tick.latency.values())
+
+
+def spec_of(stage: Stage, total: int, seconds: float) -> TrialSpec:
+    """A trial of all; its address (RFC 5737) is nobody's, and nobody connects to it."""
+    return TrialSpec(
+        url="http://192.0.2.1/",
+        addresses=("192.0.2.1:80",),
+        request=Request(host="192.0.2.1"),
+        connections=total,
+        stop=Duration(ns=int(seconds * NS_PER_S)),
+        warmup=None,
+        timeout_ns=5 * NS_PER_S,
+        connect_timeout_ns=5 * NS_PER_S,
+        connect_rate_per_s=1_000_000,
+        hosts=tuple(EngineHost(place) for place in stage.places),
+    )
+
+
+def measure(folder: Path, variants: Sequence[Recording], count: int) -> Outcome:
+    """One trial. Raises `BenchError`."""
+    paths = [folder / f"{number}.jsonl" for number in range(len(variants))]
+    for path, each in zip(paths, variants, strict=True):
+        each.save(path)
+    said = [variants[variant_of(number, len(variants))] for number in range(count)]
+    total = sum(each.measurement.connections.requested for each in said)
+    with staged(folder, paths, count) as stage:
+        watch = Watch()
+        Path("/proc/self/clear_refs").write_text("5")  # the peak is this trial's
+        began_s, began_cpu_s = time.monotonic(), time.process_time()
+        spec = spec_of(stage, total, window_s(variants[0]))
+        with Session(spec, on_progress=watch) as session:
+            found = session.measure(*make_phases(spec), last=True)
+            recorded_ns = time.monotonic_ns()
+        cpu_s = time.process_time() - began_cpu_s
+        peak_rss_bytes = vm_hwm_bytes(os.getpid())
+        told = stage.end()
+    if found.trouble is not None:
+        raise BenchError(f"{count} hosts: {found.trouble.what}")
+    if watch.window_began is None or watch.window_ended is None:
+        raise BenchError(f"{count} hosts: no window was seen")
+    return Outcome(
+        hosts=count,
+        set_up_s=watch.window_began[0] - began_s,
+        window_cpu_s=watch.window_ended[1] - watch.window_began[1],
+        window_wall_s=watch.window_ended[0] - watch.window_began[0],
+        cpu_s=cpu_s,
+        peak_rss_bytes=peak_rss_bytes,
+        said_bytes=sum(each["said_bytes"] for each in told),
+        heard_bytes=sum(each["heard_bytes"] for each in told),
+        to_record_s=(recorded_ns - max(each["done_ns"] for each in told)) / NS_PER_S,
+        off=tuple(off(found, said, watch)),
+    )
+
+
+def off(found: Record, said: Sequence[Recording], watch: Watch) -> list[str]:
+    """What is not the sum of what the hosts said. Pure."""
+    parts = [each.measurement for each in said]
+    sums: dict[str, tuple[Any, Any]] = {
+        "connections": (
+            found.connections.established,
+            sum(part.connections.established for part in parts),
+        ),
+        "latency": (
+            decode_histogram(found.histograms.latency),
+            added([part.histograms.latency for part in parts]),
+        ),
+        "seconds": (
+            [(second.t_s, second.ok) for second in found.series],
+            _seconds(parts),
+        ),
+        "latency by second": (
+            merge_sparse(second.latency for second in found.series),
+            merge_sparse(second.latency for part in parts for second in part.series),
+        ),
+        "hosts": ([host.ok for host in found.hosts], [part.counts.ok for part in parts]),
+        "live": (watch.fresh, sum(_fresh(each.ticks) for each in said)),
+    }
+    for name in ("scheduled", "issued", "ok", "cancelled", "unsent", "stale"):
+        sums[name] = getattr(found.counts, name), sum(getattr(p.counts, name) for p in parts)
+    wrong = [name for name, (got, wanted) in sums.items() if got != wanted]
+    for number, host in enumerate(found.hosts):
+        ahead_ns = nature_of(number).ahead_ns
+        assert host.clock_offset_ns is not None
+        assert host.clock_bound_ns is not None
+        if abs(host.clock_offset_ns - ahead_ns) > host.clock_bound_ns:
+            wrong.append(f"clock of {host.place}")
+    return wrong
+
+
+def added(encoded: Sequence[str | None]) -> Any:
+    """Histograms bucket by bucket, without the library's adding."""
+    counts: dict[tuple[int, int], int] = {}
+    for each in encoded:
+        buckets = decode_histogram(each)
+        for low, high, count in zip(buckets.lows, buckets.highs, buckets.counts, strict=True):
+            counts[low, high] = counts.get((low, high), 0) + count
+    rising = sorted(counts)
+    return type(decode_histogram(None))(
+        tuple(low for low, _ in rising),
+        tuple(high for _, high in rising),
+        tuple(counts[each] for each in rising),
+    )
+
+
+def _seconds(parts: Sequence[Any]) -> list[tuple[int, int]]:
+    sums: dict[int, int] = {}
+    for part in parts:
+        for second in part.series:
+            sums[second.t_s] = sums.get(second.t_s, 0) + second.ok
+    return sorted(sums.items())
+
+
+def _fresh(ticks: Sequence[Tick]) -> int:
+    return sum(sum(tick.latency.values()) for tick in ticks)
+
+
+def row(found: Outcome) -> str:
+    """A line of the table."""
+    shown = (
+        f"{found.hosts:,}",
+        f"{found.set_up_s:.1f} s",
+        f"{found.cores:.3f} cores",
+        f"{found.cpu_s:.1f}",
+        f"{found.peak_rss_bytes / MB:.0f} MB",
+        f"{found.said_bytes / found.window_wall_s / MB:.2f} MB/s",
+        f"{found.heard_bytes / found.window_wall_s / MB:.3f} MB/s",
+        f"{found.to_record_s:.2f} s",
+    )
+    return f"| {' | '.join(shown)} |"
+
+
+def judge(found: Outcome) -> list[Mark]:
+    """The marks of the largest trial."""
+    name = f"{found.hosts:,} hosts"
+    megabytes = found.peak_rss_bytes / MB
+    what = ", ".join(found.off[:5]) or "none: each is exact"
+    return [
+        mark(f"{name}: front's CPU", CPU_MOST, found.cores, f"{found.cores:.3f} cores"),
+        mark(f"{name}: front's peak memory", RSS_MOST, megabytes, f"{megabytes:.0f} MB"),
+        mark(f"{name}: what does not add up", EXACT, len(found.off), what),
+    ]
+
+
+def recorded(path: Path | None, seconds: float) -> Recording:
+    """From a file, if it is there; else made, and kept there."""
+    if path is not None and path.exists():
+        return load(path)
+    with engine.serving(find_setting(), SERVER_CPU) as (port, _, _):
+        found = record(Work(port=port, connections=CONNECTIONS, depth=1, duration_s=seconds))
+    if path is not None:
+        found.save(path)
+    return found
+
+
+def main() -> int:
+    """Measures, prints Markdown, and marks."""
+    parser = argparse.ArgumentParser(description="The front over many hosts.")
+    parser.add_argument("--hosts", type=int, action="append", help=f"how many {COUNTS}")
+    parser.add_argument("--seconds", type=float, default=WINDOW_S, help=f"window ({WINDOW_S:g})")
+    parser.add_argument("--recording", type=Path, help="keep what the engine said, or take it")
+    parser.add_argument("--profile", type=Path, help="write where the main thread's time goes")
+    parser.add_argument("--no-page", action="store_true", help="leave docs/scale.md alone")
+    options = parser.parse_args()
+    counts = options.hosts or COUNTS
+    # Each host has a socket here; a place by ssh has three pipes.
+    limit = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    resource.setrlimit(resource.RLIMIT_NOFILE, (limit, limit))
+    try:
+        recording = recorded(options.recording, options.seconds)
+        variants = [scaled(recording, times) for times in range(1, VARIANTS + 1)]
+        quiet = Quiet()
+        outcomes = [_profiled(options.profile, variants, count) for count in counts]
+    except (BenchError, EngineError, SettingError, UserError) as error:
+        print(error, file=sys.stderr)
+        return 2
+    marked = [each for found in outcomes[-1:] for each in judge(found)]
+    ticks = recording.ticks
+    about = (
+        f"A window of {window_s(recording):.0f} s; {len(ticks)} ticks from each host, with"
+        f" {sum(len(tick.latency) for tick in ticks) / len(ticks):.0f} buckets each. {quiet}"
+    )
+    table = [TABLE_HEAD, *map(row, outcomes)]
+    lines = [str(describe({})), "", about, "", *mark_table(marked), "", *table]
+    print("\n".join(lines))
+    if not (options.hosts or options.no_page):
+        write_section(SCALE, "hosts", lines)
+    return exit_code(marked)
+
+
+def _profiled(path: Path | None, variants: Sequence[Recording], count: int) -> Outcome:
+    with tempfile.TemporaryDirectory() as folder:
+        if path is None:
+            return measure(Path(folder), variants, count)
+        profile = cProfile.Profile()
+        try:
+            return profile.runcall(measure, Path(folder), variants, count)
+        finally:
+            profile.dump_stats(path)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,170 @@
+"""What a real engine said in one window, kept so that stand-ins can say it again, so many times as
+much: every count of it, bucket by bucket. Pure, but for `record`.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from engine import Work, phase_of, plan_of
+from trueload.engine import Engine, EngineError, seconds_left
+from trueload.fleet.merge import merge_connections, merge_counts, merge_histogram, merge_slots
+from trueload.plan import (
+    Error,
+    FromEngine,
+    Hello,
+    LoadPlan,
+    Measurement,
+    PhaseDone,
+    PhaseStarted,
+    Ready,
+    Second,
+    Tick,
+    parse_from_engine,
+    to_line,
+)
+from trueload.spec import CLOSED, NS_PER_S
+
+SLACK_S = 10.0
+
+
+@dataclass(frozen=True)
+class Recording:
+    """The lines that matter; times of `ticks` and of `done` are from the start of the window."""
+
+    hello: Hello
+    ready: Ready
+    ticks: tuple[Tick, ...]
+    done: PhaseDone
+
+    @property
+    def measurement(self) -> Measurement:
+        """What the window came to."""
+        return self.done.measurement
+
+    def save(self, path: Path) -> None:
+        """As lines of the protocol."""
+        path.parent.mkdir(parents=True, exist_ok=True)
+        lines: list[FromEngine] = [self.hello, self.ready, *self.ticks, self.done]
+        path.write_bytes(b"".join(to_line(line) for line in lines))
+
+
+def load(path: Path) -> Recording:
+    """The inverse of `save`. Raises `OSError`, `ValueError`."""
+    return recording_of([parse_from_engine(line) for line in path.read_bytes().splitlines()])
+
+
+def recording_of(said: list[FromEngine]) -> Recording:
+    """The lines by their kind. Raises `ValueError` when one is missing."""
+    hello, ready, *ticks, done = said
+    if not (isinstance(hello, Hello) and isinstance(ready, Ready) and isinstance(done, PhaseDone)):
+        raise ValueError("a recording is hello, ready, ticks and phase_done")
+    return Recording(hello, ready, tuple(tick for tick in ticks if isinstance(tick, Tick)), done)
+
+
+def record(work: Work, load_plan: LoadPlan = CLOSED) -> Recording:
+    """One window of a real engine. Raises `EngineError`, `UserError`."""
+    window = phase_of(work.duration_s, load_plan)
+    said: list[FromEngine] = []
+    started_ns = 0
+    with Engine.start() as engine:
+        said.append(engine.hello)
+        engine.send(plan_of(work))
+        engine.send(window)
+        for message in _heard(engine, work.duration_s + SLACK_S):
+            match message:
+                case Error():
+                    raise EngineError("engine", message.message)
+                case PhaseStarted():
+                    started_ns = message.at_ns
+                case Tick() if message.id == window.id:
+                    said.append(message.model_copy(update={"at_ns": message.at_ns - started_ns}))
+                case Ready():
+                    said.append(message)
+                case PhaseDone():
+                    return recording_of([*said, _from_its_start(message)])
+                case _:
+                    pass
+    raise EngineError("silent", "the engine did not end its window")
+
+
+def _heard(engine: Engine, seconds: float) -> Iterator[FromEngine]:
+    deadline_s = time.monotonic() + seconds
+    while seconds_left(deadline_s) > 0:
+        if (message := engine.receive(seconds_left(deadline_s))) is not None:
+            yield message
+
+
+def _from_its_start(done: PhaseDone) -> PhaseDone:
+    found = done.measurement
+    moved = {"started_ns": 0, "began_ns": found.began_ns - found.started_ns}
+    return done.model_copy(update={"measurement": found.model_copy(update=moved)})
+
+
+def scaled(recording: Recording, times: int) -> Recording:
+    """The same engine with so many times the load: every count of it is so many times as large."""
+    return replace(
+        recording,
+        ready=recording.ready.model_copy(
+            update={
+                "requested": recording.ready.requested * times,
+                "established": recording.ready.established * times,
+            }
+        ),
+        ticks=tuple(_scaled_tick(tick, times) for tick in recording.ticks),
+        done=recording.done.model_copy(
+            update={"measurement": _scaled_measurement(recording.measurement, times)}
+        ),
+    )
+
+
+def _scaled_tick(tick: Tick, times: int) -> Tick:
+    return tick.model_copy(
+        update={
+            "counts": merge_counts([tick.counts] * times),
+            "latency": _times(tick.latency, times),
+            "service": _times(tick.service, times),
+            "open": tick.open * times,
+            "bytes_in": tick.bytes_in * times,
+            "bytes_out": tick.bytes_out * times,
+        }
+    )
+
+
+def _scaled_measurement(found: Measurement, times: int) -> Measurement:
+    histograms = {
+        name: merge_histogram([encoded] * times)
+        for name, encoded in found.histograms.model_dump().items()
+    }
+    return found.model_copy(
+        update={
+            "counts": merge_counts([found.counts] * times),
+            "bytes_in": found.bytes_in * times,
+            "bytes_out": found.bytes_out * times,
+            "histograms": found.histograms.model_copy(update=histograms),
+            "connections": merge_connections([found.connections] * times),
+            "slots": merge_slots([found.slots] * times),
+            "series": tuple(_scaled_second(second, times) for second in found.series),
+        }
+    )
+
+
+def _scaled_second(second: Second, times: int) -> Second:
+    return Second(
+        t_s=second.t_s,
+        ok=second.ok * times,
+        failed=second.failed * times,
+        latency=_times(second.latency, times),
+    )
+
+
+def _times(counts: Mapping[int, int], times: int) -> dict[int, int]:
+    return {index: count * times for index, count in counts.items()}
+
+
+def window_s(recording: Recording) -> float:
+    """How long its window was."""
+    return recording.measurement.window_ns / NS_PER_S

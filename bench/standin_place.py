@@ -1,0 +1,146 @@
+"""Stand-ins as places of the front: each a connection to one of a few processes that play them.
+
+How: as a child process on this machine is spoken to (`trueload.places.local`): a thread of its own
+reads what it says. Must not know what the lines mean.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from setting import ROOT
+from trueload.places import ChannelClosedError, Sink
+from trueload.places.lines import Lines
+
+READ_BYTES = 2**16
+HOSTS_EACH = 100
+END_S = 10.0
+
+
+class StandInChannel:
+    """One of them."""
+
+    def __init__(self, path: Path, number: int) -> None:
+        self._socket = socket.socket(socket.AF_UNIX)
+        self._socket.connect(str(path))
+        self._lines = Lines()
+        self._lock = threading.Lock()
+        self._over = threading.Event()
+        self._socket.sendall(b"%d\n" % number)
+        threading.Thread(target=self._read_lines, name="stand-in-lines", daemon=True).start()
+
+    @property
+    def pid(self) -> int:
+        """It has none of its own."""
+        return 0
+
+    def send(self, line: bytes, timeout_s: float) -> None:
+        """Send one line."""
+        try:
+            with self._lock:
+                self._socket.sendall(line)
+        except OSError as error:
+            raise ChannelClosedError("it has closed its input") from error
+
+    def read_line(self, timeout_s: float) -> bytes | None:
+        """The next line."""
+        return self._lines.read(timeout_s)
+
+    def divert(self, sink: Sink) -> None:
+        """From now on to ``sink``."""
+        self._lines.divert(sink)
+
+    def close_input(self) -> None:
+        """Say that nothing more will be sent: it ends."""
+        with contextlib.suppress(OSError):
+            self._socket.shutdown(socket.SHUT_WR)
+        self._over.set()
+
+    def wait(self, timeout_s: float) -> int | None:
+        """It ends with its input."""
+        return 0 if self._over.is_set() else None
+
+    def kill(self) -> None:
+        """End it."""
+        self._lines.stop()
+        self._over.set()
+        with contextlib.suppress(OSError):
+            self._socket.shutdown(socket.SHUT_RDWR)
+
+    def log_tail(self) -> str:
+        """It writes none."""
+        return ""
+
+    def _read_lines(self) -> None:
+        with contextlib.suppress(OSError), self._socket:
+            while (chunk := self._socket.recv(READ_BYTES)) and self._lines.add(chunk):
+                pass
+        self._lines.end()
+
+
+@dataclass(frozen=True)
+class StandInPlace:
+    """Where one can be started."""
+
+    name: str
+    path: Path
+    number: int
+
+    def open(self, argv: Sequence[str]) -> StandInChannel:
+        """Start it, whatever the program."""
+        return StandInChannel(self.path, self.number)
+
+
+class Stage:
+    """The processes that play the hosts."""
+
+    def __init__(self, folder: Path, recordings: Sequence[Path], count: int) -> None:
+        self._folder = folder
+        self._processes = [
+            self._start(number, recordings) for number in range(-(-count // HOSTS_EACH))
+        ]
+        for process in self._processes:
+            assert process.stdout is not None
+            process.stdout.readline()
+        self.places = [
+            StandInPlace(f"host{number}", self._path(number // HOSTS_EACH), number)
+            for number in range(count)
+        ]
+
+    def end(self) -> list[dict[str, Any]]:
+        """What each process says of what went to and fro."""
+        return [json.loads(process.communicate(timeout=END_S)[0]) for process in self._processes]
+
+    def kill(self) -> None:
+        """End those that have not ended."""
+        for process in self._processes:
+            process.kill()
+            process.wait()
+
+    def _path(self, number: int) -> Path:
+        return self._folder / f"stand-ins-{number}"
+
+    def _start(self, number: int, recordings: Sequence[Path]) -> subprocess.Popen[str]:
+        command = [sys.executable, str(ROOT / "bench" / "standin_hosts.py")]
+        command += [str(self._path(number)), *map(str, recordings)]
+        return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+
+@contextmanager
+def staged(folder: Path, recordings: Sequence[Path], count: int) -> Iterator[Stage]:
+    """So many hosts, ready to be started; nothing of them is left."""
+    stage = Stage(folder, recordings, count)
+    try:
+        yield stage
+    finally:
+        stage.kill()
