@@ -377,9 +377,14 @@ class Fleet:
                         member.ask_clock()
 
 
-def start_engines(hosts: Sequence[EngineHost]) -> Engine | Fleet:
+def start_engines(hosts: Sequence[EngineHost], connections: int) -> Engine | Fleet:
     """An engine on every host; one on this machine is spoken to directly. Raises ``UserError``,
     ``EngineError``."""
+    if connections < len(hosts):
+        raise UserError(
+            f"{connections} connections are too few for {len(hosts)} hosts",
+            "name at least one for each host, or fewer hosts",
+        )
     if len(hosts) == 1 and isinstance(hosts[0].place, LocalPlace):
         return Engine.start(hosts[0].place)
     return Fleet.start(hosts)
