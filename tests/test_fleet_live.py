@@ -17,6 +17,7 @@ from counting import Counting
 from harness import Server
 from trueload.errors import UserError
 from trueload.fleet.fleet import Fleet
+from trueload.metrics.tally import Tally
 from trueload.places import EngineHost
 from trueload.places.local import LocalChannel, LocalPlace
 from trueload.plan import Closed, Duration, LoadPlan, Open, Requests, Stage, Tick
@@ -152,6 +153,21 @@ def test_one_live_view_has_what_all_did(spec: TrialSpec) -> None:
     assert totals == sorted(totals)
     assert totals[-1] <= record.counts.ok
     assert sum(sum(tick.latency.values()) for tick in seen) <= record.counts.ok
+
+
+def test_metrics_say_of_each_host_how_busy_it_is_and_of_all_what_they_did(spec: TrialSpec) -> None:
+    tallies = [Tally.of(spec, (), (), 0)]
+    record = run_trial(
+        replace(spec, stop=Duration(ns=1_500 * MS), warmup=None),
+        on_progress=lambda progress: tallies.append(tallies[-1].hear(progress)),
+    )
+    names = {"host0", "host1", "host2"}
+    assert any(set(tally.saturation) == names for tally in tallies), "while it goes on"
+    outcome = tallies[-1].outcome
+    assert outcome is not None
+    assert set(outcome.saturation) == names
+    window = tallies[-1].phases["window"]
+    assert window.totals["ok", ""] == window.latency.count == record.counts.ok
 
 
 @pytest.fixture

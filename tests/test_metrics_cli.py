@@ -472,6 +472,23 @@ def test_a_collector_that_fails_costs_one_line_and_changes_nothing(
     assert "opentelemetry" not in done.err
 
 
+def test_what_the_environment_has_wrong_is_told_without_its_secrets(
+    trueload: Trueload, server: Server
+) -> None:
+    flags = ("http", server.url, "-c", "1", "--requests", "5", "--no-save")
+    others = {"REQUESTS_CA_BUNDLE": "", "CURL_CA_BUNDLE": ""}  # requests lets these go before
+    missing = {"OTEL_EXPORTER_OTLP_CERTIFICATE": "/missing.pem", **others}
+    done = trueload.run(*flags, "--otlp", "https://127.0.0.1:1", env=missing)
+    assert "/missing.pem" in done.err
+    assert len(done.err.splitlines()) == 1, done.err
+    for headers in ("hunter2", "x-token=hunter2%0d%0aa: b", "x token=hunter2"):
+        with otlp_collector() as collector:
+            env = {"OTEL_EXPORTER_OTLP_HEADERS": headers}
+            done = trueload.run(*flags, "--otlp", collector.url, env=env)
+        assert done.code in (0, 4), done.err
+        assert "hunter2" not in done.err, headers
+
+
 def test_an_answer_without_an_end_is_left_unread(trueload: Trueload, server: Server) -> None:
     with otlp_collector("endless") as collector:
         done = trueload.run(

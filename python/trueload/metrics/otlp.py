@@ -23,6 +23,7 @@ from trueload.metrics.exports import Tell
 from trueload.metrics.families import Family, Sample, make_families
 from trueload.metrics.tally import Tally
 from trueload.metrics.times import BOUNDS_S, Times
+from trueload.report.text import plain
 
 try:
     import requests
@@ -47,9 +48,14 @@ except ImportError as missing:
         "--otlp needs OpenTelemetry, which is not installed", "pip install 'trueload[otlp]'"
     ) from missing
 
+# What goes wrong is told once, at the end: the library's own lines, which may quote a header, are
+# for a program that has asked for them.
+logging.getLogger("opentelemetry").addHandler(logging.NullHandler())
+
 INTERVAL_S = 5.0
 TRY_S = 2.0
 FLUSH_S = 2.0
+REASON_LENGTH_MAX = 200
 
 Tallies = Callable[[], tuple[Tally, ...]]
 
@@ -61,10 +67,6 @@ class OtlpOutlet:
         self._url = url
         self._tallies = tallies
         self._session = _Session()
-        # What goes wrong is told once, at the end, and not by the library's own lines.
-        log = logging.getLogger("opentelemetry.exporter.otlp")
-        log.addHandler(logging.NullHandler())
-        log.propagate = False
         self._exporter = OTLPMetricExporter(endpoint=url, timeout=TRY_S, session=self._session)
         self._resource = make_resource()
         self._tried = self._failed = 0
@@ -166,7 +168,7 @@ class _Session(requests.Session):
         """One request. Raises ``requests.RequestException``."""
         try:
             response = super().request(*args, **{**options, "stream": True})
-        except requests.RequestException as error:
+        except (requests.RequestException, OSError) as error:
             self.why = _reason(error)
             raise
         response.close()
@@ -178,8 +180,10 @@ class _Session(requests.Session):
         return response
 
 
-def _reason(error: requests.RequestException) -> str:
+def _reason(error: requests.RequestException | OSError) -> str:
     """Why there was no answer, in a few words: the system's own, where they can be found."""
+    if not isinstance(error, requests.RequestException):
+        return plain(str(error), REASON_LENGTH_MAX)  # of files that the environment names
     match error:
         case requests.exceptions.SSLError():
             return "TLS failed"
@@ -194,4 +198,4 @@ def _reason(error: requests.RequestException) -> str:
         reason = cause.args[0] if cause.args else None
         inner = getattr(reason, "reason", reason)
         cause = inner if isinstance(inner, BaseException) else cause.__context__
-    return "no connection"
+    return "there is no connection to be had"
