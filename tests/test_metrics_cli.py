@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import http.client
 import json
 import os
 import re
@@ -59,7 +60,7 @@ def until(url: str, wanted: Callable[[Samples], bool]) -> Samples:
 def last_of(url: str) -> Samples:
     """The scrape after which nobody answers any more."""
     found: Samples = {}
-    with contextlib.suppress(OSError):
+    with contextlib.suppress(OSError, http.client.HTTPException):
         while True:
             found = scrape(url)
     return found
