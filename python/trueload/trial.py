@@ -12,6 +12,7 @@ Must not know: the command line, suites, the store, terminals.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import random
 import time
@@ -264,7 +265,8 @@ class Session:
                 seen.trouble = seen.trouble or trouble
         self.over = self.over or last or seen.trouble is not None or not self._spec.addresses
         if seen.before is not None and seen.after is None:
-            seen.after = self._sample()
+            with contextlib.suppress(EngineError):  # of a server's host that is lost
+                seen.after = self._sample()
         seen.wall_s = time.monotonic() - began_s
         record = make_record(seen)
         # What a server took for more connections than there are now it seldom gives back.

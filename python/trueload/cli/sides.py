@@ -21,6 +21,7 @@ from trueload.report.text import plain
 from trueload.runner import needs
 from trueload.runner.build import Build, BuildError, build
 from trueload.runner.cpus import Layout, Unfit, available_cpus, lay_out, physical_cores
+from trueload.runner.ground import LocalGround
 from trueload.runner.trials import Load, Measured, Setting, run_subject
 from trueload.spec import Request, TrialSpec, repetition
 from trueload.subjects import Subject, parse_selects, select_subjects
@@ -109,7 +110,7 @@ class SubjectSide:
                 threads=spec.threads,
             ),
             measured,
-            trueload_command=TRUELOAD_COMMAND,
+            ground=LocalGround(TRUELOAD_COMMAND),
             stopped=lambda: interrupt.requested,
         )
         if isinstance(outcome, Measured):

@@ -42,6 +42,7 @@ from trueload.runner import needs
 from trueload.runner.build import Build, BuildError, build
 from trueload.runner.client import Client, running_client
 from trueload.runner.cpus import Layout, Unfit, available_cpus, lay_out, physical_cores
+from trueload.runner.ground import LocalGround
 from trueload.runner.process import substitute
 from trueload.runner.trials import Failed, Setting, Started, sweep, with_subject
 from trueload.runner.verify import ask, verify
@@ -280,7 +281,7 @@ def _with_started(
         _any_layout(subject),
         Setting(contract=contract, stop=Requests(count=1), warmup=None, timeout_ns=1),
         act,
-        trueload_command=TRUELOAD_COMMAND,
+        ground=LocalGround(TRUELOAD_COMMAND),
         stopped=stopped,
     )
 

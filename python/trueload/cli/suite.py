@@ -14,16 +14,16 @@ import os
 import shutil
 import sys
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, TextIO, cast
+from typing import Annotated, Any, TextIO, cast
 
 import typer
 
 from trueload.catalogue import find_folder
 from trueload.cli import metrics_flags
-from trueload.cli.flags import command
+from trueload.cli.flags import command, with_flags_of
 from trueload.cli.job import TRUELOAD_COMMAND
 from trueload.cli.options import (
     AsJsonOption,
@@ -38,6 +38,8 @@ from trueload.cli.options import (
     driver_name,
     positive_rate,
 )
+from trueload.cli.place_options import read_where
+from trueload.cli.suite_places import Opened, open_for_suite
 from trueload.cli.suite_progress import Progress
 from trueload.client_contract import ClientContract
 from trueload.contracts import AnyContract, load_contract
@@ -46,6 +48,7 @@ from trueload.errors import ExitCode, UserError
 from trueload.interrupt import Interrupt, Until
 from trueload.machine import count_ports
 from trueload.metrics.exports import NOTHING_WANTED, Wanted, exporting
+from trueload.places.named import HERE, Where
 from trueload.record import Record
 from trueload.report import apachebench, table
 from trueload.report.live import stop_key
@@ -104,6 +107,42 @@ def list_suites(
         sys.stdout.write(f"{name:<{width}}  {table.plain(suite.about)} ({suite.contract})\n")
 
 
+@dataclass(frozen=True)
+class SuiteAsked:
+    """A command line that has been understood. ``words`` are as those of ``job.Job``. ``where`` is
+    not of the plan: a run may be resumed elsewhere, and each record says where it was made."""
+
+    name: str | None
+    changes: Changes
+    subjects: tuple[str, ...]
+    dry_run: bool
+    resume: str | None
+    shown: Shown
+    words: tuple[str, ...] | None = None
+    where: Where = HERE
+
+
+@dataclass(frozen=True)
+class Shown:
+    """What is printed at the end, and where."""
+
+    output: Format
+    json_path: Path | None
+    published: bool
+    live: bool = True
+    metrics: Wanted = NOTHING_WANTED
+
+    def check(self) -> None:
+        """Raises ``UserError`` for a file that cannot be written: before hours of measuring."""
+        path = self.json_path
+        if path is None or path == STDOUT:
+            return
+        folder = path.parent
+        if path.is_dir() or not os.access(path if path.exists() else folder, os.W_OK):
+            raise UserError(f"--json: {path} cannot be written", "name a file in a folder of yours")
+
+
+@with_flags_of(read_where, without=())
 def read_suite(
     name: Annotated[
         str | None, typer.Argument(metavar="NAME|FILE", help="A suite of the catalogue, or a file.")
@@ -187,6 +226,7 @@ def read_suite(
     prometheus: metrics_flags.PrometheusOption = None,
     prometheus_linger: metrics_flags.LingerOption = None,
     otlp: metrics_flags.OtlpOption = None,
+    **where_flags: Any,
 ) -> SuiteAsked:
     """Run a suite: build, start, verify and measure each subject, and rank them.
 
@@ -221,40 +261,8 @@ def read_suite(
         json_path = STDOUT
     metrics = metrics_flags.read_metrics(prometheus, prometheus_linger, otlp)
     shown = Shown(output, json_path, published, live=not no_live, metrics=metrics)
-    return SuiteAsked(name, changes, tuple(subjects or ()), dry_run, resume, shown)
-
-
-@dataclass(frozen=True)
-class SuiteAsked:
-    """A command line that has been understood. ``words`` are as those of ``job.Job``."""
-
-    name: str | None
-    changes: Changes
-    subjects: tuple[str, ...]
-    dry_run: bool
-    resume: str | None
-    shown: Shown
-    words: tuple[str, ...] | None = None
-
-
-@dataclass(frozen=True)
-class Shown:
-    """What is printed at the end, and where."""
-
-    output: Format
-    json_path: Path | None
-    published: bool
-    live: bool = True
-    metrics: Wanted = NOTHING_WANTED
-
-    def check(self) -> None:
-        """Raises ``UserError`` for a file that cannot be written: before hours of measuring."""
-        path = self.json_path
-        if path is None or path == STDOUT:
-            return
-        folder = path.parent
-        if path.is_dir() or not os.access(path if path.exists() else folder, os.W_OK):
-            raise UserError(f"--json: {path} cannot be written", "name a file in a folder of yours")
+    where = read_where(**where_flags)
+    return SuiteAsked(name, changes, tuple(subjects or ()), dry_run, resume, shown, where=where)
 
 
 def run_suite(asked: SuiteAsked) -> int:
@@ -294,6 +302,7 @@ def _begin(asked: SuiteAsked, name: str, finish: Finish) -> int:
     _check_files(plan)
     find_engine()
     with (
+        open_for_suite(asked.where, plan) as opened,
         Interrupt() as interrupt,
         stop_key(interrupt.request, wanted=asked.shown.live),
         exporting(asked.shown.metrics, _about(path.stem), interrupt, _talk) as exports,
@@ -308,7 +317,7 @@ def _begin(asked: SuiteAsked, name: str, finish: Finish) -> int:
         )
         _talk(f"run {run.id}: {describe(plan)}")
         progress = Progress(sys.stderr, exports, live=asked.shown.live)
-        work = _execution(plan, contract, chosen, digests, store, run, interrupt, progress)
+        work = _execution(plan, contract, chosen, digests, store, run, interrupt, progress, opened)
         return finish(work, interrupt)
 
 
@@ -339,11 +348,12 @@ def _resume(asked: SuiteAsked, selector: str, finish: Finish) -> int:
         names = [subject.name for subject in plan.subjects]
         chosen = _still_there(names)
         digests = {subject.name: manifest_digest(subject) for subject in chosen}
+        opened = stack.enter_context(open_for_suite(asked.where, plan))
         _talk(f"run {run.id}, resumed: {describe(plan)}")
         for changed in changed_subjects(plan, list(digests.items())):
             _talk(f"note: {changed} has changed since the run began; what follows is of the new")
         progress = Progress(sys.stderr, exports, live=asked.shown.live)
-        work = _execution(plan, contract, chosen, digests, store, run, interrupt, progress)
+        work = _execution(plan, contract, chosen, digests, store, run, interrupt, progress, opened)
         return finish(work, interrupt)
 
 
@@ -386,9 +396,11 @@ def _execution(
     run: Run,
     interrupt: Interrupt,
     progress: Progress,
+    opened: Opened,
 ) -> Execution:
     def measure(spec: TrialSpec, ended: Callable[[], bool]) -> Record | Searched:
         until = Until(interrupt, ended)
+        spec = replace(spec, hosts=opened.hosts)
         with progress.watching(spec) as on_progress:
             if plan.broadcast is not None:
                 return measure_broadcast(plan, spec, until, on_progress)
@@ -406,6 +418,7 @@ def _execution(
         stopped=lambda: interrupt.requested,
         events=progress.events(),
         watch_client=progress.watching_client,
+        ground=opened.ground,
     )
 
 

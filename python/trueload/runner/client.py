@@ -18,6 +18,7 @@ from dataclasses import dataclass
 
 from trueload.runner.build import Build, in_use
 from trueload.runner.cpus import Layout
+from trueload.runner.ground import scratch_folder
 from trueload.runner.process import (
     Orders,
     Processes,
@@ -25,7 +26,7 @@ from trueload.runner.process import (
     subject_environment,
     substitute,
 )
-from trueload.runner.trials import STOP_GRACE_S, scratch_folder
+from trueload.runner.trials import STOP_GRACE_S
 from trueload.subjects import Subject
 
 LINE_BYTES_MAX = 64 * 1024

@@ -71,6 +71,13 @@ def lay_out_client(
     return _single(cpus, core_of, engine_threads, share)
 
 
+def lay_out_there(cores: Cores, cpus: Sequence[int]) -> Layout:
+    """The layout for a server on a host of its own, which has these CPUs: nothing of ours is there
+    that it could be kept apart from."""
+    chosen = sorted(cpus)
+    return Layout(tuple(chosen if cores == "multi" else chosen[-1:]), (), False)
+
+
 def _single(
     cpus: list[int], core_of: Mapping[int, str], engine_threads: int, share: bool
 ) -> Layout | Unfit:

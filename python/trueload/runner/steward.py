@@ -75,9 +75,10 @@ class Steward:
             programs=tuple(Program(tuple(argv), tuple(cpus)) for argv, cpus in programs),
             cwd=Path(cwd),
             env=subject_environment(env),
-            log=self._folder / "log",
+            log=self._folder.parent / "log",
             files=files,
         )
+        self.end()
         processes = Processes(orders)
         processes.__enter__()
         self._processes = processes

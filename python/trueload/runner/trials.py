@@ -12,22 +12,13 @@ from __future__ import annotations
 import contextlib
 import math
 import os
-import random
 import shutil
-import socket
-import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeVar
 
-from trueload.accounting import (
-    all_pids,
-    listening_inodes,
-    read_listeners,
-    socket_owners,
-)
 from trueload.catalogue import cache_folder
 from trueload.contracts import AnyContract, as_spoken, first_asked
 from trueload.plan import DriverName, Duration, LoadPlan, Requests, Turns
@@ -35,14 +26,8 @@ from trueload.record import Claim, Record
 from trueload.runner import cgroup
 from trueload.runner.build import Build, in_use
 from trueload.runner.cpus import Layout
-from trueload.runner.process import (
-    Orders,
-    Processes,
-    Program,
-    StartError,
-    subject_environment,
-    substitute,
-)
+from trueload.runner.ground import Ground, Kept
+from trueload.runner.process import Orders, Program, StartError, substitute
 from trueload.runner.sending import Broadcast, what_is_sent
 from trueload.runner.verify import sample, verify
 from trueload.spec import CLOSED, CONNECT_RATE_PER_S, TrialSpec, open_load
@@ -51,9 +36,6 @@ from trueload.subjects import Subject
 STOP_GRACE_S = 5.0
 READY_POLL_S = 0.005
 DAEMON_LOOK_S = 0.5
-# Below the ports that the kernel gives to outgoing connections: one of those could take a
-# subject's port between its choice and its start.
-PORT_MIN = 15_000
 
 
 @dataclass(frozen=True)
@@ -154,7 +136,7 @@ def run_subject(
     setting: Setting,
     measure: Measure,
     *,
-    trueload_command: tuple[str, ...],
+    ground: Ground,
     stopped: Callable[[], bool] = lambda: False,
 ) -> Measured | Failed:
     """One trial. Nothing of the subject is left when it returns or raises."""
@@ -165,7 +147,7 @@ def run_subject(
         fault = verify(setting.contract, category, started.address, pipelined=load.pipeline > 1)
         if fault is not None:
             raise UnreadyError(f"it does not keep the contract: {fault}")
-        with kept_off(layout):
+        with kept_off(layout) if ground.address is None else contextlib.nullcontext():
             found = measure(_spec(load, layout, setting, started), _Watch(started.processes))
         searched = found if isinstance(found, Searched) else None
         record = found.record if isinstance(found, Searched) else found
@@ -178,16 +160,14 @@ def run_subject(
             return Failed(f"it ended before anything was measured: {died}", tail, again=True)
         return Measured(record, started.sample_bytes, died, tail, searched)
 
-    return with_subject(
-        subject, built, layout, setting, act, trueload_command=trueload_command, stopped=stopped
-    )
+    return with_subject(subject, built, layout, setting, act, ground=ground, stopped=stopped)
 
 
 @dataclass(frozen=True)
 class Started:
     """A subject that runs and has answered the contract's first exchange with so many bytes."""
 
-    processes: Processes
+    processes: Kept
     address: tuple[str, int]
     sample_bytes: int
 
@@ -202,20 +182,22 @@ def with_subject(
     setting: Setting,
     act: Callable[[Started], T],
     *,
-    trueload_command: tuple[str, ...],
+    ground: Ground,
     stopped: Callable[[], bool] = lambda: False,
 ) -> T | Failed:
     """Starts the subject, acts once it is ready, stops it; or says why it could not be."""
     setting = _as_spoken(setting, subject)
-    port = setting.port if setting.port is not None else free_port(setting.host)
-    if taken := _foreign(setting.host, port, set()):
+    if ground.address is not None:
+        setting = replace(setting, host=ground.address)
+    port = setting.port if setting.port is not None else ground.free_port(setting.host)
+    if taken := ground.taken_by(setting.host, port):
         return Failed(f"port {port} is taken by {taken}; it was left alone", "")
-    with in_use(built), scratch_folder() as scratch:
-        orders = _orders(subject, built, layout, setting, port, scratch, trueload_command)
+    with in_use(built), ground.scratch() as scratch:
         try:
-            with Processes(orders) as processes:
+            orders = _orders(subject, built, layout, setting, port, scratch, ground)
+            with ground.start(orders) as processes:
                 try:
-                    size_bytes = _become_ready(subject, processes, setting, port, stopped)
+                    size_bytes = _become_ready(subject, processes, setting, port, stopped, ground)
                     done = act(Started(processes, (setting.host, port), size_bytes))
                 except UnreadyError as why:
                     processes.end(STOP_GRACE_S)
@@ -234,83 +216,53 @@ def _as_spoken(setting: Setting, subject: Subject) -> Setting:
 
 def _become_ready(
     subject: Subject,
-    processes: Processes,
+    processes: Kept,
     setting: Setting,
     port: int,
     stopped: Callable[[], bool],
+    ground: Ground,
 ) -> int:
     """Until it answers the contract's first exchange from its own listening socket; the size of
     that answer in bytes."""
     deadline_s = time.monotonic() + subject.manifest.ready_s
     fault = ""
     while time.monotonic() < deadline_s and not stopped():
-        if not processes.alive():
+        seen = ground.look(processes, setting.host, port)
+        if not seen.alive:
             raise UnreadyError(f"it ended before it was ready: {_ends(processes)}")
-        inodes = listening_inodes(setting.host, port)
-        if inodes:
-            tree = processes.pids()
-            if taken := _foreign(setting.host, port, tree):
-                raise UnreadyError(f"port {port} is held by {taken}, which is not the subject's")
-            if len(inodes) >= len(processes.orders.programs):
-                first = sample(setting.contract, (setting.host, port))
-                if first.fault is None:
-                    return first.wire_bytes
-                fault = first.fault
+        if seen.taken_by is not None:
+            raise UnreadyError(
+                f"port {port} is held by {seen.taken_by}, which is not the subject's"
+            )
+        if seen.sockets >= len(processes.started):
+            first = sample(setting.contract, (setting.host, port))
+            if first.fault is None:
+                return first.wire_bytes
+            fault = first.fault
         processes.poll(READY_POLL_S)
     if stopped():
         raise UnreadyError("interrupted before it was ready")
-    raise UnreadyError(_why_unready(subject, processes, setting, port, fault))
+    elsewhere = ground.listens_on(processes)
+    raise UnreadyError(_why_unready(subject, setting, port, fault, elsewhere))
 
 
 def _why_unready(
-    subject: Subject, processes: Processes, setting: Setting, port: int, fault: str
+    subject: Subject, setting: Setting, port: int, fault: str, elsewhere: Sequence[str]
 ) -> str:
     within = f"within {subject.manifest.ready_s:g} s (ready_s)"
     if fault:
         return f"it did not answer {first_asked(setting.contract)} rightly {within}: {fault}"
-    elsewhere = sorted(_listening_on(processes.pids()))
     if elsewhere:
         where = ", ".join(elsewhere[:3])
         return f"it listens on {where} instead of {setting.host}:{port}"
     return f"it did not listen on {setting.host}:{port} {within}"
 
 
-def _foreign(host: str, port: int, tree: set[int]) -> str | None:
-    """Who else listens there, for people; None if nobody does."""
-    inodes = listening_inodes(host, port)
-    for inode in inodes:
-        if tree and socket_owners({inode}, tree):
-            continue
-        owners = sorted(socket_owners({inode}, set(all_pids()) - tree))
-        if owners:
-            return f"process {owners[0]} ({_command_name(owners[0])})"
-        # The subject's own socket may have been closed, or handed on, between two looks.
-        if inode in listening_inodes(host, port) and not socket_owners({inode}):
-            return "a process that cannot be seen"
-    return None
-
-
-def _listening_on(pids: set[int]) -> set[str]:
-    return {
-        f"{address}:{port}"
-        for address, port, inode in read_listeners()
-        if socket_owners({inode}, pids)
-    }
-
-
-def _command_name(pid: int) -> str:
-    try:
-        name = Path(f"/proc/{pid}/comm").read_text(errors="replace").strip()
-    except OSError:
-        return "gone"
-    return "".join(c if c.isprintable() else "?" for c in name)
-
-
 class _Watch:
     """Whether a subject has ended, cheap enough to be asked often: what has left its first
     process behind is looked for only every `DAEMON_LOOK_S`."""
 
-    def __init__(self, processes: Processes) -> None:
+    def __init__(self, processes: Kept) -> None:
         self._processes = processes
         self._looked_s = -math.inf
         self._ended = False
@@ -325,7 +277,7 @@ class _Watch:
         return self._ended
 
 
-def _death(processes: Processes) -> str | None:
+def _death(processes: Kept) -> str | None:
     """How the subject ended, if it did although nobody had asked it to."""
     processes.poll(0)
     if len(processes.started) > 1 and processes.exits:
@@ -333,7 +285,7 @@ def _death(processes: Processes) -> str | None:
     return None if processes.alive() else _ends(processes)
 
 
-def _ends(processes: Processes) -> str:
+def _ends(processes: Kept) -> str:
     return ", ".join(dict.fromkeys(str(end) for end in processes.exits)) or "no exit code"
 
 
@@ -380,10 +332,13 @@ def _orders(
     setting: Setting,
     port: int,
     scratch: Path,
-    trueload_command: tuple[str, ...],
+    ground: Ground,
 ) -> Orders:
     """What the keeper is to start: one program, or one on each CPU."""
     manifest = subject.manifest
+    if ground.trueload is None and "{trueload}" in manifest.run:
+        raise StartError("it starts trueload itself, which is not there")
+    folder = ground.folder_of(built)
     groups = [(cpu,) for cpu in layout.subject] if manifest.prefork else [layout.subject]
 
     def values(cpus: tuple[int, ...]) -> dict[str, str]:
@@ -392,35 +347,23 @@ def _orders(
             "port": str(port),
             "cpus": str(len(cpus)),
             "cpu_list": ",".join(str(cpu) for cpu in cpus),
-            "build": str(built.folder),
+            "build": str(folder),
         }
 
-    env = subject_environment({"TMPDIR": str(scratch)})
+    env = ground.environment({"TMPDIR": str(scratch)})
     for name, value in manifest.env.items():
         env[name] = substitute([value], values(layout.subject), ())[0]
     return Orders(
         programs=tuple(
-            Program(tuple(substitute(manifest.run, values(cpus), trueload_command)), cpus)
+            Program(tuple(substitute(manifest.run, values(cpus), ground.trueload or ())), cpus)
             for cpus in groups
         ),
-        cwd=built.folder,
+        cwd=folder,
         env=env,
         log=scratch / "log",
         files=setting.files,
-        keeper_cpus=() if layout.shared else layout.engine,
+        keeper_cpus=() if layout.shared or ground.address is not None else layout.engine,
     )
-
-
-@contextlib.contextmanager
-def scratch_folder() -> Iterator[Path]:
-    """A folder for the log and for what a subject leaves about; gone afterwards."""
-    home = cache_folder() / "scratch"
-    home.mkdir(parents=True, exist_ok=True)
-    path = Path(tempfile.mkdtemp(prefix=cgroup.owner_prefix(), dir=home))
-    try:
-        yield path
-    finally:
-        shutil.rmtree(path, ignore_errors=True)
 
 
 def sweep() -> None:
@@ -443,25 +386,3 @@ def kept_off(layout: Layout) -> Iterator[None]:
         yield
     finally:
         os.sched_setaffinity(0, before)
-
-
-def free_port(host: str) -> int:
-    """A port that nobody listens on and that no outgoing connection will be given."""
-    top = _first_ephemeral_port() - 1
-    if top < PORT_MIN + 1000:
-        top = 65_535
-    for _ in range(1000):
-        port = random.randint(PORT_MIN, top)
-        with socket.socket() as probe:
-            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            with contextlib.suppress(OSError):
-                probe.bind((host, port))
-                return port
-    raise OSError("no free port")
-
-
-def _first_ephemeral_port() -> int:
-    try:
-        return int(Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()[0])
-    except (OSError, ValueError, IndexError):
-        return 32_768

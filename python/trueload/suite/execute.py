@@ -19,6 +19,7 @@ from typing import Literal
 from trueload.client_contract import ClientContract
 from trueload.client_progress import WatchClient, unwatched_client
 from trueload.contracts import AnyContract, document_bytes
+from trueload.engine import EngineError
 from trueload.errors import UserError
 from trueload.machine import count_ports
 from trueload.runner import needs
@@ -29,9 +30,11 @@ from trueload.runner.cpus import (
     available_cpus,
     lay_out,
     lay_out_client,
+    lay_out_there,
     physical_cores,
 )
 from trueload.runner.files import hard_limit
+from trueload.runner.ground import Ground, LocalGround
 from trueload.runner.trials import Failed, Measure, Measured, run_subject
 from trueload.store import Row, Run, Store
 from trueload.subjects import Subject
@@ -65,7 +68,7 @@ class Events:
 @dataclass
 class Execution:
     """One run of a plan. `subjects` by name, and what their figures depend on now; `stopped`
-    says whether the user wants the end."""
+    says whether the user wants the end; `ground` is where servers run, None for here."""
 
     plan: SuitePlan
     contract: AnyContract | ClientContract
@@ -78,6 +81,7 @@ class Execution:
     stopped: Callable[[], bool] = lambda: False
     events: Events = Events()
     watch_client: WatchClient = unwatched_client
+    ground: Ground | None = None
     _done: set[str] = field(default_factory=set)
     _builds: dict[str, Build] = field(default_factory=dict)
     _given_up: dict[tuple[str, str, bool], str] = field(default_factory=dict)
@@ -218,14 +222,14 @@ class Execution:
                     layout,
                     self.plan.setting(self.contract),
                     self.measure,
-                    trueload_command=self.trueload_command,
+                    ground=self.ground or LocalGround(self.trueload_command),
                     stopped=self.stopped,
                 )
         except BuildError as error:
             return Failed(error.reason, error.log_tail, again=True)
         except UserError as error:
             return Failed(f"{error.message}; {error.hint}", "", again=True)
-        except OSError as error:
+        except (OSError, EngineError) as error:
             return Failed(f"it cannot be run: {error}", "", again=True)
         return None if self.stopped() and isinstance(outcome, Failed) else outcome
 
@@ -233,6 +237,8 @@ class Execution:
         """Where both run, or why the cell is skipped. A client that can do with one CPU only gets
         one: how many the others have is the machine's affair."""
         allowed, cores = self.subjects[cell.subject.name].manifest.cores, cell.load.cores
+        if self.ground is not None and cores in allowed:
+            return lay_out_there(cores, self.ground.cpus)
         choose = lay_out
         if cell.load.pools is not None:
             choose, cores = lay_out_client, cores if cores in allowed else allowed[0]

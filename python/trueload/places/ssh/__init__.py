@@ -7,6 +7,8 @@ program's input ends, and an engine ends with it. Must not know what the lines m
 
 from __future__ import annotations
 
+import re
+import subprocess
 import threading
 from collections.abc import Sequence
 from pathlib import Path
@@ -19,6 +21,8 @@ from trueload.places.ssh.channel import SshChannel
 from trueload.places.ssh.connection import Connection
 
 COPY_S = 300.0  # 20 MB over a slow line
+# Of a build what only its compiler needs.
+NOT_COPIED = tuple(f"--exclude=target/*/{each}" for each in ("deps", "build", "incremental"))
 __all__ = ["SshChannel", "SshPlace"]
 
 
@@ -56,6 +60,26 @@ class SshPlace:
         program = read_program(Path(argv[0]))
         connection = self._ready(program)
         return SshChannel(connection, program.kept_name, argv[1:])
+
+    def put_folder(self, folder: Path, key: str) -> Path:
+        """Copy a folder there once, by its key (hex, of its content); where it is there. Raises
+        ``UserError``. The place must have been prepared."""
+        connection = self._connection
+        assert connection is not None, "it has not been prepared"
+        packing = subprocess.Popen(
+            ["tar", "-cf", "-", *NOT_COPIED, "-C", str(folder), "."],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            process_group=0,
+        )
+        with packing:
+            ended = connection.run(scripts.KEEP_FOLDER, key, stdin=packing.stdout, timeout_s=COPY_S)
+            packing.kill()
+        found = re.search(rf"^{scripts.MARK} (.+)$", ended.out, re.MULTILINE)
+        if ended.code != 0 or found is None:
+            otherwise = f"the copy of {folder} ended with {ended.code}"
+            raise refusals.explain_keep(self._destination, ended.err, otherwise)
+        return Path(found[1])
 
     def close(self) -> None:
         """Log out. What still runs there ends."""
@@ -98,14 +122,12 @@ class SshPlace:
 
     def _copy(self, connection: Connection, program: Program) -> None:
         with program.path.open("rb") as file:
-            code, said = connection.run(
-                scripts.KEEP, program.kept_name, stdin=file, timeout_s=COPY_S
-            )
-        if code == 0:
+            ended = connection.run(scripts.KEEP, program.kept_name, stdin=file, timeout_s=COPY_S)
+        if ended.code == 0:
             return
-        otherwise = f"the copy of the engine ended with {code}"
-        if code is None:
+        otherwise = f"the copy of the engine ended with {ended.code}"
+        if ended.code is None:
             otherwise = f"the copy of the engine took more than {COPY_S:g} s"
-        elif code == scripts.KEEP_DAMAGED and not said:
+        elif ended.code == scripts.KEEP_DAMAGED and not ended.err:
             otherwise = "the copy of the engine was damaged on its way"
-        raise refusals.explain_keep(self._destination, said, otherwise)
+        raise refusals.explain_keep(self._destination, ended.err, otherwise)

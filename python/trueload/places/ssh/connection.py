@@ -27,6 +27,7 @@ OPTIONS = (
     *("-T", "-o", "BatchMode=yes", "-o", "ConnectTimeout=5"),
     *("-o", "ServerAliveInterval=1", "-o", "ServerAliveCountMax=3"),
 )
+NO_SSH_HINT = "install it: Debian's package is openssh-client"
 LOG_IN_S = 20.0  # 5 s to connect; the rest is keys, and what the host's shell does first
 END_S = 1.0
 NOISE_LINES_MAX = 200  # of a host's shell, before our own line
@@ -43,15 +44,22 @@ class Host:
     has_program: bool
 
 
+@dataclass(frozen=True)
+class Ended:
+    """How a script ended: its exit code, None for one that took too long, and what it said."""
+
+    code: int | None
+    out: str
+    err: str
+
+
 class Connection:
     """A master and its socket; ``close`` ends both."""
 
     def __init__(self, destination: str, kept_name: str, loader: str | None) -> None:
         """Log in. Raises ``UserError``."""
         if shutil.which("ssh") is None:
-            raise UserError(
-                "ssh is not installed", "install it: Debian's package is openssh-client"
-            )
+            raise UserError("ssh is not installed", NO_SSH_HINT)
         self.destination = destination
         self._folder = private_folder()
         control = f"ControlPath={self._folder}/s"
@@ -80,22 +88,21 @@ class Connection:
 
     def run(
         self, script: str, *arguments: str, stdin: IO[bytes] | None = None, timeout_s: float
-    ) -> tuple[int | None, str]:
-        """Run a script to its end: its exit code, None for one that took too long, and what it
-        said on stderr."""
+    ) -> Ended:
+        """Run a script to its end."""
         try:
             done = subprocess.run(
                 self.argv(script, *arguments),
                 stdin=subprocess.DEVNULL if stdin is None else stdin,
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.PIPE,
+                capture_output=True,
                 timeout=timeout_s,
                 check=False,
                 process_group=0,
             )
         except subprocess.TimeoutExpired:
-            return None, ""
-        return done.returncode, done.stderr.decode(errors="replace")
+            return Ended(None, "", "")
+        said = (done.stdout.decode(errors="replace"), done.stderr.decode(errors="replace"))
+        return Ended(done.returncode, *said)
 
     def lost(self) -> str | None:
         """How the connection was lost, in one line; None while it is there."""
@@ -168,3 +175,18 @@ def private_folder() -> Path:
                 return Path(folder)
             shutil.rmtree(folder, ignore_errors=True)
     raise UserError("there is no folder for ssh's socket", "make /tmp writable, or set TMPDIR")
+
+
+def host_name(destination: str) -> str:
+    """What the user's ssh config has for a host: its name or address in the network. Raises
+    ``UserError``."""
+    try:
+        done = subprocess.run(
+            ["ssh", "-G", "--", destination], capture_output=True, text=True, check=False
+        )
+    except OSError as error:
+        raise UserError("ssh is not installed", NO_SSH_HINT) from error
+    found = re.search(r"^hostname (\S+)$", done.stdout, re.MULTILINE)
+    if found is None:
+        raise refusals.explain(destination, done.stderr, f"ssh -G ended with {done.returncode}")
+    return found[1]

@@ -14,10 +14,8 @@ from collections.abc import Sequence
 MARK = "trueload-host"
 """What the first line of ours begins with; a shell may have said other things before."""
 
-_FOLDER = (
-    "LC_ALL=C; export LC_ALL;"
-    ' d="${TRUELOAD_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/trueload}/programs";'
-)
+_CACHE = 'LC_ALL=C; export LC_ALL; c="${TRUELOAD_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/trueload}";'
+_FOLDER = f'{_CACHE} d="$c/programs";'
 _IS_THERE = '{ [ -x "$d/$1" ] && [ "$(sha256sum <"$d/$1" | cut -c 1-64)" = "${1##*-}" ]; }'
 
 # Arguments: the kept name, the loader or nothing. Says what the host is, and stays as long as its
@@ -38,6 +36,13 @@ KEEP = (
     ' [ -x "$d/$1" ] || { echo "noexec: $d" >&2; exit 75; }'
 )
 KEEP_DAMAGED = 73
+# Argument: a key; a tar comes on stdin, a folder of that name is made of it. Says where it is.
+KEEP_FOLDER = (
+    f'{_CACHE} b="$c/builds/there/$1"; [ -e "$b" ] || {{ umask 077; t="$b.$$";'
+    ' trap "rm -rf \\"\\$t\\"" EXIT HUP INT TERM; mkdir -p "$t" || exit 71;'
+    ' tar -xf - -C "$t" || exit 72; mv -T "$t" "$b" 2>/dev/null || [ -e "$b" ] || exit 74; };'
+    f' printf "{MARK} %s\\n" "$b"'
+)
 # Arguments: the kept name, and those of the program. Says its process id, then is it; behind it how
 # it ended, which ssh alone would not tell of a signal.
 RUN = (

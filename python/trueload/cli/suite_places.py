@@ -1,0 +1,71 @@
+"""Where a suite's load comes from and its subjects run, opened for as long as the suite lasts.
+
+Must not know how a subject is built or measured.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from trueload.engine import find_engine
+from trueload.errors import UserError
+from trueload.places import EngineHost
+from trueload.places.named import HERE, ServerHost, SshHost, Where
+from trueload.places.open import open_places
+from trueload.runner.ground import Ground
+from trueload.suite.plan import SuitePlan
+from trueload.target import resolve
+
+
+@dataclass(frozen=True)
+class Opened:
+    """The hosts of the load, none for this machine; ``ground`` is where subjects run, None for
+    here."""
+
+    hosts: tuple[EngineHost, ...] = ()
+    ground: Ground | None = None
+
+
+@contextlib.contextmanager
+def open_for_suite(where: Where, plan: SuitePlan) -> Iterator[Opened]:
+    """Raises ``UserError`` for what cannot be; nothing has been built or started then."""
+    server = where.server or where.lab_server
+    away = server is not None and isinstance(server.place, SshHost)
+    if where != HERE and plan.client_wait_ms is not None:
+        raise UserError(
+            "clients and the server that they ask run on this machine",
+            "leave --place, --lab and --server-place away from suites of clients",
+        )
+    if not where.all_here and not away:
+        raise UserError(
+            "the load comes from other hosts, which do not reach subjects on 127.0.0.1 of this one",
+            "start the subjects on a host that they reach: --server-place ssh:HOST",
+        )
+    with contextlib.ExitStack() as stack:
+        hosts = () if where == HERE else stack.enter_context(open_places(where, find_engine()))
+        ground = None
+        if server is not None and isinstance(server.place, SshHost):
+            ground = open_ground(server, server.place, stack)
+        yield Opened(hosts, ground)
+
+
+def open_ground(server: ServerHost, host: SshHost, stack: contextlib.ExitStack) -> Ground:
+    """A host by ssh, with a steward on it. Raises ``UserError``."""
+    from trueload.places.ssh import SshPlace  # only now: most suites need none of this
+    from trueload.places.ssh.connection import host_name
+    from trueload.runner.far import FarHost
+    from trueload.runner.far_ground import FarGround
+
+    name = host_name(host.destination)
+    found = resolve(name, 0)
+    address = server.address or (found[0].rpartition(":")[0].strip("[]") if found else None)
+    if address is None:
+        raise UserError(
+            f"nobody knows the address of {name}, at which {server.place.name} is to be loaded",
+            "name it in a places.toml: address, below [server]",
+        )
+    place = stack.enter_context(SshPlace(host.destination))
+    far = stack.enter_context(FarHost(place))
+    return FarGround(place, far, address, server.cpus)

@@ -1,0 +1,123 @@
+"""A suite whose subjects run on one host and whose load comes from another: built here, copied
+there once, accounted for there, and gone with the suite."""
+
+from __future__ import annotations
+
+import signal
+from typing import Any
+
+import pytest
+from subject_world import World
+
+from hosts.network import Host
+from hosts.sshd import Ssh
+from hosts.waiting import until
+
+SHORT = ("--requests", "200", "-c", "4", "--repeat", "1", "--cores", "single")
+
+
+def run(world: World, ssh: Ssh, *flags: str) -> Any:
+    return world.run(
+        *("suite", "run", "quick", "--subjects", "python", *SHORT, "--server-place", "ssh:h1"),
+        *flags,
+        env=ssh.env,
+    )
+
+
+def subjects(host: Host) -> dict[int, str]:
+    return host.processes("program.py")
+
+
+def test_a_subject_is_built_here_and_measured_there(world: World, ssh: Ssh) -> None:
+    host = ssh.network.hosts[0]
+    world.add("fine", build=[["touch", "built-here"]])
+    ended = run(world, ssh, "--place", "ssh:h2", "--json", "-")
+    assert ended.code in (0, 4), ended
+    (trial,) = ended.json()["trials"]
+    assert trial["hosts"][0]["place"] == "ssh:h2"
+    server = trial["server"]
+    assert server["source"] == "started"
+    assert server["cpu_s"] > 0
+    assert server["peak_rss_bytes"] > 2**20
+    assert len(server["allowed_cpus"]) == 1
+    (address,) = trial["plan"]["generate"]["addresses"]
+    assert address.startswith(f"{host.address}:")
+    (copy,) = (host.cache / "trueload" / "builds" / "there").iterdir()
+    assert (copy / "built-here").exists()
+    assert not subjects(host)
+    first = copy.stat().st_ino
+    assert run(world, ssh).code in (0, 4)
+    assert copy.stat().st_ino == first, "it is not copied again"
+
+
+@pytest.mark.parametrize(
+    ("how", "words"),
+    [
+        ("exits-at-once", "it ended before it was ready: exit code 0"),
+        ("elsewhere", "instead of"),
+        ("wrong", "it did not answer"),
+        ("dies-after-ready", "exit code 3"),
+        ("daemonises", ""),
+        ("ignores-sigterm", ""),
+    ],
+)
+def test_what_a_subject_does_wrong_there_is_told_as_it_is_here(
+    world: World, ssh: Ssh, how: str, words: str
+) -> None:
+    world.add("odd", how, ready_s=3)
+    ended = run(world, ssh, "--json", "-")
+    assert words in ended.out + ended.err
+    until(lambda: not subjects(ssh.network.hosts[0]), "the subject has gone")
+
+
+def test_a_program_that_is_not_there_is_told(world: World, ssh: Ssh) -> None:
+    world.add("none", run=["./no-such-program", "{host}", "{port}"])
+    ended = run(world, ssh)
+    assert ended.code == 3
+    assert "no-such-program: No such file or directory" in ended.out + ended.err
+
+
+def start(world: World, ssh: Ssh) -> Any:
+    world.add("fine")
+    front = world.trueload.start(
+        *("suite", "run", "quick", "--subjects", "python", "-c", "4", "-d", "60s"),
+        *("--repeat", "1", "--cores", "single", "--server-place", "ssh:h1"),
+        cwd=world.folder,
+        env={**world.env, **ssh.env},
+    )
+    host = ssh.network.hosts[0]
+    until(lambda: bool(subjects(host)), "the subject runs")
+    before = host.packets_sent()
+    until(lambda: host.packets_sent() > before + 1_000, "it is under load")
+    return front
+
+
+def test_no_subject_is_left_there_when_the_front_is_killed(world: World, ssh: Ssh) -> None:
+    front = start(world, ssh)
+    front.send_signal(signal.SIGKILL)
+    front.wait()
+    until(lambda: not subjects(ssh.network.hosts[0]), "the subject has gone")
+
+
+def test_no_subject_is_left_there_when_the_link_goes_down(world: World, ssh: Ssh) -> None:
+    front = start(world, ssh)
+    ssh.network.hosts[0].link("down")
+    until(lambda: not subjects(ssh.network.hosts[0]), "the subject has gone")
+    front.send_signal(signal.SIGINT)
+    front.communicate(timeout=60)
+    assert front.returncode == 130
+
+
+def test_a_load_that_cannot_reach_the_subjects_is_refused(world: World, ssh: Ssh) -> None:
+    world.add("fine")
+    words = ("suite", "run", "quick", "--subjects", "python", *SHORT)
+    ended = world.run(*words, "--place", "ssh:h2", env=ssh.env)
+    assert ended.code == 2
+    assert "do not reach subjects on 127.0.0.1" in ended.err
+    assert not world.trueload.store.exists()
+
+
+def test_a_suite_of_clients_stays_here(world: World, ssh: Ssh) -> None:
+    ended = world.run("suite", "run", "http-clients", "--place", "ssh:h2", env=ssh.env)
+    assert ended.code == 2
+    assert "run on this machine" in ended.err
