@@ -13,18 +13,13 @@ Must not know: the command line, suites, the store, terminals.
 from __future__ import annotations
 
 import contextlib
-import os
 import random
 import time
 from dataclasses import replace
 from types import TracebackType
 
 from trueload.accounting import (
-    ProcessTree,
-    descendants,
-    listeners,
     machine_sample,
-    unix_listeners,
 )
 from trueload.asked import blobs, exchange_plan, expect_plan, messages, request_plan, target_plan
 from trueload.assemble import HostSample, Observation, make_record
@@ -55,8 +50,8 @@ from trueload.plan import (
 )
 from trueload.ports import SETS, sources
 from trueload.record import Claim, Record, Trouble
-from trueload.route import UNIX
 from trueload.server_files import reached_limit
+from trueload.server_found import choose_cpus, find_server
 from trueload.shortage import HINTS
 from trueload.spec import (
     CLOSED,
@@ -79,7 +74,6 @@ from trueload.spec import (
     warmup_load,
 )
 from trueload.tls_plan import tls_blobs, tls_plan
-from trueload.verdict import is_loopback
 
 __all__ = [
     "CLOSED",
@@ -181,23 +175,6 @@ def make_step(spec: TrialSpec, idle: int) -> Phase:
     return Phase(id=f"{idle} idle", load=CLOSED, connections=held, idle=held, stop=stop, at_ns=None)
 
 
-def found_pids(address: str) -> set[int]:
-    """Processes that serve an address of this machine: those that hold its listening socket, with
-    their children; without ourselves and what we started."""
-    if address.startswith(UNIX):
-        holders = unix_listeners(address.removeprefix(UNIX))
-    else:
-        host, _, port = address.rpartition(":")
-        holders = listeners(host.strip("[]").partition("%")[0], int(port))
-    if len(holders) > 1:
-        holders.discard(1)  # an init that opened the socket for the server is not the server
-    found = set(holders)
-    for pid in holders - {1}:
-        found |= descendants(pid)
-    me = os.getpid()
-    return found - descendants(me) - ({me} - holders)
-
-
 class Session:
     """An engine with its connections, and one window of load after another over them.
 
@@ -218,8 +195,8 @@ class Session:
         self._is_here = any(isinstance(host.place, LocalPlace) for host in self._hosts)
         self._on_progress = on_progress
         self._interrupt = interrupt
-        self._tree, self._source = _find_server(spec)
-        self._generate = make_plan(spec, _choose_cpus(spec, self._tree))
+        self._tree, self._source = find_server(spec)
+        self._generate = make_plan(spec, choose_cpus(spec, self._tree))
         self._idle = None if self._tree is None else self._tree.sample()
         self._engine: Engine | Fleet | None = None
         self._ready: Ready | None = None
@@ -565,36 +542,3 @@ def with_sources(spec: TrialSpec, most: int = 0) -> TrialSpec:
         return spec
     found = sources(spec.addresses, connections, count_ports(), random.randrange(SETS))
     return replace(spec, local_addresses=found)
-
-
-def _find_server(spec: TrialSpec) -> tuple[Tree | None, str | None]:
-    """The tree to account for, and how it was come by."""
-    if spec.server is not None:
-        return spec.server, "started"
-    if not spec.addresses or not all(is_loopback(address) for address in spec.addresses):
-        return None, None
-    address = spec.addresses[0]
-    if not found_pids(address):
-        return None, None
-    return ProcessTree(lambda: found_pids(address)), "found"
-
-
-def _choose_cpus(spec: TrialSpec, tree: Tree | None) -> tuple[int, ...]:
-    """The CPUs asked for; else, if a server on this machine is pinned, those it leaves free."""
-    if spec.cpus is not None:
-        return spec.cpus
-    if tree is None or not spec.addresses or not all(map(is_loopback, spec.addresses)):
-        return ()
-    server: set[int] = set()
-    for process in tree.sample().processes.values():
-        server |= process.cpus
-    mine = _affinity(0)
-    free = mine - server
-    return tuple(sorted(free)) if server and free and free != mine else ()
-
-
-def _affinity(pid: int) -> set[int]:
-    try:
-        return set(os.sched_getaffinity(pid))
-    except OSError:
-        return set()

@@ -1,0 +1,65 @@
+"""The server of a trial where nobody has started it: found by its listening socket on this machine,
+and the CPUs that it leaves free. Must not know how a trial is run.
+"""
+
+from __future__ import annotations
+
+import os
+
+from trueload.accounting import ProcessTree, descendants, listeners, unix_listeners
+from trueload.places.local import LocalPlace
+from trueload.route import UNIX
+from trueload.spec import Tree, TrialSpec
+from trueload.verdict import is_loopback
+
+
+def found_pids(address: str) -> set[int]:
+    """Processes that serve an address of this machine: those that hold its listening socket, with
+    their children; without ourselves and what we started."""
+    if address.startswith(UNIX):
+        holders = unix_listeners(address.removeprefix(UNIX))
+    else:
+        host, _, port = address.rpartition(":")
+        holders = listeners(host.strip("[]").partition("%")[0], int(port))
+    if len(holders) > 1:
+        holders.discard(1)  # an init that opened the socket for the server is not the server
+    found = set(holders)
+    for pid in holders - {1}:
+        found |= descendants(pid)
+    me = os.getpid()
+    return found - descendants(me) - ({me} - holders)
+
+
+def find_server(spec: TrialSpec) -> tuple[Tree | None, str | None]:
+    """The tree to account for, and how it was come by."""
+    if spec.server is not None:
+        return spec.server, "started"
+    here = all(isinstance(host.place, LocalPlace) for host in spec.hosts)
+    if not here or not spec.addresses or not all(map(is_loopback, spec.addresses)):
+        return None, None  # another host's loopback is not ours
+    address = spec.addresses[0]
+    if not found_pids(address):
+        return None, None
+    return ProcessTree(lambda: found_pids(address)), "found"
+
+
+def choose_cpus(spec: TrialSpec, tree: Tree | None) -> tuple[int, ...]:
+    """The CPUs asked for; else, if a server on this machine is pinned, those it leaves free."""
+    if spec.cpus is not None:
+        return spec.cpus
+    if tree is None or not spec.addresses or not all(map(is_loopback, spec.addresses)):
+        return ()
+    server: set[int] = set()
+    for process in tree.sample().processes.values():
+        server |= process.cpus
+    mine = affinity(0)
+    free = mine - server
+    return tuple(sorted(free)) if server and free and free != mine else ()
+
+
+def affinity(pid: int) -> set[int]:
+    """CPUs that a process of this machine may use; none if it has gone."""
+    try:
+        return set(os.sched_getaffinity(pid))
+    except OSError:
+        return set()
