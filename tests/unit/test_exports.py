@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from client_samples import good_client_record
 from samples import good_record
+from trueload.metrics import otlp
 from trueload.metrics.exports import KEPT, NOTHING_WANTED, Exports, Tell, Wanted, exporting
 from trueload.metrics.families import make_families
 from trueload.report.live import NO_LABELS, unwatched
@@ -134,6 +135,21 @@ def test_threads_of_ways_out_keep_off_the_cpus_that_the_front_keeps_off() -> Non
 
 class Running:
     requested = False
+
+
+def test_an_export_that_breaks_is_told_and_not_the_end_of_the_thread(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def fail(*_: object) -> None:
+        raise KeyError("of a library")
+
+    monkeypatch.setattr(otlp, "make_data", fail)
+    exports = observed()
+    exports.measured({"trial": "1"}, good_record())
+    outlet = otlp.OtlpOutlet("http://127.0.0.1:1/v1/metrics", exports.tallies)
+    assert outlet.close() == (
+        "--otlp: 1 of 1 exports to http://127.0.0.1:1/v1/metrics failed: KeyError"
+    )
 
 
 def test_nothing_wanted_is_nothing_done() -> None:

@@ -98,9 +98,12 @@ class OtlpOutlet:
         if not families:
             return
         self._tried += 1
-        data = make_data(families, self._resource, time.time_ns())
-        if self._exporter.export(data) is not MetricExportResult.SUCCESS:
-            self._failed += 1
+        try:
+            data = make_data(families, self._resource, time.time_ns())
+            sent = self._exporter.export(data) is MetricExportResult.SUCCESS
+        except Exception as error:  # of the library: a thread that died would say nothing
+            sent, self._session.why = False, type(error).__name__
+        self._failed += not sent
 
 
 def make_resource() -> Resource:
