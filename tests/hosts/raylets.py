@@ -1,0 +1,59 @@
+"""Ray on the hosts of a ``Network``: a node on each, the first of them the head.
+
+How: ``ray start`` as a user would on each host, which has a folder of its own for Ray's files; all
+of it ends with the host. Must not know trueload.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from hosts.network import Host, Network, lines_of
+
+RAY = Path(sys.executable).parent / "ray"
+PORT, CLIENT_PORT = 6379, 10001
+RAYLET = "raylet/raylet"
+ENVIRONMENT = {
+    **os.environ,
+    "RAY_USAGE_STATS_ENABLED": "0",
+    # Who asks for hosts waits for the processes of their actors: none are started in advance.
+    "RAY_prestart_worker_first_driver": "0",
+}
+
+
+@dataclass(frozen=True)
+class Raylets:
+    """A cluster over the hosts of a network."""
+
+    network: Network
+
+    @property
+    def address(self) -> str:
+        """Where a front that is not of the cluster joins it."""
+        return f"ray://{self.network.hosts[0].address}:{CLIENT_PORT}"
+
+
+def start_ray(network: Network) -> Raylets:
+    """Start Ray on every host; each has one CPU to book."""
+    head = network.hosts[0]
+    start_node(head, "--head", f"--port={PORT}", f"--ray-client-server-port={CLIENT_PORT}")
+    for host in network.hosts[1:]:
+        start_node(host, f"--address={head.address}:{PORT}")
+    return Raylets(network)
+
+
+def start_node(host: Host, *flags: str) -> subprocess.Popen[str]:
+    """One node; it is part of the cluster when this returns."""
+    Path("/tmp/ray").mkdir(exist_ok=True)
+    host.run("mount", "-t", "tmpfs", "tmpfs", "/tmp/ray")
+    words = [f"--node-ip-address={host.address}", f"--node-name={host.name}", "--num-cpus=1"]
+    words += ["--object-store-memory=80000000", *flags]
+    if "--head" in flags:
+        words.append("--include-dashboard=false")
+    process = host.start(RAY, "start", "--block", *words, env=ENVIRONMENT)
+    lines_of(process, "This command will now block")
+    return process

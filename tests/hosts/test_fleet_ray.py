@@ -1,0 +1,195 @@
+"""One run over hosts of a Ray cluster, a node on each: a host, its actor, its raylet or the head
+that goes is told, and nothing of the run is left anywhere, however it ends."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from harness import Server, Trueload, start_server
+
+from hosts.network import Network, missing
+from hosts.raylets import RAYLET, Raylets, start_ray
+from hosts.waiting import until
+
+ENGINE = "trueload-engine"
+ACTOR = "ray::Host"
+LONG = ("--duration", "60s", "--warmup", "100ms")
+GONE_S = 4.0
+"""An engine is gone within 3 s of its loss; this begins when the run has ended."""
+
+
+@pytest.fixture(scope="session")
+def ray_on_three_hosts(three_hosts: Network) -> Raylets:
+    """Ray on the three hosts."""
+    return start_ray(three_hosts)
+
+
+@pytest.fixture
+def raylets(network: Network, ray_on_three_hosts: Raylets) -> Raylets:
+    """Ray on three hosts with their links up."""
+    return ray_on_three_hosts
+
+
+@pytest.fixture
+def own_raylets(tmp_path: Path) -> Iterator[Raylets]:
+    """Ray on two hosts that no other test has: they may be spoilt."""
+    if why := missing():
+        pytest.skip(why)
+    with Network(tmp_path / "hosts", 2) as network:
+        yield start_ray(network)
+
+
+def serve(trueload: Trueload, network: Network, service: str = "http") -> Server:
+    return start_server(trueload, "--threads", "1", service=service, address=network.address)
+
+
+def running(network: Network, containing: str) -> dict[str, int]:
+    """How many such processes each host runs."""
+    return {host.name: len(host.processes(containing)) for host in network.hosts}
+
+
+def has_engines(network: Network) -> bool:
+    return any(running(network, ENGINE).values())
+
+
+def is_quiet(network: Network) -> bool:
+    return not any((*running(network, ENGINE).values(), *running(network, ACTOR).values()))
+
+
+def start(trueload: Trueload, raylets: Raylets) -> subprocess.Popen[str]:
+    """A long run over every host; it measures when this returns."""
+    network = raylets.network
+    server = serve(trueload, network)
+    hosts = len(network.hosts)
+    process = trueload.start(
+        *("http", f"{server.url}/", "-c", str(2 * hosts), *LONG),
+        *("--place", raylets.address, "--hosts", str(hosts)),
+        stderr=subprocess.STDOUT,
+    )
+    until(lambda: all(running(network, ENGINE).values()), "an engine runs on each host")
+    until(lambda: connected(network, server) == 2 * hosts, "all are connected")
+    return process
+
+
+def connected(network: Network, server: Server) -> int:
+    """Connections that the hosts have to the server."""
+    words = ("ss", "-Htn", "state", "established", "dst", f"{network.address}:{server.port}")
+    return sum(len(host.run(*words).stdout.splitlines()) for host in network.hosts)
+
+
+@pytest.mark.parametrize("service", ["http", "tcp"])
+def test_a_run_over_three_hosts_is_whole(
+    raylets: Raylets, trueload: Trueload, service: str
+) -> None:
+    server = serve(trueload, raylets.network, service)
+    where = f"{server.url}/" if service == "http" else server.url.split("/")[2]
+    done = trueload.run(
+        *(service, where, "-c", "7", "--requests", "301", "--warmup", "50ms", "--json", "-"),
+        *("--place", raylets.address, "--hosts", "3"),
+    )
+    assert done.code in (0, 4), done  # a busy machine may make it suspect or invalid, never lost
+    record = done.json()
+    assert record["trouble"] is None
+    assert {host["place"] for host in record["hosts"]} == {"h1", "h2", "h3"}
+    assert sorted(host["connections"] for host in record["hosts"]) == [2, 2, 3]
+    counts = record["counts"]
+    assert counts["scheduled"] == 301
+    assert sum(host["ok"] for host in record["hosts"]) == counts["ok"] > 0
+    until(lambda: is_quiet(raylets.network), "engines and actors have gone")
+
+
+def test_more_hosts_than_there_are_is_told_with_those_that_there_are(
+    raylets: Raylets, trueload: Trueload
+) -> None:
+    server = serve(trueload, raylets.network)
+    done = trueload.run("http", server.url, "--place", raylets.address, "--hosts", "4")
+    assert done.code == 2
+    error, hint = done.err.splitlines()
+    assert "Ray did not find 4 hosts (1 CPU each) within 30 s" in error
+    assert all(f"h{number} (1 CPU)" in error for number in (1, 2, 3))
+    assert hint.startswith("hint: ask for fewer with --hosts")
+    assert is_quiet(raylets.network)
+
+
+def pull_the_link(raylets: Raylets) -> None:
+    raylets.network.hosts[1].link("down")
+
+
+def kill_the_engine(raylets: Raylets) -> None:
+    assert raylets.network.hosts[1].kill(ENGINE) == 1
+
+
+def kill_the_actor(raylets: Raylets) -> None:
+    assert raylets.network.hosts[1].kill(ACTOR) == 1
+
+
+def kill_the_raylet(raylets: Raylets) -> None:
+    assert raylets.network.hosts[1].kill(RAYLET) == 1
+
+
+def lose(raylets: Raylets, trueload: Trueload, strike: Any, words: str) -> None:
+    """A run that loses its host ``h2``."""
+    process = start(trueload, raylets)
+    strike(raylets)
+    out, _ = process.communicate(timeout=60)
+    assert process.returncode == 4, out
+    assert "host lost: h2" in out
+    assert re.search(words, out), out
+    took_s = until(lambda: not has_engines(raylets.network), "the engines have gone everywhere")
+    assert took_s < GONE_S
+    record = trueload.run("runs", "show", "last", "--json").json()["rows"][0]["record"]
+    assert (record["verdict"], record["partial"]) == ("invalid", True)
+    assert record["trouble"]["kind"] == "lost"
+    assert record["throughput"]["ok_per_s"] is None
+
+
+@pytest.mark.parametrize(
+    ("strike", "words"),
+    [
+        (pull_the_link, "nothing was heard of it for 1|has not answered for 1.5 s"),
+        (kill_the_engine, r"signal 9 \(SIGKILL\)"),
+        (kill_the_actor, "the process of its actor has died"),
+    ],
+)
+def test_a_host_that_is_lost_is_named_and_the_run_saved_as_invalid(
+    raylets: Raylets, trueload: Trueload, strike: Any, words: str
+) -> None:
+    lose(raylets, trueload, strike, words)
+    raylets.network.mend()
+    until(lambda: is_quiet(raylets.network), "the actors have gone, too")
+
+
+def test_a_host_whose_raylet_is_killed_is_lost(own_raylets: Raylets, trueload: Trueload) -> None:
+    lose(own_raylets, trueload, kill_the_raylet, r"its Ray node \(raylet\) has died")
+    until(lambda: is_quiet(own_raylets.network), "the actors have gone, too")
+
+
+def test_a_head_that_is_not_heard_any_more_holds_nobody_up(
+    own_raylets: Raylets, trueload: Trueload
+) -> None:
+    process = start(trueload, own_raylets)
+    own_raylets.network.hosts[0].link("down")
+    out, _ = process.communicate(timeout=60)
+    assert process.returncode == 4, out
+    assert "host lost: h" in out
+    assert "Traceback" not in out
+    until(lambda: not has_engines(own_raylets.network), "the engines have gone everywhere")
+
+
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM])
+def test_a_front_that_ends_leaves_nothing_on_any_host(
+    raylets: Raylets, trueload: Trueload, how: signal.Signals
+) -> None:
+    process = start(trueload, raylets)
+    os.kill(process.pid, how)
+    process.communicate(timeout=60)
+    took_s = until(lambda: not has_engines(raylets.network), "the engines have gone")
+    assert took_s < GONE_S
+    until(lambda: is_quiet(raylets.network), "the actors have gone")
