@@ -21,6 +21,7 @@ OPENING: Line = {
 }
 BROADCAST: Line = {"kind": "ws_broadcast", "opening": OPENING, "dialect": "json", "padding": 10}
 TURNS: Line = {"kind": "turns", "concurrent": 2}
+MESSAGE: Line = {"sender": 1, "sequence": 1}
 
 
 def plan(address: str, connections: int = 4, **changes: object) -> Line:
@@ -81,6 +82,38 @@ def test_a_phase_that_cannot_be_broadcast_is_refused_with_what_is_wrong(
 ) -> None:
     with Engine(engine_path) as engine:
         engine.send(plan("127.0.0.1:9"), phase(1, **changes))
+        error = engine.wait_for("error")
+        assert (error["class"], named in error["message"]) == ("plan", True), error
+
+
+def test_fewer_messages_in_flight_than_engines_are_refused(engine_path: Path) -> None:
+    with Engine(engine_path) as engine:
+        engine.send(plan("127.0.0.1:9", part={"index": 0, "of": 3}), phase(1))
+        error = engine.wait_for("error")
+        assert "load.concurrent: must be at least 1 for each engine" in error["message"], error
+
+
+@pytest.mark.parametrize(
+    ("line", "named"),
+    [
+        ({"type": "settle", "id": "window", "sent": {}, "until_ns": None}, "'window' is no phase"),
+        ({"type": "charge", "id": "\x1b", "failed": []}, "'\\u{1b}' is no phase"),
+        ({"type": "settle", "id": "a", "sent": {"x": 1}, "until_ns": None}, "sent"),
+        ({"type": "settle", "id": "a", "sent": {}, "until_ns": -1}, "until_ns"),
+        ({"type": "settle", "id": "a", "sent": {}, "more": 1}, "more"),
+        ({"type": "charge", "id": "a", "failed": [{"sender": 1, "sequence": 1}]}, "failed[0]"),
+        (
+            {"type": "charge", "id": "a", "failed": [{**MESSAGE, "fault": "shy"}]},
+            "failed[0].fault",
+        ),
+    ],
+    ids=repr,
+)
+def test_what_cannot_be_settled_is_refused_with_what_is_wrong(
+    engine_path: Path, line: Line, named: str
+) -> None:
+    with Engine(engine_path) as engine:
+        engine.send(plan("127.0.0.1:9", part={"index": 1, "of": 2}), phase(2), line)
         error = engine.wait_for("error")
         assert (error["class"], named in error["message"]) == ("plan", True), error
 

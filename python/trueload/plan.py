@@ -12,6 +12,12 @@ from typing import Annotated, Any, Literal
 
 from pydantic import ConfigDict, Field, TypeAdapter
 
+from trueload.plan_broadcast import Charge as Charge
+from trueload.plan_broadcast import Deliveries as Deliveries
+from trueload.plan_broadcast import DeliveryHistograms as DeliveryHistograms
+from trueload.plan_broadcast import PhaseSent as PhaseSent
+from trueload.plan_broadcast import Settle as Settle
+from trueload.plan_broadcast import Settled as Settled
 from trueload.plan_faults import Faults as Faults
 from trueload.plan_model import Model as Model
 from trueload.plan_part import WHOLE
@@ -287,7 +293,7 @@ class Stop(Model):
     type: Literal["stop"] = "stop"
 
 
-ToEngine = Generate | Serve | Blob | Phase | Mark | AskClock | Lease | Stop
+ToEngine = Generate | Serve | Blob | Phase | Mark | AskClock | Settle | Charge | Lease | Stop
 
 
 class Counts(Model):
@@ -391,28 +397,6 @@ class TargetCounts(Model):
     failed: dict[str, int]
     statuses: dict[str, int]
     latency: Sparse
-
-
-class DeliveryHistograms(Model):
-    """As ``Histograms``. ``delivery`` holds every delivery, from the send of its message; the
-    others one value a message: its first, median, 95th and last receiver."""
-
-    delivery: str | None
-    first: str | None
-    median: str | None
-    p95: str | None
-    last: str | None
-
-
-class Deliveries(Model):
-    """What became of broadcast messages; ``expected`` is messages x receivers that had joined."""
-
-    expected: int
-    delivered: int
-    lost: int
-    duplicate: int
-    out_of_order: int
-    histograms: DeliveryHistograms
 
 
 class Measurement(Model):
@@ -563,6 +547,8 @@ FromEngine = (
     | PhaseStopped
     | Tick
     | PhaseDone
+    | PhaseSent
+    | Settled
     | Served
     | Seen
     | Error

@@ -61,6 +61,9 @@ pub(crate) fn check_phase(plan: &GeneratePlan, phase: &PhasePlan) -> Result<(), 
     let broadcast = matches!(plan.exchange, Some(ExchangePlan::WsBroadcast { .. }));
     match phase.load {
         LoadPlan::Turns { .. } if !broadcast => refused("load: turns are for ws_broadcast"),
+        LoadPlan::Turns { concurrent } if concurrent < plan.part.of => {
+            refused("load.concurrent: must be at least 1 for each engine")
+        }
         LoadPlan::Turns { .. } if phase.idle > 0 => refused("idle: all have their turn"),
         LoadPlan::Turns { .. } => Ok(()),
         _ if broadcast => refused("load: ws_broadcast goes by turns"),

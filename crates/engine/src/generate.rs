@@ -9,6 +9,7 @@ use std::sync::mpsc::{self, Sender};
 
 use trueload_drive::{Clock, Driver, rss_bytes};
 use trueload_load::{Stop, random};
+use trueload_meter::Failed;
 use trueload_wire::tls::client;
 
 use crate::control::{self, Event, Failure};
@@ -23,7 +24,8 @@ use crate::machine::Ticks;
 use crate::outlet::Outlet;
 use crate::plan::{self, Blobs};
 use crate::protocol::{
-    AddressPlan, ExchangePlan, FromEngine, GeneratePlan, PhasePlan, Ready, StopPlan, ToEngine,
+    AddressPlan, ExchangePlan, FailedMessage, FromEngine, GeneratePlan, PhasePlan, Ready, StopPlan,
+    ToEngine,
 };
 use crate::request;
 use crate::secrets;
@@ -41,10 +43,22 @@ struct Running {
     started: bool,
     stopped: usize,
     done: Vec<DoneReport>,
+    settling: Stand,
     ticks: Vec<TickReport>,
     /// What the machine had done when the threads were told.
     machine: Option<Ticks>,
     over: bool,
+}
+
+/// What the front is to say next to settle a phase with other engines.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stand {
+    /// Nothing now.
+    Nothing,
+    /// `settle`.
+    Settle,
+    /// `charge`.
+    Charge,
 }
 
 /// A generator at work.
@@ -124,9 +138,12 @@ impl Role {
             }
             Some(ExchangePlan::WsBroadcast { opening, dialect, padding }) => {
                 let opening = exchange::opening(&opening)?;
-                let (timeout_ns, seed) = (self.plan.timeout_ns, self.plan.seed);
-                let make =
-                    || Broadcast::new(opening.clone(), dialect.into(), padding, timeout_ns, seed);
+                let (timeout_ns, part) = (self.plan.timeout_ns, self.plan.part);
+                let seed = random(self.plan.seed, u64::from(part.index), 0);
+                let make = || {
+                    Broadcast::new(opening.clone(), dialect.into(), padding, timeout_ns, seed)
+                        .of_part(part.index, part.of)
+                };
                 self.start(drivers, options.as_ref(), make)?;
             }
             Some(ExchangePlan::WsEcho { opening, payload_sha256, size, text, dialect }) => {
@@ -226,6 +243,7 @@ impl Role {
             started: false,
             stopped: 0,
             done: Vec::new(),
+            settling: Stand::Nothing,
             ticks: vec![TickReport::default(); self.workers.len()],
             machine: Ticks::now(),
             over: false,
@@ -281,9 +299,31 @@ impl Role {
             }
             Report::Tick(tick) => self.hear_tick(thread, tick)?,
             Report::Done(done) => self.hear_done(*done)?,
+            Report::Sent(index, sent) => {
+                let phase = &mut self.phases[index];
+                phase.settling = Stand::Settle;
+                say(&FromEngine::PhaseSent { id: phase.id.clone(), sent })?;
+            }
+            Report::Settled(index, failed) => {
+                let phase = &mut self.phases[index];
+                phase.settling = Stand::Charge;
+                let failed = failed.into_iter().map(FailedMessage::from).collect();
+                say(&FromEngine::Settled { id: phase.id.clone(), failed })?;
+            }
             Report::Ended => self.ended += 1,
         }
         Ok(())
+    }
+
+    /// The phase that the front settles now, and no longer awaits it.
+    fn await_no_longer(&mut self, id: &str, stand: Stand) -> Result<usize, Failure> {
+        let known = |phase: &Running| phase.id == id && phase.settling == stand;
+        let index = self.phases.iter().position(known).ok_or_else(|| {
+            let id = id.escape_debug();
+            Failure::Plan(format!("id: '{id}' is no phase that is to be settled like this now"))
+        })?;
+        self.phases[index].settling = Stand::Nothing;
+        Ok(index)
     }
 
     fn hear_tick(&mut self, thread: u32, tick: TickReport) -> Result<(), Failure> {
@@ -337,7 +377,21 @@ impl control::Role for Role {
                 self.dispatch();
                 Ok(())
             }
-            _ => Err(Failure::Plan("a generator takes blob, phase, clock, lease and stop".into())),
+            ToEngine::Settle { id, sent, until_ns } => {
+                let index = self.await_no_longer(&id, Stand::Settle)?;
+                self.tell_all(&Command::Settle(index, Arc::new(sent), until_ns));
+                Ok(())
+            }
+            ToEngine::Charge { id, failed } => {
+                let index = self.await_no_longer(&id, Stand::Charge)?;
+                let failed = failed.into_iter().map(Failed::from).collect();
+                self.tell_all(&Command::Charge(index, failed));
+                Ok(())
+            }
+            _ => {
+                let takes = "blob, phase, clock, settle, charge, lease and stop";
+                Err(Failure::Plan(format!("a generator takes {takes}")))
+            }
         }
     }
 

@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use crate::protocol::{FromEngine, ToEngine};
+use crate::protocol::{FailedMessage, FromEngine, SentPlan, ToEngine};
 
 /// The longest line taken: a body of 48 MiB in base64.
 const LINE_BYTES_MOST: u64 = 64 * 1024 * 1024;
@@ -39,10 +39,15 @@ pub fn parse(line: &str) -> Result<ToEngine, Refused> {
         "phase" => read(rest).map(ToEngine::Phase),
         "mark" => read(rest).map(|Mark { id }| ToEngine::Mark { id }),
         "clock" => read(rest).map(|AskClock { id }| ToEngine::Clock { id }),
+        "settle" => {
+            read(rest).map(|Settle { id, sent, until_ns }| ToEngine::Settle { id, sent, until_ns })
+        }
+        "charge" => read(rest).map(|Charge { id, failed }| ToEngine::Charge { id, failed }),
         "lease" => empty(&rest).map(|()| ToEngine::Lease),
         "stop" => empty(&rest).map(|()| ToEngine::Stop),
         _ => Err(Refused(format!(
-            "type: '{}' is not one of generate, serve, blob, phase, mark, clock, lease, stop",
+            "type: '{}' is not one of generate, serve, blob, phase, mark, clock, settle, charge, lease, \
+             stop",
             kind.escape_debug()
         ))),
     }
@@ -60,6 +65,23 @@ struct Mark {
 #[serde(deny_unknown_fields)]
 struct AskClock {
     id: u64,
+}
+
+/// What is to be settled, beside its type.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Settle {
+    id: String,
+    sent: SentPlan,
+    until_ns: Option<u64>,
+}
+
+/// What is to be charged, beside its type.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Charge {
+    id: String,
+    failed: Vec<FailedMessage>,
 }
 
 fn read<T: DeserializeOwned>(value: Value) -> Result<T, Refused> {

@@ -15,9 +15,11 @@ mod deliveries;
 mod exchange;
 mod faults;
 mod part;
+mod ready;
 mod requests;
 mod seen;
 mod served;
+mod settling;
 mod tls;
 
 pub use address::AddressPlan;
@@ -25,9 +27,11 @@ pub use deliveries::{Deliveries, DeliveryHistograms};
 pub use exchange::{DialectPlan, ExchangePlan, ServicePlan};
 pub use faults::FaultsPlan;
 pub use part::{Machine, MachineShares, PartPlan};
+pub use ready::Ready;
 pub use requests::{ExpectPlan, RequestPlan, TargetCounts, TargetPlan};
 pub use seen::{Concurrent, Interval, Quantiles, Span};
 pub use served::Served;
+pub use settling::{DeliveryFault, FailedMessage, SentPlan};
 pub use tls::{ServeTlsPlan, Tls, TlsPlan, TrustPlan};
 
 /// Version of this protocol; `hello` carries it, a plan must name it.
@@ -54,6 +58,24 @@ pub enum ToEngine {
     Clock {
         /// Named by the front; comes back.
         id: u64,
+    },
+    /// Of a broadcast that several engines share, when all have said `phase_sent`: settle the messages of the others.
+    /// Answered by `settled` when all are over, or out of time.
+    Settle {
+        /// The phase.
+        id: String,
+        /// What all engines have sent in it.
+        #[serde(deserialize_with = "settling::sent")]
+        sent: SentPlan,
+        /// What has not come by then on this engine's clock is lost; null for the timeout from now on.
+        until_ns: Option<u64>,
+    },
+    /// When all engines have said `settled`: what failed at any of them. Answered by `phase_done`.
+    Charge {
+        /// The phase.
+        id: String,
+        /// Messages of all engines; each takes its own.
+        failed: Vec<FailedMessage>,
     },
     /// The front is alive. Without one for 2 s the engine ends.
     Lease,
@@ -288,6 +310,21 @@ pub enum FromEngine {
         /// Engine's clock.
         at_ns: u64,
     },
+    /// Of a broadcast that several engines share: its own messages of a phase are over, see `settle`.
+    PhaseSent {
+        /// The phase.
+        id: String,
+        /// What this engine has sent in it.
+        #[serde(deserialize_with = "settling::sent")]
+        sent: SentPlan,
+    },
+    /// The other engines' messages of a phase are over here, see `charge`.
+    Settled {
+        /// The phase.
+        id: String,
+        /// Messages that failed here; of very many the first ones.
+        failed: Vec<FailedMessage>,
+    },
     /// At least every 250 ms while a phase is in progress.
     Tick(Tick),
     /// The last request of a phase is settled.
@@ -313,45 +350,6 @@ pub enum FromEngine {
         /// `finished`, `stopped` (told to), `orphaned` (no lease, end of input) or `signalled`.
         why: String,
     },
-}
-
-/// Connected or listening.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Ready {
-    /// Engine's clock.
-    pub at_ns: u64,
-    /// Server: the address it listens on.
-    pub listen: Option<AddressPlan>,
-    /// Generator: connections asked for.
-    pub requested: u32,
-    /// Generator: connections established.
-    pub established: u32,
-    /// Generator: what the attempts that failed met, by class.
-    pub failed: BTreeMap<String, u64>,
-    /// Generator: the address that answered first.
-    pub address: Option<AddressPlan>,
-    /// Generator: from the first attempt to the last connection that was established.
-    #[serde(default)]
-    pub set_up_ns: u64,
-    /// Generator: by how much its resident memory has grown over the set-up.
-    #[serde(default)]
-    pub grown_bytes: u64,
-    /// What carries the sockets: `epoll` or `io_uring`.
-    #[serde(default)]
-    pub driver: String,
-    /// Why that is not what was asked for, or null.
-    #[serde(default)]
-    pub driver_note: Option<String>,
-    /// Generator: why attempts failed, the first of each class, where more is known than the class. May quote the peer.
-    #[serde(default)]
-    pub reasons: BTreeMap<String, String>,
-    /// Generator: what the first TLS handshake agreed on; null without TLS.
-    #[serde(default)]
-    pub tls: Option<Tls>,
-    /// Server: the certificate made at the start, in PEM.
-    #[serde(default)]
-    pub certificate: Option<String>,
 }
 
 /// Requests of one phase, up to now.

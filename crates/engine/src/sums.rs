@@ -201,12 +201,14 @@ fn deliveries(threads: &[DoneReport]) -> Option<Deliveries> {
         lost: sum.lost,
         duplicate: sum.duplicate,
         out_of_order: sum.out_of_order,
+        untimed: sum.untimed,
         histograms: DeliveryHistograms {
             delivery: sum.delivery(),
             first: sum.first(),
             median: sum.median(),
             p95: sum.p95(),
             last: sum.last(),
+            spread: sum.spread(),
         },
     })
 }

@@ -14,7 +14,7 @@ mod target;
 mod times;
 
 pub use class::Class;
-pub use ledger::{Delivered, Deliveries, Finished, Handle, Ledger};
+pub use ledger::{Delivered, Deliveries, Failed, Finished, Handle, Ledger, Settled};
 pub use meter::{Answered, Meter, Second};
 pub use slots::SlotSums;
 pub use sparse::{Recent, Sparse, index};

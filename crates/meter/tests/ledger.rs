@@ -248,12 +248,12 @@ fn phases_have_sums_of_their_own_and_messages_are_told_when_finished() {
     assert!(ledger.is_open(0) && !ledger.is_open(1));
     let finished: Vec<_> =
         ledger.take_finished().map(|it| (it.phase, it.sender, it.lost)).collect();
-    assert_eq!(finished, [(1, 1, 0)]);
+    assert_eq!(finished, [(Some(1), 1, 0)]);
     ledger.deliver(one, 0, 2);
     ledger.give_up(0);
     let finished: Vec<_> =
         ledger.take_finished().map(|it| (it.phase, it.sender, it.lost)).collect();
-    assert_eq!(finished, [(0, 0, 1)]);
+    assert_eq!(finished, [(Some(0), 0, 1)]);
     assert_eq!(counts(&ledger.take(0)), [2, 1, 1, 0, 0]);
     assert_eq!(counts(&ledger.take(1)), [2, 2, 0, 0, 0]);
 }

@@ -86,6 +86,9 @@ impl<P: Protocol> Generator<P> {
                 net.close(token);
             }
         }
+        if let Some(under_way) = self.protocol.under_way() {
+            under_way.expect_senders(total);
+        }
         let first = self.slots.len();
         self.slots.reserve_exact(mine - first);
         for key in first..mine {

@@ -18,6 +18,7 @@ mod protocol;
 mod requests;
 mod securing;
 mod sending;
+mod settling;
 mod slot;
 mod timers;
 mod turns;
@@ -33,13 +34,13 @@ use std::sync::mpsc::Receiver;
 
 use trueload_drive::{Address, Ended, Net, Program, Refusal, ThreadUse, Token};
 use trueload_load::dealt_slot;
-use trueload_meter::{Class, Deliveries, Meter, Sparse};
+use trueload_meter::{Class, Deliveries, Failed, Meter, Sparse};
 use trueload_wire::exchange::{self, End, Exchange};
 use trueload_wire::tls::{self, Buffers, Secured};
 
 use crate::outlet::Outlet;
 use book::{Book, Row};
-pub use broadcast::{Broadcast, UnderWay};
+pub use broadcast::{Broadcast, Sent, UnderWay};
 pub use carrier::Carrier;
 use connecting::Pace;
 pub use echo::TcpEcho;
@@ -106,6 +107,10 @@ pub enum Command {
     Connections(u32),
     /// Run one more phase.
     Phase(PhaseShare),
+    /// Of a broadcast that several engines share: settle a phase, in which all of them sent this, by this time.
+    Settle(usize, Arc<Sent>, Option<u64>),
+    /// These messages of a phase failed at other engines.
+    Charge(usize, Arc<[Failed]>),
     /// End now.
     Stop,
 }
@@ -121,6 +126,10 @@ pub enum Report {
     Stopped(usize, u64),
     /// Something to look at while a phase runs.
     Tick(TickReport),
+    /// Of a broadcast that several engines share: our own messages of a phase are over; this was sent.
+    Sent(usize, Sent),
+    /// What was to be settled of a phase is; these messages of others failed here.
+    Settled(usize, Vec<Failed>),
     /// Every request of the phase is settled.
     Done(Box<DoneReport>),
     /// The thread is about to end.
@@ -442,6 +451,10 @@ impl<P: Protocol> Program for Generator<P> {
             match command {
                 Command::Connections(total) => self.resize(net, total),
                 Command::Phase(share) => self.add_phase(net, share),
+                Command::Settle(index, sent, until_ns) => {
+                    self.settle_with_others(net, index, sent, until_ns);
+                }
+                Command::Charge(index, failed) => self.charge_failed(net, index, &failed),
                 Command::Stop => self.stop(net),
             }
         }

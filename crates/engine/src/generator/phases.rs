@@ -181,11 +181,13 @@ impl<P: Protocol> Generator<P> {
         let last = self.book.current == Some(index);
         let drain_most_ns = self.drain_most_ns();
         let under_way = self.is_under_way(index);
+        let unsettled = self.is_unsettled(index);
         // The last phase to end is the last phase: what a warm-up has left open is waited for, too.
         let alone = self.book.phases[..index].iter().all(|phase| phase.stage == Stage::Done);
         let phase = &mut self.book.phases[index];
         match phase.stage {
             Stage::Draining if phase.open == 0 && under_way => {}
+            Stage::Draining if phase.open == 0 && unsettled => self.settle_phase(index, now_ns),
             Stage::Draining if phase.open == 0 && last && !alone => {}
             Stage::Draining if phase.open == 0 && last => {
                 phase.stage = Stage::Lingering { until_ns: now_ns + RESIDUAL_NS };
@@ -293,8 +295,10 @@ impl<P: Protocol> Generator<P> {
     pub(super) fn stop(&mut self, net: &mut impl Net) {
         let now_ns = net.now_ns();
         self.spun_ns = net.spun_ns();
-        for phase in &mut self.book.phases {
-            let draining = phase.stage == Stage::Draining && phase.open > 0;
+        for index in 0..self.book.phases.len() {
+            let unsettled = self.is_unsettled(index);
+            let phase = &mut self.book.phases[index];
+            let draining = phase.stage == Stage::Draining && (phase.open > 0 || unsettled);
             phase.partial = draining || phase.stage == Stage::Sending;
         }
         for slot in &mut self.slots {
@@ -374,6 +378,8 @@ impl<P: Protocol> Generator<P> {
         let own_ns = match phase.stage {
             Stage::Waiting => phase.share.start_ns,
             Stage::Sending => phase.stop_ns().min(phase.next_beat_ns),
+            // Only deliveries are waited for, or other engines.
+            Stage::Draining if phase.open == 0 && phase.concurrent().is_some() => NEVER,
             Stage::Draining => phase.stopped_ns.saturating_add(self.drain_most_ns()),
             Stage::Lingering { until_ns } => until_ns,
             Stage::Done => NEVER,

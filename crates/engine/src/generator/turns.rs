@@ -114,7 +114,7 @@ impl<P: Protocol> Generator<P> {
         }
     }
 
-    fn settle_messages(&mut self) {
+    pub(super) fn settle_messages(&mut self) {
         let Some(under_way) = self.protocol.under_way() else { return };
         let phases = &mut self.book.phases;
         let settled = under_way.settle(|phase, latest_ns| {
@@ -124,7 +124,9 @@ impl<P: Protocol> Generator<P> {
         self.book.look |= settled;
         for charge in under_way.take_charges() {
             self.book.take_back(charge.phase, &charge.answered, charge.class);
-            if let Some(slot) = self.slots.get_mut(charge.key.sender as usize) {
+            // Numbers are dealt out in turn: a part has every `threads`-th.
+            let key = charge.key.sender / self.config.threads;
+            if let Some(slot) = self.slots.get_mut(key as usize) {
                 slot.state.forget_last(charge.phase, charge.key.sequence);
             }
         }

@@ -17,15 +17,23 @@ pub struct Deliveries {
     pub duplicate: u64,
     /// Had behind a later message of the same sender.
     pub out_of_order: u64,
+    /// Of those delivered: messages of other engines that share the broadcast. Their sends are on other clocks.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub untimed: u64,
     /// Their times.
     pub histograms: DeliveryHistograms,
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref)] // serde passes it so
+fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 /// Times from the send of a message. HdrHistogram V2 compressed, base64; null when empty.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DeliveryHistograms {
-    /// Every delivery.
+    /// Every delivery that is timed.
     pub delivery: Option<String>,
     /// The first receiver of each message.
     pub first: Option<String>,
@@ -35,4 +43,8 @@ pub struct DeliveryHistograms {
     pub p95: Option<String>,
     /// The last receiver, of messages that all had.
     pub last: Option<String>,
+    /// From the first receiver of a message of another engine to the last here, of messages that all here had;
+    /// of a phase that follows another at once, told with the one that is settled next.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub spread: Option<String>,
 }

@@ -5,6 +5,7 @@
 
 mod peer;
 mod phases;
+mod shared;
 mod table;
 mod world;
 
@@ -20,6 +21,7 @@ use trueload_engine::generator::{
 };
 use trueload_engine::outlet::Outlet;
 use trueload_load::{Load, Stop};
+use trueload_meter::{Deliveries, Meter};
 use trueload_wire::shootout::Dialect;
 use trueload_wire::websocket::client::Opening;
 
@@ -41,33 +43,43 @@ pub struct Engine {
     pub done: RefCell<Vec<DoneReport>>,
 }
 
+/// The generator of engine `index` of `of`, and where it tells.
+pub fn generator(
+    dialect: Dialect,
+    index: u32,
+    of: u32,
+) -> (Generator<Broadcast>, Sender<Command>, Receiver<Report>) {
+    let config = Config {
+        addresses: vec!["127.0.0.1:80".parse().unwrap()],
+        local_addresses: Vec::new(),
+        depth: 1,
+        refill: 1,
+        close: false,
+        timeout_ns: TIMEOUT_NS,
+        connect_timeout_ns: TIMEOUT_NS,
+        connect_interval_ns: 10_000,
+        tls: None,
+        send_quantum_ns: 0,
+        thread: index,
+        threads: of,
+    };
+    let mut headers = vec![("Host".to_owned(), "a".to_owned())];
+    if let Some(protocol) = dialect.subprotocol() {
+        headers.push(("Sec-WebSocket-Protocol".to_owned(), protocol.to_owned()));
+    }
+    let opening = Opening::new("/ws", &headers).unwrap();
+    let protocol = Broadcast::new(opening, dialect, PADDING_BYTES, TIMEOUT_NS, 7);
+    let (commands, inbox) = channel();
+    let (sender, reports) = channel();
+    let outlet = Outlet::to(sender, |report| report);
+    let settled = Arc::new(AtomicU64::new(0));
+    let protocol = protocol.of_part(index, of);
+    (Generator::new(Arc::new(config), protocol, settled, inbox, outlet), commands, reports)
+}
+
 impl Engine {
     pub fn new(dialect: Dialect) -> Self {
-        let config = Config {
-            addresses: vec!["127.0.0.1:80".parse().unwrap()],
-            local_addresses: Vec::new(),
-            depth: 1,
-            refill: 1,
-            close: false,
-            timeout_ns: TIMEOUT_NS,
-            connect_timeout_ns: TIMEOUT_NS,
-            connect_interval_ns: 10_000,
-            tls: None,
-            send_quantum_ns: 0,
-            thread: 0,
-            threads: 1,
-        };
-        let mut headers = vec![("Host".to_owned(), "a".to_owned())];
-        if let Some(protocol) = dialect.subprotocol() {
-            headers.push(("Sec-WebSocket-Protocol".to_owned(), protocol.to_owned()));
-        }
-        let opening = Opening::new("/ws", &headers).unwrap();
-        let protocol = Broadcast::new(opening, dialect, PADDING_BYTES, TIMEOUT_NS, 7);
-        let (commands, inbox) = channel();
-        let (sender, reports) = channel();
-        let outlet = Outlet::to(sender, |report| report);
-        let settled = Arc::new(AtomicU64::new(0));
-        let generator = Generator::new(Arc::new(config), protocol, settled, inbox, outlet);
+        let (generator, commands, reports) = generator(dialect, 0, 1);
         let reports = RefCell::new(reports);
         let (connected, done) = (RefCell::default(), RefCell::default());
         Engine { generator, commands, connections: 0, reports, connected, done }
@@ -103,7 +115,7 @@ impl Engine {
     pub fn run(&mut self, world: &mut World, over: impl Fn(&Heard) -> bool) {
         let Engine { generator, reports, connected, done, .. } = self;
         let heard = Heard { reports, connected, done };
-        world.run(generator, || {
+        world.run(std::slice::from_mut(generator), || {
             heard.listen();
             over(&heard)
         });
@@ -151,18 +163,31 @@ fn play(row: &Row, dialect: Dialect, cut: Cut) -> Seen {
     let done = engine.phase(&mut world, row.concurrent, Stop::Requests(row.messages));
     let took_ns = world.now_ns - began_ns;
     assert!(took_ns <= TIMEOUT_NS + 2 * NS_PER_S, "{}: took {took_ns} ns", row.name);
-    let (meter, of) = (&done.meter, done.deliveries.as_ref().expect("deliveries"));
+    assert!(!engine.generator.is_done());
+    seen(row, &[connected], &[done], world.peer.pongs)
+}
+
+/// What a row left at all engines together.
+fn seen(row: &Row, connected: &[Connected], done: &[DoneReport], pongs: u32) -> Seen {
+    let (mut meter, mut of) = (Meter::default(), Deliveries::default());
+    for done in done {
+        meter.merge(&done.meter);
+        of.merge(done.deliveries.as_ref().expect("deliveries"));
+    }
     assert_eq!(meter.issued, meter.ok + meter.failed_sum() + meter.cancelled, "{}", row.name);
     assert_eq!(of.expected, of.delivered + of.lost, "{}", row.name);
-    assert!(!engine.generator.is_done());
+    let mut refused = BTreeMap::new();
+    for (class, count) in connected.iter().flat_map(|connected| &connected.failed) {
+        *refused.entry(class.name()).or_default() += count;
+    }
     Seen {
-        refused: connected.failed.iter().map(|(class, count)| (class.name(), *count)).collect(),
-        established: connected.established,
+        refused,
+        established: connected.iter().map(|connected| connected.established).sum(),
         ok: meter.ok,
         unsent: meter.unsent(),
         failed: meter.failed().map(|(class, count)| (class.name(), count)).collect(),
         deliveries: [of.expected, of.delivered, of.lost, of.duplicate, of.out_of_order],
-        pongs: world.peer.pongs,
+        pongs,
     }
 }
 

@@ -33,6 +33,8 @@ pub enum Vice {
     RepeatsLater,
     /// Client 1 misses the second broadcast.
     Misses,
+    /// Clients 1, 3 and so on do.
+    MissedByHalf,
     /// Client 1 has nothing from the second broadcast on, and no receipt.
     Stalls,
     /// Client 1 has these bytes for the second broadcast.
@@ -322,6 +324,7 @@ impl Peer {
             Vice::StallsAll if self.broadcasts > 1 => vec![],
             Vice::RepeatsToAll if second => vec![frame.clone(), frame],
             Vice::Floods => vec![b"\x89\x02hi\x8a\x00".repeat(100), frame],
+            Vice::MissedByHalf if second && !client.is_multiple_of(2) => vec![],
             _ if client != 1 => vec![frame],
             Vice::Farewell if second => vec![self.frame(self.farewell())],
             Vice::Cuts if second => vec![frame[..frame.len() / 2].to_vec()],

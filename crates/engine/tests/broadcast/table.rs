@@ -39,7 +39,7 @@ impl Row {
         Row { dialects: &[Dialect::Binary], ..self }
     }
 
-    const fn where_joined(self) -> Self {
+    pub const fn where_joined(self) -> Self {
         Row { dialects: &[Dialect::ActionCable, Dialect::Phoenix], ..self }
     }
 }
@@ -148,6 +148,9 @@ pub const ROWS: &[Row] = &[
         settles(seen, 9, &[("lost", 1)], [40, 39, 1, 0, 0], why);
     })
     .in_all(),
+    Row::of("half the clients miss one message", Vice::MissedByHalf, |seen, why| {
+        settles(seen, 9, &[("lost", 1)], [40, 38, 2, 0, 0], why);
+    }),
     Row::of("stalls one subscriber", Vice::Stalls, |seen, why| {
         let [expected, delivered, lost, ..] = seen.deliveries;
         assert_eq!((delivered, seen.unsent), (31, 0), "the others have had all: {why}");

@@ -1,4 +1,4 @@
-//! A network in virtual time between a generator and a [`Peer`].
+//! A network in virtual time between generators, one on each host, and a [`Peer`].
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -34,6 +34,8 @@ enum Happening {
 }
 
 struct Connection {
+    /// Which generator it is of.
+    host: usize,
     key: u32,
     open: bool,
     inbox: VecDeque<u8>,
@@ -50,6 +52,8 @@ pub struct World {
     order: u64,
     events: BinaryHeap<Reverse<(u64, u64, usize, Happening)>>,
     connections: Vec<Connection>,
+    /// The generator whose turn it is.
+    host: usize,
 }
 
 impl World {
@@ -65,27 +69,36 @@ impl World {
             order: 0,
             events: BinaryHeap::new(),
             connections: Vec::new(),
+            host: 0,
         }
     }
 
     /// Runs until `over`, or nothing is left to happen.
-    pub fn run(&mut self, program: &mut impl Program, over: impl Fn() -> bool) {
-        program.handle_wake(self);
-        program.handle_batch_end(self);
+    pub fn run<P: Program>(&mut self, programs: &mut [P], over: impl Fn() -> bool) {
+        self.each(programs, |world, program| {
+            program.handle_wake(world);
+            program.handle_batch_end(world);
+        });
         for _ in 0..HAPPENINGS_MOST {
-            if over() || program.is_done() {
+            if over() || programs.iter().all(Program::is_done) {
                 return;
             }
-            if self.happen(program) {
-                program.handle_batch_end(self);
+            if self.happen(programs) {
+                self.each(programs, |world, program| program.handle_batch_end(world));
                 continue;
             }
-            let wake_ns = program.wake_at_ns();
-            if wake_ns.is_some_and(|at_ns| at_ns <= self.now_ns) {
-                program.handle_time(self);
-                program.handle_batch_end(self);
+            let mut late = false;
+            self.each(programs, |world, program| {
+                if program.wake_at_ns().is_some_and(|at_ns| at_ns <= world.now_ns) {
+                    program.handle_time(world);
+                    program.handle_batch_end(world);
+                    late = true;
+                }
+            });
+            if late {
                 continue;
             }
+            let wake_ns = programs.iter().filter_map(Program::wake_at_ns).min();
             let event_ns = self.events.peek().map(|Reverse((at_ns, ..))| *at_ns);
             match [event_ns, wake_ns].into_iter().flatten().min() {
                 Some(at_ns) if at_ns <= self.until_ns => self.now_ns = at_ns,
@@ -95,21 +108,30 @@ impl World {
         panic!("the world does not come to rest");
     }
 
-    fn happen(&mut self, program: &mut impl Program) -> bool {
+    fn each<P: Program>(&mut self, programs: &mut [P], mut act: impl FnMut(&mut World, &mut P)) {
+        for (host, program) in programs.iter_mut().enumerate() {
+            self.host = host;
+            act(self, program);
+        }
+    }
+
+    fn happen(&mut self, programs: &mut [impl Program]) -> bool {
         let mut some = false;
         while self.events.peek().is_some_and(|Reverse((at_ns, ..))| *at_ns <= self.now_ns) {
             let Some(Reverse((_, _, index, happening))) = self.events.pop() else { break };
-            self.take(program, index, happening);
+            self.take(programs, index, happening);
             some = true;
         }
         for index in 0..self.connections.len() {
-            some |= self.read(program, index);
+            some |= self.read(programs, index);
         }
         some
     }
 
-    fn take(&mut self, program: &mut impl Program, index: usize, happening: Happening) {
+    fn take(&mut self, programs: &mut [impl Program], index: usize, happening: Happening) {
         let connection = &mut self.connections[index];
+        self.host = connection.host;
+        let program = &mut programs[self.host];
         match happening {
             Happening::Connected => {
                 self.peer.accept();
@@ -139,10 +161,12 @@ impl World {
     }
 
     /// One read, as the kernel would have it; true if there was anything.
-    fn read(&mut self, program: &mut impl Program, index: usize) -> bool {
+    fn read(&mut self, programs: &mut [impl Program], index: usize) -> bool {
         let most = self.piece();
         let connection = &mut self.connections[index];
         let key = connection.key;
+        self.host = connection.host;
+        let program = &mut programs[self.host];
         if !connection.open {
             return false;
         }
@@ -191,7 +215,8 @@ impl Net for World {
 
     fn connect(&mut self, key: u32, _: &Address, _: Option<IpAddr>) -> Result<Token, Refusal> {
         let index = self.connections.len();
-        self.connections.push(Connection { key, open: true, inbox: VecDeque::new(), end: None });
+        let (host, inbox) = (self.host, VecDeque::new());
+        self.connections.push(Connection { host, key, open: true, inbox, end: None });
         let happening = if self.peer.refuses { Happening::Refused } else { Happening::Connected };
         self.later(2 * LATENCY_NS, index, happening);
         Ok(token(index))

@@ -28,8 +28,8 @@ impl Entry {
 
     /// Records every rank that has been reached.
     pub(super) fn note_marks(&mut self, phases: &mut [Deliveries]) {
-        let ranked = &mut phases[usize::from(self.phase)].ranked;
-        let took_ns = self.latest_ns.saturating_sub(self.sent_ns);
+        let Some(sums) = phases.get_mut(usize::from(self.phase)) else { return self.aim() };
+        let (ranked, took_ns) = (&mut sums.ranked, self.latest_ns.saturating_sub(self.sent_ns));
         while let Some(percent) = PARTS_PERCENT.get(usize::from(self.mark)) {
             if self.delivered == 0 || self.delivered < rank(self.expected, *percent) {
                 break;

@@ -6,23 +6,31 @@
 //! and no list of times is kept. A receiver that the peer dropped loses what it has not had, and what is sent
 //! from then on; one that we closed is not expected to have anything.
 //!
+//! Of several engines each has a ledger of its own receivers. Senders are numbered over all of them, dealt out in
+//! turn; a message of another engine is entered when it is first seen here, see [`foreign`].
+//!
 //! Memory per receiver: a bit for each open message and each of [`PAST_MOST`] given up, two bits for what it is, and
 //! 4 bytes for its own messages' count.
 //!
 //! What it must not know: bytes, sockets, the clock.
 
 mod bits;
+mod foreign;
 mod marks;
 mod sums;
 
 use std::collections::VecDeque;
 
+pub use foreign::{Failed, Settled};
 pub use sums::Deliveries;
 
 use bits::Bits;
+use foreign::{Foreign, Numbers};
 
 /// Messages given up of which it is still known who had them, to tell a late delivery from a second one.
 const PAST_MOST: usize = 64;
+/// In place of a phase: the message is another engine's, and its phase not known yet.
+const FOREIGN: u16 = u16::MAX;
 
 /// An open message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,8 +56,8 @@ pub enum Delivered {
 /// A message that every receiver has had, or that was given up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Finished {
-    /// The phase that it was sent in.
-    pub phase: u16,
+    /// The phase that it was sent in; none of another engine's.
+    pub phase: Option<u16>,
     /// Who sent it.
     pub sender: u32,
     /// Which of the sender's messages.
@@ -73,6 +81,8 @@ struct Entry {
     expected: u32,
     delivered: u32,
     lost: u32,
+    duplicate: u32,
+    out_of_order: u32,
     /// The rank that is recorded next, and the count of deliveries at which it is.
     mark: u8,
     next_mark: u32,
@@ -80,6 +90,12 @@ struct Entry {
     follower: Option<Handle>,
     /// … one of its later ones has reached everybody.
     overtaken: bool,
+}
+
+impl Entry {
+    fn is_own(&self) -> bool {
+        self.phase != FOREIGN
+    }
 }
 
 /// A given-up message.
@@ -99,20 +115,29 @@ pub struct Ledger {
     receiver_count: u32,
     gone: Bits,
     gone_count: u32,
-    /// Messages sent by each.
+    /// Whose senders are ours, and messages sent by each of them.
+    numbers: Numbers,
     sent: Vec<u32>,
     entries: Vec<Option<Entry>>,
     /// Places of open messages in the order in which they were sent.
     open: VecDeque<u32>,
+    own_open: usize,
     free: Vec<u32>,
     serial: u32,
     past: VecDeque<Past>,
     spare: Vec<Bits>,
     finished: Vec<Finished>,
     phases: Vec<Deliveries>,
+    foreign: Foreign,
 }
 
 impl Ledger {
+    /// The ledger of engine `index` of `of` engines.
+    #[must_use]
+    pub fn of_part(index: u32, of: u32) -> Self {
+        Ledger { numbers: Numbers::new(index, of), ..Ledger::default() }
+    }
+
     /// The receiver is to have what is sent from now on.
     pub fn join(&mut self, receiver: u32) {
         if self.gone.remove(receiver) {
@@ -168,26 +193,53 @@ impl Ledger {
         self.receiver_count - self.gone_count
     }
 
-    /// The number of the sender's next message; its first is 1.
+    /// Whether the sender is one of ours.
     #[must_use]
-    pub fn next_sequence(&self, sender: u32) -> u32 {
-        self.sent.get(sender as usize).map_or(1, |sent| sent.wrapping_add(1))
+    pub fn is_own(&self, sender: u32) -> bool {
+        self.numbers.own(sender).is_some()
     }
 
-    /// A sender's next message is sent.
+    /// Messages that one of our senders has sent.
+    fn sent(&self, sender: u32) -> u32 {
+        let own = self.numbers.own(sender);
+        own.and_then(|at| self.sent.get(at).copied()).unwrap_or(0)
+    }
+
+    /// The number of the next message of one of our senders; its first is 1.
+    #[must_use]
+    pub fn next_sequence(&self, sender: u32) -> u32 {
+        self.sent(sender).wrapping_add(1)
+    }
+
+    /// The next message of one of our senders is sent.
     pub fn send(&mut self, phase: u16, sender: u32, now_ns: u64) -> Handle {
         let sequence = self.next_sequence(sender);
-        let at = sender as usize;
+        let at = self.numbers.own(sender).unwrap_or_default();
         if self.sent.len() <= at {
             self.sent.resize(at + 1, 0);
         }
         self.sent[at] = sequence;
-        if self.phases.len() <= usize::from(phase) {
-            self.phases.resize_with(usize::from(phase) + 1, Deliveries::default);
+        self.sums(phase);
+        self.own_open += 1;
+        self.enter(phase, sender, sequence, now_ns)
+    }
+
+    /// What a phase comes to.
+    fn sums(&mut self, phase: u16) -> &mut Deliveries {
+        let at = usize::from(phase);
+        if self.phases.len() <= at {
+            self.phases.resize_with(at + 1, Deliveries::default);
         }
+        &mut self.phases[at]
+    }
+
+    /// A message that all who listen now are to have.
+    fn enter(&mut self, phase: u16, sender: u32, sequence: u32, now_ns: u64) -> Handle {
         let mut awaited = self.spare.pop().unwrap_or_default();
         awaited.assign_difference(&self.receivers, &self.gone);
         self.serial = self.serial.wrapping_add(1);
+        let place = self.free.pop().unwrap_or(self.entries.len() as u32);
+        let handle = Handle { place, serial: self.serial };
         let mut entry = Entry {
             serial: self.serial,
             phase,
@@ -199,21 +251,15 @@ impl Ledger {
             expected: self.receiver_count,
             delivered: 0,
             lost: self.gone_count,
-            mark: 0,
+            duplicate: 0,
+            out_of_order: 0,
+            mark: if phase == FOREIGN { u8::MAX } else { 0 },
             next_mark: 0,
-            follower: None,
-            overtaken: false,
+            follower: self.line_up(sender, sequence, handle),
+            overtaken: phase == FOREIGN && self.foreign.has_later(sender, sequence),
         };
         entry.aim();
         let over = entry.is_over();
-        let place = self.free.pop().unwrap_or(self.entries.len() as u32);
-        let handle = Handle { place, serial: self.serial };
-        let newest = self.open.iter().rev().find(|open| {
-            self.entries[**open as usize].as_ref().is_some_and(|entry| entry.sender == sender)
-        });
-        if let Some(before) = newest.and_then(|open| self.entries[*open as usize].as_mut()) {
-            before.follower = Some(handle);
-        }
         match self.entries.get_mut(place as usize) {
             Some(room) => *room = Some(entry),
             None => self.entries.push(Some(entry)),
@@ -223,6 +269,30 @@ impl Ledger {
             self.finish(place);
         }
         handle
+    }
+
+    /// Makes a message the follower of the one before it, of those of its sender that are open; the one behind it is
+    /// its own.
+    fn line_up(&mut self, sender: u32, sequence: u32, handle: Handle) -> Option<Handle> {
+        let (mut before, mut behind) = (None, None);
+        for place in &self.open {
+            let Some(entry) = self.entries[*place as usize].as_ref() else { continue };
+            if entry.sender != sender {
+                continue;
+            }
+            let found = (entry.sequence, Handle { place: *place, serial: entry.serial });
+            if entry.sequence < sequence {
+                before = before.filter(|(best, _)| *best > found.0).or(Some(found));
+            } else {
+                behind = behind.filter(|(best, _)| *best < found.0).or(Some(found));
+            }
+        }
+        if let Some((_, before)) = before
+            && let Some(before) = self.entries[before.place as usize].as_mut()
+        {
+            before.follower = Some(handle);
+        }
+        behind.map(|(_, behind)| behind)
     }
 
     /// The open message of this key.
@@ -242,14 +312,16 @@ impl Ledger {
         let Some(entry) = entry.filter(|entry| entry.serial == handle.serial) else {
             return Delivered::Unknown;
         };
-        let sums = &mut self.phases[usize::from(entry.phase)];
         if !entry.awaited.remove(receiver) {
-            sums.duplicate += 1;
+            entry.duplicate += 1;
             return Delivered::Again;
         }
         entry.delivered += 1;
         entry.latest_ns = now_ns;
-        sums.delivery.record(now_ns.saturating_sub(entry.sent_ns));
+        // When another engine's message was sent is known on its clock alone.
+        if let Some(sums) = self.phases.get_mut(usize::from(entry.phase)) {
+            sums.delivery.record(now_ns.saturating_sub(entry.sent_ns));
+        }
         if entry.overtaken || entry.follower.is_some() {
             self.note_order(handle.place, receiver);
         }
@@ -267,8 +339,13 @@ impl Ledger {
 
     /// A message that is not open has reached a receiver: it is over, or was never sent.
     pub fn deliver_over(&mut self, sender: u32, sequence: u32, receiver: u32) -> Delivered {
-        let sent = self.sent.get(sender as usize).copied().unwrap_or(0);
-        if sequence == 0 || sequence > sent {
+        let own = self.is_own(sender);
+        let over = if own {
+            sequence > 0 && sequence <= self.sent(sender)
+        } else {
+            self.foreign.is_over(sender, sequence)
+        };
+        if !over {
             return Delivered::Unknown;
         }
         let known = |past: &&mut Past| past.sender == sender && past.sequence == sequence;
@@ -279,7 +356,9 @@ impl Ledger {
             }
             phase = Some(usize::from(past.phase));
         }
-        if let Some(sums) = phase.and_then(|phase| self.phases.get_mut(phase)) {
+        if !own {
+            self.foreign.come_again(sender, sequence);
+        } else if let Some(sums) = phase.and_then(|phase| self.phases.get_mut(phase)) {
             sums.duplicate += 1;
         }
         Delivered::Again
@@ -288,12 +367,14 @@ impl Ledger {
     /// Counts a delivery of a followed message that came behind a later one of the same sender.
     fn note_order(&mut self, place: u32, receiver: u32) {
         let Some(entry) = self.entries[place as usize].as_ref() else { return };
-        let (phase, mut overtaken, mut next) = (entry.phase, entry.overtaken, entry.follower);
+        let (mut overtaken, mut next) = (entry.overtaken, entry.follower);
         while !overtaken && let Some(later) = next.and_then(|handle| self.entry(handle)) {
             overtaken = !later.awaited.contains(receiver);
             next = later.follower;
         }
-        self.phases[usize::from(phase)].out_of_order += u64::from(overtaken);
+        if let Some(entry) = &mut self.entries[place as usize] {
+            entry.out_of_order += u32::from(overtaken);
+        }
     }
 
     /// The message of a handle, as long as it is open.
@@ -309,10 +390,10 @@ impl Ledger {
         self.entries[*place as usize].as_ref().map(|entry| entry.sent_ns)
     }
 
-    /// Messages that are open.
+    /// Messages of our senders that are open.
     #[must_use]
     pub fn open(&self) -> usize {
-        self.open.len()
+        self.own_open
     }
 
     /// Whether a message of this phase is open.
@@ -327,10 +408,7 @@ impl Ledger {
     pub fn give_up(&mut self, until_ns: u64) {
         while self.oldest_ns().is_some_and(|sent_ns| sent_ns <= until_ns) {
             let Some(place) = self.open.front().copied() else { return };
-            if let Some(entry) = &mut self.entries[place as usize] {
-                entry.lost = entry.expected - entry.delivered;
-            }
-            self.finish(place);
+            self.lose(place);
         }
     }
 
@@ -366,21 +444,29 @@ impl Ledger {
         self.open.retain(|open| *open != place);
         self.free.push(place);
         let Entry { phase, sender, sequence, lost, latest_ns, .. } = entry;
-        let sums = &mut self.phases[usize::from(phase)];
-        sums.expected += u64::from(entry.expected);
-        sums.delivered += u64::from(entry.delivered);
-        sums.lost += u64::from(lost);
+        if entry.is_own() {
+            self.own_open -= 1;
+            self.phases[usize::from(phase)].add_message(&entry);
+        } else {
+            self.foreign.enter(&entry);
+        }
         for other in self.entries.iter_mut().flatten() {
             other.overtaken |= other.sender == sender && other.sequence < sequence;
         }
         if lost > 0 {
-            if self.past.len() == PAST_MOST {
-                self.spare.extend(self.past.pop_front().map(|past| past.missing));
-            }
-            self.past.push_back(Past { phase, sender, sequence, missing: entry.awaited });
+            self.remember(Past { phase, sender, sequence, missing: entry.awaited });
         } else {
             self.spare.push(entry.awaited);
         }
+        let phase = (phase != FOREIGN).then_some(phase);
         self.finished.push(Finished { phase, sender, sequence, lost, latest_ns });
+    }
+
+    /// A message was given up.
+    fn remember(&mut self, past: Past) {
+        if self.past.len() == PAST_MOST {
+            self.spare.extend(self.past.pop_front().map(|past| past.missing));
+        }
+        self.past.push_back(past);
     }
 }

@@ -1,5 +1,6 @@
 //! What the deliveries of one phase came to.
 
+use super::Entry;
 use crate::lazy::Lazy;
 
 /// Deliveries of one phase: `expected = delivered + lost`.
@@ -15,13 +16,26 @@ pub struct Deliveries {
     pub duplicate: u64,
     /// Had after a later message of the same sender.
     pub out_of_order: u64,
-    /// Every delivery, from the send of its message, in ns.
+    /// Of those delivered: messages of other engines, whose sends are on other clocks.
+    pub untimed: u64,
+    /// Every other delivery, from the send of its message, in ns.
     pub(super) delivery: Lazy,
     /// One value a message, in ns: its receivers at these ranks, see [`super::marks`].
     pub(super) ranked: [Lazy; 4],
+    /// One value a message of another engine that all receivers had, in ns: from the first of them to the last.
+    pub(super) spread: Lazy,
 }
 
 impl Deliveries {
+    /// Adds a message of ours that is over.
+    pub(super) fn add_message(&mut self, entry: &Entry) {
+        self.expected += u64::from(entry.expected);
+        self.delivered += u64::from(entry.delivered);
+        self.lost += u64::from(entry.lost);
+        self.duplicate += u64::from(entry.duplicate);
+        self.out_of_order += u64::from(entry.out_of_order);
+    }
+
     /// From the send to each receiver: HdrHistogram V2 compressed, base64; none when empty.
     #[must_use]
     pub fn delivery(&self) -> Option<String> {
@@ -52,6 +66,12 @@ impl Deliveries {
         self.ranked[3].encoded()
     }
 
+    /// From the first receiver of a message of another engine to the last, in the same form.
+    #[must_use]
+    pub fn spread(&self) -> Option<String> {
+        self.spread.encoded()
+    }
+
     /// Adds another thread's or host's deliveries.
     pub fn merge(&mut self, other: &Deliveries) {
         self.expected += other.expected;
@@ -59,7 +79,9 @@ impl Deliveries {
         self.lost += other.lost;
         self.duplicate += other.duplicate;
         self.out_of_order += other.out_of_order;
+        self.untimed += other.untimed;
         self.delivery.add(&other.delivery);
+        self.spread.add(&other.spread);
         let ranked = self.ranked.iter_mut().zip(&other.ranked);
         ranked.for_each(|(mine, theirs)| mine.add(theirs));
     }

@@ -27,6 +27,8 @@ pub struct Client {
     pub(super) receiver: Receiver,
     /// Which slot it is.
     pub(super) slot: u32,
+    /// What it sends by: its number over all engines.
+    pub(super) number: u32,
     /// Its messages without a receipt, in the order in which they were sent.
     outstanding: Vec<Tag>,
     answered: bool,
@@ -38,6 +40,7 @@ impl Default for Client {
             stage: Stage::Fresh,
             receiver: Receiver::new(Role::Client),
             slot: 0,
+            number: 0,
             outstanding: Vec::new(),
             answered: false,
         }

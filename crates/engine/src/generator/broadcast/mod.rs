@@ -3,8 +3,12 @@
 //! A connection is usable when it is upgraded, joined as the dialect has it, and an echo has come back. A request is
 //! one message, answered by the sender's receipt; the deliveries are kept apart, in [`UnderWay`]. A client on which
 //! the peer errs is closed by us, and nothing more is expected of it; one that the peer closes loses what comes.
+//!
+//! Of several engines each settles what arrives at its own clients; those are slots here, and as senders they have
+//! the numbers that they have over all engines.
 
 mod client;
+mod settling;
 mod under_way;
 
 use trueload_drive::Net;
@@ -21,6 +25,7 @@ use super::protocol::{Input, Over, Protocol, Refused};
 use super::slot::Tag;
 use super::websocket::{refused, unawaited};
 use client::{Client, Stage};
+pub use settling::Sent;
 pub use under_way::UnderWay;
 
 /// The number of the echo that ends a join; a client's broadcasts begin with 1.
@@ -69,6 +74,12 @@ impl Broadcast {
         }
     }
 
+    /// The same, as engine `index` of `of` that share the broadcast.
+    #[must_use]
+    pub fn of_part(self, index: u32, of: u32) -> Self {
+        Broadcast { under_way: self.under_way.of_part(index, of), ..self }
+    }
+
     fn refuse(&mut self, why: websocket::Refused) -> Link {
         self.refused = Some(refused(why));
         Link::Refused
@@ -90,7 +101,7 @@ impl Broadcast {
             }
             Ok(Some(taken)) => {
                 self.message.clear();
-                let echo = Key { sender: client.slot, sequence: ECHO };
+                let echo = Key { sender: client.number, sequence: ECHO };
                 let (dialect, padding) = (self.dialect, &self.padding);
                 let joining = Joining::start(dialect, echo, padding, &mut self.message);
                 client.stage = Stage::Joining(joining);
@@ -168,7 +179,7 @@ impl Broadcast {
             Stage::Joining(Joining::Done) => self.take_in(client, now_ns, heard, message, hear),
             Stage::Joining(joining) => {
                 self.message.clear();
-                let echo = Key { sender: client.slot, sequence: ECHO };
+                let echo = Key { sender: client.number, sequence: ECHO };
                 let next =
                     joining.heard(self.dialect, heard, echo, &self.padding, &mut self.message);
                 let next = next?;
@@ -198,7 +209,7 @@ impl Broadcast {
                 if known { Ok(()) } else { Err(Fault::Unsolicited) }
             }
             shootout::Heard::Result(key, _) => {
-                let tag = (key.sender == client.slot).then(|| client.settle(key.sequence));
+                let tag = (key.sender == client.number).then(|| client.settle(key.sequence));
                 let tag = tag.flatten().ok_or(Fault::Unsolicited)?;
                 let answered = Answered {
                     latency_ns: now_ns - tag.scheduled_ns,
@@ -247,7 +258,7 @@ impl Broadcast {
             }
             _ => {
                 self.under_way.leave(client.slot);
-                self.under_way.charged_otherwise(client.slot);
+                self.under_way.charged_otherwise(client.number);
                 self.violation = unawaited(fault, true);
                 Link::Unsolicited
             }
@@ -275,6 +286,7 @@ impl Protocol for Broadcast {
 
     fn open(&mut self, client: &mut Client, key: u32, said: &mut Vec<u8>) -> bool {
         client.slot = key;
+        client.number = self.under_way.number(key);
         let awaited = self.opening.write(self.chance.handshake(), said);
         client.stage = Stage::Upgrading(Box::new(awaited));
         true
@@ -344,7 +356,7 @@ impl Protocol for Broadcast {
         self.frames.clear();
         for tag in client.newest(count) {
             self.message.clear();
-            let key = Key { sender: client.slot, sequence: tag.number };
+            let key = Key { sender: client.number, sequence: tag.number };
             self.dialect.write_broadcast(key, &self.padding, &mut self.message);
             say(self.dialect, &self.message, &mut self.chance, &mut self.frames);
         }

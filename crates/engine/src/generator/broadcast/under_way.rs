@@ -6,15 +6,19 @@
 
 use std::collections::VecDeque;
 
+use trueload_load::dealt_slot;
 use trueload_meter::{Answered, Class, Delivered, Deliveries, Handle, Ledger};
 use trueload_wire::shootout::{Key, Memory};
 
 use super::super::slot::NEVER;
+use super::settling::Settling;
 
 /// Messages may be waiting for deliveries, their receipts long there, only so many more than are in flight.
 const OPEN_MOST: usize = 1024;
 /// Receipts that can still be taken back.
 const RECEIPTS_MOST: usize = 2 * OPEN_MOST;
+/// … and of several engines, which tell what failed at their receivers when a phase is settled.
+const RECEIPTS_MOST_SHARED: usize = 65_536;
 
 /// A message that was counted as settled well, and was not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,13 +52,18 @@ struct Known {
 /// What is under way on all connections of a thread.
 #[derive(Debug)]
 pub struct UnderWay {
-    ledger: Ledger,
+    pub(super) ledger: Ledger,
+    /// What is to be settled with the other engines, where there are any.
+    pub(super) settling: Option<Settling>,
+    /// Which of several engines this is.
+    index: u32,
+    of: u32,
     memory: Memory<Known>,
     receipts: VecDeque<Receipt>,
     /// Failed before their receipts came.
     failed_early: VecDeque<(Key, Class)>,
     charges: Vec<Charge>,
-    timeout_ns: u64,
+    pub(super) timeout_ns: u64,
 }
 
 impl UnderWay {
@@ -63,12 +72,31 @@ impl UnderWay {
     pub fn new(timeout_ns: u64) -> Self {
         UnderWay {
             ledger: Ledger::default(),
+            settling: None,
+            index: 0,
+            of: 1,
             memory: Memory::default(),
             receipts: VecDeque::new(),
             failed_early: VecDeque::new(),
             charges: Vec::new(),
             timeout_ns,
         }
+    }
+
+    /// The same, for engine `index` of `of`.
+    pub(super) fn of_part(self, index: u32, of: u32) -> Self {
+        let settling = (of > 1).then(Settling::default);
+        UnderWay { ledger: Ledger::of_part(index, of), settling, index, of, ..self }
+    }
+
+    /// A slot's number as a sender.
+    pub(super) fn number(&self, slot: u32) -> u32 {
+        dealt_slot(slot, self.of, self.index)
+    }
+
+    /// Over all engines there are so many connections.
+    pub(crate) fn expect_senders(&mut self, total: u32) {
+        self.ledger.expect_senders(total);
     }
 
     /// The slot is a listener.
@@ -93,8 +121,12 @@ impl UnderWay {
 
     /// A slot sends its next message: its number.
     pub(crate) fn send(&mut self, phase: u16, slot: u32, now_ns: u64) -> u32 {
-        let sequence = self.ledger.next_sequence(slot);
-        self.ledger.send(phase, slot, now_ns);
+        let sender = self.number(slot);
+        let sequence = self.ledger.next_sequence(sender);
+        self.ledger.send(phase, sender, now_ns);
+        if let Some(settling) = &mut self.settling {
+            settling.send(phase, sender, sequence);
+        }
         sequence
     }
 
@@ -112,7 +144,9 @@ impl UnderWay {
 
     /// A broadcast that has been parsed has come to a slot; false if it was never sent.
     pub(super) fn deliver(&mut self, key: Key, message: &[u8], slot: u32, now_ns: u64) -> bool {
-        let Some(handle) = self.ledger.find(key.sender, key.sequence) else {
+        let handle = self.ledger.find(key.sender, key.sequence);
+        let handle = handle.or_else(|| self.ledger.discover(key.sender, key.sequence, now_ns));
+        let Some(handle) = handle else {
             return self.deliver_over(key, slot);
         };
         self.memory.remember(key, Known { key, handle }, message);
@@ -133,7 +167,8 @@ impl UnderWay {
 
     /// The receipt of a message has come.
     pub(super) fn receive(&mut self, key: Key, phase: u16, answered: Answered) {
-        if self.receipts.len() == RECEIPTS_MOST {
+        let most = if self.of > 1 { RECEIPTS_MOST_SHARED } else { RECEIPTS_MOST };
+        if self.receipts.len() == most {
             self.receipts.pop_front();
         }
         self.receipts.push_back(Receipt { key, phase, answered, charged: false });
@@ -144,8 +179,11 @@ impl UnderWay {
         }
     }
 
-    /// A message has failed, once, whatever else becomes of it.
-    fn fail(&mut self, key: Key, class: Class) {
+    /// A message has failed, once, whatever else becomes of it. Another engine's is told when its phase is settled.
+    pub(super) fn fail(&mut self, key: Key, class: Class) {
+        if !self.ledger.is_own(key.sender) {
+            return;
+        }
         let Some(receipt) = self.receipts.iter_mut().rev().find(|receipt| receipt.key == key)
         else {
             if self.failed_early.len() == OPEN_MOST {
@@ -162,21 +200,26 @@ impl UnderWay {
         }
     }
 
-    /// The slot's last message has been charged otherwise.
-    pub(super) fn charged_otherwise(&mut self, slot: u32) {
-        let last = self.receipts.iter_mut().rev().find(|receipt| receipt.key.sender == slot);
+    /// The sender's last message has been charged otherwise.
+    pub(super) fn charged_otherwise(&mut self, sender: u32) {
+        let last = self.receipts.iter_mut().rev().find(|receipt| receipt.key.sender == sender);
         last.into_iter().for_each(|receipt| receipt.charged = true);
     }
 
     /// Gives up what is out of time.
     pub(crate) fn give_up(&mut self, now_ns: u64) {
-        if self.next_ns() <= now_ns {
+        if self.oldest_due_ns() <= now_ns {
             self.ledger.give_up(now_ns.saturating_sub(self.timeout_ns));
         }
     }
 
-    /// When the next message is out of time.
+    /// When it has to be looked at.
     pub(super) fn next_ns(&self) -> u64 {
+        self.oldest_due_ns().min(self.ledger.asked_until_ns().unwrap_or(NEVER))
+    }
+
+    /// When the next message is out of time.
+    fn oldest_due_ns(&self) -> u64 {
         self.ledger.oldest_ns().map_or(NEVER, |sent_ns| sent_ns.saturating_add(self.timeout_ns))
     }
 
@@ -190,7 +233,9 @@ impl UnderWay {
         for finished in self.ledger.take_finished() {
             let key = Key { sender: finished.sender, sequence: finished.sequence };
             self.memory.forget(key);
-            over(finished.phase, finished.latest_ns);
+            if let Some(phase) = finished.phase {
+                over(phase, finished.latest_ns);
+            }
             if finished.lost > 0 {
                 lost.push(key);
             }

@@ -1,0 +1,58 @@
+//! What is said to settle a broadcast that several engines share, see [`super::ToEngine::Settle`].
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Deserializer, Serialize};
+use trueload_meter::{Class, Failed};
+
+/// The number of the last message that each sender had sent by the end of a phase, of those that sent any in it.
+/// Senders are numbered over all engines, messages of each from 1 over all phases.
+pub type SentPlan = BTreeMap<u32, u32>;
+
+/// JSON's keys are texts, and inside a tagged message nothing turns them back into numbers.
+pub(super) fn sent<'de, D: Deserializer<'de>>(deserializer: D) -> Result<SentPlan, D::Error> {
+    let texts = BTreeMap::<String, u32>::deserialize(deserializer)?;
+    let number = |(key, last): (String, u32)| key.parse().map(|key| (key, last));
+    texts.into_iter().map(number).collect::<Result<_, _>>().map_err(serde::de::Error::custom)
+}
+
+/// What a message failed by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum DeliveryFault {
+    /// A receiver did not have it in time.
+    Lost,
+    /// A receiver had it twice.
+    Duplicate,
+}
+
+/// A message that did not reach everybody once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct FailedMessage {
+    /// Who sent it.
+    pub sender: u32,
+    /// Which of the sender's messages.
+    pub sequence: u32,
+    /// By what.
+    pub fault: DeliveryFault,
+}
+
+impl From<FailedMessage> for Failed {
+    fn from(failed: FailedMessage) -> Self {
+        let class = match failed.fault {
+            DeliveryFault::Lost => Class::Lost,
+            DeliveryFault::Duplicate => Class::Duplicate,
+        };
+        Failed { sender: failed.sender, sequence: failed.sequence, class }
+    }
+}
+
+impl From<Failed> for FailedMessage {
+    fn from(failed: Failed) -> Self {
+        let twice = failed.class == Class::Duplicate;
+        let fault = if twice { DeliveryFault::Duplicate } else { DeliveryFault::Lost };
+        FailedMessage { sender: failed.sender, sequence: failed.sequence, fault }
+    }
+}
