@@ -25,6 +25,7 @@ def make_deliveries(measured: Measurement) -> Deliveries | None:
         summarise(decode_histogram(encoded))
         for encoded in (of.delivery, of.first, of.median, of.p95, of.last)
     )
+    spread = None if of.spread is None else summarise(decode_histogram(of.spread))
     window_ns = measured.window_ns
     return Deliveries(
         **found.model_dump(exclude={"histograms"}),
@@ -34,6 +35,7 @@ def make_deliveries(measured: Measurement) -> Deliveries | None:
         median_ns=median,
         p95_ns=p95,
         last_ns=last,
+        spread_ns=spread,
         histograms=of,
     )
 

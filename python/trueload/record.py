@@ -234,7 +234,9 @@ class Deliveries(Model):
     """What became of the messages of a broadcast: each was to reach every receiver once.
     ``delivery_ns`` is of every delivery, from the send of its message; ``first_ns``, ``median_ns``,
     ``p95_ns`` and ``last_ns`` are of one value a message: when its first, median, 95th and last
-    receiver had it. ``per_s`` is null without a window."""
+    receiver had it. ``per_s`` is null without a window. Of several hosts each times what its own
+    clients sent and had; ``untimed`` of those delivered came from another host's clients, and
+    ``spread_ns`` is of those messages, from their first receiver on a host to the last there."""
 
     expected: int
     delivered: int
@@ -247,6 +249,8 @@ class Deliveries(Model):
     median_ns: Distribution
     p95_ns: Distribution
     last_ns: Distribution
+    untimed: int = 0
+    spread_ns: Distribution | None = None
     histograms: DeliveryHistograms
 
 

@@ -59,6 +59,11 @@ def test_a_message_that_was_lost_makes_the_run_invalid() -> None:
         ({"delivered": DELIVERED - 1}, "999 are accounted for"),
         ({"delivery_ns": distribution(histogram((5, 3)))}, "3 were timed"),
         ({"last_ns": distribution(None)}, None),
+        ({"untimed": 1}, "999 deliveries were to be timed, but 1000 were timed"),
+        (
+            {"untimed": DELIVERED - 3, "delivery_ns": distribution(histogram((5, 3)))},
+            None,
+        ),
     ],
 )
 def test_deliveries_that_do_not_add_up_fail_the_audit(

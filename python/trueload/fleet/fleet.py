@@ -25,6 +25,7 @@ from trueload.engine import Engine, EngineError, seconds_left
 from trueload.errors import UserError
 from trueload.fleet.member import Heard, HostReport, Member
 from trueload.fleet.merge import Series, merge_measurements, merge_ready
+from trueload.fleet.settling import Settling
 from trueload.fleet.ticks import Ticks
 from trueload.places import EngineHost
 from trueload.places.local import LocalPlace
@@ -39,12 +40,16 @@ from trueload.plan import (
     Part,
     Phase,
     PhaseDone,
+    PhaseSent,
     PhaseStarted,
     PhaseStopped,
     Ready,
+    Settle,
+    Settled,
     Stop,
     Tick,
     ToEngine,
+    Turns,
 )
 from trueload.units import format_duration
 
@@ -73,6 +78,8 @@ class Fleet:
         self._connections: int | None = None
         self._joining: set[str] = set()
         """Phases for which the number of connections changes."""
+        self._settling = Settling(len(self._members))
+        self._timeout_ns = 0
         self._over = threading.Event()
         self._stopping = False
         self._looked_s = time.monotonic()
@@ -135,10 +142,13 @@ class Fleet:
     def send(self, message: ToEngine) -> None:
         """Send one message to all; a phase when its start can be agreed. Raises ``EngineError``."""
         if isinstance(message, Phase):
+            if isinstance(message.load, Turns):
+                self._check_turns(message.load)
             self._waiting.append(message)
             self._advance()
         elif isinstance(message, Generate):
             self._connections = message.connections
+            self._timeout_ns = message.timeout_ns
             self._to_all(lambda member: self._part_of(message, member))
         else:
             self._to_all(lambda member: message)
@@ -195,6 +205,14 @@ class Fleet:
                 "local_addresses": host.local_addresses or plan.local_addresses,
             }
         )
+
+    def _check_turns(self, load: Turns) -> None:
+        if load.concurrent < len(self._members):
+            raise UserError(
+                f"{load.concurrent} messages in flight cannot be shared by {len(self._members)}"
+                " hosts",
+                "give --concurrent at least as many as there are hosts",
+            )
 
     def _to_all(self, message: Callable[[Member], ToEngine]) -> None:
         for member in self._members:
@@ -265,6 +283,8 @@ class Fleet:
                 self._hear_tick(member, said)
             case PhaseDone():
                 self._hear_done_phase(member, said)
+            case PhaseSent() | Settled() if not self._stopping:
+                self._settle(member, said)
             case Error():
                 message = f"{member.name}: {said.message}"
                 self._out.append(said.model_copy(update={"message": message}))
@@ -300,6 +320,25 @@ class Fleet:
         moved = said.model_copy(update={"at_ns": member.offset.to_front(said.at_ns)})
         if (merged := ticks.hear(member.index, moved)) is not None:
             self._out.append(merged)
+
+    def _settle(self, member: Member, said: PhaseSent | Settled) -> None:
+        """Of a broadcast: what was sent, and what failed, is told to all when all have said it.
+        What has not come when the timeout has gone by since the last was sent is lost."""
+        if isinstance(said, Settled):
+            charge = self._settling.hear_settled(member.index, said)
+            if charge is not None:
+                self._to_all(lambda member: charge)
+            return
+        settle = self._settling.hear_sent(member.index, said)
+        if settle is None:
+            return
+        stopped_ns = max(each.offset.to_front(each.stopped_ns[said.id]) for each in self._members)
+        until_ns = stopped_ns + self._timeout_ns
+
+        def in_its_time(member: Member) -> Settle:
+            return settle.model_copy(update={"until_ns": member.offset.to_engine(until_ns)})
+
+        self._to_all(in_its_time)
 
     def _hear_done_phase(self, member: Member, said: PhaseDone) -> None:
         series = self._series.setdefault(said.id, Series())

@@ -6,8 +6,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
+from trueload.fleet.deliveries import merge_deliveries
+from trueload.fleet.histograms import merge_histogram as merge_histogram
 from trueload.plan import (
     Connections,
     Counts,
@@ -21,7 +22,6 @@ from trueload.plan import (
     Sparse,
     TargetCounts,
 )
-from trueload.stats import HIGHEST_NS, SIGNIFICANT_DIGITS
 
 
 @dataclass(frozen=True)
@@ -74,33 +74,6 @@ def merge_counts(parts: Sequence[Counts]) -> Counts:
         failed=add_counts(part.failed for part in parts),
         statuses=add_counts(part.statuses for part in parts),
     )
-
-
-def merge_histogram(encoded: Iterable[str | None]) -> str | None:
-    """The sum of HdrHistograms (V2 compressed, base64), bucket by bucket; None when all are empty.
-    Raises ``ValueError`` for junk.
-
-    The library adds those of one size at once, and others value by value, a hundred times as
-    slowly; the engine's are as long as the longest value needs. So those of a size come first.
-    """
-    filled = [each for each in encoded if each is not None]
-    if len(filled) < 2:
-        return filled[0] if filled else None
-    from hdrh.histogram import HdrHistogram
-
-    total = HdrHistogram(1, HIGHEST_NS, SIGNIFICANT_DIGITS)
-    by_size: dict[int, Any] = {}
-    try:
-        for each in filled:
-            found = HdrHistogram.decode(each)
-            if (same := by_size.setdefault(found.counts_len, found)) is not found:
-                same.add(found)
-        for same in by_size.values():
-            total.add(same)
-    except Exception as error:  # the library raises whatever its parts raise
-        raise ValueError(f"not an HdrHistogram: {error}") from error
-    merged = total.encode()
-    return merged.decode() if isinstance(merged, bytes) else str(merged)
 
 
 def merge_histograms(parts: Sequence[Histograms]) -> Histograms:
@@ -272,6 +245,7 @@ def merge_measurements(parts: Sequence[Measurement], spans: Sequence[Span]) -> M
         series=merge_series([part.series for part in parts]),
         generator=merge_generators([part.generator for part in parts], skew_ns),
         targets=merge_targets([part.targets for part in parts]),
+        deliveries=merge_deliveries([part.deliveries for part in parts]),
     )
 
 

@@ -57,8 +57,9 @@ def _of_deliveries(found: Deliveries, partial: bool) -> Iterator[str]:
     # What was on its way when a run was cut short is neither.
     if settled > found.expected or (settled < found.expected and not partial):
         yield f"{found.expected} deliveries were expected, but {settled} are accounted for"
-    if found.delivery_ns.count != found.delivered:
-        yield f"{found.delivered} messages were delivered, but {found.delivery_ns.count} were timed"
+    timed = found.delivered - found.untimed
+    if found.delivery_ns.count != timed:
+        yield f"{timed} deliveries were to be timed, but {found.delivery_ns.count} were timed"
 
 
 def _distributions(record: Record) -> Iterator[tuple[str, Distribution]]:
@@ -71,6 +72,8 @@ def _distributions(record: Record) -> Iterator[tuple[str, Distribution]]:
     if found is not None:
         for name in ("delivery_ns", "first_ns", "median_ns", "p95_ns", "last_ns"):
             yield f"deliveries.{name}", getattr(found, name)
+        if found.spread_ns is not None:
+            yield "deliveries.spread_ns", found.spread_ns
 
 
 def _is_ordered(found: Distribution) -> bool:

@@ -1,0 +1,171 @@
+"""A broadcast over several hosts: every delivery is counted on the host where it arrives, and the
+ledger settled over all, whatever the server does to the clients of another host than the sender's.
+In virtual time: crates/engine/tests/broadcast/shared.rs."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import Any
+
+import pytest
+from harness import Trueload, start_server
+from test_fleet_live import MS, check, engines, hosts
+from trueload.errors import UserError
+from trueload.interrupt import Interrupt
+from trueload.plan import Requests, Turns
+from trueload.record import Deliveries, Record
+from trueload.search.crowd import Crowd
+from trueload.shootout import Dialect
+from trueload.spec import Request, TrialSpec, WsBroadcast
+from websockets.exceptions import ConnectionClosed
+from websockets.sync.server import ServerConnection
+from ws_room import Room, peer
+
+CLIENTS, EACH = 6, 3
+MESSAGES = CLIENTS * EACH
+ALL = MESSAGES * CLIENTS
+
+
+def broadcast(address: str, dialect: Dialect = "json", **changes: Any) -> TrialSpec:
+    headers = (("Sec-WebSocket-Protocol", "actioncable-v1-json"),)
+    opening = Request(host=address, path="/ws", headers=headers if dialect == "actioncable" else ())
+    spec: dict[str, Any] = {
+        "url": f"ws://{address}/ws",
+        "addresses": (address,),
+        "request": None,
+        "exchange": WsBroadcast(opening=opening, dialect=dialect, padding=20),
+        "connections": CLIENTS,
+        "load": Turns(concurrent=4),
+        "stop": Requests(count=MESSAGES),
+        "warmup": None,
+        "timeout_ns": 1_000 * MS,
+        "connect_timeout_ns": 5_000 * MS,
+        "hosts": hosts(2),
+    }
+    return TrialSpec(**(spec | changes))
+
+
+def counts(found: Deliveries | None) -> tuple[int, ...]:
+    assert found is not None
+    return found.expected, found.delivered, found.lost, found.duplicate, found.out_of_order
+
+
+def step(spec: TrialSpec) -> Record:
+    with Crowd(Interrupt(), spec.connections) as crowd:
+        return crowd.measure(spec)
+
+
+@pytest.mark.parametrize("dialect", ["json", "binary", "actioncable", "phoenix"])
+def test_clients_of_three_hosts_join_step_by_step_and_every_delivery_is_settled(
+    trueload: Trueload, dialect: Dialect
+) -> None:
+    server = start_server(trueload, "--dialect", dialect, service="ws")
+    address = server.url.split("/")[2]
+    before = engines()
+    spec = broadcast(address, dialect, hosts=hosts(3))
+    with Crowd(Interrupt(), 100) as crowd:
+        for clients, messages in ((6, 30), (50, 200), (7, 20)):
+            changes = {"connections": clients, "stop": Requests(count=messages)}
+            record = crowd.measure(broadcast(address, dialect, hosts=spec.hosts, **changes))
+            found = record.deliveries
+            everything = messages * clients
+            assert counts(found) == (everything, everything, 0, 0, 0), record.checks
+            assert record.counts.ok == messages
+            assert check(record, "ledger").status == check(record, "audit").status == "pass"
+            assert found is not None
+            assert found.untimed == everything - found.delivery_ns.count > 0
+            assert found.first_ns.count == found.last_ns.count == messages
+            assert found.spread_ns is not None
+            # One value for each message at each of the two hosts that did not send it.
+            assert found.spread_ns.count == 2 * messages
+            assert record.latency_ns.count == messages
+    assert engines() == before
+
+
+class Partial(Room):
+    """Errs at the clients of host 1 alone, with messages of a client of host 0."""
+
+    def __init__(self, flaw: str) -> None:
+        super().__init__("json", flaw)
+        self.numbers: dict[ServerConnection, int] = {}
+        self.held: list[Any] = []
+
+    def answer(self, client: ServerConnection, wire: str | bytes) -> None:
+        kind, payload = self.heard(wire)
+        if kind == "echo":
+            self.numbers[client] = payload["sender"]
+            self.echo(client, payload)
+            return
+        with self.lock:
+            mine = payload["sender"] == 0
+            for each in self.clients:
+                there = self.numbers[each] % 2 == 1
+                for one in self.due(payload) if mine and there else [payload]:
+                    with suppress(ConnectionClosed):
+                        each.send(self.said("broadcast", one))
+            if mine and payload["sequence"] == 1:
+                self.held = [payload]
+        with suppress(ConnectionClosed):
+            client.send(self.said("broadcastResult", payload, CLIENTS))
+
+    def due(self, payload: Any) -> list[Any]:
+        match self.flaw, payload["sequence"]:
+            case ("loses", 2) | ("swaps", 1):
+                return []
+            case ("doubles", 2):
+                return [payload, payload]
+            case ("swaps", 2):
+                return [payload, *self.held]
+            case ("makes up", 2):
+                return [payload, {**payload, "sequence": 99}]
+            case ("repeats", 3):
+                return [payload, *self.held]
+        return [payload]
+
+
+@pytest.mark.parametrize(
+    ("flaw", "expected", "failed"),
+    [
+        ("nothing", (ALL, ALL, 0, 0, 0), {}),
+        ("loses", (ALL, ALL - 3, 3, 0, 0), {"lost": 1}),
+        ("doubles", (ALL, ALL, 0, 3, 0), {"duplicate": 1}),
+        ("repeats", (ALL, ALL, 0, 3, 0), {"duplicate": 1}),
+        ("swaps", (ALL, ALL, 0, 0, 3), {}),
+        ("makes up", (ALL, ALL, 0, 0, 3), {"unsolicited": 3}),
+    ],
+)
+def test_what_a_server_does_to_the_clients_of_another_host_is_settled_once(
+    flaw: str, expected: tuple[int, ...], failed: dict[str, int]
+) -> None:
+    with peer(Partial(flaw)) as (host, port):
+        record = step(broadcast(f"{host}:{port}"))
+    assert record.counts.failed == failed, record.checks
+    assert counts(record.deliveries) == expected
+    count = record.counts
+    assert (
+        count.issued
+        == count.ok + sum(count.failed.values())
+        == MESSAGES + sum(n for name, n in failed.items() if name == "unsolicited")
+    )
+    assert record.latency_ns.count == count.ok
+    good = "pass" if expected[2:4] == (0, 0) else "fail"
+    assert check(record, "ledger").status == good
+    assert check(record, "audit").status == "pass"
+
+
+def test_what_is_lost_at_another_host_is_waited_for_no_longer_than_the_timeout() -> None:
+    with peer(Partial("loses")) as (host, port):
+        record = step(broadcast(f"{host}:{port}"))
+    waited_ns = record.window.window_ns + record.window.drain_ns
+    assert waited_ns < 3_000 * MS, "law 3: a timeout and 2 s after the last message"
+
+
+def test_fewer_messages_in_flight_than_hosts_are_refused_before_anything_is_sent(
+    trueload: Trueload,
+) -> None:
+    server = start_server(trueload, service="ws")
+    before = engines()
+    spec = broadcast(server.url.split("/")[2], hosts=hosts(3), load=Turns(concurrent=2))
+    with pytest.raises(UserError, match="2 messages in flight cannot be shared by 3 hosts"):
+        step(spec)
+    assert engines() == before
