@@ -37,7 +37,7 @@ def short_folder() -> Iterator[Path]:
 
 
 def kept(host: Host) -> list[Path]:
-    return sorted((host.cache / "trueload" / "programs").iterdir())
+    return sorted((host.cache / "trueload" / "programs").glob("trueload-engine-*"))
 
 
 def test_an_engine_on_a_host_greets_and_ends_when_it_is_told_to(place: SshPlace, ssh: Ssh) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -204,3 +205,12 @@ def test_a_lab_stands_instead_of_places_and_may_name_the_server(tmp_path: Path) 
     assert choose_places(lab=lab, server=SshHost("big")).server == read_lab(lab).lab_server
     with pytest.raises(UserError, match="not started on a Ray cluster"):
         choose_places(server=RayCluster())
+
+
+def test_the_lab_of_the_page_is_one(tmp_path: Path) -> None:
+    page = (Path(__file__).resolve().parents[2] / "docs" / "hosts.md").read_text()
+    shown = re.search(r"```toml\n(.*?)```", page, re.DOTALL)
+    assert shown is not None
+    where = read_lab(written(tmp_path, shown[1]))
+    assert [each.place.name for each in where.generators] == ["ssh:load1", "ssh:me@load2"]
+    assert where.lab_server is not None
