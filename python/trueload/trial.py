@@ -313,7 +313,7 @@ class Session:
             self._finish(engine)
 
     def _start(self) -> Engine | Fleet:
-        engine = start_engines(self._hosts, self._generate.connections)
+        engine = start_engines(self._hosts, self._generate.connections, self._spec.load)
         self._engine = engine
         engine.send(self._generate)
         for blob in (*blobs(self._spec), *tls_blobs(self._spec.tls)):

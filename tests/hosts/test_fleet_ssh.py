@@ -81,6 +81,27 @@ def test_every_protocol_runs_over_three_hosts(
     until(lambda: is_quiet(ssh.network), "the engines have gone")
 
 
+def test_a_broadcast_runs_over_three_hosts_and_every_delivery_is_settled(
+    ssh: Ssh, trueload: Trueload
+) -> None:
+    server = serve(trueload, ssh.network, "ws")
+    url = f"ws://{server.url.split('/')[2]}/ws"
+    words = ("ws", url, "--mode", "broadcast", "--step", "7", "--steps", "3", "--samples", "30")
+    done = trueload.run(*words, "--limit", "p95<9s", *PLACES, "--json", "-", env=ssh.env)
+    assert done.code in (0, 1, 4), done  # a busy machine may make it suspect or invalid
+    steps = done.json()["steps"]
+    assert [step["connections"]["requested"] for step in steps[:3]] == [7, 14, 21]
+    for step in steps:
+        clients, sent = step["connections"]["requested"], step["counts"]["ok"]
+        deliveries = step["deliveries"]
+        assert deliveries["delivered"] == deliveries["expected"] == clients * sent, step["counts"]
+        assert deliveries["lost"] == deliveries["duplicate"] == 0
+        assert deliveries["untimed"] > deliveries["delivered"] // 2
+        checks = {check["name"]: check["status"] for check in step["checks"]}
+        assert (checks["ledger"], checks["audit"]) == ("pass", "pass")
+    until(lambda: is_quiet(ssh.network), "the engines have gone")
+
+
 def test_a_search_runs_over_three_hosts(ssh: Ssh, trueload: Trueload, served: Server) -> None:
     words = ("http", f"{served.url}/", "-c", "6", "--limit", "p99<1ns", *PLACES)
     done = trueload.run(*words, env=ssh.env)

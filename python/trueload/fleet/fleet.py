@@ -37,6 +37,7 @@ from trueload.plan import (
     FromEngine,
     Generate,
     Hello,
+    LoadPlan,
     Part,
     Phase,
     PhaseDone,
@@ -142,8 +143,6 @@ class Fleet:
     def send(self, message: ToEngine) -> None:
         """Send one message to all; a phase when its start can be agreed. Raises ``EngineError``."""
         if isinstance(message, Phase):
-            if isinstance(message.load, Turns):
-                self._check_turns(message.load)
             self._waiting.append(message)
             self._advance()
         elif isinstance(message, Generate):
@@ -205,14 +204,6 @@ class Fleet:
                 "local_addresses": host.local_addresses or plan.local_addresses,
             }
         )
-
-    def _check_turns(self, load: Turns) -> None:
-        if load.concurrent < len(self._members):
-            raise UserError(
-                f"{load.concurrent} messages in flight cannot be shared by {len(self._members)}"
-                " hosts",
-                "give --concurrent at least as many as there are hosts",
-            )
 
     def _to_all(self, message: Callable[[Member], ToEngine]) -> None:
         for member in self._members:
@@ -416,13 +407,18 @@ class Fleet:
                         member.ask_clock()
 
 
-def start_engines(hosts: Sequence[EngineHost], connections: int) -> Engine | Fleet:
+def start_engines(hosts: Sequence[EngineHost], connections: int, load: LoadPlan) -> Engine | Fleet:
     """An engine on every host; one on this machine is spoken to directly. Raises ``UserError``,
     ``EngineError``."""
     if connections < len(hosts):
         raise UserError(
             f"{connections} connections are too few for {len(hosts)} hosts",
             "name at least one for each host, or fewer hosts",
+        )
+    if isinstance(load, Turns) and load.concurrent < len(hosts):
+        raise UserError(
+            f"{load.concurrent} messages in flight cannot be shared by {len(hosts)} hosts",
+            "give --concurrent at least as many as there are hosts",
         )
     if len(hosts) == 1 and isinstance(hosts[0].place, LocalPlace):
         return Engine.start(hosts[0].place)
