@@ -534,7 +534,9 @@ def _others_share(seen: Observation) -> float | None:
     if before is None or after is None:
         return None
     ours = {seen.front_pid}
-    for sample in (seen.before.server, seen.after.server):
+    # A process id of another host's server is somebody else's here.
+    server_is_here = seen.server_place is None
+    for sample in (seen.before.server, seen.after.server) if server_is_here else ():
         ours |= sample.pids if sample is not None else set()
     return others_share(before, after, ours)
 

@@ -6,7 +6,15 @@ from __future__ import annotations
 
 import os
 
-from trueload.accounting import ProcessTree, descendants, listeners, unix_listeners
+from trueload.accounting import (
+    ProcessTree,
+    TreeSample,
+    descendants,
+    listeners,
+    unix_listeners,
+)
+from trueload.engine import EngineError
+from trueload.errors import ExitCode, UserError
 from trueload.places.local import LocalPlace
 from trueload.route import UNIX
 from trueload.spec import Tree, TrialSpec
@@ -55,6 +63,14 @@ def choose_cpus(spec: TrialSpec, tree: Tree | None) -> tuple[int, ...]:
     mine = affinity(0)
     free = mine - server
     return tuple(sorted(free)) if server and free and free != mine else ()
+
+
+def first_sample(tree: Tree) -> TreeSample:
+    """What a server uses before anything is sent. Raises ``UserError`` if its host is lost."""
+    try:
+        return tree.sample()
+    except EngineError as error:
+        raise UserError(str(error), "look at that host", ExitCode.NOTHING_MEASURED) from error
 
 
 def affinity(pid: int) -> set[int]:

@@ -51,7 +51,7 @@ from trueload.plan import (
 from trueload.ports import SETS, sources
 from trueload.record import Claim, Record, Trouble
 from trueload.server_files import reached_limit
-from trueload.server_found import choose_cpus, find_server
+from trueload.server_found import choose_cpus, find_server, first_sample
 from trueload.shortage import HINTS
 from trueload.spec import (
     CLOSED,
@@ -197,7 +197,7 @@ class Session:
         self._interrupt = interrupt
         self._tree, self._source = find_server(spec)
         self._generate = make_plan(spec, choose_cpus(spec, self._tree))
-        self._idle = None if self._tree is None else self._tree.sample()
+        self._idle = None if self._tree is None else first_sample(self._tree)
         self._engine: Engine | Fleet | None = None
         self._ready: Ready | None = None
         self._most_connections = 0

@@ -400,7 +400,7 @@ def _execution(
 ) -> Execution:
     def measure(spec: TrialSpec, ended: Callable[[], bool]) -> Record | Searched:
         until = Until(interrupt, ended)
-        spec = replace(spec, hosts=opened.hosts)
+        spec = replace(spec, hosts=opened.hosts, server_place=opened.server_place)
         with progress.watching(spec) as on_progress:
             if plan.broadcast is not None:
                 return measure_broadcast(plan, spec, until, on_progress)

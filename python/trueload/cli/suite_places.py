@@ -21,11 +21,12 @@ from trueload.target import resolve
 
 @dataclass(frozen=True)
 class Opened:
-    """The hosts of the load, none for this machine; ``ground`` is where subjects run, None for
-    here."""
+    """The hosts of the load, none for this machine; ``ground`` is where subjects run, of the place
+    ``server_place``, None for here."""
 
     hosts: tuple[EngineHost, ...] = ()
     ground: Ground | None = None
+    server_place: str | None = None
 
 
 @contextlib.contextmanager
@@ -45,10 +46,11 @@ def open_for_suite(where: Where, plan: SuitePlan) -> Iterator[Opened]:
         )
     with contextlib.ExitStack() as stack:
         hosts = () if where == HERE else stack.enter_context(open_places(where, find_engine()))
-        ground = None
         if server is not None and isinstance(server.place, SshHost):
             ground = open_ground(server, server.place, stack)
-        yield Opened(hosts, ground)
+            yield Opened(hosts, ground, server.place.name)
+        else:
+            yield Opened(hosts)
 
 
 def open_ground(server: ServerHost, host: SshHost, stack: contextlib.ExitStack) -> Ground:

@@ -9,6 +9,7 @@ master has gone: a connection that was lost is lost. Must not know what is run.
 from __future__ import annotations
 
 import contextlib
+import os
 import re
 import shutil
 import subprocess
@@ -30,6 +31,8 @@ OPTIONS = (
 NO_SSH_HINT = "install it: Debian's package is openssh-client"
 LOG_IN_S = 20.0  # 5 s to connect; the rest is keys, and what the host's shell does first
 END_S = 1.0
+FOLDER_PREFIX = "trueload-ssh-"
+LEFT_BEHIND_S = 60.0
 NOISE_LINES_MAX = 200  # of a host's shell, before our own line
 SOCKET_BYTES_MAX = 107 - 18  # sun_path of unix(7), less what ssh adds while it makes one
 
@@ -169,12 +172,24 @@ def private_folder() -> Path:
     """A folder that is ours alone, its path short enough, and plain enough, for ssh's socket."""
     for home in (tempfile.gettempdir(), "/tmp"):
         with contextlib.suppress(OSError):
-            folder = tempfile.mkdtemp(prefix="trueload-ssh-", dir=home)
+            sweep(Path(home))
+            folder = tempfile.mkdtemp(prefix=FOLDER_PREFIX, dir=home)
             fits = len(folder.encode()) + len("/s") <= SOCKET_BYTES_MAX
             if fits and re.fullmatch(r"[A-Za-z0-9/._-]+", folder):
                 return Path(folder)
             shutil.rmtree(folder, ignore_errors=True)
     raise UserError("there is no folder for ssh's socket", "make /tmp writable, or set TMPDIR")
+
+
+def sweep(home: Path) -> None:
+    """Remove what fronts that were killed have left: ssh takes its socket along when it ends, and
+    a folder that had none for so long will never get one."""
+    for folder in home.glob(f"{FOLDER_PREFIX}*"):
+        with contextlib.suppress(OSError):
+            about = folder.stat()
+            old = time.time() - about.st_mtime > LEFT_BEHIND_S
+            if old and about.st_uid == os.getuid() and not (folder / "s").exists():
+                folder.rmdir()
 
 
 def host_name(destination: str) -> str:

@@ -16,13 +16,14 @@ MARK = "trueload-host"
 
 _CACHE = 'LC_ALL=C; export LC_ALL; c="${TRUELOAD_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/trueload}";'
 _FOLDER = f'{_CACHE} d="$c/programs";'
+UNUSED_DAYS = 30  # what was not used for so long is removed when something new is kept
 _IS_THERE = '{ [ -x "$d/$1" ] && [ "$(sha256sum <"$d/$1" | cut -c 1-64)" = "${1##*-}" ]; }'
 
 # Arguments: the kept name, the loader or nothing. Says what the host is, and stays as long as its
 # input: the connection that the others share.
 PROBE = (
     f"{_FOLDER} have=no; loader=yes;"
-    f" {_IS_THERE} && have=yes;"
+    f' {_IS_THERE} && have=yes && touch "$d/$1";'
     ' [ -z "$2" ] || [ -e "$2" ] || loader=no;'
     f' printf "\\n{MARK} %s %s %s %s\\n" "$(uname -s)" "$(uname -m)" "$loader" "$have";'
     " exec cat >/dev/null"
@@ -30,6 +31,7 @@ PROBE = (
 # Argument: the kept name; the program comes on stdin. Exit codes below.
 KEEP = (
     f'{_FOLDER} {_IS_THERE} && exit 0; umask 077; mkdir -p "$d" || exit 71; t="$d/.$1.$$";'
+    f' find "$d" -maxdepth 1 -type f -mtime +{UNUSED_DAYS} -exec rm -f {{}} + 2>/dev/null;'
     ' trap "rm -f \\"\\$t\\"" EXIT HUP INT TERM; cat >"$t" || exit 72;'
     f' [ "$(sha256sum <"$t" | cut -c 1-64)" = "${{1##*-}}" ] || exit 73;'
     ' chmod 700 "$t" && mv -f "$t" "$d/$1" || exit 74;'
@@ -38,7 +40,9 @@ KEEP = (
 KEEP_DAMAGED = 73
 # Argument: a key; a tar comes on stdin, a folder of that name is made of it. Says where it is.
 KEEP_FOLDER = (
-    f'{_CACHE} b="$c/builds/there/$1"; [ -e "$b" ] || {{ umask 077; t="$b.$$";'
+    f'{_CACHE} b="$c/builds/there/$1"; touch -c "$b"; [ -e "$b" ] || {{ umask 077; t="$b.$$";'
+    f' find "$c/builds/there" -mindepth 1 -maxdepth 1 -mtime +{UNUSED_DAYS}'
+    " -exec rm -rf {} + 2>/dev/null;"
     ' trap "rm -rf \\"\\$t\\"" EXIT HUP INT TERM; mkdir -p "$t" || exit 71;'
     ' tar -xf - -C "$t" || exit 72; mv -T "$t" "$b" 2>/dev/null || [ -e "$b" ] || exit 74; };'
     f' printf "{MARK} %s\\n" "$b"'

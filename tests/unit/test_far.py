@@ -1,0 +1,138 @@
+"""What is sent to other hosts: programs by what they need, scripts by their quoting, samples as
+lines; and the steward, as a process of this machine."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import subprocess
+import sys
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from trueload.accounting import ProcessTree
+from trueload.cli import http
+from trueload.cli.words import understand
+from trueload.engine import EngineError
+from trueload.places.local import LocalPlace
+from trueload.places.named import SshHost
+from trueload.places.program import needs, read_program
+from trueload.places.ssh import refusals, scripts
+from trueload.runner.far import FarHost
+from trueload.runner.far_ground import FarProcesses
+from trueload.runner.process import Orders, Program, StartError
+from trueload.runner.steward_file import pack, steward_file
+from trueload.runner.steward_lines import parse_sample, sample_json
+
+
+@pytest.mark.parametrize(
+    ("said", "words"),
+    [
+        ("me@h: Permission denied (publickey).", "lets none of your keys in"),
+        ("Host key verification failed.", "does not know the key"),
+        (
+            "@ WARNING: REMOTE HOST IDENTIFICATION HAS CHANGED! @\nHost key verification failed.",
+            "is not the one that ssh knows",
+        ),
+        ("ssh: connect to host h port 22: No route to host", "no route"),
+        ("ssh: connect to host h port 22: Connection refused", "refuses connections"),
+        ("ssh: connect to host h port 22: Connection timed out", "does not answer"),
+        ("ssh: Could not resolve hostname h: Name or service not known", "knows no host"),
+        ("Timeout, server h not responding.", "does not answer"),
+        ("something new\n\n", "h cannot be used: something new"),
+        ("\x1b[31mred\x07", "h cannot be used: ?[31mred?"),
+        ("", "h cannot be used: ssh ended with 255"),
+    ],
+)
+def test_what_ssh_says_is_told_in_words_that_help(said: str, words: str) -> None:
+    told = refusals.explain("h", said, "ssh ended with 255")
+    assert words in told.message
+    assert "\n" not in told.message
+    assert told.hint
+
+
+def test_an_argument_of_a_script_is_one_word_whatever_is_in_it(tmp_path: Path) -> None:
+    odd = "a b;touch x $(touch y) `touch z` 'q' \"d\" \\ \n"
+    line = scripts.command('printf "%s" "$1" "$#"', odd)
+    assert shlex.split(line)[:3] == ["exec", "sh", "-c"]
+    for shell in ("sh", "bash"):
+        done = subprocess.run([shell, "-c", line], cwd=tmp_path, capture_output=True, text=True)
+        assert done.stdout == odd + "1"
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_program_says_which_machine_and_loader_it_needs(tmp_path: Path) -> None:
+    machine, loader = needs(Path(sys.executable).resolve().read_bytes())
+    assert machine == os.uname().machine
+    assert loader is None or Path(loader).exists()
+    assert needs(b"#!/bin/sh\n") == (None, None)
+    assert needs(b"\x7fELF") == (None, None)
+    odd = tmp_path / "-odd name;$(x)"
+    odd.write_bytes(b"#!/bin/sh\n")
+    name = read_program(odd).kept_name
+    assert name.startswith("odd-name---x--")
+    assert len(name.rpartition("-")[2]) == 64
+
+
+def test_a_sample_is_the_same_at_the_other_end_of_a_line() -> None:
+    sample = ProcessTree(os.getpid()).sample()
+    assert parse_sample(sample_json(sample)) == sample
+
+
+def test_the_steward_is_the_same_file_every_time_and_of_our_modules_alone() -> None:
+    assert pack() == pack()
+    with zipfile.ZipFile(steward_file()) as packed:
+        names = set(packed.namelist())
+    assert {"__main__.py", "trueload/accounting.py", "trueload/runner/keeper.py"} <= names
+
+
+@pytest.fixture
+def far() -> Iterator[FarHost]:
+    with FarHost(LocalPlace()) as host:
+        yield host
+
+
+def sleeping(folder: Path) -> Orders:
+    program = Program((sys.executable, "-c", "import time; time.sleep(1000)"))
+    return Orders(programs=(program,), cwd=folder, env={}, log=folder / "log")
+
+
+def test_a_steward_accounts_for_a_process_as_this_machine_does(far: FarHost) -> None:
+    sample = far.watch(os.getpid()).sample()
+    assert os.getpid() in sample.pids
+    here = ProcessTree(os.getpid()).sample()
+    assert here.at_ns >= sample.at_ns
+    assert sum(each.cpu_ns for each in sample.processes.values()) > 0
+
+
+def test_a_steward_starts_and_ends_a_subject(far: FarHost, tmp_path: Path) -> None:
+    with FarProcesses(far, sleeping(tmp_path)) as kept:
+        assert kept.alive()
+        assert set(kept.started) <= kept.tree.sample().pids
+        pid = kept.started[0]
+    assert not Path(f"/proc/{pid}").exists()
+
+
+def test_a_program_that_cannot_be_started_there_is_told(far: FarHost, tmp_path: Path) -> None:
+    orders = Orders(programs=(Program(("./none",)),), cwd=tmp_path, env={}, log=tmp_path / "log")
+    with pytest.raises(StartError, match=r"\./none: No such file"), FarProcesses(far, orders):
+        pass
+
+
+def test_what_a_steward_started_ends_with_it(tmp_path: Path) -> None:
+    host = FarHost(LocalPlace())
+    kept = FarProcesses(host, sleeping(tmp_path)).__enter__()
+    pid = kept.started[0]
+    host.close()
+    assert not Path(f"/proc/{pid}").exists()
+    with pytest.raises(EngineError, match="the server's host local is lost"):
+        kept.alive()
+
+
+def test_places_are_options_of_the_functions_too() -> None:
+    options: dict[str, object] = {"place": ["ssh:a", "ssh:b"], "server_place": "ssh:c"}
+    meaning = understand(("http",), http.read_job, ("http://10.0.0.1/",), options, {}).meaning
+    assert [each.place for each in meaning.where.generators] == [SshHost("a"), SshHost("b")]
+    assert meaning.where.server is not None
