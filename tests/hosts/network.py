@@ -213,6 +213,7 @@ class Network:
         name, link_name = f"h{number}", f"tl{self._token}{number:x}"
         folder = self.folder / name
         (folder / "cache").mkdir(parents=True)
+        (folder / "tmp").mkdir()
         anchor = subprocess.Popen(
             [*UNSHARE, "--kill-child", sys.executable, "-I", "-S", "-c", INIT],
             stdin=subprocess.PIPE,

@@ -21,7 +21,7 @@ Port {port}
 ListenAddress {address}
 HostKey {folder}/host_key
 AuthorizedKeysFile {folder}/authorized_keys
-SetEnv XDG_CACHE_HOME={cache} {env}
+SetEnv XDG_CACHE_HOME={cache} TMPDIR={folder}/tmp {env}
 PermitRootLogin prohibit-password
 PasswordAuthentication no
 KbdInteractiveAuthentication no
