@@ -8,6 +8,7 @@ import platform
 import re
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -331,6 +332,23 @@ def test_a_cluster_that_cannot_be_reached_is_two_lines_and_exit_code_2(
     error, hint = done.err.splitlines()
     assert error == (f"error: the Ray cluster at {address} cannot be reached: Connection refused")
     assert hint.startswith("hint: ")
+
+
+def test_an_address_that_a_cluster_left_behind_is_told(
+    trueload: Trueload, server: Server, tmp_path: Path
+) -> None:
+    stale = tmp_path / "ray" / "ray_current_cluster"
+    stale.parent.mkdir()
+    with socket.socket() as closed:  # bound, not listening: refuses
+        closed.bind(("127.0.0.1", 0))
+        stale.write_text(f"127.0.0.1:{closed.getsockname()[1]}")
+        done = trueload.run(
+            *("http", server.url, "--place", "ray"),
+            env={"RAY_ADDRESS": "auto", "RAY_TMPDIR": str(tmp_path)},
+        )
+    assert done.code == 2
+    assert "cannot be reached: Connection refused" in done.err
+    assert "a stale address goes with `ray stop`" in done.err
 
 
 def test_what_the_process_had_set_is_as_it_was(joined: RayCluster) -> None:

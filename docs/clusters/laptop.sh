@@ -8,6 +8,6 @@ export RAY_USAGE_STATS_ENABLED=0
 export RAY_worker_niceness=0
 
 ray start --head --num-cpus=1 --object-store-memory=100000000 --include-dashboard=false
-trap 'ray stop' EXIT
+trap 'ray stop' EXIT # which ends every Ray of yours on this machine
 
 trueload http "${1:-http://127.0.0.1:8080/}" --place ray

@@ -108,10 +108,11 @@ class Asked:
 
 def join(address: str | None) -> Any:
     """Connect to a cluster. Returns Ray. Raises ``UserError``."""
-    ray = imported(client=address is not None)
+    named = address or os.environ.get("RAY_ADDRESS")
+    ray = imported(client=named is not None and named.startswith("ray://"))
     if ray.is_initialized():
         return ray
-    where = address or os.environ.get("RAY_ADDRESS") or started_here()
+    where = started_here() if named in (None, "", "auto") else named
     if where is not None:
         try_connection(where)
     try:
