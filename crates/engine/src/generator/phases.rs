@@ -1,7 +1,7 @@
 //! How a generator goes from phase to phase: start, stop, drain, residual bytes, report.
 
 use trueload_drive::Net;
-use trueload_load::{Load, Stop, dealt_slot, share};
+use trueload_load::{Load, Stop, dealt, dealt_slot, share};
 use trueload_meter::Class;
 use trueload_wire::exchange::Exchange;
 
@@ -84,6 +84,7 @@ impl<P: Protocol> Generator<P> {
         }
         if let Some(concurrent) = phase.concurrent() {
             let window_ns = at_ns.saturating_sub(phase.started_ns);
+            let concurrent = dealt(concurrent, threads, thread);
             phase.meter.permitted_ns = u64::from(concurrent) * window_ns;
         }
         phase.stop(at_ns, self.spun_ns);
