@@ -121,3 +121,23 @@ def test_a_suite_of_clients_stays_here(world: World, ssh: Ssh) -> None:
     ended = world.run("suite", "run", "http-clients", "--place", "ssh:h2", env=ssh.env)
     assert ended.code == 2
     assert "run on this machine" in ended.err
+
+
+def test_two_subjects_are_compared_on_another_host(world: World, ssh: Ssh) -> None:
+    world.add("one")
+    world.add("two")
+    words = ("python/one", "python/two", "--requests", "200", "-c", "2", "--repeat", "1")
+    ended = world.run(
+        *("ab", *words, "--place", "ssh:h2", "--server-place", "ssh:h1", "--json", "-"),
+        env=ssh.env,
+    )
+    assert ended.code in (0, 4), ended
+    trials = ended.json()["trials"]
+    assert len(trials) == 2
+    for trial in trials:
+        assert trial["hosts"][0]["place"] == "ssh:h2"
+        assert trial["server"]["cpu_s"] > 0
+    assert not subjects(ssh.network.hosts[0])
+    refused = world.run("ab", "python/one", "http://127.0.0.1:1/", "--server-place", "ssh:h1")
+    assert refused.code == 2
+    assert "is a server that runs" in refused.err

@@ -25,6 +25,7 @@ from trueload.cli.job import Job, Saved, check_writable, tell, tell_nothing_meas
 from trueload.cli.request_flags import TLS_FLAGS, flags_of_curl, read_asked
 from trueload.cli.run import exit_code
 from trueload.cli.sides import CONTRACT, Side, find_subject, is_url, open_side
+from trueload.cli.suite_places import Opened, open_for_subjects
 from trueload.engine import find_engine
 from trueload.errors import UserError
 from trueload.interrupt import Interrupt
@@ -89,7 +90,7 @@ SideA = Annotated[str, typer.Argument(metavar="URL_A", help="A URL, or a subject
 SideB = Annotated[str, typer.Argument(metavar="URL_B", help="A URL, or a subject: the other.")]
 
 
-@with_flags_of(read_job, without=("url", "limit", "search", "server_place"))
+@with_flags_of(read_job, without=("url", "limit", "search"))
 def read_ab(
     url_a: SideA,
     url_b: SideB,
@@ -108,7 +109,11 @@ def read_ab(
     for side in (url_a, url_b):
         if not is_url(side):
             _refuse_contract_flags(find_subject(side).name, flags)
-            _refuse_places(side, flags)
+        elif flags.get("server_place") is not None:
+            raise UserError(
+                f"--server-place starts subjects, and {redact_url(side)} is a server that runs",
+                "leave it out, or name subjects on both sides",
+            )
     urls = [side if is_url(side) else NOWHERE for side in (url_a, url_b)]
     urls, flags = _read_once(urls, flags)
     chosen = SEED if seed is None else seed
@@ -182,13 +187,11 @@ def _refuse_contract_flags(subject: str, flags: Mapping[str, Any]) -> None:
         )
 
 
-def _refuse_places(subject: str, flags: Mapping[str, Any]) -> None:
-    for name in ("place", "hosts", "lab"):
-        if flags.get(name):
-            raise UserError(
-                f"--{name} is not for a subject: {subject} is started here",
-                "leave it out, or start the program yourself and give its URL",
-            )
+def _open(job: AbJob, stack: contextlib.ExitStack) -> Opened:
+    where = job.jobs[0].where
+    if not all(map(is_url, job.sides)):
+        return stack.enter_context(open_for_subjects(where))
+    return Opened(stack.enter_context(open_places(where, find_engine())))
 
 
 def run_ab(job: AbJob) -> int:
@@ -220,8 +223,8 @@ def measure_ab(
     ``UserError``."""
     with contextlib.ExitStack() as stack:
         pair = list(zip(job.sides, job.jobs, strict=True))
-        hosts = stack.enter_context(open_places(job.jobs[0].where, find_engine()))
-        sides = [open_side(text, one, hosts, interrupt, watch) for text, one in pair]
+        opened = _open(job, stack)
+        sides = [open_side(text, one, opened, interrupt, watch) for text, one in pair]
         names = (sides[0].name, sides[1].name)
         saved = stack.enter_context(
             Saved.begin(

@@ -11,17 +11,25 @@ from typing import Protocol
 
 from trueload.catalogue import find_folder
 from trueload.cli.job import TRUELOAD_COMMAND, Job
+from trueload.cli.suite_places import Opened
 from trueload.contracts import Contract, load_http_contract
+from trueload.engine import EngineError
 from trueload.errors import UserError
 from trueload.interrupt import Interrupt, Until
-from trueload.places import EngineHost
 from trueload.record import Record
 from trueload.report.live import Watch
 from trueload.report.text import plain
 from trueload.runner import needs
 from trueload.runner.build import Build, BuildError, build
-from trueload.runner.cpus import Layout, Unfit, available_cpus, lay_out, physical_cores
-from trueload.runner.ground import LocalGround
+from trueload.runner.cpus import (
+    Layout,
+    Unfit,
+    available_cpus,
+    lay_out,
+    lay_out_there,
+    physical_cores,
+)
+from trueload.runner.ground import Ground, LocalGround
 from trueload.runner.trials import Load, Measured, Setting, run_subject
 from trueload.spec import Request, TrialSpec, repetition
 from trueload.subjects import Subject, parse_selects, select_subjects
@@ -65,13 +73,14 @@ class UrlSide:
 @dataclass(frozen=True)
 class SubjectSide:
     """A subject, built. The load is that of ``spec``, the request its contract's, with the headers
-    of ``spec``."""
+    of ``spec``; it runs where ``opened`` says."""
 
     subject: Subject
     built: Build
     contract: Contract
     spec: TrialSpec
     watch: Watch
+    opened: Opened
 
     @property
     def name(self) -> str:
@@ -91,28 +100,34 @@ class SubjectSide:
                 expect=found.expect,
                 cpus=found.cpus if spec.cpus is None else spec.cpus,
                 server=found.server,
+                server_place=self.opened.server_place,
             )
             with self.watch(one, title, labels) as on_progress:
                 until = Until(interrupt, ended)
                 return run_trial(one, on_progress=on_progress, interrupt=until)
 
-        outcome = run_subject(
-            self.subject,
-            self.built,
-            Load(spec.connections, spec.pipeline),
-            _layout(self.subject, spec.threads),
-            Setting(
-                contract=self.contract,
-                stop=spec.stop,
-                warmup=spec.warmup,
-                timeout_ns=spec.timeout_ns,
-                close=spec.close,
-                threads=spec.threads,
-            ),
-            measured,
-            ground=LocalGround(TRUELOAD_COMMAND),
-            stopped=lambda: interrupt.requested,
-        )
+        try:
+            outcome = run_subject(
+                self.subject,
+                self.built,
+                Load(spec.connections, spec.pipeline),
+                _layout(self.subject, spec.threads, self.opened.ground),
+                Setting(
+                    contract=self.contract,
+                    stop=spec.stop,
+                    warmup=spec.warmup,
+                    timeout_ns=spec.timeout_ns,
+                    close=spec.close,
+                    threads=spec.threads,
+                ),
+                measured,
+                ground=self.opened.ground or LocalGround(TRUELOAD_COMMAND),
+                stopped=lambda: interrupt.requested,
+            )
+        except EngineError as error:  # the subject's host is lost
+            raise UserError(
+                f"{self.name} cannot be measured: {error}", "look at that host"
+            ) from error
         if isinstance(outcome, Measured):
             return outcome.record
         raise UserError(
@@ -133,12 +148,11 @@ def is_url(text: str) -> bool:
     return "://" in text
 
 
-def open_side(
-    text: str, job: Job, hosts: tuple[EngineHost, ...], interrupt: Interrupt, watch: Watch
-) -> Side:
+def open_side(text: str, job: Job, opened: Opened, interrupt: Interrupt, watch: Watch) -> Side:
     """The side of that name, ready to be measured: resolved, or built. Raises ``UserError``."""
+    spec = replace(job.spec, hosts=opened.hosts)
     if is_url(text):
-        return UrlSide(replace(job.spec, addresses=job.addresses(), hosts=hosts), watch)
+        return UrlSide(replace(spec, addresses=job.addresses()), watch)
     subject = find_subject(text)
     if reason := needs.missing(subject):
         raise UserError(f"{subject.name} cannot be built: {reason}", "install that, and repeat")
@@ -155,7 +169,7 @@ def open_side(
             f"`trueload subjects check {subject.name}` shows the log",
         ) from error
     contract = load_http_contract(find_folder("contracts"), CONTRACT)
-    return SubjectSide(subject, built, contract, job.spec, watch)
+    return SubjectSide(subject, built, contract, spec, watch, opened)
 
 
 def find_subject(text: str) -> Subject:
@@ -179,8 +193,12 @@ def find_subject(text: str) -> Subject:
     )
 
 
-def _layout(subject: Subject, threads: int) -> Layout:
-    """All CPUs but the engine's where there are enough, else one each, else shared."""
+def _layout(subject: Subject, threads: int, ground: Ground | None) -> Layout:
+    """All CPUs but the engine's where there are enough, else one each, else shared; of another
+    host all, if it can do with several."""
+    if ground is not None:
+        several = "multi" in subject.manifest.cores
+        return lay_out_there("multi" if several else "single", ground.cpus)
     found: Layout | Unfit = Unfit("it runs on no number of CPUs")
     for share in (False, True):
         for cores in ("multi", "single"):

@@ -32,13 +32,20 @@ class Opened:
 @contextlib.contextmanager
 def open_for_suite(where: Where, plan: SuitePlan) -> Iterator[Opened]:
     """Raises ``UserError`` for what cannot be; nothing has been built or started then."""
-    server = where.server or where.lab_server
-    away = server is not None and isinstance(server.place, SshHost)
     if where != HERE and plan.client_wait_ms is not None:
         raise UserError(
             "clients and the server that they ask run on this machine",
             "leave --place, --lab and --server-place away from suites of clients",
         )
+    with open_for_subjects(where) as opened:
+        yield opened
+
+
+@contextlib.contextmanager
+def open_for_subjects(where: Where) -> Iterator[Opened]:
+    """Raises ``UserError`` for what cannot be; nothing has been built or started then."""
+    server = where.server or where.lab_server
+    away = server is not None and isinstance(server.place, SshHost)
     if not where.all_here and not away:
         raise UserError(
             "the load comes from other hosts, which do not reach subjects on 127.0.0.1 of this one",
