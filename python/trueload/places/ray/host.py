@@ -74,16 +74,19 @@ class Host:
     async def write(self, number: int, data: bytes, wait_s: float) -> str | None:
         """Write to its input. Returns why it could not be, if so; empty words when it does not read
         in time."""
-        return await self._processes[number].write(data, wait_s)
+        refused = await self._processes[number].write(data, wait_s)
+        if refused is not None:
+            await self._stay()  # a process that ended with the node is not the reason
+        return refused
 
     async def read(self, number: int, wait_s: float) -> bytes | None:
         """What it has said: at once when there is something; empty when nothing came in time; None
         at the end. Raises ``RuntimeError`` when the host is no longer part of the cluster."""
-        if os.getppid() != self._parent:
-            # Ray leaves an actor running for ten seconds or more after its node has died.
-            await self.leave()
-            raise RuntimeError(NODE_DIED)
-        return await self._processes[number].read(wait_s)
+        await self._stay()
+        data = await self._processes[number].read(wait_s)
+        if data is None:
+            await self._stay()
+        return data
 
     async def close_input(self, number: int) -> None:
         """Say that nothing more will be sent."""
@@ -106,6 +109,13 @@ class Host:
         for process in self._processes.values():
             process.kill()
         asyncio.get_running_loop().call_later(LAST_WORDS_S, os._exit, 1)
+
+    async def _stay(self) -> None:
+        """Leave when the Ray node has died: Ray itself leaves an actor running for ten seconds or
+        more. Raises ``RuntimeError`` then."""
+        if os.getppid() != self._parent:
+            await self.leave()
+            raise RuntimeError(NODE_DIED)
 
     def _forget(self) -> None:
         """Close what ended long ago: nobody asks for its last words any more."""
