@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 import pytest
@@ -177,15 +178,34 @@ def tick(ok: int, fresh: int, at_ns: int = 1) -> Tick:
             [(0, 3, 3), (0, 5, 2), (1, 1, 1), (0, 6, 1), (1, 2, 1)],
             [(3, 3), (6, 3), (8, 2)],
         ),
+        (
+            "of many that lag there is not a merged tick each",
+            4,
+            [(who, turn, 1) for who in range(4) for turn in range(1, 4)],
+            [(1, 1), (2, 1), (5, 3)],
+        ),
     ],
 )
 def test_ticks(
     why: str, count: int, said: list[tuple[int, int, int]], expected: list[tuple[int, int]]
 ) -> None:
     ticks = Ticks(count)
-    merged = [ticks.hear(index, tick(ok, fresh)) for index, ok, fresh in said]
+    turns: Counter[int] = Counter()
+    merged = []
+    for index, ok, fresh in said:
+        turns[index] += 1
+        merged.append(ticks.hear(index, tick(ok, fresh, at_ns=turns[index] * 250 * MS)))
     heard = [(each.counts.ok, each.latency[5]) for each in merged if each is not None]
     assert heard == expected, why
+
+
+def test_what_no_merged_tick_has_told_is_told_at_the_end() -> None:
+    ticks = Ticks(2)
+    assert ticks.hear(0, tick(3, 3)) is None
+    rest = ticks.rest()
+    assert rest is not None
+    assert (rest.counts.ok, rest.latency) == (3, {5: 3})
+    assert ticks.rest() is None
 
 
 # --- the verdict

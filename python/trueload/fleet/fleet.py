@@ -332,12 +332,16 @@ class Fleet:
         self._to_all(in_its_time)
 
     def _hear_done_phase(self, member: Member, said: PhaseDone) -> None:
+        if said.id not in self._ticks:
+            return
         series = self._series.setdefault(said.id, Series())
         series.add(said.measurement.series)
         # Kept for each host they would take most of the front's memory.
         member.measurements[said.id] = said.measurement.model_copy(update={"series": ()})
         if not self._all_have(f"{said.type} {said.id}", member):
             return
+        if (rest := self._ticks[said.id].rest()) is not None:
+            self._out.append(rest)
         parts = [each.measurements[said.id] for each in self._members]
         spans = [each.span(said.id) for each in self._members]
         merged = merge_measurements(parts, spans).model_copy(update={"series": series.sums()})

@@ -2,7 +2,8 @@
 
 How: totals are the latest of each engine, added; what ended since the tick before is added until a
 merged tick takes it along. A merged tick is due when every engine has had its say, or one has its
-second: an engine that lags does not hold up the others.
+second: an engine that lags does not hold up the others. Where many lag, and are heard of late with
+several ticks each, there is still one merged tick for each stretch of time, not for each engine.
 """
 
 from __future__ import annotations
@@ -10,12 +11,15 @@ from __future__ import annotations
 from trueload.fleet.merge import add_sparse, merge_counts
 from trueload.plan import Sparse, Tick
 
+APART_NS = 200_000_000  # an engine's ticks are 250 ms apart
+
 
 class Ticks:
     """The ticks of one phase. Engines are known by their number of ``count``."""
 
     def __init__(self, count: int) -> None:
         self._count = count
+        self._merged_ns: int | None = None
         self._latest: dict[int, Tick] = {}
         self._fresh: set[int] = set()
         self._latency: list[Sparse] = []
@@ -23,7 +27,7 @@ class Ticks:
 
     def hear(self, index: int, tick: Tick) -> Tick | None:
         """One engine's tick, its time on the front's clock; the merged tick, if one is due."""
-        due = self._merged() if index in self._fresh else None
+        due = self._merged() if index in self._fresh and self._is_time(tick.at_ns) else None
         self._latest[index] = tick
         self._fresh.add(index)
         self._latency.append(tick.latency)
@@ -32,9 +36,16 @@ class Ticks:
             due = self._merged()
         return due
 
+    def rest(self) -> Tick | None:
+        """What no merged tick has told yet, once there will be no more."""
+        return self._merged() if self._fresh else None
+
     def latest(self, index: int) -> Tick | None:
         """What an engine said last."""
         return self._latest.get(index)
+
+    def _is_time(self, at_ns: int) -> bool:
+        return self._merged_ns is None or at_ns - self._merged_ns >= APART_NS
 
     def _merged(self) -> Tick:
         ticks = list(self._latest.values())
@@ -50,6 +61,7 @@ class Ticks:
             bytes_out=sum(tick.bytes_out for tick in ticks),
             busiest_ns=max(tick.busiest_ns for tick in ticks),
         )
+        self._merged_ns = merged.at_ns
         self._fresh.clear()
         self._latency.clear()
         self._service.clear()
