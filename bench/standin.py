@@ -112,7 +112,9 @@ class StandIn:
     def _begin(self, name: str, start_ns: int) -> None:
         lines = self._lines
         stop_ns = start_ns + lines.window_ns
-        done_ns = stop_ns + lines.drain_ns
+        # The last tick may tell of a moment after the end, and is said before it all the same.
+        last_ns = lines.ticks[-1][0] if lines.ticks else 0
+        done_ns = max(stop_ns + lines.drain_ns, start_ns + last_ns)
         started = PhaseStarted(type="phase_started", id=name, at_ns=self._own(start_ns))
         stopped = PhaseStopped(type="phase_stopped", id=name, at_ns=self._own(stop_ns))
         self._say_edge(started, start_ns)

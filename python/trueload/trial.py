@@ -433,7 +433,9 @@ class Session:
                     raise EngineError("engine", f"the engine ended by itself: {message.why}")
             elif now - silent_from > SILENCE_S:
                 raise EngineError("silent", f"the engine said nothing for {SILENCE_S:g} s")
-            if deadline is not None and now > deadline:
+            ended = seen.phase(seen.window.id).measurement is not None
+            # To add up what very many hosts say takes the front a while, for which none is late.
+            if deadline is not None and now > deadline and not ended:
                 raise EngineError("late", "the engine did not end its phases in time")
 
     def _phases_deadline(self) -> float | None:
