@@ -90,6 +90,7 @@ on_both_drivers! {
     a_socket_file_that_is_missing_or_left_over_is_a_refusal
     an_accepting_program_echoes_more_than_the_kernel_buffers
     our_side_ends_when_everything_is_sent_and_the_peer_is_still_heard
+    an_answer_is_waited_for_once
 }
 
 /// Connects, sends what it has, and writes down what happens until the peer's end.
@@ -164,6 +165,50 @@ impl Program for Caller {
 
     fn is_done(&self) -> bool {
         self.ended.is_some() || self.refused.is_some()
+    }
+}
+
+/// Asks again when it is answered, and counts how often it was woken.
+struct Rally {
+    to: Address,
+    to_ask: usize,
+    batches: usize,
+}
+
+impl Program for Rally {
+    fn handle_wake(&mut self, net: &mut impl Net) {
+        net.connect(1, &self.to, None).expect("somebody listens");
+    }
+
+    fn handle_accepted(&mut self, _: &mut impl Net, _: Token) -> u32 {
+        unreachable!("nobody connects to it")
+    }
+
+    fn handle_connected(&mut self, net: &mut impl Net, _: u32, token: Token) {
+        net.send(token, b"?");
+    }
+
+    fn handle_input(&mut self, net: &mut impl Net, _: u32, token: Token, _: &[u8], _: bool) {
+        self.to_ask -= 1;
+        net.send(token, b"?");
+    }
+
+    fn handle_end(&mut self, _: &mut impl Net, _: u32, _: Token, _: Ended) {
+        unreachable!("the peer answers until it is left")
+    }
+
+    fn handle_time(&mut self, _: &mut impl Net) {}
+
+    fn handle_batch_end(&mut self, _: &mut impl Net) {
+        self.batches += 1;
+    }
+
+    fn wake_at_ns(&self) -> Option<u64> {
+        None
+    }
+
+    fn is_done(&self) -> bool {
+        self.to_ask == 0
     }
 }
 
@@ -309,6 +354,22 @@ fn our_side_ends_when_everything_is_sent_and_the_peer_is_still_heard(kind: Kind)
         assert_eq!(reader.join().expect("the reader"), much + 5);
         assert_eq!((caller.heard.as_slice(), caller.ended), (&b"thanks"[..], Some(Ended::Fin)));
     }
+}
+
+fn an_answer_is_waited_for_once(kind: Kind) {
+    const ASKED: usize = 100;
+    let listener = TcpListener::bind(loopback()).expect("a listener");
+    let to = listener.local_addr().expect("its address").into();
+    let peer = thread::spawn(move || {
+        let (mut stream, _) = listener.accept().expect("a caller");
+        let mut byte = [0];
+        while stream.read_exact(&mut byte).is_ok() && stream.write_all(b"!").is_ok() {}
+    });
+    let mut rally = Rally { to, to_ask: ASKED, batches: 0 };
+    kind.run(None, &mut rally);
+    peer.join().expect("the peer");
+    // The bell, the connection, and then the answers.
+    assert!(rally.batches <= ASKED + 5, "woken {} times for {ASKED} answers", rally.batches);
 }
 
 #[test]

@@ -139,17 +139,17 @@ impl Ring {
         self.ring.submitter().register_eventfd(fd.as_raw_fd())
     }
 
-    /// Hands over what is queued, and waits for a completion until the timeout if there is none.
-    pub(super) fn wait(&self, timeout_ns: Option<u64>) -> io::Result<()> {
+    /// Hands over what is queued, and waits until there are `least` completions, at most until the timeout.
+    pub(super) fn wait(&self, timeout_ns: Option<u64>, least: usize) -> io::Result<()> {
         let submitter = self.ring.submitter();
         let submitted = match timeout_ns {
             Some(0) => return self.poll(),
             Some(ns) => {
                 let (sec, nsec) = (ns / 1_000_000_000, ns % 1_000_000_000);
                 let timespec = Timespec::new().sec(sec).nsec(nsec as u32);
-                submitter.submit_with_args(1, &SubmitArgs::new().timespec(&timespec))
+                submitter.submit_with_args(least, &SubmitArgs::new().timespec(&timespec))
             }
-            None => submitter.submit_and_wait(1),
+            None => submitter.submit_and_wait(least),
         };
         settled(submitted)
     }
@@ -170,9 +170,9 @@ impl Ring {
         settled(self.ring.submit())
     }
 
-    /// Whether there are completions to take over.
-    pub(super) fn has_completed(&mut self) -> bool {
-        !self.ring.completion().is_empty()
+    /// How many completions there are to take over.
+    pub(super) fn completed(&mut self) -> usize {
+        self.ring.completion().len()
     }
 
     /// Takes over all completions.

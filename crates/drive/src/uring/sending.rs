@@ -77,6 +77,8 @@ impl Uring {
     pub(super) fn fly(&mut self, index: u32, segment: Segment) {
         let socket = self.sockets.at(index);
         let Some(handle) = &socket.handle else { return };
+        self.fresh_sends += 1;
+        self.awaits_send |= socket.outbox.is_some() || socket.finishing || socket.ending;
         // The bytes lie on the heap: they stay where they are when the segment moves.
         self.rings[usize::from(socket.ring)].send(handle, index, segment.bytes());
         self.sockets.take_off(index, segment);
@@ -94,6 +96,7 @@ impl Uring {
         }
         // Its place must not be used again before: an empty send, so to speak, is in flight.
         self.rings[usize::from(socket.ring)].end_sending(handle, index);
+        self.awaits_send = true;
         self.sockets.take_off(index, Segment::Copied(Vec::new(), 0));
     }
 
@@ -102,6 +105,8 @@ impl Uring {
     pub(super) fn has_to_queue(&mut self, token: Token) -> Option<bool> {
         let socket = self.sockets.live(token)?;
         let dead = socket.failed.is_some() || socket.finishing;
-        (!dead).then_some(socket.connecting || socket.flight.is_some())
+        let queues = socket.connecting || socket.flight.is_some();
+        self.awaits_send |= queues;
+        (!dead).then_some(queues)
     }
 }

@@ -138,6 +138,12 @@ impl Sockets {
         self.flights[flight.place()].take()
     }
 
+    /// How many sends are in flight.
+    #[inline]
+    pub(super) fn sends_in_flight(&self) -> usize {
+        self.flights.len() - self.free_flights.len()
+    }
+
     /// Sockets with a send in flight, and their rings.
     pub(super) fn in_flight(&self) -> impl Iterator<Item = (u32, u8)> {
         let sockets = self.sockets.iter().enumerate();
