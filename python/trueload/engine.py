@@ -17,9 +17,9 @@ import threading
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from types import TracebackType
 from typing import Literal
 
+from trueload.closing import Closing
 from trueload.errors import UserError
 from trueload.places import Channel, ChannelClosedError, Place, Sink
 from trueload.places.local import LocalPlace
@@ -90,7 +90,7 @@ def engine_candidates() -> Sequence[Path]:
     )
 
 
-class Engine:
+class Engine(Closing):
     """A running engine; a context manager that leaves nothing running."""
 
     def __init__(self, channel: Channel, *, lease: bool = True) -> None:
@@ -131,17 +131,6 @@ class Engine:
             return tuple(sorted(os.sched_getaffinity(self.pid)))
         except OSError:
             return ()
-
-    def __enter__(self) -> Engine:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
 
     def send(self, message: ToEngine) -> None:
         """Send one message. Raises ``EngineError``."""

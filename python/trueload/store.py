@@ -20,9 +20,9 @@ import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Literal
 
+from trueload.closing import Closing
 from trueload.errors import UserError
 from trueload.ids import now_iso, run_id
 from trueload.record import Record
@@ -88,7 +88,7 @@ class Damaged:
     why: str
 
 
-class Store:
+class Store(Closing):
     """An open store; a context manager. Open one per process and thread."""
 
     def __init__(self, path: Path, connection: sqlite3.Connection) -> None:
@@ -111,17 +111,6 @@ class Store:
         """Let go of the file."""
         with contextlib.suppress(sqlite3.Error):
             self._db.close()
-
-    def __enter__(self) -> Store:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
 
     def new_run(
         self,

@@ -16,7 +16,6 @@ import contextlib
 import random
 import time
 from dataclasses import replace
-from types import TracebackType
 
 from trueload.accounting import (
     machine_sample,
@@ -24,6 +23,7 @@ from trueload.accounting import (
 from trueload.asked import blobs, exchange_plan, expect_plan, messages, request_plan, target_plan
 from trueload.assemble import HostSample, Observation, make_record
 from trueload.assemble_idle import Step
+from trueload.closing import Closing
 from trueload.engine import Engine, EngineError, seconds_left
 from trueload.environment import read_environment
 from trueload.errors import UserError
@@ -175,7 +175,7 @@ def make_step(spec: TrialSpec, idle: int) -> Phase:
     return Phase(id=f"{idle} idle", load=CLOSED, connections=held, idle=held, stop=stop, at_ns=None)
 
 
-class Session:
+class Session(Closing):
     """An engine with its connections, and one window of load after another over them.
 
     Each window leaves a record, as if it were a trial of its own. A context manager that leaves
@@ -205,15 +205,8 @@ class Session:
         self.over = False
         """Nothing more can be measured: the engine has ended, or there is no connection."""
 
-    def __enter__(self) -> Session:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def close(self) -> None:
+        """End the engine."""
         if self._engine is not None:
             self._engine.close()
 

@@ -19,8 +19,8 @@ import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from types import TracebackType
 
+from trueload.closing import Closing
 from trueload.engine import Engine, EngineError, seconds_left
 from trueload.errors import UserError
 from trueload.fleet.member import Heard, HostReport, Member
@@ -66,7 +66,7 @@ STARTERS_MAX = 64  # hosts that are started at the same time
 NS_PER_S = 1_000_000_000
 
 
-class Fleet:
+class Fleet(Closing):
     """Several engines at work; a context manager that leaves nothing running."""
 
     def __init__(self, hosts: Sequence[EngineHost]) -> None:
@@ -102,17 +102,6 @@ class Fleet:
             fleet.close()
             raise
         return fleet
-
-    def __enter__(self) -> Fleet:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
 
     @property
     def hello(self) -> Hello:

@@ -10,10 +10,10 @@ from __future__ import annotations
 import contextlib
 import json
 import threading
-from types import TracebackType
 from typing import Any
 
 from trueload.accounting import TreeSample
+from trueload.closing import Closing
 from trueload.engine import EngineError, last_words
 from trueload.errors import UserError
 from trueload.places import ChannelClosedError, Place
@@ -27,7 +27,7 @@ ANSWER_S = 10.0
 END_S = 3.0
 
 
-class FarHost:
+class FarHost(Closing):
     """A steward at a place. A context manager that leaves nothing running there."""
 
     def __init__(self, place: Place) -> None:
@@ -50,17 +50,6 @@ class FarHost:
         self.cpus = tuple(about["cpus"])
         self.scratch = str(about["scratch"])
         threading.Thread(target=self._keep_alive, name="steward-lease", daemon=True).start()
-
-    def __enter__(self) -> FarHost:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
 
     def close(self) -> None:
         """It ends what it has started, and itself."""

@@ -6,8 +6,7 @@ engine is no longer there begins a new session. Must not know which step comes n
 
 from __future__ import annotations
 
-from types import TracebackType
-
+from trueload.closing import Closing
 from trueload.plan import Phase
 from trueload.record import Record
 from trueload.spec import Interrupt, OnProgress, Progress, TrialSpec
@@ -17,7 +16,7 @@ ROOM = 64_000
 """For how many clients local addresses are had ready; with all the ports of each it is far more."""
 
 
-class Crowd:
+class Crowd(Closing):
     """A context manager that leaves nothing running. ``most`` are the clients it may come to."""
 
     def __init__(self, interrupt: Interrupt, most: float) -> None:
@@ -27,17 +26,10 @@ class Crowd:
         self._steps = 0
         self._on_progress: OnProgress | None = None
 
-    def __enter__(self) -> Crowd:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def close(self) -> None:
+        """End the engine."""
         if self._session is not None:
-            self._session.__exit__(kind, error, trace)
+            self._session.close()
 
     def measure(self, spec: TrialSpec, on_progress: OnProgress | None = None) -> Record:
         """One step with the connections of ``spec``. Raises ``UserError`` if not even the first
@@ -63,7 +55,7 @@ class Crowd:
         if self._session is not None and not self._session.over:
             return self._session
         if self._session is not None:
-            self._session.__exit__(None, None, None)
+            self._session.close()
         spec = with_sources(spec, self._room)
         self._session = Session(spec, on_progress=self._tell, interrupt=self._interrupt)
         return self._session

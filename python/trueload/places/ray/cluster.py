@@ -22,10 +22,10 @@ import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 from urllib.parse import urlsplit
 
+from trueload.closing import Closing
 from trueload.errors import UserError
 from trueload.places.ray import host
 from trueload.places.ray.channel import Actor, RayPlace, Shipped, within
@@ -45,24 +45,13 @@ SETTINGS = {
 }
 
 
-class Reservation:
+class Reservation(Closing):
     """Hosts of a cluster, until ``close``."""
 
     def __init__(self, ray: Any, group: Any, places: list[RayPlace]) -> None:
         self.places = places
         self._ray = ray
         self._group = group
-
-    def __enter__(self) -> Reservation:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
 
     def close(self) -> None:
         """Give the hosts back; what still runs there ends."""

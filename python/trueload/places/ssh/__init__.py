@@ -12,8 +12,8 @@ import subprocess
 import threading
 from collections.abc import Sequence
 from pathlib import Path
-from types import TracebackType
 
+from trueload.closing import Closing
 from trueload.errors import UserError
 from trueload.places.program import Program, read_program
 from trueload.places.ssh import refusals, scripts
@@ -26,7 +26,7 @@ NOT_COPIED = tuple(f"--exclude=target/*/{each}" for each in ("deps", "build", "i
 __all__ = ["SshChannel", "SshPlace"]
 
 
-class SshPlace:
+class SshPlace(Closing):
     """A host as in the user's ssh config: ``host``, or ``user@host``. A context manager."""
 
     def __init__(self, destination: str) -> None:
@@ -39,17 +39,6 @@ class SshPlace:
     def name(self) -> str:
         """As in the record."""
         return f"ssh:{self._destination}"
-
-    def __enter__(self) -> SshPlace:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
 
     def prepare(self, program: Path) -> None:
         """Log in and see that the program is there. Raises ``UserError``."""
