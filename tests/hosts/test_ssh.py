@@ -116,7 +116,7 @@ def test_a_link_that_goes_down_ends_the_engine_there_and_is_told_here(
     with Engine.start(place) as engine:
         host.link("down")
         until(lambda: not host.processes(ENGINE), "the engine has gone without its lease")
-        with pytest.raises(EngineError, match=r"ssh has lost h1: .*not responding"):
+        with pytest.raises(EngineError, match="ssh has lost h1"):
             engine.receive(10)
 
 

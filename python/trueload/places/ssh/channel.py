@@ -89,7 +89,8 @@ class SshChannel:
     def _closed(self, error: ChannelClosedError) -> ChannelClosedError:
         if self._ssh.wait(KILL_S) != SSH_FAILED:
             return error
-        why = self._connection.lost() or refusals.last_line(self.log_tail())
+        # What shares the connection may end a moment before it.
+        why = self._connection.lost(KILL_S) or refusals.last_line(self.log_tail())
         host = self._connection.destination
         return ChannelClosedError(f"ssh has lost {host}{f': {why}' if why else ''}")
 

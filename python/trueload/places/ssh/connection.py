@@ -107,9 +107,9 @@ class Connection:
         said = (done.stdout.decode(errors="replace"), done.stderr.decode(errors="replace"))
         return Ended(done.returncode, *said)
 
-    def lost(self) -> str | None:
-        """How the connection was lost, in one line; None while it is there."""
-        if self._master.wait(0) is None:
+    def lost(self, wait_s: float = 0.0) -> str | None:
+        """How the connection was lost, in one line; None while it is there, after so long."""
+        if self._master.wait(wait_s) is None:
             return None
         return refusals.last_line(self._master.log_tail()) or "the connection has ended"
 
