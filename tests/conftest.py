@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -9,6 +10,11 @@ import pytest
 from harness import Server, Trueload, find_free_port, start_server
 from subject_world import World
 from trueload.engine import find_engine
+
+
+def pytest_configure() -> None:
+    """Under nohup SIGHUP is ignored, by what is tested here as well, which then keeps to that."""
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
 @pytest.fixture(scope="session")
