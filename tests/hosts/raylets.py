@@ -17,6 +17,8 @@ from hosts.network import Host, Network, lines_of
 RAY = Path(sys.executable).parent / "ray"
 PORT, CLIENT_PORT = 6379, 10001
 RAYLET = "raylet/raylet"
+CLIENT = "import sys, ray; ray.init(sys.argv[1]); ray.shutdown()"
+CLIENT_TRIES = 5
 ENVIRONMENT = {
     **os.environ,
     "RAY_USAGE_STATS_ENABLED": "0",
@@ -43,7 +45,26 @@ def start_ray(network: Network) -> Raylets:
     start_node(head, "--head", f"--port={PORT}", f"--ray-client-server-port={CLIENT_PORT}")
     for host in network.hosts[1:]:
         start_node(host, f"--address={head.address}:{PORT}")
-    return Raylets(network)
+    raylets = Raylets(network)
+    await_clients(raylets)
+    return raylets
+
+
+def await_clients(raylets: Raylets) -> None:
+    """The head takes nobody in until all that it consists of is there."""
+    said = ""
+    for _ in range(CLIENT_TRIES):
+        tried = subprocess.run(
+            [sys.executable, "-c", CLIENT, raylets.address],
+            env=ENVIRONMENT,
+            capture_output=True,
+            text=True,
+            timeout=90,
+        )
+        if tried.returncode == 0:
+            return
+        said = tried.stderr
+    raise AssertionError(f"the head of the cluster takes nobody in: {said}")
 
 
 def start_node(host: Host, *flags: str) -> subprocess.Popen[str]:

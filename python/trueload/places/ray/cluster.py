@@ -18,6 +18,7 @@ import resource
 import signal
 import socket
 import threading
+import time
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -33,6 +34,9 @@ from trueload.places.ray.channel import Actor, RayPlace, Shipped, within
 PLACE_S = 30.0  # for a placement that cannot be met, and for actors to start
 CONNECT_S = 5.0
 LEAVE_S = 3.0
+# What a head says that is there, and whose first node is not yet: nothing has been asked of it.
+NOT_YET = "Starting Ray client server failed"
+JOIN_TRIES, JOIN_PAUSE_S = 4, 1.0
 NODES_SHOWN = 8
 CLIENT_PORT = 10001  # Ray's own for ray://
 HELP = "docs/clusters.md"
@@ -104,11 +108,17 @@ def join(address: str | None) -> Any:
     where = started_here() if named in (None, "", "auto") else named
     if where is not None:
         try_connection(where)
-    try:
-        with undisturbed():
-            ray.init(where or "auto", log_to_driver=False, logging_level="CRITICAL")
-    except (Exception, SystemExit) as error:  # its client's errors have no kind in common
-        raise refusal(where, error) from error
+    for left in reversed(range(JOIN_TRIES)):
+        try:
+            with undisturbed():
+                ray.init(where or "auto", log_to_driver=False, logging_level="CRITICAL")
+            break
+        except (Exception, SystemExit) as error:  # its client's errors have no kind in common
+            if not left or NOT_YET not in str(error):
+                raise refusal(where, error) from error
+            with contextlib.suppress(Exception):
+                ray.shutdown()
+            time.sleep(JOIN_PAUSE_S)
     logging.getLogger("ray").setLevel(logging.CRITICAL + 1)
     # What happens in the cluster would be printed in the midst of our output (of `--json`, say).
     with contextlib.suppress(ImportError):
