@@ -36,6 +36,12 @@ class Lab:
     places: tuple[EngineHost, ...]
     address: str
 
+    def log_out(self) -> None:
+        """End the connections to all hosts; who comes next logs in."""
+        for host in self.places:
+            assert isinstance(host.place, SshPlace)
+            host.place.close()
+
 
 @contextmanager
 def open_lab(count: int) -> Iterator[Lab]:

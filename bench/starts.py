@@ -101,6 +101,8 @@ def measure_loss(lab: Lab, number: int) -> Loss:
         time.sleep(0.02)
     gone_s = time.monotonic() - pulled_s
     victim.link("up")
+    # Its ssh may be about to find out that the link was down: the next run logs in anew.
+    lab.log_out()
     return Loss(seen_s, gone_s)
 
 
