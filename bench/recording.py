@@ -11,7 +11,8 @@ from pathlib import Path
 
 from engine import Work, phase_of, plan_of
 from trueload.engine import Engine, EngineError, seconds_left
-from trueload.fleet.merge import merge_connections, merge_counts, merge_histogram, merge_slots
+from trueload.fleet.histograms import merge_histogram
+from trueload.fleet.merge import merge_connections, merge_counts, merge_slots
 from trueload.plan import (
     Error,
     FromEngine,

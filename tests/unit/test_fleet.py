@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from samples import GOOD_HOST, PHASE, counts, distribution, good_record, histogram, plan
 from trueload import plan as spoken
 from trueload.fleet.clock import Comparison, Reading
-from trueload.fleet.merge import merge_histogram, merge_ready, merge_series, merge_slots
+from trueload.fleet.histograms import merge_histogram
+from trueload.fleet.merge import Series, merge_ready, merge_slots
 from trueload.fleet.ticks import Ticks
 from trueload.plan import Ready, Second, Slots, Tick, WsBroadcastPlan
 from trueload.record import Check, Host, Record, RecordPlan
@@ -140,8 +141,10 @@ def test_seconds_are_added_by_their_number() -> None:
     def second(t_s: int, ok: int) -> Second:
         return Second(t_s=t_s, ok=ok, failed=1, latency={7: ok})
 
-    merged = merge_series([[second(0, 1), second(1, 2)], [second(1, 3), second(2, 4)]])
-    assert [(each.t_s, each.ok, each.failed, each.latency) for each in merged] == [
+    series = Series()
+    series.add([second(0, 1), second(1, 2)])
+    series.add([second(1, 3), second(2, 4)])
+    assert [(each.t_s, each.ok, each.failed, each.latency) for each in series.sums()] == [
         (0, 1, 1, {7: 1}),
         (1, 5, 2, {7: 5}),
         (2, 4, 1, {7: 4}),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from samples import histogram
-from trueload.fleet.deliveries import merge_deliveries
+from trueload.fleet.merge import merge_deliveries
 from trueload.fleet.settling import Settling
 from trueload.plan import Deliveries, DeliveryHistograms, PhaseSent, Settled
 from trueload.plan_broadcast import FailedMessage, Sent

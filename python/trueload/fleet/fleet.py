@@ -333,7 +333,7 @@ class Fleet(Closing):
             self._out.append(rest)
         parts = [each.measurements[said.id] for each in self._members]
         spans = [each.span(said.id) for each in self._members]
-        merged = merge_measurements(parts, spans).model_copy(update={"series": series.sums()})
+        merged = merge_measurements(parts, spans, series.sums())
         self._out.append(said.model_copy(update={"measurement": merged}))
         self._advance()
 

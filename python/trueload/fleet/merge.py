@@ -6,12 +6,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from trueload.fleet.deliveries import merge_deliveries
-from trueload.fleet.histograms import merge_histogram as merge_histogram
+from trueload.fleet.histograms import merge_histogram
 from trueload.plan import (
     Connections,
     Counts,
+    Deliveries,
+    DeliveryHistograms,
     Generator,
     Histograms,
     MachineShares,
@@ -35,22 +37,27 @@ class Span:
     done_ns: int
 
 
+def sums(parts: Sequence[object], *names: str) -> dict[str, Any]:
+    """Of each named field the sum, to build the whole from."""
+    return {name: sum(getattr(part, name) for part in parts) for name in names}
+
+
 def add_counts(parts: Iterable[Mapping[str, int]]) -> dict[str, int]:
     """Sums by name."""
-    sums: dict[str, int] = {}
+    total: dict[str, int] = {}
     for part in parts:
         for name, count in part.items():
-            sums[name] = sums.get(name, 0) + count
-    return dict(sorted(sums.items()))
+            total[name] = total.get(name, 0) + count
+    return dict(sorted(total.items()))
 
 
 def add_sparse(parts: Iterable[Sparse]) -> Sparse:
     """The sum of sparse histograms."""
-    sums: Sparse = {}
+    total: Sparse = {}
     for part in parts:
         for index, count in part.items():
-            sums[index] = sums.get(index, 0) + count
-    return dict(sorted(sums.items()))
+            total[index] = total.get(index, 0) + count
+    return dict(sorted(total.items()))
 
 
 def first_reasons(parts: Iterable[Mapping[str, str]]) -> dict[str, str]:
@@ -65,12 +72,7 @@ def first_reasons(parts: Iterable[Mapping[str, str]]) -> dict[str, str]:
 def merge_counts(parts: Sequence[Counts]) -> Counts:
     """The sum of all."""
     return Counts(
-        scheduled=sum(part.scheduled for part in parts),
-        unsent=sum(part.unsent for part in parts),
-        issued=sum(part.issued for part in parts),
-        ok=sum(part.ok for part in parts),
-        stale=sum(part.stale for part in parts),
-        cancelled=sum(part.cancelled for part in parts),
+        **sums(parts, "scheduled", "unsent", "issued", "ok", "stale", "cancelled"),
         failed=add_counts(part.failed for part in parts),
         statuses=add_counts(part.statuses for part in parts),
     )
@@ -78,10 +80,7 @@ def merge_counts(parts: Sequence[Counts]) -> Counts:
 
 def merge_histograms(parts: Sequence[Histograms]) -> Histograms:
     """Each of them summed."""
-    names = Histograms.model_fields
-    return Histograms(
-        **{name: merge_histogram(getattr(part, name) for part in parts) for name in names}
-    )
+    return Histograms(**_histograms(parts, Histograms.model_fields))
 
 
 def merge_ready(parts: Sequence[Ready], at_ns: int) -> Ready:
@@ -90,12 +89,10 @@ def merge_ready(parts: Sequence[Ready], at_ns: int) -> Ready:
     return first.model_copy(
         update={
             "at_ns": at_ns,
-            "requested": sum(part.requested for part in parts),
-            "established": sum(part.established for part in parts),
+            **sums(parts, "requested", "established", "grown_bytes"),
             "failed": add_counts(part.failed for part in parts),
             "address": next((part.address for part in parts if part.address), None),
             "set_up_ns": max(part.set_up_ns for part in parts),
-            "grown_bytes": sum(part.grown_bytes for part in parts),
             "driver": _together(part.driver for part in parts),
             "driver_note": next((part.driver_note for part in parts if part.driver_note), None),
             "reasons": first_reasons(part.reasons for part in parts),
@@ -107,19 +104,11 @@ def merge_ready(parts: Sequence[Ready], at_ns: int) -> Ready:
 def merge_connections(parts: Sequence[Connections]) -> Connections:
     """The sum of all; set up at the same time, so that the slowest says how long it took."""
     return Connections(
-        requested=sum(part.requested for part in parts),
-        established=sum(part.established for part in parts),
+        **sums(parts, "requested", "established", "idle_open", "reconnects", "dropped", "down"),
+        **sums(parts, "outage_ns", "outages", "handshakes_full", "handshakes_resumed"),
         failed=add_counts(part.failed for part in parts),
         set_up_ns=max(part.set_up_ns for part in parts),
-        idle_open=sum(part.idle_open for part in parts),
-        reconnects=sum(part.reconnects for part in parts),
-        dropped=sum(part.dropped for part in parts),
-        down=sum(part.down for part in parts),
-        outage_ns=sum(part.outage_ns for part in parts),
-        outages=sum(part.outages for part in parts),
         family=parts[0].family,
-        handshakes_full=sum(part.handshakes_full for part in parts),
-        handshakes_resumed=sum(part.handshakes_resumed for part in parts),
         reasons=first_reasons(part.reasons for part in parts),
     )
 
@@ -128,14 +117,11 @@ def merge_slots(parts: Sequence[Slots]) -> Slots:
     """All slots; the least of those that were asked at all."""
     asked = [part for part in parts if part.asked] or parts
     return Slots(
-        asked=sum(part.asked for part in parts),
-        never_answered=sum(part.never_answered for part in parts),
-        answers_sum=sum(part.answers_sum for part in parts),
-        answers_sum_squares=sum(part.answers_sum_squares for part in parts),
+        **sums(parts, "asked", "never_answered", "answers_sum", "answers_sum_squares"),
+        **sums(parts, "permitted_ns"),
         answers_min=min(part.answers_min for part in asked),
         answers_max=max(part.answers_max for part in parts),
         long_waits_ns=tuple(wait_ns for part in parts for wait_ns in part.long_waits_ns),
-        permitted_ns=sum(part.permitted_ns for part in parts),
     )
 
 
@@ -154,9 +140,9 @@ class Series:
             t_s = second.t_s
             self._ok[t_s] = self._ok.get(t_s, 0) + second.ok
             self._failed[t_s] = self._failed.get(t_s, 0) + second.failed
-            sums = self._latency.setdefault(t_s, {})
+            latency = self._latency.setdefault(t_s, {})
             for index, count in second.latency.items():
-                sums[index] = sums.get(index, 0) + count
+                latency[index] = latency.get(index, 0) + count
 
     def sums(self) -> tuple[Second, ...]:
         """All seconds that anybody had."""
@@ -171,30 +157,19 @@ class Series:
         )
 
 
-def merge_series(parts: Iterable[Sequence[Second]]) -> tuple[Second, ...]:
-    """Second by second."""
-    series = Series()
-    for part in parts:
-        series.add(part)
-    return series.sums()
-
-
 def merge_generators(parts: Sequence[Generator], start_skew_ns: int) -> Generator:
     """Together: the busiest says how saturated, the latest how late. CPU numbers of several hosts
     say nothing side by side, and are left out."""
     first = parts[0]
     return Generator(
+        **sums(parts, "spun_ns", "threads", "cpu_ns", "peak_rss_bytes"),
         driver=_together(part.driver for part in parts),
         driver_note=next((part.driver_note for part in parts if part.driver_note), None),
         refill=first.refill,
         spin_ns=first.spin_ns,
-        spun_ns=sum(part.spun_ns for part in parts),
-        threads=sum(part.threads for part in parts),
         cpus=first.cpus if len(parts) == 1 else (),
         start_skew_ns=start_skew_ns,
-        cpu_ns=sum(part.cpu_ns for part in parts),
         saturation=max(part.saturation for part in parts),
-        peak_rss_bytes=sum(part.peak_rss_bytes for part in parts),
         hiccup_ns=max(part.hiccup_ns for part in parts),
         machine=_worst_machine([part.machine for part in parts if part.machine is not None]),
     )
@@ -209,10 +184,7 @@ def merge_targets(
         return None
     return tuple(
         TargetCounts(
-            issued=sum(each.issued for each in same),
-            ok=sum(each.ok for each in same),
-            stale=sum(each.stale for each in same),
-            cancelled=sum(each.cancelled for each in same),
+            **sums(same, "issued", "ok", "stale", "cancelled"),
             failed=add_counts(each.failed for each in same),
             statuses=add_counts(each.statuses for each in same),
             latency=add_sparse(each.latency for each in same),
@@ -221,8 +193,22 @@ def merge_targets(
     )
 
 
-def merge_measurements(parts: Sequence[Measurement], spans: Sequence[Span]) -> Measurement:
-    """One phase of all engines; ``spans`` are theirs on the front's clock, which the sum is on."""
+def merge_deliveries(parts: Sequence[Deliveries | None]) -> Deliveries | None:
+    """The sum of all, each counted at the engine where it arrived; None where nothing was
+    broadcast. Raises ``ValueError`` for junk."""
+    found = [part for part in parts if part is not None]
+    if not found:
+        return None
+    counted = sums(found, "expected", "delivered", "lost", "duplicate", "out_of_order", "untimed")
+    histograms = _histograms([part.histograms for part in found], DeliveryHistograms.model_fields)
+    return Deliveries(**counted, histograms=DeliveryHistograms(**histograms))
+
+
+def merge_measurements(
+    parts: Sequence[Measurement], spans: Sequence[Span], series: tuple[Second, ...]
+) -> Measurement:
+    """One phase of all engines; ``spans`` are theirs on the front's clock, which the sum is on,
+    and ``series`` has been added up as they came. Raises ``ValueError`` for junk."""
     started_ns = min(span.started_ns for span in spans)
     stopped_ns = max(span.stopped_ns for span in spans)
     began_ns = min(span.began_ns for span in spans)
@@ -231,22 +217,26 @@ def merge_measurements(parts: Sequence[Measurement], spans: Sequence[Span]) -> M
         for part, span in zip(parts, spans, strict=True)
     )
     return Measurement(
+        **sums(parts, "bytes_in", "bytes_out"),
         started_ns=started_ns,
         began_ns=began_ns,
         window_ns=stopped_ns - started_ns,
         drain_ns=max(0, max(span.done_ns for span in spans) - stopped_ns),
         partial=any(part.partial for part in parts),
         counts=merge_counts([part.counts for part in parts]),
-        bytes_in=sum(part.bytes_in for part in parts),
-        bytes_out=sum(part.bytes_out for part in parts),
         histograms=merge_histograms([part.histograms for part in parts]),
         connections=merge_connections([part.connections for part in parts]),
         slots=merge_slots([part.slots for part in parts]),
-        series=merge_series([part.series for part in parts]),
+        series=series,
         generator=merge_generators([part.generator for part in parts], skew_ns),
         targets=merge_targets([part.targets for part in parts]),
         deliveries=merge_deliveries([part.deliveries for part in parts]),
     )
+
+
+def _histograms(parts: Sequence[object], names: Iterable[str]) -> dict[str, Any]:
+    """Of each named histogram the sum."""
+    return {name: merge_histogram(getattr(part, name) for part in parts) for name in names}
 
 
 def _worst_machine(parts: Sequence[MachineShares]) -> MachineShares | None:

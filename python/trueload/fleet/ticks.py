@@ -8,7 +8,7 @@ several ticks each, there is still one merged tick for each stretch of time, not
 
 from __future__ import annotations
 
-from trueload.fleet.merge import add_sparse, merge_counts
+from trueload.fleet.merge import add_sparse, merge_counts, sums
 from trueload.plan import Sparse, Tick
 
 APART_NS = 200_000_000  # an engine's ticks are 250 ms apart
@@ -50,15 +50,13 @@ class Ticks:
     def _merged(self) -> Tick:
         ticks = list(self._latest.values())
         merged = Tick(
+            **sums(ticks, "open", "bytes_in", "bytes_out"),
             type="tick",
             at_ns=max(tick.at_ns for tick in ticks),
             id=ticks[0].id,
             counts=merge_counts([tick.counts for tick in ticks]),
             latency=add_sparse(self._latency),
             service=add_sparse(self._service),
-            open=sum(tick.open for tick in ticks),
-            bytes_in=sum(tick.bytes_in for tick in ticks),
-            bytes_out=sum(tick.bytes_out for tick in ticks),
             busiest_ns=max(tick.busiest_ns for tick in ticks),
         )
         self._merged_ns = merged.at_ns
