@@ -17,9 +17,7 @@ import random
 import time
 from dataclasses import replace
 
-from trueload.accounting import (
-    machine_sample,
-)
+from trueload.accounting import machine_sample
 from trueload.asked import blobs, exchange_plan, expect_plan, messages, request_plan, target_plan
 from trueload.assemble import HostSample, Observation, make_record
 from trueload.assemble_idle import Step
