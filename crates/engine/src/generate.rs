@@ -245,10 +245,14 @@ impl Role {
             done: Vec::new(),
             settling: Stand::Nothing,
             ticks: vec![TickReport::default(); self.workers.len()],
-            machine: Ticks::now(),
+            machine: None,
             over: false,
         });
         self.tell_all(&Command::Phase(share));
+        // Only now: what the kernel takes to add this up must not delay the start.
+        if let Some(phase) = self.phases.last_mut() {
+            phase.machine = Ticks::now();
+        }
     }
 
     fn hear_connected(&mut self, connected: Connected) -> Result<(), Failure> {
