@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
 
-# How each program says its version; several do so with an exit code of their own. hey cannot.
+# How each program says its version; several do so with an exit code of their own. hey has no
+# word for it: its Debian package says it.
 VERSION_COMMANDS = {
     "wrk": ("wrk", "-v"),
     "h2load": ("h2load", "--version"),
@@ -54,6 +55,8 @@ class Machine:
 def describe(more: Mapping[str, tuple[str, ...]] | None = None) -> Machine:
     """This machine; `more` are further programs, with the commands that say their versions."""
     commands = {**VERSION_COMMANDS, **(more or {})}
+    # What tells a version may be there without the program itself: dpkg-query for hey.
+    absent = absent_programs()
     return Machine(
         cpu_model=_cpu_model(),
         cpu_count=os.cpu_count() or 1,
@@ -61,7 +64,9 @@ def describe(more: Mapping[str, tuple[str, ...]] | None = None) -> Machine:
         congestion_control=_congestion_control(),
         date=date.today().isoformat(),
         versions={
-            name: _version(command) for name, command in commands.items() if _found(command[0])
+            name: _version(command)
+            for name, command in commands.items()
+            if name not in absent and _found(command[0])
         },
     )
 

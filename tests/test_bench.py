@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from harness import ROOT
 
-MODULES = ("cells", "marks", "page", "results")
+MODULES = ("cells", "machine", "marks", "page", "results")
 
 
 @pytest.fixture(scope="module")
@@ -108,6 +108,13 @@ def test_who_is_absent_has_no_turn_and_its_targets_say_why(bench: Any) -> None:
     said = {mark.measured for mark in marked}
     assert {"there is no cargo", "no TLS"} <= said
     assert {mark.word for mark in marked} == {"not measured"}
+
+
+def test_of_what_is_absent_no_version_is_told_whatever_would_tell_it(
+    bench: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bench["machine"], "_found", lambda program: program == "dpkg-query")
+    assert bench["machine"].describe().versions == {}
 
 
 def cells_tls(bench: Any) -> str:
