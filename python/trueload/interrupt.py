@@ -12,12 +12,15 @@ import signal
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
-from types import FrameType, TracebackType
+from types import FrameType
+from typing import Self
+
+from trueload.closing import Closing
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
-class Interrupt:
+class Interrupt(Closing):
     """A context in which the three signals set ``requested``; handlers are put back at its end."""
 
     def __init__(self) -> None:
@@ -41,7 +44,7 @@ class Interrupt:
         if self._first is not None:
             signal.raise_signal(self._first)
 
-    def __enter__(self) -> Interrupt:
+    def __enter__(self) -> Self:
         if threading.current_thread() is threading.main_thread():
             for number in SIGNALS:
                 # A signal that the parent had us ignore (nohup) stays ignored.
@@ -49,12 +52,8 @@ class Interrupt:
                     self._previous[number] = signal.signal(number, self._handle)  # type: ignore[assignment]
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def close(self) -> None:
+        """Put the handlers back."""
         for number, handler in self._previous.items():
             signal.signal(number, handler)
         self._previous.clear()

@@ -10,9 +10,10 @@ import contextlib
 import threading
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
+from typing import Self
 
 from trueload.cli.serve import POLL_S, Serving, begin, end, url_of, write_certificate
+from trueload.closing import Closing
 from trueload.engine import Engine, EngineError, find_engine
 from trueload.errors import ExitCode, UserError
 from trueload.places.open import open_place
@@ -24,7 +25,7 @@ class _NeverAsked:
     requested: bool = False
 
 
-class Server:
+class Server(Closing):
     """A reference server. Inside its ``with`` block ``url`` is what to load, and ``cacert`` the
     certificate that it made, if it speaks TLS; behind it ``served`` says what it saw."""
 
@@ -44,7 +45,7 @@ class Server:
             raise UserError("the server does not run", "write `with trueload.serve(…) as server:`")
         return self._url
 
-    def __enter__(self) -> Server:
+    def __enter__(self) -> Self:
         with contextlib.ExitStack() as stack:
             try:
                 place = stack.enter_context(open_place(self._serving.place, find_engine()))
@@ -58,24 +59,23 @@ class Server:
             self._over.clear()
             self._listener = threading.Thread(target=self._hear, name="served", daemon=True)
             self._listener.start()
+            stack.callback(self._end)
             self._stack = stack.pop_all()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._over.set()
-        with self._stack:
-            self._listener.join()
-            with contextlib.suppress(EngineError):
-                self._heard = end(self._engine) or self._heard
-            self.served, self._url = self._heard, None
+    def close(self) -> None:
+        """End it; ``served`` is known then."""
+        self._stack.close()
 
     def __repr__(self) -> str:
         return f"<reference server {self._url or 'that does not run'}>"
+
+    def _end(self) -> None:
+        self._over.set()
+        self._listener.join()
+        with contextlib.suppress(EngineError):
+            self._heard = end(self._engine) or self._heard
+        self.served, self._url = self._heard, None
 
     def _hear(self) -> None:
         # An engine that died is found out by whoever loads it.

@@ -11,11 +11,11 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 from trueload.asked import RANDOM, has_place
 from trueload.cli import options
+from trueload.closing import Closing
 from trueload.errors import ExitCode, UserError
 from trueload.metrics.exports import NOTHING_WANTED, Wanted
 from trueload.places.named import HERE, Where
@@ -86,7 +86,7 @@ class Job:
         return self.route.addresses(self.target)
 
 
-class Saved:
+class Saved(Closing):
     """The run in the store, if there is to be one. A store that fails in mid-run is told of, and
     does not take the measurement with it."""
 
@@ -96,15 +96,8 @@ class Saved:
         self._ended = False
         self.error: StoreError | None = None
 
-    def __enter__(self) -> Saved:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def close(self) -> None:
+        """A run whose end nobody has said was interrupted."""
         if not self._ended:
             self.end(interrupted=True)
 

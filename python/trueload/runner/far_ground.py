@@ -10,8 +10,9 @@ import contextlib
 import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from types import TracebackType
+from typing import Self
 
+from trueload.closing import Closing
 from trueload.places.ssh import SshPlace
 from trueload.runner.build import Build
 from trueload.runner.far import FarHost, FarTree
@@ -66,7 +67,7 @@ class FarGround:
         return [str(each) for each in self._host.call("elsewhere")]
 
 
-class FarProcesses:
+class FarProcesses(Closing):
     """Programs that the steward has started; a ``ground.Kept``. A context manager."""
 
     def __init__(self, host: FarHost, orders: Orders) -> None:
@@ -78,7 +79,7 @@ class FarProcesses:
         self.started: tuple[int, ...] = ()
         self.exits: list[Exit] = []
 
-    def __enter__(self) -> FarProcesses:
+    def __enter__(self) -> Self:
         orders = self._orders
         programs = [(list(each.argv), list(each.cpus)) for each in orders.programs]
         started = self._host.call(
@@ -91,12 +92,8 @@ class FarProcesses:
         self.started = tuple(started)
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def close(self) -> None:
+        """End them at once."""
         self.end(0)
 
     @property

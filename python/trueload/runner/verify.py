@@ -17,6 +17,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
+from trueload.closing import Closing
 from trueload.contracts import (
     AnyContract,
     EchoContract,
@@ -116,7 +117,7 @@ def _pipelined(connection: _Connection, exchange: Exchange, asked: Sequence[Exch
     return Answer(reply, None)
 
 
-class _Connection:
+class _Connection(Closing):
     """A connection with one deadline for all that happens on it."""
 
     def __init__(self, address: tuple[str, int]) -> None:
@@ -130,10 +131,7 @@ class _Connection:
         self.reader = _Recorder(io.BufferedReader(_Wire(self.socket, self.deadline_s)))
         self.sent_s = time.monotonic()
 
-    def __enter__(self) -> _Connection:
-        return self
-
-    def __exit__(self, *_: object) -> None:
+    def close(self) -> None:
         self.socket.close()
 
     def send(self, exchange: Exchange, *, split: bool = False) -> None:

@@ -14,6 +14,7 @@ import select
 import socket
 import time
 
+from trueload.closing import Closing
 from trueload.contracts import Echo, EchoContract, judge_echo
 
 ECHO_TIMEOUT_S = 10.0
@@ -61,7 +62,7 @@ def _fault(connection: _Connection, echo: Echo, sent: bytes) -> str | None:
     return fault
 
 
-class _Connection:
+class _Connection(Closing):
     """A connection with one deadline for all that happens on it."""
 
     def __init__(self, address: tuple[str, int]) -> None:
@@ -71,10 +72,7 @@ class _Connection:
         self.socket.setblocking(False)
         self.timed_out = False
 
-    def __enter__(self) -> _Connection:
-        return self
-
-    def __exit__(self, *_: object) -> None:
+    def close(self) -> None:
         self.socket.close()
 
     def send(self, data: bytes) -> int:
