@@ -2,8 +2,9 @@
 //!
 //! A fault ends the request that is outstanding on its connection, by the fault's own class. With none outstanding
 //! what came was waited for by nobody: it is `unsolicited`, whatever it is, and charged to the request just settled or
-//! the next one (design §7). So it is for an echo. A listener of a broadcast waits for deliveries as long as it
-//! listens, so that what is wrong there came instead of one: it keeps its class, with or without a request outstanding.
+//! the next one (design §7). So it is for an echo ([`super::protocol::Protocol::violation`], as it is by default). A
+//! listener of a broadcast waits for deliveries as long as it listens, so that what is wrong there came instead of one:
+//! it keeps its class, with or without a request outstanding.
 
 use trueload_meter::Class;
 use trueload_wire::http1::ParseError;
@@ -13,13 +14,8 @@ use trueload_wire::websocket::{self, Fault, OpeningError};
 use super::book;
 use super::protocol::Refused;
 
-/// The class of a fault that meets no request outstanding on its connection.
-pub(super) fn unawaited(fault: Fault, listens: bool) -> Class {
-    if listens { class_of(fault) } else { Class::Unsolicited }
-}
-
-/// The class of a fault by itself.
-fn class_of(fault: Fault) -> Class {
+/// The class of a fault where something is waited for.
+pub(super) fn class_of(fault: Fault) -> Class {
     fault.ending().and_then(book::class_of).unwrap_or(Class::Unsolicited)
 }
 
@@ -40,7 +36,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_fault_that_nobody_waits_for_is_unsolicited_and_one_at_a_listener_keeps_its_class() {
+    fn a_fault_has_the_class_of_what_is_wrong_and_what_settles_nothing_is_unsolicited() {
         let cases = [
             (Fault::Frames(websocket::Error::Protocol("a")), Class::WsProtocol),
             (Fault::Frames(websocket::Error::Payload("a")), Class::WsPayload),
@@ -54,8 +50,7 @@ mod tests {
             (Fault::Unsolicited, Class::Unsolicited),
         ];
         for (fault, class) in cases {
-            assert_eq!(unawaited(fault, true), class, "{fault:?} at a listener");
-            assert_eq!(unawaited(fault, false), Class::Unsolicited, "{fault:?} at an echo");
+            assert_eq!(class_of(fault), class, "{fault:?}");
         }
     }
 

@@ -23,7 +23,7 @@ use trueload_wire::websocket::{self, Event, Fault, Kind, Limits, Scratch, send};
 use super::carrier::Carrier;
 use super::protocol::{Input, Over, Protocol, Refused};
 use super::slot::Tag;
-use super::websocket::{refused, unawaited};
+use super::websocket::{class_of, refused};
 use client::{Client, Stage};
 pub use settling::Sent;
 pub use under_way::UnderWay;
@@ -259,7 +259,7 @@ impl Broadcast {
             _ => {
                 self.under_way.leave(client.slot);
                 self.under_way.charged_otherwise(client.number);
-                self.violation = unawaited(fault, true);
+                self.violation = class_of(fault);
                 Link::Unsolicited
             }
         }
