@@ -40,7 +40,8 @@ from trueload.plan_tls import TrustPlan as TrustPlan
 from trueload.plan_tls import TrustSystem as TrustSystem
 
 PROTOCOL = 1
-"""Version of the protocol; ``hello`` carries it and a plan must name it."""
+"""Version of the protocol; ``hello`` carries it and a plan must name it. When it is raised stands
+where the engine has it (crates/engine/src/protocol.rs)."""
 
 Sparse = dict[int, int]
 """A sparse histogram: index to count; ``stats.sparse_value_ns`` gives the value of an index."""

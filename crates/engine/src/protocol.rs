@@ -35,6 +35,10 @@ pub use settling::{DeliveryFault, FailedMessage, SentPlan};
 pub use tls::{ServeTlsPlan, Tls, TlsPlan, TrustPlan};
 
 /// Version of this protocol; `hello` carries it, a plan must name it.
+///
+/// It is raised by the first change of a line after a release: whoever mixes a front and an engine of two releases is
+/// told so by the number. Nothing was released yet, so that it is 1. Between releases a front and an engine are built
+/// together, and a field that only one of them knows is refused by its name.
 pub const PROTOCOL: u32 = 1;
 
 /// A line from the front to the engine. The first one must be `generate` or `serve`.
