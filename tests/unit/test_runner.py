@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
+import resource
 import signal
 import sys
 import time
@@ -286,6 +288,22 @@ def test_one_that_cannot_be_started_says_why(tmp_path: Path) -> None:
             Processes(orders(tmp_path, program)),
         ):
             pass
+
+
+def test_one_that_is_to_have_more_open_files_than_there_may_be_is_not_started(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (100, 120))
+    made = orders(tmp_path, *python("import resource as r; print(r.getrlimit(r.RLIMIT_NOFILE))"))
+    with Processes(dataclasses.replace(made, files=120)) as processes:
+        assert processes.wait(time.monotonic() + 30)
+        processes.end(0)
+        assert processes.log_tail().strip() == "(120, 120)", "no less, and it cannot raise it"
+    with (
+        pytest.raises(StartError, match="to have 121 open files, and the hard limit is 120"),
+        Processes(dataclasses.replace(made, files=121)),
+    ):
+        pass
 
 
 def test_several_are_started_together_and_each_end_is_told(tmp_path: Path) -> None:

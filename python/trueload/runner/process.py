@@ -195,8 +195,9 @@ class Processes:
     def _wire_orders(self) -> dict[str, object]:
         everything = sorted(os.sched_getaffinity(0))
         hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
-        wanted = self.orders.files or hard
-        files = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+        files = self.orders.files or hard
+        if hard != resource.RLIM_INFINITY and files > hard:
+            raise StartError(f"it is to have {files} open files, and the hard limit is {hard}")
         return {
             "children": [
                 {"argv": list(program.argv), "cpus": sorted(program.cpus) or everything}
