@@ -455,7 +455,7 @@ CASES: dict[str, list[Case]] = {
          "warn", "its host 3 %"),
         ("a quarter", {"window": window(others_share=0.25)}, "fail", "25 %"),
         ("too short to tell", {"window": window(window_ns=900_000_000, others_share=0.5)},
-         "n/a", "it takes 1 s"),
+         "n/a", "it takes 1.00 s"),
         ("not known", {"window": window(others_share=None)}, "n/a", "not known"),
     ],
     "same-host": [

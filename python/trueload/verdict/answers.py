@@ -8,7 +8,7 @@ from __future__ import annotations
 from trueload.plan import Counts
 from trueload.record import Check, Record
 from trueload.units import format_count
-from trueload.verdict.common import checked, graded, is_http, not_applicable, times
+from trueload.verdict.common import checked, graded, in_one_line, is_http, not_applicable, times
 
 ERRORS_WARN, ERRORS_FAIL = 0.001, 0.01  # the usual error budgets of 99.9 % and 99 %
 STALE_WARN = 0.01  # as much as may fail: each cost its client a second try
@@ -107,8 +107,7 @@ def check_ledger(record: Record) -> Check:
         f"{times(found.duplicate, 'delivery', 'deliveries')} came twice" if found.duplicate else "",
     ]
     if wrong:
-        why = "; ".join(part for part in parts if part)
-        return checked(name, "fail", why, wrong, 0)
+        return checked(name, "fail", in_one_line(parts), wrong, 0)
     why = f"each of {times(found.expected, 'delivery', 'deliveries')} came once"
     if found.out_of_order:
         why += f", {format_count(found.out_of_order)} of them out of order"

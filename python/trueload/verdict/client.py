@@ -16,7 +16,6 @@ from trueload.record_client import ClientEnd
 from trueload.units import format_count, format_cpu_list, format_duration, format_rate, format_share
 from trueload.verdict.answers import check_errors
 from trueload.verdict.common import (
-    TELLING_WINDOW_NS,
     checked,
     graded,
     not_applicable,
@@ -56,8 +55,10 @@ def check_both_ends(record: Record, client: ClientEnd) -> Check:
 def check_littles_law(record: Record, client: ClientEnd) -> Check:
     """Answers per second against the most that the pools can carry: connections / wait."""
     name, rate = "littles-law", client.answered_per_s
-    if rate is None or record.window.window_ns < TELLING_WINDOW_NS:
-        return not_applicable(name, too_short(record))
+    if rate is None:
+        return not_applicable(name, "the server saw nothing that took time")
+    if short := too_short(record):
+        return not_applicable(name, short)
     above = rate / client.ceiling_per_s - 1
     found = (
         f"{format_rate(round(rate), 'answers')}, where the pools and {client.asked.wait_ms} ms"
@@ -76,8 +77,8 @@ def check_generator_limit(record: Record, client: ClientEnd) -> Check:
     busy = record.server.saturation if record.server is not None else None
     if busy is None:
         return not_applicable(name, "the reference server's saturation is not known")
-    if record.window.window_ns < TELLING_WINDOW_NS:
-        return not_applicable(name, too_short(record))
+    if short := too_short(record):
+        return not_applicable(name, short)
     found = f"the reference server was busy for {format_share(busy)} of the time"
     if busy >= SERVER_BUSY:
         return checked(name, "fail", f"{found}: it was the limit", busy, SERVER_BUSY)

@@ -6,6 +6,8 @@ design.md's section 6. Must not know any single check.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from trueload.plan import Closed, Open
 from trueload.record import Check, Record, Status
 from trueload.units import format_count, format_duration
@@ -33,6 +35,13 @@ def graded(value: float, warn: float, fail: float) -> tuple[Status, float]:
     return ("warn", warn) if value >= warn else ("pass", warn)
 
 
+def graded_beyond(value: float, warn: float, fail: float) -> tuple[Status, float]:
+    """The same where the limits themselves are still kept."""
+    if value > fail:
+        return "fail", fail
+    return ("warn", warn) if value > warn else ("pass", warn)
+
+
 def is_open(record: Record) -> bool:
     """Whether requests were sent by a schedule."""
     return isinstance(record.plan.window.load, Open)
@@ -57,10 +66,17 @@ def is_staged(record: Record) -> bool:
     return len({value for stage in stages for value in (stage.from_, stage.to)}) > 1
 
 
-def too_short(record: Record) -> str:
-    """Why a short window tells nothing."""
-    window = format_duration(record.window.window_ns)
-    return f"a window of {window} is too short to tell; it takes {TELLING_WINDOW_NS // 10**6} ms"
+def too_short(record: Record, least_ns: int = TELLING_WINDOW_NS) -> str | None:
+    """Why its window tells nothing, if it is shorter than such a one."""
+    if record.window.window_ns >= least_ns:
+        return None
+    window, least = format_duration(record.window.window_ns), format_duration(least_ns)
+    return f"a window of {window} is too short to tell; it takes {least}"
+
+
+def in_one_line(reasons: Iterable[str]) -> str:
+    """Those that there are."""
+    return "; ".join(reason for reason in reasons if reason)
 
 
 def times(count: int, what: str, plural: str | None = None) -> str:

@@ -8,13 +8,13 @@ from __future__ import annotations
 import math
 
 from trueload.plan import Duration, Open
-from trueload.record import Check, Record, Status
+from trueload.record import Check, Record
 from trueload.units import format_count, format_duration, format_rate, format_share
 from trueload.verdict.common import (
     NS_PER_S,
-    TELLING_WINDOW_NS,
     checked,
     graded,
+    graded_beyond,
     is_closed,
     is_open,
     is_staged,
@@ -53,8 +53,8 @@ def check_littles_law(record: Record) -> Check:
         return not_applicable(name, "the load itself changes (--stages)")
     if slots is None or service.mean is None or service.stdev is None or service.mean == 0:
         return not_applicable(name, "no service times were measured")
-    if window_ns < TELLING_WINDOW_NS:
-        return not_applicable(name, too_short(record))
+    if short := too_short(record):
+        return not_applicable(name, short)
     if window_ns < 2 * service.mean or slots.permitted_ns == 0:
         return not_applicable(name, "the window is shorter than two service times")
     spent_ns = service.mean * service.count
@@ -85,9 +85,9 @@ def check_send_lag(record: Record) -> Check:
     p50_ns = record.latency_ns.p50 or 0
     warn_ns = max(LAG_WARN_SHARE * p50_ns, LAG_WARN_NS)
     fail_ns = max(LAG_FAIL_SHARE * p50_ns, LAG_FAIL_NS)
-    status: Status = "fail" if lag_ns > fail_ns else "warn" if lag_ns > warn_ns else "pass"
+    status, limit_ns = graded_beyond(lag_ns, warn_ns, fail_ns)
     why = f"1 % of the requests went out {format_duration(lag_ns)} or more after they could have"
-    return checked(name, status, why, lag_ns, fail_ns if status == "fail" else warn_ns)
+    return checked(name, status, why, lag_ns, limit_ns)
 
 
 def check_rate_reached(record: Record) -> Check:
@@ -146,13 +146,12 @@ def check_steady_state(record: Record) -> Check:
     change = last_mean / first_mean - 1
     error = math.hypot(first_error, last_error) / first_mean
     warn, fail = (max(limit, STANDARD_ERRORS * error) for limit in (STEADY_WARN, STEADY_FAIL))
-    off = abs(change)
-    status: Status = "fail" if off > fail else "warn" if off > warn else "pass"
+    status, limit = graded_beyond(abs(change), warn, fail)
     why = (
         f"{format_rate(round(first_mean), 'requests')} in the first half,"
         f" {format_count(round(last_mean))}/s in the second"
     )
-    return checked(name, status, why, change, fail if status == "fail" else warn)
+    return checked(name, status, why, change, limit)
 
 
 def _mean(values: list[int]) -> tuple[float, float]:

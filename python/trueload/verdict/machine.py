@@ -11,9 +11,9 @@ from trueload.record import Check, Record, Status
 from trueload.units import format_cpu_list, format_duration, format_share
 from trueload.verdict.common import (
     NS_PER_S,
-    TELLING_WINDOW_NS,
     checked,
     graded,
+    graded_beyond,
     not_applicable,
     too_short,
 )
@@ -40,8 +40,8 @@ def check_generator_limit(record: Record) -> Check:
     server = record.server.saturation if record.server else None
     if generator is None:
         return not_applicable(name, "the generator's saturation is not known")
-    if record.window.window_ns < TELLING_WINDOW_NS:
-        return not_applicable(name, too_short(record))
+    if short := too_short(record):
+        return not_applicable(name, short)
     busy = f"the generator's busiest thread was busy for {format_share(generator)} of the window"
     if server is None:
         if generator >= GENERATOR_FULL:
@@ -63,8 +63,8 @@ def check_server_idle(record: Record) -> Check:
     name = "server-idle"
     if not record.plan.claim.maximum:
         return not_applicable(name, "nobody claims that the server can do no more")
-    if record.window.window_ns < TELLING_WINDOW_NS:
-        return not_applicable(name, too_short(record))
+    if short := too_short(record):
+        return not_applicable(name, short)
     saturation = record.server.saturation if record.server else None
     if saturation is None:
         return not_applicable(name, "the server's processes cannot be seen")
@@ -84,10 +84,7 @@ def check_hiccup(record: Record) -> Check:
     if late_ns is None:
         return not_applicable(name, "the engine ended before it could say")
     why = f"the generator's heartbeats were late by {format_duration(late_ns)} in all"
-    status: Status = "pass"
-    if late_ns > HICCUP_WARN_NS:
-        status = "fail" if late_ns > HICCUP_FAIL_NS else "warn"
-    limit_ns = HICCUP_FAIL_NS if status == "fail" else HICCUP_WARN_NS
+    status, limit_ns = graded_beyond(late_ns, HICCUP_WARN_NS, HICCUP_FAIL_NS)
     return checked(name, status, why, late_ns, limit_ns)
 
 
@@ -96,9 +93,8 @@ def check_noise(record: Record) -> Check:
     name, window = "noise", record.window
     if window.others_share is None or window.stolen_share is None:
         return not_applicable(name, "how busy the machine was is not known")
-    if window.window_ns < NOISE_WINDOW_NS:
-        short = format_duration(window.window_ns)
-        return not_applicable(name, f"a window of {short} is too short to tell; it takes 1 s")
+    if short := too_short(record, NOISE_WINDOW_NS):
+        return not_applicable(name, short)
     share = window.others_share + window.stolen_share
     status, limit = graded(share, NOISE_WARN, NOISE_FAIL)
     why = (
@@ -123,8 +119,8 @@ def check_same_host(record: Record) -> Check:
     idle = record.window.host_idle_share
     if idle is None:
         return not_applicable(name, "how busy the machine was is not known")
-    if record.window.window_ns < TELLING_WINDOW_NS:
-        return not_applicable(name, too_short(record))
+    if short := too_short(record):
+        return not_applicable(name, short)
     shared = "share CPUs" if server else "may share CPUs"
     why = f"generator and server {shared}, and the machine was idle for {format_share(idle)}"
     status: Status = "pass" if idle >= HOST_IDLE_MIN else "warn"

@@ -8,7 +8,15 @@ from __future__ import annotations
 from trueload.record import Check, Record, Status
 from trueload.stats import Distribution
 from trueload.units import format_count, format_duration, format_share
-from trueload.verdict.common import NS_PER_S, checked, is_closed, is_staged, not_applicable, times
+from trueload.verdict.common import (
+    NS_PER_S,
+    checked,
+    in_one_line,
+    is_closed,
+    is_staged,
+    not_applicable,
+    times,
+)
 
 STARVED_NS_MIN, STARVED_P50S = NS_PER_S, 100  # a wait that no queue of fair turns explains
 STARVED_SHARE_FAIL = 0.01
@@ -72,9 +80,8 @@ def check_fairness(record: Record) -> Check:
         return not_applicable(name, "one slot has nobody to share with")
     mean = slots.answers_sum / slots.asked
     if mean < FAIR_REPLIES_MIN:
-        return not_applicable(
-            name, f"{mean:.1f} replies a slot are too few to compare; it takes 20"
-        )
+        few = f"{mean:.1f} replies a slot are too few to compare; it takes {FAIR_REPLIES_MIN}"
+        return not_applicable(name, few)
     index = jain_index(slots.asked, slots.answers_sum, slots.answers_sum_squares) or 0.0
     status: Status = "pass" if index >= FAIR_WARN else "warn" if index >= FAIR_FAIL else "fail"
     limit = FAIR_FAIL if status == "fail" else FAIR_WARN
@@ -134,16 +141,16 @@ def check_connections(record: Record) -> Check:
     if outage_share >= CONNECTIONS_FAIL:
         outage = format_duration(found.outage_ns or 0)
         parts.append(f"the server was away for {outage}: {found.outages} were refused a new one")
-        why = "; ".join(part for part in parts if part)
+        why = in_one_line(parts)
         return checked(name, "fail", why, max(share, outage_share), CONNECTIONS_FAIL)
     lost = lost_share(record)
     if lost >= LOST_WARN:
         parts.append(f"the server dropped {format_share(lost)} of those that were opened")
     if lost >= LOST_FAIL and share < CONNECTIONS_FAIL:
-        why = "; ".join(part for part in parts if part)
+        why = in_one_line(parts)
         return checked(name, "fail", why, lost, LOST_FAIL)
     if not any(parts):
         return checked(name, "pass", f"all {found.requested} were there", 0, 0)
-    why = "; ".join(part for part in parts if part)
+    why = in_one_line(parts)
     status: Status = "fail" if share >= CONNECTIONS_FAIL else "warn"
     return checked(name, status, why, share, CONNECTIONS_FAIL if status == "fail" else 0)
