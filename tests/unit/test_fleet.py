@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from statistics import median
 from typing import Any
 
 import pytest
@@ -18,6 +19,7 @@ from trueload.plan import Ready, Second, Slots, Tick, WsBroadcastPlan
 from trueload.record import Check, Host, Record, RecordPlan
 from trueload.report.hosts import HOSTS_SHOWN, host_lines
 from trueload.stats import decode_histogram
+from trueload.verdict.hosts import median_without
 
 MS = 1_000_000
 
@@ -249,6 +251,16 @@ def test_host_bias(why: str, hosts: list[Host], status: str, named: str) -> None
     check = found(good_record(hosts=tuple(hosts)), "host-bias")
     assert check.status == status, f"{why}: {check}"
     assert named in check.why, f"{why}: {check}"
+
+
+@given(values=st.lists(st.integers(0, 9), min_size=2, max_size=9), data=st.data())
+def test_the_median_of_the_others_is_that_of_all_but_one(
+    values: list[int], data: st.DataObject
+) -> None:
+    one = data.draw(st.sampled_from(values))
+    others = [*values]
+    others.remove(one)
+    assert median_without(sorted(values), one) == median(others)
 
 
 def broadcast() -> RecordPlan:

@@ -6,13 +6,14 @@ host than on the whole stands in the verdict with the host's name.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Sequence
-from statistics import median
+from dataclasses import dataclass
 
 from trueload.plan import WsBroadcastPlan
 from trueload.record import Check, Host, Record, Status
 from trueload.units import format_duration, format_share
-from trueload.verdict.common import NS_PER_S, checked, graded, not_applicable
+from trueload.verdict.common import NS_PER_S, checked, graded, graded_beyond, not_applicable
 
 HOST_CHECKS = (
     "unsolicited",
@@ -53,17 +54,14 @@ def check_host_bias(record: Record) -> Check:
     if len(telling) < 2:
         few = f"fewer than two hosts had {BIAS_REPLIES_MIN} replies each"
         return not_applicable(name, few)
-    bias, host, percentile = max(
-        ((_bias(host, telling, each), host, each) for host in telling for each in ("p50", "p99")),
-        key=lambda found: found[0],
-    )
-    status, limit = graded(bias, BIAS_WARN, BIAS_FAIL)
-    own, rest = _percentile(host, percentile), _rest(host, telling, percentile)
+    found = [bias for percentile in ("p50", "p99") for bias in _biases(telling, percentile)]
+    worst = max(found, key=lambda each: each.share)
+    status, limit = graded(worst.share, BIAS_WARN, BIAS_FAIL)
     why = (
-        f"{host.place}: {percentile} {format_duration(own)}, the other hosts'"
-        f" {format_duration(rest)}: off by {format_share(bias)}"
+        f"{worst.place}: {worst.percentile} {format_duration(worst.own_ns)}, the other hosts'"
+        f" {format_duration(worst.rest_ns)}: off by {format_share(worst.share)}"
     )
-    return checked(name, status, why, bias, limit)
+    return checked(name, status, why, worst.share, limit)
 
 
 def check_clocks(record: Record) -> Check:
@@ -77,10 +75,7 @@ def check_clocks(record: Record) -> Check:
     if not isinstance(record.plan.generate.exchange, WsBroadcastPlan):
         why = f"nothing here compares times of one host with another's; {known}"
         return not_applicable(name, why)
-    status: Status = "pass"
-    if bound_ns > CLOCK_WARN_NS:
-        status = "fail" if bound_ns > CLOCK_FAIL_NS else "warn"
-    limit_ns = CLOCK_FAIL_NS if status == "fail" else CLOCK_WARN_NS
+    status, limit_ns = graded_beyond(bound_ns, CLOCK_WARN_NS, CLOCK_FAIL_NS)
     return checked(name, status, known, bound_ns, limit_ns)
 
 
@@ -97,15 +92,39 @@ def _worst(check: Check, hosts: Sequence[Host]) -> Check:
     return check
 
 
-def _bias(host: Host, hosts: Sequence[Host], percentile: str) -> float:
-    own, rest = _percentile(host, percentile), _rest(host, hosts, percentile)
-    if abs(own - rest) <= BIAS_LEAST_NS or rest <= 0:
-        return 0.0
-    return abs(own - rest) / rest
+@dataclass(frozen=True, slots=True)
+class _Bias:
+    """A percentile of one host, and the median of what the others have for it."""
+
+    place: str
+    percentile: str
+    own_ns: float
+    rest_ns: float
+
+    @property
+    def share(self) -> float:
+        """What it is off by, of the others'."""
+        off_ns = abs(self.own_ns - self.rest_ns)
+        return off_ns / self.rest_ns if off_ns > BIAS_LEAST_NS and self.rest_ns > 0 else 0.0
 
 
-def _rest(host: Host, hosts: Sequence[Host], percentile: str) -> float:
-    return median(_percentile(each, percentile) for each in hosts if each is not host)
+def _biases(hosts: Sequence[Host], percentile: str) -> list[_Bias]:
+    own = [_percentile(host, percentile) for host in hosts]
+    ordered = sorted(own)  # once: there may be thousands
+    return [
+        _Bias(host.place, percentile, value, median_without(ordered, value))
+        for host, value in zip(hosts, own, strict=True)
+    ]
+
+
+def median_without(ordered: Sequence[float], value: float) -> float:
+    """The median of all but one of the values; ``value`` is that one. They are in order, and two or
+    more."""
+    at, left = bisect_left(ordered, value), len(ordered) - 1
+    lower, upper = (
+        ordered[rank + 1 if rank >= at else rank] for rank in ((left - 1) // 2, left // 2)
+    )
+    return (lower + upper) / 2
 
 
 def _percentile(host: Host, percentile: str) -> float:
