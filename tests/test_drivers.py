@@ -115,3 +115,23 @@ def test_a_spin_is_no_saturation(trueload: Trueload, server: Server) -> None:
     assert spun["saturation"] < 0.9
     slept = trueload.run("http", url, *flags).json()["generator"]
     assert (slept["spin_ns"], slept["spun_s"]) == (0, 0.0)
+
+
+def test_answers_that_may_not_wait_for_each_other_do_not(
+    trueload: Trueload, server: Server
+) -> None:
+    flags = ("-c", "64", "-d", "300ms", "--warmup", "0", "--json", "-")
+    at_once = trueload.run("http", server.url, "--coalesce", "0", *flags).json()["generator"]
+    assert at_once["coalesced_ns"] == 0
+    bounded = trueload.run("http", server.url, "--coalesce", "10us", *flags).json()["generator"]
+    # Whether the thread is busy enough is the machine's affair; the bound is not.
+    assert bounded["coalesced_ns"] <= 10_000
+    few = trueload.run("http", server.url, "-c", "1", *flags[2:]).json()["generator"]
+    assert few["coalesced_ns"] == 0, "one answer has no other to wait for"
+
+
+def test_a_coalescing_that_makes_answers_late_is_refused(trueload: Trueload) -> None:
+    done = trueload.run("http", "http://127.0.0.1:9/", "--coalesce", "2ms")
+    assert done.code == 2, done
+    assert "'2ms' is more than 1ms" in done.err
+    assert len(done.err.splitlines()) == 2

@@ -428,6 +428,7 @@ def _generator(seen: Observation, measured: Measurement, complete: bool) -> Gene
         refill=found.refill if complete else None,
         spin_ns=seen.generate.spin_ns,
         spun_s=found.spun_ns / NS_PER_S if complete else None,
+        coalesced_ns=found.coalesced_ns if complete else None,
         threads=found.threads if complete else seen.generate.threads,
         cpus=found.cpus if complete else seen.generate.cpus,
         allowed_cpus=seen.engine_cpus,

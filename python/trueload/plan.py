@@ -42,6 +42,9 @@ from trueload.plan_tls import TrustSystem as TrustSystem
 PROTOCOL = 1
 """Version of the protocol; ``hello`` carries it and a plan must name it. When it is raised stands
 where the engine has it (crates/engine/src/protocol.rs)."""
+COALESCE_NS = 50_000
+"""For so long answers may wait for each other where nothing else is said: less than a scheduler
+makes a thread wait now and then. The engine bounds it further by the mean service time."""
 
 Sparse = dict[int, int]
 """A sparse histogram: index to count; ``stats.sparse_value_ns`` gives the value of an index."""
@@ -184,8 +187,9 @@ class Generate(Model):
     protocol than HTTP, what ``exchange`` says. Addresses are ``IP:PORT``, ``[IPv6]:PORT`` or
     ``unix:PATH``.
 
-    ``spin_ns``: for so long a thread polls before it sleeps; ``refill``: free places of a pipeline
-    from which on it is filled again, None for half the depth.
+    ``spin_ns``: for so long a thread polls before it sleeps; ``coalesce_ns``: under a closed loop a
+    busy thread lets answers wait for each other, no longer than this; ``refill``: free places of
+    a pipeline from which on it is filled again, None for half the depth.
     """
 
     type: Literal["generate"] = "generate"
@@ -206,6 +210,7 @@ class Generate(Model):
     connect_rate_per_s: int
     driver: DriverName = "auto"
     spin_ns: int = 0
+    coalesce_ns: int = COALESCE_NS
     refill: int | None = None
     tls: TlsPlan | None = None
     exchange: ExchangePlan | None = Field(default=None, exclude_if=lambda value: value is None)
@@ -371,13 +376,15 @@ class Second(Model):
 
 class Generator(Model):
     """The engine's own load over the window; ``saturation`` from 0 to 1. ``driver_note``: why the
-    driver is not the one that was asked for; ``spun_ns``: time in polls without an event."""
+    driver is not the one that was asked for; ``spun_ns``: time in polls without an event;
+    ``coalesced_ns``: the longest that answers were allowed to wait for each other."""
 
     driver: str
     driver_note: str | None = None
     refill: int = 0
     spin_ns: int = 0
     spun_ns: int = 0
+    coalesced_ns: int = 0
     threads: int
     cpus: tuple[int, ...]
     start_skew_ns: int | None = None

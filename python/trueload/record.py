@@ -122,7 +122,8 @@ class Generator(Model):
     ``driver`` is what really carried the sockets, ``driver_note`` why that is not what was asked
     for; ``refill``: free places from which on a pipeline was filled again; ``spin_ns``: for so long
     a thread polled before it slept; ``spun_s``: the time of all threads that went into such polls,
-    which is in ``cpu_s`` but not in ``saturation``. ``bytes_per_connection`` is by how much its
+    which is in ``cpu_s`` but not in ``saturation``; ``coalesced_ns``: the longest that answers were
+    allowed to wait for each other. ``bytes_per_connection`` is by how much its
     resident memory grew while it connected, each; null below 1,000 connections, where what it needs
     once decides. ``start_skew_ns`` is between the first and the last thread to begin to send."""
 
@@ -131,6 +132,7 @@ class Generator(Model):
     refill: int | None = None
     spin_ns: int | None = None
     spun_s: float | None = None
+    coalesced_ns: int | None = None
     threads: int
     cpus: tuple[int, ...]
     allowed_cpus: tuple[int, ...]

@@ -14,6 +14,7 @@ from trueload.accounting import TreeSample
 from trueload.message import Messages
 from trueload.places import EngineHost
 from trueload.plan import (
+    COALESCE_NS,
     Closed,
     Dialect,
     DriverName,
@@ -172,8 +173,8 @@ class TrialSpec:
     of ``request``, which is None then; so it is with an ``exchange`` of another protocol than HTTP.
     ``idle`` are the steps, rising, of connections that are held beside the ``connections`` and
     never send; the last of them are there in warm-up and window. ``seed`` is that of ``{random}``.
-    ``driver``, ``spin_ns`` and ``refill`` are the engine's (see ``plan.Generate``). ``hosts`` is
-    where the load comes from: empty for this machine alone.
+    ``driver``, ``spin_ns``, ``coalesce_ns`` and ``refill`` are the engine's (see
+    ``plan.Generate``). ``hosts`` is where the load comes from: empty for this machine alone.
     """
 
     url: str
@@ -202,6 +203,7 @@ class TrialSpec:
     tls: Tls | None = None
     driver: DriverName = "auto"
     spin_ns: int = 0
+    coalesce_ns: int = COALESCE_NS
     refill: int | None = None
     hosts: tuple[EngineHost, ...] = ()
 

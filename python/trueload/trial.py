@@ -145,6 +145,7 @@ def make_plan(spec: TrialSpec, cpus: tuple[int, ...]) -> Generate:
         connect_rate_per_s=spec.connect_rate_per_s,
         driver=spec.driver,
         spin_ns=spec.spin_ns,
+        coalesce_ns=spec.coalesce_ns,
         refill=spec.refill,
         tls=tls_plan(spec.tls),
         exchange=None if spec.exchange is None else exchange_plan(spec.exchange),

@@ -144,8 +144,7 @@ pub struct ThreadUse {
 /// Reads the use of the calling thread.
 #[must_use]
 pub fn thread_use() -> ThreadUse {
-    let cpu = clock_gettime(ClockId::ThreadCPUTime);
-    let cpu_ns = cpu.tv_sec as u64 * 1_000_000_000 + cpu.tv_nsec as u64;
+    let cpu_ns = thread_cpu_ns();
     let text = fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
     let mut fields = text.split_whitespace().map_while(|field| field.parse::<u64>().ok());
     let wanted_ns = match (fields.next(), fields.next()) {
@@ -153,6 +152,13 @@ pub fn thread_use() -> ThreadUse {
         _ => cpu_ns,
     };
     ThreadUse { cpu_ns, wanted_ns }
+}
+
+/// CPU time of the calling thread, in ns.
+#[must_use]
+pub fn thread_cpu_ns() -> u64 {
+    let cpu = clock_gettime(ClockId::ThreadCPUTime);
+    cpu.tv_sec as u64 * 1_000_000_000 + cpu.tv_nsec as u64
 }
 
 #[cfg(test)]

@@ -22,8 +22,8 @@ pub use driver::{Choice, Driver, Settings};
 pub use epoll::Epoll;
 pub use host::{
     ThreadUse, local_ports, map_large_allocations, open_files, peak_rss_bytes, pin_to_cpu,
-    raise_open_files, rss_bytes, thread_use, wake_precisely,
+    raise_open_files, rss_bytes, thread_cpu_ns, thread_use, wake_precisely,
 };
-pub use net::{Ended, Net, Program, Refusal, Token};
+pub use net::{Coalescing, Ended, Net, Program, Refusal, Token};
 pub use socket::{Listener, Waker};
 pub use uring::Uring;

@@ -43,6 +43,16 @@ pub enum Refusal {
     Busy,
 }
 
+/// For how long events may wait for each other before the driver wakes its program, as a network card coalesces
+/// interrupts: a program that is woken for each of many spends more on waking than on them, and so does who wakes it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Coalescing {
+    /// So many are enough; below 2 nothing is coalesced.
+    pub events: u32,
+    /// None waits for others longer than this, in us; 0 for not at all.
+    pub within_us: u32,
+}
+
 /// What a program may ask of its driver.
 pub trait Net {
     /// The clock, read once per batch of events, in ns.
@@ -59,6 +69,14 @@ pub trait Net {
     /// From now on the thread is to run as soon as it is woken, or when the kernel sees fit. Where it shares a CPU with the
     /// peer, to run at once interrupts the peer.
     fn wake_promptly(&mut self, _promptly: bool) {}
+
+    /// Whether this driver can coalesce events.
+    fn can_coalesce(&self) -> bool {
+        false
+    }
+
+    /// How events are coalesced from now on; at first they are not.
+    fn coalesce(&mut self, _coalescing: Coalescing) {}
 
     /// Begins to connect; `key` comes back with everything about this socket.
     ///

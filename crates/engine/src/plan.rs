@@ -33,6 +33,8 @@ const CONCURRENT_MOST: u32 = 65_536;
 const SEND_QUANTUM_NS: u64 = 25_000;
 /// The longest spin: beyond a scheduler's slice it saves nothing.
 const SPIN_NS_MOST: u64 = 10_000_000;
+/// The longest that answers may wait for each other: beyond it they are late rather than together.
+const COALESCE_NS_MOST: u64 = 1_000_000;
 /// Requests per second of an open loop, at most.
 const RATE_MOST_PER_S: f64 = 1e9;
 
@@ -100,6 +102,10 @@ pub(crate) fn check(plan: &GeneratePlan) -> Result<(), Failure> {
         within("refill", refill.into(), plan.pipeline.into())?;
     }
     check_spin(plan.spin_ns)?;
+    if plan.coalesce_ns > COALESCE_NS_MOST {
+        let most = format!("coalesce_ns: must be at most {COALESCE_NS_MOST}");
+        return Err(Failure::Plan(most));
+    }
     check_part(plan)?;
     request::check(plan)
 }
@@ -231,6 +237,7 @@ pub(crate) fn config(
         timeout_ns: plan.timeout_ns,
         connect_timeout_ns: plan.connect_timeout_ns,
         send_quantum_ns: SEND_QUANTUM_NS,
+        coalesce_ns: if plan.spin_ns > 0 { 0 } else { plan.coalesce_ns },
         connect_interval_ns: 1_000_000_000 * u64::from(threads) / rate,
         thread: plan.part.thread(thread),
         threads,

@@ -132,6 +132,9 @@ pub struct GeneratePlan {
     /// For so long a thread polls before it sleeps; 0 for not at all.
     #[serde(default)]
     pub spin_ns: u64,
+    /// Under a closed loop a busy thread lets answers wait for each other, no longer than this; 0 for not at all.
+    #[serde(default)]
+    pub coalesce_ns: u64,
     /// Free places of a connection's pipeline from which on it is filled again; null for half the depth.
     #[serde(default)]
     pub refill: Option<u32>,
@@ -571,6 +574,9 @@ pub struct Generator {
     /// Time of all threads that went into polls without an event; `cpu_ns` holds it, `saturation` does not.
     #[serde(default)]
     pub spun_ns: u64,
+    /// The longest that answers were allowed to wait for each other, of any thread; 0 where none had to.
+    #[serde(default)]
+    pub coalesced_ns: u64,
     /// Threads.
     pub threads: u32,
     /// CPUs the threads are pinned to; empty for none.

@@ -293,6 +293,7 @@ fn generator(
         refill: refill_of(plan) as u32,
         spin_ns: plan.spin_ns,
         spun_ns: threads.iter().map(|thread| thread.spun_ns).sum(),
+        coalesced_ns: threads.iter().map(|thread| thread.coalesced_ns).max().unwrap_or(0),
         threads: threads.len() as u32,
         cpus: plan.cpus.clone(),
         start_skew_ns: start_skew_ns(threads),

@@ -18,6 +18,7 @@ from trueload.cli.metrics_flags import read_metrics
 from trueload.cli.place_options import check_local_addresses, chosen_cpus, read_where
 from trueload.cli.search import SearchFlags, choose_search, started
 from trueload.errors import UserError
+from trueload.plan import COALESCE_NS
 from trueload.record import Claim
 from trueload.spec import CONNECT_RATE_PER_S, NS_PER_S, TrialSpec
 from trueload.stats import parse_percentile
@@ -59,6 +60,7 @@ def read_job(
     cpus: options.CpusOption = None,
     driver: options.DriverOption = None,
     spin: options.SpinOption = None,
+    coalesce: options.CoalesceOption = None,
     connect_rate: options.ConnectRateOption = None,
     repeat: options.RepeatOption = None,
     limit: options.LimitOption = None,
@@ -113,6 +115,7 @@ def read_job(
         claim=Claim(percentile=claimed_percentile(thresholds)),
         driver=options.driver_name(driver),
         spin_ns=spin or 0,
+        coalesce_ns=COALESCE_NS if coalesce is None else coalesce,
         refill=_refill(refill, pipeline or 1),
     )
     return Job(

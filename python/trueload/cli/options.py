@@ -37,6 +37,7 @@ REPEAT_MAX = 10_000
 CONNECT_RATE_MAX = 10_000_000
 RATE_MAX = 1_000_000_000
 SPIN_NS_MAX = 10_000_000
+COALESCE_NS_MAX = 1_000_000
 
 
 def option_parser(parse: Callable[[str], Value]) -> Callable[[str], Value]:
@@ -103,6 +104,13 @@ def _spin(text: str) -> int:
     ns = _span(text)
     if ns > SPIN_NS_MAX:
         raise ValueError(f"'{text}' is more than 10ms, and saves nothing beyond")
+    return ns
+
+
+def _coalesce(text: str) -> int:
+    ns = _span(text)
+    if ns > COALESCE_NS_MAX:
+        raise ValueError(f"'{text}' is more than 1ms, and answers would be late")
     return ns
 
 
@@ -321,6 +329,16 @@ SpinOption = Annotated[
         parser=option_parser(_spin),
         help="Poll so long, like 50us, before a thread sleeps: for very few connections."
         "  [default: 0]",
+    ),
+]
+CoalesceOption = Annotated[
+    int | None,
+    typer.Option(
+        "--coalesce",
+        metavar="TIME",
+        parser=option_parser(_coalesce),
+        help="A busy thread lets answers of a closed loop wait for each other, at most so long;"
+        " 0 for not at all.  [default: 50us]",
     ),
 ]
 RefillOption = Annotated[

@@ -27,6 +27,7 @@ from trueload.cli.flags import command, with_flags_of
 from trueload.cli.job import TRUELOAD_COMMAND
 from trueload.cli.options import (
     AsJsonOption,
+    CoalesceOption,
     DriverOption,
     JsonOption,
     NoLiveOption,
@@ -185,6 +186,7 @@ def read_suite(
     threads: ThreadsOption = None,
     driver: DriverOption = None,
     spin: SpinOption = None,
+    coalesce: CoalesceOption = None,
     refill: RefillOption = None,
     repeat: RepeatOption = None,
     pools: Annotated[
@@ -247,6 +249,7 @@ def read_suite(
         threads=threads,
         driver=None if driver is None else driver_name(driver),
         spin_ns=spin,
+        coalesce_ns=coalesce,
         refill=refill,
         repeat=repeat,
         seed=seed,

@@ -26,7 +26,7 @@ from trueload.cli.run import run_job
 from trueload.cli.ws_options import StepsFormat, WsMode
 from trueload.errors import UserError
 from trueload.message import make_messages
-from trueload.plan import Requests, Turns
+from trueload.plan import COALESCE_NS, Requests, Turns
 from trueload.redact import redact_url
 from trueload.request import make_request
 from trueload.route import make_route
@@ -170,6 +170,7 @@ def read_broadcast_job(
     cpus: options.CpusOption = None,
     driver: options.DriverOption = None,
     spin: options.SpinOption = None,
+    coalesce: options.CoalesceOption = None,
     connect_rate: options.ConnectRateOption = None,
     fail_on: options.FailOnOption = None,
     strict: options.StrictOption = False,
@@ -213,6 +214,7 @@ def read_broadcast_job(
         tls=asked.tls,
         driver=options.driver_name(driver),
         spin_ns=spin or 0,
+        coalesce_ns=COALESCE_NS if coalesce is None else coalesce,
     )
     return Job(
         kind=asked.kind,

@@ -167,6 +167,7 @@ def merge_generators(parts: Sequence[Generator], start_skew_ns: int) -> Generato
         driver_note=next((part.driver_note for part in parts if part.driver_note), None),
         refill=first.refill,
         spin_ns=first.spin_ns,
+        coalesced_ns=max(part.coalesced_ns for part in parts),
         cpus=first.cpus if len(parts) == 1 else (),
         start_skew_ns=start_skew_ns,
         saturation=max(part.saturation for part in parts),

@@ -21,7 +21,7 @@ from typing import TypeVar
 
 from trueload.catalogue import cache_folder
 from trueload.contracts import AnyContract, as_spoken, first_asked
-from trueload.plan import DriverName, Duration, LoadPlan, Requests, Turns
+from trueload.plan import COALESCE_NS, DriverName, Duration, LoadPlan, Requests, Turns
 from trueload.record import Claim, Record
 from trueload.runner import cgroup
 from trueload.runner.build import Build, in_use
@@ -80,6 +80,7 @@ class Setting:
     port: int | None = None
     driver: DriverName = "auto"
     spin_ns: int = 0
+    coalesce_ns: int = COALESCE_NS
     refill: int | None = None
     broadcast: Broadcast | None = None
     connect_rate_per_s: int | None = None
@@ -311,6 +312,7 @@ def _spec(load: Load, layout: Layout, setting: Setting, started: Started) -> Tri
         threads=setting.threads,
         driver=setting.driver,
         spin_ns=setting.spin_ns,
+        coalesce_ns=setting.coalesce_ns,
         refill=None if setting.refill is None else min(setting.refill, load.pipeline),
         # A ranking by throughput says that a subject can do no more; at a rate nobody says so.
         claim=Claim(maximum=load.rate_per_s is None),

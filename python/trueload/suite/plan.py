@@ -16,7 +16,7 @@ from itertools import pairwise, product
 
 from trueload.contracts import AnyContract
 from trueload.errors import UserError
-from trueload.plan import DriverName, Duration, Model, Requests
+from trueload.plan import COALESCE_NS, DriverName, Duration, Model, Requests
 from trueload.runner.sending import Broadcast
 from trueload.runner.trials import Load, Setting
 from trueload.subjects import Cores, Subject
@@ -138,6 +138,7 @@ class SuitePlan(Model):
     port: int | None
     driver: DriverName = "auto"
     spin_ns: int = 0
+    coalesce_ns: int = COALESCE_NS
     refill: int | None = None
     published_tables: tuple[PublishedTable, ...] = ()
     broadcast: PlannedBroadcast | None = None
@@ -159,6 +160,7 @@ class SuitePlan(Model):
             port=self.port,
             driver=self.driver,
             spin_ns=self.spin_ns,
+            coalesce_ns=self.coalesce_ns,
             refill=self.refill,
             broadcast=self._sent(),
             connect_rate_per_s=self.connect_rate_per_s,
@@ -211,6 +213,7 @@ class Changes:
     threads: int | None = None
     driver: DriverName | None = None
     spin_ns: int | None = None
+    coalesce_ns: int | None = None
     refill: int | None = None
     repeat: int | None = None
     seed: int | None = None
@@ -231,6 +234,7 @@ OF_SERVERS = {
     "close": "--close",
     "driver": "--driver",
     "spin_ns": "--spin",
+    "coalesce_ns": "--coalesce",
     "refill": "--refill",
     "port": "--port",
 }
@@ -282,6 +286,7 @@ def make_plan(
         port=changes.port,
         driver=changes.driver or "auto",
         spin_ns=_first(changes.spin_ns, 0),
+        coalesce_ns=_first(changes.coalesce_ns, COALESCE_NS),
         refill=changes.refill,
         published_tables=suite.published_tables,
         broadcast=_broadcast(suite),

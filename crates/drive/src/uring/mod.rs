@@ -11,6 +11,7 @@ mod buffers;
 mod ring;
 mod sending;
 mod sockets;
+mod waiting;
 
 use std::io;
 use std::net::IpAddr;
@@ -27,7 +28,7 @@ use socket2::SockAddr;
 
 use crate::driver::Settings;
 use crate::host::run_in_short_slices;
-use crate::net::{Ended, Net, Program, Refusal, Token};
+use crate::net::{Coalescing, Ended, Net, Program, Refusal, Token};
 use crate::outbox::Segment;
 use crate::socket::{
     ACCEPT_PAUSE_NS, Listener, OUTBOX_MOST, Waker, bind_from, earlier, end_with_reset, refusal,
@@ -53,6 +54,8 @@ pub struct Uring {
     fresh_sends: usize,
     /// What comes after a send hangs on its end: it is an event like any other.
     awaits_send: bool,
+    /// How the program has events coalesced.
+    coalescing: Coalescing,
     listener: Option<OwnedFd>,
     accept_again_ns: Option<u64>,
     sockets: Sockets,
@@ -98,6 +101,7 @@ impl Uring {
             bell: Arc::new(bell),
             fresh_sends: 0,
             awaits_send: false,
+            coalescing: Coalescing::default(),
             listener,
             accept_again_ns: None,
             sockets: Sockets::default(),
@@ -153,32 +157,6 @@ impl Uring {
             self.rings[usize::from(ring)].cancel(Op::Send, index);
         }
         self.rings.iter().try_for_each(Ring::poll)
-    }
-
-    fn wait(&mut self, wake_at_ns: Option<u64>) -> io::Result<()> {
-        for ring in &self.rings[1..] {
-            ring.poll()?;
-        }
-        let least = self.least_completions();
-        let first = &mut self.rings[0];
-        let spared = self.spin.spares_sleep(self.clock, wake_at_ns, || {
-            first.poll()?;
-            Ok(first.completed() >= least)
-        })?;
-        if spared {
-            return Ok(());
-        }
-        let timeout_ns = wake_at_ns.map(|at_ns| at_ns.saturating_sub(self.clock.now_ns()));
-        self.rings[0].wait(timeout_ns, least)
-    }
-
-    /// How many completions make an event. That a send is done is none: alone, it would end the wait at once, and where
-    /// answers come one by one each would be waited for twice.
-    fn least_completions(&self) -> usize {
-        // A send that the peer has kept from being done in a call before is not waited for.
-        let all_fresh = self.sockets.sends_in_flight() == self.fresh_sends;
-        let only_events = all_fresh && !self.awaits_send && self.rings.len() == 1;
-        1 + if only_events { self.fresh_sends } else { 0 }
     }
 
     /// Takes over what one ring has completed.
@@ -446,6 +424,14 @@ impl Net for Uring {
 
     fn wake_promptly(&mut self, promptly: bool) {
         run_in_short_slices(promptly);
+    }
+
+    fn can_coalesce(&self) -> bool {
+        self.rings[0].has_patience
+    }
+
+    fn coalesce(&mut self, coalescing: Coalescing) {
+        self.coalescing = coalescing;
     }
 
     fn connect(&mut self, key: u32, to: &Address, from: Option<IpAddr>) -> Result<Token, Refusal> {

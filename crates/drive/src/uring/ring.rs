@@ -78,6 +78,16 @@ pub(super) struct Ring {
     ring: IoUring,
     pub(super) buffers: Buffers,
     free_places: Vec<u32>,
+    /// The kernel knows of a [`Patience`] (Linux 6.12).
+    pub(super) has_patience: bool,
+}
+
+/// For how many completions to wait, and for how long one of them may wait for the others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Patience {
+    pub(super) least: usize,
+    /// After this any one will do; 0 for no such time.
+    pub(super) within_us: u32,
 }
 
 impl Ring {
@@ -96,7 +106,8 @@ impl Ring {
             .dontfork()
             .build(SUBMISSIONS)?;
         let buffers = Buffers::register(&ring)?;
-        Ok(Ring { ring, buffers, free_places: Vec::new() })
+        let has_patience = ring.params().is_feature_min_timeout();
+        Ok(Ring { ring, buffers, free_places: Vec::new(), has_patience })
     }
 
     /// Makes the calling thread the owner.
@@ -139,17 +150,19 @@ impl Ring {
         self.ring.submitter().register_eventfd(fd.as_raw_fd())
     }
 
-    /// Hands over what is queued, and waits until there are `least` completions, at most until the timeout.
-    pub(super) fn wait(&self, timeout_ns: Option<u64>, least: usize) -> io::Result<()> {
+    /// Hands over what is queued, and waits for completions, at most until the timeout.
+    pub(super) fn wait(&self, timeout_ns: Option<u64>, patience: Patience) -> io::Result<()> {
         let submitter = self.ring.submitter();
+        let Patience { least, within_us } = patience;
+        let args = SubmitArgs::new().min_wait_usec(within_us);
         let submitted = match timeout_ns {
             Some(0) => return self.poll(),
             Some(ns) => {
                 let (sec, nsec) = (ns / 1_000_000_000, ns % 1_000_000_000);
                 let timespec = Timespec::new().sec(sec).nsec(nsec as u32);
-                submitter.submit_with_args(least, &SubmitArgs::new().timespec(&timespec))
+                submitter.submit_with_args(least, &args.timespec(&timespec))
             }
-            None => submitter.submit_and_wait(least),
+            None => submitter.submit_with_args(least, &args),
         };
         settled(submitted)
     }

@@ -8,6 +8,7 @@
 mod book;
 mod broadcast;
 mod carrier;
+mod coalescing;
 mod connecting;
 mod echo;
 mod http;
@@ -80,6 +81,8 @@ pub struct Config {
     pub connect_interval_ns: u64,
     /// Under an open loop: not woken again for a send sooner than this after the last.
     pub send_quantum_ns: u64,
+    /// Under a closed loop answers wait for each other no longer than this, in ns; 0 for not at all.
+    pub coalesce_ns: u64,
     /// This thread's number.
     pub thread: u32,
     /// Threads in all.
@@ -199,6 +202,8 @@ pub struct DoneReport {
     pub used: ThreadUse,
     /// Of that, what the driver spent in polls without an event, in ns.
     pub spun_ns: u64,
+    /// The longest that answers were allowed to wait for each other, in ns.
+    pub coalesced_ns: u64,
     /// It was cut short.
     pub partial: bool,
     /// Slots of this thread that were ever established.

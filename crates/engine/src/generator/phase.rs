@@ -1,8 +1,10 @@
 //! One phase on one thread: from its start over its window and drain to its report.
 
-use trueload_drive::{ThreadUse, thread_use};
+use trueload_drive::{ThreadUse, thread_cpu_ns, thread_use};
 use trueload_load::{Load, Schedule, Stop};
 use trueload_meter::Meter;
+
+use super::coalescing::{Done, Pacing};
 
 /// Residual bytes are looked for this long after the last answer (design §7).
 pub(super) const RESIDUAL_NS: u64 = 50_000_000;
@@ -75,6 +77,7 @@ pub(super) struct Phase {
     /// Of this time in use, what went into polls without an event.
     pub(super) spun_ns: u64,
     spun_at_start_ns: u64,
+    pub(super) pacing: Pacing,
     pub(super) meter: Meter,
     /// The arrivals of an open loop still to be drawn, and those not yet counted by a tick.
     pub(super) schedule: Option<Schedule>,
@@ -106,6 +109,7 @@ impl Phase {
             used: ThreadUse::default(),
             spun_ns: 0,
             spun_at_start_ns: 0,
+            pacing: Pacing::default(),
             meter: if open { Meter::of_open_loop() } else { Meter::default() },
             schedule: None,
             uncounted: None,
@@ -136,6 +140,7 @@ impl Phase {
         self.next_tick_ns = self.started_ns + TICK_NS;
         self.use_at_start = thread_use();
         self.spun_at_start_ns = spun_ns;
+        self.pacing = Pacing::from(self.done(now_ns));
     }
 
     /// Everything that was to be sent has been, and is settled.
@@ -172,6 +177,12 @@ impl Phase {
             cpu_ns: now.cpu_ns - self.use_at_start.cpu_ns,
             wanted_ns: now.wanted_ns - self.use_at_start.wanted_ns,
         };
+    }
+
+    /// What the calling thread has done by `now_ns`.
+    pub(super) fn done(&self, now_ns: u64) -> Done {
+        let settled = self.meter.issued.saturating_sub(self.open);
+        Done { at_ns: now_ns, cpu_ns: thread_cpu_ns(), settled }
     }
 
     /// How long the calling thread has been on a CPU or waited for one since the phase began.

@@ -267,6 +267,7 @@ impl<P: Protocol> Generator<P> {
             done_ns,
             used: phase.used,
             spun_ns: phase.spun_ns,
+            coalesced_ns: phase.pacing.longest_ns,
             partial: phase.partial,
             established,
             idle_open: phase.idle_open,

@@ -4,7 +4,7 @@
 //! however late it is: it goes out as soon as its time has come and a slot can take it,
 //! and its clock runs from the time that the schedule gave it.
 
-use trueload_drive::Net;
+use trueload_drive::{Coalescing, Net};
 use trueload_load::{Load, value_at};
 use trueload_wire::exchange::Exchange;
 
@@ -220,9 +220,14 @@ impl<P: Protocol> Generator<P> {
     /// The engine's own heartbeat, and what goes with it: slots that a stage has made active.
     pub(super) fn beat(&mut self, net: &mut impl Net) {
         let now_ns = net.now_ns();
-        let Some((index, phase)) = self.book.sending(now_ns) else { return };
+        let Some((index, phase)) = self.book.sending(now_ns) else {
+            return net.coalesce(Coalescing::default());
+        };
         if !phase.beat(now_ns) {
             return;
+        }
+        if net.can_coalesce() && self.config.coalesce_ns > 0 {
+            net.coalesce(phase.coalescing(now_ns, self.config.coalesce_ns));
         }
         let Some(active) = phase.active_slots(now_ns) else { return };
         let before = std::mem::replace(&mut phase.active_before, active);
@@ -302,6 +307,14 @@ impl Phase {
     /// Draws the next arrival for a request that cannot even be sent.
     pub(super) fn draw_due(&mut self, now_ns: u64) -> bool {
         self.schedule.is_none() || self.due(now_ns).is_some()
+    }
+
+    /// How answers are coalesced until the next heartbeat: under an open loop, and in turns, not at all.
+    fn coalescing(&mut self, now_ns: u64, most_ns: u64) -> Coalescing {
+        match self.share.load {
+            Load::Closed { .. } => self.pacing.next(self.done(now_ns), self.open, most_ns),
+            Load::Open { .. } | Load::Turns { .. } => Coalescing::default(),
+        }
     }
 
     /// Whether a heartbeat is due; one that comes a whole beat late is a hiccup.

@@ -60,6 +60,7 @@ pub fn generator(
         connect_interval_ns: 10_000,
         tls: None,
         send_quantum_ns: 0,
+        coalesce_ns: 0,
         thread: index,
         threads: of,
     };

@@ -72,6 +72,7 @@ fn config_of(case: &Case) -> Config {
         connect_interval_ns: 10_000,
         tls: case.tls.as_deref().map(secure::client),
         send_quantum_ns: 0,
+        coalesce_ns: 0,
         thread: 0,
         threads: 1,
     }

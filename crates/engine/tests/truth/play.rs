@@ -157,6 +157,7 @@ fn config(play: &Play) -> Config {
         connect_interval_ns: 10_000,
         tls: None,
         send_quantum_ns: 0,
+        coalesce_ns: 0,
         thread: play.thread,
         threads: play.threads,
     }

@@ -1,0 +1,132 @@
+//! How long answers may wait for each other before a busy thread is woken for them. Pure.
+//!
+//! A thread that is woken for each answer costs itself and the server more than the answers do; one that has to be spared
+//! is better served by a few at once. What that adds to a service time is bounded by a share of it: under a closed loop
+//! against a server that is the limit the mean stays what Little's law says, and else the thread is hardly busy.
+
+use trueload_drive::Coalescing;
+
+/// A thread that is busy for more than this share of its time is to be spared, one below the other no longer. Ours: far
+/// enough apart that what is saved does not end the saving.
+const BUSY_PERCENT: u64 = 60;
+const IDLE_PERCENT: u64 = 40;
+/// Answers wait for this share of the mean service time at most: half of it on average, 3 %.
+const SHARE_OF_SERVICE: u64 = 16;
+/// So much of what is outstanding may have been answered meanwhile: the server never runs out of work.
+const SHARE_OF_OPEN: u64 = 8;
+/// A shorter wait spares nothing: to be woken takes that long.
+const LEAST_NS: u64 = 4_000;
+
+/// What a thread has done up to a heartbeat.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Done {
+    pub(super) at_ns: u64,
+    pub(super) cpu_ns: u64,
+    /// Requests that are settled.
+    pub(super) settled: u64,
+}
+
+/// How the answers of one phase are coalesced.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Pacing {
+    done: Done,
+    within_ns: u64,
+    /// The longest that was allowed in this phase.
+    pub(super) longest_ns: u64,
+}
+
+impl Pacing {
+    /// At the start of a phase nothing is coalesced.
+    pub(super) fn from(done: Done) -> Self {
+        Pacing { done, within_ns: 0, longest_ns: 0 }
+    }
+
+    /// What is right until the next heartbeat, with `open` requests outstanding; never longer than `most_ns`.
+    pub(super) fn next(&mut self, done: Done, open: u64, most_ns: u64) -> Coalescing {
+        let before = std::mem::replace(&mut self.done, done);
+        let wall_ns = done.at_ns.saturating_sub(before.at_ns);
+        let cpu_ns = done.cpu_ns.saturating_sub(before.cpu_ns);
+        let settled = done.settled.saturating_sub(before.settled);
+        // By Little's law; where nothing was settled there is nothing to wait for.
+        let service_ns = open.saturating_mul(wall_ns).checked_div(settled).unwrap_or(0);
+        let within_ns = if cpu_ns * 100 > wall_ns * BUSY_PERCENT {
+            (self.within_ns * 2).max(LEAST_NS)
+        } else if cpu_ns * 100 < wall_ns * IDLE_PERCENT {
+            self.within_ns / 2
+        } else {
+            self.within_ns
+        };
+        let within_ns = within_ns.min(service_ns / SHARE_OF_SERVICE).min(most_ns);
+        let events = u32::try_from(open / SHARE_OF_OPEN).unwrap_or(u32::MAX);
+        self.within_ns = if within_ns < LEAST_NS || events < 2 { 0 } else { within_ns };
+        self.longest_ns = self.longest_ns.max(self.within_ns);
+        Coalescing { events, within_us: (self.within_ns / 1_000) as u32 }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const BEAT_NS: u64 = 10_000_000;
+    const MOST_NS: u64 = 50_000;
+
+    /// What a beat leads to: the CPU's share in percent, answers per beat, requests outstanding, the wait before and after.
+    fn after(busy: u64, settled: u64, open: u64, before_ns: u64) -> u64 {
+        let mut pacing = Pacing { within_ns: before_ns, ..Pacing::default() };
+        let done = Done { at_ns: BEAT_NS, cpu_ns: BEAT_NS / 100 * busy, settled };
+        let found = pacing.next(done, open, MOST_NS);
+        assert_eq!(u64::from(found.within_us), pacing.within_ns / 1_000);
+        assert_eq!(u64::from(found.events), open / SHARE_OF_OPEN);
+        pacing.within_ns
+    }
+
+    #[test]
+    fn a_busy_thread_is_spared_within_bounds() {
+        let cases = [
+            // 3,000 answers in 10 ms with 64 outstanding: a mean of 213 us, of which a sixteenth is 13 us.
+            (80, 3_000, 64, 0, 4_000),
+            (80, 3_000, 64, 4_000, 8_000),
+            (80, 3_000, 64, 8_000, 13_333),
+            // Between the bounds it stays; a thread that has time to spare is woken at once again.
+            (50, 3_000, 64, 8_000, 8_000),
+            (30, 3_000, 64, 8_000, 4_000),
+            (30, 3_000, 64, 4_000, 0),
+            (0, 3_000, 64, 0, 0),
+            // Few connections: a sixteenth of 53 us is less than a waking takes; and one answer has no other to wait for.
+            (90, 3_000, 16, 0, 0),
+            (90, 100, 15, 8_000, 0),
+            // Many: never longer than what was allowed.
+            (90, 3_000, 10_000, 40_000, MOST_NS),
+            (90, 0, 64, 8_000, 0),
+            (90, 3_000, 0, 8_000, 0),
+        ];
+        for (busy, settled, open, before_ns, after_ns) in cases {
+            let found = after(busy, settled, open, before_ns);
+            assert_eq!(found, after_ns, "{busy} % busy, {settled} answers, {open} open");
+        }
+    }
+
+    #[test]
+    fn the_longest_wait_of_a_phase_is_kept() {
+        let mut pacing = Pacing::from(Done::default());
+        for beat in 1..=20 {
+            let busy = if beat <= 10 { 90 } else { 10 };
+            let cpu_ns = pacing.done.cpu_ns + BEAT_NS / 100 * busy;
+            let done = Done { at_ns: beat * BEAT_NS, cpu_ns, settled: beat * 1_000 };
+            pacing.next(done, 64, MOST_NS);
+        }
+        assert_eq!((pacing.within_ns, pacing.longest_ns), (0, 40_000));
+        assert_eq!(Pacing::default().next(Done::default(), 64, MOST_NS).within_us, 0);
+    }
+
+    #[test]
+    fn nothing_is_coalesced_where_that_is_forbidden() {
+        let mut pacing = Pacing::default();
+        for beat in 1..=5 {
+            let done = Done { at_ns: beat * BEAT_NS, cpu_ns: beat * BEAT_NS, settled: beat * 100 };
+            assert_eq!(pacing.next(done, 1_000, 0).within_us, 0);
+        }
+        assert_eq!(pacing.longest_ns, 0);
+    }
+}
