@@ -13,6 +13,7 @@ import signal
 import sys
 import threading
 import time
+from pathlib import Path
 from typing import Any
 
 COUNTS: dict[str, Any] = {
@@ -127,6 +128,18 @@ def talk_nonsense() -> None:
     begin_window()
     sys.stdout.write("\x1b[31mpanic: \x00 at line 3\n")
     sys.stdout.flush()
+    time.sleep(60)
+
+
+def measure_nonsense() -> None:
+    """All of it as it should be, but for a histogram that is none."""
+    begin_window()
+    examples = Path(__file__).resolve().parents[1] / "schema" / "examples" / "from-engine.jsonl"
+    for line in examples.read_text().splitlines():
+        message = json.loads(line)
+        if message["type"] == "phase_done" and message["id"] == "window":
+            message["measurement"]["histograms"]["service"] = "HISTFAAA"
+            say(message)
     time.sleep(60)
 
 

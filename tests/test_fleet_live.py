@@ -258,6 +258,15 @@ def test_one_engine_that_errs_leaves_no_result_of_the_others(
     assert not (engines() - before), "no engine remains"
 
 
+def test_what_cannot_be_added_up_leaves_no_result(spec: TrialSpec) -> None:
+    two = (*hosts(1), EngineHost(Odd("measure_nonsense")))
+    record = run_trial(replace(spec, stop=Duration(ns=100 * MS), warmup=None, hosts=two))
+    assert record.trouble is not None
+    assert record.trouble.kind == "junk"
+    assert "not an HdrHistogram" in record.trouble.what
+    assert (record.verdict, record.latency_ns.count) == ("invalid", 0)
+
+
 def test_a_plan_that_one_engine_refuses_is_the_users_to_mend(spec: TrialSpec) -> None:
     three = (*hosts(2), EngineHost(Odd("refuse")))
     with pytest.raises(UserError, match="refused the plan: odd: field `connections`: too many"):

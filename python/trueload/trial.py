@@ -38,6 +38,7 @@ from trueload.plan import (
     FromEngine,
     Generate,
     LoadPlan,
+    Measurement,
     Phase,
     PhaseDone,
     PhaseStarted,
@@ -71,6 +72,7 @@ from trueload.spec import (
     TrialSpec,
     warmup_load,
 )
+from trueload.stats import decode_histogram
 from trueload.tls_plan import tls_blobs, tls_plan
 
 __all__ = [
@@ -488,6 +490,7 @@ class Session(Closing):
                 seen.phase(message.id).stopped_ns = message.at_ns
                 self._enter(DRAIN)
             case PhaseDone():
+                _check_readable(message.measurement)
                 seen.phase(message.id).measurement = message.measurement
                 if isinstance(self._engine, Fleet) and message.id == seen.window.id:
                     seen.hosts = self._engine.reports(message.id)
@@ -526,6 +529,18 @@ class Session(Closing):
         # What else this machine does is of interest where an engine runs on it.
         processes = noise_sample() if self._is_here else None
         return HostSample(machine=machine_sample(), server=server, processes=processes)
+
+
+def _check_readable(measured: Measurement) -> None:
+    """Raises ``EngineError`` for histograms that are none."""
+    found = [encoded for _, encoded in measured.histograms]
+    if measured.deliveries is not None:
+        found += [encoded for _, encoded in measured.deliveries.histograms]
+    try:
+        for encoded in found:
+            decode_histogram(encoded)
+    except ValueError as error:
+        raise EngineError("junk", f"what the engine measured cannot be read: {error}") from error
 
 
 def with_sources(spec: TrialSpec, most: int = 0) -> TrialSpec:

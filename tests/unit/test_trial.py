@@ -58,6 +58,7 @@ def check(record: Record, name: str) -> Check:
         ("die_in_the_window", "died", "signal 9 (SIGKILL)"),
         ("fall_silent", "silent", "said nothing"),
         ("talk_nonsense", "junk", "no message"),
+        ("measure_nonsense", "junk", "not an HdrHistogram"),
         ("talk_without_end", "junk", "no message"),
         ("close_stdout", "died", "closed its output"),
         ("end_by_itself", "engine", "ended by itself: signalled"),

@@ -333,7 +333,10 @@ class Fleet(Closing):
             self._out.append(rest)
         parts = [each.measurements[said.id] for each in self._members]
         spans = [each.span(said.id) for each in self._members]
-        merged = merge_measurements(parts, spans, series.sums())
+        try:
+            merged = merge_measurements(parts, spans, series.sums())
+        except ValueError as error:
+            raise EngineError("junk", f"what the hosts measured is no sum: {error}") from error
         self._out.append(said.model_copy(update={"measurement": merged}))
         self._advance()
 
