@@ -16,10 +16,11 @@ from trueload.accounting import ProcessTree
 from trueload.cli import http
 from trueload.cli.words import understand
 from trueload.engine import EngineError
+from trueload.errors import UserError
 from trueload.places.local import LocalPlace
 from trueload.places.named import SshHost
 from trueload.places.program import needs, read_program
-from trueload.places.ssh import refusals, scripts
+from trueload.places.ssh import connection, refusals, scripts
 from trueload.runner.far import FarHost
 from trueload.runner.far_ground import FarProcesses
 from trueload.runner.process import Orders, Program, StartError
@@ -51,6 +52,31 @@ def test_what_ssh_says_is_told_in_words_that_help(said: str, words: str) -> None
     assert words in told.message
     assert "\n" not in told.message
     assert told.hint
+
+
+@pytest.mark.parametrize(
+    ("ssh", "words"),
+    [
+        ("echo user me; echo hostname 10.0.0.1", None),
+        ("exec sleep 60", "has not read its config for h within 2 s"),
+        ("echo 'h: terminating, 1 bad configuration options' >&2; exit 255", "cannot be used"),
+        (None, "ssh is not installed"),
+    ],
+)
+def test_the_address_of_a_host_is_what_the_ssh_config_says(
+    ssh: str | None, words: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connection, "LOG_IN_S", 2.0)
+    if ssh is not None:
+        program = tmp_path / "ssh"
+        program.write_text(f"#!/bin/sh\nPATH=/usr/bin:/bin\n{ssh}\n")
+        program.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    if words is None:
+        assert connection.host_name("h") == "10.0.0.1"
+        return
+    with pytest.raises(UserError, match=words):
+        connection.host_name("h")
 
 
 def test_an_argument_of_a_script_is_one_word_whatever_is_in_it(tmp_path: Path) -> None:

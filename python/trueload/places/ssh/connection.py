@@ -197,10 +197,20 @@ def host_name(destination: str) -> str:
     ``UserError``."""
     try:
         done = subprocess.run(
-            ["ssh", "-G", "--", destination], capture_output=True, text=True, check=False
+            ["ssh", "-G", "--", destination],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=LOG_IN_S,
+            check=False,
         )
     except OSError as error:
         raise UserError("ssh is not installed", NO_SSH_HINT) from error
+    except subprocess.TimeoutExpired as error:
+        raise UserError(
+            f"ssh has not read its config for {destination} within {LOG_IN_S:g} s",
+            f"`ssh -G {destination}` must end: a `Match exec` in your ssh config may not",
+        ) from error
     found = re.search(r"^hostname (\S+)$", done.stdout, re.MULTILINE)
     if found is None:
         raise refusals.explain(destination, done.stderr, f"ssh -G ended with {done.returncode}")
