@@ -22,7 +22,7 @@ from trueload.places import EngineHost
 from trueload.places.local import LocalChannel, LocalPlace
 from trueload.plan import Closed, Duration, LoadPlan, Open, Requests, Stage, Tick
 from trueload.record import Check, Record
-from trueload.spec import Progress, TrialSpec
+from trueload.spec import OriginSpec, Progress, TargetSpec, TrialSpec
 from trueload.stats import decode_histogram
 from trueload.trial import Request, run_trial
 
@@ -139,6 +139,41 @@ def test_no_two_engines_send_the_same_number(spec: TrialSpec) -> None:
         )
     assert record.counts.ok == 300
     assert len({asked.path for asked in counting.asked}) == 300
+
+
+def test_origins_have_the_same_parts_over_several_engines(spec: TrialSpec) -> None:
+    with Counting() as one, Counting() as other:
+        targets = tuple(
+            TargetSpec(
+                url=server.url,
+                request=Request(host=server.authority, path="/{counter}"),
+                weight=weight,
+                origin=origin,
+            )
+            for origin, (server, weight) in enumerate(((one, 3), (other, 1)))
+        )
+        origins = tuple(
+            OriginSpec(url=server.url, addresses=(server.authority,)) for server in (one, other)
+        )
+        record = run_trial(
+            replace(
+                spec,
+                addresses=(one.authority, other.authority),
+                request=None,
+                targets=targets,
+                origins=origins,
+                connections=12,
+                warmup=None,
+                stop=Requests(count=400),
+            )
+        )
+        asked = [len(server.asked) for server in (one, other)]
+        numbers = {each.path for server in (one, other) for each in server.asked}
+    assert asked == [300, 100]
+    assert len(numbers) == 400
+    assert record.origins is not None
+    assert [origin.established for origin in record.origins] == [9, 3]
+    assert [host.connections for host in record.hosts] == [4, 4, 4]
 
 
 def test_one_live_view_has_what_all_did(spec: TrialSpec) -> None:

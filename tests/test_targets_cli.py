@@ -7,30 +7,17 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 from counting import Counting
 from harness import Server, Trueload
+from targets_files import measure, write
 
 
 @pytest.fixture
 def counting() -> Iterator[Counting]:
     with Counting() as server:
         yield server
-
-
-def write(folder: Path, *lines: dict[str, Any]) -> Path:
-    file = folder / "targets.jsonl"
-    file.write_text("\n".join(json.dumps(line) for line in lines))
-    return file
-
-
-def measure(trueload: Trueload, *words: str | Path) -> Any:
-    """The record. On a busy machine it may be invalid, which is not what is tested here."""
-    done = trueload.run("http", *words, "--json", "-")
-    assert done.code in (0, 4), done
-    return done.json()
 
 
 def test_turns_are_exact_over_all_connections_and_threads(
@@ -173,7 +160,7 @@ def test_a_copied_curl_command_is_taken_over_and_its_secrets_are_not_kept(
     ("lines", "error"),
     [
         (['{"url": "http://127.0.0.1:9/"}', "{"], "line 2: not JSON at character 2"),
-        (['{"url": "http://a/"}', "", '{"url": "http://b/"}'], "line 3: it goes to b, but"),
+        (['{"url": "http://a/"}', "", '{"url": "ws://b/"}'], "line 3: 'ws://' cannot be loaded"),
         (["{}"], "line 1: 'url' is missing"),
     ],
 )

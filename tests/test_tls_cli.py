@@ -22,7 +22,7 @@ from faults.cases import Case, Script, Step, load
 from faults.laws import assert_laws, assert_out, give_up_s, of_record
 from faults.peer import Peer
 from faults.tls import Certificates
-from harness import Finished, Trueload
+from harness import Finished, Trueload, start_server
 
 pytestmark = pytest.mark.engine
 
@@ -303,6 +303,32 @@ def test_the_reference_server_takes_a_certificate(
     assert record["counts"]["ok"] == 6
 
 
+def test_origins_with_tls_and_without_it_are_of_one_run(
+    trueload: Trueload, secure: Secure, tmp_path: Path
+) -> None:
+    plain, other = start_server(trueload), start_secure(trueload)
+    both = tmp_path / "both.pem"
+    both.write_bytes(secure.cacert.read_bytes() + other.cacert.read_bytes())
+    named = f"https://localhost:{other.port}/"
+    urls = (f"{plain.url}/", secure.url, named)
+    targets = tmp_path / "targets"
+    targets.write_text("\n".join(f'{{"url": "{url}"}}' for url in urls))
+    flags = (
+        "--targets",
+        targets,
+        "--cacert",
+        both,
+        "--resolve",
+        f"localhost:{other.port}:127.0.0.1",
+    )
+    done = trueload.run("http", *flags, *FEW, "-c", "3")
+    assert done.code == 0, done
+    record = done.json()
+    assert [origin["counts"]["ok"] for origin in record["origins"]] == [2, 2, 2]
+    assert record["tls"]["server_name"] == "127.0.0.1, localhost"
+    assert record["tls"]["handshakes_full"] + record["tls"]["handshakes_resumed"] == 2
+
+
 def test_several_requests_and_a_copied_curl_command_go_over_tls(
     trueload: Trueload, secure: Secure, tmp_path: Path
 ) -> None:
@@ -310,8 +336,6 @@ def test_several_requests_and_a_copied_curl_command_go_over_tls(
     targets.write_text('{"url": "/"}\n{"url": "/perf"}\n')
     record = measure(trueload, secure.url, "--targets", targets, "--cacert", secure.cacert)
     assert record["counts"]["ok"] == 6
-    targets.write_text('{"url": "https://a/"}\n{"url": "http://a/"}\n')
-    assert "begins with http://" in trueload.run("http", "--targets", targets).err
     done = trueload.run("http", "--curl", f"curl -k {secure.url}", *FEW, "--no-save")
     assert done.code == 0, done
     assert done.json()["tls"]["verification"] == "off"

@@ -50,6 +50,7 @@ def target_plan(target: TargetSpec, close: bool) -> TargetPlan:
     return TargetPlan(
         name=target.name,
         weight=target.weight,
+        origin=target.origin,
         request=request_plan(target.request, close),
         expect=expect_plan(target.expect),
     )

@@ -18,6 +18,7 @@ from trueload.accounting import MachineSample, TreeSample, machine_usage, usage
 from trueload.assemble_broadcast import bytes_per_connection, make_deliveries, with_joining
 from trueload.assemble_hosts import make_hosts
 from trueload.assemble_idle import Step, make_idle, merged_failed
+from trueload.assemble_origins import make_origins
 from trueload.assemble_tls import handshake_histogram, make_tls_record
 from trueload.fleet.member import HostReport
 from trueload.noise import NoiseSample, others_share
@@ -145,6 +146,7 @@ class Observation:
     server_source: str | None = None
     claim: Claim = NO_CLAIM
     target_urls: tuple[str, ...] = ()
+    origin_urls: tuple[str, ...] = ()
     payload_bytes: int | None = None
     idle_server: TreeSample | None = None
     most_connections: int = 0
@@ -229,6 +231,7 @@ def make_record(seen: Observation) -> Record:
         ),
         trouble=seen.trouble,
         targets=_targets(seen, measured),
+        origins=make_origins(seen.origin_urls, seen.generate.targets, measured),
         handshake_ns=_distribution(handshakes),
         tls=make_tls_record(seen.generate, seen.ready, phases),
         deliveries=make_deliveries(measured),

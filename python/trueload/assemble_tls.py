@@ -15,12 +15,14 @@ def make_tls_record(
     generate: Generate, ready: Ready | None, measured: tuple[Measurement, ...]
 ) -> Tls | None:
     """TLS in the record; None without it. ``measured`` are the phases that there were."""
-    asked = generate.tls
-    if asked is None:
+    every = [generate.tls, *(origin.tls for origin in generate.origins)]
+    secure = [tls for tls in every if tls is not None]
+    if not secure:
         return None
+    asked = secure[0]
     agreed = ready.tls if ready is not None else None
     return Tls(
-        server_name=asked.server_name,
+        server_name=", ".join(dict.fromkeys(tls.server_name for tls in secure)),
         verification="off" if isinstance(asked.trust, TrustAnybody) else "on",
         client_certificate=asked.certificate_sha256 is not None,
         resumption=asked.resumption,

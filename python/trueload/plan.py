@@ -20,6 +20,8 @@ from trueload.plan_broadcast import Settle as Settle
 from trueload.plan_broadcast import Settled as Settled
 from trueload.plan_faults import Faults as Faults
 from trueload.plan_model import Model as Model
+from trueload.plan_origins import OriginConnections as OriginConnections
+from trueload.plan_origins import OriginPlan as OriginPlan
 from trueload.plan_part import WHOLE
 from trueload.plan_part import AskClock as AskClock
 from trueload.plan_part import Clock as Clock
@@ -49,7 +51,6 @@ makes a thread wait now and then. The engine bounds it further by the mean servi
 Sparse = dict[int, int]
 """A sparse histogram: index to count; ``stats.sparse_value_ns`` gives the value of an index."""
 
-
 DriverName = Literal["auto", "io_uring", "epoll"]
 """What carries the sockets; ``auto`` is the fastest that the kernel grants."""
 
@@ -73,10 +74,12 @@ class ExpectPlan(Model):
 
 
 class TargetPlan(Model):
-    """One of several requests, which take turns by ``weight``."""
+    """One of several requests, which take turns by ``weight``; ``origin`` is the index of its own,
+    of several."""
 
     name: str | None
     weight: int
+    origin: int = Field(default=0, exclude_if=lambda value: value == 0)
     request: RequestPlan
     expect: ExpectPlan
 
@@ -185,7 +188,7 @@ ExchangePlan = Annotated[TcpEchoPlan | WsEchoPlan | WsBroadcastPlan, Field(discr
 class Generate(Model):
     """What one generator is to do: send ``request``, or ``targets`` in turns, or, over another
     protocol than HTTP, what ``exchange`` says. Addresses are ``IP:PORT``, ``[IPv6]:PORT`` or
-    ``unix:PATH``.
+    ``unix:PATH``; where there are ``origins``, these have them, and TLS.
 
     ``spin_ns``: for so long a thread polls before it sleeps; ``coalesce_ns``: under a closed loop a
     busy thread lets answers wait for each other, no longer than this; ``refill``: free places of
@@ -195,6 +198,7 @@ class Generate(Model):
     type: Literal["generate"] = "generate"
     protocol: int = PROTOCOL
     addresses: tuple[str, ...]
+    origins: tuple[OriginPlan, ...] = Field(default=(), exclude_if=lambda value: value == ())
     local_addresses: tuple[str, ...]
     request: RequestPlan | None
     expect: ExpectPlan
@@ -215,6 +219,11 @@ class Generate(Model):
     tls: TlsPlan | None = None
     exchange: ExchangePlan | None = Field(default=None, exclude_if=lambda value: value is None)
     part: Part = Field(default=WHOLE, exclude_if=lambda value: value == WHOLE)
+
+    @property
+    def every_address(self) -> tuple[str, ...]:
+        """Its addresses, or those of all its origins."""
+        return self.addresses + tuple(at for origin in self.origins for at in origin.addresses)
 
 
 class ServeHttp(Model):
@@ -425,6 +434,7 @@ class Measurement(Model):
     series: tuple[Second, ...]
     generator: Generator
     targets: tuple[TargetCounts, ...] | None = None
+    origins: tuple[OriginConnections, ...] = Field(default=(), exclude_if=lambda found: not found)
     deliveries: Deliveries | None = Field(default=None, exclude_if=lambda value: value is None)
 
 

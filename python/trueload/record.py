@@ -316,8 +316,21 @@ class TargetRecord(Model):
     latency: Sparse
 
 
+class OriginRecord(Model):
+    """One of several origins: connections asked for, and those that were ever established (null
+    without a measurement), what the others met, by class, and what became of the requests of its
+    targets (null without a measurement, too)."""
+
+    url: str
+    requested: int | None
+    established: int | None
+    connect_failed: dict[str, int]
+    counts: Outcomes | None
+
+
 class Record(Model):
-    """What a trial leaves. ``targets`` is null where there is one request, ``deliveries`` where
+    """What a trial leaves. ``targets`` is null where there is one request, ``origins`` where these
+    have one (scheme, host and port), ``deliveries`` where
     nothing is broadcast, ``idle`` where no idle connection was asked for; ``schema_`` is
     ``schema`` in JSON.
 
@@ -356,6 +369,7 @@ class Record(Model):
     window: Window
     trouble: Trouble | None
     targets: tuple[TargetRecord, ...] | None = None
+    origins: tuple[OriginRecord, ...] | None = None
     handshake_ns: Distribution = Distribution()
     tls: Tls | None = None
     deliveries: Deliveries | None = None

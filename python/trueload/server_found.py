@@ -5,12 +5,14 @@ and the CPUs that it leaves free. Must not know how a trial is run.
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 
 from trueload.accounting import (
     ProcessTree,
     TreeSample,
     descendants,
     listeners,
+    listening_inodes,
     unix_listeners,
 )
 from trueload.engine import EngineError
@@ -38,6 +40,24 @@ def found_pids(address: str) -> set[int]:
     return found - descendants(me) - ({me} - holders)
 
 
+def found_at(addresses: Sequence[str]) -> set[int]:
+    """The same of several addresses, together; none if one of them is served by somebody who cannot
+    be seen, as what the others use would pass for all."""
+    found: set[int] = set()
+    for address in addresses:
+        pids = found_pids(address)
+        if not pids and len(addresses) > 1 and is_served(address):
+            return set()
+        found |= pids
+    return found
+
+
+def is_served(address: str) -> bool:
+    """Whether a socket of this machine listens on ``IP:PORT``, seen or not whose it is."""
+    host, _, port = address.rpartition(":")
+    return bool(listening_inodes(host.strip("[]").partition("%")[0], int(port)))
+
+
 def find_server(spec: TrialSpec) -> tuple[Tree | None, str | None]:
     """The tree to account for, and how it was come by."""
     if spec.server is not None:
@@ -45,10 +65,11 @@ def find_server(spec: TrialSpec) -> tuple[Tree | None, str | None]:
     here = all(isinstance(host.place, LocalPlace) for host in spec.hosts)
     if not here or not spec.addresses or not all(map(is_loopback, spec.addresses)):
         return None, None  # another host's loopback is not ours
-    address = spec.addresses[0]
-    if not found_pids(address):
+    # Of one server any address will do; several origins are as many servers.
+    addresses = [origin.addresses[0] for origin in spec.origins] or [spec.addresses[0]]
+    if not found_at(addresses):
         return None, None
-    return ProcessTree(lambda: found_pids(address)), "found"
+    return ProcessTree(lambda: found_at(addresses)), "found"
 
 
 def choose_cpus(spec: TrialSpec, tree: Tree | None) -> tuple[int, ...]:

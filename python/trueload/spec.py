@@ -102,13 +102,14 @@ ANY_ANSWER = Expect()
 @dataclass(frozen=True, kw_only=True)
 class TargetSpec:
     """One of several requests, which take turns by ``weight``. ``url`` and ``name`` are shown and
-    stored: they hold no secret."""
+    stored: they hold no secret. ``origin`` is the index of its own, of several."""
 
     url: str
     request: Request
     expect: Expect = Expect()
     weight: int = 1
     name: str | None = None
+    origin: int = 0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -160,6 +161,15 @@ class Tls:
 
 
 @dataclass(frozen=True, kw_only=True)
+class OriginSpec:
+    """One of several origins; ``url`` has neither path nor secret."""
+
+    url: str
+    addresses: tuple[str, ...] = ()
+    tls: Tls | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
 class TrialSpec:
     """Everything a trial needs. Times in ns. ``url`` is shown and stored: it holds no secret.
 
@@ -175,6 +185,8 @@ class TrialSpec:
     never send; the last of them are there in warm-up and window. ``seed`` is that of ``{random}``.
     ``driver``, ``spin_ns``, ``coalesce_ns`` and ``refill`` are the engine's (see
     ``plan.Generate``). ``hosts`` is where the load comes from: empty for this machine alone.
+    ``origins`` are those of the targets where there are several: then ``addresses`` are those of
+    all, and each has its own TLS.
     """
 
     url: str
@@ -206,6 +218,13 @@ class TrialSpec:
     coalesce_ns: int = COALESCE_NS
     refill: int | None = None
     hosts: tuple[EngineHost, ...] = ()
+    origins: tuple[OriginSpec, ...] = ()
+
+    @property
+    def every_tls(self) -> tuple[Tls, ...]:
+        """What TLS is set up with, of each origin that has it."""
+        found = (self.tls, *(origin.tls for origin in self.origins))
+        return tuple(each for each in found if each is not None)
 
 
 def repetition(spec: TrialSpec, number: int) -> TrialSpec:

@@ -1,7 +1,7 @@
 """A targets file: several requests that take turns, one JSON object a line.
 
 How: a line is read on its own, and what is wrong with it is told with the line's number; what is
-left is checked as a whole (one origin, weights that can be had). Flags that were given beside the
+left is checked as a whole (origins, weights that can be had). Flags that were given beside the
 file go into every line that says nothing else. Must not know how requests are sent.
 """
 
@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from trueload.errors import UserError
+from trueload.origins import ORIGINS_MAX, OriginKey, origin_key
 from trueload.redact import redact_url
 from trueload.request import make_request, parse_header, parse_statuses, read_body
 from trueload.spec import Expect, TargetSpec
@@ -38,7 +39,7 @@ EXAMPLE = 'a line is like {"method": "GET", "url": "http://127.0.0.1:8080/", "we
 @dataclass(frozen=True)
 class Defaults:
     """What a line gets that does not say otherwise: the flags beside the file. ``base`` is the URL
-    that was given, if any: lines may then have only a path, and are all of its origin."""
+    that was given, if any: lines may then have only a path, and are of its origin."""
 
     base: Target | None = None
     headers: tuple[str, ...] = ()
@@ -57,11 +58,12 @@ class LineError(Exception):
 @dataclass(frozen=True)
 class TargetsFile:
     """A targets file that has been read: its content, how errors name it, and where the files lie
-    that it names."""
+    that it names. With ``one_origin`` all lines must be of that of the URL beside it."""
 
     content: bytes
     shown: str
     folder: Path
+    one_origin: bool = False
 
 
 def open_targets(path: Path) -> TargetsFile:
@@ -72,27 +74,28 @@ def open_targets(path: Path) -> TargetsFile:
 
 def read_targets(
     file: Path | TargetsFile, defaults: Defaults
-) -> tuple[Target, tuple[TargetSpec, ...]]:
-    """The targets of a file (``-`` for stdin), and the parsed URL of the first. Raises
-    ``UserError``."""
-    found = open_targets(file) if isinstance(file, Path) else file
-    return parse_targets(found.content, found.shown, found.folder, defaults)
+) -> tuple[tuple[Target, ...], tuple[TargetSpec, ...]]:
+    """The targets of a file (``-`` for stdin), and their origins: of each the first URL, in the
+    order in which they come. Raises ``UserError``."""
+    return parse_targets(open_targets(file) if isinstance(file, Path) else file, defaults)
 
 
 def parse_targets(
-    content: bytes, shown: str, folder: Path, defaults: Defaults
-) -> tuple[Target, tuple[TargetSpec, ...]]:
+    file: TargetsFile, defaults: Defaults
+) -> tuple[tuple[Target, ...], tuple[TargetSpec, ...]]:
     """The same of what a file holds. Raises ``UserError``."""
-    origin = defaults.base
+    shown, base = file.shown, defaults.base
+    origins: dict[OriginKey, Target] = {}
     found: list[TargetSpec] = []
     bodies_bytes = 0
-    for number, line in enumerate(content.split(b"\n"), start=1):
+    for number, line in enumerate(file.content.split(b"\n"), start=1):
         if not line.strip():
             continue
         try:
-            target, spec = _target(line, folder, defaults)
-            origin = origin or target
-            _check_origin(target, origin, "the URL is" if defaults.base else "those before are")
+            target, spec = _target(line, file.folder, defaults)
+            if file.one_origin and base is not None:
+                _check_origin(target, base)
+            spec = replace(spec, origin=_origin(target, origins))
             bodies_bytes += len(spec.request.body or b"") + len(spec.expect.body or b"")
             if bodies_bytes > BODIES_BYTES_MAX:
                 _refuse(f"the bodies are more than {BODIES_BYTES_MAX // 2**20} MiB", "use fewer")
@@ -103,10 +106,26 @@ def parse_targets(
         except UserError as error:
             raise UserError(f"{shown}, line {number}: {error.message}", error.hint) from None
         found.append(spec)
-    if origin is None or not found:
+    if not found:
         raise UserError(f"{shown} has no target", EXAMPLE)
+    if base is not None and origin_key(base) not in origins:
+        raise UserError(
+            f"no line of {shown} goes to {base.authority}, which the URL names",
+            "leave the URL out, or write only paths in the lines",
+        )
     _check_weights(found, shown)
-    return origin, tuple(found)
+    return tuple(origins.values()), tuple(found)
+
+
+def _origin(target: Target, origins: dict[OriginKey, Target]) -> int:
+    """The index of a target's origin, which is entered if it is new."""
+    key = origin_key(target)
+    if key not in origins and len(origins) == ORIGINS_MAX:
+        _refuse(
+            f"{target.authority} is one more origin, and {ORIGINS_MAX} are the most", "use fewer"
+        )
+    origins.setdefault(key, target)
+    return list(origins).index(key)
 
 
 def _target(line: bytes, folder: Path, defaults: Defaults) -> tuple[Target, TargetSpec]:
@@ -245,16 +264,11 @@ def _encoded(text: str, key: str) -> bytes:
         raise LineError(f"'{key}' has half of a surrogate pair", "write whole characters") from None
 
 
-def _check_origin(target: Target, origin: Target, whose: str) -> None:
-    if target.scheme != origin.scheme:
+def _check_origin(target: Target, base: Target) -> None:
+    if origin_key(target) != origin_key(base):
         _refuse(
-            f"it begins with {target.scheme}://, but {whose} of {origin.scheme}://",
-            "a run has one server: use a file for each",
-        )
-    if (target.host.lower(), target.port) != (origin.host.lower(), origin.port):
-        _refuse(
-            f"it goes to {target.authority}, but {whose} of {origin.authority}",
-            "a run has one server: write only the path, or use a file for each",
+            f"it goes to {redact_url(target.origin)}, but the URL is of {redact_url(base.origin)}",
+            "both sides are asked the same: write only the path",
         )
 
 

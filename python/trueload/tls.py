@@ -56,7 +56,7 @@ def make_tls(target: Target, flags: TlsFlags) -> Tls | None:
     trust: Literal["system", "given", "anybody"] = "system" if issuers is None else "given"
     shown = None if cert is None and key is None else read_identity(cert, key)
     return Tls(
-        server_name=target.host.partition("%")[0].removesuffix("."),
+        server_name=server_name(target),
         alpn=ALPN,
         trust="anybody" if insecure else trust,
         issuers=issuers,
@@ -64,6 +64,11 @@ def make_tls(target: Target, flags: TlsFlags) -> Tls | None:
         key=shown and shown[1],
         resumption=not flags.no_resumption,
     )
+
+
+def server_name(target: Target) -> str:
+    """The name that a server's certificate must be for."""
+    return target.host.partition("%")[0].removesuffix(".")
 
 
 def read_certificates(path: Path, flag: str) -> bytes:

@@ -8,10 +8,18 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
-from trueload.plan import Blob, TlsPlan, TrustAnybody, TrustGiven, TrustPlan, TrustSystem
-from trueload.spec import Tls
+from trueload.plan import (
+    Blob,
+    OriginPlan,
+    TlsPlan,
+    TrustAnybody,
+    TrustGiven,
+    TrustPlan,
+    TrustSystem,
+)
+from trueload.spec import OriginSpec, Tls
 
 
 def tls_plan(tls: Tls | None) -> TlsPlan | None:
@@ -28,13 +36,17 @@ def tls_plan(tls: Tls | None) -> TlsPlan | None:
     )
 
 
-def tls_blobs(tls: Tls | None) -> Iterator[Blob]:
+def origin_plan(origin: OriginSpec) -> OriginPlan:
+    """One of several origins as it goes into a plan."""
+    return OriginPlan(addresses=origin.addresses, tls=tls_plan(origin.tls))
+
+
+def tls_blobs(every: Sequence[Tls]) -> Iterator[Blob]:
     """Every PEM text that the plan names, once."""
-    if tls is not None:
-        texts = {tls.issuers, tls.certificate, tls.key}
-        for text in texts - {None}:
-            assert text is not None
-            yield Blob(sha256=_name(text) or "", base64=base64.b64encode(text).decode())
+    texts = {text for tls in every for text in (tls.issuers, tls.certificate, tls.key)}
+    for text in texts - {None}:
+        assert text is not None
+        yield Blob(sha256=_name(text) or "", base64=base64.b64encode(text).decode())
 
 
 def _trust(tls: Tls) -> TrustPlan:

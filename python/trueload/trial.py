@@ -73,7 +73,7 @@ from trueload.spec import (
     warmup_load,
 )
 from trueload.stats import decode_histogram
-from trueload.tls_plan import tls_blobs, tls_plan
+from trueload.tls_plan import origin_plan, tls_blobs, tls_plan
 
 __all__ = [
     "CLOSED",
@@ -131,7 +131,8 @@ def make_plan(spec: TrialSpec, cpus: tuple[int, ...]) -> Generate:
     """What the engine is told, with the headers that the request needs."""
     request = None if spec.request is None else request_plan(spec.request, spec.close)
     return Generate(
-        addresses=spec.addresses,
+        addresses=() if spec.origins else spec.addresses,
+        origins=tuple(origin_plan(origin) for origin in spec.origins),
         local_addresses=spec.local_addresses,
         request=request,
         expect=expect_plan(spec.expect),
@@ -149,7 +150,7 @@ def make_plan(spec: TrialSpec, cpus: tuple[int, ...]) -> Generate:
         spin_ns=spec.spin_ns,
         coalesce_ns=spec.coalesce_ns,
         refill=spec.refill,
-        tls=tls_plan(spec.tls),
+        tls=None if spec.origins else tls_plan(spec.tls),
         exchange=None if spec.exchange is None else exchange_plan(spec.exchange),
     )
 
@@ -268,6 +269,7 @@ class Session(Closing):
             server_source=self._source,
             claim=claim or spec.claim,
             target_urls=tuple(target.url for target in spec.targets),
+            origin_urls=tuple(origin.url for origin in spec.origins),
             payload_bytes=sent.size_bytes if (sent := messages(spec)) else None,
             idle_server=self._idle,
             most_connections=self._most_connections,
@@ -310,7 +312,7 @@ class Session(Closing):
         engine = start_engines(self._hosts, self._generate.connections, self._spec.load)
         self._engine = engine
         engine.send(self._generate)
-        for blob in (*blobs(self._spec), *tls_blobs(self._spec.tls)):
+        for blob in (*blobs(self._spec), *tls_blobs(self._spec.every_tls)):
             engine.send(blob)
         return engine
 

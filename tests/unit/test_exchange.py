@@ -55,7 +55,7 @@ def test_a_message_from_a_file_is_sent_as_it_is(tmp_path: Path) -> None:
 
 def test_a_socket_file_can_be_loaded_over_no_network() -> None:
     job = read_tcp_job(where="unix:/run/echo.sock")
-    assert job.addresses() == ("unix:/run/echo.sock",)
+    assert job.resolved().addresses == ("unix:/run/echo.sock",)
     assert job.spec.url == "unix:/run/echo.sock"
 
 

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from trueload.errors import UserError
+from trueload.origins import ORIGINS_MAX
 from trueload.spec import Expect, TargetSpec
 from trueload.target import parse_url
 from trueload.targets import (
@@ -19,6 +20,7 @@ from trueload.targets import (
     TARGETS_MAX,
     TURNS_MAX,
     Defaults,
+    TargetsFile,
     parse_targets,
     read_targets,
 )
@@ -26,10 +28,14 @@ from trueload.targets import (
 URL = "http://a:8080/x"
 
 
-def parse(*lines: Any, defaults: Defaults | None = None) -> tuple[TargetSpec, ...]:
+def the_file(*lines: Any, one_origin: bool = False) -> TargetsFile:
     texts = [line if isinstance(line, str) else json.dumps(line) for line in lines]
     content = "\n".join(texts).encode("utf-8", "surrogateescape")
-    return parse_targets(content, "the file", Path(), defaults or Defaults())[1]
+    return TargetsFile(content, "the file", Path(), one_origin)
+
+
+def parse(*lines: Any, defaults: Defaults | None = None) -> tuple[TargetSpec, ...]:
+    return parse_targets(the_file(*lines), defaults or Defaults())[1]
 
 
 def test_a_line_says_all_about_a_request() -> None:
@@ -65,7 +71,7 @@ def test_a_body_without_a_method_is_a_post_and_may_come_from_a_file(tmp_path: Pa
     (tmp_path / "body.bin").write_bytes(b"\x00\xff")
     file = tmp_path / "targets.jsonl"
     file.write_text('{"url": "http://a/", "body_file": "body.bin"}\n')
-    origin, (found,) = read_targets(file, Defaults())
+    (origin,), (found,) = read_targets(file, Defaults())
     assert (found.request.method, found.request.body) == ("POST", b"\x00\xff")
     assert origin.authority == "a"
 
@@ -119,8 +125,6 @@ WRONG = [
     ({"url": "/a"}, "'url' has no scheme and host"),
     ({"url": "ftp://a/"}, "'ftp://' cannot be loaded"),
     ({"url": "http://a:8080/ b"}, "the URL has a space at position 15"),
-    ({"url": "http://b:8080/"}, "it goes to b:8080, but those before are of a:8080"),
-    ({"url": "http://a/"}, "it goes to a, but those before are of a:8080"),
     ({"url": URL, "wait": 1}, "'wait' is not a key"),
     ({"url": URL, "method": 1}, "'method' is not a text"),
     ({"url": URL, "method": "G T"}, "'G T' is not a method"),
@@ -161,16 +165,57 @@ def test_a_bad_line_is_named_with_its_number(line: Any, why: str) -> None:
     assert caught.value.hint
 
 
-def test_the_origin_is_that_of_the_url_if_one_was_given() -> None:
-    base = parse_url("http://b/")
-    with pytest.raises(UserError, match=r"line 1: it goes to a:8080, but the URL is of b"):
-        parse({"url": URL}, defaults=Defaults(base=base))
+def test_lines_may_be_of_several_origins_in_the_order_in_which_they_come() -> None:
+    lines = [
+        {"url": URL},
+        {"url": "http://A:8080/y"},
+        {"url": "https://a:8080/"},
+        {"url": "http://a/"},
+        {"url": "http://b:8080/"},
+        {"url": "http://a:80/z"},
+    ]
+    origins, found = parse_targets(the_file(*lines), Defaults())
+    assert [origin.origin for origin in origins] == [
+        "http://a:8080",
+        "https://a:8080",
+        "http://a",
+        "http://b:8080",
+    ]
+    assert [target.origin for target in found] == [0, 0, 1, 2, 3, 2]
+    base = Defaults(base=parse_url("http://b/"))
+    origins, found = parse_targets(the_file({"url": URL}, {"url": "/c"}), base)
+    assert [origin.authority for origin in origins] == ["a:8080", "b"]
+
+
+def test_the_url_that_was_given_is_one_of_the_origins() -> None:
+    base = Defaults(base=parse_url("http://b/"))
+    with pytest.raises(UserError, match=r"no line of the file goes to b, which the URL names"):
+        parse({"url": URL}, defaults=base)
+
+
+def test_where_one_origin_is_wanted_it_is_that_of_the_url() -> None:
+    base = Defaults(base=parse_url("http://me:secret@b/"))
+    file = the_file({"url": "/x"}, {"url": "http://me:hidden@a:8080/x"}, one_origin=True)
+    with pytest.raises(
+        UserError, match=r"line 2: it goes to .*a:8080, but the URL is of"
+    ) as caught:
+        parse_targets(file, base)
+    assert "secret" not in caught.value.message
+    assert "hidden" not in caught.value.message
+
+
+def test_too_many_origins_are_refused_at_the_first_that_is_too_many() -> None:
+    lines = [{"url": f"http://a:{port}/"} for port in range(1, ORIGINS_MAX + 2)]
+    assert len(parse(*lines[:-1])) == ORIGINS_MAX
+    why = f"line {ORIGINS_MAX + 1}: a:{ORIGINS_MAX + 1} is one more origin"
+    with pytest.raises(UserError, match=why):
+        parse(*lines)
 
 
 @pytest.mark.parametrize("content", [b"", b"\n\n"])
 def test_a_file_without_a_target_is_refused(content: bytes) -> None:
     with pytest.raises(UserError, match="the file has no target"):
-        parse_targets(content, "the file", Path(), Defaults())
+        parse_targets(TargetsFile(content, "the file", Path()), Defaults())
 
 
 def test_weights_that_make_too_long_a_cycle_are_refused() -> None:

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::sync::mpsc::{self, Sender};
 
-use trueload_drive::{Clock, Driver, rss_bytes};
+use trueload_drive::{Clock, Driver, Program, rss_bytes};
 use trueload_load::{Stop, random};
 use trueload_meter::Failed;
 use trueload_wire::tls::client;
@@ -15,17 +15,18 @@ use trueload_wire::tls::client;
 use crate::control::{self, Event, Failure};
 use crate::exchange;
 use crate::generator::{
-    Broadcast, Command, Connected, DoneReport, Generator, PhaseShare, Protocol, Report, TcpEcho,
-    TickReport, WsEcho,
+    Broadcast, Command, Connected, DoneReport, Generator, PerOrigin, PhaseShare, Protocol, Report,
+    TcpEcho, TickReport, WsEcho,
 };
 use crate::limits::{self, Have};
 use crate::lines::say;
 use crate::machine::Ticks;
+use crate::origins::{self, Division};
 use crate::outlet::Outlet;
 use crate::plan::{self, Blobs};
 use crate::protocol::{
-    AddressPlan, ExchangePlan, FailedMessage, FromEngine, GeneratePlan, PhasePlan, Ready, StopPlan,
-    ToEngine,
+    AddressPlan, ExchangePlan, FailedMessage, FromEngine, GeneratePlan, Measurement, PhasePlan,
+    Ready, StopPlan, ToEngine,
 };
 use crate::request;
 use crate::secrets;
@@ -42,7 +43,8 @@ struct Running {
     share: PhaseShare,
     started: bool,
     stopped: usize,
-    done: Vec<DoneReport>,
+    /// By the number of the thread, or of its part.
+    done: Vec<(u32, DoneReport)>,
     settling: Stand,
     ticks: Vec<TickReport>,
     /// What the machine had done when the threads were told.
@@ -65,6 +67,8 @@ enum Stand {
 #[derive(Debug)]
 pub struct Role {
     plan: GeneratePlan,
+    /// How it is divided, where it has several origins.
+    division: Option<Division>,
     clock: Clock,
     sink: Sender<Event>,
     blobs: Blobs,
@@ -73,9 +77,9 @@ pub struct Role {
     /// What there was when the engine began.
     have: Option<Have>,
     rss_before_bytes: u64,
-    /// Connections over all threads, and how many threads have reported theirs.
+    /// Connections over all threads, and what the threads, or their parts, have reported of theirs.
     connections: u32,
-    connected: Vec<Connected>,
+    connected: Vec<(u32, Connected)>,
     said_ready: bool,
     waiting: VecDeque<PhasePlan>,
     phases: Vec<Running>,
@@ -103,6 +107,7 @@ impl Role {
             waiting: VecDeque::new(),
             phases: Vec::new(),
             ended: 0,
+            division: Division::of(&plan)?,
             plan,
         };
         role.start_when_complete()?;
@@ -122,12 +127,14 @@ impl Role {
         self.driven = threads::driven(&drivers);
         let have = Have::look(&self.driven.driver);
         let later = self.waiting.iter().filter_map(|phase| phase.connections).max();
-        limits::check(&self.plan, self.connections.max(later.unwrap_or(0)), &have)?;
+        let most = self.slots(self.connections.max(later.unwrap_or(0)));
+        limits::check(&self.plan, most, &have)?;
         self.have = Some(have);
         self.rss_before_bytes = rss_bytes();
         match self.plan.exchange.clone() {
+            None if self.division.is_some() => self.start_parts(drivers)?,
             None => {
-                let sending = request::sending(&self.plan, &self.blobs)?;
+                let sending = request::sending(&self.plan, &self.blobs, None)?;
                 let depth = self.plan.pipeline as usize;
                 self.start(drivers, options.as_ref(), || sending.protocol(depth))?;
             }
@@ -180,12 +187,69 @@ impl Role {
                 Outlet::to(self.sink.clone(), move |report| Event::Generator(thread, report));
             let settled = Arc::clone(&settled);
             let program = Generator::new(config, protocol(), settled, commands, outlet);
-            let cpu = threads::cpu_of(&self.plan.cpus, thread);
-            let name = format!("generator-{thread}");
-            let worker = threads::start(&name, cpu, driver, inbox, program, &self.sink)?;
-            self.workers.push(worker);
+            self.start_thread(thread, driver, inbox, program)?;
         }
         Ok(())
+    }
+
+    /// Starts a thread for each driver, with a generator for each origin.
+    fn start_parts(&mut self, drivers: Vec<Driver>) -> Result<(), Failure> {
+        let Some(division) = &self.division else { return Ok(()) };
+        let settled = Arc::new(AtomicU64::new(0));
+        let own = (0..).take(self.plan.origins.len()).map(|origin| {
+            let plan = division.plan(&self.plan, origin);
+            let options = plan.tls.as_ref().map(|tls| secrets::client_options(tls, &self.blobs));
+            let places = division.order.places(origin).clone();
+            let sending = request::sending(&plan, &self.blobs, Some(places))?;
+            Ok((plan, options.transpose()?, sending))
+        });
+        let own: Vec<_> = own.collect::<Result<_, Failure>>()?;
+        let order = Arc::clone(&division.order);
+        let mut programs = Vec::new();
+        for thread in 0..self.plan.threads {
+            let mut parts = Vec::new();
+            for (origin, (plan, options, sending)) in (0..).zip(&own) {
+                let config = plan::config(plan, options.as_ref(), thread)?;
+                let config = Arc::new(division.config(config, origin));
+                let part = thread * order.count() + origin;
+                let outlet =
+                    Outlet::to(self.sink.clone(), move |report| Event::Generator(part, report));
+                let (inbox, commands) = mpsc::channel();
+                let protocol = sending.protocol(plan.pipeline as usize);
+                let settled = Arc::clone(&settled);
+                parts.push((inbox, Generator::new(config, protocol, settled, commands, outlet)));
+            }
+            let (inbox, commands) = mpsc::channel();
+            programs.push((inbox, PerOrigin::new(parts, Arc::clone(&order), commands)));
+        }
+        for ((thread, driver), (inbox, program)) in (0..).zip(drivers).zip(programs) {
+            self.start_thread(thread, driver, inbox, program)?;
+        }
+        Ok(())
+    }
+
+    fn start_thread(
+        &mut self,
+        thread: u32,
+        driver: Driver,
+        inbox: Sender<Command>,
+        program: impl Program + Send + 'static,
+    ) -> Result<(), Failure> {
+        let cpu = threads::cpu_of(&self.plan.cpus, thread);
+        let name = format!("generator-{thread}");
+        let worker = threads::start(&name, cpu, driver, inbox, program, &self.sink)?;
+        self.workers.push(worker);
+        Ok(())
+    }
+
+    /// How many report: the threads, or with several origins the parts of each.
+    fn reporters(&self) -> usize {
+        self.workers.len() * self.plan.origins.len().max(1)
+    }
+
+    /// How many of `total` connections over all engines are ours.
+    fn slots(&self, total: u32) -> u32 {
+        origins::slots(&self.plan, self.division.as_ref(), total)
     }
 
     fn tell_all(&self, command: &Command) {
@@ -194,7 +258,7 @@ impl Role {
 
     /// Hands the next phase to the threads as soon as its start is known.
     fn dispatch(&mut self) {
-        while self.said_ready && self.connected.len() == self.workers.len() {
+        while self.said_ready && self.connected.len() == self.reporters() {
             let Some(next) = self.waiting.front() else {
                 return;
             };
@@ -244,7 +308,7 @@ impl Role {
             stopped: 0,
             done: Vec::new(),
             settling: Stand::Nothing,
-            ticks: vec![TickReport::default(); self.workers.len()],
+            ticks: vec![TickReport::default(); self.reporters()],
             machine: None,
             over: false,
         });
@@ -255,9 +319,9 @@ impl Role {
         }
     }
 
-    fn hear_connected(&mut self, connected: Connected) -> Result<(), Failure> {
-        self.connected.push(connected);
-        if self.connected.len() < self.workers.len() {
+    fn hear_connected(&mut self, thread: u32, connected: Connected) -> Result<(), Failure> {
+        self.connected.push((thread, connected));
+        if self.connected.len() < self.reporters() {
             return Ok(());
         }
         let sum = sums::connected(&self.connected);
@@ -266,7 +330,7 @@ impl Role {
             say(&FromEngine::Ready(Ready {
                 at_ns: self.clock.now_ns(),
                 listen: None,
-                requested: self.plan.part.slots(self.connections, self.plan.threads),
+                requested: self.slots(self.connections),
                 established: sum.established,
                 failed: sums::by_class(&sum.failed),
                 address: sum.address.map(AddressPlan),
@@ -285,7 +349,7 @@ impl Role {
 
     fn hear_report(&mut self, thread: u32, report: Report) -> Result<(), Failure> {
         match report {
-            Report::Connected(connected) => self.hear_connected(connected)?,
+            Report::Connected(connected) => self.hear_connected(thread, connected)?,
             Report::Started(index, at_ns) => {
                 let phase = &mut self.phases[index];
                 if !std::mem::replace(&mut phase.started, true) {
@@ -294,15 +358,16 @@ impl Role {
                 }
             }
             Report::Stopped(index, at_ns) => {
+                let all = self.reporters();
                 let phase = &mut self.phases[index];
                 phase.stopped += 1;
-                if phase.stopped == self.workers.len() {
+                if phase.stopped == all {
                     let id = phase.id.clone();
                     say(&FromEngine::PhaseStopped { id, at_ns })?;
                 }
             }
             Report::Tick(tick) => self.hear_tick(thread, tick)?,
-            Report::Done(done) => self.hear_done(*done)?,
+            Report::Done(done) => self.hear_done(thread, *done)?,
             Report::Sent(index, sent) => {
                 let phase = &mut self.phases[index];
                 phase.settling = Stand::Settle;
@@ -337,28 +402,40 @@ impl Role {
         sums::add(&mut tick.latency, &before.latency);
         sums::add(&mut tick.service, &before.service);
         phase.ticks[thread as usize] = tick;
-        if thread == 0 {
+        // Of those that have not ended the first one sets the pace.
+        let ended = |thread| phase.done.iter().any(|(done, _)| *done == thread);
+        if !(0..thread).any(|before| !ended(before)) {
             let merged = sums::tick(self.clock.now_ns(), &phase.id, &mut phase.ticks);
             say(&FromEngine::Tick(merged))?;
         }
         Ok(())
     }
 
-    fn hear_done(&mut self, done: DoneReport) -> Result<(), Failure> {
+    fn hear_done(&mut self, thread: u32, done: DoneReport) -> Result<(), Failure> {
+        let all = self.reporters();
         let phase = &mut self.phases[done.phase];
-        phase.done.push(done);
-        if phase.done.len() == self.workers.len() {
-            phase.over = true;
-            let done = std::mem::take(&mut phase.done);
-            let set_up = sums::connected(&self.connected);
-            let requested = self.plan.part.slots(self.connections, self.plan.threads);
-            let measured = sums::measurement(&self.plan, &self.driven, requested, &set_up, done);
-            let mut measurement = Box::new(measured);
-            let used = phase.machine.as_ref().zip(Ticks::now());
-            measurement.generator.machine = used.and_then(|(before, now)| now.since(before));
-            say(&FromEngine::PhaseDone { id: phase.id.clone(), measurement })?;
-            self.dispatch();
+        phase.done.push((thread, done));
+        if phase.done.len() < all {
+            return Ok(());
         }
+        phase.over = true;
+        let mut done = std::mem::take(&mut phase.done);
+        let id = phase.id.clone();
+        let used = phase.machine.as_ref().zip(Ticks::now());
+        let used = used.and_then(|(before, now)| now.since(before));
+        let set_up = sums::connected(&self.connected);
+        let requested = self.slots(self.connections);
+        let mut by_origin = Vec::new();
+        if let Some(division) = &self.division {
+            division.join(&self.plan, &mut done);
+            by_origin = division.connections(&self.plan, self.connections, &self.connected, &done);
+        }
+        let done = done.into_iter().map(|(_, done)| done).collect();
+        let measured = sums::measurement(&self.plan, &self.driven, requested, &set_up, done);
+        let mut measurement = Box::new(Measurement { origins: by_origin, ..measured });
+        measurement.generator.machine = used;
+        say(&FromEngine::PhaseDone { id, measurement })?;
+        self.dispatch();
         Ok(())
     }
 }
@@ -374,8 +451,9 @@ impl control::Role for Role {
             ToEngine::Phase(phase) => {
                 plan::check_phase(&phase)?;
                 exchange::check_phase(&self.plan, &phase)?;
+                origins::check_phase(&self.plan, &phase)?;
                 if let (Some(connections), Some(have)) = (phase.connections, &self.have) {
-                    limits::check(&self.plan, connections, have)?;
+                    limits::check(&self.plan, self.slots(connections), have)?;
                 }
                 self.waiting.push_back(phase);
                 self.dispatch();
@@ -412,7 +490,7 @@ impl control::Role for Role {
     }
 
     fn ended(&self) -> bool {
-        self.ended == self.workers.len()
+        self.ended == self.reporters()
     }
 
     fn idle(&self) -> bool {

@@ -11,6 +11,7 @@ pub mod generator;
 mod limits;
 pub mod lines;
 mod machine;
+mod origins;
 pub mod outlet;
 mod plan;
 pub mod protocol;

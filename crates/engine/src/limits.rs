@@ -31,9 +31,8 @@ impl Have {
     }
 }
 
-/// Refuses more connections, of `total` over all engines, than there are descriptors or local ports for.
-pub(crate) fn check(plan: &GeneratePlan, total: u32, have: &Have) -> Result<(), Failure> {
-    let connections = plan.part.slots(total, plan.threads);
+/// Refuses more connections at this engine than there are descriptors or local ports for.
+pub(crate) fn check(plan: &GeneratePlan, connections: u32, have: &Have) -> Result<(), Failure> {
     if let Some((limit, open)) = have.fds {
         let needed = u64::from(connections) + open + u64::from(plan.threads) + FDS_SPARE;
         if needed > limit {
@@ -43,7 +42,8 @@ pub(crate) fn check(plan: &GeneratePlan, total: u32, have: &Have) -> Result<(), 
             return Err(Failure::Short { class: Class::LocalFds.name(), message });
         }
     }
-    let over_tcp = plan.addresses.iter().any(|address| matches!(address.0, Address::Ip(_)));
+    let addresses = plan.origins.iter().flat_map(|origin| &origin.addresses);
+    let over_tcp = plan.addresses.iter().chain(addresses).any(|to| matches!(to.0, Address::Ip(_)));
     let mut sources = plan.local_addresses.clone();
     sources.sort_unstable();
     sources.dedup();

@@ -13,6 +13,7 @@ use trueload_wire::tls::client;
 use crate::control::Failure;
 use crate::exchange;
 use crate::generator::Config;
+use crate::origins;
 use crate::protocol::{
     ArrivalsPlan, Blob, DriverPlan, ExpectPlan, FaultsPlan, GeneratePlan, LoadPlan, PROTOCOL,
     PhasePlan, RequestPlan, StagePlan,
@@ -63,7 +64,9 @@ impl Blobs {
                 |name: &Option<String>| name.as_ref().is_none_or(|name| self.0.contains_key(name));
             known(&request.body_sha256) && known(&expect.body_sha256)
         };
-        let tls = plan.tls.iter().flat_map(|tls| secrets::named(tls));
+        let own = plan.tls.iter().map(AsRef::as_ref);
+        let tls = own.chain(plan.origins.iter().filter_map(|origin| origin.tls.as_ref()));
+        let tls = tls.flat_map(secrets::named);
         let payload = plan.exchange.iter().filter_map(exchange::payload);
         request::all(plan).all(named) && self.hold(tls) && self.hold(payload)
     }
@@ -89,7 +92,7 @@ pub(crate) fn check(plan: &GeneratePlan) -> Result<(), Failure> {
     if plan.protocol != PROTOCOL {
         return Err(Failure::Plan(format!("protocol: must be {PROTOCOL}")));
     }
-    if plan.addresses.is_empty() {
+    if plan.addresses.is_empty() && plan.origins.is_empty() {
         return Err(Failure::Plan("addresses: must name one".into()));
     }
     within("connections", plan.connections.into(), CONNECTIONS_MOST.into())?;
@@ -107,6 +110,7 @@ pub(crate) fn check(plan: &GeneratePlan) -> Result<(), Failure> {
         return Err(Failure::Plan(most));
     }
     check_part(plan)?;
+    origins::check(plan)?;
     request::check(plan)
 }
 
@@ -241,5 +245,6 @@ pub(crate) fn config(
         connect_interval_ns: 1_000_000_000 * u64::from(threads) / rate,
         thread: plan.part.thread(thread),
         threads,
+        places: None,
     })
 }

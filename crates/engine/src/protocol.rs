@@ -14,6 +14,7 @@ mod address;
 mod deliveries;
 mod exchange;
 mod faults;
+mod origins;
 mod part;
 mod ready;
 mod requests;
@@ -26,9 +27,10 @@ pub use address::AddressPlan;
 pub use deliveries::{Deliveries, DeliveryHistograms};
 pub use exchange::{DialectPlan, ExchangePlan, ServicePlan};
 pub use faults::FaultsPlan;
+pub use origins::{OriginConnections, OriginPlan};
 pub use part::{Machine, MachineShares, PartPlan};
 pub use ready::Ready;
-pub use requests::{ExpectPlan, RequestPlan, TargetCounts, TargetPlan};
+pub use requests::{Blob, ExpectPlan, RequestPlan, TargetCounts, TargetPlan};
 pub use seen::{Concurrent, Interval, Quantiles, Span};
 pub use served::Served;
 pub use settling::{DeliveryFault, FailedMessage, SentPlan};
@@ -93,8 +95,11 @@ pub enum ToEngine {
 pub struct GeneratePlan {
     /// Must equal [`PROTOCOL`].
     pub protocol: u32,
-    /// Where to connect: resolved by the front, tried in this order at the start.
+    /// Where to connect: resolved by the front, tried in this order at the start; empty where there are `origins`.
     pub addresses: Vec<AddressPlan>,
+    /// Several origins instead, each with its own addresses and TLS; a target says which is its own.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub origins: Vec<OriginPlan>,
     /// Addresses to connect from, used in turn; empty for the kernel's choice.
     pub local_addresses: Vec<IpAddr>,
     /// What is exchanged; null for HTTP, as the next fields have it.
@@ -157,16 +162,6 @@ pub enum DriverPlan {
     IoUring,
     /// epoll.
     Epoll,
-}
-
-/// Bytes named by their SHA-256.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Blob {
-    /// Hex, lower case.
-    pub sha256: String,
-    /// The bytes, base64 with padding.
-    pub base64: String,
 }
 
 /// One phase over the connections that are there.
@@ -453,6 +448,9 @@ pub struct Measurement {
     /// Counts by target, in the plan's order; null where the plan has one request.
     #[serde(default)]
     pub targets: Option<Vec<TargetCounts>>,
+    /// Connections by origin, in the plan's order; empty where it has one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub origins: Vec<OriginConnections>,
     /// Of a broadcast.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deliveries: Option<Deliveries>,

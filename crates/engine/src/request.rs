@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use trueload_load::Mix;
+use trueload_load::{Mix, Places};
 use trueload_wire::http1::Limits;
 use trueload_wire::http1::client::Rules;
 use trueload_wire::http1::template::{Template, Texts};
@@ -105,8 +105,12 @@ fn order(plan: &GeneratePlan) -> Result<Mix, Failure> {
     })
 }
 
-/// What a plan sends; its bodies must have come.
-pub(crate) fn sending(plan: &GeneratePlan, blobs: &Blobs) -> Result<Sending, Failure> {
+/// What a plan sends; its bodies must have come. `places` are those of one of several origins.
+pub(crate) fn sending(
+    plan: &GeneratePlan,
+    blobs: &Blobs,
+    places: Option<Places>,
+) -> Result<Sending, Failure> {
     let depth = plan.pipeline as usize;
     let mut targets: Vec<Target> =
         all(plan).map(|(_, request, expect)| target(request, expect, blobs)).collect();
@@ -127,7 +131,7 @@ pub(crate) fn sending(plan: &GeneratePlan, blobs: &Blobs) -> Result<Sending, Fai
     }
     let part = (u64::from(plan.part.index), u64::from(plan.part.of));
     let apart = !plan.targets.is_empty();
-    let requests = Requests::new(targets, order(plan)?, plan.seed, apart, part);
+    let requests = Requests::new(targets, order(plan)?, plan.seed, apart, part).at(places);
     let (burst, rules) = (Arc::default(), Rules::default());
     Ok(Sending { burst, rules, requests: Some(Arc::new(requests)) })
 }

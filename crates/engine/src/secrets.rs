@@ -1,6 +1,6 @@
 //! From what a plan says of TLS to what a session is set up with. Here certificates, keys and the wall clock meet.
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use rcgen::{CertificateParams, DnType, KeyPair};
 use trueload_wire::tls::{
@@ -79,9 +79,11 @@ fn identity(
     })
 }
 
-/// Issuers that this machine trusts; those that cannot be read are left out.
+/// Issuers that this machine trusts; those that cannot be read are left out. Read once: several origins ask for them.
 fn system_issuers() -> Vec<CertificateDer<'static>> {
-    rustls_native_certs::load_native_certs().certs
+    static ISSUERS: LazyLock<Vec<CertificateDer<'static>>> =
+        LazyLock::new(|| rustls_native_certs::load_native_certs().certs);
+    ISSUERS.clone()
 }
 
 /// One set-up for each thread: its connections share tickets.

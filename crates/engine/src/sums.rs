@@ -57,11 +57,11 @@ fn by_status(counts: &[(u16, u64)]) -> BTreeMap<String, u64> {
     sums
 }
 
-/// How all threads have connected.
-pub(crate) fn connected(threads: &[Connected]) -> Connected {
-    let began_ns = threads.iter().map(|thread| thread.began_ns).min().unwrap_or(0);
+/// How all threads have connected, by their numbers.
+pub(crate) fn connected(threads: &[(u32, Connected)]) -> Connected {
+    let began_ns = threads.iter().map(|(_, thread)| thread.began_ns).min().unwrap_or(0);
     let mut sum = Connected { began_ns, ..Connected::default() };
-    for thread in threads {
+    for (_, thread) in threads {
         sum.latest_ns = sum.latest_ns.max(thread.latest_ns);
         sum.established += thread.established;
         sum.failed.extend(&thread.failed);
@@ -143,7 +143,7 @@ pub(crate) fn measurement(
     let family = match set_up.address.as_ref() {
         Some(Address::Unix(_)) => "unix",
         Some(address) if ipv6(address) => "ipv6",
-        None if plan.addresses.iter().all(|address| ipv6(&address.0)) => "ipv6",
+        None if every_address(plan).all(ipv6) => "ipv6",
         Some(_) | None => "ipv4",
     };
     Measurement {
@@ -184,8 +184,14 @@ pub(crate) fn measurement(
         series: series(&meter),
         generator,
         targets: (!plan.targets.is_empty()).then(|| meter.targets.iter().map(target).collect()),
+        origins: Vec::new(),
         deliveries,
     }
+}
+
+fn every_address(plan: &GeneratePlan) -> impl Iterator<Item = &Address> {
+    let of_origins = plan.origins.iter().flat_map(|origin| &origin.addresses);
+    plan.addresses.iter().chain(of_origins).map(|address| &address.0)
 }
 
 /// What became of a broadcast at its receivers.
@@ -267,10 +273,10 @@ fn series(meter: &Meter) -> Vec<Second> {
 }
 
 /// How far apart the threads began; of one thread there is nothing to say.
-fn start_skew_ns(threads: &[DoneReport]) -> Option<u64> {
+fn start_skew_ns(plan: &GeneratePlan, threads: &[DoneReport]) -> Option<u64> {
     let began_ns = || threads.iter().map(|thread| thread.began_ns);
     let (first_ns, last_ns) = (began_ns().min()?, began_ns().max()?);
-    (threads.len() > 1).then(|| last_ns - first_ns)
+    (plan.threads > 1).then(|| last_ns - first_ns)
 }
 
 /// Polls without an event look like work, and are none: a thread that spins has time to spare.
@@ -294,9 +300,9 @@ fn generator(
         spin_ns: plan.spin_ns,
         spun_ns: threads.iter().map(|thread| thread.spun_ns).sum(),
         coalesced_ns: threads.iter().map(|thread| thread.coalesced_ns).max().unwrap_or(0),
-        threads: threads.len() as u32,
+        threads: plan.threads,
         cpus: plan.cpus.clone(),
-        start_skew_ns: start_skew_ns(threads),
+        start_skew_ns: start_skew_ns(plan, threads),
         cpu_ns: threads.iter().map(|thread| thread.used.cpu_ns).sum(),
         saturation: saturation.min(1.0),
         peak_rss_bytes: peak_rss_bytes(),

@@ -2,15 +2,17 @@
 //!
 //! A load says how many requests may be sent by now; a stop rule says when the last
 //! one has been sent; shares divide work over threads and slots without losing any
-//! to rounding. A mix says which of several requests is next. No clock: elapsed time
-//! is an argument.
+//! to rounding. A mix says which of several requests is next, and origins how much of a
+//! load falls to each of several servers. No clock: elapsed time is an argument.
 
 mod mix;
+mod origins;
 mod schedule;
 
 use std::sync::Arc;
 
 pub use mix::{Mix, RANDOM_MOST, random};
+pub use origins::{Origins, Places};
 pub use schedule::{Arrivals, Schedule, Stage, value_at};
 
 /// When to send.

@@ -38,6 +38,12 @@ impl Mix {
         Some(Mix { cycle: places.into_iter().map(|(_, index)| index as u32).collect() })
     }
 
+    /// Turns in a cycle.
+    #[must_use]
+    pub fn turns(&self) -> u64 {
+        self.cycle.len() as u64
+    }
+
     /// Whose turn it is with request `number`.
     #[inline]
     #[must_use]
@@ -46,7 +52,7 @@ impl Mix {
     }
 }
 
-fn common_divisor(one: u32, two: u32) -> u32 {
+pub(crate) fn common_divisor(one: u32, two: u32) -> u32 {
     if two == 0 { one } else { common_divisor(two, one % two) }
 }
 

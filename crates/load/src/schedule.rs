@@ -6,6 +6,8 @@
 //! and both kinds of arrivals are one path. Nothing is queued: an arrival that is late
 //! is the next one drawn, however late it is.
 
+use super::origins::Places;
+
 /// A stretch of time in which a quantity goes from one value to another in a straight line.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Stage {
@@ -79,10 +81,14 @@ pub struct Schedule {
     before_units: f64,
     /// The next arrival, in units.
     unit: f64,
-    /// Arrivals of a constant schedule so far: units are computed, not summed, so that no error builds up.
-    drawn: u64,
-    thread: u64,
+    /// Its number among those of all threads and origins; that of a constant schedule is its unit, which is
+    /// computed and not summed, so that no error builds up.
+    number: u64,
+    /// Its number among those of all threads.
+    turn: u64,
     threads: u64,
+    /// Where the arrivals of one of several origins are among those of all.
+    places: Option<Places>,
     chance: Option<Chance>,
     next_ns: Option<u64>,
 }
@@ -92,7 +98,19 @@ impl Schedule {
     /// thread would have, so that all threads together send exactly what the seed decides.
     #[must_use]
     pub fn new(stages: &[Stage], arrivals: Arrivals, thread: u32, threads: u32) -> Self {
-        let threads = threads.max(1);
+        Schedule::of_origin(stages, arrivals, thread, threads, None)
+    }
+
+    /// The same of the arrivals that fall to one of several origins: of those of all, the ones at its places.
+    #[must_use]
+    pub fn of_origin(
+        stages: &[Stage],
+        arrivals: Arrivals,
+        thread: u32,
+        threads: u32,
+        places: Option<Places>,
+    ) -> Self {
+        let turn = u64::from(thread);
         let chance = match arrivals {
             Arrivals::Constant => None,
             Arrivals::Poisson { seed } => Some(Chance::new(seed)),
@@ -103,15 +121,16 @@ impl Schedule {
             before_ns: 0,
             before_units: 0.0,
             unit: 0.0,
-            drawn: 0,
-            thread: u64::from(thread),
-            threads: u64::from(threads),
+            number: places.as_ref().map_or(turn, |places| places.place(turn)),
+            turn,
+            threads: u64::from(threads.max(1)),
+            places,
             chance,
             next_ns: None,
         };
         schedule.unit = match &mut schedule.chance {
-            None => f64::from(thread),
-            Some(chance) => chance.sum(0.0, schedule.thread + 1),
+            None => schedule.number as f64,
+            Some(chance) => chance.sum(0.0, schedule.number + 1),
         };
         schedule.next_ns = schedule.place();
         schedule
@@ -127,10 +146,15 @@ impl Schedule {
     /// Goes on to the arrival after the next.
     #[inline]
     pub fn advance(&mut self) {
-        self.drawn += 1;
+        let before = self.number;
+        self.turn += self.threads;
+        self.number = match &self.places {
+            None => self.turn,
+            Some(places) => places.place(self.turn),
+        };
         self.unit = match &mut self.chance {
-            None => (self.thread + self.drawn * self.threads) as f64,
-            Some(chance) => chance.sum(self.unit, self.threads),
+            None => self.number as f64,
+            Some(chance) => chance.sum(self.unit, self.number - before),
         };
         self.next_ns = self.place();
     }
@@ -198,6 +222,7 @@ impl Chance {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Origins;
     use proptest::prelude::*;
 
     const S: u64 = 1_000_000_000;
@@ -207,7 +232,10 @@ mod tests {
     }
 
     fn all(stages: &[Stage], arrivals: Arrivals, thread: u32, threads: u32) -> Vec<u64> {
-        let mut schedule = Schedule::new(stages, arrivals, thread, threads);
+        drawn(Schedule::new(stages, arrivals, thread, threads))
+    }
+
+    fn drawn(mut schedule: Schedule) -> Vec<u64> {
         let mut times = Vec::new();
         while let Some(ns) = schedule.next_ns() {
             times.push(ns);
@@ -287,6 +315,38 @@ mod tests {
                 let dealt = whole[..most as usize].iter().skip(thread).step_by(threads as usize);
                 prop_assert!(mine[..share].iter().eq(dealt), "thread {}", thread);
             }
+        }
+
+        #[test]
+        fn origins_together_have_the_arrivals_that_one_would_have(
+            weights in prop::collection::vec(1u32..20, 1..6),
+            seed in any::<Option<u64>>(),
+            threads in 1u32..5,
+            requests in 0u64..800,
+        ) {
+            let stages = [stage(2, 0.0, 300.0), stage(1, 500.0, 500.0)];
+            let arrivals = seed.map_or(Arrivals::Constant, |seed| Arrivals::Poisson { seed });
+            let whole = all(&stages, arrivals, 0, 1);
+            let targets: Vec<_> = weights.iter().copied().enumerate().collect();
+            let origins = Origins::new(&targets).expect("origins");
+            let (mut merged, mut first) = (Vec::new(), Vec::new());
+            for origin in 0..origins.count() {
+                let places = origins.places(origin);
+                let mut own = Vec::new();
+                for thread in 0..threads {
+                    let places = Some(places.clone());
+                    let schedule = Schedule::of_origin(&stages, arrivals, thread, threads, places);
+                    own.extend(drawn(schedule));
+                }
+                own.sort_unstable();
+                first.extend(own.iter().copied().take(places.among(requests) as usize));
+                merged.extend(own);
+            }
+            merged.sort_unstable();
+            prop_assert_eq!(&merged, &whole);
+            // A number of requests is divided as the arrivals are: the first so many of all.
+            first.sort_unstable();
+            prop_assert_eq!(&first[..], &whole[..whole.len().min(requests as usize)]);
         }
 
         #[test]

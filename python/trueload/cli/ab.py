@@ -140,7 +140,7 @@ def _read_once(urls: list[str], flags: dict[str, Any]) -> tuple[list[str], dict[
         if not any(map(_is_secure, urls)):
             flags = _without_tls(flags)
     if flags.get("targets") is not None:
-        flags["targets"] = open_targets(flags["targets"])
+        flags["targets"] = replace(open_targets(flags["targets"]), one_origin=True)
     body = read_body(flags.get("body"), flags.get("body_file"))
     flags["body"] = None if body is None else body.decode("utf-8", "surrogateescape")
     flags["body_file"] = None

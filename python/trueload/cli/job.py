@@ -18,6 +18,7 @@ from trueload.cli import options
 from trueload.closing import Closing
 from trueload.errors import ExitCode, UserError
 from trueload.metrics.exports import NOTHING_WANTED, Wanted
+from trueload.origins import with_addresses
 from trueload.places.named import HERE, Where
 from trueload.record import Record
 from trueload.redact import redact_command
@@ -37,7 +38,8 @@ TRUELOAD_COMMAND = (sys.executable, "-P", "-m", "trueload")
 @dataclass(frozen=True, kw_only=True)
 class Asked:
     """What the flags of a protocol come to: what is sent, where to, what counts as a good answer.
-    ``kind`` is the command; ``url`` is shown and stored: it holds no secret."""
+    ``kind`` is the command; ``url`` is shown and stored: it holds no secret. ``origins`` are there
+    where the targets have several."""
 
     kind: str = "http"
     url: str
@@ -50,6 +52,7 @@ class Asked:
     exchange: Exchange | None = None
     close: bool = False
     tls: Tls | None = None
+    origins: tuple[Target, ...] = ()
 
     @property
     def has_random(self) -> bool:
@@ -80,10 +83,11 @@ class Job:
     words: tuple[str, ...] | None = None
     where: Where = HERE
     metrics: Wanted = NOTHING_WANTED
+    origins: tuple[Target, ...] = ()
 
-    def addresses(self) -> tuple[str, ...]:
-        """Where to connect; asks the system for them, in bounded time."""
-        return self.route.addresses(self.target)
+    def resolved(self) -> TrialSpec:
+        """The specification with its addresses; asks the system for them, in bounded time."""
+        return with_addresses(self.spec, self.route, self.target, self.origins)
 
 
 class Saved(Closing):
@@ -170,7 +174,9 @@ def nothing_measured(job: Job, record: Record) -> UserError:
     if record.trouble is not None:
         why, hint = record.trouble.what, "`trueload doctor` looks at this machine"
     elif "dns" in failed:
-        why = f"'{job.target.host}' does not resolve"
+        unknown = zip(job.origins, record.plan.generate.origins, strict=True)
+        target = next((each for each, found in unknown if not found.addresses), job.target)
+        why = f"'{target.host}' does not resolve"
         hint = "look for a mistake in the name, or write the address"
     else:
         why = f"no connection became usable: {', '.join(sorted(failed)) or 'none was tried'}"
@@ -179,9 +185,13 @@ def nothing_measured(job: Job, record: Record) -> UserError:
         hint = (
             tls_hint(failed, reasons)
             or _ws_hint(failed, job)
-            or f"is a server listening on {job.route.unix or job.target.authority}?"
+            or f"is a server listening on {_asked_for(job)}?"
         )
     return UserError(why, hint, ExitCode.NOTHING_MEASURED)
+
+
+def _asked_for(job: Job) -> str:
+    return " or ".join(at.authority for at in job.origins) or job.route.unix or job.target.authority
 
 
 def _ws_hint(failed: Mapping[str, int], job: Job) -> str | None:

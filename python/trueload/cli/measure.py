@@ -18,6 +18,7 @@ from trueload.cli.metrics_flags import read_metrics
 from trueload.cli.place_options import check_local_addresses, chosen_cpus, read_where
 from trueload.cli.search import SearchFlags, choose_search, started
 from trueload.errors import UserError
+from trueload.origins import check_origins, origin_specs
 from trueload.plan import COALESCE_NS
 from trueload.record import Claim
 from trueload.spec import CONNECT_RATE_PER_S, NS_PER_S, TrialSpec
@@ -88,7 +89,7 @@ def read_job(
         stages=stages,
         stages_of=stages_of,
     )
-    plan = choose_search(SearchFlags(limit, search, repeat), load)
+    plan = choose_search(SearchFlags(limit, search, repeat), load, len(asked.origins))
     chosen = choose_load(started(load, plan))
     spec = TrialSpec(
         url=asked.url,
@@ -117,6 +118,13 @@ def read_job(
         spin_ns=spin or 0,
         coalesce_ns=COALESCE_NS if coalesce is None else coalesce,
         refill=_refill(refill, pipeline or 1),
+        origins=origin_specs(asked.origins, asked.tls),
+    )
+    check_origins(
+        asked.origins,
+        connections=chosen.connections,
+        unix=asked.route.unix is not None,
+        server_place=where.server is not None,
     )
     return Job(
         kind=asked.kind,
@@ -132,6 +140,7 @@ def read_job(
         search=plan,
         where=where,
         metrics=metrics,
+        origins=asked.origins,
     )
 
 

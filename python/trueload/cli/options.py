@@ -477,7 +477,8 @@ TargetsOption = Annotated[
     typer.Option(
         "--targets",
         metavar="FILE",
-        help="Several requests that take turns by weight, a JSON object each line; - for stdin.",
+        help="Several requests in turns by weight, to one server or several, a JSON object each"
+        " line; - for stdin.",
     ),
 ]
 CurlOption = Annotated[

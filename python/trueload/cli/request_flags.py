@@ -16,13 +16,14 @@ from trueload.cli import options
 from trueload.cli.job import Asked
 from trueload.curl import CurlCommand, parse_curl
 from trueload.errors import UserError
+from trueload.origins import shown_origins, tls_of_origins
 from trueload.redact import redact_url
 from trueload.request import make_request, parse_statuses, read_body
 from trueload.route import make_route
 from trueload.spec import Expect
 from trueload.target import parse_url
 from trueload.targets import Defaults, read_targets
-from trueload.tls import TlsFlags, make_tls
+from trueload.tls import TlsFlags
 
 LINES_HAVE = "each line of the targets file has its own"
 CURL_HAS = "the curl command has its own: change it there"
@@ -67,12 +68,12 @@ def read_asked(
     headers = tuple(header or ())
     if targets is not None:
         _refuse_beside("targets", LINES_HAVE, method=method, body=body, body_file=body_file)
-        target, several = read_targets(targets, Defaults(base, headers, user, expect))
-        request, shown = None, target.origin
+        origins, several = read_targets(targets, Defaults(base, headers, user, expect))
+        target, request, shown = origins[0], None, shown_origins(origins)
     elif base is None:
         raise UserError("there is no URL", "write `trueload http URL`, or --targets, or --curl")
     else:
-        target, several, shown = base, (), base.url
+        target, origins, several, shown = base, (base,), (), base.url
         request = make_request(
             target,
             method=method,
@@ -89,7 +90,8 @@ def read_asked(
         targets=several,
         close=close,
         local_addresses=read_local_addresses(local),
-        tls=make_tls(target, tls),
+        tls=tls_of_origins(origins, tls),
+        origins=origins if len(origins) > 1 else (),
     )
 
 

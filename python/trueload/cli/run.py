@@ -69,7 +69,7 @@ def measure_job(
     ``tell`` is told beforehand. Raises ``UserError``."""
     with contextlib.ExitStack() as stack:
         hosts = stack.enter_context(open_places(job.where, find_engine()))
-        spec = replace(job.spec, addresses=job.addresses(), hosts=hosts)
+        spec = replace(job.resolved(), hosts=hosts)
         spec = stack.enter_context(with_server(job, spec))
         saved = stack.enter_context(
             Saved.begin(stack, job.kind, job.spec.url, save=job.save, words=job.words)

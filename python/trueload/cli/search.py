@@ -53,9 +53,10 @@ class SearchFlags:
     repeat: int | None
 
 
-def choose_search(flags: SearchFlags, load: LoadFlags) -> SearchPlan | None:
+def choose_search(flags: SearchFlags, load: LoadFlags, origins: int = 1) -> SearchPlan | None:
     """The search that the flags ask for, if any. ``--rate``, or ``--connections`` of a search for
-    connections, is where it starts. Raises ``UserError`` for flags that contradict."""
+    connections, is where it starts; each of several origins has a connection throughout. Raises
+    ``UserError`` for flags that contradict."""
     if flags.limit is None:
         if flags.axis is not None:
             raise UserError(
@@ -75,7 +76,11 @@ def choose_search(flags: SearchFlags, load: LoadFlags) -> SearchPlan | None:
             what = "--limit" if name != "--rate" else "--search connections"
             raise UserError(f"{what} and {name} exclude each other", "keep one of them")
     start = load.rate_per_s if axis is SearchAxis.RATE else load.connections
-    return SearchPlan(axis.value, limit, make_bounds(axis.value, start), load.duration_ns)
+    bounds = make_bounds(axis.value, start)
+    if bounds.whole:
+        low = float(origins)
+        bounds = replace(bounds, start=max(bounds.start, low), floor=max(bounds.floor, low))
+    return SearchPlan(axis.value, limit, bounds, load.duration_ns)
 
 
 def started(load: LoadFlags, plan: SearchPlan | None) -> LoadFlags:
@@ -135,7 +140,7 @@ def measure_search(
     Raises ``UserError``."""
     with contextlib.ExitStack() as stack:
         hosts = stack.enter_context(open_places(job.where, find_engine()))
-        spec = replace(job.spec, addresses=job.addresses(), hosts=hosts)
+        spec = replace(job.resolved(), hosts=hosts)
         spec = stack.enter_context(with_server(job, spec))
         stored = {**plan_json(plan), "of": job.kind}
         saved = stack.enter_context(

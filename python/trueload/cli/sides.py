@@ -152,7 +152,7 @@ def open_side(text: str, job: Job, opened: Opened, interrupt: Interrupt, watch: 
     """The side of that name, ready to be measured: resolved, or built. Raises ``UserError``."""
     spec = replace(job.spec, hosts=opened.hosts)
     if is_url(text):
-        return UrlSide(replace(spec, addresses=job.addresses()), watch)
+        return UrlSide(replace(job.resolved(), hosts=opened.hosts), watch)
     subject = find_subject(text)
     if reason := needs.missing(subject):
         raise UserError(f"{subject.name} cannot be built: {reason}", "install that, and repeat")

@@ -18,6 +18,7 @@ from trueload.plan import (
     Histograms,
     MachineShares,
     Measurement,
+    OriginConnections,
     Ready,
     Second,
     Slots,
@@ -205,6 +206,19 @@ def merge_deliveries(parts: Sequence[Deliveries | None]) -> Deliveries | None:
     return Deliveries(**counted, histograms=DeliveryHistograms(**histograms))
 
 
+def merge_origins(
+    parts: Sequence[tuple[OriginConnections, ...]],
+) -> tuple[OriginConnections, ...]:
+    """Origin by origin."""
+    return tuple(
+        OriginConnections(
+            **sums(same, "requested", "established"),
+            failed=add_counts(each.failed for each in same),
+        )
+        for same in zip(*parts, strict=True)
+    )
+
+
 def merge_measurements(
     parts: Sequence[Measurement], spans: Sequence[Span], series: tuple[Second, ...]
 ) -> Measurement:
@@ -231,6 +245,7 @@ def merge_measurements(
         series=series,
         generator=merge_generators([part.generator for part in parts], skew_ns),
         targets=merge_targets([part.targets for part in parts]),
+        origins=merge_origins([part.origins for part in parts]),
         deliveries=merge_deliveries([part.deliveries for part in parts]),
     )
 

@@ -15,7 +15,7 @@ from trueload.record_client import ClientEnd
 from trueload.report.client_result import client_headline, client_lines
 from trueload.report.hosts import host_lines
 from trueload.report.idle import idle_lines, idle_text
-from trueload.report.targets import target_lines
+from trueload.report.targets import origin_lines, target_lines
 from trueload.report.text import plain
 from trueload.report.tls import failure_reasons, tls_text
 from trueload.stats import (
@@ -58,6 +58,7 @@ def result_lines(record: Record) -> list[str]:
     lines += _line("requests", _requests(record))
     lines += _line("failures", _by_count(record.counts.failed))
     lines += _line("statuses", _by_count(record.counts.statuses))
+    lines += origin_lines(record)
     lines += target_lines(record)
     lines += _line("reasons", failure_reasons(record))
     lines += _line("TLS", tls_text(record))
@@ -159,7 +160,8 @@ def load_text(record: Record) -> str:
     generate = record.plan.generate
     parts = [f"{generate.connections} connections"]
     if generate.targets:
-        parts[0] = f"{format_count(len(generate.targets))} targets, {parts[0]}"
+        of = f" of {len(generate.origins)} origins" if generate.origins else ""
+        parts[0] = f"{format_count(len(generate.targets))} targets{of}, {parts[0]}"
     parts[0] += idle_text(record)
     if generate.close:
         parts[0] += ", one per request" if generate.exchange is None else ", one per message"

@@ -1,13 +1,17 @@
-"""What became of each of several requests, as lines of text. Pure. Must not know terminals."""
+"""What became of each of several requests, and of each of several origins, as lines of text. Pure.
+
+Must not know terminals.
+"""
 
 from __future__ import annotations
 
-from trueload.record import Record, TargetRecord
+from trueload.record import OriginRecord, Record, TargetRecord
 from trueload.report.text import grid_lines, plain
 from trueload.units import format_count, format_duration
 
 SHOWN_MAX = 20
 NAME_LENGTH_MAX = 60
+ORIGIN_HEADER = ("origin", "connections", "requests", "ok", "failed")
 HEADER = ("target", "weight", "requests", "ok", "failed", "p50", "p99", "max")
 
 
@@ -21,6 +25,29 @@ def target_lines(record: Record) -> list[str]:
     if more > 0:
         lines.append(f"and {format_count(more)} more: --json has them all")
     return [*lines, ""]
+
+
+def origin_lines(record: Record) -> list[str]:
+    """A table, an origin each line; none where there is one."""
+    if not record.origins:
+        return []
+    rows = [_origin_cells(origin) for origin in record.origins[:SHOWN_MAX]]
+    lines = ["", *grid_lines(ORIGIN_HEADER, rows)]
+    more = len(record.origins) - SHOWN_MAX
+    return lines + ([f"and {format_count(more)} more: --json has them all"] if more > 0 else [])
+
+
+def _origin_cells(origin: OriginRecord) -> tuple[str, ...]:
+    made, asked, counts = origin.established, origin.requested, origin.counts
+    known = made is not None and asked is not None
+    of = f" of {format_count(asked or 0)}" if made != asked else ""
+    figures = (counts.issued, counts.ok, sum(counts.failed.values())) if counts else ()
+    return (
+        plain(origin.url, NAME_LENGTH_MAX),
+        f"{format_count(made or 0)}{of}" if known else "",
+        *(format_count(figure) for figure in figures),
+        *([""] * (3 - len(figures))),
+    )
 
 
 def _cells(target: TargetRecord) -> tuple[str, ...]:

@@ -107,9 +107,10 @@ def check_noise(record: Record) -> Check:
 def check_same_host(record: Record) -> Check:
     """Whether generator and server on one machine took CPU time from each other."""
     name = "same-host"
-    if not all(is_loopback(address) for address in record.plan.generate.addresses):
+    addresses = record.plan.generate.every_address
+    if not all(map(is_loopback, addresses)):
         return not_applicable(name, "the target is not on this machine's loopback")
-    if not record.plan.generate.addresses:
+    if not addresses:
         return not_applicable(name, "the target has no address")
     engine = set(record.generator.allowed_cpus)
     server = set(record.server.allowed_cpus) if record.server else set()

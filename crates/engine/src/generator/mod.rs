@@ -13,6 +13,7 @@ mod connecting;
 mod echo;
 mod http;
 mod opening;
+mod per_origin;
 mod phase;
 mod phases;
 mod protocol;
@@ -34,7 +35,7 @@ use std::sync::atomic::AtomicU64;
 use std::sync::mpsc::Receiver;
 
 use trueload_drive::{Address, Ended, Net, Program, Refusal, ThreadUse, Token};
-use trueload_load::dealt_slot;
+use trueload_load::{Places, dealt_slot};
 use trueload_meter::{Class, Deliveries, Failed, Meter, Sparse};
 use trueload_wire::exchange::{self, End, Exchange};
 use trueload_wire::tls::{self, Buffers, Secured};
@@ -46,6 +47,7 @@ pub use carrier::Carrier;
 use connecting::Pace;
 pub use echo::TcpEcho;
 pub use http::Http;
+pub use per_origin::PerOrigin;
 pub use phase::PhaseShare;
 pub use protocol::{Input, Over, Protocol, Refused};
 pub use requests::{Requests, Target};
@@ -87,6 +89,8 @@ pub struct Config {
     pub thread: u32,
     /// Threads in all.
     pub threads: u32,
+    /// Of one of several origins: which of all turns are its own.
+    pub places: Option<Places>,
 }
 
 impl Config {

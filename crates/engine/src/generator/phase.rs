@@ -4,6 +4,7 @@ use trueload_drive::{ThreadUse, thread_cpu_ns, thread_use};
 use trueload_load::{Load, Schedule, Stop};
 use trueload_meter::Meter;
 
+use super::Config;
 use super::coalescing::{Done, Pacing};
 
 /// Residual bytes are looked for this long after the last answer (design §7).
@@ -33,6 +34,15 @@ impl PhaseShare {
     /// Connections that send.
     pub(super) fn senders(&self) -> u32 {
         self.connections.saturating_sub(self.idle)
+    }
+
+    /// How many of `threads` have a part in what is sent when its time comes: under an open loop those that have
+    /// a slot for it.
+    pub(super) fn threads_that_send(&self, threads: u32) -> u32 {
+        match self.load {
+            Load::Open { .. } => threads.min(self.senders().max(1)),
+            Load::Closed { .. } | Load::Turns { .. } => threads,
+        }
     }
 
     /// Whether slot `global` sends at all.
@@ -120,11 +130,14 @@ impl Phase {
         }
     }
 
-    /// Sending begins, on thread `thread` of `threads`, whose driver has spun for `spun_ns` so far.
-    pub(super) fn start(&mut self, now_ns: u64, spun_ns: u64, thread: u32, threads: u32) {
+    /// Sending begins on a thread whose driver has spun for `spun_ns` so far.
+    pub(super) fn start(&mut self, now_ns: u64, spun_ns: u64, config: &Config) {
         self.stage = Stage::Sending;
         if let Load::Open { stages, arrivals } = &self.share.load {
-            let schedule = Schedule::new(stages, *arrivals, thread, threads);
+            let (thread, places) = (config.thread, config.places.clone());
+            let threads = self.share.threads_that_send(config.threads);
+            let stages = if thread < threads { &stages[..] } else { &[] };
+            let schedule = Schedule::of_origin(stages, *arrivals, thread, threads, places);
             self.uncounted = Some(schedule.clone());
             self.schedule = Some(schedule);
         }

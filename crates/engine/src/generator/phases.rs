@@ -104,7 +104,7 @@ impl<P: Protocol> Generator<P> {
             return;
         }
         let share = phase.share.clone();
-        phase.start(now_ns, self.spun_ns, self.config.thread, self.config.threads);
+        phase.start(now_ns, self.spun_ns, &self.config);
         let started_ns = phase.started_ns;
         // What is sent late is a latency of ours; a closed loop has nothing to be late for.
         net.wake_promptly(phase.schedule.is_some());
@@ -159,7 +159,8 @@ impl<P: Protocol> Generator<P> {
         if let Stop::Requests(total) = phase_share.stop {
             let phase = &mut self.book.phases[index];
             // Under an open loop, or turns, it is the arrivals that are divided, not the slots' work.
-            let mine = share(total, u64::from(threads), u64::from(thread));
+            let those = phase_share.threads_that_send(threads);
+            let mine = if thread < those { share(total, those.into(), thread.into()) } else { 0 };
             phase.quota = if open_loop { mine } else { sum };
             phase.meter.scheduled = phase.quota;
         }

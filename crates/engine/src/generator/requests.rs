@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use trueload_drive::Net;
-use trueload_load::{Mix, random};
+use trueload_load::{Mix, Places, random};
 use trueload_wire::http1::client::{Memories, Rulebook, Rules};
 use trueload_wire::http1::response::HeadMemory;
 use trueload_wire::http1::template::{Part, Template};
@@ -38,6 +38,8 @@ pub struct Requests {
     apart: bool,
     /// Which of several engines counts here: no two send the same number.
     part: (u64, u64),
+    /// Of one of several origins: which of all turns are its own.
+    places: Option<Places>,
     drawn: AtomicU64,
 }
 
@@ -46,7 +48,13 @@ impl Requests {
     /// index, from 0, and a number of engines.
     #[must_use]
     pub fn new(targets: Vec<Target>, order: Mix, seed: u64, apart: bool, part: (u64, u64)) -> Self {
-        Requests { targets, order, seed, apart, part, drawn: AtomicU64::new(0) }
+        Requests { targets, order, seed, apart, part, places: None, drawn: AtomicU64::new(0) }
+    }
+
+    /// The same as those of one of several origins: each is numbered by its turn among those of all.
+    #[must_use]
+    pub fn at(self, places: Option<Places>) -> Self {
+        Requests { places, ..self }
     }
 
     /// Targets to count by themselves.
@@ -83,7 +91,8 @@ impl Requests {
             let number = number(drawn, tag.number);
             let template = &self.targets[self.order.pick(number)].template;
             let (index, of) = self.part;
-            let written = number * of + index;
+            let turn = self.places.as_ref().map_or(number, |places| places.place(number));
+            let written = turn * of + index;
             let chance = |nth| random(self.seed, written, nth);
             template.write(written, chance, &mut |part| {
                 sent += part.bytes().len();

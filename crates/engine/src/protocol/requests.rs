@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::origins::is_first;
 use super::{Sparse, sparse};
 
 /// A request: its head is exactly `method`, `path`, `headers`, in this order.
@@ -33,10 +34,23 @@ pub struct TargetPlan {
     pub name: Option<String>,
     /// How often it has its turn, in relation to the others.
     pub weight: u32,
+    /// Which of several origins it is of.
+    #[serde(default, skip_serializing_if = "is_first")]
+    pub origin: u32,
     /// What is sent.
     pub request: RequestPlan,
     /// What counts as a good answer to it.
     pub expect: ExpectPlan,
+}
+
+/// Bytes named by their SHA-256.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Blob {
+    /// Hex, lower case.
+    pub sha256: String,
+    /// The bytes, base64 with padding.
+    pub base64: String,
 }
 
 /// What counts as a good answer.

@@ -63,6 +63,7 @@ pub fn generator(
         coalesce_ns: 0,
         thread: index,
         threads: of,
+        places: None,
     };
     let mut headers = vec![("Host".to_owned(), "a".to_owned())];
     if let Some(protocol) = dialect.subprotocol() {

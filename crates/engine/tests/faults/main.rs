@@ -75,6 +75,7 @@ fn config_of(case: &Case) -> Config {
         coalesce_ns: 0,
         thread: 0,
         threads: 1,
+        places: None,
     }
 }
 

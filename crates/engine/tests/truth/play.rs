@@ -160,5 +160,6 @@ fn config(play: &Play) -> Config {
         coalesce_ns: 0,
         thread: play.thread,
         threads: play.threads,
+        places: None,
     }
 }

@@ -1,0 +1,286 @@
+//! Several origins on one thread: a generator for each of them, side by side over one driver.
+//!
+//! Each has its own connections, requests and books, and its part of every phase, as each thread has; what they
+//! report is put together as what threads report is. Here is only who hears what: the key of a socket tells whose
+//! it is. A run with one origin knows nothing of this.
+
+use std::net::IpAddr;
+use std::ops::Range;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender};
+
+use trueload_drive::{Address, Ended, Net, Program, Refusal, Token};
+use trueload_load::{Load, Origins, Stage, Stop};
+
+use super::{Command, Generator, PhaseShare, Protocol};
+
+/// The generators of one thread, one for each origin.
+#[derive(Debug)]
+pub struct PerOrigin<P: Protocol> {
+    parts: Vec<(Sender<Command>, Generator<P>)>,
+    origins: Arc<Origins>,
+    inbox: Receiver<Command>,
+}
+
+impl<P: Protocol> PerOrigin<P> {
+    /// Generators in the order of the origins, each with the channel that it hears its commands by.
+    #[must_use]
+    pub fn new(
+        parts: Vec<(Sender<Command>, Generator<P>)>,
+        origins: Arc<Origins>,
+        inbox: Receiver<Command>,
+    ) -> Self {
+        PerOrigin { parts, origins, inbox }
+    }
+
+    /// Whom the socket of this key belongs to, how it calls it, and how it sees the driver.
+    fn part<'a, N: Net>(
+        &mut self,
+        net: &'a mut N,
+        key: u32,
+    ) -> (&mut Generator<P>, u32, OfOrigin<'a, N>) {
+        let of = self.parts.len() as u32;
+        let (origin, key) = (key % of, key / of);
+        (&mut self.parts[origin as usize].1, key, OfOrigin { net, origin, of })
+    }
+
+    /// Every generator, and how it sees the driver.
+    fn each<N: Net>(
+        &mut self,
+        net: &mut N,
+        mut look: impl FnMut(&mut Generator<P>, &mut OfOrigin<'_, N>),
+    ) {
+        let of = self.parts.len() as u32;
+        for (origin, (_, part)) in (0..).zip(&mut self.parts) {
+            look(part, &mut OfOrigin { net, origin, of });
+        }
+    }
+}
+
+impl<P: Protocol> Program for PerOrigin<P> {
+    fn handle_wake(&mut self, net: &mut impl Net) {
+        while let Ok(command) = self.inbox.try_recv() {
+            for (origin, (inbox, _)) in (0..).zip(&self.parts) {
+                // Who has ended no longer listens.
+                let _ = inbox.send(of_origin(&self.origins, &command, origin));
+            }
+        }
+        self.each(net, |part, net| part.handle_wake(net));
+    }
+
+    fn handle_accepted(&mut self, net: &mut impl Net, token: Token) -> u32 {
+        net.close(token);
+        u32::MAX
+    }
+
+    fn handle_connected(&mut self, net: &mut impl Net, key: u32, token: Token) {
+        let (part, key, mut net) = self.part(net, key);
+        part.handle_connected(&mut net, key, token);
+    }
+
+    fn handle_refused(&mut self, net: &mut impl Net, key: u32, token: Token, why: Refusal) {
+        let (part, key, mut net) = self.part(net, key);
+        part.handle_refused(&mut net, key, token, why);
+    }
+
+    #[inline]
+    fn handle_input(
+        &mut self,
+        net: &mut impl Net,
+        key: u32,
+        token: Token,
+        bytes: &[u8],
+        ending: bool,
+    ) {
+        let (part, key, mut net) = self.part(net, key);
+        part.handle_input(&mut net, key, token, bytes, ending);
+    }
+
+    fn handle_end(&mut self, net: &mut impl Net, key: u32, token: Token, ended: Ended) {
+        let (part, key, mut net) = self.part(net, key);
+        part.handle_end(&mut net, key, token, ended);
+    }
+
+    fn handle_time(&mut self, net: &mut impl Net) {
+        self.each(net, |part, net| {
+            if part.wake_at_ns().is_some_and(|at_ns| at_ns <= net.now_ns()) {
+                part.handle_time(net);
+            }
+        });
+    }
+
+    #[inline]
+    fn handle_batch_end(&mut self, net: &mut impl Net) {
+        self.each(net, |part, net| part.handle_batch_end(net));
+    }
+
+    fn wake_at_ns(&self) -> Option<u64> {
+        self.parts.iter().filter_map(|(_, part)| part.wake_at_ns()).min()
+    }
+
+    fn is_done(&self) -> bool {
+        self.parts.iter().all(|(_, part)| part.is_done())
+    }
+}
+
+/// What one origin's generator is told, when all are told this.
+fn of_origin(origins: &Origins, command: &Command, origin: u32) -> Command {
+    match command {
+        Command::Connections(total) => Command::Connections(origins.connections(*total, origin)),
+        Command::Phase(share) => Command::Phase(share_of(origins, share, origin)),
+        // What remains is the same for all.
+        other => other.clone(),
+    }
+}
+
+/// An origin's part of a phase.
+fn share_of(origins: &Origins, share: &PhaseShare, origin: u32) -> PhaseShare {
+    let connections = origins.connections(share.connections, origin);
+    let senders = origins.connections(share.senders(), origin);
+    PhaseShare {
+        load: match &share.load {
+            Load::Closed { active } => {
+                let part = f64::from(senders) / f64::from(share.senders().max(1));
+                let scaled = |stage: &Stage| Stage {
+                    ns: stage.ns,
+                    from: stage.from * part,
+                    to: stage.to * part,
+                };
+                Load::Closed { active: active.iter().map(scaled).collect() }
+            }
+            // Its arrivals are those of all that are at its places.
+            other => other.clone(),
+        },
+        stop: match share.stop {
+            Stop::Requests(total) => Stop::Requests(origins.places(origin).among(total)),
+            after @ Stop::After(_) => after,
+        },
+        connections,
+        idle: connections.saturating_sub(senders),
+        start_ns: share.start_ns,
+    }
+}
+
+/// The driver as one origin's generator sees it: what it connects is called so that its origin can be told. Events are
+/// not coalesced: how long the answers of one origin may wait, those of the others may not.
+#[derive(Debug)]
+struct OfOrigin<'a, N> {
+    net: &'a mut N,
+    origin: u32,
+    of: u32,
+}
+
+impl<N: Net> Net for OfOrigin<'_, N> {
+    #[inline]
+    fn now_ns(&self) -> u64 {
+        self.net.now_ns()
+    }
+
+    fn read_clock(&mut self) {
+        self.net.read_clock();
+    }
+
+    fn spun_ns(&self) -> u64 {
+        self.net.spun_ns()
+    }
+
+    fn wake_promptly(&mut self, promptly: bool) {
+        self.net.wake_promptly(promptly);
+    }
+
+    fn connect(&mut self, key: u32, to: &Address, from: Option<IpAddr>) -> Result<Token, Refusal> {
+        self.net.connect(key * self.of + self.origin, to, from)
+    }
+
+    #[inline]
+    fn send(&mut self, token: Token, bytes: &[u8]) {
+        self.net.send(token, bytes);
+    }
+
+    #[inline]
+    fn send_shared(&mut self, token: Token, bytes: &Arc<[u8]>, range: Range<usize>) {
+        self.net.send_shared(token, bytes, range);
+    }
+
+    fn hand_over(&mut self) {
+        self.net.hand_over();
+    }
+
+    fn end_sending(&mut self, token: Token) {
+        self.net.end_sending(token);
+    }
+
+    fn unsent_bytes(&self, token: Token) -> usize {
+        self.net.unsent_bytes(token)
+    }
+
+    fn close(&mut self, token: Token) {
+        self.net.close(token);
+    }
+
+    fn reset(&mut self, token: Token) {
+        self.net.reset(token);
+    }
+
+    fn finish(&mut self, token: Token) {
+        self.net.finish(token);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use trueload_load::{Arrivals, value_at};
+
+    use super::*;
+    use crate::generator::slot::NEVER;
+
+    const S: u64 = 1_000_000_000;
+
+    fn parts(share: &PhaseShare) -> Vec<PhaseShare> {
+        let origins = Origins::new(&[(0, 3), (1, 1)]).expect("origins");
+        let told = (0..origins.count())
+            .map(|origin| of_origin(&origins, &Command::Phase(share.clone()), origin));
+        let shares = told.map(|command| match command {
+            Command::Phase(share) => share,
+            other => panic!("{other:?}"),
+        });
+        shares.collect()
+    }
+
+    #[test]
+    fn what_is_divided_adds_up_and_what_is_not_is_the_same_for_all() {
+        let active = [Stage { ns: S, from: 0.0, to: 40.0 }].into();
+        let load = Load::Closed { active };
+        let stop = Stop::Requests(1002);
+        let share = PhaseShare { load, stop, connections: 48, idle: 8, start_ns: 7 };
+        let [first, second] = &parts(&share)[..] else { panic!("two parts") };
+        assert_eq!((first.connections, first.idle), (36, 6));
+        assert_eq!((second.connections, second.idle), (12, 2));
+        let requests = [Stop::Requests(752), Stop::Requests(250)];
+        assert_eq!([first.stop, second.stop], requests);
+        let half = |share: &PhaseShare| match &share.load {
+            Load::Closed { active } => value_at(active, S / 2),
+            other => panic!("{other:?}"),
+        };
+        assert_eq!((half(first), half(second)), (15.0, 5.0));
+        assert_eq!((first.start_ns, second.start_ns), (7, 7));
+
+        let stages = [Stage { ns: S, from: 9.0, to: 9.0 }].into();
+        let load = Load::Open { stages, arrivals: Arrivals::Constant };
+        let share = PhaseShare { load: load.clone(), stop: Stop::After(S), ..share };
+        for part in parts(&share) {
+            assert_eq!((&part.load, part.stop), (&load, Stop::After(S)));
+        }
+    }
+
+    #[test]
+    fn a_phase_in_which_nobody_sends_is_one_for_each_origin() {
+        let load = Load::Closed { active: [].into() };
+        let stop = Stop::Requests(0);
+        let share = PhaseShare { load, stop, connections: 8, idle: 8, start_ns: NEVER };
+        for (part, held) in parts(&share).iter().zip([6, 2]) {
+            assert_eq!((part.connections, part.idle), (held, held));
+            assert_eq!(part.stop, Stop::Requests(0));
+        }
+    }
+}

@@ -1,0 +1,36 @@
+//! Several origins that share one load, as the protocol has them.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{AddressPlan, TlsPlan};
+
+/// One of several origins (scheme, host and port). Its weight is that of its targets. Connections are dealt to
+/// the origins by weight, at least one to each; so are requests of a fixed number, and arrivals.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct OriginPlan {
+    /// Where to connect: resolved by the front, tried in this order at the start.
+    pub addresses: Vec<AddressPlan>,
+    /// What TLS is set up with, or null for none.
+    pub tls: Option<TlsPlan>,
+}
+
+/// Connections of one origin.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct OriginConnections {
+    /// Slots.
+    pub requested: u32,
+    /// Slots that were established at least once since the engine began.
+    pub established: u32,
+    /// What those met that were never established, by class, in the set-up before this phase.
+    pub failed: BTreeMap<String, u64>,
+}
+
+/// Whether a target is of the first origin.
+pub(super) fn is_first(origin: &u32) -> bool {
+    *origin == 0
+}

@@ -1,0 +1,222 @@
+//! How one load is divided over several origins by weight: a pure function of the weights.
+//!
+//! Origins take turns in an order that repeats, as the requests of a [`Mix`] do. Arrivals and requests go
+//! by this order, so that their shares are exact. Connections go by it, too, but each origin's first turn
+//! comes before all others: every origin has a connection, and whoever adds some takes none away.
+
+use std::sync::Arc;
+
+use super::mix::{Mix, common_divisor};
+
+/// The turns of one origin in an order that repeats.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Places {
+    /// Its places in the first cycle.
+    first: Arc<[u32]>,
+    cycle: u64,
+}
+
+impl Places {
+    /// The place of its `turn`-th turn, from 0, among those of all origins.
+    #[inline]
+    #[must_use]
+    pub fn place(&self, turn: u64) -> u64 {
+        let turns = self.first.len() as u64;
+        turn / turns * self.cycle + u64::from(self.first[(turn % turns) as usize])
+    }
+
+    /// How many of the first `total` turns are its own.
+    #[must_use]
+    pub fn among(&self, total: u64) -> u64 {
+        let rest = total % self.cycle;
+        let begun = self.first.partition_point(|place| u64::from(*place) < rest);
+        total / self.cycle * self.first.len() as u64 + begun as u64
+    }
+}
+
+/// Several origins that share a load.
+#[derive(Clone, Debug)]
+pub struct Origins {
+    places: Box<[Places]>,
+    /// Of each origin: when its first turn comes among the first turns.
+    ranks: Box<[u32]>,
+    /// Of each origin: where its further turns are among the further turns of the first cycle.
+    further: Box<[Box<[u32]>]>,
+}
+
+impl Origins {
+    /// The order for targets of these weights, each of the origin of this number; none without an order
+    /// (see [`Mix::new`]), or when an origin has no target.
+    #[must_use]
+    pub fn new(targets: &[(usize, u32)]) -> Option<Self> {
+        let common = targets.iter().map(|(_, weight)| *weight).reduce(common_divisor)?.max(1);
+        let mut weights = vec![0u64; targets.iter().map(|(origin, _)| origin + 1).max()?];
+        for (origin, weight) in targets {
+            weights[*origin] += u64::from(weight / common);
+        }
+        let weights: Vec<u32> =
+            weights.into_iter().map(u32::try_from).collect::<Result<_, _>>().ok()?;
+        let order = Mix::new(&weights)?;
+        let mut places = vec![Vec::new(); weights.len()];
+        let mut ranks = vec![0; weights.len()];
+        let mut further = vec![Vec::new(); weights.len()];
+        let mut met = 0;
+        for place in 0..order.turns() as u32 {
+            let origin = order.pick(u64::from(place));
+            if places[origin].is_empty() {
+                ranks[origin] = met;
+                met += 1;
+            } else {
+                further[origin].push(place - met);
+            }
+            places[origin].push(place);
+        }
+        let cycle = order.turns();
+        let places = places.into_iter().map(|first| Places { first: first.into(), cycle });
+        Some(Origins {
+            places: places.collect(),
+            ranks: ranks.into(),
+            further: further.into_iter().map(Vec::into_boxed_slice).collect(),
+        })
+    }
+
+    /// How many origins there are.
+    #[must_use]
+    pub fn count(&self) -> u32 {
+        self.places.len() as u32
+    }
+
+    /// The turns of an origin.
+    #[must_use]
+    pub fn places(&self, origin: u32) -> &Places {
+        &self.places[origin as usize]
+    }
+
+    /// The part of a quantity that falls to an origin, 0 to 1.
+    #[must_use]
+    pub fn part(&self, origin: u32) -> f64 {
+        let places = self.places(origin);
+        places.first.len() as f64 / places.cycle as f64
+    }
+
+    /// How many of `total` connections an origin has: at least one, where there is one for each.
+    #[must_use]
+    pub fn connections(&self, total: u32, origin: u32) -> u32 {
+        let (index, places) = (origin as usize, self.places(origin));
+        if u64::from(total) >= places.cycle {
+            return places.among(u64::from(total)) as u32;
+        }
+        let further = total.saturating_sub(self.count());
+        let begun = self.further[index].partition_point(|turn| *turn < further);
+        u32::from(self.ranks[index] < total) + begun as u32
+    }
+
+    /// How many connections the origins before this one have, of `total`.
+    #[must_use]
+    pub fn connections_before(&self, total: u32, origin: u32) -> u32 {
+        (0..origin).map(|before| self.connections(total, before)).sum()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn of(weights: &[u32]) -> Origins {
+        let targets: Vec<_> = weights.iter().copied().enumerate().collect();
+        Origins::new(&targets).expect("weights that can be had")
+    }
+
+    fn connections(weights: &[u32], total: u32) -> Vec<u32> {
+        let origins = of(weights);
+        (0..origins.count()).map(|origin| origins.connections(total, origin)).collect()
+    }
+
+    #[test]
+    fn connections_go_by_weight_and_each_origin_has_one() {
+        for (weights, total, dealt) in [
+            (&[1, 1][..], 2, &[1, 1][..]),
+            (&[3, 1], 4, &[3, 1]),
+            (&[3, 1], 64, &[48, 16]),
+            (&[3, 1], 2, &[1, 1]),
+            (&[1, 999], 2, &[1, 1]),
+            (&[1, 999], 10, &[1, 9]),
+            (&[1, 999], 1000, &[1, 999]),
+            (&[2, 1, 1], 7, &[3, 2, 2]),
+            (&[5, 3, 2], 1, &[1, 0, 0]),
+            (&[5, 3, 2], 0, &[0, 0, 0]),
+        ] {
+            assert_eq!(connections(weights, total), dealt, "{total} by {weights:?}");
+        }
+    }
+
+    #[test]
+    fn an_origin_has_the_weights_of_all_its_targets() {
+        let most = u32::MAX;
+        let origins = Origins::new(&[(0, most), (1, most), (0, most), (2, most)]).expect("origins");
+        let dealt: Vec<_> = (0..3).map(|origin| origins.connections(8, origin)).collect();
+        assert_eq!(dealt, [4, 2, 2]);
+        assert_eq!(origins.part(0), 0.5);
+    }
+
+    #[test]
+    fn what_has_no_order_is_none() {
+        for targets in [&[][..], &[(0, 0)], &[(1, 1)], &[(0, 1), (2, 1)], &[(0, 1 << 20), (1, 1)]] {
+            assert!(Origins::new(targets).is_none(), "{targets:?}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn nothing_is_lost_between_the_origins(
+            weights in proptest::collection::vec(1u32..100, 1..12), total in 0u32..5000,
+        ) {
+            let origins = of(&weights);
+            let numbers = 0..origins.count();
+            let dealt = connections(&weights, total);
+            prop_assert_eq!(dealt.iter().sum::<u32>(), total);
+            prop_assert_eq!(origins.connections_before(total, origins.count()), total);
+            let requests = numbers.map(|origin| origins.places(origin).among(u64::from(total)));
+            prop_assert_eq!(requests.sum::<u64>(), u64::from(total));
+        }
+
+        #[test]
+        fn each_has_a_connection_and_otherwise_its_share(
+            weights in proptest::collection::vec(1u32..100, 1..12), more in 0u32..5000,
+        ) {
+            let total = weights.len() as u32 + more;
+            let sum = weights.iter().sum::<u32>();
+            for (count, weight) in connections(&weights, total).into_iter().zip(&weights) {
+                prop_assert!(count >= 1);
+                let share = f64::from(total) * f64::from(*weight) / f64::from(sum);
+                // Whoever has one for being there takes it from the others.
+                prop_assert!(f64::from(count) <= share + 1.5, "{count} of {share}");
+                prop_assert!(f64::from(count) + weights.len() as f64 >= share, "{count} of {share}");
+            }
+        }
+
+        #[test]
+        fn one_more_connection_takes_none_away(
+            weights in proptest::collection::vec(1u32..30, 1..8), total in 0u32..500,
+        ) {
+            let (now, then) = (connections(&weights, total), connections(&weights, total + 1));
+            prop_assert!(now.iter().zip(&then).all(|(now, then)| now <= then));
+        }
+
+        #[test]
+        fn every_turn_is_that_of_one_origin(
+            weights in proptest::collection::vec(1u32..30, 1..8), cycles in 1u64..4,
+        ) {
+            let origins = of(&weights);
+            let mut all = Vec::new();
+            for origin in 0..origins.count() {
+                let places = origins.places(origin);
+                let turns = places.among(cycles * places.cycle);
+                all.extend((0..turns).map(|turn| places.place(turn)));
+            }
+            all.sort_unstable();
+            prop_assert!(all.into_iter().eq(0..cycles * origins.places(0).cycle));
+        }
+    }
+}
