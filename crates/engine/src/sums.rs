@@ -137,8 +137,9 @@ pub(crate) fn measurement(
     let found: Vec<_> = threads.iter().flat_map(|thread| thread.reasons.clone()).collect();
     let reasons = reasons(&found);
     let deliveries = deliveries(&threads);
-    let meter = merged(threads.into_iter().map(|thread| thread.meter));
+    let mut meter = merged(threads.into_iter().map(|thread| thread.meter));
     let (handshakes_full, handshakes_resumed) = meter.times.handshakes();
+    let times = std::mem::take(&mut meter.times).encoded();
     let ipv6 = |address: &Address| matches!(address, Address::Ip(SocketAddr::V6(_)));
     let family = match set_up.address.as_ref() {
         Some(Address::Unix(_)) => "unix",
@@ -156,13 +157,13 @@ pub(crate) fn measurement(
         bytes_in: meter.bytes_in,
         bytes_out: meter.bytes_out,
         histograms: Histograms {
-            latency: meter.times.latency(),
-            service: meter.times.service(),
-            connect: meter.times.connect(),
-            handshake: meter.times.handshake(),
-            first_byte: meter.times.first_byte(),
-            total: meter.times.total(),
-            send_lag: meter.times.send_lag(),
+            latency: times.latency,
+            service: times.service,
+            connect: times.connect,
+            handshake: times.handshake,
+            first_byte: times.first_byte,
+            total: times.total,
+            send_lag: times.send_lag,
         },
         connections: Connections {
             requested,

@@ -48,6 +48,24 @@ impl Lazy {
         }
     }
 
+    /// Both as one. One that is alone is not copied.
+    pub(crate) fn joined(mut self, other: Lazy) -> Lazy {
+        if self.is_unused() {
+            return other;
+        }
+        self.add(&other);
+        self
+    }
+
+    /// Encoded together with another's values.
+    pub(crate) fn encoded_with(mut self, other: &Lazy) -> Option<String> {
+        if self.is_unused() {
+            return other.encoded();
+        }
+        self.add(other);
+        self.encoded()
+    }
+
     /// HdrHistogram V2 compressed, base64; none when empty.
     pub(crate) fn encoded(&self) -> Option<String> {
         let hdr = self.0.as_ref().filter(|hdr| !hdr.is_empty())?;

@@ -20,4 +20,4 @@ pub use slots::SlotSums;
 pub use sparse::{Recent, Sparse, index};
 pub use spread::{Figures, Spread};
 pub use target::TargetMeter;
-pub use times::Times;
+pub use times::{EncodedTimes, Times};

@@ -226,7 +226,7 @@ fn seen(done: &DoneReport, requests_at_peer: u64) -> Seen {
         failed: meter.failed().map(|(class, count)| (class.name().to_owned(), count)).collect(),
         statuses: meter.statuses().map(|(code, count)| (code.to_string(), count)).collect(),
         reconnects: meter.reconnects,
-        timed: meter.times.latency().map_or(0, |encoded| count_of(&encoded)),
+        timed: meter.times.clone().encoded().latency.map_or(0, |encoded| count_of(&encoded)),
         took_ns: done.done_ns - done.started_ns,
         requests_at_peer,
     }

@@ -11,6 +11,7 @@ use trueload_engine::generator::{
 };
 use trueload_engine::outlet::Outlet;
 use trueload_load::{Load, Stop, refill};
+use trueload_meter::EncodedTimes;
 use trueload_wire::http1::client::Rules;
 
 use crate::model::{Model, S};
@@ -60,15 +61,19 @@ pub struct Played {
 
 impl Played {
     pub fn latency(&self) -> Histogram<u64> {
-        decoded(&self.done.meter.times.latency().expect("answers"))
+        decoded(&self.times().latency.expect("answers"))
     }
 
     pub fn service(&self) -> Histogram<u64> {
-        decoded(&self.done.meter.times.service().expect("answers"))
+        decoded(&self.times().service.expect("answers"))
     }
 
     pub fn send_lag(&self) -> Histogram<u64> {
-        decoded(&self.done.meter.times.send_lag().expect("sends of an open loop"))
+        decoded(&self.times().send_lag.expect("sends of an open loop"))
+    }
+
+    fn times(&self) -> EncodedTimes {
+        self.done.meter.times.clone().encoded()
     }
 
     /// The law of every load: what was asked for was sent or is unsent, what was sent has ended.
