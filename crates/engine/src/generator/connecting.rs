@@ -77,10 +77,10 @@ impl<P: Protocol> Generator<P> {
             }
             if let Some(
                 Link::Open { token }
-                | Link::Connecting { token, .. }
-                | Link::Handshaking { token, .. }
+                | Link::Connecting { token }
+                | Link::Handshaking { token }
                 | Link::Opening { token, .. }
-                | Link::Closing { token, .. },
+                | Link::Closing { token },
             ) = slot.map(|slot| slot.state.link)
             {
                 net.close(token);
@@ -111,7 +111,7 @@ impl<P: Protocol> Generator<P> {
             return;
         }
         for (key, slot) in (0..).zip(&mut self.slots) {
-            if slot.state.tried && matches!(slot.state.link, Link::Down { .. }) {
+            if slot.state.tried && slot.state.link == Link::Down {
                 slot.state.tried = false;
                 self.pace.waiting.push_back(key);
             }
@@ -174,21 +174,18 @@ impl<P: Protocol> Generator<P> {
         let state = &mut self.slots[key as usize].state;
         let tried = &self.config.addresses[usize::from(state.address)];
         let to = self.pace.address.as_ref().unwrap_or(tried);
-        let deadline_ns = match state.link {
-            Link::Busy { deadline_ns, .. } => deadline_ns,
-            _ => {
-                state.attempted_ns = now_ns;
-                now_ns.saturating_add(self.config.connect_timeout_ns)
-            }
-        };
+        if state.link != Link::Busy {
+            state.attempted_ns = now_ns;
+        }
+        let deadline_ns = self.config.deadline_ns(state.attempted_ns);
         match net.connect(key, to, from) {
             Ok(token) => {
-                state.link = Link::Connecting { token, deadline_ns };
+                (state.link, state.until_ns) = (Link::Connecting { token }, deadline_ns);
                 self.arm(key);
             }
             Err(Refusal::Busy) if now_ns < deadline_ns => {
-                let retry_ns = (now_ns + BUSY_PAUSE_NS).min(deadline_ns);
-                state.link = Link::Busy { retry_ns, deadline_ns };
+                state.link = Link::Busy;
+                state.until_ns = (now_ns + BUSY_PAUSE_NS).min(deadline_ns);
                 self.arm(key);
             }
             Err(why) => self.refused(net, key, why),
@@ -234,7 +231,7 @@ impl<P: Protocol> Generator<P> {
     /// The attempt failed: the next address, or a failure for the request that needed it.
     pub(super) fn refused(&mut self, net: &mut impl Net, key: u32, why: Refusal) {
         let state = &mut self.slots[key as usize].state;
-        state.link = Link::Down { retry_ns: NEVER };
+        state.down_until(NEVER);
         if self.pace.address.is_none()
             && usize::from(state.address) + 1 < self.config.addresses.len()
         {
@@ -250,7 +247,7 @@ impl<P: Protocol> Generator<P> {
         let now_ns = net.now_ns();
         let Slot { state, tls, .. } = &mut self.slots[key as usize];
         *tls = None;
-        state.link = Link::Down { retry_ns: NEVER };
+        state.down_until(NEVER);
         // However politely it closed: a server that then refuses was away.
         if state.ever_established {
             state.trouble().this_phase.outage = true;
@@ -293,8 +290,8 @@ impl<P: Protocol> Generator<P> {
 
     /// The peer announced its close: waits for the FIN, so that bytes before it are seen.
     pub(super) fn closing(&mut self, net: &mut impl Net, key: u32, token: Token) {
-        let until_ns = net.now_ns() + CLOSING_NS;
-        self.slots[key as usize].state.link = Link::Closing { token, until_ns };
+        let state = &mut self.slots[key as usize].state;
+        (state.link, state.until_ns) = (Link::Closing { token }, net.now_ns() + CLOSING_NS);
         self.arm(key);
     }
 
@@ -308,7 +305,7 @@ impl<P: Protocol> Generator<P> {
         }
         let Slot { state, tls, .. } = &mut self.slots[key as usize];
         *tls = None;
-        state.link = Link::Down { retry_ns: NEVER };
+        state.down_until(NEVER);
         state.trouble().lost = Some((now_ns, polite));
         self.settle_debts(net, key);
         self.retry(net, key, now_ns + pause_ns);
@@ -333,13 +330,13 @@ impl<P: Protocol> Generator<P> {
             self.attempt(net, key);
             return;
         }
-        state.link = Link::Down { retry_ns: at_ns };
+        state.down_until(at_ns);
         self.arm(key);
     }
 
     /// Opens a slot's connection at the start of a phase.
     pub(super) fn reopen(&mut self, net: &mut impl Net, key: u32) {
-        if let Link::Down { .. } = self.slots[key as usize].state.link {
+        if self.slots[key as usize].state.link == Link::Down {
             let now_ns = net.now_ns();
             self.retry(net, key, now_ns);
         }

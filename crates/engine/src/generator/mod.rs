@@ -100,6 +100,11 @@ impl Config {
         if self.close { 1 } else { self.depth }
     }
 
+    /// When an attempt to connect is given up.
+    fn deadline_ns(&self, attempted_ns: u64) -> u64 {
+        attempted_ns.saturating_add(self.connect_timeout_ns)
+    }
+
     /// A slot's number over all threads.
     #[inline]
     fn global(&self, key: u32) -> u32 {
@@ -412,17 +417,17 @@ impl<P: Protocol> Generator<P> {
     fn handle_due(&mut self, net: &mut impl Net, key: u32) {
         let now_ns = net.now_ns();
         match self.slots[key as usize].state.link {
-            Link::Down { .. } | Link::Busy { .. } => self.attempt(net, key),
-            Link::Connecting { token, .. } => {
+            Link::Down | Link::Busy => self.attempt(net, key),
+            Link::Connecting { token } => {
                 net.close(token);
                 self.refused(net, key, Refusal::Timeout);
             }
-            Link::Handshaking { token, .. } => {
+            Link::Handshaking { token } => {
                 let why = "the handshake was not done in time";
                 self.not_secured(net, key, token, Class::TimeoutTls, why);
             }
-            Link::Opening { token, heard, .. } => self.opening_late(net, key, token, heard),
-            Link::Closing { token, .. } => {
+            Link::Opening { token, heard } => self.opening_late(net, key, token, heard),
+            Link::Closing { token } => {
                 net.close(token);
                 self.lost(net, key, true, 0);
             }

@@ -20,8 +20,8 @@ impl<P: Protocol> Generator<P> {
             return;
         }
         self.pace.answered_by(&self.config.addresses[usize::from(state.address)]);
-        let deadline_ns = state.attempted_ns.saturating_add(self.config.connect_timeout_ns);
-        state.link = Link::Opening { token, deadline_ns, heard: false };
+        state.link = Link::Opening { token, heard: false };
+        state.until_ns = self.config.deadline_ns(state.attempted_ns);
         self.say(net, key, token);
         self.arm(key);
     }
@@ -31,7 +31,8 @@ impl<P: Protocol> Generator<P> {
         if self.said.is_empty() {
             return;
         }
-        let tls = self.slots[key as usize].tls.as_deref_mut();
+        let tls = self.slots[key as usize].tls.as_mut();
+        let tls = tls.map(|secure| &mut secure.session);
         Carrier { net, token, tls, sealed: &mut self.sealed }.send(&self.said);
     }
 

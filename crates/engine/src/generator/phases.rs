@@ -76,10 +76,8 @@ impl<P: Protocol> Generator<P> {
             let since_ns = std::mem::replace(&mut state.gap_since_ns, at_ns);
             let gap_ns = u64::from(state.gap) * at_ns.saturating_sub(since_ns.max(started_ns));
             phase.meter.permitted_ns = phase.meter.permitted_ns.wrapping_sub(gap_ns);
-            if let Link::Down { .. } = state.link
-                && state.waiting_again() == 0
-            {
-                state.link = Link::Down { retry_ns: NEVER };
+            if state.link == Link::Down && state.waiting_again() == 0 {
+                state.down_until(NEVER);
             }
         }
         if let Some(concurrent) = phase.concurrent() {

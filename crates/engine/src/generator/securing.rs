@@ -7,7 +7,7 @@ use trueload_wire::tls::{Buffers, Failure, Kind, Stage};
 
 use super::Generator;
 use super::protocol::{Protocol, Refused};
-use super::slot::{Link, Slot};
+use super::slot::{Link, Secure, Slot};
 
 impl<P: Protocol> Generator<P> {
     /// The connection is there: what is to carry TLS says its first words.
@@ -15,9 +15,8 @@ impl<P: Protocol> Generator<P> {
         let Some(setup) = &self.config.tls else { return };
         let Slot { tls, state, .. } = &mut self.slots[key as usize];
         self.pace.answered_by(&self.config.addresses[usize::from(state.address)]);
-        state.connected_ns = net.now_ns();
-        let deadline_ns = state.attempted_ns.saturating_add(self.config.connect_timeout_ns);
-        state.link = Link::Handshaking { token, deadline_ns };
+        state.link = Link::Handshaking { token };
+        state.until_ns = self.config.deadline_ns(state.attempted_ns);
         self.buffers.clear();
         let begun = setup.connect().and_then(|mut session| {
             session.start(&mut self.buffers)?;
@@ -25,7 +24,7 @@ impl<P: Protocol> Generator<P> {
         });
         match begun {
             Ok(session) => {
-                *tls = Some(Box::new(session));
+                *tls = Some(Box::new(Secure { session, began_ns: net.now_ns() }));
                 net.send(token, &self.buffers.sealed);
                 self.arm(key);
             }
@@ -42,7 +41,8 @@ impl<P: Protocol> Generator<P> {
         bytes: &[u8],
         ending: bool,
     ) {
-        let Some(session) = &mut self.slots[key as usize].tls else { return };
+        let Some(secure) = &mut self.slots[key as usize].tls else { return };
+        let session = &mut secure.session;
         let mut buffers = std::mem::take(&mut self.buffers);
         buffers.clear();
         let before = session.stage();
@@ -95,12 +95,13 @@ impl<P: Protocol> Generator<P> {
     /// The handshake is done: from here on the slot has a connection.
     fn secured(&mut self, net: &mut impl Net, key: u32, token: Token) {
         let now_ns = net.now_ns();
-        let Slot { tls: Some(session), state, .. } = &mut self.slots[key as usize] else { return };
-        let resumed = session.is_resumed();
+        let Some(Secure { session, began_ns }) = self.slots[key as usize].tls.as_deref() else {
+            return;
+        };
+        let (resumed, took_ns) = (session.is_resumed(), now_ns - began_ns);
         if self.pace.secured.is_none() {
             self.pace.secured = session.secured();
         }
-        let took_ns = now_ns - state.connected_ns;
         let times = match self.book.current_mut() {
             Some(phase) => &mut phase.meter.times,
             None => &mut self.book.early,

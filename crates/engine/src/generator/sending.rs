@@ -129,7 +129,8 @@ impl<P: Protocol> Generator<P> {
             return;
         }
         let Slot { client, tls, .. } = &mut self.slots[key as usize];
-        let mut carrier = Carrier { net, token, tls: tls.as_deref_mut(), sealed: &mut self.sealed };
+        let tls = tls.as_mut().map(|secure| &mut secure.session);
+        let mut carrier = Carrier { net, token, tls, sealed: &mut self.sealed };
         let bytes = self.protocol.send(client, count, self.book.drawn, &mut carrier);
         if let Some(phase) = self.book.current_mut() {
             phase.meter.bytes_out += bytes as u64;

@@ -45,29 +45,29 @@ impl Tag {
     }
 }
 
-/// Where a slot's connection stands.
+/// Where a slot's connection stands. What comes of it by itself comes at the slot's `until_ns`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Link {
-    /// None; the next attempt not before `retry_ns`.
-    Down { retry_ns: u64 },
-    /// An attempt is under way.
-    Connecting { token: Token, deadline_ns: u64 },
-    /// The peer's queue was full; the same attempt goes on at `retry_ns`.
-    Busy { retry_ns: u64, deadline_ns: u64 },
-    /// There is a connection, and TLS is set up on it.
-    Handshaking { token: Token, deadline_ns: u64 },
-    /// There is a connection, and the protocol agrees with the peer on it; whether that was heard of.
-    Opening { token: Token, deadline_ns: u64, heard: bool },
+    /// None; the next attempt is not made before `until_ns`.
+    Down,
+    /// An attempt is under way, at most until then.
+    Connecting { token: Token },
+    /// The peer's queue was full; the same attempt goes on then.
+    Busy,
+    /// There is a connection, and TLS is set up on it, at most until then.
+    Handshaking { token: Token },
+    /// There is a connection, and the protocol agrees with the peer on it, at most until then; whether that was heard of.
+    Opening { token: Token, heard: bool },
     /// Established.
     Open { token: Token },
-    /// The peer announced its close; bytes that come before it are unsolicited.
-    Closing { token: Token, until_ns: u64 },
+    /// The peer announced its close, which is waited for until then; bytes that come before it are unsolicited.
+    Closing { token: Token },
 }
 
 impl Link {
     /// Whether this socket is the one that carries the protocol.
     pub(super) fn is_open_on(&self, socket: Token) -> bool {
-        matches!(self, Link::Opening { token, .. } | Link::Open { token } | Link::Closing { token, .. } if *token == socket)
+        matches!(self, Link::Opening { token, .. } | Link::Open { token } | Link::Closing { token } if *token == socket)
     }
 }
 
@@ -126,19 +126,27 @@ pub(super) struct Slot<C> {
     pub(super) client: C,
     pub(super) state: State,
     /// What lies between the machine and the socket, if anything.
-    pub(super) tls: Option<Box<tls::client::Client>>,
+    pub(super) tls: Option<Box<Secure>>,
+}
+
+/// TLS on a connection.
+#[derive(Debug)]
+pub(super) struct Secure {
+    pub(super) session: tls::client::Client,
+    /// When the connection was there, and the handshake began.
+    pub(super) began_ns: u64,
 }
 
 /// Everything about a slot but its machine.
 #[derive(Debug)]
 pub(super) struct State {
     pub(super) link: Link,
+    /// What `link` says about it.
+    pub(super) until_ns: u64,
     /// The earliest entry of this slot in the timer heap.
     pub(super) armed_ns: u64,
     /// When the present connection was attempted.
     pub(super) attempted_ns: u64,
-    /// When it was there, and TLS began.
-    pub(super) connected_ns: u64,
     /// Requests still to be sent in this phase; without bound under a duration.
     pub(super) quota: u64,
     pub(super) last: Option<Last>,
@@ -193,10 +201,10 @@ pub(super) struct PhaseTrouble {
 impl<C: Exchange<Tag> + Default> Slot<C> {
     pub(super) fn new() -> Self {
         let state = State {
-            link: Link::Down { retry_ns: NEVER },
+            link: Link::Down,
+            until_ns: NEVER,
             armed_ns: NEVER,
             attempted_ns: 0,
-            connected_ns: 0,
             quota: 0,
             last: None,
             trouble: None,
@@ -218,20 +226,21 @@ impl<C: Exchange<Tag> + Default> Slot<C> {
     /// When something is due: an attempt, a timeout, the end of a wait for FIN.
     pub(super) fn due_ns(&self, timeout_ns: u64) -> u64 {
         match self.state.link {
-            Link::Down { retry_ns } | Link::Busy { retry_ns, .. } => retry_ns,
-            Link::Connecting { deadline_ns, .. }
-            | Link::Handshaking { deadline_ns, .. }
-            | Link::Opening { deadline_ns, .. } => deadline_ns,
-            Link::Closing { until_ns, .. } => until_ns,
             Link::Open { .. } => {
                 let oldest = self.client.oldest();
                 oldest.map_or(NEVER, |tag| tag.sent_ns.saturating_add(timeout_ns))
             }
+            _ => self.state.until_ns,
         }
     }
 }
 
 impl State {
+    /// There is no connection; the next attempt is not made before this time.
+    pub(super) fn down_until(&mut self, until_ns: u64) {
+        (self.link, self.until_ns) = (Link::Down, until_ns);
+    }
+
     /// What went wrong here, to be added to.
     pub(super) fn trouble(&mut self) -> &mut Trouble {
         self.trouble.get_or_insert_default()
@@ -321,6 +330,6 @@ mod tests {
     #[test]
     fn a_slot_takes_little_memory() {
         let bytes = size_of::<Slot<trueload_wire::http1::client::Client<Tag>>>();
-        assert!(bytes <= 216, "a slot takes {bytes} bytes");
+        assert!(bytes <= 200, "a slot takes {bytes} bytes");
     }
 }
