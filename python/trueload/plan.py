@@ -458,7 +458,7 @@ class Tls(Model):
 
 class Ready(Model):
     """Connected (generator) or listening (server), on which driver. ``set_up_ns``: from the first
-    attempt to the last connection; ``grown_bytes``: growth of resident memory over that."""
+    attempt to the last connection; ``grown_bytes``: growth of memory over that, code aside."""
 
     type: Literal["ready"]
     at_ns: int

@@ -123,8 +123,8 @@ class Generator(Model):
     for; ``refill``: free places from which on a pipeline was filled again; ``spin_ns``: for so long
     a thread polled before it slept; ``spun_s``: the time of all threads that went into such polls,
     which is in ``cpu_s`` but not in ``saturation``; ``coalesced_ns``: the longest that answers were
-    allowed to wait for each other. ``bytes_per_connection`` is by how much its
-    resident memory grew while it connected, each; null below 1,000 connections, where what it needs
+    allowed to wait for each other. ``bytes_per_connection`` is by how much its resident memory, but
+    for its code, grew while it connected, each; null below 1,000 connections, where what it needs
     once decides. ``start_skew_ns`` is between the first and the last thread to begin to send."""
 
     driver: str | None

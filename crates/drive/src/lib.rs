@@ -21,8 +21,8 @@ pub use clock::Clock;
 pub use driver::{Choice, Driver, Settings};
 pub use epoll::Epoll;
 pub use host::{
-    ThreadUse, local_ports, map_large_allocations, open_files, peak_rss_bytes, pin_to_cpu,
-    raise_open_files, rss_bytes, thread_cpu_ns, thread_use, wake_precisely,
+    ThreadUse, keep_little_code, local_ports, map_large_allocations, open_files, own_rss_bytes,
+    peak_rss_bytes, pin_to_cpu, raise_open_files, thread_cpu_ns, thread_use, wake_precisely,
 };
 pub use net::{Coalescing, Ended, Net, Program, Refusal, Token};
 pub use socket::{Listener, Waker};

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::sync::mpsc::{self, Sender};
 
-use trueload_drive::{Clock, Driver, Program, rss_bytes};
+use trueload_drive::{Clock, Driver, Program, keep_little_code, own_rss_bytes};
 use trueload_load::{Stop, random};
 use trueload_meter::Failed;
 use trueload_wire::tls::client;
@@ -125,12 +125,13 @@ impl Role {
             (0..self.plan.threads).map(|_| threads::driver(&settings, self.clock, None)).collect();
         let drivers = drivers?;
         self.driven = threads::driven(&drivers);
+        keep_little_code();
         let have = Have::look(&self.driven.driver);
         let later = self.waiting.iter().filter_map(|phase| phase.connections).max();
         let most = self.slots(self.connections.max(later.unwrap_or(0)));
         limits::check(&self.plan, most, &have)?;
         self.have = Some(have);
-        self.rss_before_bytes = rss_bytes();
+        self.rss_before_bytes = own_rss_bytes();
         match self.plan.exchange.clone() {
             None if self.division.is_some() => self.start_parts(drivers)?,
             None => {
@@ -335,7 +336,7 @@ impl Role {
                 failed: sums::by_class(&sum.failed),
                 address: sum.address.map(AddressPlan),
                 set_up_ns: sum.latest_ns.saturating_sub(sum.began_ns),
-                grown_bytes: rss_bytes().saturating_sub(self.rss_before_bytes),
+                grown_bytes: own_rss_bytes().saturating_sub(self.rss_before_bytes),
                 driver: self.driven.driver.clone(),
                 driver_note: self.driven.note.clone(),
                 reasons: sums::reasons(&sum.reasons),

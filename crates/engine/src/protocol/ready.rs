@@ -26,7 +26,7 @@ pub struct Ready {
     /// Generator: from the first attempt to the last connection that was established.
     #[serde(default)]
     pub set_up_ns: u64,
-    /// Generator: by how much its resident memory has grown over the set-up.
+    /// Generator: by how much its resident memory, but for its code, has grown over the set-up.
     #[serde(default)]
     pub grown_bytes: u64,
     /// What carries the sockets: `epoll` or `io_uring`.
