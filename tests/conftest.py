@@ -13,8 +13,10 @@ from trueload.engine import find_engine
 
 
 def pytest_configure() -> None:
-    """Under nohup SIGHUP is ignored, by what is tested here as well, which then keeps to that."""
+    """What is ignored here stays ignored by what is tested: SIGHUP under nohup, SIGINT behind `&`."""
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGQUIT, signal.SIG_DFL)
 
 
 @pytest.fixture(scope="session")
