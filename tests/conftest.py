@@ -13,7 +13,7 @@ from trueload.engine import find_engine
 
 
 def pytest_configure() -> None:
-    """What is ignored here stays ignored by what is tested: SIGHUP under nohup, SIGINT behind `&`."""
+    """What is ignored here is ignored by what is tested: SIGHUP under nohup, SIGINT behind `&`."""
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
     signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGQUIT, signal.SIG_DFL)

@@ -1,6 +1,6 @@
 //! How a generator goes from phase to phase: start, stop, drain, residual bytes, report.
 
-use trueload_drive::Net;
+use trueload_drive::{Coalescing, Net};
 use trueload_load::{Load, Stop, dealt, dealt_slot, share};
 use trueload_meter::Class;
 use trueload_wire::exchange::Exchange;
@@ -106,6 +106,8 @@ impl<P: Protocol> Generator<P> {
         let started_ns = phase.started_ns;
         // What is sent late is a latency of ours; a closed loop has nothing to be late for.
         net.wake_promptly(phase.schedule.is_some());
+        // What the phase before was allowed is not in the books of this one.
+        net.coalesce(Coalescing::default());
         if next > 0 {
             self.enter_slots(next - 1);
         } else {
