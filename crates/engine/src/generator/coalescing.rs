@@ -13,7 +13,7 @@ const IDLE_PERCENT: u64 = 40;
 /// Answers wait for this share of the mean service time at most: half of it on average, 3 %.
 const SHARE_OF_SERVICE: u64 = 16;
 /// So much of what is outstanding may have been answered meanwhile: the server never runs out of work.
-const SHARE_OF_OPEN: u64 = 8;
+const SHARE_OF_OPEN: u64 = 4;
 /// A shorter wait spares nothing: to be woken takes that long.
 const LEAST_NS: u64 = 4_000;
 
@@ -95,7 +95,7 @@ mod tests {
             (0, 3_000, 64, 0, 0),
             // Few connections: a sixteenth of 53 us is less than a waking takes; and one answer has no other to wait for.
             (90, 3_000, 16, 0, 0),
-            (90, 100, 15, 8_000, 0),
+            (90, 100, 7, 8_000, 0),
             // Many: never longer than what was allowed.
             (90, 3_000, 10_000, 40_000, MOST_NS),
             (90, 0, 64, 8_000, 0),
