@@ -94,6 +94,7 @@ on_both_drivers! {
     an_answer_is_waited_for_once
     a_send_that_its_peer_does_not_take_holds_up_no_answer_of_another
     answers_that_may_wait_for_each_other_are_all_heard
+    a_socket_that_was_used_often_ends_at_once_and_as_told
 }
 
 /// Connects, sends what it has, and writes down what happens until the peer's end.
@@ -270,6 +271,66 @@ impl Program for Torn {
 
     fn is_done(&self) -> bool {
         self.answered
+    }
+}
+
+/// Asks on one connection after the other, each left in its own way after some answers.
+struct Leaver {
+    to: Address,
+    to_leave: Vec<Leaving>,
+    asked: usize,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Leaving {
+    Close,
+    Reset,
+    Finish,
+}
+
+impl Program for Leaver {
+    fn handle_wake(&mut self, net: &mut impl Net) {
+        net.connect(0, &self.to, None).expect("somebody listens");
+    }
+
+    fn handle_accepted(&mut self, _: &mut impl Net, _: Token) -> u32 {
+        unreachable!("nobody connects to it")
+    }
+
+    fn handle_connected(&mut self, net: &mut impl Net, _: u32, token: Token) {
+        self.asked = 1;
+        net.send(token, b"?");
+    }
+
+    fn handle_input(&mut self, net: &mut impl Net, _: u32, token: Token, _: &[u8], _: bool) {
+        const ASKED_OF_EACH: usize = 5;
+        if self.asked < ASKED_OF_EACH {
+            self.asked += 1;
+            net.send(token, b"?");
+            return;
+        }
+        match self.to_leave.pop().expect("one more to leave") {
+            Leaving::Close => net.close(token),
+            Leaving::Reset => net.reset(token),
+            Leaving::Finish => net.finish(token),
+        }
+        if !self.to_leave.is_empty() {
+            net.connect(0, &self.to, None).expect("somebody listens");
+        }
+    }
+
+    fn handle_end(&mut self, _: &mut impl Net, _: u32, _: Token, _: Ended) {
+        unreachable!("the peer answers until it is left")
+    }
+
+    fn handle_time(&mut self, _: &mut impl Net) {}
+
+    fn wake_at_ns(&self) -> Option<u64> {
+        None
+    }
+
+    fn is_done(&self) -> bool {
+        self.to_leave.is_empty()
     }
 }
 
@@ -458,6 +519,31 @@ fn answers_that_may_wait_for_each_other_are_all_heard(kind: Kind) {
     if let Kind::Uring = kind {
         assert!(rally.batches <= ASKED / 3, "woken {} times for {ASKED} answers", rally.batches);
     }
+}
+
+fn a_socket_that_was_used_often_ends_at_once_and_as_told(kind: Kind) {
+    let listener = TcpListener::bind(loopback()).expect("a listener");
+    let to = listener.local_addr().expect("its address").into();
+    let to_leave = [Leaving::Close, Leaving::Reset, Leaving::Finish].repeat(7);
+    let mut expected: Vec<bool> = to_leave.iter().map(|way| *way == Leaving::Reset).collect();
+    expected.reverse();
+    // One caller after the other: who has not been left yet keeps the next from being answered.
+    let peer = thread::spawn(move || {
+        let was_reset = |_| {
+            let (mut stream, _) = listener.accept().expect("a caller");
+            let mut byte = [0];
+            loop {
+                match stream.read(&mut byte) {
+                    Ok(0) => return false,
+                    Ok(_) => stream.write_all(b"!").expect("an answer"),
+                    Err(error) => return error.kind() == std::io::ErrorKind::ConnectionReset,
+                }
+            }
+        };
+        (0..21).map(was_reset).collect::<Vec<bool>>()
+    });
+    kind.run(None, &mut Leaver { to, to_leave, asked: 0 });
+    assert_eq!(peer.join().expect("the peer"), expected);
 }
 
 fn a_send_that_its_peer_does_not_take_holds_up_no_answer_of_another(kind: Kind) {

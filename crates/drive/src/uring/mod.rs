@@ -5,18 +5,20 @@
 //! per socket. A ring belongs to one thread (`SINGLE_ISSUER`, `DEFER_TASKRUN`): completions
 //! arrive only while it waits. A socket's place is used again when nothing of it is in flight
 //! any more. Descriptors that come near the limit of open files move into a table of the ring;
-//! each full table begins another ring. The clock is read once per batch.
+//! each full table begins another ring. Sockets that send more than once are in the first table as
+//! well as open files, because operations find them there for less. The clock is read once per batch.
 
 mod buffers;
 mod ring;
 mod sending;
 mod sockets;
+mod tables;
 mod waiting;
 
 use std::io;
 use std::net::IpAddr;
 use std::ops::Range;
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
 use io_uring::cqueue::{self, more};
@@ -36,10 +38,7 @@ use crate::socket::{
 use crate::spin::Spin;
 use crate::{Address, Clock};
 use ring::{Handle, Op, Ring};
-use sockets::{Socket, Sockets};
-
-/// Descriptors left to the rest of the process: nearer to the limit, sockets move into a table.
-const FDS_KEPT: u64 = 256;
+use sockets::Sockets;
 
 /// The driver.
 #[derive(Debug)]
@@ -67,6 +66,8 @@ pub struct Uring {
     spare: Vec<Vec<u8>>,
     /// The limit of open files.
     fds_most: u64,
+    /// Sockets with lower numbers may get a place in the first ring's table.
+    known_most: u32,
     spin: Spin,
 }
 
@@ -93,6 +94,7 @@ impl Uring {
             Err(error) => return Err((error, listener)),
         };
         let listener = listener.map(|listener| listener.fd);
+        let fds_most = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
         Ok(Uring {
             now_ns: clock.now_ns(),
             clock,
@@ -109,7 +111,8 @@ impl Uring {
             peers: Vec::new(),
             spare: Vec::new(),
             spin: Spin::up_to(settings.spin_ns),
-            fds_most: getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX),
+            fds_most,
+            known_most: 0,
         })
     }
 
@@ -124,8 +127,9 @@ impl Uring {
     /// # Errors
     /// When waiting itself fails; nothing a peer does can cause that.
     pub fn run<P: Program>(&mut self, program: &mut P) -> io::Result<()> {
+        self.rings[0].enable()?;
+        self.make_first_table();
         let first = &mut self.rings[0];
-        first.enable()?;
         first.watch(&self.bell, Op::Bell);
         if let Some(listener) = &self.listener {
             first.accept(listener);
@@ -330,61 +334,10 @@ impl Uring {
         }
     }
 
-    /// Gives a descriptor its place; one that comes near the limit of open files moves into a table.
-    fn add(&mut self, fd: OwnedFd, key: u32, connecting: bool) -> u32 {
-        let scarce = fd.as_raw_fd() as u64 + FDS_KEPT >= self.fds_most;
-        let (ring, handle) = if scarce { self.adopt(fd) } else { (0, Handle::Plain(fd)) };
-        self.sockets.add(Socket {
-            handle: Some(handle),
-            ring,
-            key,
-            connecting,
-            ..Socket::default()
-        })
-    }
-
-    /// Moves a descriptor into the table of a ring with room, or of a new ring; else it stays.
-    fn adopt(&mut self, mut fd: OwnedFd) -> (u8, Handle) {
-        for (at, ring) in self.rings.iter_mut().enumerate() {
-            match ring.adopt(fd) {
-                Ok(handle) => return (at as u8, handle),
-                Err(back) => fd = back,
-            }
-        }
-        if self.add_table().is_err() {
-            return (0, Handle::Plain(fd));
-        }
-        let last = self.rings.len() - 1;
-        match self.rings[last].adopt(fd) {
-            Ok(handle) => (last as u8, handle),
-            Err(fd) => (0, Handle::Plain(fd)),
-        }
-    }
-
-    /// A table for the first ring, then more rings with one each.
-    fn add_table(&mut self) -> io::Result<()> {
-        let places = self.fds_most.min(u64::from(TABLE_MOST)) as u32;
-        if self.rings[0].make_table(places).is_ok() {
-            return Ok(());
-        }
-        if self.rings.len() > usize::from(u8::MAX) {
-            return Err(Errno::MFILE.into());
-        }
-        let mut ring = Ring::new()?;
-        ring.enable()?;
-        ring.make_table(places)?;
-        ring.stirs(&self.stir)?;
-        if self.rings.len() == 1 {
-            self.rings[0].watch(&self.stir, Op::Stir);
-        }
-        self.rings.push(ring);
-        Ok(())
-    }
-
     /// Frees the place of a closed socket once nothing of it is in flight.
     fn release(&mut self, index: u32) {
         if let Some((ring, handle)) = self.sockets.release(index) {
-            self.rings[usize::from(ring)].close(handle);
+            self.rings[usize::from(ring)].close(handle, index);
         }
     }
 
@@ -404,9 +357,6 @@ impl Uring {
         }
     }
 }
-
-/// Places of a table, at most (the kernel's own limit is a million).
-const TABLE_MOST: u32 = 1 << 20;
 
 impl Net for Uring {
     #[inline]
@@ -528,8 +478,8 @@ impl Net for Uring {
     }
 
     fn reset(&mut self, token: Token) {
-        let socket = self.sockets.live(token);
-        if let Some(Handle::Plain(fd)) = socket.and_then(|socket| socket.handle.as_ref()) {
+        let handle = self.sockets.live(token).and_then(|socket| socket.handle.as_ref());
+        if let Some(fd) = handle.and_then(Handle::own) {
             end_with_reset(fd);
         }
         self.close(token);

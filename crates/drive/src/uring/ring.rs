@@ -5,6 +5,7 @@
 
 use std::fmt;
 use std::io;
+use std::ops::Range;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
 use io_uring::squeue::Flags;
@@ -60,15 +61,26 @@ impl Op {
 #[derive(Debug)]
 pub(super) enum Handle {
     Plain(OwnedFd),
+    /// Both: in the table its place has the number of the socket's.
+    Known(OwnedFd),
     Direct(u32),
 }
 
 impl Handle {
     #[inline]
-    fn target(&self) -> (i32, Flags) {
+    fn target(&self, index: u32) -> (i32, Flags) {
         match self {
             Handle::Plain(fd) => (fd.as_raw_fd(), Flags::empty()),
+            Handle::Known(_) => (index as i32, Flags::FIXED_FILE),
             Handle::Direct(place) => (*place as i32, Flags::FIXED_FILE),
+        }
+    }
+
+    /// The process's own descriptor.
+    pub(super) fn own(&self) -> Option<&OwnedFd> {
+        match self {
+            Handle::Plain(fd) | Handle::Known(fd) => Some(fd),
+            Handle::Direct(_) => None,
         }
     }
 }
@@ -77,6 +89,8 @@ impl Handle {
 pub(super) struct Ring {
     ring: IoUring,
     pub(super) buffers: Buffers,
+    /// Places of the table that were never used, and those that are free again.
+    fresh_places: Range<u32>,
     free_places: Vec<u32>,
     /// The kernel knows of a [`Patience`] (Linux 6.12).
     pub(super) has_patience: bool,
@@ -107,7 +121,7 @@ impl Ring {
             .build(SUBMISSIONS)?;
         let buffers = Buffers::register(&ring)?;
         let has_patience = ring.params().is_feature_min_timeout();
-        Ok(Ring { ring, buffers, free_places: Vec::new(), has_patience })
+        Ok(Ring { ring, buffers, fresh_places: 0..0, free_places: Vec::new(), has_patience })
     }
 
     /// Makes the calling thread the owner.
@@ -115,16 +129,29 @@ impl Ring {
         self.ring.submitter().register_enable_rings()
     }
 
-    /// Grants itself a table of as many direct descriptors as the limit of open files allows.
-    pub(super) fn make_table(&mut self, places: u32) -> io::Result<()> {
+    /// Grants itself a table of direct descriptors, as many as the limit of open files at most; the first `known` places
+    /// are those of sockets with their numbers.
+    pub(super) fn make_table(&mut self, places: u32, known: u32) -> io::Result<()> {
         self.ring.submitter().register_files_sparse(places)?;
-        self.free_places = (0..places).rev().collect();
+        self.fresh_places = known..places;
         Ok(())
+    }
+
+    /// Puts a descriptor into the place of its socket's number, where an operation finds it for less.
+    pub(super) fn get_to_know(&mut self, fd: &OwnedFd, index: u32) -> io::Result<()> {
+        self.ring.submitter().register_files_update(index, &[fd.as_raw_fd()]).map(drop)
+    }
+
+    /// A cleared place lets go of its file at once (Linux 6.13; this tells 6.15). Before, it waited for all that was in
+    /// flight, of other sockets as well.
+    pub(super) fn lets_go(&self) -> bool {
+        self.ring.params().is_feature_no_iowait()
     }
 
     /// Moves a descriptor into the table; gives it back when there is no room.
     pub(super) fn adopt(&mut self, fd: OwnedFd) -> Result<Handle, OwnedFd> {
-        let Some(place) = self.free_places.pop() else { return Err(fd) };
+        let free = self.free_places.pop().or_else(|| self.fresh_places.next());
+        let Some(place) = free else { return Err(fd) };
         match self.ring.submitter().register_files_update(place, &[fd.as_raw_fd()]) {
             Ok(_) => Ok(Handle::Direct(place)),
             Err(_) => {
@@ -134,13 +161,15 @@ impl Ring {
         }
     }
 
-    /// Closes a descriptor on which nothing is in flight.
-    pub(super) fn close(&mut self, handle: Handle) {
-        if let Handle::Direct(place) = handle {
+    /// Closes a descriptor on which nothing is in flight, that of the socket with this number.
+    pub(super) fn close(&mut self, handle: Handle, index: u32) {
+        let clear = |place| self.ring.submitter().register_files_update(place, &[-1]).is_ok();
+        match handle {
+            Handle::Plain(_) => {}
+            Handle::Known(_) => drop(clear(index)),
             // A place that cannot be cleared is not used again.
-            if self.ring.submitter().register_files_update(place, &[-1]).is_ok() {
-                self.free_places.push(place);
-            }
+            Handle::Direct(place) if clear(place) => self.free_places.push(place),
+            Handle::Direct(_) => {}
         }
     }
 
@@ -208,7 +237,7 @@ impl Ring {
 
     /// Hears a socket until told otherwise.
     pub(super) fn recv(&mut self, handle: &Handle, index: u32) {
-        let (fd, flags) = handle.target();
+        let (fd, flags) = handle.target(index);
         let entry = opcode::RecvMulti::new(Fd(fd), GROUP).build();
         let select = Flags::BUFFER_SELECT;
         self.push(&entry.flags(flags | select).user_data(Op::Recv.about(index)));
@@ -217,7 +246,7 @@ impl Ring {
     /// Sends; the bytes must stay where they are until the completion.
     #[inline]
     pub(super) fn send(&mut self, handle: &Handle, index: u32, bytes: &[u8]) {
-        let (fd, flags) = handle.target();
+        let (fd, flags) = handle.target(index);
         let message = rustix::net::SendFlags::NOSIGNAL.bits() as i32 | WAIT_ALL;
         let len = bytes.len().min(i32::MAX as usize) as u32;
         let entry = opcode::Send::new(Fd(fd), bytes.as_ptr(), len).flags(message).build();
@@ -227,14 +256,14 @@ impl Ring {
     /// Ends our side; the completion comes as that of a send.
     pub(super) fn end_sending(&mut self, handle: &Handle, index: u32) {
         const WRITE: i32 = 1; // SHUT_WR
-        let (fd, flags) = handle.target();
+        let (fd, flags) = handle.target(index);
         let entry = opcode::Shutdown::new(Fd(fd), WRITE).build();
         self.push(&entry.flags(flags).user_data(Op::Send.about(index)));
     }
 
     /// Connects; the address must stay where it is until the completion.
     pub(super) fn connect(&mut self, handle: &Handle, index: u32, to: &socket2::SockAddr) {
-        let (fd, flags) = handle.target();
+        let (fd, flags) = handle.target(index);
         let entry = opcode::Connect::new(Fd(fd), to.as_ptr().cast(), to.len()).build();
         self.push(&entry.flags(flags).user_data(Op::Connect.about(index)));
     }
@@ -266,7 +295,7 @@ const WAIT_ALL: i32 = 0x100;
 
 impl fmt::Debug for Ring {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let free = self.free_places.len();
+        let free = self.free_places.len() + self.fresh_places.len();
         out.debug_struct("Ring")
             .field("fd", &self.ring.as_raw_fd())
             .field("free_places", &free)

@@ -75,6 +75,11 @@ impl Uring {
     /// Hands a segment to the kernel; the socket keeps it until the completion.
     #[inline]
     pub(super) fn fly(&mut self, index: u32, segment: Segment) {
+        if index < self.known_most
+            && let Some(Handle::Plain(_)) = self.sockets.at(index).handle
+        {
+            self.get_to_know(index);
+        }
         let socket = self.sockets.at(index);
         let Some(handle) = &socket.handle else { return };
         self.fresh_sends += 1;
@@ -89,7 +94,7 @@ impl Uring {
         let socket = self.sockets.at(index);
         socket.ending = false;
         let Some(handle) = &socket.handle else { return };
-        if let Handle::Plain(fd) = handle {
+        if let Some(fd) = handle.own() {
             // Of a connection that is gone the next receive tells.
             let _ = rustix::net::shutdown(fd, rustix::net::Shutdown::Write);
             return;

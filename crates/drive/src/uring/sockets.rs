@@ -26,6 +26,8 @@ pub(super) struct Socket {
     pub(super) latest: u16,
     /// The ring that carries it.
     pub(super) ring: u8,
+    /// It has sent something.
+    pub(super) sent_before: bool,
     /// A connect is in flight.
     pub(super) connecting: bool,
     /// A receive is in flight.

@@ -1,0 +1,103 @@
+//! Which descriptors have a place in a ring's table.
+//!
+//! Those that come near the limit of open files move there, and each full table begins another ring. Sockets that send more
+//! than once are in the first table as well as open files: operations find them there without counting who uses the file.
+
+use std::io;
+use std::os::fd::{AsRawFd, OwnedFd};
+
+use rustix::io::Errno;
+
+use super::Uring;
+use super::ring::{Handle, Op, Ring};
+use super::sockets::Socket;
+
+/// Descriptors left to the rest of the process: nearer to the limit, sockets move into a table.
+const FDS_KEPT: u64 = 256;
+/// Places of a table, at most (the kernel's own limit is a million).
+const TABLE_MOST: u64 = 1 << 20;
+/// Of the first, which every run makes: more would take the kernel's memory for nothing.
+const FIRST_TABLE_MOST: u64 = 1 << 16;
+
+/// How many sockets may be known by their numbers in the first table; the rest of it is for descriptors that come near the
+/// limit of open files.
+fn known_most(fds_most: u64) -> u32 {
+    const SHARE: u64 = 4;
+    const MOST: u64 = 4096;
+    (fds_most / SHARE).min(MOST) as u32
+}
+
+impl Uring {
+    /// Gives a descriptor its place; one that comes near the limit of open files moves into a table.
+    pub(super) fn add(&mut self, fd: OwnedFd, key: u32, connecting: bool) -> u32 {
+        let scarce = fd.as_raw_fd() as u64 + FDS_KEPT >= self.fds_most;
+        let (ring, handle) = if scarce { self.adopt(fd) } else { (0, Handle::Plain(fd)) };
+        self.sockets.add(Socket {
+            handle: Some(handle),
+            ring,
+            key,
+            connecting,
+            ..Socket::default()
+        })
+    }
+
+    /// Without a table no socket is known, and the first descriptor that is scarce asks for one again.
+    pub(super) fn make_first_table(&mut self) {
+        let ring = &mut self.rings[0];
+        let places = self.fds_most.min(FIRST_TABLE_MOST) as u32;
+        let known = if ring.lets_go() { known_most(self.fds_most) } else { 0 };
+        if ring.make_table(places, known).is_ok() {
+            self.known_most = known;
+        }
+    }
+
+    /// Gives a socket that sends again a place in the first table.
+    #[cold]
+    pub(super) fn get_to_know(&mut self, index: u32) {
+        let socket = self.sockets.at(index);
+        if !std::mem::replace(&mut socket.sent_before, true) {
+            return;
+        }
+        let plain = socket.handle.take_if(|handle| matches!(handle, Handle::Plain(_)));
+        let Some(Handle::Plain(fd)) = plain else { return };
+        let known = self.rings[0].get_to_know(&fd, index).is_ok();
+        socket.handle = Some(if known { Handle::Known(fd) } else { Handle::Plain(fd) });
+        if !known {
+            self.known_most = 0;
+        }
+    }
+
+    /// Moves a descriptor into the table of a ring with room, or of a new ring; else it stays.
+    fn adopt(&mut self, mut fd: OwnedFd) -> (u8, Handle) {
+        for (at, ring) in self.rings.iter_mut().enumerate() {
+            match ring.adopt(fd) {
+                Ok(handle) => return (at as u8, handle),
+                Err(back) => fd = back,
+            }
+        }
+        if self.add_ring().is_err() {
+            return (0, Handle::Plain(fd));
+        }
+        let last = self.rings.len() - 1;
+        match self.rings[last].adopt(fd) {
+            Ok(handle) => (last as u8, handle),
+            Err(fd) => (0, Handle::Plain(fd)),
+        }
+    }
+
+    /// One more ring with a table.
+    fn add_ring(&mut self) -> io::Result<()> {
+        if self.rings.len() > usize::from(u8::MAX) {
+            return Err(Errno::MFILE.into());
+        }
+        let mut ring = Ring::new()?;
+        ring.enable()?;
+        ring.make_table(self.fds_most.min(TABLE_MOST) as u32, 0)?;
+        ring.stirs(&self.stir)?;
+        if self.rings.len() == 1 {
+            self.rings[0].watch(&self.stir, Op::Stir);
+        }
+        self.rings.push(ring);
+        Ok(())
+    }
+}
