@@ -12,6 +12,9 @@ const HELD_UP_US_MOST: u32 = 10_000;
 
 impl Uring {
     pub(super) fn wait(&mut self, wake_at_ns: Option<u64>) -> io::Result<()> {
+        if self.rings.iter_mut().any(|ring| ring.completed() > 0) {
+            return self.rings.iter().try_for_each(Ring::poll);
+        }
         self.rings[1..].iter().try_for_each(Ring::poll)?;
         let patience = self.patience();
         let first = &mut self.rings[0];

@@ -14,6 +14,8 @@ const IDLE_PERCENT: u64 = 40;
 const SHARE_OF_SERVICE: u64 = 16;
 /// So much of what is outstanding may have been answered meanwhile: the server never runs out of work.
 const SHARE_OF_OPEN: u64 = 4;
+/// More at once would save nothing more, and take as many receive buffers.
+const EVENTS_MOST: u64 = 256;
 /// A shorter wait spares nothing: to be woken takes that long.
 const LEAST_NS: u64 = 4_000;
 
@@ -57,7 +59,7 @@ impl Pacing {
             self.within_ns
         };
         let within_ns = within_ns.min(service_ns / SHARE_OF_SERVICE).min(most_ns);
-        let events = u32::try_from(open / SHARE_OF_OPEN).unwrap_or(u32::MAX);
+        let events = (open / SHARE_OF_OPEN).min(EVENTS_MOST) as u32;
         self.within_ns = if within_ns < LEAST_NS || events < 2 { 0 } else { within_ns };
         self.longest_ns = self.longest_ns.max(self.within_ns);
         Coalescing { events, within_us: (self.within_ns / 1_000) as u32 }
@@ -77,7 +79,7 @@ mod tests {
         let done = Done { at_ns: BEAT_NS, cpu_ns: BEAT_NS / 100 * busy, settled };
         let found = pacing.next(done, open, MOST_NS);
         assert_eq!(u64::from(found.within_us), pacing.within_ns / 1_000);
-        assert_eq!(u64::from(found.events), open / SHARE_OF_OPEN);
+        assert_eq!(u64::from(found.events), (open / SHARE_OF_OPEN).min(EVENTS_MOST));
         pacing.within_ns
     }
 
