@@ -12,8 +12,8 @@ const BUSY_PERCENT: u64 = 60;
 const IDLE_PERCENT: u64 = 40;
 /// Answers wait for this share of the mean service time at most: half of it on average, 3 %.
 const SHARE_OF_SERVICE: u64 = 16;
-/// So much of what is outstanding may have been answered meanwhile: the server never runs out of work.
-const SHARE_OF_OPEN: u64 = 4;
+/// So much of what is outstanding may have been answered meanwhile: the server still has the other half.
+const SHARE_OF_OPEN: u64 = 2;
 /// More at once would save nothing more, and take as many receive buffers.
 const EVENTS_MOST: u64 = 256;
 /// A shorter wait spares nothing: to be woken takes that long.
@@ -97,7 +97,7 @@ mod tests {
             (0, 3_000, 64, 0, 0),
             // Few connections: a sixteenth of 53 us is less than a waking takes; and one answer has no other to wait for.
             (90, 3_000, 16, 0, 0),
-            (90, 100, 7, 8_000, 0),
+            (90, 100, 3, 8_000, 0),
             // Many: never longer than what was allowed.
             (90, 3_000, 10_000, 40_000, MOST_NS),
             (90, 0, 64, 8_000, 0),
