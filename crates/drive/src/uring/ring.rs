@@ -19,7 +19,7 @@ const SUBMISSIONS: u32 = 1024;
 /// Completions that find room without a detour.
 const COMPLETIONS: u32 = 8192;
 /// Completions taken over at once: with one reading of the clock, and until the sends that they lead to are handed over,
-/// which take memory meanwhile. Two system calls for so many cost nothing.
+/// which take memory meanwhile. A system call more is nothing beside so many.
 const BATCH_MOST: usize = 1024;
 // A place among those taken over at once has 16 bits.
 const _: () = assert!(BATCH_MOST <= u16::MAX as usize);

@@ -41,7 +41,7 @@ impl Uring {
         })
     }
 
-    /// Without a table no socket is known, and the first descriptor that is scarce asks for one again.
+    /// Without a table no socket is known, and scarce descriptors go to further rings.
     pub(super) fn make_first_table(&mut self) {
         let ring = &mut self.rings[0];
         let places = self.fds_most.min(FIRST_TABLE_MOST) as u32;

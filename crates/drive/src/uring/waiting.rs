@@ -12,6 +12,7 @@ const HELD_UP_US_MOST: u32 = 10_000;
 
 impl Uring {
     pub(super) fn wait(&mut self, wake_at_ns: Option<u64>) -> io::Result<()> {
+        // What the last batch left is taken over next, once the sends of that batch are handed over.
         if self.rings.iter_mut().any(|ring| ring.completed() > 0) {
             return self.rings.iter().try_for_each(Ring::poll);
         }
