@@ -58,7 +58,7 @@ class Asked:
 def command(case: Case, peer: Peer, asked: Asked) -> list[str]:
     """The command line for a row."""
     words = ["http", peer.url, "--requests", str(asked.requests), "--json", "-", "--no-save"]
-    words += ["--timeout", f"{case.timeout_ms}ms", "--method", case.method]
+    words += ["--timeout", f"{case.live_timeout_ms()}ms", "--method", case.method]
     words += ["--pipeline", str(case.depth)]
     if asked.connections is not None:
         words += ["--connections", str(asked.connections)]
@@ -108,7 +108,8 @@ def test_a_run_by_duration_with_a_warm_up_ends_in_time_and_keeps_the_laws(
         peer.settle()
         seen = of_record(json.loads(finished.out), finished.code, wall_s)
         # Law 3: connect, warm-up, duration, timeout and 2 s.
-        bound_s = 0.2 + 0.2 + 0.4 + 0.2 + 2
+        timeout_s = case.live_timeout_ms() / 1000
+        bound_s = timeout_s + 0.2 + 0.4 + timeout_s + 2
         assert_laws(seen, wall_s_most=bound_s, requests_at_peer=peer.requests)
     endings = set(seen.failed) | ({"ok"} if seen.ok else set())
     assert endings == set(case.out.each), seen

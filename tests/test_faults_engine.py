@@ -32,7 +32,7 @@ def plan_of(case: Case, peer: Peer) -> Plan:
         connections=case.connections,
         depth=case.depth,
         close=case.close,
-        timeout_ms=case.timeout_ms,
+        timeout_ms=case.live_timeout_ms(),
     )
 
 

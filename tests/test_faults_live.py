@@ -33,7 +33,7 @@ pytestmark = pytest.mark.engine
 
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 ANSWERS: Script = (Step("read"), Step("send", data=OK), Step("again"))
-FIFTY = ("--requests", "50", "--timeout", "200ms", "--json", "-", "--no-save")
+FIFTY = ("--requests", "50", "--timeout", "2s", "--json", "-", "--no-save")
 IN_NAMESPACE = ROOT / "tests" / "faults" / "in_namespace.py"
 WAIT_S = 20.0
 
@@ -142,7 +142,8 @@ def full_backlog() -> Iterator[int]:
 
 def test_a_full_backlog_ends_in_3_as_a_connect_timeout(trueload: Trueload) -> None:
     with full_backlog() as port:
-        seen, _ = timed_run(trueload, "http", f"http://127.0.0.1:{port}/", *FIFTY)
+        words = (*FIFTY, "--timeout", "200ms")
+        seen, _ = timed_run(trueload, "http", f"http://127.0.0.1:{port}/", *words)
     assert (seen.exit_code, set(seen.failed)) == (3, {"connect.timeout"})
 
 

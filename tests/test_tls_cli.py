@@ -78,7 +78,7 @@ def measure(trueload: Trueload, url: str, *flags: str | Path, code: int = 0) -> 
 
 def run_row(trueload: Trueload, case: Case, peer: Peer, cacert: Path) -> Finished:
     words = ["http", peer.url, "--requests", str(case.requests), "--json", "-", "--no-save"]
-    words += ["--timeout", f"{case.timeout_ms}ms", "-c", str(case.connections)]
+    words += ["--timeout", f"{case.live_timeout_ms()}ms", "-c", str(case.connections)]
     return trueload.run(*words, "--cacert", cacert, *(["--close"] if case.close else []))
 
 
