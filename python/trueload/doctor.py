@@ -14,7 +14,8 @@ from typing import Literal
 
 from trueload.ceiling import Ceiling
 from trueload.machine import Machine
-from trueload.units import format_rate, format_size
+from trueload.units import format_duration, format_rate, format_size
+from trueload.verdict.flow import LAG_FAIL_NS, LAG_WARN_NS
 
 Status = Literal["pass", "warn", "fail", "n/a"]
 
@@ -38,6 +39,8 @@ NOISE_WARN = 0.05
 NOISE_FAIL = 0.25
 # The largest program of the catalogue (a Java server) with its client fits twice.
 MEMORY_MIN_BYTES = 1 << 30
+# As many reasons are still read.
+REASONS_MOST = 3
 # These change the frequency by the load of the last moments.
 UNSTEADY_GOVERNORS = frozenset({"powersave", "ondemand", "conservative", "schedutil"})
 
@@ -201,6 +204,22 @@ def _judge_stolen(facts: Facts) -> Finding:
     )
 
 
+def _judge_wakes(facts: Facts) -> Finding:
+    wakes = facts.machine.wakes
+    p99, p999 = format_duration(wakes.p99_ns), format_duration(wakes.p999_ns)
+    value = f"1 % come {p99} late or more, 0.1 % {p999} ({wakes.count:,} watched)"
+    # The limits of the check `send-lag`, for what it judges and for one percentile further out.
+    if wakes.p99_ns < LAG_WARN_NS and wakes.p999_ns < LAG_FAIL_NS:
+        return _pass("wake-ups", value)
+    return Finding(
+        "wake-ups",
+        "fail" if wakes.p99_ns >= LAG_FAIL_NS else "warn",
+        value,
+        "an open loop sends late by as much, and high percentiles hold it (check `send-lag`)",
+        "stop what runs in the background; use a machine whose CPUs no other virtual machine has",
+    )
+
+
 def _judge_memory(facts: Facts) -> Finding:
     available = facts.machine.memory_available_bytes
     if available is None:
@@ -317,12 +336,13 @@ def _judge_subjects(facts: Facts) -> Finding:
         return _pass("subjects", value)
     # Variants of one program mostly lack the same thing.
     reasons = sorted(set(skipped.values()))
-    return _warn(
-        "subjects",
-        value,
-        "skipped by suites: " + ", ".join(sorted(skipped)),
-        "provide what is missing: " + "; ".join(reasons),
-    )
+    cure = "provide what is missing: " + "; ".join(reasons)
+    if len(reasons) > REASONS_MOST:
+        cure = (
+            "`trueload subjects list` says what each lacks;"
+            " `sudo trueload subjects install` installs what are packages of Debian"
+        )
+    return _warn("subjects", value, "skipped by suites: " + ", ".join(sorted(skipped)), cure)
 
 
 def _judge_ceiling(facts: Facts) -> Finding:
@@ -351,6 +371,7 @@ JUDGES: tuple[Callable[[Facts], Finding], ...] = (
     _judge_frequency,
     _judge_noise,
     _judge_stolen,
+    _judge_wakes,
     _judge_memory,
     _judge_open_files,
     _judge_ports,

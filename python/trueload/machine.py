@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from trueload.accounting import machine_sample, machine_usage
+from trueload.wakes import Wakes, watch_wakes
 
 _CPU = Path("/sys/devices/system/cpu")
 _NET = Path("/proc/sys/net")
@@ -53,15 +54,18 @@ class Machine:
     memory_available_bytes: int | None
     watched_s: float
     busy_share: float
+    """Of what is not ours."""
     stolen_share: float
+    wakes: Wakes
 
 
 def observe(watch_s: float) -> Machine:
     """Read everything; takes ``watch_s`` seconds, in which the CPUs are watched."""
     cpus = sorted(os.sched_getaffinity(0))
-    before = machine_sample()
-    time.sleep(watch_s)
+    before, own_before_s = machine_sample(), time.process_time()
+    wakes = watch_wakes(watch_s, cpus)
     used = machine_usage(before, machine_sample(), cpus)
+    own_share = (time.process_time() - own_before_s) / (used.wall_s * len(cpus))
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     return Machine(
         kernel=platform.release(),
@@ -82,8 +86,9 @@ def observe(watch_s: float) -> Machine:
         clock_read_ns=_time_clock_read(),
         memory_available_bytes=_read_memory_available(),
         watched_s=used.wall_s,
-        busy_share=max(0.0, 1.0 - used.idle_share - used.stolen_share),
+        busy_share=max(0.0, 1.0 - used.idle_share - used.stolen_share - own_share),
         stolen_share=used.stolen_share,
+        wakes=wakes,
     )
 
 

@@ -11,6 +11,7 @@ from trueload.ceiling import Ceiling
 from trueload.cli.doctor import render
 from trueload.doctor import JUDGES, EngineFound, Facts, Finding, examine, worst
 from trueload.machine import Machine, observe
+from trueload.wakes import Wakes
 
 FIT = Facts(
     machine=Machine(
@@ -34,6 +35,7 @@ FIT = Facts(
         watched_s=3.0,
         busy_share=0.01,
         stolen_share=0.0,
+        wakes=Wakes(count=3_000, p99_ns=120_000, p999_ns=200_000),
     ),
     engine=EngineFound("bin/trueload-engine", "1.2.3", None),
     front_version="1.2.3",
@@ -80,6 +82,27 @@ TROUBLES = [
         "clock follows",
     ),
     ("others at work spoil it", unfit(busy_share=0.05), "background", "warn", "other programs"),
+    (
+        "a sleeper that is woken late sends late",
+        unfit(wakes=Wakes(count=3_000, p99_ns=250_000, p999_ns=300_000)),
+        "wake-ups",
+        "warn",
+        "open loop",
+    ),
+    (
+        "once in a thousand is warned of, too",
+        unfit(wakes=Wakes(count=3_000, p99_ns=100_000, p999_ns=1_600_000)),
+        "wake-ups",
+        "warn",
+        "percentiles",
+    ),
+    (
+        "one in a hundred by a millisecond forbids it",
+        unfit(wakes=Wakes(count=3_000, p99_ns=1_000_000, p999_ns=1_600_000)),
+        "wake-ups",
+        "fail",
+        "send-lag",
+    ),
     ("others hard at work forbid it", unfit(busy_share=0.25), "background", "fail", "percentiles"),
     ("stolen time spoils it", unfit(stolen_share=0.05), "stolen-cpu", "warn", "hypervisor"),
     ("much stolen time forbids it", unfit(stolen_share=0.30), "stolen-cpu", "fail", "repeated"),
@@ -179,6 +202,17 @@ def test_every_judge_has_trouble_in_the_table() -> None:
     assert {row[2] for row in TROUBLES} == names
 
 
+def test_many_reasons_are_not_told_one_by_one() -> None:
+    few = {f"a/{name}": f"needs {name}" for name in "xyz"}
+    cure = named("subjects", replace(FIT, skipped=few)).cure
+    assert cure == "provide what is missing: needs x; needs y; needs z"
+    many = named("subjects", replace(FIT, skipped={**few, "a/w": "needs w"}))
+    assert many.consequence == "skipped by suites: a/w, a/x, a/y, a/z"
+    assert many.cure is not None
+    assert "trueload subjects list" in many.cure
+    assert "needs" not in many.cure
+
+
 def test_what_tools_say_never_reaches_the_terminal_as_codes() -> None:
     facts = replace(FIT, skipped={"a/b": "there is \x1b[1mMaven\x07"})
     text = render(examine(facts))
@@ -191,6 +225,8 @@ def test_this_machine_can_be_observed() -> None:
     assert machine.cpus >= 1
     assert 0.0 <= machine.busy_share <= 1.0
     assert machine.clock_read_ns > 0
+    assert machine.wakes.count >= 1
+    assert 0 <= machine.wakes.p99_ns <= machine.wakes.p999_ns
 
 
 def test_the_ceiling_says_what_it_was_measured_on() -> None:
