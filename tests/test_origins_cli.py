@@ -184,3 +184,15 @@ def test_what_several_origins_cannot_have_is_refused(
     assert (done.code, done.out) == (2, "")
     assert done.err.startswith(f"error: {error}")
     assert done.err.splitlines()[1].startswith("hint: ")
+
+
+def test_answers_of_several_origins_wait_for_each_other_no_longer_than_they_may(
+    trueload: Trueload, servers: tuple[Counting, ...], tmp_path: Path
+) -> None:
+    flags = ("--targets", mixed(tmp_path, servers), "-c", "64", "--requests", "2000")
+    at_once = measure(trueload, *flags, "--coalesce", "0")["generator"]
+    assert at_once["coalesced_ns"] == 0
+    # Whether the thread is busy enough is the machine's affair; the bound is not.
+    bounded = measure(trueload, *flags, "--coalesce", "10us")
+    assert bounded["generator"]["coalesced_ns"] <= 10_000
+    assert bounded["counts"]["ok"] == 2000

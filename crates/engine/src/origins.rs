@@ -96,8 +96,12 @@ impl Division {
             let these =
                 || move |(part, _): &&mut (u32, DoneReport)| *part / self.order.count() == thread;
             let longest = parts.iter_mut().filter(these()).map(|(_, done)| done.stopped_ns).max();
+            // No answer waited longer than each origin would have had it.
+            let coalesced_ns = parts.iter_mut().filter(these()).map(|(_, done)| done.coalesced_ns);
+            let coalesced_ns = coalesced_ns.min().unwrap_or(0);
             let mut found = false;
             for (_, done) in parts.iter_mut().filter(these()) {
+                done.coalesced_ns = coalesced_ns;
                 if found || Some(done.stopped_ns) != longest {
                     done.used = trueload_drive::ThreadUse::default();
                     done.spun_ns = 0;
@@ -264,6 +268,23 @@ mod tests {
         assert_eq!(own.addresses, whole.origins[1].addresses);
         assert_eq!(own.targets, whole.targets[1..]);
         assert_eq!((own.origins.len(), own.connect_rate_per_s), (0, 250));
+    }
+
+    #[test]
+    fn a_thread_has_used_its_time_once_and_let_answers_wait_as_all_its_parts_agreed() {
+        let plan = plan(&[1, 1], 4, 2, PartPlan::default());
+        let report = |(part, stopped_ns, coalesced_ns)| {
+            let used = trueload_drive::ThreadUse { cpu_ns: 100, ..Default::default() };
+            let done = DoneReport { stopped_ns, coalesced_ns, used, ..DoneReport::default() };
+            (part, done)
+        };
+        // Two parts of each of two threads, in the order in which they came.
+        let mut parts: Vec<_> =
+            [(2, 7, 30_000), (0, 9, 0), (3, 8, 20_000), (1, 9, 40_000)].map(report).into();
+        division(&plan).join(&plan, &mut parts);
+        let found = parts.iter().map(|(part, done)| (*part, done.used.cpu_ns, done.coalesced_ns));
+        let expected = [(2, 0, 20_000), (0, 100, 0), (3, 100, 20_000), (1, 0, 0)];
+        assert_eq!(found.collect::<Vec<_>>(), expected);
     }
 
     #[test]

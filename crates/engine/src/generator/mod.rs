@@ -193,7 +193,7 @@ pub struct TickReport {
 }
 
 /// A phase that is over.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct DoneReport {
     /// The phase.
     pub phase: usize,

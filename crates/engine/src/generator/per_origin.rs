@@ -9,7 +9,7 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender};
 
-use trueload_drive::{Address, Ended, Net, Program, Refusal, Token};
+use trueload_drive::{Address, Coalescing, Ended, Net, Program, Refusal, Token};
 use trueload_load::{Load, Origins, Stage, Stop};
 
 use super::{Command, Generator, PhaseShare, Protocol};
@@ -20,6 +20,28 @@ pub struct PerOrigin<P: Protocol> {
     parts: Vec<(Sender<Command>, Generator<P>)>,
     origins: Arc<Origins>,
     inbox: Receiver<Command>,
+    wishes: Wishes,
+}
+
+/// How each origin's generator would have events coalesced.
+#[derive(Debug)]
+struct Wishes {
+    of_each: Vec<Coalescing>,
+    /// One has changed since what all agree to was asked for.
+    changed: bool,
+}
+
+impl Wishes {
+    fn set(&mut self, origin: u32, wish: Coalescing) {
+        let before = std::mem::replace(&mut self.of_each[origin as usize], wish);
+        self.changed |= before != wish;
+    }
+
+    /// What nobody waits longer by than it would alone; the first to have enough ends the wait.
+    fn agreed(&self) -> Coalescing {
+        let least = |part: fn(&Coalescing) -> u32| self.of_each.iter().map(part).min().unwrap_or(0);
+        Coalescing { events: least(|wish| wish.events), within_us: least(|wish| wish.within_us) }
+    }
 }
 
 impl<P: Protocol> PerOrigin<P> {
@@ -30,18 +52,20 @@ impl<P: Protocol> PerOrigin<P> {
         origins: Arc<Origins>,
         inbox: Receiver<Command>,
     ) -> Self {
-        PerOrigin { parts, origins, inbox }
+        let of_each = vec![Coalescing::default(); parts.len()];
+        PerOrigin { parts, origins, inbox, wishes: Wishes { of_each, changed: false } }
     }
 
     /// Whom the socket of this key belongs to, how it calls it, and how it sees the driver.
     fn part<'a, N: Net>(
-        &mut self,
+        &'a mut self,
         net: &'a mut N,
         key: u32,
-    ) -> (&mut Generator<P>, u32, OfOrigin<'a, N>) {
+    ) -> (&'a mut Generator<P>, u32, OfOrigin<'a, N>) {
         let of = self.parts.len() as u32;
         let (origin, key) = (key % of, key / of);
-        (&mut self.parts[origin as usize].1, key, OfOrigin { net, origin, of })
+        let wishes = &mut self.wishes;
+        (&mut self.parts[origin as usize].1, key, OfOrigin { net, origin, of, wishes })
     }
 
     /// Every generator, and how it sees the driver.
@@ -52,7 +76,7 @@ impl<P: Protocol> PerOrigin<P> {
     ) {
         let of = self.parts.len() as u32;
         for (origin, (_, part)) in (0..).zip(&mut self.parts) {
-            look(part, &mut OfOrigin { net, origin, of });
+            look(part, &mut OfOrigin { net, origin, of, wishes: &mut self.wishes });
         }
     }
 }
@@ -112,6 +136,9 @@ impl<P: Protocol> Program for PerOrigin<P> {
     #[inline]
     fn handle_batch_end(&mut self, net: &mut impl Net) {
         self.each(net, |part, net| part.handle_batch_end(net));
+        if std::mem::take(&mut self.wishes.changed) {
+            net.coalesce(self.wishes.agreed());
+        }
     }
 
     fn wake_at_ns(&self) -> Option<u64> {
@@ -161,13 +188,14 @@ fn share_of(origins: &Origins, share: &PhaseShare, origin: u32) -> PhaseShare {
     }
 }
 
-/// The driver as one origin's generator sees it: what it connects is called so that its origin can be told. Events are
-/// not coalesced: how long the answers of one origin may wait, those of the others may not.
+/// The driver as one origin's generator sees it: what it connects is called so that its origin can be told, and how it
+/// would have events coalesced is heard together with the others.
 #[derive(Debug)]
 struct OfOrigin<'a, N> {
     net: &'a mut N,
     origin: u32,
     of: u32,
+    wishes: &'a mut Wishes,
 }
 
 impl<N: Net> Net for OfOrigin<'_, N> {
@@ -186,6 +214,14 @@ impl<N: Net> Net for OfOrigin<'_, N> {
 
     fn wake_promptly(&mut self, promptly: bool) {
         self.net.wake_promptly(promptly);
+    }
+
+    fn can_coalesce(&self) -> bool {
+        self.net.can_coalesce()
+    }
+
+    fn coalesce(&mut self, coalescing: Coalescing) {
+        self.wishes.set(self.origin, coalescing);
     }
 
     fn connect(&mut self, key: u32, to: &Address, from: Option<IpAddr>) -> Result<Token, Refusal> {
@@ -271,6 +307,21 @@ mod tests {
         for part in parts(&share) {
             assert_eq!((&part.load, part.stop), (&load, Stop::After(S)));
         }
+    }
+
+    #[test]
+    fn answers_wait_for_each_other_as_long_as_is_right_for_every_origin() {
+        let wish = |events, within_us| Coalescing { events, within_us };
+        let mut wishes = Wishes { of_each: vec![Coalescing::default(); 2], changed: false };
+        let mut told = Vec::new();
+        let heard = [(0, wish(8, 20)), (0, wish(8, 20)), (1, wish(3, 40)), (0, wish(0, 0))];
+        for (origin, wish) in heard {
+            wishes.set(origin, wish);
+            told.push((std::mem::take(&mut wishes.changed), wishes.agreed()));
+        }
+        let nothing = Coalescing::default();
+        let expected = [(true, nothing), (false, nothing), (true, wish(3, 20)), (true, nothing)];
+        assert_eq!(told, expected);
     }
 
     #[test]
