@@ -73,7 +73,11 @@ def start(trueload: Trueload, raylets: Raylets) -> subprocess.Popen[str]:
         *("--place", raylets.address, "--hosts", str(hosts)),
         stderr=subprocess.STDOUT,
     )
-    until(lambda: all(running(network, ENGINE).values()), "an engine runs on each host")
+    until(
+        lambda: all(running(network, ENGINE).values()) or process.poll() is not None,
+        "an engine runs on each host",
+    )
+    assert process.poll() is None, process.communicate()[0]
     until(lambda: connected(network, server) == 2 * hosts, "all are connected")
     return process
 

@@ -6,7 +6,7 @@ import threading
 import time
 from collections.abc import Callable
 
-LONG_ENOUGH_S = 20.0  # a bound for what never happens, not a measure of how quick it should be
+LONG_ENOUGH_S = 45.0  # a bound for what never happens, not a measure of how quick it should be
 
 
 def until(happened: Callable[[], bool], what: str) -> float:
