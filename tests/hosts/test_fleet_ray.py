@@ -73,12 +73,17 @@ def start(trueload: Trueload, raylets: Raylets) -> subprocess.Popen[str]:
         *("--place", raylets.address, "--hosts", str(hosts)),
         stderr=subprocess.STDOUT,
     )
-    until(
-        lambda: all(running(network, ENGINE).values()) or process.poll() is not None,
-        "an engine runs on each host",
-    )
-    assert process.poll() is None, process.communicate()[0]
-    until(lambda: connected(network, server) == 2 * hosts, "all are connected")
+
+    def measures() -> bool:
+        engines = all(running(network, ENGINE).values())
+        return engines and connected(network, server) == 2 * hosts
+
+    try:
+        until(lambda: process.poll() is not None or measures(), "every host measures")
+        assert process.poll() is None
+    except AssertionError as error:
+        process.kill()
+        raise AssertionError(f"{error}: {process.communicate()[0]}") from None
     return process
 
 
