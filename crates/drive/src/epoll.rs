@@ -45,6 +45,8 @@ struct Socket {
     generation: u32,
     key: u32,
     connecting: bool,
+    /// It was accepted: its peer decides how much is to be sent.
+    accepted: bool,
     /// Our side ends when everything is sent.
     ending: bool,
     finishing: bool,
@@ -325,16 +327,18 @@ impl Epoll {
             generation: token.generation,
             key,
             connecting,
+            accepted: !connecting,
             ..Socket::default()
         };
         Ok(token)
     }
 
-    /// Stops hearing a peer that takes nothing, and hears it again when it does.
+    /// Stops hearing a peer that asks and takes nothing, and hears it again when it does. One that we ask is always
+    /// heard: it may answer before it has taken all, and take no more before it is heard.
     fn set_interest(&mut self, token: Token) {
         let Some(socket) = self.live(token) else { return };
         let pending = socket.outbox.as_ref().map_or(0, |outbox| outbox.len());
-        let deaf = socket.finishing || pending > OUTBOX_MOST;
+        let deaf = socket.finishing || (socket.accepted && pending > OUTBOX_MOST);
         if deaf != socket.deaf {
             socket.deaf = deaf;
             self.arm_again(token);
@@ -509,6 +513,10 @@ impl Net for Epoll {
         let socket = self.sockets.get(token.index as usize);
         let socket = socket.filter(|socket| socket.generation == token.generation);
         socket.and_then(|socket| socket.outbox.as_ref()).map_or(0, |outbox| outbox.len())
+    }
+
+    fn queued_bytes(&self, token: Token) -> usize {
+        self.unsent_bytes(token)
     }
 
     fn close(&mut self, token: Token) {

@@ -96,9 +96,15 @@ pub trait Net {
     /// Ends our side when everything has been sent; the peer is still heard.
     fn end_sending(&mut self, token: Token);
 
-    /// Bytes that the kernel has not taken yet. A program that sends unasked has to look: only what a peer asks for
-    /// is bounded by the driver, which stops hearing who takes nothing.
+    /// Bytes that the kernel has not taken yet. A program that sends unasked has to look: only what a peer that was
+    /// accepted asks for is bounded by the driver, which stops hearing who takes nothing. Who was connected to is heard
+    /// always: a program that asks has to look whether what it hears was asked ([`Net::queued_bytes`]).
     fn unsent_bytes(&self, _token: Token) -> usize {
+        0
+    }
+
+    /// Of those, what has certainly not left: bytes that the kernel has not even been offered, or has refused.
+    fn queued_bytes(&self, _token: Token) -> usize {
         0
     }
 

@@ -14,7 +14,7 @@ use rustix::net::{SocketAddrUnix, SocketFlags, SocketType, sockopt};
 use crate::Address;
 use crate::net::Refusal;
 
-/// Nothing more is read from a peer that leaves this much unread on its side.
+/// Nothing more is read from a peer that was accepted and leaves this much unread on its side.
 pub(crate) const OUTBOX_MOST: usize = 256 * 1024;
 /// After `accept` met a limit the listener rests this long.
 pub(crate) const ACCEPT_PAUSE_NS: u64 = 10_000_000;

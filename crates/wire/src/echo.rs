@@ -108,8 +108,8 @@ impl<T> Client<T> {
         hear: &mut impl FnMut(Heard<T>),
     ) -> Link {
         while !bytes.is_empty() {
-            if self.asked.is_empty() {
-                return Link::Unsolicited;
+            if self.asked.awaited().is_none() {
+                return self.asked.end_unsent(now_ns, hear);
             }
             let missing = &messages.at(self.to_come)[self.matched..];
             let (now, later) = bytes.split_at(bytes.len().min(missing.len()));

@@ -113,6 +113,9 @@ pub trait Exchange<T> {
     /// Whether a complete answer came on this connection.
     fn has_answered(&self) -> bool;
 
+    /// So many of the requests asked last have not begun to leave: what comes next is no answer to them.
+    fn hold_back(&mut self, _unsent: usize) {}
+
     /// The oldest request is out of time: the connection is given up, and all on it end.
     fn handle_timeout(&mut self, now_ns: u64, hear: &mut impl FnMut(Heard<T>));
 
@@ -124,6 +127,8 @@ pub trait Exchange<T> {
 #[derive(Debug)]
 pub struct Asked<T> {
     outstanding: Queue<T>,
+    /// How many of them, the last ones, have not begun to leave.
+    unsent: u32,
     answered: bool,
     /// The peer has announced its close: nothing more is to be asked. (It is here because 100,000
     /// connections have no room for it elsewhere.)
@@ -132,7 +137,7 @@ pub struct Asked<T> {
 
 impl<T> Default for Asked<T> {
     fn default() -> Self {
-        Asked { outstanding: Queue::default(), answered: false, closing: false }
+        Asked { outstanding: Queue::default(), unsent: 0, answered: false, closing: false }
     }
 }
 
@@ -151,6 +156,19 @@ impl<T> Asked<T> {
     #[inline]
     pub(crate) fn oldest(&self) -> Option<&T> {
         self.outstanding.front()
+    }
+
+    /// The oldest, if what comes can be its answer: none that has not begun to leave is answered.
+    #[inline]
+    pub(crate) fn awaited(&self) -> Option<&T> {
+        self.oldest().filter(|_| self.len() > self.unsent as usize)
+    }
+
+    /// Bytes came that no request awaits: those that have not begun to leave end with the connection.
+    #[cold]
+    pub(crate) fn end_unsent(&mut self, now_ns: u64, hear: &mut impl FnMut(Heard<T>)) -> Link {
+        self.end_all(now_ns, Ending::ClosedPipelined, Ending::ClosedPipelined, hear);
+        Link::Unsolicited
     }
 
     /// Whether a complete answer came on this connection.
@@ -245,6 +263,11 @@ impl<T: 'static, M: InOrder<T>> Exchange<T> for M {
 
     fn has_answered(&self) -> bool {
         self.asked().has_answered()
+    }
+
+    #[inline]
+    fn hold_back(&mut self, unsent: usize) {
+        self.asked_mut().unsent = u32::try_from(unsent).unwrap_or(u32::MAX);
     }
 
     fn handle_timeout(&mut self, now_ns: u64, hear: &mut impl FnMut(Heard<T>)) {

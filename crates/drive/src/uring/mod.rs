@@ -341,11 +341,12 @@ impl Uring {
         }
     }
 
-    /// Stops hearing a peer that takes nothing, and hears it again when it does.
+    /// Stops hearing a peer that asks and takes nothing, and hears it again when it does. One that we ask is always
+    /// heard: it may answer before it has taken all, and take no more before it is heard.
     fn set_interest(&mut self, token: Token) {
         let Some(socket) = self.sockets.live(token) else { return };
         let pending = socket.outbox.as_ref().map_or(0, |outbox| outbox.len());
-        let deaf = socket.finishing || pending > OUTBOX_MOST;
+        let deaf = socket.finishing || (socket.accepted && pending > OUTBOX_MOST);
         if deaf == socket.deaf {
             return;
         }
@@ -448,6 +449,10 @@ impl Net for Uring {
 
     fn unsent_bytes(&self, token: Token) -> usize {
         self.sockets.unsent_bytes(token)
+    }
+
+    fn queued_bytes(&self, token: Token) -> usize {
+        self.sockets.queued_bytes(token)
     }
 
     fn close(&mut self, token: Token) {

@@ -30,6 +30,8 @@ pub(super) struct Socket {
     pub(super) sent_before: bool,
     /// A connect is in flight.
     pub(super) connecting: bool,
+    /// It was accepted: its peer decides how much is to be sent.
+    pub(super) accepted: bool,
     /// A receive is in flight.
     pub(super) hearing: bool,
     /// The send in flight: where it is among all of them.
@@ -118,6 +120,13 @@ impl Sockets {
             in_flight.map_or(0, |segment| segment.bytes().len())
                 + socket.outbox.as_ref().map_or(0, |outbox| outbox.len())
         })
+    }
+
+    /// What the socket of a token has to send behind what is in flight.
+    pub(super) fn queued_bytes(&self, token: Token) -> usize {
+        let socket = self.sockets.get(token.index as usize);
+        let socket = socket.filter(|socket| socket.generation == token.generation);
+        socket.and_then(|socket| socket.outbox.as_ref()).map_or(0, |outbox| outbox.len())
     }
 
     /// Notes that a segment is on its way.

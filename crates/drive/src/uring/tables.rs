@@ -37,6 +37,7 @@ impl Uring {
             ring,
             key,
             connecting,
+            accepted: !connecting,
             ..Socket::default()
         })
     }

@@ -50,6 +50,10 @@ impl Protocol for TcpEcho {
         client.handle_end(over.now_ns, over.end, hear);
     }
 
+    fn unsent(&self, _client: &Client<Tag>, _drawn: u64, bytes: usize) -> usize {
+        bytes / self.messages.size()
+    }
+
     #[inline]
     fn send(
         &mut self,

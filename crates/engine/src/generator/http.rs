@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use trueload_drive::Net;
-use trueload_wire::exchange::{Heard, Link};
+use trueload_wire::exchange::{Exchange, Heard, Link};
 use trueload_wire::http1::client::{Client, Rules};
 use trueload_wire::http1::response::HeadMemory;
 
@@ -102,6 +102,16 @@ impl Protocol for Http {
             Http::Plain(Plain { rules, .. }) => client.handle_end(now_ns, end, rules, hear),
             Http::Several(Several { requests, .. }) => {
                 client.handle_end(now_ns, end, &ByTarget { requests, drawn }, hear);
+            }
+        }
+    }
+
+    fn unsent(&self, client: &Client<Tag>, drawn: u64, bytes: usize) -> usize {
+        match self {
+            Http::Plain(Plain { request_len, .. }) => bytes / request_len,
+            Http::Several(Several { requests, .. }) => {
+                let tags: Vec<_> = client.newest(client.outstanding()).collect();
+                requests.within(drawn, tags.into_iter().rev(), bytes)
             }
         }
     }

@@ -249,6 +249,8 @@ pub struct Generator<P: Protocol> {
     turns: Turns,
     /// For how long the driver had polled in vain when the phases were last looked at.
     spun_ns: u64,
+    /// Bytes of the longest request sent so far.
+    longest: usize,
     /// What TLS reads and writes in.
     buffers: Buffers,
     sealed: Vec<u8>,
@@ -282,6 +284,7 @@ impl<P: Protocol> Generator<P> {
             sent_due_ns: 0,
             turns: Turns::default(),
             spun_ns: 0,
+            longest: 0,
             buffers: Buffers::default(),
             sealed: Vec::new(),
             inbox,
@@ -338,6 +341,10 @@ impl<P: Protocol> Generator<P> {
         ending: bool,
     ) {
         let now_ns = net.now_ns();
+        if !self.hold_back(net, key, token) {
+            let class = self.protocol.violation();
+            return self.violated(net, key, token, class);
+        }
         let Slot { client, state, .. } = &mut self.slots[key as usize];
         let book = &mut self.book;
         if let Some(phase) = book.current_mut() {

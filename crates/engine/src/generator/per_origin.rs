@@ -250,6 +250,11 @@ impl<N: Net> Net for OfOrigin<'_, N> {
         self.net.unsent_bytes(token)
     }
 
+    #[inline]
+    fn queued_bytes(&self, token: Token) -> usize {
+        self.net.queued_bytes(token)
+    }
+
     fn close(&mut self, token: Token) {
         self.net.close(token);
     }

@@ -116,6 +116,11 @@ pub trait Protocol: Debug {
         hear: &mut impl FnMut(Heard<Tag>),
     );
 
+    /// How many of the requests asked last are among so many bytes that have not left; rather too few than too many.
+    fn unsent(&self, _client: &Self::Client, _drawn: u64, _bytes: usize) -> usize {
+        0
+    }
+
     /// Sends the `count` requests asked last; returns how many bytes that are.
     fn send(
         &mut self,

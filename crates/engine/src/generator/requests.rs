@@ -88,13 +88,7 @@ impl Requests {
         let mut sent = 0;
         scratch.clear();
         for tag in tags {
-            let number = number(drawn, tag.number);
-            let template = &self.targets[self.order.pick(number)].template;
-            let (index, of) = self.part;
-            let turn = self.places.as_ref().map_or(number, |places| places.place(number));
-            let written = turn * of + index;
-            let chance = |nth| random(self.seed, written, nth);
-            template.write(written, chance, &mut |part| {
+            self.write(number(drawn, tag.number), &mut |part| {
                 sent += part.bytes().len();
                 match part {
                     Part::Fixed(bytes) if bytes.len() >= SHARED_FROM_BYTES => {
@@ -107,6 +101,32 @@ impl Requests {
         }
         flush(carrier, scratch);
         sent
+    }
+
+    /// Writes the request of a number.
+    fn write(&self, number: u64, put: &mut impl FnMut(Part<'_>)) {
+        let template = &self.targets[self.order.pick(number)].template;
+        let (index, of) = self.part;
+        let turn = self.places.as_ref().map_or(number, |places| places.place(number));
+        let written = turn * of + index;
+        template.write(written, |nth| random(self.seed, written, nth), put);
+    }
+
+    /// How many of these requests, in this order, so many bytes hold in whole.
+    pub(super) fn within<'a>(
+        &self,
+        drawn: u64,
+        tags: impl Iterator<Item = &'a Tag>,
+        mut bytes: usize,
+    ) -> usize {
+        let holds = |tag: &&Tag| {
+            let mut len = 0;
+            self.write(number(drawn, tag.number), &mut |part| len += part.bytes().len());
+            let left = bytes.checked_sub(len);
+            bytes = left.unwrap_or(0);
+            left.is_some()
+        };
+        tags.take_while(holds).count()
     }
 }
 
@@ -152,7 +172,41 @@ impl Memories<Tag> for HeadsByTarget<'_> {
 
 #[cfg(test)]
 mod tests {
+    use trueload_wire::http1::template::Texts;
+
     use super::*;
+
+    #[test]
+    fn as_many_requests_are_unsent_as_the_unsent_bytes_hold_in_whole() {
+        let rules = Rules::default();
+        let target = |path: &str| {
+            let texts = Texts { method: "GET", path, headers: &[], body: None };
+            Target { template: Template::filled(&texts), rules: rules.clone() }
+        };
+        let (short, long) = (target("/"), target("/{counter}/long"));
+        let mix = Mix::new(&[1, 1]).expect("weights");
+        let requests = Requests::new(vec![short, long], mix, 1, false, (0, 1));
+        let tag = |number| Tag {
+            scheduled_ns: 0,
+            sent_ns: 0,
+            settled_before: 0,
+            phase: 0,
+            again: false,
+            number,
+        };
+        let tags = [tag(0), tag(1), tag(2)];
+        let len = |number| {
+            let mut len = 0;
+            requests.write(number, &mut |part| len += part.bytes().len());
+            len
+        };
+        let (last, both, all) = (len(2), len(2) + len(1), len(2) + len(1) + len(0));
+        for (bytes, unsent) in
+            [(0, 0), (last - 1, 0), (last, 1), (both - 1, 1), (both, 2), (all, 3), (2 * all, 3)]
+        {
+            assert_eq!(requests.within(3, tags.iter().rev(), bytes), unsent, "{bytes} bytes");
+        }
+    }
 
     #[test]
     fn a_number_is_known_by_its_lower_half() {

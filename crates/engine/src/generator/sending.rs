@@ -4,7 +4,7 @@
 //! however late it is: it goes out as soon as its time has come and a slot can take it,
 //! and its clock runs from the time that the schedule gave it.
 
-use trueload_drive::{Coalescing, Net};
+use trueload_drive::{Coalescing, Net, Token};
 use trueload_load::{Load, value_at};
 use trueload_wire::exchange::Exchange;
 
@@ -16,6 +16,11 @@ use super::slot::{Link, NEVER, Slot};
 
 /// Requests sent on one reading of the clock, under an open loop.
 const SENDS_PER_CLOCK: u32 = 8;
+/// What TLS adds to what it seals is less than a byte in so many (22 in a record of 16 KiB), and so many bytes.
+const SEALED_PER_BYTE: usize = 512;
+const SEALED_BYTES: usize = 64;
+/// What is said in answer to a peer, as a pong is, waits for it up to here.
+const ANSWERS_BYTES_MOST: usize = 256 * 1024;
 
 impl<P: Protocol> Generator<P> {
     /// Sends what the slot may send now.
@@ -132,10 +137,37 @@ impl<P: Protocol> Generator<P> {
         let tls = tls.as_mut().map(|secure| &mut secure.session);
         let mut carrier = Carrier { net, token, tls, sealed: &mut self.sealed };
         let bytes = self.protocol.send(client, count, self.book.drawn, &mut carrier);
+        if bytes > count * self.longest {
+            self.longest = bytes.div_ceil(count);
+        }
         if let Some(phase) = self.book.current_mut() {
             phase.meter.bytes_out += bytes as u64;
         }
         self.arm(key);
+    }
+
+    /// Tells a slot's machine which of its requests cannot have been answered: they have not left yet. False: the peer
+    /// takes nothing, and so much waits for it that it cannot all be requests; it has to be closed.
+    #[inline]
+    pub(super) fn hold_back(&mut self, net: &impl Net, key: u32, token: Token) -> bool {
+        match net.queued_bytes(token) {
+            0 => {
+                self.slots[key as usize].client.hold_back(0);
+                true
+            }
+            bytes => self.hold_back_queued(key, bytes),
+        }
+    }
+
+    #[cold]
+    fn hold_back_queued(&mut self, key: u32, bytes: usize) -> bool {
+        let depth = self.config.depth_used();
+        let Slot { client, tls, .. } = &mut self.slots[key as usize];
+        // Sealed, they are more than they were.
+        let sealing = tls.as_ref().map_or(0, |_| bytes / SEALED_PER_BYTE + SEALED_BYTES);
+        let bytes = bytes.saturating_sub(sealing);
+        client.hold_back(self.protocol.unsent(client, self.book.drawn, bytes));
+        bytes <= (client.outstanding() + depth) * self.longest + ANSWERS_BYTES_MOST
     }
 
     /// Under an open loop, sends what is due on the slots that have been idle longest.

@@ -103,8 +103,8 @@ impl<T> Client<T> {
     ) -> Link {
         let mut answer = self.partial.take().map_or_else(Answer::default, |answer| *answer);
         while !bytes.is_empty() {
-            let Some(oldest) = self.asked.oldest().filter(|_| !self.asked.closing) else {
-                return Link::Unsolicited;
+            let Some(oldest) = self.asked.awaited().filter(|_| !self.asked.closing) else {
+                return self.asked.end_unsent(now_ns, hear);
             };
             let (rules, memory) = (rulebook.rules_of(oldest), memories.memory_of(oldest));
             let Answer { parser, body, .. } = &mut answer;
@@ -222,7 +222,7 @@ impl<T> Client<T> {
     ) -> usize {
         let Alike { rules, ending, status } = *before;
         for settled in 0..most {
-            let next = self.asked.oldest();
+            let next = self.asked.awaited();
             if !next.is_some_and(|tag| std::ptr::eq(rulebook.rules_of(tag), rules)) {
                 return settled;
             }

@@ -1,0 +1,98 @@
+//! A peer that is asked may answer before it has taken all that it was asked: it is heard, whichever the driver.
+
+#![allow(clippy::expect_used)]
+
+use std::io::Write;
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::sync::Arc;
+use std::sync::mpsc::channel;
+use std::thread;
+use std::time::Duration;
+
+use trueload_drive::{Address, Clock, Ended, Epoll, Net, Program, Settings, Token, Uring};
+
+/// More than loopback's socket buffers take at once.
+const MUCH: usize = 24 * 1024 * 1024;
+/// A program that does not hear fails after so long, instead of waiting.
+const UNHEARD: Duration = Duration::from_secs(20);
+
+/// Asks much, twice, and is done when it hears anything.
+struct Asker {
+    to: Address,
+    much: Arc<[u8]>,
+    queued: usize,
+    heard: bool,
+}
+
+impl Program for Asker {
+    fn handle_wake(&mut self, net: &mut impl Net) {
+        net.connect(0, &self.to, None).expect("somebody listens");
+    }
+
+    fn handle_accepted(&mut self, _: &mut impl Net, _: Token) -> u32 {
+        unreachable!("nobody connects to it")
+    }
+
+    fn handle_connected(&mut self, net: &mut impl Net, _: u32, token: Token) {
+        for _ in 0..2 {
+            net.send_shared(token, &self.much, 0..self.much.len());
+        }
+    }
+
+    fn handle_input(&mut self, net: &mut impl Net, _: u32, token: Token, _: &[u8], _: bool) {
+        self.queued = net.queued_bytes(token);
+        self.heard = true;
+    }
+
+    fn handle_end(&mut self, _: &mut impl Net, _: u32, _: Token, _: Ended) {
+        panic!("the answer was not heard");
+    }
+
+    fn handle_time(&mut self, _: &mut impl Net) {}
+
+    fn wake_at_ns(&self) -> Option<u64> {
+        None
+    }
+
+    fn is_done(&self) -> bool {
+        self.heard
+    }
+}
+
+/// A peer that answers when the first byte is there, and takes none.
+fn hears_it(run: impl FnOnce(&mut Asker)) {
+    let listener = TcpListener::bind(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)));
+    let listener = listener.expect("a listener");
+    let to = listener.local_addr().expect("its address").into();
+    let (over, is_over) = channel::<()>();
+    let peer = thread::spawn(move || {
+        let (mut stream, _) = listener.accept().expect("a caller");
+        stream.peek(&mut [0]).expect("a byte");
+        stream.write_all(b"!").expect("an answer");
+        let _ = is_over.recv_timeout(UNHEARD);
+    });
+    let mut asker = Asker { to, much: Arc::from(vec![7; MUCH]), queued: 0, heard: false };
+    run(&mut asker);
+    drop(over);
+    assert!(asker.queued >= MUCH, "what was asked last has not left: {}", asker.queued);
+    peer.join().expect("the peer");
+}
+
+#[test]
+fn who_answers_before_taking_all_is_heard_on_epoll() {
+    hears_it(|asker| {
+        let mut driver = Epoll::new(Clock::start(), None, &Settings::default()).expect("a driver");
+        driver.waker().wake();
+        driver.run(asker).expect("the loop runs");
+    });
+}
+
+#[test]
+fn who_answers_before_taking_all_is_heard_on_io_uring() {
+    hears_it(|asker| {
+        let driver = Uring::new(Clock::start(), None, &Settings::default());
+        let mut driver = driver.map_err(|(error, _)| error).expect("a driver");
+        driver.waker().wake();
+        driver.run(asker).expect("the loop runs");
+    });
+}

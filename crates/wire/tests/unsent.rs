@@ -1,0 +1,51 @@
+//! An answer to a request that has not begun to leave is no answer: one who answers without reading is found out.
+
+#![allow(missing_docs, clippy::expect_used)]
+
+use trueload_wire::echo::{self, Messages};
+use trueload_wire::exchange::{Ending, Exchange, Heard, Link};
+use trueload_wire::http1::client::{Client, Rules};
+use trueload_wire::http1::response::HeadMemory;
+
+const OK: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
+
+/// What becomes of three requests, the last `unsent` of which have not left, when so many answers come at once.
+fn heard(unsent: usize, answers: usize) -> (Vec<Ending>, Link) {
+    let (rules, mut memory) = (Rules::default(), HeadMemory::default());
+    let mut client = Client::default();
+    (0..3).for_each(|tag| client.ask(tag));
+    client.hold_back(unsent);
+    let mut endings = Vec::new();
+    let mut hear = |heard: Heard<u8>| endings.push(heard.ending);
+    let link = client.handle_input(7, &OK.repeat(answers), &rules, &mut memory, &mut hear);
+    (endings, link)
+}
+
+#[test]
+fn an_answer_to_what_has_not_left_is_unsolicited_and_takes_what_is_behind_it_along() {
+    use Ending::{ClosedPipelined, Ok};
+    for (unsent, answers, endings, link) in [
+        (0, 3, vec![Ok, Ok, Ok], Link::Open),
+        (1, 2, vec![Ok, Ok], Link::Open),
+        (1, 3, vec![Ok, Ok, ClosedPipelined], Link::Unsolicited),
+        (2, 3, vec![Ok, ClosedPipelined, ClosedPipelined], Link::Unsolicited),
+        (3, 1, vec![ClosedPipelined, ClosedPipelined, ClosedPipelined], Link::Unsolicited),
+        (9, 1, vec![ClosedPipelined, ClosedPipelined, ClosedPipelined], Link::Unsolicited),
+    ] {
+        assert_eq!(heard(unsent, answers), (endings, link), "{unsent} unsent, {answers} answers");
+    }
+}
+
+#[test]
+fn an_echo_of_what_has_not_left_is_unsolicited() {
+    let messages = Messages::new((*b"abcdefgh").into(), 4).expect("whole messages");
+    let mut client = echo::Client::default();
+    client.take(&messages, 2, |_| ());
+    (0..2).for_each(|tag| client.ask(tag));
+    client.hold_back(1);
+    let mut endings = Vec::new();
+    let mut hear = |heard: Heard<u8>| endings.push(heard.ending);
+    let link = client.handle_input(7, b"abcdefgh", &messages, &mut hear);
+    assert_eq!(endings, [Ending::Ok, Ending::ClosedPipelined]);
+    assert_eq!(link, Link::Unsolicited);
+}
