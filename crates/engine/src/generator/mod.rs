@@ -406,19 +406,16 @@ impl<P: Protocol> Generator<P> {
         let polite = ended == Ended::Fin || matches!(state.link, Link::Closing { .. });
         self.end_all(now_ns, key, end);
         let Slot { client, state, .. } = &mut self.slots[key as usize];
-        if idle && !client.has_answered() {
+        let answered = client.has_answered();
+        if idle && !answered {
             self.book.note_dropped(state, now_ns);
         }
         let stale = state.waiting_again() > 0;
-        if idle || stale {
-            net.close(token);
-            self.lost(net, key, polite, 0);
-        } else if state.answers > 0 && ended == Ended::Fin {
-            net.close(token);
-            self.lost(net, key, false, 0);
-        } else {
-            self.broken(net, key, token);
-        }
+        // Who closes each connection, asked or not, is not stormed, whatever it has answered on others.
+        let fruitful = answered && (idle || stale || ended == Ended::Fin);
+        let pause_ns = if fruitful { 0 } else { state.fruitless_pause_ns() };
+        net.close(token);
+        self.lost(net, key, polite && (idle || stale), pause_ns);
     }
 
     fn handle_due(&mut self, net: &mut impl Net, key: u32) {

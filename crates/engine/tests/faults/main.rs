@@ -11,6 +11,7 @@ mod pair;
 mod peer;
 mod random;
 mod secure;
+mod storms;
 mod table;
 mod world;
 

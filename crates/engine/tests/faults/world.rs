@@ -125,6 +125,11 @@ impl World {
         self.connections.iter().map(|connection| connection.peer.whole as u64).sum()
     }
 
+    /// Attempts to connect.
+    pub fn attempts(&self) -> usize {
+        self.connections.len()
+    }
+
     /// Runs until the program is done or nothing is left to happen before `until_ns`.
     pub fn run(&mut self, program: &mut impl Program, until_ns: u64) {
         program.handle_wake(self);
