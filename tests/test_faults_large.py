@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from faults.laws import assert_exit_agrees, of_record
+from faults.counters import FrameCounter
+from faults.laws import RSS_BYTES_MOST, assert_exit_agrees, of_record
 from harness import Trueload
 
 pytestmark = pytest.mark.engine
@@ -136,3 +137,28 @@ def test_an_answer_to_a_request_that_has_not_begun_to_leave_is_unsolicited(
         assert record["counts"]["ok"] <= server.accepted
     assert record["counts"]["failed"].keys() == {"unsolicited"}
     assert record["verdict"] == "invalid"
+
+
+def ping_unread(sock: socket.socket, over: threading.Event) -> None:
+    """Upgrades the connection, pings over and over, and takes no pong."""
+    head = FrameCounter()
+    while head.accept is None:
+        head.feed(sock.recv(65536))
+    sock.sendall(
+        b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+        b"Sec-WebSocket-Accept: " + head.accept + b"\r\n\r\n"
+    )
+    while not over.is_set():
+        sock.sendall((b"\x89\x7d" + b"p" * 125) * 512)
+
+
+@DRIVERS
+def test_a_server_that_pings_without_end_and_takes_no_pong_is_closed_as_unsolicited(
+    trueload: Trueload, driver: str
+) -> None:
+    with listening(ping_unread) as server:
+        words = ("-c", "2", "--requests", "4", "--timeout", "20s", "--driver", driver)
+        done = trueload.run("ws", f"ws://{server.at}/", *words, "--json", "-", "--no-save")
+    record = done.json()
+    assert record["counts"]["failed"] == {"unsolicited": 4}, done
+    assert record["generator"]["peak_rss_bytes"] < RSS_BYTES_MOST

@@ -315,6 +315,28 @@ impl<P: Protocol> Generator<P> {
         self.lost(net, key, false, pause_ns);
     }
 
+    /// The peer says ever more and takes none of the answers: the request that is outstanding pays, if there is one.
+    fn takes_nothing(&mut self, net: &mut impl Net, key: u32, token: Token) {
+        let class = self.protocol.violation();
+        if self.slots[key as usize].client.outstanding() == 0 {
+            return self.violated(net, key, token, class);
+        }
+        self.fail_all(net.now_ns(), key, class);
+        net.close(token);
+        let pause_ns = self.slots[key as usize].state.trouble().backoff.pause();
+        self.lost(net, key, false, pause_ns);
+    }
+
+    /// Every request outstanding has failed: the oldest so, those behind it with their connection.
+    fn fail_all(&mut self, now_ns: u64, key: u32, class: Class) {
+        let Slot { client, state, .. } = &mut self.slots[key as usize];
+        let tags: Vec<_> = client.cancel().collect();
+        let classes = std::iter::once(class).chain(std::iter::repeat(Class::ClosedPipelined));
+        for (tag, class) in tags.into_iter().zip(classes) {
+            self.book.fail(state, now_ns, tag, class);
+        }
+    }
+
     /// The peer's side has ended, and with it every request outstanding.
     fn end_all(&mut self, now_ns: u64, key: u32, end: End) {
         let Slot { client, state, .. } = &mut self.slots[key as usize];
@@ -342,8 +364,7 @@ impl<P: Protocol> Generator<P> {
     ) {
         let now_ns = net.now_ns();
         if !self.hold_back(net, key, token) {
-            let class = self.protocol.violation();
-            return self.violated(net, key, token, class);
+            return self.takes_nothing(net, key, token);
         }
         let Slot { client, state, .. } = &mut self.slots[key as usize];
         let book = &mut self.book;

@@ -170,11 +170,7 @@ impl<P: Protocol> Generator<P> {
             }
             return;
         }
-        let tags: Vec<_> = client.cancel().collect();
-        let classes = std::iter::once(class).chain(std::iter::repeat(Class::ClosedPipelined));
-        for (tag, class) in tags.into_iter().zip(classes) {
-            self.book.fail(state, now_ns, tag, class);
-        }
+        self.fail_all(now_ns, key, class);
         self.broken(net, key, token);
     }
 }
