@@ -151,6 +151,24 @@ def test_an_altered_echo_is_a_mismatch(trueload: Trueload) -> None:
     assert done.json()["counts"]["failed"] == {"mismatch": 200}
 
 
+def test_a_connection_that_is_closed_with_a_request_on_it_was_dropped_once(
+    trueload: Trueload,
+) -> None:
+    def farewell(client: ServerConnection) -> None:
+        client.recv()
+        client.close(1001)
+
+    with serve(farewell, "127.0.0.1", 0) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        port = server.socket.getsockname()[1]
+        done = trueload.run("ws", f"ws://127.0.0.1:{port}/", *FEW)
+    found = done.json()
+    assert found["counts"]["failed"] == {"ws.closed": 200}, done
+    assert found["connections"]["dropped"] == 0, "each is among the requests that failed"
+    (why,) = [check["why"] for check in found["checks"] if check["name"] == "connections"]
+    assert "dropped 100 % of those that were opened" in why
+
+
 @pytest.mark.parametrize("mode", ["echo", "broadcast"])
 def test_both_modes_speak_tls(trueload: Trueload, mode: str) -> None:
     server = start_server(trueload, "--tls", service="ws")

@@ -373,6 +373,7 @@ impl<P: Protocol> Generator<P> {
         }
         let input = Input { now_ns, key, drawn: book.drawn, bytes };
         self.said.clear();
+        let asked = client.outstanding() > 0;
         let mut row = Row::default();
         let mut hear = |heard| {
             if let Some(before) = row.add(heard) {
@@ -384,6 +385,9 @@ impl<P: Protocol> Generator<P> {
             book.settle_all(state, now_ns, last);
         }
         let idle = client.outstanding() == 0;
+        if link == exchange::Link::Closing && !asked && !client.has_answered() {
+            book.note_dropped(state, now_ns);
+        }
         self.say(net, key, token);
         if let Link::Opening { .. } = self.slots[key as usize].state.link
             && !self.is_agreed(net, key, token, link)
@@ -424,11 +428,12 @@ impl<P: Protocol> Generator<P> {
             return self.opening_ended(net, key, token, ended, heard);
         }
         let idle = client.outstanding() == 0;
-        let polite = ended == Ended::Fin || matches!(state.link, Link::Closing { .. });
+        let announced = matches!(state.link, Link::Closing { .. });
+        let polite = ended == Ended::Fin || announced;
         self.end_all(now_ns, key, end);
         let Slot { client, state, .. } = &mut self.slots[key as usize];
         let answered = client.has_answered();
-        if idle && !answered {
+        if idle && !announced && !answered {
             self.book.note_dropped(state, now_ns);
         }
         let stale = state.waiting_again() > 0;

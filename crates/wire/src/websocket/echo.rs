@@ -205,14 +205,25 @@ impl<T> Client<T> {
         }
         shared.scratch = scratch;
         self.receiver = receiver;
-        if self.receiver.started() && self.first_byte_ns.is_none() {
-            self.first_byte_ns = Some(now_ns);
+        if fault.is_none() && self.receiver.in_message() {
+            fault = self.begun(now_ns, shared).err();
         }
         match (fault, &self.stage) {
             (None, Stage::Open) => Link::Open,
             (None, _) => Link::Opening,
             (Some(fault), _) => self.give_way(now_ns, fault, shared, hear),
         }
+    }
+
+    /// A message has begun, and is not whole. Without a dialect only what was asked for may: its end would settle a
+    /// request that is sent meanwhile.
+    fn begun(&mut self, now_ns: u64, shared: &Shared) -> Result<(), Fault> {
+        if !self.asked.is_empty() {
+            self.first_byte_ns.get_or_insert(now_ns);
+        } else if matches!((&self.stage, &shared.words), (Stage::Open, Words::Plain(..))) {
+            return Err(Fault::Unsolicited);
+        }
+        Ok(())
     }
 
     fn take(
@@ -356,6 +367,6 @@ impl<T> InOrder<T> for Client<T> {
     }
 
     fn has_begun(&self) -> bool {
-        self.receiver.started()
+        self.receiver.in_message()
     }
 }

@@ -9,6 +9,8 @@ use super::frame::{Error, HEADER_BYTES, Header, Kind, Limits, Opcode, Role};
 use super::receive::{Event, NOTHING_TO_CONTINUE, control};
 use super::{mask, utf8};
 
+/// The bit of an opcode that says "control frame" (RFC 6455 §5.5).
+const CONTROL: u8 = 0x08;
 /// So much room is made at once for a payload that was announced.
 const RESERVED_BYTES: usize = 4096;
 
@@ -39,6 +41,13 @@ impl Partial {
             && self.frame.is_none()
             && self.message.is_none()
             && self.refused.is_none()
+    }
+
+    /// A part of a message has come, and not only of a control frame, which may come at any time.
+    pub(super) fn is_of_message(&self) -> bool {
+        let head = self.head_len > 0 && self.head[0] & CONTROL == 0;
+        let frame = self.frame.is_some_and(|frame| !frame.opcode.is_control());
+        self.message.is_some() || head || frame
     }
 
     pub(super) fn held_bytes(&self) -> usize {

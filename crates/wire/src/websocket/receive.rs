@@ -151,6 +151,12 @@ impl Receiver {
         self.partial.is_some()
     }
 
+    /// Whether a message has begun and is not whole; of a control frame any part may have come.
+    #[must_use]
+    pub fn in_message(&self) -> bool {
+        self.partial.as_ref().is_some_and(|partial| partial.is_of_message())
+    }
+
     /// Whether a close was heard.
     #[must_use]
     pub fn is_closed(&self) -> bool {

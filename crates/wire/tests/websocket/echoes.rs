@@ -1,0 +1,98 @@
+//! The client of an echo: what came before a request was sent is none of its answer.
+
+use std::sync::Arc;
+
+use trueload_wire::chance::Chance;
+use trueload_wire::echo::Messages;
+use trueload_wire::exchange::{Ending, Exchange, Heard, Link};
+use trueload_wire::http1;
+use trueload_wire::websocket::client::Opening;
+use trueload_wire::websocket::echo::{Client, Shared, Words};
+use trueload_wire::websocket::{Kind, Limits, server};
+
+/// An upgraded connection whose messages are `abcd`, `efgh`, …
+struct World {
+    shared: Shared,
+    client: Client<u32>,
+    now_ns: u64,
+    heard: Vec<Heard<u32>>,
+}
+
+impl World {
+    fn upgraded() -> Self {
+        let headers = [("Host".to_owned(), "localhost".to_owned())];
+        let opening = Opening::new("/", &headers).expect("no header of the handshake's own");
+        let messages = Messages::new(Arc::from(*b"abcdefgh"), 4).expect("two messages");
+        let words = Words::Plain(messages, Kind::Text);
+        let mut shared = Shared::new(opening, words, Limits::default(), Chance::new(7));
+        let (mut client, mut asked) = (Client::default(), Vec::new());
+        client.open(&mut shared, 0, &mut asked);
+        let mut world = World { shared, client, now_ns: 0, heard: Vec::new() };
+        assert_eq!(world.hear(&answer_to(&asked)), Link::Open);
+        world
+    }
+
+    /// Bytes that come a nanosecond later.
+    fn hear(&mut self, bytes: &[u8]) -> Link {
+        self.now_ns += 1;
+        let World { shared, client, now_ns, heard } = self;
+        client.handle_input(*now_ns, bytes, shared, &mut Vec::new(), &mut |one| heard.push(one))
+    }
+
+    fn ask(&mut self, tag: u32) {
+        self.client.ask(tag);
+        self.client.write(&mut self.shared, 1, &mut Vec::new());
+    }
+}
+
+fn answer_to(request: &[u8]) -> Vec<u8> {
+    let (mut opening, mut answer) = (server::Opening::default(), Vec::new());
+    let taken = opening.feed(request, &http1::Limits::default());
+    assert_eq!(taken, Ok(Some(request.len())));
+    opening.judge().expect("a handshake").write(None, &mut answer);
+    answer
+}
+
+#[test]
+fn a_message_that_begins_before_its_request_is_unsolicited_at_its_first_byte() {
+    for (sentence, begun) in [
+        ("half a head", &b"\x81"[..]),
+        ("a head", b"\x81\x04"),
+        ("a part of its payload", b"\x81\x04ab"),
+        ("a part of its payload behind a ping", b"\x89\0\x81\x04ab"),
+        ("a fragment", b"\x01\x02ab"),
+        ("a fragment, and a ping behind it", b"\x01\x02ab\x89\0"),
+    ] {
+        let mut world = World::upgraded();
+        assert_eq!(world.hear(begun), Link::Unsolicited, "{sentence}");
+        assert_eq!(world.heard, [], "{sentence}");
+    }
+}
+
+#[test]
+fn a_control_frame_may_come_in_parts_at_any_time_and_is_no_first_byte_of_an_answer() {
+    let mut world = World::upgraded();
+    assert_eq!(world.hear(b"\x89"), Link::Open);
+    assert_eq!(world.hear(b"\x02h"), Link::Open);
+    world.ask(1);
+    assert_eq!(world.hear(b"i\x8a\0"), Link::Open);
+    assert_eq!(world.hear(b"\x81\x04ab"), Link::Open);
+    let first_byte_ns = world.now_ns;
+    assert_eq!(world.hear(b"cd"), Link::Open);
+    let found = Heard { tag: 1, ending: Ending::Ok, complete: true, status: None, first_byte_ns };
+    assert_eq!(world.heard, [found]);
+}
+
+#[test]
+fn half_a_control_frame_is_not_half_an_answer() {
+    for (begun, ending) in
+        [(&b"\x89\x02h"[..], Ending::TimeoutFirstByte), (b"\x81\x04ab", Ending::TimeoutTotal)]
+    {
+        let mut world = World::upgraded();
+        world.ask(1);
+        assert_eq!(world.hear(begun), Link::Open);
+        let World { client, heard, .. } = &mut world;
+        client.handle_timeout(9, &mut |one| heard.push(one));
+        assert_eq!(world.heard.iter().map(|one| one.ending).collect::<Vec<_>>(), [ending]);
+    }
+}
