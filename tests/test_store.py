@@ -215,6 +215,57 @@ def fill_up_to(path: Path, limit: int, rows: int) -> int:
     return len(done.stdout.split())
 
 
+def on_a_full_disk(path: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    """A command that can write to no file, as on a disk without room for a byte."""
+
+    def shrink() -> None:
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
+
+    return subprocess.run(
+        [sys.executable, "-B", "-m", "trueload", *words],
+        env={**os.environ, "TRUELOAD_STORE": str(path)},
+        capture_output=True,
+        text=True,
+        preexec_fn=shrink,
+        timeout=60,
+        check=False,
+    )
+
+
+def test_where_nothing_can_be_written_what_is_there_is_read_and_nothing_is_begun(
+    tmp_path: Path,
+) -> None:
+    path = filled(tmp_path / "store", rows=3)
+    for words in (("runs", "list"), ("runs", "show", "last"), ("runs", "export", "last")):
+        done = on_a_full_disk(path, *words)
+        assert (done.returncode, done.stderr) == (0, ""), done
+        assert "a suite" in done.stdout or "cell 2" in done.stdout
+    begun = on_a_full_disk(path, "http", "http://127.0.0.1:9/", "--requests", "1")
+    assert begun.returncode == 2
+    assert begun.stdout == ""
+    first, second = begun.stderr.splitlines()
+    assert "could not be written" in first
+    assert "free some space" in second
+    rows, damaged = readable(path)
+    assert (len(rows), damaged) == (3, [])
+
+
+def test_rows_that_cannot_be_read_where_nothing_can_be_written_are_told_of(tmp_path: Path) -> None:
+    path = filled(tmp_path / "store", rows=3)
+    with Store.open(path) as store:
+        run = store.new_run(kind="http", title="in the log")
+        for name in ("store", "store-wal"):
+            (tmp_path / f"copy-{name}").write_bytes((tmp_path / name).read_bytes())
+        store.end_run(run)
+    (tmp_path / "copy-store-wal").rename(tmp_path / "copied-wal")
+    (tmp_path / "copy-store").rename(tmp_path / "copied")
+    done = on_a_full_disk(tmp_path / "copied", "runs", "list")
+    assert (done.returncode, done.stdout) == (2, ""), done
+    assert "its latest rows are in copied-wal" in done.stderr
+    assert "hint: copy both files" in done.stderr
+
+
 def test_flipped_bits_are_found_and_the_other_rows_kept(tmp_path: Path) -> None:
     whole = filled(tmp_path / "whole", rows=24).read_bytes()
     noticed = 0

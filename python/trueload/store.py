@@ -26,7 +26,15 @@ from trueload.closing import Closing
 from trueload.errors import UserError
 from trueload.ids import now_iso, run_id
 from trueload.record import Record
-from trueload.store_file import StoreError, connect, default_path, prepare, read_error, write_error
+from trueload.store_file import (
+    StoreError,
+    connect,
+    connect_to_read,
+    default_path,
+    prepare,
+    read_error,
+    write_error,
+)
 
 __all__ = ["Damaged", "Outcome", "Row", "Run", "RunState", "Store", "StoreError", "default_path"]
 
@@ -91,17 +99,31 @@ class Damaged:
 class Store(Closing):
     """An open store; a context manager. Open one per process and thread."""
 
-    def __init__(self, path: Path, connection: sqlite3.Connection) -> None:
+    def __init__(
+        self,
+        path: Path,
+        connection: sqlite3.Connection,
+        unwritable: StoreError | None = None,
+    ) -> None:
         self.path = path
         self._db = connection
+        self._unwritable = unwritable
 
     @classmethod
     def open(cls, path: Path | None = None) -> Store:
-        """Open, or make, the store at ``path`` (else ``default_path``). Raises ``UserError``."""
+        """Open, or make, the store at ``path`` (else ``default_path``). Raises ``UserError``.
+
+        One on a disk that cannot be written can be read; whoever adds to it is told why not.
+        """
         where = default_path() if path is None else path
         connection = connect(where)
         try:
             prepare(connection, where)
+        except StoreError as why:
+            connection.close()
+            if not why.unwritable:
+                raise
+            return cls(where, connect_to_read(where, why), why)
         except BaseException:
             connection.close()
             raise
@@ -326,6 +348,8 @@ class Store(Closing):
     @contextlib.contextmanager
     def _writing(self) -> Iterator[sqlite3.Connection]:
         """One transaction; a failure of the disk becomes one clear error, nothing half-written."""
+        if self._unwritable is not None:
+            raise self._unwritable
         try:
             self._db.execute("BEGIN IMMEDIATE")
             try:

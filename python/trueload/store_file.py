@@ -22,6 +22,9 @@ SCHEMA = 1
 APPLICATION_ID = 0x54_4C_4F_41  # "TLOA", in the file's header: tells our stores from other files
 BUSY_TIMEOUT_S = 30.0  # how long one process waits for another's write
 
+# What SQLite says where there is no room for a byte, or no right to write one.
+_UNWRITABLE = ("full", "disk I/O", "readonly", "unable to open")
+
 _TABLES = """
 CREATE TABLE runs (
     seq INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -58,7 +61,10 @@ MIGRATIONS: Mapping[int, str] = {}
 
 
 class StoreError(UserError):
-    """The store could not be read or written; what it had acknowledged before is intact."""
+    """The store could not be read or written; what it had acknowledged before is intact. Where it
+    is ``unwritable``, what is there may be read all the same."""
+
+    unwritable = False
 
 
 def default_path() -> Path:
@@ -84,11 +90,13 @@ def write_error(path: Path, error: sqlite3.Error) -> StoreError:
         hint = f"another trueload has held it for {BUSY_TIMEOUT_S:.0f} s; wait for it and repeat"
     elif "full" in text or "disk I/O" in text:
         hint = "free some space, or set TRUELOAD_STORE to a file elsewhere; earlier rows are intact"
-    elif "readonly" in text:
-        hint = "make it writable, or set TRUELOAD_STORE to a file elsewhere"
+    elif "readonly" in text or "unable to open" in text:
+        hint = "make it and its folder writable, or set TRUELOAD_STORE to a file elsewhere"
     else:
         hint = "keep a copy of the file, and set TRUELOAD_STORE to a new one"
-    return StoreError(f"the store {path} could not be written: {text}", hint)
+    failure = StoreError(f"the store {path} could not be written: {text}", hint)
+    failure.unwritable = any(what in text for what in _UNWRITABLE)
+    return failure
 
 
 def connect(path: Path) -> sqlite3.Connection:
@@ -102,6 +110,33 @@ def connect(path: Path) -> sqlite3.Connection:
     except (OSError, ValueError, sqlite3.Error) as error:
         raise StoreError(f"the store {path} cannot be opened: {error}", elsewhere) from error
     return connection
+
+
+def connect_to_read(path: Path, why: StoreError) -> sqlite3.Connection:
+    """Open what is there as it is: on a disk that is full or read-only, SQLite has no room for the
+    files that it keeps beside a store. Raises ``why`` if there is nothing to read."""
+    log = path.with_name(f"{path.name}-wal")
+    if not path.is_file() or path.stat().st_size == 0:
+        raise why
+    if log.exists() and log.stat().st_size > 0:
+        raise StoreError(
+            f"the store {path} cannot be read: its latest rows are in {log.name},"
+            " and nothing can be written there",
+            "copy both files to a folder that can be written, and set TRUELOAD_STORE to the copy",
+        ) from why
+    uri = f"{path.absolute().as_uri()}?mode=ro&immutable=1"
+    db = sqlite3.connect(uri, uri=True, isolation_level=None)
+    try:
+        _refuse_foreign(db, path)
+        if _pragma(db, "user_version") != SCHEMA:
+            raise why
+    except sqlite3.Error as error:
+        db.close()
+        raise read_error(path, error) from error
+    except StoreError:
+        db.close()
+        raise
+    return db
 
 
 def prepare(db: sqlite3.Connection, path: Path) -> None:
