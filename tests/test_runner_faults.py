@@ -5,8 +5,11 @@ from __future__ import annotations
 
 import os
 import re
+import resource
 import signal
 import socket
+import subprocess
+import sys
 import time
 from typing import Any
 
@@ -84,6 +87,59 @@ def test_a_row_that_misbehaves_is_shown_apart_and_the_exit_code_says_so(world: W
     assert ended.code == 4, ended
     assert "No row can be ranked." in ended.out
     assert "Invalid, not ranked:" in ended.out
+
+
+def test_a_cache_that_cannot_be_written_is_a_reason_and_no_bug(world: World) -> None:
+    world.add("fine")
+    # /proc refuses new files to everybody, root too.
+    nowhere = {"TRUELOAD_CACHE": "/proc/cache"}
+    checked = world.run("subjects", "check", "fine", env=nowhere)
+    assert checked.code == 4, checked
+    assert "it cannot be built: " in checked.out + checked.err
+    assert "/proc/cache" in checked.out + checked.err
+    assert world.run("suite", "run", "quick", "--subjects", "fine", env=nowhere).code == 3
+
+
+def test_a_scratch_folder_that_cannot_be_made_is_a_reason_and_no_bug(world: World) -> None:
+    world.add("fine")
+    assert world.run("subjects", "check", "fine").code == 0
+    scratch = world.cache / "scratch"
+    scratch.rmdir()
+    scratch.write_text("a file where a folder should be")
+    checked = world.run("subjects", "check", "fine")
+    assert checked.code == 4, checked
+    assert "it cannot be started: " in checked.out + checked.err
+    ended = world.run_suite("--json", "-")
+    assert ended.code == 3, ended
+    assert "it cannot be started: " in rows_by_name(ended.json())["fine"]["why"]
+
+
+def test_a_store_that_is_full_in_mid_run_says_how_to_go_on(world: World) -> None:
+    world.add("fine")
+    suite = ("suite", "run", "quick", "--subjects", "fine", "--share-cpus")
+    words = (*suite, "--requests", "20", "-c", "2", "--repeat", "40")
+
+    def shrink() -> None:
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (150_000, 150_000))
+
+    done = subprocess.run(
+        [sys.executable, "-B", "-m", "trueload", *words],
+        cwd=world.folder,
+        env=world.trueload.env(world.env),
+        capture_output=True,
+        text=True,
+        preexec_fn=shrink,
+        timeout=100,
+        check=False,
+    )
+    assert done.returncode == 130, done
+    *_, message, hint = done.stderr.splitlines()
+    assert "could not be written" in message
+    run = world.run("runs", "list", "--json").json()[-1]
+    assert run["row_count"] >= 1
+    assert hint.endswith(f"go on with: trueload suite run --resume {run['id']}")
+    world.wait_until_nothing_is_left()
 
 
 def test_a_port_that_is_taken_is_refused_and_its_owner_left_alone(world: World) -> None:

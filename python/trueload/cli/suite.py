@@ -58,7 +58,7 @@ from trueload.runner.build import manifest_digest
 from trueload.runner.files import check_files, hard_limit
 from trueload.runner.trials import Searched, sweep
 from trueload.spec import TrialSpec
-from trueload.store import Run, Store
+from trueload.store import Run, Store, StoreError
 from trueload.subjects import Cores, Subject, parse_selects
 from trueload.suite.broadcast import measure_broadcast
 from trueload.suite.choose import choose_subjects
@@ -449,13 +449,19 @@ def _finish(work: Execution, interrupt: Interrupt, shown: Shown) -> int:
 def execute(work: Execution, interrupt: Interrupt) -> Run:
     """Execute, and say in the store how the run ended."""
     sweep()
-    finished = False
     try:
         work.execute()
         finished = not interrupt.requested
-    finally:
-        run = work.store.end_run(work.run, "finished" if finished else "interrupted")
-    return run
+    except StoreError as error:
+        # What had been saved is there; to end the run as well mostly fails as the row before it.
+        with contextlib.suppress(StoreError):
+            work.store.end_run(work.run, "interrupted")
+        go_on = f"then go on with: trueload suite run --resume {work.run.id}"
+        raise UserError(error.message, f"{error.hint}; {go_on}", ExitCode.INTERRUPTED) from error
+    except BaseException:
+        work.store.end_run(work.run, "interrupted")
+        raise
+    return work.store.end_run(work.run, "finished" if finished else "interrupted")
 
 
 def exit_code(tables: Iterable[LoadTable]) -> ExitCode:

@@ -88,7 +88,8 @@ class Progress:
     def ended(self, trial: Trial, outcome: Measured | Failed) -> None:
         """A trial has ended."""
         if isinstance(outcome, Failed):
-            self.talk(f"{self._head}: failed: {outcome.reason}")
+            how = "unsupported" if outcome.unsupported else "failed"
+            self.talk(f"{self._head}: {how}: {outcome.reason}")
             return
         if outcome.record.client is not None:
             self._exports.measured(self._labels, outcome.record)

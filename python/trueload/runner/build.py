@@ -120,14 +120,23 @@ def build(
     """The build of the subject, from the cache if it is there; `announce` hears of one that
     takes its time.
 
-    Raises ``BuildError`` if a command fails or takes longer than `build_s`, ``FetchError`` if it
-    is one of those that fetch, and ``UserError`` for a link that leads out of the folder.
+    Raises ``BuildError`` if a command fails or takes longer than `build_s`, or the cache cannot be
+    written, ``FetchError`` if it is one of those that fetch, and ``UserError`` for a link that
+    leads out of the folder.
     """
     key = content_key(subject)
     home = cache_folder() / "builds" / f"{subject.language}-{subject.framework}-{key}"
-    home.mkdir(parents=True, exist_ok=True)
     deadline_s = time.monotonic() + subject.manifest.build_s
-    with _lock(home, fcntl.LOCK_EX, deadline_s, stopped):
+    try:
+        home.mkdir(parents=True, exist_ok=True)
+        return _built(_Work(subject, home, trueload_command, deadline_s, stopped), key, announce)
+    except OSError as error:
+        raise BuildError(f"it cannot be built: {error}", "") from None
+
+
+def _built(work: _Work, key: str, announce: Callable[[str], None]) -> Build:
+    subject, home = work.subject, work.home
+    with _lock(home, fcntl.LOCK_EX, work.deadline_s, work.stopped):
         stamp = home / STAMP
         if stamp.exists():
             with contextlib.suppress(OSError):
@@ -136,7 +145,7 @@ def build(
         if subject.manifest.fetch or subject.manifest.build:
             announce(f"{subject.name}: building")
         _copy(subject, home / "tree")
-        _run_commands(_Work(subject, home, trueload_command, deadline_s, stopped))
+        _run_commands(work)
         _write_stamp(home)
     _prune(home)
     return Build(key, home / "tree", False)
@@ -144,9 +153,14 @@ def build(
 
 @contextlib.contextmanager
 def in_use(built: Build) -> Iterator[None]:
-    """While a subject runs in its build; what it left about is removed afterwards."""
+    """While a subject runs in its build; what it left about is removed afterwards. Raises
+    ``StartError`` if the build cannot be held."""
     home = built.folder.parent
-    with _lock(home, fcntl.LOCK_SH, time.monotonic() + 60, lambda: False):
+    with contextlib.ExitStack() as held:
+        try:
+            held.enter_context(_lock(home, fcntl.LOCK_SH, time.monotonic() + 60, lambda: False))
+        except OSError as error:
+            raise StartError(f"its build cannot be used: {error}", again=True) from None
         yield
     with (
         contextlib.suppress(OSError, BuildError),

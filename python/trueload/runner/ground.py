@@ -19,7 +19,7 @@ from trueload.catalogue import cache_folder
 from trueload.runner import cgroup, sockets
 from trueload.runner.build import Build
 from trueload.runner.cpus import available_cpus
-from trueload.runner.process import Exit, Orders, Processes, subject_environment
+from trueload.runner.process import Exit, Orders, Processes, StartError, subject_environment
 from trueload.spec import Tree
 
 
@@ -158,10 +158,16 @@ class LocalGround:
 
 @contextlib.contextmanager
 def scratch_folder() -> Iterator[Path]:
-    """A folder for the log and for what a subject leaves about; gone afterwards."""
+    """A folder for the log and for what a subject leaves about; gone afterwards. Raises
+    ``StartError`` if there can be none."""
     home = cache_folder() / "scratch"
-    home.mkdir(parents=True, exist_ok=True)
-    path = Path(tempfile.mkdtemp(prefix=cgroup.owner_prefix(), dir=home))
+    try:
+        home.mkdir(parents=True, exist_ok=True)
+        path = Path(tempfile.mkdtemp(prefix=cgroup.owner_prefix(), dir=home))
+    except OSError as error:
+        raise StartError(
+            f"there is no folder for what it leaves about: {error}", again=True
+        ) from None
     try:
         yield path
     finally:

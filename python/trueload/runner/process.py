@@ -81,7 +81,12 @@ _SIGNALS = {int(number) for number in signal.Signals}
 
 
 class StartError(Exception):
-    """A program could not be started at all; one line."""
+    """A program could not be started at all; one line. `again` if that was no fault of its own, and
+    may go better the next time."""
+
+    def __init__(self, reason: str, *, again: bool = False) -> None:
+        super().__init__(reason)
+        self.again = again
 
 
 @dataclass

@@ -193,8 +193,8 @@ def with_subject(
     port = setting.port if setting.port is not None else ground.free_port(setting.host)
     if taken := ground.taken_by(setting.host, port):
         return Failed(f"port {port} is taken by {taken}; it was left alone", "")
-    with in_use(built), ground.scratch() as scratch:
-        try:
+    try:
+        with in_use(built), ground.scratch() as scratch:
             orders = _orders(subject, built, layout, setting, port, scratch, ground)
             with ground.start(orders) as processes:
                 try:
@@ -205,8 +205,8 @@ def with_subject(
                     return Failed(str(why), processes.log_tail())
                 processes.end(STOP_GRACE_S)
                 return done
-        except StartError as error:
-            return Failed(f"it cannot be started: {error}", "")
+    except StartError as error:
+        return Failed(f"it cannot be started: {error}", "", again=error.again)
 
 
 def _as_spoken(setting: Setting, subject: Subject) -> Setting:
