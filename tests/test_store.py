@@ -11,6 +11,7 @@ import signal
 import sqlite3
 import subprocess
 import sys
+import zlib
 from collections.abc import Callable
 from pathlib import Path
 
@@ -302,6 +303,32 @@ def test_a_row_whose_record_was_changed_is_damaged_and_its_neighbours_are_not(
     rows, damaged = readable(path)
     assert [row.number for row in rows] == [1, 3]
     assert damaged == [Damaged(2, "its content does not match its checksum")]
+
+
+@pytest.mark.parametrize(
+    ("record", "why"),
+    [
+        (zlib.compress(b'{"schema": 99}'), r"[a-z_.]+: Field required, and \d+ more"),
+        (b"packed otherwise", "Error -3 while decompressing data: incorrect header check"),
+    ],
+)
+def test_a_record_of_another_version_is_told_in_one_line_and_its_neighbours_are_read(
+    tmp_path: Path, trueload: Trueload, record: bytes, why: str
+) -> None:
+    path = filled(tmp_path / "store", rows=3)
+    with contextlib.closing(sqlite3.connect(path)) as db, db:
+        db.execute("UPDATE rows SET record = ? WHERE number = 2", (record,))
+        read = f"SELECT {store_module._ROW_COLUMNS} FROM rows WHERE number = 2"
+        fields = db.execute(read).fetchone()[:-1]
+        checksum = store_module._checksum(fields)
+        db.execute("UPDATE rows SET checksum = ? WHERE number = 2", (checksum,))
+    rows, damaged = readable(path)
+    assert [row.number for row in rows] == [1, 3]
+    assert [row.number for row in damaged] == [2]
+    assert re.fullmatch(f"its record cannot be read by this version: {why}", damaged[0].why)
+    done = trueload.run("runs", "show", "last", env={"TRUELOAD_STORE": str(path)})
+    assert done.code == 0, done
+    assert len(done.err.splitlines()) == 1, done.err
 
 
 def test_a_row_that_was_taken_out_is_missed(tmp_path: Path) -> None:

@@ -22,6 +22,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from pydantic import ValidationError
+
 from trueload.closing import Closing
 from trueload.errors import UserError
 from trueload.ids import now_iso, run_id
@@ -437,14 +439,24 @@ def _to_run(fields: tuple[Any, ...]) -> Run | Damaged:
     )
 
 
+def _in_one_line(error: Exception) -> str:
+    """What is wrong first, and where: a record of another version may lack dozens of fields."""
+    if not isinstance(error, ValidationError):
+        return str(error)
+    first, *rest = error.errors(include_url=False)
+    place = ".".join(str(part) for part in first["loc"])
+    more = f", and {len(rest)} more" if rest else ""
+    return f"{place}: {first['msg']}{more}"
+
+
 def _to_row(fields: tuple[Any, ...]) -> Row | Damaged:
     seq, _, number, key, labels, outcome, reason, detail, added_at, record = fields[:-1]
     if _checksum(fields[:-1]) != fields[-1]:
         return Damaged(None, "its content does not match its checksum")
     try:
         parsed = None if record is None else Record.model_validate_json(zlib.decompress(record))
-    except ValueError as error:  # written by another version; the checksum says it is intact
-        return Damaged(number, f"its record cannot be read by this version: {error}")
+    except (ValueError, zlib.error) as error:  # of another version; the checksum says it is intact
+        return Damaged(number, f"its record cannot be read by this version: {_in_one_line(error)}")
     return Row(
         seq=seq,
         number=number,
