@@ -142,6 +142,16 @@ def test_a_store_that_is_full_in_mid_run_says_how_to_go_on(world: World) -> None
     world.wait_until_nothing_is_left()
 
 
+def test_a_pair_with_a_subject_that_cannot_start_is_not_measured(world: World) -> None:
+    world.add("fine")
+    world.add("exits-at-once", "exits-at-once")
+    short = ("--requests", "20", "-c", "2", "--repeat", "1")
+    ended = world.run("ab", "python/fine", "python/exits-at-once", *short)
+    assert ended.code == 3, ended
+    assert "exits-at-once cannot be measured: it ended before it was ready" in ended.err
+    world.wait_until_nothing_is_left()
+
+
 def test_a_port_that_is_taken_is_refused_and_its_owner_left_alone(world: World) -> None:
     world.add("fine")
     with socket.create_server(("127.0.0.1", 0)) as foreign:

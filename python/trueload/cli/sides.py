@@ -14,7 +14,7 @@ from trueload.cli.job import TRUELOAD_COMMAND, Job
 from trueload.cli.suite_places import Opened
 from trueload.contracts import Contract, load_http_contract
 from trueload.engine import EngineError
-from trueload.errors import UserError
+from trueload.errors import ExitCode, UserError
 from trueload.interrupt import Interrupt, Until
 from trueload.record import Record
 from trueload.report.live import Watch
@@ -126,13 +126,16 @@ class SubjectSide:
             )
         except EngineError as error:  # the subject's host is lost
             raise UserError(
-                f"{self.name} cannot be measured: {error}", "look at that host"
+                f"{self.name} cannot be measured: {error}",
+                "look at that host",
+                ExitCode.NOTHING_MEASURED,
             ) from error
         if isinstance(outcome, Measured):
             return outcome.record
         raise UserError(
             f"{self.name} cannot be measured: {plain(outcome.reason)}",
             f"`trueload subjects check {self.name}` looks into it",
+            ExitCode.NOTHING_MEASURED,
         )
 
 
