@@ -38,7 +38,7 @@ use crate::socket::{
 use crate::spin::Spin;
 use crate::{Address, Clock};
 use ring::{Handle, Op, Ring};
-use sockets::Sockets;
+use sockets::{Made, Sockets};
 
 /// The driver.
 #[derive(Debug)]
@@ -276,7 +276,7 @@ impl Uring {
 
     fn connected<P: Program>(&mut self, program: &mut P, index: u32, result: i32) {
         let socket = self.sockets.at(index);
-        socket.connecting = false;
+        socket.made = Made::Connected;
         if socket.closed {
             self.release(index);
             return;
@@ -300,7 +300,7 @@ impl Uring {
     fn accepted<P: Program>(&mut self, program: &mut P, entry: &cqueue::Entry) {
         if entry.result() >= 0 {
             let fd = ring::received_fd(entry.result());
-            let index = self.add(fd, 0, false);
+            let index = self.add(fd, 0, Made::Accepted);
             let token = self.sockets.at(index).token(index);
             let key = program.handle_accepted(self, token);
             if let Some(socket) = self.sockets.live(token) {
@@ -346,7 +346,7 @@ impl Uring {
     fn set_interest(&mut self, token: Token) {
         let Some(socket) = self.sockets.live(token) else { return };
         let pending = socket.outbox.as_ref().map_or(0, |outbox| outbox.len());
-        let deaf = socket.finishing || (socket.accepted && pending > OUTBOX_MOST);
+        let deaf = socket.finishing || (socket.made == Made::Accepted && pending > OUTBOX_MOST);
         if deaf == socket.deaf {
             return;
         }
@@ -401,7 +401,7 @@ impl Net for Uring {
             Address::Unix(path) => SockAddr::unix(path).map_err(|_| Refusal::Unreachable)?,
         };
         let peer = self.peer(peer);
-        let index = self.add(fd, key, true);
+        let index = self.add(fd, key, Made::Connecting);
         let socket = self.sockets.at(index);
         let token = socket.token(index);
         if let Some(handle) = &socket.handle {
@@ -463,7 +463,7 @@ impl Net for Uring {
         let ring = &mut self.rings[usize::from(socket.ring)];
         let in_flight = [
             (socket.hearing, Op::Recv),
-            (socket.connecting, Op::Connect),
+            (socket.is_connecting(), Op::Connect),
             (socket.flight.is_some(), Op::Send),
         ];
         for (_, op) in in_flight.iter().filter(|(flies, _)| *flies) {
@@ -475,7 +475,7 @@ impl Net for Uring {
     fn end_sending(&mut self, token: Token) {
         let Some(socket) = self.sockets.live(token) else { return };
         socket.ending = true;
-        if socket.nothing_to_send() && !socket.connecting {
+        if socket.nothing_to_send() && !socket.is_connecting() {
             self.end_now(token.index);
         } else {
             self.awaits_send = true;

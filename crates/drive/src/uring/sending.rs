@@ -110,7 +110,7 @@ impl Uring {
     pub(super) fn has_to_queue(&mut self, token: Token) -> Option<bool> {
         let socket = self.sockets.live(token)?;
         let dead = socket.failed.is_some() || socket.finishing;
-        let queues = socket.connecting || socket.flight.is_some();
+        let queues = socket.is_connecting() || socket.flight.is_some();
         self.awaits_send |= queues;
         (!dead).then_some(queues)
     }

@@ -15,6 +15,18 @@ use super::ring::{Handle, Op};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Flight(NonZeroU32);
 
+/// How a socket came about.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Made {
+    /// We connected it.
+    #[default]
+    Connected,
+    /// A connect is in flight.
+    Connecting,
+    /// Its peer decides how much is to be sent.
+    Accepted,
+}
+
 /// One socket, or a place for one.
 #[derive(Debug, Default)]
 pub(super) struct Socket {
@@ -28,10 +40,7 @@ pub(super) struct Socket {
     pub(super) ring: u8,
     /// It has sent something.
     pub(super) sent_before: bool,
-    /// A connect is in flight.
-    pub(super) connecting: bool,
-    /// It was accepted: its peer decides how much is to be sent.
-    pub(super) accepted: bool,
+    pub(super) made: Made,
     /// A receive is in flight.
     pub(super) hearing: bool,
     /// The send in flight: where it is among all of them.
@@ -70,8 +79,13 @@ impl Socket {
         self.flight.is_none() && self.outbox.is_none()
     }
 
+    #[inline]
+    pub(super) fn is_connecting(&self) -> bool {
+        self.made == Made::Connecting
+    }
+
     pub(super) fn may_hear(&self) -> bool {
-        !(self.closed || self.deaf || self.hearing || self.connecting || self.ended)
+        !(self.closed || self.deaf || self.hearing || self.is_connecting() || self.ended)
     }
 }
 
@@ -165,7 +179,7 @@ impl Sockets {
     /// Frees the place of a closed socket, once nothing is in flight; its descriptor is to be closed.
     pub(super) fn release(&mut self, index: u32) -> Option<(u8, Handle)> {
         let socket = &mut self.sockets[index as usize];
-        let flies = socket.hearing || socket.connecting || socket.flight.is_some();
+        let flies = socket.hearing || socket.is_connecting() || socket.flight.is_some();
         if !socket.closed || flies {
             return None;
         }

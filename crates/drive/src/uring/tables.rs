@@ -10,7 +10,7 @@ use rustix::io::Errno;
 
 use super::Uring;
 use super::ring::{Handle, Op, Ring};
-use super::sockets::Socket;
+use super::sockets::{Made, Socket};
 
 /// Descriptors left to the rest of the process: nearer to the limit, sockets move into a table.
 const FDS_KEPT: u64 = 256;
@@ -29,17 +29,10 @@ fn known_most(fds_most: u64) -> u32 {
 
 impl Uring {
     /// Gives a descriptor its place; one that comes near the limit of open files moves into a table.
-    pub(super) fn add(&mut self, fd: OwnedFd, key: u32, connecting: bool) -> u32 {
+    pub(super) fn add(&mut self, fd: OwnedFd, key: u32, made: Made) -> u32 {
         let scarce = fd.as_raw_fd() as u64 + FDS_KEPT >= self.fds_most;
         let (ring, handle) = if scarce { self.adopt(fd) } else { (0, Handle::Plain(fd)) };
-        self.sockets.add(Socket {
-            handle: Some(handle),
-            ring,
-            key,
-            connecting,
-            accepted: !connecting,
-            ..Socket::default()
-        })
+        self.sockets.add(Socket { handle: Some(handle), ring, key, made, ..Socket::default() })
     }
 
     /// Without a table no socket is known, and scarce descriptors go to further rings.
