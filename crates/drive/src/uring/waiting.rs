@@ -7,7 +7,8 @@ use super::ring::{Patience, Ring};
 use crate::net::Coalescing;
 
 /// A send that its peer keeps from being done holds up what the others say no longer than this, in us, and once: in the
-/// next call it is no longer waited for. As long as a heartbeat, which ends a generator's wait in any case.
+/// next call it is no longer waited for. As long as a heartbeat, which ends a generator's wait in any case; what is to be
+/// done sooner ends it sooner ([`Patience::until`]).
 const HELD_UP_US_MOST: u32 = 10_000;
 
 impl Uring {
@@ -27,7 +28,7 @@ impl Uring {
             return Ok(());
         }
         let timeout_ns = wake_at_ns.map(|at_ns| at_ns.saturating_sub(self.clock.now_ns()));
-        self.rings[0].wait(timeout_ns, patience)
+        self.rings[0].wait(timeout_ns, patience.until(timeout_ns))
     }
 
     fn patience(&self) -> Patience {
@@ -39,6 +40,15 @@ impl Uring {
         } else {
             Patience { least: 1, within_us: 0 }
         }
+    }
+}
+
+impl Patience {
+    /// The same of a wait that ends after this timeout. The kernel looks at it only when `within_us` have passed
+    /// (`io_cqring_min_timer_wakeup`), so that a sooner one takes their place.
+    fn until(self, timeout_ns: Option<u64>) -> Self {
+        let sooner = timeout_ns.is_some_and(|ns| ns <= u64::from(self.within_us) * 1_000);
+        Patience { within_us: if sooner { 0 } else { self.within_us }, ..self }
     }
 }
 
@@ -73,6 +83,23 @@ mod tests {
         for (fresh_sends, coalescing, least, within_us) in cases {
             let found = patience(fresh_sends, coalescing);
             assert_eq!(found, Patience { least, within_us }, "{fresh_sends} sends, {coalescing:?}");
+        }
+    }
+
+    #[test]
+    fn a_timeout_ends_a_wait_before_what_was_allowed_to_wait_for_others() {
+        let cases = [
+            (10_000, None, 10_000),
+            (10_000, Some(10_000_001), 10_000),
+            (10_000, Some(10_000_000), 0),
+            (10_000, Some(25_000), 0),
+            (12, Some(0), 0),
+            (0, Some(25_000), 0),
+        ];
+        for (within_us, timeout_ns, then_us) in cases {
+            let found = Patience { least: 4, within_us }.until(timeout_ns);
+            let expected = Patience { least: 4, within_us: then_us };
+            assert_eq!(found, expected, "{within_us} us, at most {timeout_ns:?} ns");
         }
     }
 }
