@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import shlex
+import shutil
 import subprocess
 import sys
 import zipfile
@@ -20,7 +21,7 @@ from trueload.errors import UserError
 from trueload.places.local import LocalPlace
 from trueload.places.named import SshHost
 from trueload.places.program import needs, read_program
-from trueload.places.ssh import connection, refusals, scripts
+from trueload.places.ssh import SshPlace, connection, refusals, scripts
 from trueload.runner.far import FarHost
 from trueload.runner.far_ground import FarProcesses
 from trueload.runner.process import Orders, Program, StartError
@@ -87,6 +88,63 @@ def test_an_argument_of_a_script_is_one_word_whatever_is_in_it(tmp_path: Path) -
         done = subprocess.run([shell, "-c", line], cwd=tmp_path, capture_output=True, text=True)
         assert done.stdout == odd + "1"
     assert list(tmp_path.iterdir()) == []
+
+
+class _Here(connection.Connection):
+    """Runs the scripts on this machine, in a cache folder of its own."""
+
+    def __init__(self, cache: Path) -> None:
+        self._cache = cache
+
+    def argv(self, script: str, *arguments: str) -> list[str]:
+        env = ["env", f"TRUELOAD_CACHE={self._cache}"]
+        return [*env, *shlex.split(scripts.command(script, *arguments))[1:]]
+
+
+def _place_here(cache: Path) -> SshPlace:
+    place = SshPlace("h1")
+    place._connection = _Here(cache)
+    return place
+
+
+@pytest.mark.parametrize(
+    ("pack", "words"),
+    [
+        ("tar: ./secret: Cannot open: Permission denied", "secret: Cannot open"),
+        ("", "tar ended with 2"),
+    ],
+)
+def test_a_folder_that_was_not_packed_whole_is_not_kept(
+    pack: str, words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder, cache, programs = tmp_path / "built", tmp_path / "cache", tmp_path / "bin"
+    for each in (folder, programs):
+        each.mkdir()
+    (folder / "one").write_text("1")
+    (folder / "secret").write_text("2")
+    # As tar does it: what can be read is packed, and how it ends tells of the rest.
+    tar = programs / "tar"
+    real = shutil.which("tar")
+    tar.write_text(
+        f'#!/bin/sh\n[ "$1" = -cf ] || exec {real} "$@"\n'
+        f"{real} --exclude=./secret \"$@\"\n[ -z '{pack}' ] || echo '{pack}' >&2\nexit 2\n"
+    )
+    tar.chmod(0o755)
+    place = _place_here(cache)
+    with monkeypatch.context() as there:
+        there.setenv("PATH", f"{programs}:{os.environ['PATH']}")
+        with pytest.raises(UserError, match=f"built cannot be packed for h1: .*{words}"):
+            place.put_folder(folder, "a1")
+    kept = cache / "builds" / "there"
+    assert list(kept.iterdir()) == []
+
+    assert place.put_folder(folder, "a1") == kept / "a1"
+    assert sorted(each.name for each in (kept / "a1").iterdir()) == ["one", "secret"]
+    assert list(kept.iterdir()) == [kept / "a1"]
+    # What is there is not sent again.
+    (folder / "one").unlink()
+    assert place.put_folder(folder, "a1") == kept / "a1"
+    assert (kept / "a1" / "one").exists()
 
 
 def test_a_program_says_which_machine_and_loader_it_needs(tmp_path: Path) -> None:

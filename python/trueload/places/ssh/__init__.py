@@ -8,8 +8,9 @@ program's input ends, and an engine ends with it. Must not know what the lines m
 from __future__ import annotations
 
 import re
-import subprocess
+import shlex
 import threading
+import uuid
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -18,7 +19,8 @@ from trueload.errors import UserError
 from trueload.places.program import Program, read_program
 from trueload.places.ssh import refusals, scripts
 from trueload.places.ssh.channel import SshChannel
-from trueload.places.ssh.connection import Connection
+from trueload.places.ssh.connection import Connection, Ended
+from trueload.places.ssh.packing import Packing
 
 COPY_S = 300.0  # 20 MB over a slow line
 # Of a build what only its compiler needs.
@@ -55,20 +57,32 @@ class SshPlace(Closing):
         ``UserError``. The place must have been prepared."""
         connection = self._connection
         assert connection is not None, "it has not been prepared"
-        packing = subprocess.Popen(
-            ["tar", "-cf", "-", *NOT_COPIED, "-C", str(folder), "."],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            process_group=0,
-        )
-        with packing:
-            ended = connection.run(scripts.KEEP_FOLDER, key, stdin=packing.stdout, timeout_s=COPY_S)
-            packing.kill()
-        found = re.search(rf"^{scripts.MARK} (.+)$", ended.out, re.MULTILINE)
-        if ended.code != 0 or found is None:
-            otherwise = f"the copy of {folder} ended with {ended.code}"
-            raise refusals.explain_keep(self._destination, ended.err, otherwise)
-        return Path(found[1])
+        copy = uuid.uuid4().hex
+        with Packing(folder, NOT_COPIED) as packing:
+            ended = connection.run(
+                scripts.COPY_FOLDER, key, copy, stdin=packing.stdout, timeout_s=COPY_S
+            )
+            kept = self._where(folder, ended)
+            if not kept and (why := packing.fault()) is not None:
+                connection.run(scripts.DROP_FOLDER, key, copy, timeout_s=COPY_S)
+                raise UserError(
+                    f"{folder} cannot be packed for {self._destination}: {why}",
+                    f"`tar -cf /dev/null -C {shlex.quote(str(folder))} .` must work",
+                )
+        if not kept:
+            ended = connection.run(scripts.KEEP_FOLDER, key, copy, timeout_s=COPY_S)
+            kept = self._where(folder, ended)
+        return Path(kept)
+
+    def _where(self, folder: Path, ended: Ended) -> str:
+        """Where a script says that the folder is; nothing when it is not kept yet."""
+        found = re.search(rf"^{scripts.MARK} (.*)$", ended.out, re.MULTILINE)
+        if ended.code == 0 and found is not None:
+            return found[1]
+        otherwise = f"the copy of {folder} ended with {ended.code}"
+        if ended.code is None:
+            otherwise = f"the copy of {folder} took more than {COPY_S:g} s"
+        raise refusals.explain_keep(self._destination, ended.err, otherwise)
 
     def close(self) -> None:
         """Log out. What still runs there ends."""

@@ -1,4 +1,4 @@
-"""What is run on a host before the program: four small scripts for any POSIX shell.
+"""What is run on a host before the program: small scripts for any POSIX shell.
 
 How: each is one fixed line, handed to ``sh -c`` of the host through whatever shell the user has
 there; what differs from call to call are arguments, quoted. So nothing that a user wrote is ever a
@@ -38,15 +38,23 @@ KEEP = (
     ' [ -x "$d/$1" ] || { echo "noexec: $d" >&2; exit 75; }'
 )
 KEEP_DAMAGED = 73
-# Argument: a key; a tar comes on stdin, a folder of that name is made of it. Says where it is.
-KEEP_FOLDER = (
-    f'{_CACHE} b="$c/builds/there/$1"; touch -c "$b"; [ -e "$b" ] || {{ umask 077; t="$b.$$";'
+# Arguments of the next three: a key, and a name of this copy. A tar comes on stdin, a folder is
+# made of it, which is kept under the key only when the other end has said that it was whole: a tar
+# may end early and look like a shorter one. Says where the folder is if it was kept before.
+_KEPT = f'{_CACHE} b="$c/builds/there/$1"; t="$b.$2";'
+COPY_FOLDER = (
+    f'{_KEPT} touch -c "$b"; [ -e "$b" ] || {{ umask 077;'
     f' find "$c/builds/there" -mindepth 1 -maxdepth 1 -mtime +{UNUSED_DAYS}'
     " -exec rm -rf {} + 2>/dev/null;"
     ' trap "rm -rf \\"\\$t\\"" EXIT HUP INT TERM; mkdir -p "$t" || exit 71;'
-    ' tar -xf - -C "$t" || exit 72; mv -T "$t" "$b" 2>/dev/null || [ -e "$b" ] || exit 74; };'
+    ' tar -xf - -C "$t" || exit 72; cat >/dev/null; touch "$t"; trap - EXIT; b=; };'
     f' printf "{MARK} %s\\n" "$b"'
 )
+KEEP_FOLDER = (
+    f'{_KEPT} trap "rm -rf \\"\\$t\\"" EXIT HUP INT TERM;'
+    f' mv -T "$t" "$b" 2>/dev/null || [ -e "$b" ] || exit 74; printf "{MARK} %s\\n" "$b"'
+)
+DROP_FOLDER = f'{_KEPT} rm -rf "$t"'
 # Arguments: the kept name, and those of the program. Says its process id, then is it; behind it how
 # it ended, which ssh alone would not tell of a signal.
 RUN = (

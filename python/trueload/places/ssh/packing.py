@@ -1,0 +1,69 @@
+"""A folder as a stream of bytes, and whether it was whole: a tar that runs here.
+
+How: a tar that fails goes on with what it can read, so that its stream looks like a good one; only
+how it ended tells. Must not know where the bytes go.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import subprocess
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import IO
+
+from trueload.closing import Closing
+from trueload.errors import UserError
+from trueload.places.ssh import refusals
+
+END_S = 5.0  # all that it said was read by then: only its end is waited for
+SAID_BYTES_MAX = 4096
+
+
+class Packing(Closing):
+    """A context manager; ``stdout`` is the stream."""
+
+    def __init__(self, folder: Path, options: Sequence[str]) -> None:
+        """Start it. Raises ``UserError``."""
+        with contextlib.ExitStack() as stack:
+            # A file: nobody reads while it runs, and a pipe that is full would stop it.
+            self._said = stack.enter_context(tempfile.TemporaryFile())
+            try:
+                self._tar = subprocess.Popen(
+                    ["tar", "-cf", "-", *options, "-C", str(folder), "."],
+                    stdout=subprocess.PIPE,
+                    stderr=self._said,
+                    env={**os.environ, "LC_ALL": "C"},
+                    process_group=0,
+                )
+            except FileNotFoundError as error:
+                raise UserError(
+                    "tar is not installed here", "install it: Debian's package is tar"
+                ) from error
+            self._open = stack.pop_all()
+
+    @property
+    def stdout(self) -> IO[bytes]:
+        """To be read to its end."""
+        assert self._tar.stdout is not None
+        return self._tar.stdout
+
+    def fault(self) -> str | None:
+        """Why the stream, which was read to its end, is not the whole folder; None if it is."""
+        try:
+            code = self._tar.wait(END_S)
+        except subprocess.TimeoutExpired:
+            return "tar does not end"
+        if code == 0:
+            return None
+        self._said.seek(0)
+        said = self._said.read(SAID_BYTES_MAX).decode(errors="replace")
+        # The first line is the cause; the last one says only that there was one.
+        return refusals.last_line(said.strip().partition("\n")[0]) or f"tar ended with {code}"
+
+    def close(self) -> None:
+        """End it, whether the stream was read or not."""
+        with self._open, self._tar:
+            self._tar.kill()
