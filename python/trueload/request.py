@@ -20,6 +20,7 @@ BODY_BYTES_MAX = 32 * 2**20  # it goes to the engine in one line, base64
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+", re.ASCII)  # RFC 9110, 5.6.2
 # Tab, visible ASCII and anything beyond ASCII; no other control character (RFC 9110, 5.5).
 _VALUE = re.compile(r"[\t\x20-\x7e\x80-\U0010ffff]*")
+USER_HINT = "write it as --user NAME:PASSWORD"
 _OWN_HEADERS = {
     "content-length": "the body decides it: use --body or --body-file",
     "transfer-encoding": "the body decides it: use --body or --body-file",
@@ -65,7 +66,7 @@ def parse_header(line: str) -> tuple[str, str]:
     shown = f"header {_quoted(line)}"
     if not colon:
         raise UserError(f"{shown} has no colon", "write it as -H 'Name: value'")
-    if not _TOKEN.fullmatch(name):
+    if not is_token(name):
         raise UserError(f"{shown} has a name that is none", "write it as -H 'Name: value'")
     value = value.strip(" \t")
     if not _VALUE.fullmatch(value) or not _is_text(value):
@@ -125,16 +126,24 @@ def read_body(body: str | None, body_file: Path | None) -> bytes | None:
 def _method(method: str | None, body: bytes | None) -> str:
     if method is None:
         return "GET" if body is None else "POST"
-    if not _TOKEN.fullmatch(method):
+    if not is_token(method):
         raise UserError(f"{_quoted(method)} is not a method", "write for example -X POST")
     if method == "CONNECT":
         raise UserError("CONNECT asks for a tunnel, not for an answer", "use another method")
     return method
 
 
+def is_token(text: str) -> bool:
+    """A name as HTTP has it."""
+    return _TOKEN.fullmatch(text) is not None
+
+
 def _credentials(user: str) -> str:
     if not user.isprintable():
-        raise UserError("--user has a control character", "write it as --user NAME:PASSWORD")
+        raise UserError("--user has a control character", USER_HINT)
+    if not user.partition(":")[0] or ":" not in user:
+        # Not shown: it may be a password.
+        raise UserError("--user is not a name, a colon and a password", USER_HINT)
     return basic_credentials(user.encode())
 
 

@@ -66,6 +66,22 @@ def make_route(
     return Route(unix=socket_path(unix, "--unix"))
 
 
+def check_sources(addresses: Sequence[str], local_addresses: Sequence[str]) -> None:
+    """Refuse an address to connect from that is of another family than all to connect to. Raises
+    ``UserError``."""
+    reached = [_version(at.rpartition(":")[0].strip("[]")) for at in addresses]
+    for local in local_addresses if reached else ():
+        if _version(local) not in reached:
+            raise UserError(
+                f"--local-address {local} is IPv{_version(local)}, and {addresses[0]} is not",
+                "use an address of the target's own family",
+            )
+
+
+def _version(address: str) -> int:
+    return ipaddress.ip_address(address).version
+
+
 def parse_override(text: str) -> Override:
     """``HOST:PORT:ADDRESS[,ADDRESS]…``, as curl has it. Raises ``UserError``."""
     found = _OVERRIDE.fullmatch(text)

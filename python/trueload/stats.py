@@ -243,11 +243,14 @@ def summarise(buckets: Buckets) -> Distribution:
 
 def parse_percentile(name: str) -> float | None:
     """``p50``, ``p99``, ``p99.9`` and ``p999`` as a share; None for anything else. Digits after
-    the second are decimals, as in the names that people use (p999 is 99.9 %); p100 is all."""
+    the second are decimals, as in the names that people use (p999 is 99.9 %, and p101 nothing);
+    p100 is all."""
     if name == "p100":
         return 1.0
     digits = name[1:].replace(".", "", 1)
     if not name.startswith("p") or not (digits.isascii() and digits.isdigit()):
+        return None
+    if "." not in name and len(digits) > 2 and not digits.startswith("9"):
         return None
     percent = float(name[1:]) if "." in name else float(f"{digits[:2]}.{digits[2:] or 0}")
     return percent / 100 if 0 < percent < 100 else None

@@ -317,8 +317,13 @@ class Select:
 
 
 def parse_selects(texts: Sequence[str]) -> list[Select]:
-    """Selects from options, each of which may hold several, separated by commas."""
-    return [Select.parse(part) for text in texts for part in text.split(",") if part.strip()]
+    """Selects from options, each of which may hold several, separated by commas. Raises
+    ``UserError`` for one that holds none: a shell's empty variable does not mean all subjects."""
+    found = []
+    for text in texts:
+        parts = [part for part in text.split(",") if part.strip()]
+        found += [Select.parse(part) for part in parts or [""]]
+    return found
 
 
 def folders(catalogue: Path) -> list[Path]:

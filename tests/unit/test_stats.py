@@ -125,6 +125,8 @@ def test_sparse_histograms_are_summed() -> None:
         ("p5", 0.05),
         ("p100", 1.0),
         ("p0", None),
+        ("p101", None),
+        ("p1000", None),
         ("p", None),
         ("p-1", None),
         ("q50", None),

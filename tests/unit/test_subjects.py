@@ -224,3 +224,13 @@ def test_an_unknown_select_names_those_near_it(catalogue: Path) -> None:
         select_subjects(catalogue, parse_selects(["fasthtp"]))
     assert caught.value.message == "no subject is called 'fasthtp'"
     assert "fasthttp" in caught.value.hint
+
+
+@pytest.mark.parametrize("text", ["", " ", ",", " , "])
+def test_a_select_that_is_empty_does_not_mean_all_subjects(text: str) -> None:
+    with pytest.raises(UserError, match="selects no subject"):
+        parse_selects([text])
+    assert [each.text for each in parse_selects(["rust,,!go/fasthttp,"])] == [
+        "rust",
+        "!go/fasthttp",
+    ]

@@ -21,7 +21,7 @@ from trueload.cli import options
 from trueload.cli.compare import CompareFormat, FailOnRatioOption, FormatOption
 from trueload.cli.flags import command, with_flags_of
 from trueload.cli.http import read_job
-from trueload.cli.job import Job, Saved, check_writable, tell, tell_nothing_measured, write_json
+from trueload.cli.job import Job, Saved, tell, tell_nothing_measured, write_json
 from trueload.cli.request_flags import TLS_FLAGS, flags_of_curl, read_asked
 from trueload.cli.run import exit_code
 from trueload.cli.sides import CONTRACT, Side, find_subject, is_url, open_side
@@ -196,7 +196,7 @@ def _open(job: AbJob, stack: contextlib.ExitStack) -> Opened:
 
 def run_ab(job: AbJob) -> int:
     """Measure both in turn, save, show; the exit code follows."""
-    check_writable(job.jobs[0].json_path)
+    options.check_writable(job.jobs[0].json_path)
     find_engine()
     first = job.jobs[0]
     with (

@@ -23,7 +23,7 @@ from trueload.places.named import HERE, Where
 from trueload.record import Record
 from trueload.redact import redact_command
 from trueload.report.tls import reasons_text, tls_hint
-from trueload.route import Route
+from trueload.route import Route, check_sources
 from trueload.search.execute import SearchPlan
 from trueload.spec import ANY_ANSWER, Exchange, Expect, Request, TargetSpec, Tls, TrialSpec
 from trueload.store import Run, Store, StoreError
@@ -86,8 +86,11 @@ class Job:
     origins: tuple[Target, ...] = ()
 
     def resolved(self) -> TrialSpec:
-        """The specification with its addresses; asks the system for them, in bounded time."""
-        return with_addresses(self.spec, self.route, self.target, self.origins)
+        """The specification with its addresses; asks the system for them, in bounded time.
+        Raises ``UserError``."""
+        spec = with_addresses(self.spec, self.route, self.target, self.origins)
+        check_sources(spec.addresses, spec.local_addresses)
+        return spec
 
 
 class Saved(Closing):
@@ -198,19 +201,6 @@ def _ws_hint(failed: Mapping[str, int], job: Job) -> str | None:
     if not any(name.startswith("ws.") for name in failed):
         return None
     return f"does the server speak WebSocket at {job.target.path}, in this dialect?"
-
-
-def check_writable(path: Path | None) -> None:
-    """Find out that the JSON cannot be written before anything is measured."""
-    if path is None or str(path) == "-":
-        return
-    try:
-        with path.open("a", encoding="utf-8"):
-            pass
-    except OSError as error:
-        raise UserError(
-            f"--json {path} cannot be written: {error.strerror}", "name another file"
-        ) from error
 
 
 def write_json(path: Path, value: dict[str, Any]) -> None:

@@ -181,6 +181,19 @@ def check_cpus(chosen: CpuList | None) -> tuple[int, ...] | None:
     return chosen.cpus
 
 
+def check_writable(path: Path | None) -> None:
+    """Find out that the JSON cannot be written before anything is measured."""
+    if path is None or str(path) == "-":
+        return
+    try:
+        with path.open("a", encoding="utf-8"):
+            pass
+    except OSError as error:
+        raise UserError(
+            f"--json {path} cannot be written: {error.strerror}", "name another file"
+        ) from error
+
+
 def write_text(path: Path, text: str) -> None:
     """Write a result to the file that a flag named. Raises ``UserError``."""
     try:

@@ -10,7 +10,8 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from trueload.cli.job import Job, Saved, check_writable, tell, tell_nothing_measured, write_json
+from trueload.cli.job import Job, Saved, tell, tell_nothing_measured, write_json
+from trueload.cli.options import check_writable
 from trueload.cli.search import run_search
 from trueload.cli.server_there import with_server
 from trueload.engine import find_engine

@@ -13,10 +13,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from trueload.cli.job import Job, Saved, check_writable, tell_nothing_measured, write_json
+from trueload.cli.job import Job, Saved, tell_nothing_measured, write_json
 from trueload.cli.job import tell as say
 from trueload.cli.load_flags import LoadFlags
-from trueload.cli.options import SearchAxis
+from trueload.cli.options import SearchAxis, check_writable
 from trueload.cli.server_there import with_server
 from trueload.engine import find_engine
 from trueload.errors import UserError

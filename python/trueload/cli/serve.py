@@ -129,6 +129,7 @@ def read_plain(
     """What the flags of every server mean."""
     where = choose_places(server=None if server_place is None else server_place.place)
     place = Here() if where.server is None else where.server.place
+    options.check_writable(json_path)
     here = isinstance(place, Here)
     pinned = options.check_cpus(cpus) if here or cpus is None else cpus.cpus
     plan = Serve(

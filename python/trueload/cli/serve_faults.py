@@ -13,7 +13,7 @@ from trueload.plan import Faults
 from trueload.units import parse_share
 
 COUNT_MAX = 2**32 - 1
-SEED_MAX = 2**63
+SEED_MAX = 2**63 - 1
 SLOW_NS = 1_000_000_000
 
 
@@ -76,6 +76,7 @@ FaultSeedOption = Annotated[
     int | None,
     typer.Option(
         "--fault-seed",
+        metavar="N",
         min=0,
         max=SEED_MAX,
         help="Decides which requests meet a fault.  [default: 0]",

@@ -28,7 +28,7 @@ from trueload.errors import UserError
 from trueload.message import make_messages
 from trueload.plan import COALESCE_NS, Requests, Turns
 from trueload.redact import redact_url
-from trueload.request import make_request
+from trueload.request import is_token, make_request
 from trueload.route import make_route
 from trueload.search.execute import SearchPlan, make_clients
 from trueload.shootout import SUBPROTOCOLS
@@ -110,6 +110,9 @@ def _protocols(given: Sequence[str] | None, dialect: DialectChoice | None) -> Se
     """Those that are asked for, else that of the dialect, if it has one."""
     if given is None and dialect is not None and dialect.value in SUBPROTOCOLS:
         return (SUBPROTOCOLS[dialect.value],)
+    for name in given or ():
+        if not is_token(name):  # RFC 6455, section 4.1
+            raise UserError(f"--subprotocol {name!r} is no name", "write for example chat.v1")
     return given or ()
 
 
