@@ -21,8 +21,10 @@ from trueload.report.text import plain
 from trueload.store import Store
 from trueload.thresholds import RATIO, parse_condition
 
-HELP = """Compare two runs, each of the store or a file of `runs export --format json`: the ratio
-of each figure, new to base, with where it lies, and what that means.
+HELP = """Compare two runs by the ratio of each figure, with where it lies.
+
+The ratio is new to base, and comes with what it means. A run is one of the store, or a file of
+`runs export --format json`.
 
 Example: trueload runs compare baseline.json last --fail-on 'throughput<0.95'
 """

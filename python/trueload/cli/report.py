@@ -32,7 +32,7 @@ RUNS_MAX = 12
 RunsArgument = Annotated[
     list[str],
     typer.Argument(
-        metavar="RUN…", help="Runs by id, the beginning of an id, or last; the first is the base."
+        metavar="RUN", help="Runs by id, the beginning of an id, or last; the first is the base."
     ),
 ]
 PageOption = Annotated[

@@ -55,23 +55,26 @@ PATHS = {"http": "/", "tcp": "", "ws": "/ws"}
 """What is loaded of a server, by the command that loads it."""
 POLL_S = 0.1
 
-HELP = """Run the reference server until Ctrl-C, then say what it saw.
+HELP = """Run the reference server for {of} until Ctrl-C.
 
-{what}
+{what} At the end it says what it saw.
 
 Example: trueload serve {example}
 """
 HTTP_HELP = HELP.format(
+    of="HTTP",
     what="`/` answers `Hello, World!`, `/perf` an 84-byte JSON body, `/wait/MS` `ok` after MS"
     " milliseconds.",
     example="http --listen 127.0.0.1:8080 --threads 1",
 )
 TCP_HELP = HELP.format(
+    of="TCP",
     what="Every byte comes back, in order; when a client ends its side, so does the server, behind"
     " the last byte.",
     example="tcp --listen 127.0.0.1:9000",
 )
 WS_HELP = HELP.format(
+    of="WebSocket",
     what="At `/ws` it echoes and broadcasts in the dialect, at `/echo` every message comes back as"
     " it came.",
     example="ws --listen 127.0.0.1:8080 --dialect json",
@@ -88,6 +91,10 @@ ListenOption = Annotated[
 ]
 
 
+DialectOption = Annotated[
+    DialectChoice,
+    typer.Option("--dialect", help="How messages are wrapped at `/ws`."),
+]
 TlsOption = Annotated[
     bool,
     typer.Option(
@@ -193,9 +200,9 @@ def read_tcp(**flags: Any) -> Serving:
 
 
 @with_flags_of(read_secure, without=())
-def read_ws(dialect: options.DialectOption = None, **flags: Any) -> Serving:
+def read_ws(dialect: DialectOption = DialectChoice.JSON, **flags: Any) -> Serving:
     """``serve ws``."""
-    service = ServeWs(dialect=(dialect or DialectChoice.JSON).value)
+    service = ServeWs(dialect=dialect.value)
     return _of_service(read_secure(**flags), "ws", service)
 
 

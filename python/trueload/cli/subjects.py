@@ -56,7 +56,7 @@ T = TypeVar("T")
 
 Selects = Annotated[
     list[str] | None,
-    typer.Argument(metavar="[SELECT…]", help="NAME, LANGUAGE or LANGUAGE/NAME; ! excludes."),
+    typer.Argument(metavar="SELECT", help="NAME, LANGUAGE or LANGUAGE/NAME; ! excludes."),
 ]
 
 
