@@ -127,6 +127,14 @@ def test_where_all_origins_refuse_nothing_is_measured(
     assert "no connection became usable: connect.refused" in done.err
 
 
+def test_a_hint_names_the_first_of_many_origins(trueload: Trueload, tmp_path: Path) -> None:
+    file = write(tmp_path, *({"url": f"http://127.0.0.1:{port}/"} for port in range(1, 6)))
+    done = trueload.run("http", "--targets", file, "--requests", "10", "-c", "5")
+    assert done.code == 3, done
+    shown = "127.0.0.1:1 or 127.0.0.1:2 or 127.0.0.1:3 or 2 others"
+    assert done.err.splitlines()[-1] == f"hint: is a server listening on {shown}?"
+
+
 def test_an_origin_without_an_address_is_named(trueload: Trueload, tmp_path: Path) -> None:
     file = write(tmp_path, {"url": "http://127.0.0.1:1/"}, {"url": "http://no.such.invalid/"})
     done = trueload.run("http", "--targets", file, "--requests", "10", "-c", "2")

@@ -32,6 +32,7 @@ from trueload.thresholds import Condition
 
 # How subjects are told to start trueload; without the current folder on the path: a subject's
 # folder must not shadow a module of ours.
+ORIGINS_SHOWN = 3  # a hint is one line
 TRUELOAD_COMMAND = (sys.executable, "-P", "-m", "trueload")
 
 
@@ -194,7 +195,10 @@ def nothing_measured(job: Job, record: Record) -> UserError:
 
 
 def _asked_for(job: Job) -> str:
-    return " or ".join(at.authority for at in job.origins) or job.route.unix or job.target.authority
+    shown = [at.authority for at in job.origins[:ORIGINS_SHOWN]]
+    if len(job.origins) > ORIGINS_SHOWN:
+        shown.append(f"{len(job.origins) - ORIGINS_SHOWN} others")
+    return " or ".join(shown) or job.route.unix or job.target.authority
 
 
 def _ws_hint(failed: Mapping[str, int], job: Job) -> str | None:
