@@ -69,8 +69,10 @@ def make_route(
 def check_sources(addresses: Sequence[str], local_addresses: Sequence[str]) -> None:
     """Refuse an address to connect from that is of another family than all to connect to. Raises
     ``UserError``."""
-    reached = [_version(at.rpartition(":")[0].strip("[]")) for at in addresses]
-    for local in local_addresses if reached else ():
+    if not (addresses and local_addresses):
+        return  # a socket file has no family, and is connected to from no address
+    reached = {_version(at.rpartition(":")[0].strip("[]")) for at in addresses}
+    for local in local_addresses:
         if _version(local) not in reached:
             raise UserError(
                 f"--local-address {local} is IPv{_version(local)}, and {addresses[0]} is not",

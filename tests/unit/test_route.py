@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from trueload.errors import UserError
-from trueload.route import Override, Route, make_route, parse_override
+from trueload.route import Override, Route, check_sources, make_route, parse_override
 from trueload.target import parse_url
 
 
@@ -84,3 +84,24 @@ def test_what_is_about_tcp_does_not_go_with_a_socket_file(other: str) -> None:
     flags = {"overrides": (), "local_addresses": ()} | {other: ("127.0.0.1",)}
     with pytest.raises(UserError, match="exclude each other"):
         make_route(unix="/a", **flags)
+
+
+@pytest.mark.parametrize(
+    ("addresses", "local_addresses", "refused"),
+    [
+        (("unix:/run/app.sock",), (), None),
+        ((), ("127.0.0.1",), None),
+        (("127.0.0.1:80",), ("127.0.0.2", "127.0.0.3"), None),
+        (("[fe80::1%eth0]:80", "127.0.0.1:80"), ("::1", "127.0.0.1"), None),
+        (("[::1]:80",), ("::2", "127.0.0.1"), "127.0.0.1 is IPv4, and"),
+        (("127.0.0.1:80",), ("::1",), "::1 is IPv6, and 127.0.0.1:80 is not"),
+    ],
+)
+def test_an_address_to_connect_from_is_of_the_family_of_one_to_connect_to(
+    addresses: tuple[str, ...], local_addresses: tuple[str, ...], refused: str | None
+) -> None:
+    if refused is None:
+        check_sources(addresses, local_addresses)
+    else:
+        with pytest.raises(UserError, match=refused):
+            check_sources(addresses, local_addresses)
