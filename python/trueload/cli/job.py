@@ -30,9 +30,9 @@ from trueload.store import Run, Store, StoreError
 from trueload.target import Target
 from trueload.thresholds import Condition
 
+ORIGINS_SHOWN = 3  # a hint is one line
 # How subjects are told to start trueload; without the current folder on the path: a subject's
 # folder must not shadow a module of ours.
-ORIGINS_SHOWN = 3  # a hint is one line
 TRUELOAD_COMMAND = (sys.executable, "-P", "-m", "trueload")
 
 
