@@ -196,21 +196,8 @@ def test_every_save_point_survives_a_disk_that_is_full_there(tmp_path: Path) -> 
 
 def fill_up_to(path: Path, limit: int, rows: int) -> int:
     """Write rows in a process that can have no larger file; how many were acknowledged."""
-
-    def shrink() -> None:
-        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-        resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
-
     code = WRITER.format(python=str(ROOT / "python"), tests=str(ROOT / "tests"), rows=rows)
-    done = subprocess.run(
-        [sys.executable, "-B", "-c", code],
-        env={**os.environ, "TRUELOAD_STORE": str(path)},
-        capture_output=True,
-        text=True,
-        preexec_fn=shrink,
-        timeout=60,
-        check=False,
-    )
+    done = with_little_room(path, limit, "-c", code)
     if done.returncode:
         assert "StoreError: the store" in done.stderr, done.stderr
     return len(done.stdout.split())
@@ -218,13 +205,18 @@ def fill_up_to(path: Path, limit: int, rows: int) -> int:
 
 def on_a_full_disk(path: Path, *words: str) -> subprocess.CompletedProcess[str]:
     """A command that can write to no file, as on a disk without room for a byte."""
+    return with_little_room(path, 0, "-m", "trueload", *words)
+
+
+def with_little_room(path: Path, limit: int, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Python in a process that can have no larger file than ``limit`` bytes."""
 
     def shrink() -> None:
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-        resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
+        resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
 
     return subprocess.run(
-        [sys.executable, "-B", "-m", "trueload", *words],
+        [sys.executable, "-B", *arguments],
         env={**os.environ, "TRUELOAD_STORE": str(path)},
         capture_output=True,
         text=True,

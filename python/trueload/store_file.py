@@ -22,9 +22,6 @@ SCHEMA = 1
 APPLICATION_ID = 0x54_4C_4F_41  # "TLOA", in the file's header: tells our stores from other files
 BUSY_TIMEOUT_S = 30.0  # how long one process waits for another's write
 
-# What SQLite says where there is no room for a byte, or no right to write one.
-_UNWRITABLE = ("full", "disk I/O", "readonly", "unable to open")
-
 _TABLES = """
 CREATE TABLE runs (
     seq INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -85,17 +82,19 @@ def read_error(path: Path, why: object) -> StoreError:
 
 def write_error(path: Path, error: sqlite3.Error) -> StoreError:
     """What SQLite says when it cannot write, with the next step."""
-    text = str(error)
+    text, unwritable = str(error), False
     if "locked" in text or "busy" in text:
         hint = f"another trueload has held it for {BUSY_TIMEOUT_S:.0f} s; wait for it and repeat"
     elif "full" in text or "disk I/O" in text:
+        unwritable = True
         hint = "free some space, or set TRUELOAD_STORE to a file elsewhere; earlier rows are intact"
     elif "readonly" in text or "unable to open" in text:
+        unwritable = True
         hint = "make it and its folder writable, or set TRUELOAD_STORE to a file elsewhere"
     else:
         hint = "keep a copy of the file, and set TRUELOAD_STORE to a new one"
     failure = StoreError(f"the store {path} could not be written: {text}", hint)
-    failure.unwritable = any(what in text for what in _UNWRITABLE)
+    failure.unwritable = unwritable
     return failure
 
 

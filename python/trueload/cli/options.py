@@ -389,7 +389,7 @@ DialectOption = Annotated[
     DialectChoice | None,
     typer.Option(
         "--dialect",
-        help="How messages are wrapped.  [default: json; an echo's are sent as they are]",
+        help="How messages are wrapped.  [default: json; what is only echoed stays as it is]",
     ),
 ]
 RepeatOption = Annotated[

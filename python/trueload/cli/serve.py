@@ -91,10 +91,6 @@ ListenOption = Annotated[
 ]
 
 
-DialectOption = Annotated[
-    DialectChoice,
-    typer.Option("--dialect", help="How messages are wrapped at `/ws`."),
-]
 TlsOption = Annotated[
     bool,
     typer.Option(
@@ -200,9 +196,9 @@ def read_tcp(**flags: Any) -> Serving:
 
 
 @with_flags_of(read_secure, without=())
-def read_ws(dialect: DialectOption = DialectChoice.JSON, **flags: Any) -> Serving:
+def read_ws(dialect: options.DialectOption = None, **flags: Any) -> Serving:
     """``serve ws``."""
-    service = ServeWs(dialect=dialect.value)
+    service = ServeWs(dialect=(dialect or DialectChoice.JSON).value)
     return _of_service(read_secure(**flags), "ws", service)
 
 
