@@ -39,7 +39,7 @@ NOISE_WARN = 0.05
 NOISE_FAIL = 0.25
 # The largest program of the catalogue (a Java server) with its client fits twice.
 MEMORY_MIN_BYTES = 1 << 30
-# As many reasons are still read.
+# More reasons than these on one line are not read.
 REASONS_MOST = 3
 # These change the frequency by the load of the last moments.
 UNSTEADY_GOVERNORS = frozenset({"powersave", "ondemand", "conservative", "schedutil"})

@@ -127,20 +127,23 @@ impl Sockets {
 
     /// What the socket of a token has still to send, in flight or behind it.
     pub(super) fn unsent_bytes(&self, token: Token) -> usize {
-        let socket = self.sockets.get(token.index as usize);
-        let socket = socket.filter(|socket| socket.generation == token.generation);
-        socket.map_or(0, |socket| {
-            let in_flight = socket.flight.and_then(|flight| self.flights[flight.place()].as_ref());
-            in_flight.map_or(0, |segment| segment.bytes().len())
-                + socket.outbox.as_ref().map_or(0, |outbox| outbox.len())
-        })
+        let flight = self.of(token).and_then(|socket| socket.flight);
+        let in_flight = flight.and_then(|flight| self.flights[flight.place()].as_ref());
+        in_flight.map_or(0, |segment| segment.bytes().len()) + self.queued_bytes(token)
     }
 
     /// What the socket of a token has to send behind what is in flight.
+    #[inline]
     pub(super) fn queued_bytes(&self, token: Token) -> usize {
+        let outbox = self.of(token).and_then(|socket| socket.outbox.as_ref());
+        outbox.map_or(0, |outbox| outbox.len())
+    }
+
+    /// The socket of a token, unless its place is another's by now.
+    #[inline]
+    fn of(&self, token: Token) -> Option<&Socket> {
         let socket = self.sockets.get(token.index as usize);
-        let socket = socket.filter(|socket| socket.generation == token.generation);
-        socket.and_then(|socket| socket.outbox.as_ref()).map_or(0, |outbox| outbox.len())
+        socket.filter(|socket| socket.generation == token.generation)
     }
 
     /// Notes that a segment is on its way.
