@@ -96,9 +96,9 @@ impl Book {
         }
     }
 
-    /// One more phase, not yet begun.
-    pub(super) fn add(&mut self, share: PhaseShare) {
-        let mut phase = Phase::new(share);
+    /// One more phase of `threads` threads, not yet begun.
+    pub(super) fn add(&mut self, share: PhaseShare, threads: u32) {
+        let mut phase = Phase::new(share, threads);
         let targets = self.requests.as_ref().map_or(0, |requests| requests.counted());
         phase.meter.targets.resize_with(targets, TargetMeter::default);
         self.phases.push(phase);
@@ -111,6 +111,11 @@ impl Book {
         let phase = &mut self.phases[index];
         let sending = phase.stage == Stage::Sending && now_ns < phase.stop_ns();
         sending.then_some((index, phase))
+    }
+
+    /// The number of the phase to start next, known yet or not.
+    pub(super) fn next(&self) -> usize {
+        self.current.map_or(0, |current| current + 1)
     }
 
     /// The phase started last.

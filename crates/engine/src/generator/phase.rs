@@ -12,6 +12,10 @@ pub(super) const RESIDUAL_NS: u64 = 50_000_000;
 /// Ticks come this often.
 pub(super) const TICK_NS: u64 = 250_000_000;
 
+/// Threads that are to start together see to it that they run at once from so long before: who is in the middle of a
+/// busy CPU's queue when the moment comes would begin milliseconds later.
+pub(super) const PROMPT_LEAD_NS: u64 = 5_000_000;
+
 /// The engine's own heartbeat (design §6, `hiccup`).
 pub(super) const BEAT_NS: u64 = 10_000_000;
 
@@ -68,6 +72,8 @@ pub(super) enum Stage {
 pub(super) struct Phase {
     pub(super) share: PhaseShare,
     pub(super) stage: Stage,
+    /// When the thread is to be made prompt for the start; never where it has been, or starts alone.
+    pub(super) prompt_ns: u64,
     pub(super) started_ns: u64,
     /// When this thread did begin to send.
     pub(super) began_ns: u64,
@@ -100,11 +106,15 @@ pub(super) struct Phase {
 }
 
 impl Phase {
-    pub(super) fn new(share: PhaseShare) -> Self {
+    /// A phase of `threads` threads that has not begun.
+    pub(super) fn new(share: PhaseShare, threads: u32) -> Self {
         let open = matches!(share.load, Load::Open { .. });
+        let prompt_ns = share.start_ns.saturating_sub(PROMPT_LEAD_NS);
+        let prompt_ns = if threads > 1 { prompt_ns } else { u64::MAX };
         Phase {
             share,
             stage: Stage::Waiting,
+            prompt_ns,
             started_ns: 0,
             began_ns: 0,
             stopped_ns: 0,

@@ -23,7 +23,7 @@ const SLOTS_PER_TURN: u32 = 1024;
 
 impl<P: Protocol> Generator<P> {
     pub(super) fn add_phase(&mut self, net: &mut impl Net, share: PhaseShare) {
-        self.book.add(share);
+        self.book.add(share, self.config.threads);
         self.advance(net);
     }
 
@@ -36,6 +36,7 @@ impl<P: Protocol> Generator<P> {
             self.stop_if_due(current, now_ns);
         }
         self.start_next_if_due(net);
+        self.prompt_next_if_due(net);
         for index in 0..self.book.phases.len() {
             self.drain(net, index);
         }
@@ -91,7 +92,7 @@ impl<P: Protocol> Generator<P> {
 
     fn start_next_if_due(&mut self, net: &mut impl Net) {
         let now_ns = net.now_ns();
-        let next = self.book.current.map_or(0, |current| current + 1);
+        let next = self.book.next();
         let over = self.book.current.is_none_or(|current| {
             !matches!(self.book.phases[current].stage, Stage::Waiting | Stage::Sending)
         });
@@ -120,6 +121,18 @@ impl<P: Protocol> Generator<P> {
         self.starting = 0..self.slots.len() as u32;
         self.start_slots(net);
         self.stop_if_due(next, now_ns);
+    }
+
+    /// Shortly before a start that other threads share: from now on this one runs as soon as it is woken.
+    fn prompt_next_if_due(&mut self, net: &mut impl Net) {
+        let next = self.book.next();
+        let now_ns = net.now_ns();
+        if let Some(phase) =
+            self.book.phases.get_mut(next).filter(|phase| phase.prompt_ns <= now_ns)
+        {
+            phase.prompt_ns = NEVER;
+            net.wake_promptly(true);
+        }
     }
 
     /// Starts some of the slots that a phase has not started yet: between them answers are heard,
@@ -374,8 +387,10 @@ impl<P: Protocol> Generator<P> {
         if !self.starting.is_empty() {
             return 0;
         }
+        let waiting = self.book.phases.get(self.book.next());
+        let prompt_ns = waiting.map_or(NEVER, |next| next.prompt_ns);
         let Some(current) = self.book.current else {
-            return self.book.phases.first().map_or(NEVER, |phase| phase.share.start_ns);
+            return waiting.map_or(NEVER, |first| first.share.start_ns.min(prompt_ns));
         };
         let phase = &self.book.phases[current];
         let own_ns = match phase.stage {
@@ -388,9 +403,8 @@ impl<P: Protocol> Generator<P> {
             Stage::Done => NEVER,
         };
         let tick_ns = if phase.stage == Stage::Done { NEVER } else { phase.next_tick_ns };
-        let waiting = self.book.phases.get(current + 1);
         let waiting = waiting.filter(|_| phase.stage != Stage::Sending);
         let next_ns = waiting.map_or(NEVER, |next| next.share.start_ns);
-        own_ns.min(tick_ns).min(next_ns)
+        own_ns.min(tick_ns).min(next_ns).min(prompt_ns)
     }
 }

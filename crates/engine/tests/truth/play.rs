@@ -18,7 +18,7 @@ use crate::model::{Model, S};
 use crate::world::{Sent, World};
 
 /// The phase begins so long after the engine was told of it.
-const START_IN_NS: u64 = 1_000_000;
+const START_IN_NS: u64 = 20_000_000;
 const REQUEST: &str = "GET / HTTP/1.1\r\nHost: a\r\n\r\n";
 
 /// What is played.
@@ -57,6 +57,8 @@ impl Play {
 pub struct Played {
     pub done: DoneReport,
     pub sent: Vec<Sent>,
+    /// When the thread was made prompt or no longer, from the phase's start on, in ns.
+    pub prompt: Vec<(i64, bool)>,
 }
 
 impl Played {
@@ -118,7 +120,7 @@ pub fn play(play: &Play) -> Played {
     };
     to_generator.send(Command::Phase(phase)).expect("it listens");
     let done = until_done(&mut world, &mut generator, &heard);
-    Played { done, sent: world.sent }
+    Played { done, sent: world.sent, prompt: world.prompt }
 }
 
 fn until_done(

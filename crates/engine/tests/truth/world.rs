@@ -55,6 +55,8 @@ pub struct World {
     connections: Vec<Connection>,
     at_server: u64,
     pub sent: Vec<Sent>,
+    /// When the thread was made prompt or no longer, in model time.
+    pub prompt: Vec<(i64, bool)>,
 }
 
 impl World {
@@ -70,6 +72,7 @@ impl World {
             connections: Vec::new(),
             at_server: 0,
             sent: Vec::new(),
+            prompt: Vec::new(),
         }
     }
 
@@ -150,6 +153,10 @@ impl Net for World {
     }
 
     fn read_clock(&mut self) {}
+
+    fn wake_promptly(&mut self, promptly: bool) {
+        self.prompt.push((self.now_ns as i64 - self.zero_ns as i64, promptly));
+    }
 
     fn connect(&mut self, key: u32, _: &Address, _: Option<IpAddr>) -> Result<Token, Refusal> {
         let index = self.connections.len() as u32;
