@@ -8,6 +8,7 @@ how a request is made from this, or sent.
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -18,6 +19,7 @@ from trueload.shell import split_words
 
 BODY_BYTES_MAX = 32 * 2**20
 HINT = "copy it anew, from the word curl to its end, and put it in single quotes"
+WINDOWS_HINT = "copy it in the form for bash, and put it in single quotes"
 # What curl built with every library asks for.
 COMPRESSED = "deflate, gzip, br, zstd"
 FORM = "application/x-www-form-urlencoded"
@@ -53,6 +55,7 @@ WITHOUT_VALUE = {
     "-#": "--progress-bar",
     "-f": "--fail",
     **dict.fromkeys(("--compressed", "--http1.1", "--no-progress-meter", "--show-headers"), ""),
+    "--fail-with-body": "",
 }
 """The same for options that have none."""
 
@@ -60,7 +63,7 @@ IGNORED = frozenset(
     {
         *("--silent", "--show-error", "--include", "--show-headers", "--verbose", "--output"),
         *("--remote-name", "--write-out", "--dump-header", "--no-buffer", "--no-progress-meter"),
-        *("--progress-bar", "--globoff", "--fail", "--http1.1"),
+        *("--progress-bar", "--fail", "--fail-with-body", "--http1.1"),
     }
 )
 """What is about curl's own output, or is so anyway."""
@@ -68,17 +71,44 @@ IGNORED = frozenset(
 ADVICE = {
     "--location": "no redirects are followed: leave it out, and give the final URL",
     "--form": "save the multipart body in a file, and use --data-binary @FILE",
+    "--data-urlencode": "percent-encode it, and use --data",
+    "--upload-file": "use -X PUT --data-binary @FILE",
+    "--oauth2-bearer": "use -H 'Authorization: Bearer …'",
+    "--next": "keep one request; --targets FILE sends several",
+    "--config": "write what the file says into the command",
+    "--http1.0": "leave it out: `trueload http` speaks HTTP/1.1",
     "--max-time": "leave it out, and use --timeout",
     "--connect-timeout": "leave it out, and use --timeout",
     "--http2": "leave it out: `trueload http` speaks HTTP/1.1",
     "--proxy": "leave it out: there are no proxies, requests go to the server itself",
 }
-_SHORT_ADVICE = {"-L": "--location", "-F": "--form", "-m": "--max-time", "-x": "--proxy"}
+_SHORT_ADVICE = {
+    "-L": "--location",
+    "-F": "--form",
+    "-m": "--max-time",
+    "-x": "--proxy",
+    "-T": "--upload-file",
+    "-K": "--config",
+    "-0": "--http1.0",
+    "-:": "--next",
+}
 _LONG = {
     **{name: long or name for name, long in {**WITH_VALUE, **WITHOUT_VALUE}.items()},
     **{long: long for long in (*WITH_VALUE.values(), *WITHOUT_VALUE.values()) if long},
 }
 _TAKES_VALUE = frozenset(WITH_VALUE) | frozenset(WITH_VALUE.values())
+
+_OF_WINDOWS = re.compile(r"\s*curl(?:\.exe)?\s+(?:--url\s+)?\^\"", re.IGNORECASE)
+"""How what ``cmd`` quotes begins."""
+_LINE_OF_WINDOWS = re.compile(r"\^\r?\n")
+"""How its lines go on."""
+_SEVERAL = re.compile(
+    # What is ours to fill in, and what curl leaves alone, comes first.
+    r"\{counter\}|\{random\}|\{\}"
+    r"|(?P<glob>\{[^{}]*\}|\[(?:[0-9]+-[0-9]+|[a-zA-Z]-[a-zA-Z])(?::[0-9]+)?\])"
+    r"|\\(?P<bare>[][{}])"
+)
+"""What curl reads into a URL without ``-g``."""
 
 
 @dataclass(frozen=True)
@@ -154,6 +184,7 @@ def _value(words: list[str], at: int, option: str) -> str:
 def _known(option: str) -> str:
     if option in _LONG:
         return _LONG[option]
+    option = option.partition("=")[0]  # what follows may be a secret
     name = _SHORT_ADVICE.get(option, option)
     shown = option if option.isprintable() else repr(option)
     hint = ADVICE.get(name, "leave it out, if what is sent stays the same without it")
@@ -162,10 +193,13 @@ def _known(option: str) -> str:
 
 def parse_curl(command: str) -> CurlCommand:
     """What a command asks for; files that it names are read. Raises ``UserError``."""
+    if _OF_WINDOWS.match(command):
+        raise UserError("the curl command is quoted for Windows", WINDOWS_HINT)
     try:
         words = split_words(command)
     except ValueError as error:
-        raise UserError(f"the curl command cannot be read: {error}", HINT) from None
+        hint = WINDOWS_HINT if _LINE_OF_WINDOWS.search(command) else HINT
+        raise UserError(f"the curl command cannot be read: {error}", hint) from None
     if not words or words[0].rpartition("/")[2] != "curl":
         raise UserError("--curl is not given a curl command", "write it as --curl 'curl URL …'")
     reader = _Reader()
@@ -179,11 +213,11 @@ class _Reader:
 
     def __init__(self) -> None:
         self._found = CurlCommand()
-        self._data: list[bytes] = []
+        self._data: bytes | None = None
         self._cookies: list[str] = []
         self._defaults: dict[str, str] = {}
         self._without: set[str] = set()
-        self._head = self._get = False
+        self._head = self._get = self._globoff = self._says_empty = self._is_json = False
 
     def take(self, name: str, value: str) -> None:
         found = self._found
@@ -212,6 +246,8 @@ class _Reader:
             self._head = True
         elif name == "--get":
             self._get = True
+        elif name == "--globoff":
+            self._globoff = True
         else:
             self._connection(name, value)
 
@@ -244,7 +280,10 @@ class _Reader:
         elif lowered == "connection":
             # Browsers copy theirs; it is of the connection that was, not of the request.
             self._found.close |= value.strip().lower() == "close"
-        elif lowered != "content-length":
+        elif lowered == "content-length":
+            # Of data it is known; without any, a browser copies a body of no bytes so.
+            self._says_empty = value.strip() == "0"
+        else:
             self._found.headers.append(line)
 
     def _body(self, name: str, value: str) -> None:
@@ -253,25 +292,32 @@ class _Reader:
             data = _read(value[1:])
             if name in ("--data", "--data-ascii"):
                 data = data.translate(None, b"\r\n\0")
+        if self._data is None:
+            self._data = data
+        else:
+            # The fields of a form stand apart; behind --json more of the same text comes.
+            self._data += data if self._is_json else b"&" + data
         if name == "--json":
+            self._is_json = True
             self._defaults |= {"Content-Type": "application/json", "Accept": "application/json"}
         elif not self._get:
             self._defaults.setdefault("Content-Type", FORM)
-        self._data.append(data)
 
     def finish(self) -> CurlCommand:
         found = self._found
         if not found.url:
             raise UserError("the curl command has no URL", HINT)
-        data = b"&".join(self._data) if self._data else None
+        found.url = found.url if self._globoff else _one_url(found.url)
+        data = self._data
         if data is not None and self._get:
             self._defaults.pop("Content-Type", None)
-            mark = "&" if "?" in found.url else "?"
-            found.url += mark + data.decode("utf-8", "surrogateescape")
+            found.url = _with_query(found.url, data.decode("utf-8", "surrogateescape"))
         elif data is not None:
             found.body = data
         if self._head and found.method is None:
             found.method = "HEAD"
+        if data is None and self._says_empty:
+            found.body, found.method = b"", found.method or "GET"
         if self._cookies:
             self._defaults["Cookie"] = "; ".join(self._cookies)
         named = {line.partition(":")[0].strip().lower() for line in found.headers}
@@ -279,6 +325,26 @@ class _Reader:
             if value and name.lower() not in named | self._without:
                 found.headers.append(f"{name}: {value}")
         return found
+
+
+def _one_url(url: str) -> str:
+    """What curl asks for, which reads lists and ranges into a URL and a backslash as taking one
+    away. Raises ``UserError`` where that would be several URLs, or another one."""
+
+    def plain(found: re.Match[str]) -> str:
+        if found["glob"]:
+            raise UserError(
+                f"the curl command has {found['glob'][:40]!r} in its URL, which curl expands",
+                "write the URL that is meant, or add -g if it has these very brackets",
+            )
+        return found["bare"] or found[0]
+
+    return _SEVERAL.sub(plain, url)
+
+
+def _with_query(url: str, query: str) -> str:
+    url = url.partition("#")[0]  # never sent
+    return f"{url}{'&' if '?' in url else '?'}{query}"
 
 
 def _read(name: str) -> bytes:
