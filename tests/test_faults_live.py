@@ -199,6 +199,15 @@ def test_ports_that_others_hold_make_a_run_invalid_and_the_generator_limited(
     assert record["connections"]["established"] == 4
 
 
+def test_an_address_without_a_free_port_is_still_one_of_ours(trueload: Trueload) -> None:
+    needs_namespace()
+    words = ("http", "{url}", "-c", "4", "--warmup", "0s", *FIFTY, *ONE_ADDRESS)
+    seen, record = seen_in(run_with_ports(trueload, 10, 10, *words))
+    assert seen.exit_code in (3, 4)
+    assert set(seen.failed) == {"local.ports"}
+    assert record["connections"]["established"] == 0
+
+
 def assert_refused(finished: Finished, *texts: str) -> None:
     """One line that names the lack, one hint; nothing on stdout."""
     assert (finished.code, finished.out) == (2, ""), finished

@@ -5,6 +5,7 @@ Must not know how a place is opened, or what runs there.
 
 from __future__ import annotations
 
+import errno
 import ipaddress
 import socket
 from collections.abc import Sequence
@@ -105,6 +106,8 @@ def check_local_addresses(texts: Sequence[str], where: Where) -> tuple[str, ...]
             with socket.socket(family, socket.SOCK_STREAM) as probe:
                 probe.bind((text, 0))
         except OSError as error:
+            if error.errno == errno.EADDRINUSE:
+                continue  # it is ours, without a free port: connections that lack one say so
             raise UserError(
                 f"--local-address {text} cannot be used: {error.strerror}",
                 "name an address of this machine",
