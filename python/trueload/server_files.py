@@ -9,6 +9,7 @@ Must not know how a trial is run.
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -22,6 +23,7 @@ TELLING_CONNECTIONS = 200
 """With fewer nobody's usual limit is in question."""
 SPARE = 100
 """Files of a server that are none of its connections."""
+RING = "anon_inode:[io_uring]"
 KEPT_BACK = 8
 """So many files below its limit a server may already take no more: some keep one or the other."""
 
@@ -31,19 +33,22 @@ def files_note(spec: TrialSpec) -> str | None:
     connections = spec.connections + (spec.idle[-1] if spec.idle else 0)
     if connections < TELLING_CONNECTIONS:
         return None
-    return make_note(read_limits(spec.addresses), connections)
+    limits = read_limits(spec.addresses)
+    return make_note(limits, connections, has_ring=any(map(_has_ring, limits)))
 
 
-def make_note(limits: Mapping[int, int], connections: int) -> str | None:
-    """The same of limits by process, which share the connections. Pure."""
+def make_note(limits: Mapping[int, int], connections: int, *, has_ring: bool = False) -> str | None:
+    """The same of limits by process, which share the connections; one that has a ring of io_uring
+    may keep them in its table, and need no files. Pure."""
     needed = connections + SPARE
     if not limits or sum(limits.values()) >= needed:
         return None
     pid = max(limits, key=lambda pid: (limits[pid], -pid))
     many = f" and {len(limits) - 1} more" if len(limits) > 1 else ""
+    unless = ", unless it keeps them in io_uring's table" if has_ring else ""
     return (
         f"note: the server (process {pid}{many}) may open {format_count(sum(limits.values()))}"
-        f" files, too few for {format_count(connections)} connections:"
+        f" files, too few for {format_count(connections)} connections{unless}:"
         f" start it after `ulimit -n {needed}`"
     )
 
@@ -84,6 +89,13 @@ def _count_files(pid: int) -> int | None:
         return len(os.listdir(f"/proc/{pid}/fd"))
     except OSError:
         return None
+
+
+def _has_ring(pid: int) -> bool:
+    folder = Path(f"/proc/{pid}/fd")
+    with contextlib.suppress(OSError):
+        return any(os.readlink(file) == RING for file in folder.iterdir())
+    return False
 
 
 def _soft_limit(pid: int) -> int | None:

@@ -46,6 +46,12 @@ def test_a_found_server_with_too_few_files_is_named(
         assert f"ulimit -n {connections + 100}`" in found
 
 
+def test_a_found_server_with_a_ring_may_need_no_files() -> None:
+    found = make_note({7: 1024}, 925, has_ring=True)
+    assert found is not None
+    assert "too few for 925 connections, unless it keeps them in io_uring's table: start" in found
+
+
 def test_a_server_that_has_all_its_files_open_is_found_out() -> None:
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     with socket.create_server(("127.0.0.1", 0)) as server:
