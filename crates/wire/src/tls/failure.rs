@@ -97,7 +97,7 @@ fn certificate_text(error: &CertificateError) -> String {
         CertificateError::NotValidForNameContext { expected, presented } => {
             let names = match presented.as_slice() {
                 [] => "no name at all (as subjectAltName)".to_owned(),
-                names => names.join(", "),
+                names => names.iter().map(|name| bare_name(name)).collect::<Vec<_>>().join(", "),
             };
             format!("its certificate is not for '{}', but for {names}", expected.to_str())
         }
@@ -112,6 +112,12 @@ fn certificate_text(error: &CertificateError) -> String {
         },
         other => format!("its certificate is not accepted: {other}"),
     }
+}
+
+/// `DnsName("a.b")` and `IpAddress(::1)`, as rustls writes them, without what they are.
+fn bare_name(shown: &str) -> &str {
+    let within = |start, end| shown.strip_prefix(start)?.strip_suffix(end);
+    within("DnsName(\"", "\")").or_else(|| within("IpAddress(", ")")).unwrap_or(shown)
 }
 
 fn alert_text(alert: AlertDescription) -> String {
