@@ -31,8 +31,8 @@ class Override:
     port: int
     addresses: tuple[str, ...]
 
-    def is_of(self, target: Target) -> bool:
-        return self.port == target.port and self.host in ("*", _plain_name(target.host))
+    def is_of(self, host: str, port: int) -> bool:
+        return (self.host, self.port) == (host, port)
 
 
 @dataclass(frozen=True)
@@ -48,9 +48,11 @@ class Route:
         none when there is no such name, or no answer in time."""
         if self.unix is not None:
             return (UNIX + self.unix,)
-        for override in self.overrides:
-            if override.is_of(target):
-                return tuple(with_port(address, target.port) for address in override.addresses)
+        # As in curl: the last counts, and what names the host before what is for any.
+        for host in (_plain_name(target.host), "*"):
+            for override in reversed(self.overrides):
+                if override.is_of(host, target.port):
+                    return tuple(with_port(address, target.port) for address in override.addresses)
         return resolve(target.host, target.port)
 
 

@@ -49,14 +49,21 @@ def test_what_is_no_such_thing_is_refused_with_one_line_and_a_hint(text: str) ->
         ("http://example.org:8080/", ("[::1]:8080", "127.0.0.3:8080")),
         ("http://127.0.0.9:81/", ("127.0.0.4:81",)),
         ("http://127.0.0.9:82/", ("127.0.0.9:82",)),
+        ("http://example.org:81/", ("127.0.0.5:81",)),
+        ("http://example.net:81/", ("127.0.0.6:81",)),
     ],
 )
-def test_the_first_that_is_of_a_url_decides(url: str, addresses: tuple[str, ...]) -> None:
+def test_the_last_that_names_a_host_decides_and_then_the_last_for_any(
+    url: str, addresses: tuple[str, ...]
+) -> None:
     overrides = [
-        "example.org:80:127.0.0.1",
         "example.org:80:127.0.0.2",
+        "example.org:80:127.0.0.1",
         "example.org:8080:::1,127.0.0.3",
         "*:81:127.0.0.4",
+        "example.org:81:127.0.0.5",
+        "*:81:127.0.0.6",
+        "127.0.0.9:81:127.0.0.4",
     ]
     route = make_route(unix=None, overrides=overrides, local_addresses=())
     assert route.addresses(parse_url(url)) == addresses

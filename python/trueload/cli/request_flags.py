@@ -113,7 +113,8 @@ def flags_of_curl(flags: Mapping[str, Any]) -> dict[str, Any]:
         "body": None if body is None else body.decode("utf-8", "surrogateescape"),
         "close": bool(flags.get("close")) or copied.close,
         "unix": copied.unix if own_unix is None else own_unix,
-        "resolve": [*(flags.get("resolve") or ()), *copied.resolve],
+        # The last of a host counts.
+        "resolve": [*copied.resolve, *(flags.get("resolve") or ())],
         **_tls_of_curl(flags, copied),
     }
 
