@@ -114,7 +114,9 @@ def test_the_reference_server_listens_on_a_socket_file_and_removes_it_at_its_end
     assert record["counts"]["ok"] == 50
     taken = trueload.run("serve", "http", "--listen", f"unix:{path}")
     assert taken.code == 2
-    assert taken.err.startswith(f"error: cannot listen on unix:{path}")
+    error, hint = taken.err.splitlines()
+    assert error == f"error: cannot listen on unix:{path}: Address already in use (os error 98)"
+    assert "--listen unix:PATH" in hint
     process.send_signal(signal.SIGTERM)
     assert process.wait(30) == 0
     assert "served 50 responses to 50 requests" in process.stderr.read()

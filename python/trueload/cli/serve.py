@@ -268,10 +268,11 @@ def _await_ready(engine: Engine, interrupt: Asked, listen: str) -> Ready | None:
                 raise UserError(
                     f"the engine refused the plan: {message.message}", "change the option it names"
                 )
-            raise UserError(
-                f"cannot listen on {listen}: {message.message}",
-                "choose another port with --listen IP:PORT; port 0 is any that is free",
-            )
+            hint = "choose another port with --listen IP:PORT; port 0 is any that is free"
+            if listen.startswith(UNIX):
+                hint = "choose another file with --listen unix:PATH, in a folder that is there"
+            where = "" if message.class_ == "listen" else f"cannot listen on {listen}: "
+            raise UserError(where + message.message, hint)
         if interrupt.requested:
             return None
     raise EngineError("silent", f"the engine was not listening after {READY_S:g} s")
