@@ -360,6 +360,8 @@ MISTAKES = [
     (("http", "https://h/", "--cacert", "{good}", "--insecure"), "exclude each other"),
     (("http", "https://h/", "--cacert", "/nowhere"), "cannot be read"),
     (("http", "https://h/", "--cacert", "{key}"), "holds no certificate"),
+    (("http", "https://h/", "--cacert", "{junk}"), "holds no certificate that can be read"),
+    (("http", "https://h/", "--cacert", "{torn}"), "holds no certificate that can be read"),
     (("http", "https://h/", "--key", "{key}"), "no --cert"),
     (("http", "https://h/", "--cert", "{good}"), "holds no private key"),
     (("http", "https://h/", "--cert", "{good}", "--key", "{good}"), "holds no private key"),
@@ -376,10 +378,13 @@ def test_a_mistake_with_certificates_is_told_before_anything_is_sent(
 ) -> None:
     leaf, other = certificates.issuer.issue_cert("a"), certificates.issuer.issue_cert("b")
     locked = "-----BEGIN ENCRYPTED PRIVATE KEY-----\nAA==\n-----END ENCRYPTED PRIVATE KEY-----\n"
+    junk = "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"
     files = {
         "good": certificates.write("leaf.pem", *leaf.cert_chain_pems),
         "key": certificates.write("leaf.key", leaf.private_key_pem),
         "other": certificates.write("other.key", other.private_key_pem),
+        "junk": certificates.write("junk.pem", trustme.Blob(junk.encode())),
+        "torn": certificates.write("torn.pem", trustme.Blob(junk[:40].encode())),
         "locked": certificates.write("locked.key", trustme.Blob(locked.encode())),
     }
     done = trueload.run(*(word.format(**files) for word in words))

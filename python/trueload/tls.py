@@ -7,6 +7,7 @@ plans, trials, or how a handshake is done.
 
 from __future__ import annotations
 
+import base64
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +21,9 @@ PEM_BYTES_MAX = 8 * 2**20  # a system's bundle of issuers has 0.2 MiB
 ALPN = ("http/1.1",)
 
 _CERTIFICATE = re.compile(rb"-----BEGIN (X509 |TRUSTED )?CERTIFICATE-----")
+_CERTIFICATE_BLOCK = re.compile(
+    rb"-----BEGIN (?:X509 |TRUSTED )?CERTIFICATE-----(.*?)-----END", re.DOTALL
+)
 _KEY = re.compile(rb"-----BEGIN ([A-Z0-9]+ )?PRIVATE KEY-----")
 _ENCRYPTED = re.compile(rb"-----BEGIN ENCRYPTED PRIVATE KEY-----|Proc-Type: 4,ENCRYPTED")
 _AS_PEM = "a PEM file begins with -----BEGIN; `openssl x509 -inform der` makes one of a .der file"
@@ -76,7 +80,26 @@ def read_certificates(path: Path, flag: str) -> bytes:
     pem = _read(path, flag)
     if not _CERTIFICATE.search(pem):
         raise UserError(f"{flag} {_shown(path)} holds no certificate in PEM form", _AS_PEM)
+    if not _has_readable_certificate(pem):
+        raise UserError(
+            f"{flag} {_shown(path)} holds no certificate that can be read",
+            "`openssl x509 -in FILE` writes it anew, if it can be read",
+        )
     return pem
+
+
+def _has_readable_certificate(pem: bytes) -> bool:
+    """One is enough: in the bundle of a system some may be of a kind that is not known."""
+    import ssl
+
+    for block in _CERTIFICATE_BLOCK.findall(pem):
+        try:
+            der = base64.b64decode(block)
+            ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_verify_locations(cadata=der)
+        except (ssl.SSLError, ValueError):
+            continue
+        return True
+    return False
 
 
 def read_identity(cert: Path | None, key: Path | None) -> tuple[bytes, bytes]:
