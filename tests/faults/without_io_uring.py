@@ -1,7 +1,8 @@
 """Runs a command where the kernel forbids io_uring, as many containers do.
 
-How: a seccomp filter that answers `io_uring_setup` with EPERM, kept across `exec`; no right is
-needed for it. Started as `python without_io_uring.py COMMAND…`; output and exit code are its own.
+How: a seccomp filter that answers one of io_uring's calls with EPERM, kept across `exec`; no right
+is needed for it. Started as `python without_io_uring.py setup|enter|register COMMAND…`; output and
+exit code are its own.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import sys
 
 PR_SET_NO_NEW_PRIVS, PR_SET_SECCOMP = 38, 22
 SECCOMP_MODE_FILTER = 2
-IO_URING_SETUP = 425  # the same on every architecture
+CALLS = {"setup": 425, "enter": 426, "register": 427}  # the same on every architecture
 LOAD_WORD, JUMP_IF_EQUAL, RETURN = 0x20, 0x15, 0x06
 ALLOW, ERRNO = 0x7FFF_0000, 0x0005_0000
 
@@ -30,12 +31,12 @@ def instruction(code: int, value: int, if_not: int = 0) -> bytes:
     return struct.pack("HBBI", code, 0, if_not, value)
 
 
-def forbid() -> None:
-    """Forbid io_uring to this process and its children. Raises ``OSError``."""
+def forbid(number: int) -> None:
+    """Forbid a system call to this process and its children. Raises ``OSError``."""
     code = b"".join(
         (
             instruction(LOAD_WORD, 0),
-            instruction(JUMP_IF_EQUAL, IO_URING_SETUP, if_not=1),
+            instruction(JUMP_IF_EQUAL, number, if_not=1),
             instruction(RETURN, ERRNO | errno.EPERM),
             instruction(RETURN, ALLOW),
         )
@@ -52,5 +53,5 @@ def forbid() -> None:
 
 
 if __name__ == "__main__":
-    forbid()
-    os.execvp(sys.argv[1], sys.argv[1:])
+    forbid(CALLS[sys.argv[1]])
+    os.execvp(sys.argv[2], sys.argv[2:])

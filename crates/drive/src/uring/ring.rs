@@ -122,6 +122,7 @@ impl Ring {
             .setup_cqsize(COMPLETIONS)
             .dontfork()
             .build(SUBMISSIONS)?;
+        refuse_unusable(&ring)?;
         let buffers = Buffers::register(&ring)?;
         let has_patience = ring.params().is_feature_min_timeout();
         Ok(Ring { ring, buffers, fresh_places: 0..0, free_places: Vec::new(), has_patience })
@@ -320,6 +321,18 @@ pub(super) fn received_fd(result: i32) -> OwnedFd {
     #[allow(unsafe_code)]
     unsafe {
         OwnedFd::from_raw_fd(result)
+    }
+}
+
+/// A filter of system calls may let a ring be made and not be used: better known now than in mid-run.
+fn refuse_unusable(ring: &IoUring) -> io::Result<()> {
+    const EPERM: i32 = 1;
+    const EACCES: i32 = 13;
+    const ENOSYS: i32 = 38;
+    // The kernel itself refuses as well, but as EBADFD: the ring is not enabled yet.
+    match ring.submit() {
+        Err(error) if matches!(error.raw_os_error(), Some(EPERM | EACCES | ENOSYS)) => Err(error),
+        _ => Ok(()),
     }
 }
 
