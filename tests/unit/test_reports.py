@@ -15,7 +15,7 @@ from trueload.engine import last_words
 from trueload.plan import Histograms
 from trueload.record import Record, Trouble
 from trueload.report.export import CSV_COLUMNS, Format, export
-from trueload.report.result import latency_text, repeated_lines, result_lines
+from trueload.report.result import latency_text, load_text, repeated_lines, result_lines
 from trueload.report.text import csv_cell, markdown_cell, plain
 from trueload.report.trials_json import result_json
 from trueload.store import Damaged, Row, Run
@@ -272,6 +272,13 @@ def test_exports_mark_what_is_only_a_lower_bound() -> None:
     assert (line["rate_per_s"], line["arrivals"]) == ("12500.0", "constant")
     table = "".join(export(RUN, [row(1, OPEN)], "markdown"))
     assert "| 1.00 ms | \\> 1.00 ms | \\> 1.00 ms |" in table
+
+
+@pytest.mark.parametrize(("many", "shown"), [(1, "1 connection,"), (12_345, "12,345 connections,")])
+def test_a_load_is_counted_as_people_count(many: int, shown: str) -> None:
+    generate = GOOD.plan.generate.model_copy(update={"connections": many})
+    record = good_record(plan=GOOD.plan.model_copy(update={"generate": generate}))
+    assert load_text(record).startswith(shown)
 
 
 def test_stages_are_shown_as_typed() -> None:

@@ -37,6 +37,7 @@ from trueload.units import (
     format_stages,
 )
 from trueload.verdict import censored_count, offered_per_s, worst_checks
+from trueload.verdict.common import times
 
 PERCENTILES = (("p50", 0.50), ("p90", 0.90), ("p99", 0.99), ("p99.9", 0.999))
 _LABEL_WIDTH = 13
@@ -158,10 +159,10 @@ def _headline(record: Record) -> str:
 def load_text(record: Record) -> str:
     """The load of a trial: ``64 connections, pipeline 10, 10s, after 1s of warm-up``."""
     generate = record.plan.generate
-    parts = [f"{generate.connections} connections"]
+    parts = [times(generate.connections, "connection")]
     if generate.targets:
         of = f" of {len(generate.origins)} origins" if generate.origins else ""
-        parts[0] = f"{format_count(len(generate.targets))} targets{of}, {parts[0]}"
+        parts[0] = f"{times(len(generate.targets), 'target')}{of}, {parts[0]}"
     parts[0] += idle_text(record)
     if generate.close:
         parts[0] += ", one per request" if generate.exchange is None else ", one per message"
@@ -195,7 +196,7 @@ def _ramps(stages: Sequence[Stage]) -> str:
 def _stop(stop: Duration | Requests) -> str:
     if isinstance(stop, Duration):
         return format_span(stop.ns)
-    return f"{format_count(stop.count)} requests"
+    return times(stop.count, "request")
 
 
 def _throughput(record: Record) -> str:
