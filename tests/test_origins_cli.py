@@ -118,6 +118,20 @@ def test_an_origin_that_refuses_fails_by_itself(
     assert checks["connections"] == "fail"
 
 
+@pytest.mark.parametrize("axis", ["rate", "connections"])
+def test_a_search_ends_with_its_first_step_where_one_origin_refuses(
+    trueload: Trueload, servers: tuple[Counting, ...], nobody: str, tmp_path: Path, axis: str
+) -> None:
+    file = write(tmp_path, {"url": f"{servers[0].url}/"}, {"url": f"{nobody}/"})
+    flags = ("--limit", "p99<10s", "--search", axis, "-d", "300ms", "--warmup", "0s")
+    done = trueload.run("http", "--targets", file, *flags, "--json", "-")
+    assert done.code == 4, done
+    found = done.json()
+    assert [step["step"]["outcome"] for step in found["steps"]] == ["gone"]
+    assert found["result"]["outcome"] == "gone"
+    assert f"no connection to {nobody} was established: connect.refused" in done.err
+
+
 def test_where_all_origins_refuse_nothing_is_measured(
     trueload: Trueload, nobody: str, tmp_path: Path
 ) -> None:

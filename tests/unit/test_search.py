@@ -12,9 +12,10 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from samples import GENERATOR, OK, counts, good_record, histogram
-from trueload.plan import Duration, Histograms
-from trueload.record import Check, Record, Trouble
+from samples import OK, counts, good_record
+from search_samples import FULL, LIMIT_10MS, SERVED_SLOWLY, SLOW, failing, nobody
+from trueload.plan import Duration
+from trueload.record import Record, Trouble
 from trueload.search.decide import (
     PRECISION,
     STEPS_DOWN,
@@ -27,7 +28,7 @@ from trueload.search.decide import (
     Try,
     decide,
 )
-from trueload.search.execute import SearchPlan, make_bounds, spec_at, take
+from trueload.search.execute import SearchPlan, make_bounds, spec_at
 from trueload.search.execute import search as run_steps
 from trueload.search.found import (
     exit_code,
@@ -41,7 +42,6 @@ from trueload.search.found import (
 from trueload.search.judge import judge_step, step_ns
 from trueload.spec import Request, TrialSpec, open_load
 from trueload.thresholds import LIMIT, parse_condition
-from trueload.verdict import judge
 
 RATES = Bounds(start=1_000, floor=1, ceiling=10_000_000)
 CONNECTIONS = Bounds(start=8, floor=1, ceiling=100_000, whole=True)
@@ -249,47 +249,6 @@ def test_every_search_ends_and_confirms_what_it_finds(
         assert done.above is None or done.above > done.load
 
 
-LIMIT_10MS = parse_condition("p99<10ms and errors<1%", LIMIT)
-
-
-def nobody(*classes: str, established: int = 0) -> Record:
-    """A record in which connections were not established, each for one of these reasons."""
-    record = good_record(
-        counts=counts(ok=0, issued=64, failed={name: 64 // len(classes) for name in classes})
-    )
-    failed = {name: (64 - established) // len(classes) for name in classes}
-    connections = record.connections.model_copy(
-        update={"requested": 64, "established": established, "failed": failed}
-    )
-    return record.model_copy(update={"connections": connections})
-
-
-def failing(*names: str, **changes: Any) -> Record:
-    """A record in which some checks fail."""
-    record = good_record(**changes)
-    known = {check.name for check in record.checks}
-    checks = [
-        c.model_copy(update={"status": "fail"} if c.name in names else {}) for c in record.checks
-    ]
-    checks += [
-        Check(name=name, status="fail", value=None, limit=None, why="why")
-        for name in names
-        if name not in known
-    ]
-    return record.model_copy(update={"checks": tuple(checks), "verdict": "invalid"})
-
-
-SLOW = Histograms(
-    latency=histogram((1_000_000, 9_000), (20_000_000, 1_000)),
-    service=None,
-    connect=None,
-    first_byte=None,
-    total=None,
-)
-SERVED_SLOWLY = SLOW.model_copy(update={"service": SLOW.latency})
-FULL = GENERATOR.model_copy(update={"saturation": 0.99})
-
-
 @pytest.mark.parametrize(
     ("record", "stage", "outcome", "why"),
     [
@@ -419,39 +378,6 @@ def test_what_is_not_found_is_said(record: Record, code: int, sentence: str) -> 
     assert exit_code(plan, taken) == code
     assert any(sentence in line for line in search_lines(plan, taken))
     assert search_json(plan, taken, None, interrupted=False)["result"]["load"] is None
-
-
-@pytest.mark.parametrize(
-    ("from_step", "code", "sentence"),
-    [
-        (
-            3,
-            4,
-            "the server no longer answered at 4,000 requests/s: no connection was established:"
-            " connect.refused; 2,000 requests/s had kept p99<10ms and errors<1%, not confirmed",
-        ),
-        (1, 3, "the server no longer answered at 125 requests/s: no connection was established"),
-    ],
-)
-def test_a_search_whose_server_is_gone_says_so(from_step: int, code: int, sentence: str) -> None:
-    plan = SearchPlan("rate", LIMIT_10MS, make_bounds("rate", None), None)
-    number = itertools.count(1)
-    refused = judge(nobody("connect.refused"))
-
-    def measure(following: Try, ns: int) -> Record:
-        return refused if next(number) >= max(2, from_step) else first
-
-    first = refused if from_step == 1 else good_record()
-    # A search whose first step finds nobody ends with it; as stored it may have gone on.
-    taken = list(run_steps(plan, measure))
-    if from_step == 1:
-        taken.append(take(plan, Try(125, "bracket"), refused))
-    assert taken[-1].judgement.outcome == "gone"
-    result = search_json(plan, taken, None, interrupted=False)["result"]
-    assert (result["outcome"], result["load"]) == ("gone", None)
-    assert result["sentence"].startswith(sentence)
-    assert exit_code(plan, taken) == code
-    assert any("gone: no connection" in line for line in search_lines(plan, taken))
 
 
 def lacking(**changes: Any) -> Record:

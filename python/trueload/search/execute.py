@@ -21,6 +21,7 @@ from trueload.search.judge import (
     judge_broadcast,
     judge_step,
     step_ns,
+    unreached,
 )
 from trueload.spec import TrialSpec, open_load
 from trueload.stats import parse_percentile
@@ -113,8 +114,9 @@ def spec_at(plan: SearchPlan, spec: TrialSpec, following: Try, length: int) -> T
 def search(
     plan: SearchPlan, measure: Measure, stopped: Callable[[], bool] = lambda: False
 ) -> Iterator[Taken]:
-    """Each step as it has been taken; ends when there is nothing left to try, when nothing can be
-    measured at all, or when stopped (the last step may then be cut short)."""
+    """Each step as it has been taken; ends when there is nothing left to try, when the server, or
+    one of several, cannot be reached from the start, or when stopped (the last step may then be cut
+    short)."""
     taken: list[Taken] = []
     while not stopped():
         following = decide(plan.bounds, [each.step for each in taken])
@@ -123,7 +125,7 @@ def search(
         record = measure(following, _length(plan, following, taken))
         taken.append(take(plan, following, record))
         yield taken[-1]
-        if record.connections.established == 0 and len(taken) == 1:
+        if _never_began(taken):
             return
         if _ends_by_loss(plan, record):
             return
@@ -143,8 +145,16 @@ def _ends_by_loss(plan: SearchPlan, record: Record) -> bool:
     return plan.stop_on_loss and found is not None and found.lost + found.duplicate > 0
 
 
+def _never_began(taken: Sequence[Taken]) -> bool:
+    """Whether the first step, which a server mostly can carry, did not reach all that it is for: no
+    load is left then that would be measured whole."""
+    return len(taken) == 1 and bool(unreached(taken[0].record))
+
+
 def outcome(plan: SearchPlan, taken: Sequence[Taken]) -> Done | None:
     """What came of a search; None if it was cut short."""
+    if _never_began(taken) and taken[0].record.trouble is None and not taken[0].record.partial:
+        return NotFound("gone", taken[0].next.load)
     if taken and _ends_by_loss(plan, taken[-1].record):
         return NotFound("lost", taken[-1].next.load)
     done = decide(plan.bounds, [each.step for each in taken])

@@ -19,7 +19,7 @@ from trueload.report.text import plain
 from trueload.search.clients import clients_header, clients_line
 from trueload.search.decide import Bounds, Done, Found, NotFound, Stage, Try
 from trueload.search.execute import UNITS, Axis, SearchPlan, Taken, outcome, take
-from trueload.search.judge import LimitValue
+from trueload.search.judge import LimitValue, unreached
 from trueload.shortage import Shortage
 from trueload.thresholds import LIMIT, parse_condition
 from trueload.units import format_count, format_span
@@ -239,6 +239,9 @@ def sentence(plan: SearchPlan, taken: Sequence[Taken]) -> str:
     kept = max((each.next.load for each in taken if each.judgement.outcome == "kept"), default=None)
     if done.why == "gone":
         before = "" if kept is None else f"; {_load(plan, kept)} had kept {limit}, not confirmed"
+        if len(taken) == 1:
+            why = "; ".join(each.sentence() for each in unreached(taken[0].record))
+            return f"the search ended at its first step, {lowest}: {plain(why)}"
         return f"the server no longer answered at {lowest}: {taken[-1].judgement.why}{before}"
     if done.why == "generator" and kept is not None:
         spoiled = _blame([each for each in taken if each.next.stage == "confirm"])

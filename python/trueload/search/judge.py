@@ -118,22 +118,49 @@ def judge_step(record: Record, limit: Condition, stage: Stage) -> Judgement:
 def _gone(record: Record) -> str | None:
     """What shows that the server is no longer there; None if it may be.
 
-    Every connection was refused; or, of a broadcast, whose clients stay from step to step: all of
-    them had joined, and yet not one message could be sent, because they are connected no more.
+    Every connection was refused, or each of those to one of several origins; or, of a broadcast,
+    whose clients stay from step to step: all of them had joined, and yet not one message could be
+    sent, because they are connected no more.
     """
     connections, counts = record.connections, record.counts
     if record.trouble is not None or record.partial:
         return None
-    if connections.established == 0 and connections.failed:
-        classes = set(connections.failed)
-        if classes <= REFUSED:
-            return f"no connection was established: {', '.join(sorted(classes))}"
+    for found in unreached(record):
+        if found.classes and found.classes <= REFUSED:
+            return found.sentence()
     exchange = record.plan.generate.exchange
     if exchange is not None and exchange.kind == "ws_broadcast":
         joined = 0 < connections.requested == connections.established
         if joined and counts.issued == 0 and counts.unsent > 0:
             return "no message could be sent, because the clients had lost their connections"
     return None
+
+
+@dataclass(frozen=True)
+class Unreached:
+    """Where not one connection was established: the server, or an origin by its URL. ``classes``
+    are the failures that those connections met."""
+
+    url: str | None
+    classes: frozenset[str]
+
+    def sentence(self) -> str:
+        """For people: ``no connection was established: connect.refused``."""
+        to = f" to {self.url}" if self.url is not None else ""
+        why = f": {', '.join(sorted(self.classes))}" if self.classes else ""
+        return f"no connection{to} was established{why}"
+
+
+def unreached(record: Record) -> list[Unreached]:
+    """What could not be reached at all in a step: the one server, or origins of several."""
+    if record.connections.established == 0:
+        met = record.connections.failed or record.counts.failed
+        return [Unreached(None, frozenset(met))]
+    return [
+        Unreached(origin.url, frozenset(origin.connect_failed))
+        for origin in record.origins or ()
+        if origin.requested and origin.established == 0
+    ]
 
 
 def _mostly(record: Record) -> str:
