@@ -4,9 +4,9 @@ How: a key is made of the sources, the commands and the tools' versions; its fol
 copy of the sources in which the commands run, so that the checkout stays clean: those that fetch,
 whose failure is no fault of the subject, and then those that build. The folder is complete when
 its stamp is there, which is written last and in one step; a build that was cut short has none and
-is begun anew. A lock per key lets two runs at once share one build. While a subject runs it holds
-the lock shared; files that it leaves about are removed after it, if nobody else is using the
-folder.
+is begun anew, and so is one of which files have gone since. A lock per key lets two runs at once
+share one build. While a subject runs it holds the lock shared; files that it leaves about are
+removed after it, if nobody else is using the folder.
 
 Must not know: contracts, loads, trials.
 """
@@ -37,9 +37,9 @@ from trueload.runner.process import (
     subject_environment,
     substitute,
 )
+from trueload.runner.stamp import STAMP, files, is_passing, is_whole, read_stamp, write_stamp
 from trueload.subjects import Subject, sources
 
-STAMP = "stamp.json"
 UNUSED_S_MAX = 30 * 24 * 3600.0
 LOCK_POLL_S = 0.05
 SAID_MAX = 200  # characters of a line that is quoted
@@ -137,18 +137,22 @@ def build(
 def _built(work: _Work, key: str, announce: Callable[[str], None]) -> Build:
     subject, home = work.subject, work.home
     with _lock(home, fcntl.LOCK_EX, work.deadline_s, work.stopped):
-        stamp = home / STAMP
-        if stamp.exists():
+        tree, stamp = home / "tree", read_stamp(home)
+        if stamp is not None and is_whole(stamp, tree):
             with contextlib.suppress(OSError):
-                os.utime(stamp)
-            return Build(key, home / "tree", True)
-        if subject.manifest.fetch or subject.manifest.build:
+                os.utime(home / STAMP)
+            return Build(key, tree, True)
+        if stamp is not None:
+            announce(f"{subject.name}: its build is no longer as it was made, and is made anew")
+        elif subject.manifest.fetch or subject.manifest.build:
             announce(f"{subject.name}: building")
-        _copy(subject, home / "tree")
+        # First: what is cut short now must not be taken for whole.
+        (home / STAMP).unlink(missing_ok=True)
+        _copy(subject, tree)
         _run_commands(work)
-        _write_stamp(home)
+        write_stamp(home, tree)
     _prune(home)
-    return Build(key, home / "tree", False)
+    return Build(key, tree, False)
 
 
 @contextlib.contextmanager
@@ -171,6 +175,8 @@ def in_use(built: Build) -> Iterator[None]:
 
 def _copy(subject: Subject, tree: Path) -> None:
     shutil.rmtree(tree, ignore_errors=True)
+    if tree.is_file():
+        tree.unlink()
     tree.mkdir(parents=True)
     for relative in sources(subject.folder):
         target = tree / relative
@@ -244,26 +250,14 @@ def _wait(processes: Processes, deadline_s: float, stopped: Callable[[], bool]) 
     return False
 
 
-def _write_stamp(home: Path) -> None:
-    """Last, and in one step: the list of what the build made."""
-    part = home / f"{STAMP}.part"
-    part.write_text(json.dumps(sorted(str(path) for path in _files(home / "tree"))))
-    part.replace(home / STAMP)
-
-
 def _remove_strays(home: Path) -> None:
-    tree = home / "tree"
-    known = set(json.loads((home / STAMP).read_text()))
-    for path in _files(tree):
-        if str(path) not in known and "__pycache__" not in path.parts:
+    tree, stamp = home / "tree", read_stamp(home)
+    if stamp is None:
+        return
+    for path in files(tree):
+        if str(path) not in stamp.files and not is_passing(path):
             with contextlib.suppress(OSError):
                 (tree / path).unlink()
-
-
-def _files(tree: Path) -> Iterator[Path]:
-    for folder, _, names in os.walk(tree):
-        for name in names:
-            yield Path(folder, name).relative_to(tree)
 
 
 @contextlib.contextmanager
