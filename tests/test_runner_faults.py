@@ -152,6 +152,47 @@ def test_a_pair_with_a_subject_that_cannot_start_is_not_measured(world: World) -
     world.wait_until_nothing_is_left()
 
 
+def test_a_pair_with_a_subject_that_cannot_be_built_is_not_measured(world: World) -> None:
+    world.add("fine")
+    world.add("build-fails", build=[["sh", "-c", "exit 7"]])
+    world.add("needs-more", needs={"tools": ["no-such-tool>=2"]})
+    reasons = {
+        "build-fails": "the build failed with exit code 7: sh -c exit 7",
+        "needs-more": "no-such-tool is not installed",
+    }
+    for name, reason in reasons.items():
+        ended = world.run("ab", "python/fine", f"python/{name}", "--requests", "20", "-c", "2")
+        assert (ended.code, ended.out) == (3, ""), ended
+        error, hint = ended.err.splitlines()[-2:]
+        assert error == f"error: python/{name} cannot be measured: {reason}"
+        assert hint.startswith("hint: ")
+        assert world.run_suite("--subjects", name).code == 3, "as a suite of it ends"
+    kinds = {run["kind"] for run in world.run("runs", "list", "--json").json()}
+    assert kinds == {"suite"}, "no pair was begun"
+    world.wait_until_nothing_is_left()
+
+
+@pytest.mark.parametrize(
+    ("how", "keys", "begun"),
+    [
+        ("fine", {"build": [["sleep", "3600"]]}, "sleep 3600"),
+        ("never-listens", {"ready_s": 60}, "program.py"),
+    ],
+)
+def test_a_pair_that_is_interrupted_before_a_trial_says_so(
+    world: World, how: str, keys: dict[str, Any], begun: str
+) -> None:
+    world.add("slow", how, **keys)
+    words = ("ab", "python/slow", "python/slow", "--requests", "20", "-c", "2")
+    process = world.trueload.start(*words, cwd=world.folder, env=world.env)
+    wait_for_trial(world, begun)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 130, (out, err)
+    assert "cannot be measured" not in err
+    world.wait_until_nothing_is_left()
+
+
 def test_a_port_that_is_taken_is_refused_and_its_owner_left_alone(world: World) -> None:
     world.add("fine")
     with socket.create_server(("127.0.0.1", 0)) as foreign:
@@ -176,10 +217,10 @@ def test_a_subject_on_every_cpu_shares_its_port(world: World) -> None:
     world.wait_until_nothing_is_left()
 
 
-def wait_for_trial(world: World) -> None:
-    """Until a subject of the world is running."""
+def wait_for_trial(world: World, begun: str = "program.py") -> None:
+    """Until a subject of the world is running, or another program."""
     deadline_s = time.monotonic() + 60
-    while not any("program.py" in command for command in world.marked().values()):
+    while not any(begun in command for command in world.marked().values()):
         assert time.monotonic() < deadline_s, "no subject was started"
         time.sleep(0.01)
 

@@ -254,6 +254,8 @@ def _measure(
         labels = {"subject": side.name, "side": turn.letter, "pair": str(turn.pair)}
         shown = {"trial": str(len(taken) + 1), **labels}
         record = side.measure(turn.pair, title, interrupt, shown)
+        if record is None:
+            break
         saved.add(record, key=f"pair {turn.pair} {turn.letter.upper()}", labels=labels)
         taken.append((turn, record))
         if interrupt.requested or record.connections.established == 0:

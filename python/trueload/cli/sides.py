@@ -46,8 +46,9 @@ class Side(Protocol):
 
     def measure(
         self, pair: int, title: str, interrupt: Interrupt, labels: Mapping[str, str]
-    ) -> Record:
-        """Its trial of a pair. Raises ``UserError`` when the subject cannot be measured."""
+    ) -> Record | None:
+        """Its trial of a pair; None if the user wanted the end before anything was measured. Raises
+        ``UserError`` when the subject cannot be measured."""
         ...
 
 
@@ -88,7 +89,7 @@ class SubjectSide:
 
     def measure(
         self, pair: int, title: str, interrupt: Interrupt, labels: Mapping[str, str]
-    ) -> Record:
+    ) -> Record | None:
         spec = repetition(self.spec, pair)
 
         def measured(found: TrialSpec, ended: Callable[[], bool]) -> Record:
@@ -125,18 +126,19 @@ class SubjectSide:
                 stopped=lambda: interrupt.requested,
             )
         except EngineError as error:  # the subject's host is lost
-            raise UserError(
-                f"{self.name} cannot be measured: {error}",
-                "look at that host",
-                ExitCode.NOTHING_MEASURED,
-            ) from error
+            raise _unmeasured(self.name, str(error), "look at that host") from error
         if isinstance(outcome, Measured):
             return outcome.record
-        raise UserError(
-            f"{self.name} cannot be measured: {plain(outcome.reason)}",
-            f"`trueload subjects check {self.name}` looks into it",
-            ExitCode.NOTHING_MEASURED,
-        )
+        if interrupt.requested:
+            return None
+        hint = f"`trueload subjects check {self.name}` looks into it"
+        raise _unmeasured(self.name, outcome.reason, hint)
+
+
+def _unmeasured(name: str, why: str, hint: str) -> UserError:
+    """A side of which there can be no figure: the command was right, and nothing is measured."""
+    message = f"{name} cannot be measured: {plain(why)}"
+    return UserError(message, hint, ExitCode.NOTHING_MEASURED)
 
 
 def _with_headers(contract: Request | None, own: Request | None) -> Request | None:
@@ -158,7 +160,7 @@ def open_side(text: str, job: Job, opened: Opened, interrupt: Interrupt, watch: 
         return UrlSide(replace(job.resolved(), hosts=opened.hosts), watch)
     subject = find_subject(text)
     if reason := needs.missing(subject):
-        raise UserError(f"{subject.name} cannot be built: {reason}", "install that, and repeat")
+        raise _unmeasured(subject.name, reason, "install that, and repeat")
     try:
         built = build(
             subject,
@@ -167,10 +169,14 @@ def open_side(text: str, job: Job, opened: Opened, interrupt: Interrupt, watch: 
             announce=lambda line: print(plain(line), file=sys.stderr),
         )
     except BuildError as error:
-        raise UserError(
-            f"{subject.name} cannot be built: {plain(error.reason)}",
-            f"`trueload subjects check {subject.name}` shows the log",
-        ) from error
+        if interrupt.requested:
+            raise UserError(
+                f"interrupted before {subject.name} was built",
+                "repeat the command; nothing was measured",
+                ExitCode.INTERRUPTED,
+            ) from error
+        hint = f"`trueload subjects check {subject.name}` shows the log"
+        raise _unmeasured(subject.name, error.reason, hint) from error
     contract = load_http_contract(find_folder("contracts"), CONTRACT)
     return SubjectSide(subject, built, contract, spec, watch, opened)
 
