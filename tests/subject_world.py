@@ -154,6 +154,13 @@ class World:
                 continue
         return found
 
+    def wait_for_trial(self, begun: str = "program.py") -> None:
+        """Until a subject of the world is running, or another program."""
+        deadline_s = time.monotonic() + 60
+        while not any(begun in command for command in self.marked().values()):
+            assert time.monotonic() < deadline_s, "no subject was started"
+            time.sleep(0.01)
+
     def wait_until_nothing_is_left(self) -> None:
         """Waits until no process of the world is alive; fails with their names."""
         deadline_s = time.monotonic() + GONE_TIMEOUT_S

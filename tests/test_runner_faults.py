@@ -10,7 +10,6 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 from typing import Any
 
 import pytest
@@ -185,7 +184,7 @@ def test_a_pair_that_is_interrupted_before_a_trial_says_so(
     world.add("slow", how, **keys)
     words = ("ab", "python/slow", "python/slow", "--requests", "20", "-c", "2")
     process = world.trueload.start(*words, cwd=world.folder, env=world.env)
-    wait_for_trial(world, begun)
+    world.wait_for_trial(begun)
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=60)
     assert process.returncode == 130, (out, err)
@@ -217,21 +216,13 @@ def test_a_subject_on_every_cpu_shares_its_port(world: World) -> None:
     world.wait_until_nothing_is_left()
 
 
-def wait_for_trial(world: World, begun: str = "program.py") -> None:
-    """Until a subject of the world is running, or another program."""
-    deadline_s = time.monotonic() + 60
-    while not any(begun in command for command in world.marked().values()):
-        assert time.monotonic() < deadline_s, "no subject was started"
-        time.sleep(0.01)
-
-
 LONG = ("suite", "run", "quick", "--subjects", "python", "-c", "4", "-d", "60s", "--share-cpus")
 
 
 def test_killing_trueload_leaves_nothing_running(world: World) -> None:
     world.add("daemonises", "daemonises")
     process = world.trueload.start(*LONG, cwd=world.folder, env=world.env)
-    wait_for_trial(world)
+    world.wait_for_trial()
     os.kill(process.pid, signal.SIGKILL)
     process.wait()
     world.wait_until_nothing_is_left()
@@ -243,7 +234,7 @@ def test_one_signal_saves_what_was_measured_and_leaves_nothing(
 ) -> None:
     world.add("fine")
     process = world.trueload.start(*LONG, cwd=world.folder, env=world.env)
-    wait_for_trial(world)
+    world.wait_for_trial()
     process.send_signal(number)
     out, err = process.communicate(timeout=60)
     assert process.returncode == 130, (out, err)
@@ -254,7 +245,7 @@ def test_one_signal_saves_what_was_measured_and_leaves_nothing(
 def test_a_second_signal_ends_at_once_and_still_leaves_nothing(world: World) -> None:
     world.add("ignores-sigterm", "ignores-sigterm")
     process = world.trueload.start(*LONG, cwd=world.folder, env=world.env)
-    wait_for_trial(world)
+    world.wait_for_trial()
     # Two different ones: the kernel makes one of two equal signals that are pending.
     process.send_signal(signal.SIGINT)
     process.send_signal(signal.SIGTERM)

@@ -37,6 +37,7 @@ from trueload.store_file import (
     read_error,
     write_error,
 )
+from trueload.store_lock import HeldError, RunLock
 
 __all__ = ["Damaged", "Outcome", "Row", "Run", "RunState", "Store", "StoreError", "default_path"]
 
@@ -110,6 +111,7 @@ class Store(Closing):
         self.path = path
         self._db = connection
         self._unwritable = unwritable
+        self._held: list[RunLock] = []
 
     @classmethod
     def open(cls, path: Path | None = None) -> Store:
@@ -132,7 +134,9 @@ class Store(Closing):
         return cls(where, connection)
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Let go of the file, and of the runs that were held."""
+        for held in self._held:
+            held.close()
         with contextlib.suppress(sqlite3.Error):
             self._db.close()
 
@@ -169,6 +173,18 @@ class Store(Closing):
                 (*fields, _checksum(fields)),
             )
         return run
+
+    def hold_run(self, run: Run) -> None:
+        """Be the only one who adds to a run, until the store is closed. Raises ``UserError`` if
+        another is: two who go on with one run would do everything twice."""
+        try:
+            self._held.append(RunLock(self.path, run.seq))
+        except HeldError:
+            raise UserError(
+                f"run {run.id} is still going on: another trueload adds to it",
+                f"wait for its end, or interrupt it; `trueload runs show {run.id}` shows how far"
+                " it is",
+            ) from None
 
     def add_record(
         self, run: Run, record: Record, *, key: str = "", labels: Mapping[str, str] | None = None

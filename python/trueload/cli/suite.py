@@ -318,6 +318,7 @@ def _begin(asked: SuiteAsked, name: str, finish: Finish) -> int:
             seed=plan.seed,
             command=("trueload", *(sys.argv[1:] if asked.words is None else asked.words)),
         )
+        store.hold_run(run)
         _talk(f"run {run.id}: {describe(plan)}")
         progress = Progress(sys.stderr, exports, live=asked.shown.live)
         work = _execution(plan, contract, chosen, digests, store, run, interrupt, progress, opened)
@@ -347,6 +348,7 @@ def _resume(asked: SuiteAsked, selector: str, finish: Finish) -> int:
                 f"run {run.id} is of the suite {plan.suite!r}, not of {asked.name!r}",
                 f"trueload suite run {plan.suite} --resume {run.id}",
             )
+        store.hold_run(run)
         contract = _contract(plan.contract, clients=plan.client_wait_ms is not None)
         names = [subject.name for subject in plan.subjects]
         chosen = _still_there(names)
