@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import importlib
+import queue
 import socket
 import subprocess
 import sys
+import threading
 
 import pytest
 from trueload.errors import UserError
 from trueload.places.ray import reserve
-from trueload.places.ray.channel import telling
-from trueload.places.ray.cluster import names, refusal
+from trueload.places.ray.channel import telling, within
+from trueload.places.ray.cluster import imported, names, refusal
 
 
 def test_nothing_imports_ray_before_it_is_asked_for() -> None:
@@ -53,6 +55,21 @@ def test_an_address_where_no_cluster_is_gets_a_line(address: str, words: str) ->
             reserve(address.format(closed=closed), 1)
     assert words.format(closed=closed) in str(caught.value)
     assert "\n" not in caught.value.message + caught.value.hint
+
+
+def test_who_parts_from_a_head_does_not_wait_for_its_logs(monkeypatch: pytest.MonkeyPatch) -> None:
+    logs = importlib.import_module("ray.util.client.logsclient").LogstreamClient
+    monkeypatch.setattr(logs, "close", logs.close)  # put back behind the test
+    assert imported(client=True) is importlib.import_module("ray")
+    held = threading.Event()
+    stream = logs.__new__(logs)
+    stream.request_queue = queue.SimpleQueue()
+    stream.log_thread = threading.Thread(target=held.wait, daemon=True)
+    stream.log_thread.start()
+    within(30.0, stream.close)
+    assert stream.request_queue.get_nowait() is None, "the head hears of the end"
+    assert stream.log_thread.is_alive()
+    held.set()
 
 
 def test_another_version_is_told_from_what_ray_itself_says() -> None:
