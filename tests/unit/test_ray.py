@@ -11,7 +11,7 @@ import threading
 
 import pytest
 from trueload.errors import UserError
-from trueload.places.ray import reserve
+from trueload.places.ray import cluster, reserve
 from trueload.places.ray.channel import telling, within
 from trueload.places.ray.cluster import imported, names, refusal
 
@@ -55,6 +55,56 @@ def test_an_address_where_no_cluster_is_gets_a_line(address: str, words: str) ->
             reserve(address.format(closed=closed), 1)
     assert words.format(closed=closed) in str(caught.value)
     assert "\n" not in caught.value.message + caught.value.hint
+
+
+FAILED_FIRST = "RuntimeError: Starting Ray client server failed. See ray_client_server_23001.err"
+HUNG_UP = "Request can't be sent because the Ray client has already been disconnected."
+
+
+class Head:
+    """Stands in for Ray where it joins a head that says this before it takes anybody in."""
+
+    def __init__(self, *said: str) -> None:
+        self._said = list(said)
+        self.tried = 0
+
+    def is_initialized(self) -> bool:
+        return False
+
+    def init(self, *_: object, **__: object) -> None:
+        self.tried += 1
+        if self._said:
+            raise ConnectionError(self._said.pop(0))
+
+    def shutdown(self) -> None:
+        pass
+
+
+@pytest.mark.parametrize(
+    ("said", "tried", "joined"),
+    [
+        ((), 1, True),
+        ((FAILED_FIRST, HUNG_UP, FAILED_FIRST), 4, True),
+        ((FAILED_FIRST,) * 9, 4, False),
+        (("ray client connection timeout",), 1, False),
+        ((f"{HUNG_UP[:-1]} due to an error. Last exception: no route",), 1, False),
+    ],
+)
+def test_a_head_that_could_not_start_what_it_needs_for_us_is_asked_again(
+    said: tuple[str, ...], tried: int, joined: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    head = Head(*said)
+    monkeypatch.setattr(cluster, "imported", lambda *, client: head)
+    monkeypatch.setattr(cluster, "JOIN_PAUSE_S", 0.0)
+    monkeypatch.setattr(cluster, "_joined", [])
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        address = f"ray://127.0.0.1:{listening.getsockname()[1]}"
+        if joined:
+            assert cluster.join(address) is head
+        else:
+            with pytest.raises(UserError, match="cannot be reached"):
+                cluster.join(address)
+    assert head.tried == tried
 
 
 def test_who_parts_from_a_head_does_not_wait_for_its_logs(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -34,8 +34,13 @@ from trueload.places.ray.channel import Actor, RayPlace, Shipped, within
 PLACE_S = 30.0  # for a placement that cannot be met, and for actors to start
 CONNECT_S = 5.0
 LEAVE_S = 3.0
-# What a head says that is there, and whose first node is not yet: nothing has been asked of it.
-NOT_YET = "Starting Ray client server failed"
+# What comes of joining a head that is there, and whose first node is not yet, or that could not
+# start what it starts for each client: that it says so, or, where the end of the connection is
+# quicker than its words, that there is none. Nothing has been asked of it then.
+NOT_YET = (
+    "Starting Ray client server failed",
+    "because the Ray client has already been disconnected.",
+)
 JOIN_TRIES, JOIN_PAUSE_S = 4, 1.0
 NODES_SHOWN = 8
 CLIENT_PORT = 10001  # Ray's own for ray://
@@ -114,7 +119,7 @@ def join(address: str | None) -> Any:
                 ray.init(where or "auto", log_to_driver=False, logging_level="CRITICAL")
             break
         except (Exception, SystemExit) as error:  # its client's errors have no kind in common
-            if not left or NOT_YET not in str(error):
+            if not left or not any(words in str(error) for words in NOT_YET):
                 raise refusal(where, error) from error
             with contextlib.suppress(Exception):
                 ray.shutdown()
