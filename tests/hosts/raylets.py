@@ -24,6 +24,9 @@ ENVIRONMENT = {
     "RAY_USAGE_STATS_ENABLED": "0",
     # Who asks for hosts waits for the processes of their actors: none are started in advance.
     "RAY_prestart_worker_first_driver": "0",
+    # As nice as Ray makes them (15), three of them would start in half a minute and more beside the
+    # other tests: these hosts have no CPUs of their own.
+    "RAY_worker_niceness": "0",
 }
 
 

@@ -58,6 +58,7 @@ def test_an_address_where_no_cluster_is_gets_a_line(address: str, words: str) ->
 
 
 FAILED_FIRST = "RuntimeError: Starting Ray client server failed. See ray_client_server_23001.err"
+FOUND_DEAD = "psutil.ZombieProcess: PID still exists but it's a zombie (pid=253)"
 HUNG_UP = "Request can't be sent because the Ray client has already been disconnected."
 
 
@@ -84,7 +85,7 @@ class Head:
     ("said", "tried", "joined"),
     [
         ((), 1, True),
-        ((FAILED_FIRST, HUNG_UP, FAILED_FIRST), 4, True),
+        ((FAILED_FIRST, HUNG_UP, FOUND_DEAD), 4, True),
         ((FAILED_FIRST,) * 9, 4, False),
         (("ray client connection timeout",), 1, False),
         ((f"{HUNG_UP[:-1]} due to an error. Last exception: no route",), 1, False),

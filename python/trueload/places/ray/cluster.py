@@ -35,10 +35,12 @@ PLACE_S = 30.0  # for a placement that cannot be met, and for actors to start
 CONNECT_S = 5.0
 LEAVE_S = 3.0
 # What comes of joining a head that is there, and whose first node is not yet, or that could not
-# start what it starts for each client: that it says so, or, where the end of the connection is
-# quicker than its words, that there is none. Nothing has been asked of it then.
+# start what it starts for each client: that it says so, that it found its child dead when it looked
+# at it, or, where the end of the connection is quicker than its words, that there is none. Nothing
+# has been asked of it then.
 NOT_YET = (
     "Starting Ray client server failed",
+    "psutil.ZombieProcess",
     "because the Ray client has already been disconnected.",
 )
 JOIN_TRIES, JOIN_PAUSE_S = 4, 1.0
