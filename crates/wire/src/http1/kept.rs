@@ -99,6 +99,12 @@ impl KeptHead {
         request_body(&self.fields.facts, self.is_http10())
     }
 
+    /// Whether it says that content follows, whatever its status makes of that.
+    pub(crate) fn has_content(&self) -> bool {
+        let facts = &self.fields.facts;
+        facts.chunked || facts.length.is_some_and(|length| length > 0)
+    }
+
     /// The values under one name, in order, without the whitespace around them.
     pub(crate) fn values<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a [u8]> {
         // No start line has a name and a colon: a method, or `HTTP/1.1`, is followed by a space.

@@ -82,6 +82,10 @@ impl Opening {
         say(upgrade && upgrades.next().is_none(), "does not upgrade to websocket")?;
         let connection = head.has_element("Connection", "upgrade");
         say(connection, "does not say Connection: Upgrade")?;
+        // A server must not send Content-Length in a 101 (RFC 9110 §8.6), nor Transfer-Encoding (RFC 9112 §6.1): who
+        // goes by them takes the first frames for content. 0 says nothing else than its absence, and many servers
+        // have sent it.
+        say(!head.has_content(), "says that it has content")?;
         let mut accepts = head.values(ACCEPT);
         let Some(accepted) = accepts.next() else {
             return Err("has no Sec-WebSocket-Accept");
