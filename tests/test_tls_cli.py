@@ -291,6 +291,22 @@ def test_a_large_body_goes_and_comes_over_tls(
         assert (record["counts"]["ok"], peer.requests) == (6, 12)
 
 
+@pytest.mark.parametrize("driver", ["epoll", "io_uring"])
+@pytest.mark.parametrize("filled", [(), ("-H", "X-Number: {counter}")], ids=["alike", "differing"])
+def test_a_pipeline_of_large_bodies_goes_over_tls(
+    trueload: Trueload, secure: Secure, tmp_path: Path, driver: str, filled: tuple[str, ...]
+) -> None:
+    body = tmp_path / "body"
+    body.write_bytes(b"x" * 4_000_000)
+    # What is not sealed yet goes on when the socket has taken what is: else it would stand still.
+    load = ("--requests", "24", "-c", "2", "--pipeline", "8", "--timeout", "20s", *filled)
+    files = ("--cacert", secure.cacert, "--body-file", body)
+    words = (*load, "--driver", driver, "--json", "-", "--no-save")
+    record = trueload.run("http", secure.url, *words, *files).json()
+    assert (record["counts"]["ok"], record["counts"]["failed"]) == (24, {})
+    assert record["generator"]["driver"] == driver
+
+
 def test_the_reference_server_takes_a_certificate(
     trueload: Trueload, certificates: Certificates, tmp_path: Path
 ) -> None:

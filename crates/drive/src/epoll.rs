@@ -186,8 +186,8 @@ impl Epoll {
         if flags.intersects(EventFlags::IN | closing) {
             self.readable(program, key, token, flags.intersects(closing));
         }
-        if flags.contains(EventFlags::OUT) && self.live(token).is_some() {
-            self.flush(token);
+        if flags.contains(EventFlags::OUT) && self.flush(token) {
+            program.handle_drained(self, key, token);
         }
     }
 
@@ -357,13 +357,14 @@ impl Epoll {
         }
     }
 
-    fn flush(&mut self, token: Token) {
+    /// Sends what waits; true if something did, and none of it does any more.
+    fn flush(&mut self, token: Token) -> bool {
         loop {
             let Some(socket) = self.live(token) else {
-                return;
+                return false;
             };
             let Some(outbox) = &mut socket.outbox else {
-                break;
+                return false;
             };
             let (Some(front), Some(fd)) = (outbox.front(), &socket.fd) else {
                 break;
@@ -374,22 +375,24 @@ impl Epoll {
                 Err(Errno::AGAIN) => break,
                 Err(errno) => {
                     self.send_failed(token, errno);
-                    return;
+                    return false;
                 }
             }
         }
         let Some(socket) = self.live(token) else {
-            return;
+            return false;
         };
-        if socket.outbox.as_ref().is_some_and(|outbox| outbox.is_empty()) {
+        let drained = socket.outbox.as_ref().is_some_and(|outbox| outbox.is_empty());
+        if drained {
             socket.outbox = None;
             if socket.finishing {
                 self.close(token);
-                return;
+                return false;
             }
             socket.end_if_asked();
         }
         self.set_interest(token);
+        drained
     }
 
     /// A send failed: what the peer said before is still to be read, so the end is left to the next read.

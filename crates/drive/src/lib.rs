@@ -25,5 +25,6 @@ pub use host::{
     peak_rss_bytes, pin_to_cpu, raise_open_files, thread_cpu_ns, thread_use, wake_precisely,
 };
 pub use net::{Coalescing, Ended, Net, Program, Refusal, Token};
+pub use outbox::Outbox;
 pub use socket::{Listener, Waker};
 pub use uring::Uring;

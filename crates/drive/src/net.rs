@@ -145,6 +145,9 @@ pub trait Program {
         ending: bool,
     );
 
+    /// Bytes had to wait ([`Net::queued_bytes`]), and the last of them has left. Of what left at once nothing is heard.
+    fn handle_drained(&mut self, _net: &mut impl Net, _key: u32, _token: Token) {}
+
     /// The peer's side has ended; the token is still open for sending unless `Reset`.
     fn handle_end(&mut self, net: &mut impl Net, key: u32, token: Token, ended: Ended);
 

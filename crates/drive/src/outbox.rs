@@ -1,4 +1,4 @@
-//! What a socket has still to send: bytes copied, or parts of shared bytes.
+//! What is still to be sent: bytes copied, or parts of shared bytes.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 /// Segments in order.
 #[derive(Debug, Default)]
-pub(crate) struct Outbox {
+pub struct Outbox {
     segments: VecDeque<Segment>,
     len: usize,
 }
@@ -42,15 +42,19 @@ impl Segment {
 
 impl Outbox {
     /// Bytes still to send.
-    pub(crate) fn len(&self) -> usize {
+    #[must_use]
+    pub fn len(&self) -> usize {
         self.len
     }
 
-    pub(crate) fn is_empty(&self) -> bool {
+    /// Nothing is.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    pub(crate) fn push(&mut self, bytes: &[u8]) {
+    /// Adds a copy of these bytes.
+    pub fn push(&mut self, bytes: &[u8]) {
         self.len += bytes.len();
         if let Some(Segment::Copied(last, _)) = self.segments.back_mut() {
             last.extend_from_slice(bytes);
@@ -59,7 +63,8 @@ impl Outbox {
         }
     }
 
-    pub(crate) fn push_shared(&mut self, bytes: &Arc<[u8]>, range: Range<usize>) {
+    /// Adds a part of shared bytes, which are not copied.
+    pub fn push_shared(&mut self, bytes: &Arc<[u8]>, range: Range<usize>) {
         if range.start < range.end {
             self.len += range.len();
             self.segments.push_back(Segment::Shared(Arc::clone(bytes), range));
@@ -67,12 +72,13 @@ impl Outbox {
     }
 
     /// The bytes to send next.
-    pub(crate) fn front(&self) -> Option<&[u8]> {
+    #[must_use]
+    pub fn front(&self) -> Option<&[u8]> {
         self.segments.front().map(Segment::bytes)
     }
 
     /// So many bytes of [`Outbox::front`] have been sent.
-    pub(crate) fn advance(&mut self, sent: usize) {
+    pub fn advance(&mut self, sent: usize) {
         self.len -= sent;
         if let Some(front) = self.segments.front_mut() {
             front.advance(sent);

@@ -136,8 +136,7 @@ impl Role {
             None if self.division.is_some() => self.start_parts(drivers)?,
             None => {
                 let sending = request::sending(&self.plan, &self.blobs, None)?;
-                let depth = self.plan.pipeline as usize;
-                self.start(drivers, options.as_ref(), || sending.protocol(depth))?;
+                self.start(drivers, options.as_ref(), || sending.protocol())?;
             }
             Some(ExchangePlan::TcpEcho { payload_sha256, size, half_close }) => {
                 let messages = exchange::messages(&payload_sha256, size, &self.blobs)?;
@@ -216,7 +215,7 @@ impl Role {
                 let outlet =
                     Outlet::to(self.sink.clone(), move |report| Event::Generator(part, report));
                 let (inbox, commands) = mpsc::channel();
-                let protocol = sending.protocol(plan.pipeline as usize);
+                let protocol = sending.protocol();
                 let settled = Arc::clone(&settled);
                 parts.push((inbox, Generator::new(config, protocol, settled, commands, outlet)));
             }

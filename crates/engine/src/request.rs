@@ -16,16 +16,19 @@ use crate::generator::{Http, Requests, Target};
 use crate::plan::Blobs;
 use crate::protocol::{ExpectPlan, GeneratePlan, RequestPlan};
 
-/// Bytes kept for one connection's requests in a row.
-const BURST_BYTES_MOST: usize = 1 << 30;
+/// Bytes kept for requests in a row that are always the same: one call sends as many as this holds. A longer one is
+/// held once, and sent from there as often as it is asked.
+const BURST_BYTES: usize = 64 * 1024;
+/// Bytes of one connection's requests in a row, where they differ.
+const DIFFERING_BYTES_MOST: usize = 1 << 30;
 /// Targets of one engine, at most.
 const TARGETS_MOST: usize = 100_000;
 
 /// What is sent, as the generators take it.
 #[derive(Clone, Debug)]
 pub(crate) struct Sending {
-    /// Of one request that is always the same: as often as one connection can have it in flight.
-    pub(crate) burst: Arc<[u8]>,
+    /// Of one request that is always the same: so often in a row.
+    pub(crate) burst: (Arc<[u8]>, usize),
     /// Its rules.
     pub(crate) rules: Rules,
     /// Requests that differ.
@@ -34,10 +37,10 @@ pub(crate) struct Sending {
 
 impl Sending {
     /// HTTP/1 for one thread.
-    pub(crate) fn protocol(&self, depth: usize) -> Http {
-        match &self.requests {
-            None => Http::plain(Arc::clone(&self.burst), depth, self.rules.clone()),
-            Some(requests) => Http::several(Arc::clone(requests)),
+    pub(crate) fn protocol(&self) -> Http {
+        match (&self.requests, &self.burst) {
+            (None, (burst, times)) => Http::plain(Arc::clone(burst), *times, self.rules.clone()),
+            (Some(requests), _) => Http::several(Arc::clone(requests)),
         }
     }
 }
@@ -114,26 +117,34 @@ pub(crate) fn sending(
     let depth = plan.pipeline as usize;
     let mut targets: Vec<Target> =
         all(plan).map(|(_, request, expect)| target(request, expect, blobs)).collect();
-    let longest = targets.iter().map(|target| target.template.len_most()).max().unwrap_or(0);
-    if longest.saturating_mul(depth) > BURST_BYTES_MOST {
-        let most = BURST_BYTES_MOST >> 20;
-        return Err(Failure::Plan(format!(
-            "pipeline: so many requests of this size take more than {most} MiB"
-        )));
-    }
     if let [Target { template, .. }] = &targets[..]
         && let Some(request) = template.fixed()
         && plan.targets.is_empty()
     {
-        let burst = Arc::from(request.repeat(depth));
+        let burst = burst(request, depth);
         let rules = targets.remove(0).rules;
         return Ok(Sending { burst, rules, requests: None });
+    }
+    let longest = targets.iter().map(|target| target.template.len_most()).max().unwrap_or(0);
+    if longest.saturating_mul(depth) > DIFFERING_BYTES_MOST {
+        let most = DIFFERING_BYTES_MOST >> 20;
+        return Err(Failure::Plan(format!(
+            "pipeline: so many requests of this size take more than {most} MiB"
+        )));
     }
     let part = (u64::from(plan.part.index), u64::from(plan.part.of));
     let apart = !plan.targets.is_empty();
     let requests = Requests::new(targets, order(plan)?, plan.seed, apart, part).at(places);
-    let (burst, rules) = (Arc::default(), Rules::default());
+    let (burst, rules) = ((Arc::default(), 0), Rules::default());
     Ok(Sending { burst, rules, requests: Some(Arc::new(requests)) })
+}
+
+/// A request in a row, and how often it is: no longer than one connection takes at once, nor than is worth a copy.
+fn burst(request: &Arc<[u8]>, depth: usize) -> (Arc<[u8]>, usize) {
+    match (BURST_BYTES / request.len()).clamp(1, depth) {
+        1 => (Arc::clone(request), 1),
+        times => (Arc::from(request.repeat(times)), times),
+    }
 }
 
 fn target(request: &RequestPlan, expect: &ExpectPlan, blobs: &Blobs) -> Target {
@@ -150,4 +161,28 @@ fn target(request: &RequestPlan, expect: &ExpectPlan, blobs: &Blobs) -> Target {
     };
     let make = if request.template { Template::filled } else { Template::plain };
     Target { template: make(&texts), rules }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_request_is_held_once_however_many_are_in_flight() {
+        let request = |len: usize| Arc::from(vec![b'a'; len]);
+        for (len, depth, times) in [
+            (50, 1, 1),
+            (50, 16, 16),
+            (50, 1_000_000, BURST_BYTES / 50),
+            (BURST_BYTES / 2, 16, 2),
+            (BURST_BYTES / 2 + 1, 16, 1),
+            (BURST_BYTES + 1, 16, 1),
+            (4 << 20, 1000, 1),
+        ] {
+            let one = request(len);
+            let (row, held) = burst(&one, depth);
+            assert_eq!((held, row.len()), (times, times * len), "{len} bytes, {depth} in flight");
+            assert!(times > 1 || Arc::ptr_eq(&row, &one), "{len} bytes are not copied");
+        }
+    }
 }

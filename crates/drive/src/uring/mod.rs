@@ -179,7 +179,11 @@ impl Uring {
             let (op, index) = Op::of(entry.user_data());
             match op {
                 Op::Recv => self.received(program, ring, index, entry, at as u16),
-                Op::Send => self.sent(index, entry.result()),
+                Op::Send => {
+                    if let Some((key, token)) = self.sent(index, entry.result()) {
+                        program.handle_drained(self, key, token);
+                    }
+                }
                 Op::Connect => self.connected(program, index, entry.result()),
                 Op::Accept => self.accepted(program, entry),
                 Op::Bell => {

@@ -13,29 +13,31 @@ const SPARE_MOST: usize = 4096;
 const SPARE_BYTES: usize = 16 * 1024;
 
 impl Uring {
-    pub(super) fn sent(&mut self, index: u32, result: i32) {
-        let Some(mut segment) = self.sockets.land(index) else { return };
+    /// A send has ended; whose it was, if it was the last behind which something waited.
+    pub(super) fn sent(&mut self, index: u32, result: i32) -> Option<(u32, Token)> {
+        let mut segment = self.sockets.land(index)?;
         let socket = self.sockets.at(index);
         if socket.closed {
             self.keep_spare(segment);
             self.release(index);
-            return;
+            return None;
         }
-        let token = socket.token(index);
+        let (key, token) = (socket.key, socket.token(index));
         match outcome(result) {
             Ok(count) => segment.advance(count),
             Err(errno) => {
                 self.keep_spare(segment);
                 self.send_failed(token, errno);
-                return;
+                return None;
             }
         }
         if !segment.bytes().is_empty() {
             self.fly(index, segment);
-            return;
+            return None;
         }
         let next = socket.outbox.as_mut().and_then(|outbox| outbox.pop());
-        if socket.outbox.as_ref().is_some_and(|outbox| outbox.is_empty()) {
+        let drained = socket.outbox.as_ref().is_some_and(|outbox| outbox.is_empty());
+        if drained {
             socket.outbox = None;
         }
         let (finishing, ending) = (socket.finishing, socket.ending);
@@ -47,6 +49,7 @@ impl Uring {
             None => {}
         }
         self.set_interest(token);
+        drained.then_some((key, token))
     }
 
     fn keep_spare(&mut self, segment: Segment) {

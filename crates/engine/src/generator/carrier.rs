@@ -1,17 +1,26 @@
 //! What carries the requests of a slot to its peer: the socket, with TLS in between if there is any.
+//!
+//! What TLS seals is a copy for one connection alone, so that only so much is sealed as the socket may soon take; the
+//! rest waits as it is, shared by all connections, and is sealed when what was sealed before has left.
 
 use std::ops::Range;
 use std::sync::Arc;
 
 use trueload_drive::{Net, Token};
-use trueload_wire::tls::client::Client;
+
+use super::slot::Secure;
+
+/// What TLS seals at once, at most: whole records.
+const SEALED_AT_ONCE_BYTES: usize = 64 * 1024;
+/// No more is sealed while so much waits for the socket.
+const SEALED_BYTES_MOST: usize = 128 * 1024;
 
 /// One slot's way out.
 #[derive(Debug)]
 pub struct Carrier<'a, N> {
     pub(super) net: &'a mut N,
     pub(super) token: Token,
-    pub(super) tls: Option<&'a mut Client>,
+    pub(super) tls: Option<&'a mut Secure>,
     /// Where TLS seals, for all slots of the thread.
     pub(super) sealed: &'a mut Vec<u8>,
 }
@@ -22,7 +31,11 @@ impl<N: Net> Carrier<'_, N> {
     pub fn send(&mut self, bytes: &[u8]) {
         match &mut self.tls {
             None => self.net.send(self.token, bytes),
-            Some(_) => self.seal(bytes),
+            Some(tls) if seals_at_once(tls, self.net, self.token, bytes.len()) => self.seal(bytes),
+            Some(tls) => {
+                tls.waiting.push(bytes);
+                self.seal_waiting();
+            }
         }
     }
 
@@ -31,7 +44,13 @@ impl<N: Net> Carrier<'_, N> {
     pub fn send_shared(&mut self, bytes: &Arc<[u8]>, range: Range<usize>) {
         match &mut self.tls {
             None => self.net.send_shared(self.token, bytes, range),
-            Some(_) => self.seal(&bytes[range]),
+            Some(tls) if seals_at_once(tls, self.net, self.token, range.len()) => {
+                self.seal(&bytes[range]);
+            }
+            Some(tls) => {
+                tls.waiting.push_shared(bytes, range);
+                self.seal_waiting();
+            }
         }
     }
 
@@ -42,11 +61,31 @@ impl<N: Net> Carrier<'_, N> {
         }
     }
 
-    fn seal(&mut self, bytes: &[u8]) {
-        if let Some(session) = &mut self.tls {
+    /// Seals what waits, as far as the socket has room: when that has left, there is more.
+    pub(super) fn seal_waiting(&mut self) {
+        while let Some(secure) = &mut self.tls
+            && let Some(front) = secure.waiting.front()
+            && self.net.queued_bytes(self.token) < SEALED_BYTES_MOST
+        {
+            let len = front.len().min(SEALED_AT_ONCE_BYTES);
             self.sealed.clear();
-            session.seal(bytes, self.sealed);
+            secure.session.seal(&front[..len], self.sealed);
+            secure.waiting.advance(len);
             self.net.send(self.token, self.sealed);
         }
     }
+
+    fn seal(&mut self, bytes: &[u8]) {
+        if let Some(secure) = &mut self.tls {
+            self.sealed.clear();
+            secure.session.seal(bytes, self.sealed);
+            self.net.send(self.token, self.sealed);
+        }
+    }
+}
+
+/// Whether bytes that have just come are sealed now: they are few, and none wait before them.
+fn seals_at_once(secure: &Secure, net: &impl Net, token: Token, len: usize) -> bool {
+    let few = len <= SEALED_AT_ONCE_BYTES;
+    few && secure.waiting.is_empty() && net.queued_bytes(token) < SEALED_BYTES_MOST
 }

@@ -24,7 +24,7 @@ pub enum Http {
 /// One request, over and over.
 #[derive(Debug)]
 pub struct Plain {
-    /// The request, as often in a row as a connection takes at once.
+    /// The request in a row: what a connection takes at once is mostly a part of it.
     burst: Arc<[u8]>,
     request_len: usize,
     rules: Rules,
@@ -41,10 +41,10 @@ pub struct Several {
 }
 
 impl Http {
-    /// The same request always: `burst` holds it `depth` times.
+    /// The same request always: `burst` holds it so many times.
     #[must_use]
-    pub fn plain(burst: Arc<[u8]>, depth: usize, rules: Rules) -> Self {
-        let request_len = burst.len() / depth;
+    pub fn plain(burst: Arc<[u8]>, times: usize, rules: Rules) -> Self {
+        let request_len = burst.len() / times;
         Http::Plain(Plain { burst, request_len, rules, memory: HeadMemory::default() })
     }
 
@@ -127,7 +127,12 @@ impl Protocol for Http {
         match self {
             Http::Plain(Plain { burst, request_len, .. }) => {
                 let bytes = count * *request_len;
-                carrier.send_shared(burst, 0..bytes);
+                let mut left = bytes;
+                while left > 0 {
+                    let piece = left.min(burst.len());
+                    carrier.send_shared(burst, 0..piece);
+                    left -= piece;
+                }
                 bytes
             }
             Http::Several(Several { requests, scratch, .. }) => {

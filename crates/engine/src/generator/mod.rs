@@ -535,6 +535,14 @@ impl<P: Protocol> Program for Generator<P> {
         }
     }
 
+    fn handle_drained(&mut self, net: &mut impl Net, key: u32, token: Token) {
+        let slot = &mut self.slots[key as usize];
+        if slot.state.link.is_open_on(token) {
+            let tls = slot.tls.as_deref_mut();
+            Carrier { net, token, tls, sealed: &mut self.sealed }.seal_waiting();
+        }
+    }
+
     fn handle_end(&mut self, net: &mut impl Net, key: u32, token: Token, ended: Ended) {
         let end = match ended {
             Ended::Fin => End::Fin,

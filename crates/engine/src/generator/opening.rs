@@ -31,8 +31,7 @@ impl<P: Protocol> Generator<P> {
         if self.said.is_empty() {
             return;
         }
-        let tls = self.slots[key as usize].tls.as_mut();
-        let tls = tls.map(|secure| &mut secure.session);
+        let tls = self.slots[key as usize].tls.as_deref_mut();
         Carrier { net, token, tls, sealed: &mut self.sealed }.send(&self.said);
     }
 

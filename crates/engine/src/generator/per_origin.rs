@@ -120,6 +120,11 @@ impl<P: Protocol> Program for PerOrigin<P> {
         part.handle_input(&mut net, key, token, bytes, ending);
     }
 
+    fn handle_drained(&mut self, net: &mut impl Net, key: u32, token: Token) {
+        let (part, key, mut net) = self.part(net, key);
+        part.handle_drained(&mut net, key, token);
+    }
+
     fn handle_end(&mut self, net: &mut impl Net, key: u32, token: Token, ended: Ended) {
         let (part, key, mut net) = self.part(net, key);
         part.handle_end(&mut net, key, token, ended);

@@ -1,6 +1,6 @@
 //! TLS on a slot: its handshake, what comes through it, and how it fails. Nothing here is reached without TLS.
 
-use trueload_drive::{Ended, Net, Token};
+use trueload_drive::{Ended, Net, Outbox, Token};
 use trueload_meter::Class;
 use trueload_wire::exchange::{End, Exchange};
 use trueload_wire::tls::{Buffers, Failure, Kind, Stage};
@@ -24,7 +24,8 @@ impl<P: Protocol> Generator<P> {
         });
         match begun {
             Ok(session) => {
-                *tls = Some(Box::new(Secure { session, began_ns: net.now_ns() }));
+                let (began_ns, waiting) = (net.now_ns(), Outbox::default());
+                *tls = Some(Box::new(Secure { session, began_ns, waiting }));
                 net.send(token, &self.buffers.sealed);
                 self.arm(key);
             }
@@ -95,7 +96,7 @@ impl<P: Protocol> Generator<P> {
     /// The handshake is done: from here on the slot has a connection.
     fn secured(&mut self, net: &mut impl Net, key: u32, token: Token) {
         let now_ns = net.now_ns();
-        let Some(Secure { session, began_ns }) = self.slots[key as usize].tls.as_deref() else {
+        let Some(Secure { session, began_ns, .. }) = self.slots[key as usize].tls.as_deref() else {
             return;
         };
         let (resumed, took_ns) = (session.is_resumed(), now_ns - began_ns);

@@ -134,7 +134,7 @@ impl<P: Protocol> Generator<P> {
             return;
         }
         let Slot { client, tls, .. } = &mut self.slots[key as usize];
-        let tls = tls.as_mut().map(|secure| &mut secure.session);
+        let tls = tls.as_deref_mut();
         let mut carrier = Carrier { net, token, tls, sealed: &mut self.sealed };
         let bytes = self.protocol.send(client, count, self.book.drawn, &mut carrier);
         if bytes > count * self.longest {
@@ -163,9 +163,11 @@ impl<P: Protocol> Generator<P> {
     fn hold_back_queued(&mut self, key: u32, bytes: usize) -> bool {
         let depth = self.config.depth_used();
         let Slot { client, tls, .. } = &mut self.slots[key as usize];
-        // Sealed, they are more than they were.
-        let sealing = tls.as_ref().map_or(0, |_| bytes / SEALED_PER_BYTE + SEALED_BYTES);
-        let bytes = bytes.saturating_sub(sealing);
+        // Sealed, they are more than they were; behind them are those that wait to be.
+        let bytes = tls.as_ref().map_or(bytes, |secure| {
+            let sealing = bytes / SEALED_PER_BYTE + SEALED_BYTES;
+            bytes.saturating_sub(sealing) + secure.waiting.len()
+        });
         client.hold_back(self.protocol.unsent(client, self.book.drawn, bytes));
         bytes <= (client.outstanding() + depth) * self.longest + ANSWERS_BYTES_MOST
     }

@@ -1,6 +1,6 @@
 //! A slot: a connection by identity, which survives reconnects.
 
-use trueload_drive::Token;
+use trueload_drive::{Outbox, Token};
 use trueload_load::Backoff;
 use trueload_meter::{Answered, Class};
 use trueload_wire::exchange::Exchange;
@@ -135,6 +135,8 @@ pub(super) struct Secure {
     pub(super) session: tls::client::Client,
     /// When the connection was there, and the handshake began.
     pub(super) began_ns: u64,
+    /// What is to be sealed when the socket has room for it.
+    pub(super) waiting: Outbox,
 }
 
 /// Everything about a slot but its machine.

@@ -5,6 +5,7 @@
 
 #![allow(missing_docs, unreachable_pub, clippy::unwrap_used, clippy::expect_used)]
 
+mod bodies;
 #[path = "../../../wire/tests/tls/pair.rs"]
 #[allow(dead_code)]
 mod pair;
@@ -40,9 +41,15 @@ use world::{Cut, Play, World};
 const NS_PER_MS: u64 = 1_000_000;
 const NS_PER_S: u64 = 1_000_000_000;
 const LATENCY_NS: u64 = 50_000;
+const BURST_BYTES: usize = 64 * 1024;
 
-const WHOLE: Play =
-    Play { cut: Cut::Whole, latency_ns: LATENCY_NS, timers_first: false, several: false };
+const WHOLE: Play = Play {
+    cut: Cut::Whole,
+    latency_ns: LATENCY_NS,
+    timers_first: false,
+    several: false,
+    room: usize::MAX,
+};
 
 /// What a run left.
 #[derive(Debug)]
@@ -59,6 +66,7 @@ struct Seen {
     timed: u64,
     took_ns: u64,
     requests_at_peer: u64,
+    copied_most: usize,
 }
 
 fn config_of(case: &Case) -> Config {
@@ -99,7 +107,9 @@ fn http_of(case: &Case, several: bool) -> Http {
     if several {
         return Http::several(several_of(case, &rules));
     }
-    Http::plain(request.repeat(case.depth).into_bytes().into(), case.depth, rules)
+    // As a plan has it, long requests are not held in a row.
+    let times = if request.len() > BURST_BYTES { 1 } else { case.depth };
+    Http::plain(request.repeat(times).into_bytes().into(), times, rules)
 }
 
 /// The row's request three times over, once with a place to fill in.
@@ -189,7 +199,7 @@ fn play_in(protocol: impl Protocol, case: &Case, how: Play) -> Result<Seen, Stri
     if how.several && case.protocol == table::Protocol::Http {
         check_targets(&done.meter)?;
     }
-    Ok(seen(&done, world.requests()))
+    Ok(seen(&done, &world))
 }
 
 /// What became of the targets is what became of all, and each had its share of the turns.
@@ -215,7 +225,7 @@ fn world_now(world: &World) -> u64 {
     trueload_drive::Net::now_ns(world)
 }
 
-fn seen(done: &DoneReport, requests_at_peer: u64) -> Seen {
+fn seen(done: &DoneReport, world: &World) -> Seen {
     let meter = &done.meter;
     Seen {
         scheduled: meter.scheduled,
@@ -229,7 +239,8 @@ fn seen(done: &DoneReport, requests_at_peer: u64) -> Seen {
         reconnects: meter.reconnects,
         timed: meter.times.clone().encoded().latency.map_or(0, |encoded| count_of(&encoded)),
         took_ns: done.done_ns - done.started_ns,
-        requests_at_peer,
+        requests_at_peer: world.requests(),
+        copied_most: world.copied_most,
     }
 }
 

@@ -54,6 +54,12 @@ impl Peer {
         }
     }
 
+    /// Requests that have come, of HTTP in whole or in part. What begins otherwise is no part of one.
+    pub fn begun(&self) -> usize {
+        let partial = self.rest.first().filter(|_| self.protocol == Protocol::Http);
+        self.whole + usize::from(partial.is_some_and(u8::is_ascii_uppercase))
+    }
+
     pub fn step(&self) -> Option<Step> {
         // What is said through TLS waits for the handshake.
         let ready = self.tls.as_ref().is_none_or(Secured::is_open);
@@ -74,6 +80,9 @@ impl Peer {
                 true
             }
             Step::ReadEnd => self.fin,
+            Step::Head if self.protocol == Protocol::Http => {
+                self.whole > self.wanted || self.rest.windows(4).any(|four| four == b"\r\n\r\n")
+            }
             Step::Head => self.upgrade.is_some(),
             _ => false,
         }

@@ -16,8 +16,9 @@ pub enum Step {
     Read(usize),
     /// Waits until the generator has ended its side.
     ReadEnd,
-    /// Over WebSocket: waits for the request to upgrade; answers it as it should be, with more header lines.
+    /// Waits for the head of a request: over WebSocket, of the one to upgrade.
     Head,
+    /// Over WebSocket: answers it as it should be, with more header lines.
     Upgrade(Arc<[u8]>),
     Send(Arc<[u8]>, usize),
     /// Sends back what came: so many requests, as they are.

@@ -11,7 +11,7 @@ use std::net::IpAddr;
 use std::ops::Range;
 use std::sync::Arc;
 
-use trueload_drive::{Address, Ended, Net, Program, Refusal, Token};
+use trueload_drive::{Address, Ended, Net, Outbox, Program, Refusal, Token};
 use trueload_wire::tls::server;
 
 use crate::peer::Peer;
@@ -55,6 +55,8 @@ pub struct Play {
     pub timers_first: bool,
     /// Whether the request is one of several that take turns.
     pub several: bool,
+    /// Bytes that the kernel takes before the peer has them; the rest waits.
+    pub room: usize,
 }
 
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -80,6 +82,12 @@ struct Connection {
     inbox: VecDeque<u8>,
     end: Option<Ended>,
     peer: Peer,
+    /// What the kernel has taken and the peer does not have; what it has not taken; whether our side ends behind that.
+    under_way: usize,
+    outbox: Outbox,
+    /// Of that, bytes that are a copy for this connection alone.
+    copied: usize,
+    ending: bool,
 }
 
 /// All of it.
@@ -93,6 +101,8 @@ pub struct World {
     scripts: Vec<Arc<[Step]>>,
     protocol: Protocol,
     tls: Option<server::Setup>,
+    /// The most that was ever copied to wait on one connection.
+    pub copied_most: usize,
 }
 
 impl World {
@@ -117,12 +127,13 @@ impl World {
             scripts,
             protocol,
             tls,
+            copied_most: 0,
         }
     }
 
-    /// Requests that have come to the peers in whole.
+    /// Requests that have come to the peers, in whole or in part: one may be answered before all of it is there.
     pub fn requests(&self) -> u64 {
-        self.connections.iter().map(|connection| connection.peer.whole as u64).sum()
+        self.connections.iter().map(|connection| connection.peer.begun() as u64).sum()
     }
 
     /// Attempts to connect.
@@ -203,9 +214,13 @@ impl World {
             }
             Happening::Connected | Happening::Refused => {}
             Happening::AtPeer(bytes) => {
+                connection.under_way -= bytes.len();
                 let answers = connection.peer.take_in(&bytes);
                 self.say(index, answers);
                 self.go_on(index);
+                if self.flush(index) {
+                    program.handle_drained(self, key, token(index));
+                }
             }
             Happening::FinAtPeer => {
                 connection.peer.fin = true;
@@ -216,6 +231,40 @@ impl World {
             Happening::Bytes(bytes) => connection.inbox.extend(bytes),
             Happening::Fin => connection.end = connection.end.or(Some(Ended::Fin)),
             Happening::Rst => connection.end = connection.end.or(Some(Ended::Reset)),
+        }
+    }
+
+    /// The kernel takes what it has room for; true if something waited, and nothing does any more.
+    fn flush(&mut self, index: u32) -> bool {
+        let (room, latency_ns) = (self.play.room, self.play.latency_ns);
+        loop {
+            let connection = &mut self.connections[index as usize];
+            if !connection.takes() {
+                connection.outbox = Outbox::default();
+                return false;
+            }
+            let Some(front) = connection.outbox.front() else { break };
+            let taken = front[..front.len().min(room - connection.under_way)].to_vec();
+            if taken.is_empty() {
+                return false;
+            }
+            connection.outbox.advance(taken.len());
+            connection.under_way += taken.len();
+            connection.copied = connection.copied.saturating_sub(taken.len());
+            let drained = connection.outbox.is_empty();
+            self.later(latency_ns, index, Happening::AtPeer(taken));
+            if drained {
+                self.end_if_asked(index);
+                return true;
+            }
+        }
+        self.end_if_asked(index);
+        false
+    }
+
+    fn end_if_asked(&mut self, index: u32) {
+        if std::mem::take(&mut self.connections[index as usize].ending) {
+            self.later(self.play.latency_ns, index, Happening::FinAtPeer);
         }
     }
 
@@ -337,6 +386,14 @@ impl World {
     }
 }
 
+impl Connection {
+    /// After a reset the kernel takes nothing more; one that comes behind bytes that are still to be read in pieces
+    /// has not come yet.
+    fn takes(&self) -> bool {
+        self.open && !(self.end == Some(Ended::Reset) && self.inbox.is_empty())
+    }
+}
+
 fn is_due(program: &impl Program, now_ns: u64) -> bool {
     program.wake_at_ns().is_some_and(|at_ns| at_ns <= now_ns)
 }
@@ -360,7 +417,17 @@ impl Net for World {
         let tls = self.tls.as_ref().map(Secured::new);
         let peer = Peer::new(script, self.protocol, tls);
         let open = first != Some(Step::Unroutable);
-        self.connections.push(Connection { key, open, inbox: VecDeque::new(), end: None, peer });
+        self.connections.push(Connection {
+            key,
+            open,
+            inbox: VecDeque::new(),
+            end: None,
+            peer,
+            under_way: 0,
+            outbox: Outbox::default(),
+            copied: 0,
+            ending: false,
+        });
         match first {
             Some(Step::Unroutable) => return Err(Refusal::Unreachable),
             Some(Step::Refuse) => self.later(2 * self.play.latency_ns, index, Happening::Refused),
@@ -371,23 +438,28 @@ impl Net for World {
     }
 
     fn send(&mut self, token: Token, bytes: &[u8]) {
+        let connection = &mut self.connections[token.index as usize];
+        connection.outbox.push(bytes);
+        connection.copied += bytes.len();
+        self.flush(token.index);
         let connection = &self.connections[token.index as usize];
-        // After a reset the kernel takes nothing more; one that comes behind bytes that are still
-        // to be read in pieces has not come yet.
-        let reset = connection.end == Some(Ended::Reset) && connection.inbox.is_empty();
-        if connection.open && !reset {
-            let latency_ns = self.play.latency_ns;
-            self.later(latency_ns, token.index, Happening::AtPeer(bytes.to_vec()));
-        }
+        self.copied_most = self.copied_most.max(connection.copied.min(connection.outbox.len()));
     }
 
     fn send_shared(&mut self, token: Token, bytes: &Arc<[u8]>, range: Range<usize>) {
-        self.send(token, &bytes[range]);
+        self.connections[token.index as usize].outbox.push_shared(bytes, range);
+        self.flush(token.index);
+    }
+
+    fn queued_bytes(&self, token: Token) -> usize {
+        self.connections[token.index as usize].outbox.len()
     }
 
     fn end_sending(&mut self, token: Token) {
-        let latency_ns = self.play.latency_ns;
-        self.later(latency_ns, token.index, Happening::FinAtPeer);
+        self.connections[token.index as usize].ending = true;
+        if self.connections[token.index as usize].outbox.is_empty() {
+            self.end_if_asked(token.index);
+        }
     }
 
     fn close(&mut self, token: Token) {
