@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import socket
+import struct
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -82,6 +83,15 @@ def refuse_early(sock: socket.socket, over: threading.Event) -> None:
     over.wait()
 
 
+def refuse_and_reset(sock: socket.socket, _: threading.Event) -> None:
+    """Answers in the middle of a body, and resets the connection."""
+    taken = 0
+    while taken < MUCH // 2:
+        taken += len(sock.recv(65536))
+    sock.sendall(b"HTTP/1.1 413 Too Large\r\nContent-Length: 0\r\n\r\n")
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+
+
 def answer_unread(sock: socket.socket, over: threading.Event) -> None:
     """Answers over and over, and takes nothing."""
     sock.recv(1)
@@ -123,6 +133,16 @@ def test_an_answer_that_comes_before_the_request_is_taken_is_heard(
         record = post(trueload, server, tmp_path, "--requests", "4", "--driver", driver)
     assert record["counts"]["failed"] == {"status": 4}
     assert record["counts"]["statuses"] == {"413": 4}
+
+
+@DRIVERS
+def test_a_reset_behind_an_early_answer_is_a_reset_for_the_others(
+    trueload: Trueload, tmp_path: Path, driver: str
+) -> None:
+    with listening(refuse_and_reset) as server:
+        words = ("--requests", "8", "--pipeline", "4", "--driver", driver)
+        record = post(trueload, server, tmp_path, *words)
+    assert record["counts"]["failed"] == {"status": 2, "reset": 6}
 
 
 @DRIVERS

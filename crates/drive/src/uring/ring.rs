@@ -248,10 +248,13 @@ impl Ring {
     }
 
     /// Sends; the bytes must stay where they are until the completion.
+    ///
+    /// Not by `MSG_WAITALL`: the kernel would send the rest of a short send by itself, and when the peer resets in the
+    /// middle, tell only how much had left. The error is spent then, and the next send and receive tell of a close.
     #[inline]
     pub(super) fn send(&mut self, handle: &Handle, index: u32, bytes: &[u8]) {
         let (fd, flags) = handle.target(index);
-        let message = rustix::net::SendFlags::NOSIGNAL.bits() as i32 | WAIT_ALL;
+        let message = rustix::net::SendFlags::NOSIGNAL.bits() as i32;
         let len = bytes.len().min(i32::MAX as usize) as u32;
         let entry = opcode::Send::new(Fd(fd), bytes.as_ptr(), len).flags(message).build();
         self.push(&entry.flags(flags).user_data(Op::Send.about(index)));
@@ -293,9 +296,6 @@ impl Ring {
         self.push(&entry.flags(quiet).user_data(Op::Ignored.about(0)));
     }
 }
-
-/// Sends the rest of a short send by itself (`MSG_WAITALL`).
-const WAIT_ALL: i32 = 0x100;
 
 impl fmt::Debug for Ring {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -32,6 +32,8 @@ impl Uring {
             }
         }
         if !segment.bytes().is_empty() {
+            // The peer keeps it from being done: what the others say does not wait for it.
+            self.awaits_send = true;
             self.fly(index, segment);
             return None;
         }
