@@ -345,6 +345,22 @@ def test_origins_with_tls_and_without_it_are_of_one_run(
     assert record["tls"]["handshakes_full"] + record["tls"]["handshakes_resumed"] == 2
 
 
+def test_large_bodies_go_over_tls_to_several_origins(
+    trueload: Trueload, secure: Secure, tmp_path: Path
+) -> None:
+    plain = start_server(trueload)
+    (tmp_path / "body").write_bytes(b"x" * 4_000_000)
+    targets = tmp_path / "targets"
+    urls = (f"{plain.url}/", secure.url)
+    lines = (f'{{"method": "PUT", "url": "{url}", "body_file": "body"}}' for url in urls)
+    targets.write_text("\n".join(lines))
+    # What waits to be sealed is told of to whose connection it is, and goes on there.
+    load = ("--requests", "24", "-c", "2", "--pipeline", "8", "--timeout", "20s")
+    words = (*load, "--cacert", secure.cacert, "--json", "-", "--no-save")
+    record = trueload.run("http", "--targets", targets, *words).json()
+    assert [origin["counts"]["ok"] for origin in record["origins"]] == [12, 12]
+
+
 def test_several_requests_and_a_copied_curl_command_go_over_tls(
     trueload: Trueload, secure: Secure, tmp_path: Path
 ) -> None:
