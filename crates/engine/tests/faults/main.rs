@@ -380,6 +380,13 @@ fn each_row_comes_out_the_same_when_answers_take_no_time_at_all() {
 }
 
 #[test]
+fn each_row_comes_out_the_same_when_requests_leave_in_pieces() {
+    for room in [1, 40] {
+        check_all(Play { room, ..WHOLE });
+    }
+}
+
+#[test]
 fn each_row_comes_out_the_same_when_its_request_is_one_of_several() {
     check_all(Play { several: true, ..WHOLE });
     check_all(Play { several: true, cut: Cut::Random(1), ..WHOLE });

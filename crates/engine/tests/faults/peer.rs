@@ -54,10 +54,16 @@ impl Peer {
         }
     }
 
-    /// Requests that have come, of HTTP in whole or in part. What begins otherwise is no part of one.
+    /// Requests that have come, in whole or in part. (Of a WebSocket only whole ones: what is there may be no frame of
+    /// a message.)
     pub fn begun(&self) -> usize {
-        let partial = self.rest.first().filter(|_| self.protocol == Protocol::Http);
-        self.whole + usize::from(partial.is_some_and(u8::is_ascii_uppercase))
+        let begins = |byte: &u8| match self.protocol {
+            // What begins otherwise is no request, but TLS that the peer does not speak.
+            Protocol::Http => byte.is_ascii_uppercase(),
+            Protocol::Tcp => true,
+            Protocol::Ws => false,
+        };
+        self.whole + usize::from(self.rest.first().is_some_and(begins))
     }
 
     pub fn step(&self) -> Option<Step> {
