@@ -44,7 +44,16 @@ def check_errors(record: Record) -> Check:
     worst = max(counts.failed, key=lambda name: counts.failed[name], default="")
     mostly = f", mostly {worst}" if failed else ""
     why = f"{format_count(failed)} of {format_count(counts.issued)} requests failed{mostly}"
-    return checked("errors", status, why, share, limit)
+    return checked("errors", status, why + _other_protocol(record), share, limit)
+
+
+def _other_protocol(record: Record) -> str:
+    """What to ask where not one answer was HTTP: it is so with a port of TLS, too."""
+    counts = record.counts
+    if not is_http(record) or counts.ok or counts.statuses or set(counts.failed) != {"framing"}:
+        return ""
+    encrypted = record.plan.url.startswith("https:")
+    return "; none was answered in HTTP" + ("" if encrypted else ": does the server want https://?")
 
 
 def check_stale(record: Record) -> Check:

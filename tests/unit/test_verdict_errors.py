@@ -1,0 +1,28 @@
+"""What the check of errors asks where not one answer was HTTP."""
+
+from __future__ import annotations
+
+import pytest
+from samples import OK, counts, good_record
+from trueload.verdict.answers import check_errors
+
+FRAMED = "10,000 of 10,000 requests failed, mostly framing"
+NONE = {"ok": 0, "failed": {"framing": OK}, "statuses": {}}
+
+
+@pytest.mark.parametrize(
+    ("url", "changes", "why"),
+    [
+        ("http", NONE, f"{FRAMED}; none was answered in HTTP: does the server want https://?"),
+        ("https", NONE, f"{FRAMED}; none was answered in HTTP"),
+        ("http", {**NONE, "statuses": {"200": 1}}, FRAMED),
+        ("http", {**NONE, "ok": 1}, FRAMED),
+        ("http", {**NONE, "failed": {"framing": OK - 1, "reset": 1}}, FRAMED),
+    ],
+)
+def test_who_speaks_something_else_is_asked_whether_it_is_tls(
+    url: str, changes: dict[str, object], why: str
+) -> None:
+    plan = good_record().plan.model_copy(update={"url": f"{url}://127.0.0.1:8443/"})
+    record = good_record(counts=counts(**changes), plan=plan)
+    assert check_errors(record).why == why
