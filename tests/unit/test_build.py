@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -175,3 +177,25 @@ def test_it_is_said_that_a_build_is_made_anew(subject: Subject) -> None:
     forbid_to_run(built(subject).folder)
     build(subject, trueload_command=(), announce=said.append)
     assert said == ["c/made: its build is no longer as it was made, and is made anew"]
+
+
+def old(path: Path) -> None:
+    month_ago = time.time() - building.UNUSED_S_MAX - 1
+    os.utime(path, (month_ago, month_ago))
+
+
+@pytest.mark.parametrize(
+    ("whole", "is_old", "stays"),
+    [(True, False, True), (True, True, False), (False, False, True), (False, True, False)],
+)
+def test_what_nobody_has_used_for_a_month_goes_when_another_is_built(
+    subject: Subject, *, whole: bool, is_old: bool, stays: bool
+) -> None:
+    before = built(subject).folder
+    if not whole:
+        (before.parent / STAMP).unlink()
+    if is_old:
+        old(before.parent / STAMP if whole else before)
+    (subject.folder / "make.sh").write_text(f"{MAKE}# another\n")
+    now = built(subject).folder
+    assert (before.is_dir(), now.is_dir()) == (stays, True)

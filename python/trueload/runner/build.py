@@ -283,15 +283,23 @@ def _try_lock(descriptor: int, kind: int) -> bool:
 
 
 def _prune(home: Path) -> None:
-    """Removes older builds of the same subject that nobody has used for a month."""
+    """Removes older builds of the same subject that nobody has used for a month, whole or not."""
     subject_name = home.name.rpartition("-")[0]
     for other in home.parent.glob(f"{subject_name}-*"):
-        stamp = other / STAMP
         try:
-            if other == home or time.time() - stamp.stat().st_mtime < UNUSED_S_MAX:
+            if other == home or time.time() - _last_used_s(other) < UNUSED_S_MAX:
                 continue
             with _lock(other, fcntl.LOCK_EX, time.monotonic(), lambda: False):
-                stamp.unlink()
+                (other / STAMP).unlink(missing_ok=True)
                 shutil.rmtree(other / "tree", ignore_errors=True)
         except (OSError, BuildError):
             continue
+
+
+def _last_used_s(home: Path) -> float:
+    """When a build was last used, or begun if it was cut short; by the clock of the file system.
+    Raises ``OSError`` where there is nothing."""
+    try:
+        return (home / STAMP).stat().st_mtime
+    except FileNotFoundError:
+        return (home / "tree").stat().st_mtime
