@@ -37,6 +37,7 @@ class Room:
         self.dialect = dialect
         self.flaw = flaw
         self.clients: list[ServerConnection] = []
+        self.dropped: ServerConnection | None = None
         self.lock = threading.Lock()
         self.broadcasts = self.ever = 0
 
@@ -54,7 +55,8 @@ class Room:
                 else:
                     self.answer(client, wire)
         with self.lock:
-            if client in self.clients:
+            # Who was dropped is still counted: that it is gone is for its own end to see.
+            if client in self.clients and client is not self.dropped:
                 self.clients.remove(client)
 
     def nonsense(self, client: ServerConnection) -> None:
@@ -101,7 +103,8 @@ class Room:
             if self.flaw != "gives no receipt":
                 client.send(self.said("broadcastResult", payload, count))
             if self.flaw == "drops a client" and self.broadcasts >= 3:
-                self.clients[-1].socket.shutdown(socket.SHUT_RDWR)
+                self.dropped = self.clients[-1]
+                self.dropped.socket.shutdown(socket.SHUT_RDWR)
                 self.flaw = ""
 
     def echo(self, client: ServerConnection, payload: Any) -> None:
