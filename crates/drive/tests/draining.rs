@@ -2,13 +2,16 @@
 
 #![allow(clippy::expect_used)]
 
-use std::io::Read;
+#[macro_use]
+mod shared;
+
+use std::io::{self, Read};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
-use std::sync::Arc;
-use std::sync::mpsc::channel;
+use std::sync::{Arc, mpsc};
 use std::thread;
 
-use trueload_drive::{Address, Clock, Ended, Epoll, Net, Program, Settings, Token, Uring};
+use shared::Kind;
+use trueload_drive::{Address, Ended, Net, Program, Token};
 
 /// More than loopback's socket buffers take at once.
 const MUCH: usize = 24 * 1024 * 1024;
@@ -22,6 +25,8 @@ struct Sender {
     much: Arc<[u8]>,
     heard: Vec<usize>,
     sent: usize,
+    /// Lets the peer read so much.
+    let_read: mpsc::Sender<usize>,
     done: bool,
 }
 
@@ -31,8 +36,10 @@ impl Sender {
         net.send(token, LITTLE);
         net.send_shared(token, &self.much, 0..MUCH);
         net.send(token, LITTLE);
-        self.sent += 2 * LITTLE.len() + MUCH;
         assert!(net.queued_bytes(token) > 0, "all of it has left at once");
+        let len = 2 * LITTLE.len() + MUCH;
+        self.sent += len;
+        self.let_read.send(len).expect("the peer waits");
     }
 }
 
@@ -76,46 +83,26 @@ impl Program for Sender {
     }
 }
 
-/// A peer that reads when everything that can be sent at first has been.
-fn hears_of_it(run: impl FnOnce(&mut Sender)) {
+/// A peer that reads what has been sent when some of it waits, and no sooner.
+fn who_waits_hears_when_there_is_room_again(kind: Kind) {
     let listener = TcpListener::bind(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)));
     let listener = listener.expect("a listener");
     let to = listener.local_addr().expect("its address").into();
-    let (came, has_come) = channel();
+    let (let_read, may_read) = mpsc::channel();
     let peer = thread::spawn(move || {
-        let (mut stream, _) = listener.accept().expect("a caller");
-        let mut buffer = vec![0; 256 * 1024];
-        let mut count = 0;
-        while let Ok(some @ 1..) = stream.read(&mut buffer) {
-            count += some;
-        }
-        came.send(count).expect("somebody waits");
+        let (stream, _) = listener.accept().expect("a caller");
+        let read = |len| io::copy(&mut (&stream).take(len as u64), &mut io::sink()).unwrap_or(0);
+        may_read.iter().map(read).sum::<u64>() as usize
     });
     let much = Arc::from(vec![7; MUCH]);
-    let mut sender = Sender { to, much, heard: Vec::new(), sent: 0, done: false };
-    run(&mut sender);
-    let count = has_come.recv().expect("the peer counts");
-    peer.join().expect("the peer");
+    let mut sender = Sender { to, much, heard: Vec::new(), sent: 0, let_read, done: false };
+    kind.run(None, &mut sender);
+    let Sender { heard, sent, let_read, .. } = sender;
+    drop(let_read); // the peer hears that nothing more comes
+    let count = peer.join().expect("the peer");
     // Once each time, and nothing waits then: were it heard sooner, or of what left at once, there would be more.
-    assert_eq!(sender.heard, [0; TIMES]);
-    assert!(count <= sender.sent && count >= sender.sent - MUCH, "{count} of {}", sender.sent);
+    assert_eq!(heard, [0; TIMES]);
+    assert!(count <= sent && count >= sent - MUCH, "{count} of {sent}");
 }
 
-#[test]
-fn who_waits_hears_when_there_is_room_again_on_epoll() {
-    hears_of_it(|sender| {
-        let mut driver = Epoll::new(Clock::start(), None, &Settings::default()).expect("a driver");
-        driver.waker().wake();
-        driver.run(sender).expect("the loop runs");
-    });
-}
-
-#[test]
-fn who_waits_hears_when_there_is_room_again_on_io_uring() {
-    hears_of_it(|sender| {
-        let driver = Uring::new(Clock::start(), None, &Settings::default());
-        let mut driver = driver.map_err(|(error, _)| error).expect("a driver");
-        driver.waker().wake();
-        driver.run(sender).expect("the loop runs");
-    });
-}
+on_both_drivers! { who_waits_hears_when_there_is_room_again }

@@ -1,5 +1,8 @@
 //! Both drivers against the kernel: real sockets on loopback, ended by events, never by time.
 
+#[macro_use]
+mod shared;
+
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::os::unix::net::UnixListener;
@@ -8,10 +11,8 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use trueload_drive::{
-    Address, Clock, Coalescing, Ended, Epoll, Listener, Net, Program, Refusal, Settings, Token,
-    Uring,
-};
+use shared::Kind;
+use trueload_drive::{Address, Coalescing, Ended, Listener, Net, Program, Refusal, Token};
 
 /// More than loopback's socket buffers take at once.
 const MUCH: usize = 24 * 1024 * 1024;
@@ -43,45 +44,6 @@ impl Drop for Folder {
 
 fn pattern(len: usize) -> Vec<u8> {
     (0..len).map(|at| (at % 251) as u8).collect()
-}
-
-/// Which driver.
-#[derive(Clone, Copy, Debug)]
-enum Kind {
-    Epoll,
-    Uring,
-}
-
-impl Kind {
-    /// Runs a program to its end, woken once at the start.
-    fn run(self, listener: Option<Listener>, program: &mut impl Program) {
-        match self {
-            Kind::Epoll => {
-                let settings = Settings::default();
-                let driver = Epoll::new(Clock::start(), listener, &settings);
-                let mut driver = driver.expect("an epoll");
-                driver.waker().wake();
-                driver.run(program).expect("the loop runs");
-            }
-            Kind::Uring => {
-                let driver = Uring::new(Clock::start(), listener, &Settings::default());
-                let mut driver = driver.map_err(|(error, _)| error).expect("a ring");
-                driver.waker().wake();
-                driver.run(program).expect("the loop runs");
-            }
-        }
-    }
-}
-
-macro_rules! on_both_drivers {
-    ($($name:ident)*) => {
-        mod on_epoll {
-            $(#[test] fn $name() { super::$name(super::Kind::Epoll); })*
-        }
-        mod on_io_uring {
-            $(#[test] fn $name() { super::$name(super::Kind::Uring); })*
-        }
-    };
 }
 
 on_both_drivers! {

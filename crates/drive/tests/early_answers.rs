@@ -2,6 +2,9 @@
 
 #![allow(clippy::expect_used)]
 
+#[macro_use]
+mod shared;
+
 use std::io::Write;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::sync::Arc;
@@ -9,7 +12,8 @@ use std::sync::mpsc::channel;
 use std::thread;
 use std::time::Duration;
 
-use trueload_drive::{Address, Clock, Ended, Epoll, Net, Program, Settings, Token, Uring};
+use shared::Kind;
+use trueload_drive::{Address, Ended, Net, Program, Token};
 
 /// More than loopback's socket buffers take at once.
 const MUCH: usize = 24 * 1024 * 1024;
@@ -60,7 +64,7 @@ impl Program for Asker {
 }
 
 /// A peer that answers when the first byte is there, and takes none.
-fn hears_it(run: impl FnOnce(&mut Asker)) {
+fn who_answers_before_taking_all_is_heard(kind: Kind) {
     let listener = TcpListener::bind(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)));
     let listener = listener.expect("a listener");
     let to = listener.local_addr().expect("its address").into();
@@ -72,27 +76,10 @@ fn hears_it(run: impl FnOnce(&mut Asker)) {
         let _ = is_over.recv_timeout(UNHEARD);
     });
     let mut asker = Asker { to, much: Arc::from(vec![7; MUCH]), queued: 0, heard: false };
-    run(&mut asker);
+    kind.run(None, &mut asker);
     drop(over);
     assert!(asker.queued >= MUCH, "what was asked last has not left: {}", asker.queued);
     peer.join().expect("the peer");
 }
 
-#[test]
-fn who_answers_before_taking_all_is_heard_on_epoll() {
-    hears_it(|asker| {
-        let mut driver = Epoll::new(Clock::start(), None, &Settings::default()).expect("a driver");
-        driver.waker().wake();
-        driver.run(asker).expect("the loop runs");
-    });
-}
-
-#[test]
-fn who_answers_before_taking_all_is_heard_on_io_uring() {
-    hears_it(|asker| {
-        let driver = Uring::new(Clock::start(), None, &Settings::default());
-        let mut driver = driver.map_err(|(error, _)| error).expect("a driver");
-        driver.waker().wake();
-        driver.run(asker).expect("the loop runs");
-    });
-}
+on_both_drivers! { who_answers_before_taking_all_is_heard }

@@ -2,13 +2,17 @@
 
 #![allow(clippy::expect_used)]
 
+#[macro_use]
+mod shared;
+
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use trueload_drive::{Address, Clock, Ended, Epoll, Net, Program, Settings, Token, Uring};
+use shared::Kind;
+use trueload_drive::{Address, Ended, Net, Program, Token};
 
 /// More than loopback's socket buffers take at once.
 const MUCH: usize = 32 * 1024 * 1024;
@@ -55,7 +59,7 @@ impl Program for Sender {
     }
 }
 
-fn is_a_reset(run: impl Fn(&mut Sender)) {
+fn a_reset_in_the_middle_of_what_is_sent_is_a_reset(kind: Kind) {
     let listener = TcpListener::bind(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)));
     let listener = listener.expect("a listener");
     let to: SocketAddr = listener.local_addr().expect("its address");
@@ -76,28 +80,11 @@ fn is_a_reset(run: impl Fn(&mut Sender)) {
     for answer in [&b""[..], b"no"] {
         let much = Arc::clone(&much);
         let mut sender = Sender { to: to.into(), much, heard: Vec::new(), ended: None };
-        run(&mut sender);
+        kind.run(None, &mut sender);
         assert_eq!(sender.ended, Some(Ended::Reset), "behind {} bytes", answer.len());
         assert_eq!(sender.heard, answer, "what was said before it is heard");
     }
     peer.join().expect("the peer");
 }
 
-#[test]
-fn a_reset_in_the_middle_of_what_is_sent_is_a_reset_on_epoll() {
-    is_a_reset(|sender| {
-        let mut driver = Epoll::new(Clock::start(), None, &Settings::default()).expect("a driver");
-        driver.waker().wake();
-        driver.run(sender).expect("the loop runs");
-    });
-}
-
-#[test]
-fn a_reset_in_the_middle_of_what_is_sent_is_a_reset_on_io_uring() {
-    is_a_reset(|sender| {
-        let driver = Uring::new(Clock::start(), None, &Settings::default());
-        let mut driver = driver.map_err(|(error, _)| error).expect("a driver");
-        driver.waker().wake();
-        driver.run(sender).expect("the loop runs");
-    });
-}
+on_both_drivers! { a_reset_in_the_middle_of_what_is_sent_is_a_reset }
