@@ -16,8 +16,11 @@ WITHOUT_IO_URING = Path(__file__).parent / "faults" / "without_io_uring.py"
 FEW = ("--requests", "100", "-c", "4", "--json", "-")
 
 
-def where_io_uring_is_forbidden(trueload: Trueload, *args: str, call: str = "setup") -> Finished:
-    command = [sys.executable, str(WITHOUT_IO_URING), call, sys.executable, "-m", "trueload", *args]
+def where_io_uring_is_forbidden(
+    trueload: Trueload, *args: str, call: str = "setup", error: str = "EPERM"
+) -> Finished:
+    without = [sys.executable, str(WITHOUT_IO_URING), call, error]
+    command = [*without, sys.executable, "-m", "trueload", *args]
     done = subprocess.run(
         command, env=trueload.env(), capture_output=True, text=True, check=False, timeout=60
     )
@@ -45,20 +48,28 @@ def test_where_io_uring_is_forbidden_epoll_measures_and_the_record_says_so(
     assert ("driver       epoll (io_uring is forbidden here)" in done.err) == (asked == "io_uring")
 
 
-@pytest.mark.parametrize("call", ["enter", "register"])
+@pytest.mark.parametrize(
+    ("call", "error", "note"),
+    [
+        ("enter", "EPERM", "io_uring is forbidden here"),
+        ("enter", "ENOTSUP", "io_uring: Operation not supported (os error 95)"),
+        ("register", "EPERM", "io_uring is forbidden here"),
+    ],
+)
 def test_a_ring_that_may_be_made_but_not_used_is_none(
-    trueload: Trueload, server: Server, call: str
+    trueload: Trueload, server: Server, call: str, error: str, note: str
 ) -> None:
-    done = where_io_uring_is_forbidden(trueload, "http", server.url, *FEW, call=call)
+    words = ("http", server.url, *FEW)
+    done = where_io_uring_is_forbidden(trueload, *words, call=call, error=error)
     assert done.code in (0, 4), done
     record = done.json()
     assert record["counts"]["ok"] == 100
     assert record["generator"]["driver"] == "epoll"
-    assert record["generator"]["driver_note"] == "io_uring is forbidden here"
+    assert record["generator"]["driver_note"] == note
 
 
 def test_where_io_uring_is_forbidden_the_reference_server_uses_epoll(trueload: Trueload) -> None:
-    without = [sys.executable, str(WITHOUT_IO_URING), "setup"]
+    without = [sys.executable, str(WITHOUT_IO_URING), "setup", "EPERM"]
     command = [*without, sys.executable, "-m", "trueload", "serve"]
     process = subprocess.Popen(
         [*command, "http", "--listen", "127.0.0.1:0", "--driver", "io_uring", "--json", "-"],

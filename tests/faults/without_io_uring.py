@@ -1,8 +1,8 @@
 """Runs a command where the kernel forbids io_uring, as many containers do.
 
-How: a seccomp filter that answers one of io_uring's calls with EPERM, kept across `exec`; no right
-is needed for it. Started as `python without_io_uring.py setup|enter|register COMMAND…`; output and
-exit code are its own.
+How: a seccomp filter that answers one of io_uring's calls with an error, kept across `exec`; no
+right is needed for it. Started as `python without_io_uring.py setup|enter|register ERROR COMMAND…`,
+with an error by its name; output and exit code are the command's own.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ def instruction(code: int, value: int, if_not: int = 0) -> bytes:
     return struct.pack("HBBI", code, 0, if_not, value)
 
 
-def forbid(number: int) -> None:
-    """Forbid a system call to this process and its children. Raises ``OSError``."""
+def forbid(number: int, error: int) -> None:
+    """Have a system call of this process and its children fail so. Raises ``OSError``."""
     code = b"".join(
         (
             instruction(LOAD_WORD, 0),
             instruction(JUMP_IF_EQUAL, number, if_not=1),
-            instruction(RETURN, ERRNO | errno.EPERM),
+            instruction(RETURN, ERRNO | error),
             instruction(RETURN, ALLOW),
         )
     )
@@ -53,5 +53,5 @@ def forbid(number: int) -> None:
 
 
 if __name__ == "__main__":
-    forbid(CALLS[sys.argv[1]])
-    os.execvp(sys.argv[2], sys.argv[2:])
+    forbid(CALLS[sys.argv[1]], getattr(errno, sys.argv[2]))
+    os.execvp(sys.argv[3], sys.argv[3:])

@@ -11,6 +11,7 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use io_uring::squeue::Flags;
 use io_uring::types::{Fd, SubmitArgs, Timespec};
 use io_uring::{IoUring, cqueue, opcode, squeue};
+use rustix::io::Errno;
 
 use super::buffers::{Buffers, GROUP};
 
@@ -326,12 +327,9 @@ pub(super) fn received_fd(result: i32) -> OwnedFd {
 
 /// A filter of system calls may let a ring be made and not be used: better known now than in mid-run.
 fn refuse_unusable(ring: &IoUring) -> io::Result<()> {
-    const EPERM: i32 = 1;
-    const EACCES: i32 = 13;
-    const ENOSYS: i32 = 38;
-    // The kernel itself refuses as well, but as EBADFD: the ring is not enabled yet.
     match ring.submit() {
-        Err(error) if matches!(error.raw_os_error(), Some(EPERM | EACCES | ENOSYS)) => Err(error),
+        // What the kernel itself says: the ring is not enabled yet.
+        Err(error) if Errno::from_io_error(&error) != Some(Errno::BADFD) => Err(error),
         _ => Ok(()),
     }
 }
