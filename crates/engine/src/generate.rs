@@ -16,7 +16,7 @@ use crate::control::{self, Event, Failure};
 use crate::exchange;
 use crate::generator::{
     Broadcast, Command, Connected, DoneReport, Generator, PerOrigin, PhaseShare, Protocol, Report,
-    TcpEcho, TickReport, WsEcho,
+    START_LEAD_NS, TcpEcho, TickReport, WsEcho,
 };
 use crate::limits::{self, Have};
 use crate::lines::say;
@@ -32,9 +32,6 @@ use crate::request;
 use crate::secrets;
 use crate::sums;
 use crate::threads::{self, Driven, Worker};
-
-/// Several threads are told of a phase so long before it starts: by then all of them know of it.
-const START_LEAD_NS: u64 = 5_000_000;
 
 /// A phase that the threads have been told of.
 #[derive(Debug)]

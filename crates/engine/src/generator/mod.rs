@@ -49,6 +49,7 @@ pub use echo::TcpEcho;
 pub use http::Http;
 pub use per_origin::PerOrigin;
 pub use phase::PhaseShare;
+pub(crate) use phase::START_LEAD_NS;
 pub use protocol::{Input, Over, Protocol, Refused};
 pub use requests::{Requests, Target};
 pub use slot::Tag;

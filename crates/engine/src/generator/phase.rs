@@ -12,9 +12,9 @@ pub(super) const RESIDUAL_NS: u64 = 50_000_000;
 /// Ticks come this often.
 pub(super) const TICK_NS: u64 = 250_000_000;
 
-/// Threads that are to start together see to it that they run at once from so long before: who is in the middle of a
-/// busy CPU's queue when the moment comes would begin milliseconds later.
-pub(super) const PROMPT_LEAD_NS: u64 = 5_000_000;
+/// Several threads are told of a phase so long before it starts: by then all of them know of it. From then on each sees to
+/// it that it runs at once: who waits for a busy CPU when the moment comes would begin milliseconds later.
+pub(crate) const START_LEAD_NS: u64 = 5_000_000;
 
 /// The engine's own heartbeat (design §6, `hiccup`).
 pub(super) const BEAT_NS: u64 = 10_000_000;
@@ -109,7 +109,7 @@ impl Phase {
     /// A phase of `threads` threads that has not begun.
     pub(super) fn new(share: PhaseShare, threads: u32) -> Self {
         let open = matches!(share.load, Load::Open { .. });
-        let prompt_ns = share.start_ns.saturating_sub(PROMPT_LEAD_NS);
+        let prompt_ns = share.start_ns.saturating_sub(START_LEAD_NS);
         let prompt_ns = if threads > 1 { prompt_ns } else { u64::MAX };
         Phase {
             share,
