@@ -454,6 +454,10 @@ impl Net for Epoll {
         run_in_short_slices(promptly);
     }
 
+    fn stay_awake_until(&mut self, at_ns: u64) {
+        self.spin.stay_awake_until(at_ns);
+    }
+
     fn connect(&mut self, key: u32, to: &Address, from: Option<IpAddr>) -> Result<Token, Refusal> {
         let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
         let fd = rustix::net::socket_with(to.socket_family(), SocketType::STREAM, flags, None)

@@ -70,6 +70,9 @@ pub trait Net {
     /// peer, to run at once interrupts the peer.
     fn wake_promptly(&mut self, _promptly: bool) {}
 
+    /// The thread does not sleep before that moment, in ns.
+    fn stay_awake_until(&mut self, _at_ns: u64) {}
+
     /// Whether this driver can coalesce events.
     fn can_coalesce(&self) -> bool {
         false

@@ -1,5 +1,5 @@
 //! Polling for a while before going to sleep: to wake a thread costs both ends some microseconds,
-//! which few connections cannot hide.
+//! which few connections cannot hide, and comes late now and then.
 
 use std::io;
 
@@ -9,13 +9,19 @@ use crate::Clock;
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Spin {
     most_ns: u64,
+    awake_until_ns: u64,
     spun_ns: u64,
 }
 
 impl Spin {
     /// Polls up to `most_ns` before each sleep; 0 for not at all.
     pub(crate) fn up_to(most_ns: u64) -> Self {
-        Spin { most_ns, spun_ns: 0 }
+        Spin { most_ns, ..Spin::default() }
+    }
+
+    /// Until then no sleep is to be had.
+    pub(crate) fn stay_awake_until(&mut self, at_ns: u64) {
+        self.awake_until_ns = at_ns;
     }
 
     /// Time spent polling without an event, in ns.
@@ -30,10 +36,11 @@ impl Spin {
         wake_at_ns: Option<u64>,
         mut poll: impl FnMut() -> io::Result<bool>,
     ) -> io::Result<bool> {
-        if self.most_ns == 0 {
+        if self.most_ns == 0 && self.awake_until_ns == 0 {
             return Ok(false);
         }
         let began_ns = clock.now_ns();
+        let until_ns = self.awake_until_ns.max(began_ns.saturating_add(self.most_ns));
         let mut now_ns = began_ns;
         loop {
             let before_ns = now_ns;
@@ -43,7 +50,8 @@ impl Spin {
                 self.spun_ns += before_ns - began_ns;
                 return Ok(true);
             }
-            if now_ns - began_ns >= self.most_ns {
+            if now_ns >= until_ns {
+                self.awake_until_ns = 0;
                 self.spun_ns += now_ns - began_ns;
                 return Ok(false);
             }
@@ -81,5 +89,26 @@ mod tests {
         assert!(spin.spun_ns() >= 1000);
         let mut never = Spin::up_to(0);
         assert_eq!(never.spares_sleep(clock, None, || Ok(true)).ok(), Some(false));
+    }
+
+    #[test]
+    fn who_is_to_stay_awake_does_not_sleep_until_then_and_may_again() {
+        let clock = Clock::start();
+        let mut spin = Spin::up_to(0);
+        let until_ns = clock.now_ns() + 100_000;
+        spin.stay_awake_until(until_ns);
+        let mut polled_ns = Vec::new();
+        let spared = spin.spares_sleep(clock, None, || {
+            polled_ns.push(clock.now_ns());
+            Ok(false)
+        });
+        assert_eq!(spared.ok(), Some(false));
+        assert!(clock.now_ns() >= until_ns);
+        let polls = polled_ns.len();
+        let spared = spin.spares_sleep(clock, None, || {
+            polled_ns.push(clock.now_ns());
+            Ok(true)
+        });
+        assert_eq!((spared.ok(), polled_ns.len()), (Some(false), polls), "it sleeps at once");
     }
 }

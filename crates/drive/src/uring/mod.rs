@@ -381,6 +381,10 @@ impl Net for Uring {
         run_in_short_slices(promptly);
     }
 
+    fn stay_awake_until(&mut self, at_ns: u64) {
+        self.spin.stay_awake_until(at_ns);
+    }
+
     fn can_coalesce(&self) -> bool {
         self.rings[0].has_patience
     }

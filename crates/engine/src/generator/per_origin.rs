@@ -221,6 +221,10 @@ impl<N: Net> Net for OfOrigin<'_, N> {
         self.net.wake_promptly(promptly);
     }
 
+    fn stay_awake_until(&mut self, at_ns: u64) {
+        self.net.stay_awake_until(at_ns);
+    }
+
     fn can_coalesce(&self) -> bool {
         self.net.can_coalesce()
     }

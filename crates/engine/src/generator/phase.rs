@@ -16,6 +16,9 @@ pub(super) const TICK_NS: u64 = 250_000_000;
 /// it that it runs at once: who waits for a busy CPU when the moment comes would begin milliseconds later.
 pub(crate) const START_LEAD_NS: u64 = 5_000_000;
 
+/// So long before it they stay awake: a sleeping CPU takes its time to wake a thread, now and then a millisecond.
+pub(super) const AWAKE_LEAD_NS: u64 = 300_000;
+
 /// The engine's own heartbeat (design §6, `hiccup`).
 pub(super) const BEAT_NS: u64 = 10_000_000;
 
@@ -74,6 +77,8 @@ pub(super) struct Phase {
     pub(super) stage: Stage,
     /// When the thread is to be made prompt for the start; never where it has been, or starts alone.
     pub(super) prompt_ns: u64,
+    /// When it is to stay awake until the start; never likewise.
+    pub(super) awake_ns: u64,
     pub(super) started_ns: u64,
     /// When this thread did begin to send.
     pub(super) began_ns: u64,
@@ -109,12 +114,15 @@ impl Phase {
     /// A phase of `threads` threads that has not begun.
     pub(super) fn new(share: PhaseShare, threads: u32) -> Self {
         let open = matches!(share.load, Load::Open { .. });
-        let prompt_ns = share.start_ns.saturating_sub(START_LEAD_NS);
-        let prompt_ns = if threads > 1 { prompt_ns } else { u64::MAX };
+        let before = |lead_ns| {
+            if threads > 1 { share.start_ns.saturating_sub(lead_ns) } else { u64::MAX }
+        };
+        let (prompt_ns, awake_ns) = (before(START_LEAD_NS), before(AWAKE_LEAD_NS));
         Phase {
             share,
             stage: Stage::Waiting,
             prompt_ns,
+            awake_ns,
             started_ns: 0,
             began_ns: 0,
             stopped_ns: 0,

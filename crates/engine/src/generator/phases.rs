@@ -36,7 +36,7 @@ impl<P: Protocol> Generator<P> {
             self.stop_if_due(current, now_ns);
         }
         self.start_next_if_due(net);
-        self.prompt_next_if_due(net);
+        self.prepare_next_if_due(net);
         for index in 0..self.book.phases.len() {
             self.drain(net, index);
         }
@@ -123,15 +123,19 @@ impl<P: Protocol> Generator<P> {
         self.stop_if_due(next, now_ns);
     }
 
-    /// Shortly before a start that other threads share: from now on this one runs as soon as it is woken.
-    fn prompt_next_if_due(&mut self, net: &mut impl Net) {
+    /// Shortly before a start that other threads share: from now on this one runs as soon as it is woken, and then it
+    /// does not sleep any more.
+    fn prepare_next_if_due(&mut self, net: &mut impl Net) {
         let next = self.book.next();
         let now_ns = net.now_ns();
-        if let Some(phase) =
-            self.book.phases.get_mut(next).filter(|phase| phase.prompt_ns <= now_ns)
-        {
+        let Some(phase) = self.book.phases.get_mut(next) else { return };
+        if phase.prompt_ns <= now_ns {
             phase.prompt_ns = NEVER;
             net.wake_promptly(true);
+        }
+        if phase.awake_ns <= now_ns {
+            phase.awake_ns = NEVER;
+            net.stay_awake_until(phase.share.start_ns);
         }
     }
 
@@ -388,9 +392,9 @@ impl<P: Protocol> Generator<P> {
             return 0;
         }
         let waiting = self.book.phases.get(self.book.next());
-        let prompt_ns = waiting.map_or(NEVER, |next| next.prompt_ns);
+        let prepare_ns = waiting.map_or(NEVER, |next| next.prompt_ns.min(next.awake_ns));
         let Some(current) = self.book.current else {
-            return waiting.map_or(NEVER, |first| first.share.start_ns.min(prompt_ns));
+            return waiting.map_or(NEVER, |first| first.share.start_ns.min(prepare_ns));
         };
         let phase = &self.book.phases[current];
         let own_ns = match phase.stage {
@@ -405,6 +409,6 @@ impl<P: Protocol> Generator<P> {
         let tick_ns = if phase.stage == Stage::Done { NEVER } else { phase.next_tick_ns };
         let waiting = waiting.filter(|_| phase.stage != Stage::Sending);
         let next_ns = waiting.map_or(NEVER, |next| next.share.start_ns);
-        own_ns.min(tick_ns).min(next_ns).min(prompt_ns)
+        own_ns.min(tick_ns).min(next_ns).min(prepare_ns)
     }
 }

@@ -59,6 +59,8 @@ pub struct Played {
     pub sent: Vec<Sent>,
     /// When the thread was made prompt or no longer, from the phase's start on, in ns.
     pub prompt: Vec<(i64, bool)>,
+    /// From when until when it was to stay awake, likewise.
+    pub awake: Vec<(i64, i64)>,
 }
 
 impl Played {
@@ -120,7 +122,7 @@ pub fn play(play: &Play) -> Played {
     };
     to_generator.send(Command::Phase(phase)).expect("it listens");
     let done = until_done(&mut world, &mut generator, &heard);
-    Played { done, sent: world.sent, prompt: world.prompt }
+    Played { done, sent: world.sent, prompt: world.prompt, awake: world.awake }
 }
 
 fn until_done(

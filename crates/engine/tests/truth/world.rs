@@ -57,6 +57,8 @@ pub struct World {
     pub sent: Vec<Sent>,
     /// When the thread was made prompt or no longer, in model time.
     pub prompt: Vec<(i64, bool)>,
+    /// From when until when it was to stay awake, likewise.
+    pub awake: Vec<(i64, i64)>,
 }
 
 impl World {
@@ -73,6 +75,7 @@ impl World {
             at_server: 0,
             sent: Vec::new(),
             prompt: Vec::new(),
+            awake: Vec::new(),
         }
     }
 
@@ -100,6 +103,10 @@ impl World {
             }
             program.handle_batch_end(self);
         }
+    }
+
+    fn since_zero_ns(&self, at_ns: u64) -> i64 {
+        at_ns as i64 - self.zero_ns as i64
     }
 
     fn unless_stalled(&self, at_ns: u64) -> u64 {
@@ -155,7 +162,11 @@ impl Net for World {
     fn read_clock(&mut self) {}
 
     fn wake_promptly(&mut self, promptly: bool) {
-        self.prompt.push((self.now_ns as i64 - self.zero_ns as i64, promptly));
+        self.prompt.push((self.since_zero_ns(self.now_ns), promptly));
+    }
+
+    fn stay_awake_until(&mut self, at_ns: u64) {
+        self.awake.push((self.since_zero_ns(self.now_ns), self.since_zero_ns(at_ns)));
     }
 
     fn connect(&mut self, key: u32, _: &Address, _: Option<IpAddr>) -> Result<Token, Refusal> {
