@@ -40,6 +40,11 @@ impl Stage {
         let divisor = self.from + root;
         if divisor > 0.0 { (2.0 * area / divisor).min(self.seconds()) } else { self.seconds() }
     }
+
+    /// The same in ns.
+    fn ns_to(&self, area: f64) -> u64 {
+        (self.seconds_to(area) * NS_PER_S) as u64
+    }
 }
 
 const NS_PER_S: f64 = 1e9;
@@ -148,10 +153,7 @@ impl Schedule {
     pub fn advance(&mut self) {
         let before = self.number;
         self.turn += self.threads;
-        self.number = match &self.places {
-            None => self.turn,
-            Some(places) => places.place(self.turn),
-        };
+        self.number = self.number_of(self.turn);
         self.unit = match &mut self.chance {
             None => self.number as f64,
             Some(chance) => chance.sum(self.unit, self.number - before),
@@ -163,10 +165,45 @@ impl Schedule {
     pub fn skip_until(&mut self, until_ns: u64) -> u64 {
         let mut skipped = 0;
         while self.next_ns.is_some_and(|next_ns| next_ns < until_ns) {
+            let leapt = self.leap_to_last_before(until_ns);
             self.advance();
-            skipped += 1;
+            skipped += leapt + 1;
         }
         skipped
+    }
+
+    /// Goes on to the last arrival of this stage before `until_ns`, and tells how many were passed over. What is
+    /// evenly spaced need not be drawn to be counted: a rate beyond all reach would take longer than it lasts.
+    fn leap_to_last_before(&mut self, until_ns: u64) -> u64 {
+        if self.chance.is_some() {
+            return 0;
+        }
+        let mut step = 1;
+        while self.is_before(step, until_ns) {
+            step *= 2;
+        }
+        let mut leap = 0;
+        while step > 1 {
+            step /= 2;
+            leap += if self.is_before(leap + step, until_ns) { step } else { 0 };
+        }
+        self.turn += leap * self.threads;
+        self.number = self.number_of(self.turn);
+        self.unit = self.number as f64;
+        self.next_ns = self.place();
+        leap
+    }
+
+    /// Whether the arrival so many further on is of this stage, and before `until_ns`.
+    fn is_before(&self, further: u64, until_ns: u64) -> bool {
+        let Some(stage) = self.stages.get(self.stage) else { return false };
+        let into = self.number_of(self.turn + further * self.threads) as f64 - self.before_units;
+        into < stage.area() && self.before_ns + stage.ns_to(into) < until_ns
+    }
+
+    /// The number of an arrival among those of all threads and origins.
+    fn number_of(&self, turn: u64) -> u64 {
+        self.places.as_ref().map_or(turn, |places| places.place(turn))
     }
 
     /// Where the next arrival stands in time.
@@ -175,8 +212,7 @@ impl Schedule {
             let stage = self.stages.get(self.stage)?;
             let into = self.unit - self.before_units;
             if into < stage.area() {
-                let ns = stage.seconds_to(into) * NS_PER_S;
-                return Some(self.before_ns + ns as u64);
+                return Some(self.before_ns + stage.ns_to(into));
             }
             self.before_units += stage.area();
             self.before_ns += stage.ns;
@@ -291,6 +327,15 @@ mod tests {
         }
     }
 
+    #[test]
+    fn what_a_rate_beyond_all_reach_asks_for_is_counted_without_drawing_it() {
+        let stages = [stage(3600, 1e9, 1e9), stage(1, 5.0, 5.0)];
+        let mut schedule = Schedule::new(&stages, Arrivals::Constant, 1, 3);
+        assert_eq!(schedule.skip_until(3600 * S), 3_600_000_000_000 / 3);
+        assert_eq!(schedule.skip_until(u64::MAX), 2);
+        assert_eq!(schedule.next_ns(), None);
+    }
+
     proptest! {
         #[test]
         fn threads_together_have_the_arrivals_that_one_would_have(
@@ -373,6 +418,29 @@ mod tests {
             let before = all(&stages, Arrivals::Constant, 0, 1);
             let expected = before.iter().filter(|ns| **ns < cut_ms * 1_000_000).count() as u64;
             prop_assert_eq!(schedule.skip_until(cut_ms * 1_000_000), expected);
+        }
+
+        #[test]
+        fn skipping_goes_where_drawing_would(
+            rates in prop::collection::vec((1u64..5, 0.0f64..500.0, 0.0f64..500.0), 1..5),
+            seed in any::<Option<u64>>(),
+            threads in 1u32..4,
+            cuts_ms in prop::collection::vec(0u64..20_000, 1..4),
+        ) {
+            let stages: Vec<Stage> =
+                rates.iter().map(|(s, from, to)| stage(*s, *from, *to)).collect();
+            let arrivals = seed.map_or(Arrivals::Constant, |seed| Arrivals::Poisson { seed });
+            let mut skipping = Schedule::new(&stages, arrivals, threads - 1, threads);
+            let mut drawing = skipping.clone();
+            for cut_ms in cuts_ms {
+                let mut drawn = 0;
+                while drawing.next_ns().is_some_and(|ns| ns < cut_ms * 1_000_000) {
+                    drawing.advance();
+                    drawn += 1;
+                }
+                prop_assert_eq!(skipping.skip_until(cut_ms * 1_000_000), drawn);
+                prop_assert_eq!(skipping.next_ns(), drawing.next_ns());
+            }
         }
     }
 }
