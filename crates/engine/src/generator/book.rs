@@ -248,7 +248,7 @@ impl Book {
         };
         let phase = &mut self.phases[usize::from(tag.phase)];
         phase.meter.record_ok(&answered, count);
-        phase.last_ok_ns = now_ns;
+        phase.hopeful_ns = now_ns;
         state.ended_well();
         self.of_target(tag.numbered(), |target| target.record_ok(answered.latency_ns, count));
         state.last = Some(Last::ok(tag, &answered));

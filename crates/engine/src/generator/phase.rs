@@ -6,6 +6,7 @@ use trueload_meter::Meter;
 
 use super::Config;
 use super::coalescing::{Done, Pacing};
+use super::slot::NEVER;
 
 /// Residual bytes are looked for this long after the last answer (design §7).
 pub(super) const RESIDUAL_NS: u64 = 50_000_000;
@@ -87,7 +88,8 @@ pub(super) struct Phase {
     pub(super) open: u64,
     /// Requests that this thread's slots have still to send; without bound under a duration.
     pub(super) quota: u64,
-    pub(super) last_ok_ns: u64,
+    /// When a request last ended well, or none was open or due.
+    pub(super) hopeful_ns: u64,
     pub(super) settled_ns: u64,
     pub(super) next_tick_ns: u64,
     pub(super) partial: bool,
@@ -128,7 +130,7 @@ impl Phase {
             stopped_ns: 0,
             open: 0,
             quota: u64::MAX,
-            last_ok_ns: 0,
+            hopeful_ns: 0,
             settled_ns: 0,
             next_tick_ns: u64::MAX,
             partial: false,
@@ -156,7 +158,9 @@ impl Phase {
             let threads = self.share.threads_that_send(config.threads);
             let stages = if thread < threads { &stages[..] } else { &[] };
             let schedule = Schedule::of_origin(stages, *arrivals, thread, threads, places);
-            self.uncounted = Some(schedule.clone());
+            // A number of requests is what was asked for, and need not be counted.
+            let by_time = matches!(self.share.stop, Stop::After(_));
+            self.uncounted = by_time.then(|| schedule.clone());
             self.schedule = Some(schedule);
         }
         self.next_beat_ns = now_ns + BEAT_NS;
@@ -167,7 +171,7 @@ impl Phase {
             (Stop::Requests(_), Load::Closed { .. } | Load::Turns { .. }) => now_ns,
             _ => self.share.start_ns,
         };
-        self.last_ok_ns = now_ns;
+        self.hopeful_ns = now_ns;
         self.next_tick_ns = self.started_ns + TICK_NS;
         self.use_at_start = thread_use();
         self.spun_at_start_ns = spun_ns;
@@ -177,6 +181,12 @@ impl Phase {
     /// Everything that was to be sent has been, and is settled.
     pub(super) fn is_spent(&self) -> bool {
         self.quota == 0 && self.open == 0
+    }
+
+    /// Whether nothing is open, and the next request of an open loop is yet to come.
+    pub(super) fn awaits_arrival(&self, now_ns: u64) -> bool {
+        let next_ns = self.next_arrival_ns();
+        self.open == 0 && next_ns > now_ns && next_ns != NEVER
     }
 
     /// When sending ends by time.
@@ -191,9 +201,7 @@ impl Phase {
     pub(super) fn count_scheduled(&mut self, now_ns: u64) {
         if let Some(uncounted) = &mut self.uncounted {
             self.counted += uncounted.skip_until(now_ns.saturating_sub(self.started_ns));
-            if let Stop::After(_) = self.share.stop {
-                self.meter.scheduled = self.counted.max(self.meter.issued);
-            }
+            self.meter.scheduled = self.counted.max(self.meter.issued);
         }
     }
 

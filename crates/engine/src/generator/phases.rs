@@ -11,8 +11,9 @@ use super::protocol::Protocol;
 use super::slot::{Link, NEVER};
 use super::{DoneReport, Generator, Report, TickReport};
 
-/// A run by requests gives up when nothing has ended well for three timeouts and this long:
-/// a peer that answers nothing must not be asked a million times, one timeout each.
+/// A run by requests gives up when nothing has ended well for three timeouts and this long, while
+/// there was something to send or to wait for: a peer that answers nothing must not be asked a
+/// million times, one timeout each.
 const GIVE_UP_NS: u64 = 2_000_000_000;
 /// What is still open this long after the last timeout of a drain will never end.
 const DRAIN_MARGIN_NS: u64 = 200_000_000;
@@ -186,8 +187,11 @@ impl<P: Protocol> Generator<P> {
     /// A run by requests against a peer that answers nothing well ends here.
     fn give_up(&mut self, index: usize, now_ns: u64) {
         let phase = &mut self.book.phases[index];
+        if phase.awaits_arrival(now_ns) {
+            phase.hopeful_ns = now_ns;
+        }
         let patience_ns = 3u64.saturating_mul(self.config.timeout_ns).saturating_add(GIVE_UP_NS);
-        let hopeless = now_ns.saturating_sub(phase.last_ok_ns) > patience_ns;
+        let hopeless = now_ns.saturating_sub(phase.hopeful_ns) > patience_ns;
         let by_requests = matches!(phase.share.stop, Stop::Requests(_));
         if phase.stage == Stage::Sending && by_requests && hopeless {
             phase.quota = 0;

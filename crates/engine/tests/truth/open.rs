@@ -251,3 +251,15 @@ fn a_run_by_requests_ends_when_the_last_one_is_answered_though_the_schedule_goes
         assert_eq!((meter.scheduled, meter.ok), (100, 100), "{arrivals:?}");
     }
 }
+
+#[test]
+fn a_run_by_requests_is_not_given_up_while_the_schedule_has_nothing_to_send() {
+    // Three timeouts and 2 s are 182 s; one arrival is 400 s behind the other.
+    let load = open(&[stage(3600, 0.0025, 0.0025)], Arrivals::Constant);
+    let model = Model::of(Delay::Constant(50 * MS));
+    let it = Play { stop: Stop::Requests(3), ..Play::new(model, load, S, 2) };
+    let played = play(&it);
+    played.adds_up();
+    let meter = &played.done.meter;
+    assert_eq!((meter.scheduled, meter.ok, meter.unsent()), (3, 3, 0));
+}
