@@ -13,9 +13,9 @@ from samples import GOOD_HOST, PHASE, counts, distribution, good_record, histogr
 from trueload import plan as spoken
 from trueload.fleet.clock import Comparison, Reading
 from trueload.fleet.histograms import merge_histogram
-from trueload.fleet.merge import Series, merge_ready, merge_slots
+from trueload.fleet.merge import Series, merge_connections, merge_ready, merge_slots
 from trueload.fleet.ticks import Ticks
-from trueload.plan import Ready, Second, Slots, Tick, WsBroadcastPlan
+from trueload.plan import Connections, Ready, Second, Slots, Tick, WsBroadcastPlan
 from trueload.record import Check, Host, Record, RecordPlan
 from trueload.report.hosts import HOSTS_SHOWN, host_lines
 from trueload.stats import decode_histogram
@@ -117,6 +117,21 @@ def test_all_have_connected_when_the_slowest_has() -> None:
     assert merged.failed == {"refused": 1, "reset": 2}
     assert merged.reasons == {"reset": "first"}
     assert (merged.driver, merged.address, merged.at_ns) == ("epoll, io_uring", "10.0.0.1:80", 77)
+
+
+def test_connections_were_down_at_the_same_time_on_all_hosts() -> None:
+    said: dict[str, Any] = {
+        "requested": 4,
+        "established": 4,
+        "reconnects": 4,
+        "down": 1,
+        "family": "ipv4",
+    }
+    merged = merge_connections(
+        [Connections(**said, outages=2, outage_ns=longest_ns) for longest_ns in (3, 9, 5)]
+    )
+    assert (merged.requested, merged.down, merged.outages) == (12, 3, 6)
+    assert merged.outage_ns == 9
 
 
 def slots(asked: int, least: int, most: int, *waits_ns: int) -> Slots:

@@ -103,10 +103,12 @@ def merge_ready(parts: Sequence[Ready], at_ns: int) -> Ready:
 
 
 def merge_connections(parts: Sequence[Connections]) -> Connections:
-    """The sum of all; set up at the same time, so that the slowest says how long it took."""
+    """The sum of all; set up at the same time, so that the slowest says how long it took, and down
+    at the same time, so that the longest outage says how long that was."""
     return Connections(
         **sums(parts, "requested", "established", "idle_open", "reconnects", "dropped", "down"),
-        **sums(parts, "outage_ns", "outages", "handshakes_full", "handshakes_resumed"),
+        **sums(parts, "outages", "handshakes_full", "handshakes_resumed"),
+        outage_ns=max(part.outage_ns for part in parts),
         failed=add_counts(part.failed for part in parts),
         set_up_ns=max(part.set_up_ns for part in parts),
         family=parts[0].family,
