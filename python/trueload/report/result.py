@@ -36,7 +36,7 @@ from trueload.units import (
     format_span,
     format_stages,
 )
-from trueload.verdict import censored_count, offered_per_s, worst_checks
+from trueload.verdict import censored_count, offered_per_s, sent_per_s, worst_checks
 from trueload.verdict.common import times
 
 PERCENTILES = (("p50", 0.50), ("p90", 0.90), ("p99", 0.99), ("p99.9", 0.999))
@@ -144,7 +144,7 @@ def rate_text(record: Record) -> str:
     load = record.plan.window.load
     if not isinstance(load, Open) or window_ns <= 0:
         return ""
-    offered, sent = round(offered_per_s(record)), round(record.counts.issued * 1e9 / window_ns)
+    offered, sent = round(offered_per_s(record)), round(sent_per_s(record))
     return f"offered {format_rate(offered, 'requests')}, sent {format_count(sent)}/s"
 
 

@@ -32,6 +32,7 @@ from trueload.verdict.flow import (
     check_send_lag,
     check_steady_state,
     offered_per_s,
+    sent_per_s,
 )
 from trueload.verdict.hosts import SEVERITY, check_clocks, check_host_bias, with_hosts
 from trueload.verdict.machine import (
@@ -65,6 +66,7 @@ __all__ = [
     "judge",
     "lower_bounds",
     "offered_per_s",
+    "sent_per_s",
     "starvation_ns",
     "worst_checks",
 ]

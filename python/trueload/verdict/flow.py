@@ -101,12 +101,11 @@ def check_rate_reached(record: Record) -> Check:
     short = counts.unsent / counts.scheduled
     if not isinstance(record.plan.window.stop, Duration):
         # By count everything is sent in the end: it shows in how long that took.
-        short = max(short, 1 - _scheduled_s(load, counts.scheduled) * NS_PER_S / window_ns)
-    sent_per_s = counts.issued * NS_PER_S / window_ns
+        short = max(short, 1 - _scheduled_ns(load, counts.scheduled) / sending_ns(record))
     status, limit = graded(short, RATE_WARN, RATE_FAIL)
     why = (
         f"{format_rate(round(offered_per_s(record)), 'requests')} offered,"
-        f" {format_count(round(sent_per_s))}/s sent"
+        f" {format_count(round(sent_per_s(record)))}/s sent"
     )
     why += f": {format_share(short)} short" if status != "pass" else ""
     return checked(name, status, why, max(0.0, short), limit)
@@ -120,11 +119,30 @@ def offered_per_s(record: Record) -> float:
     return record.counts.scheduled * NS_PER_S / window_ns if window_ns > 0 else 0.0
 
 
-def _scheduled_s(load: Open, requests: int) -> float:
+def sent_per_s(record: Record) -> float:
+    """The rate at which an open loop sent, over the time in which it did."""
+    return record.counts.issued * NS_PER_S / sending_ns(record)
+
+
+def sending_ns(record: Record) -> float:
+    """How long an open loop sent. By count a window lasts until the last answer: what that may
+    have taken, as the longest did or a timeout, is no time of sending, as long as the schedule is
+    not cut by it."""
+    load, window_ns = record.plan.window.load, record.window.window_ns
+    by_time = isinstance(record.plan.window.stop, Duration)
+    if not isinstance(load, Open) or by_time or not record.counts.scheduled:
+        return window_ns
+    last_ns = record.service_ns.max or 0
+    if any(name.startswith("timeout.") for name in record.counts.failed):
+        last_ns = max(last_ns, record.plan.generate.timeout_ns)
+    return max(window_ns - last_ns, min(window_ns, _scheduled_ns(load, record.counts.scheduled)))
+
+
+def _scheduled_ns(load: Open, requests: int) -> float:
     """How long a schedule of so many requests takes at one rate; at most, where chance spaces
     them: the sum of n exponential gaps has a standard deviation of its mean / sqrt(n)."""
     spread = 0.0 if load.arrivals == "constant" else STANDARD_ERRORS / math.sqrt(requests)
-    return requests / load.stages[0].from_ * (1 + spread)
+    return requests / load.stages[0].from_ * (1 + spread) * NS_PER_S
 
 
 def check_steady_state(record: Record) -> Check:
