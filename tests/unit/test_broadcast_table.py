@@ -11,12 +11,14 @@ from samples import OK, histogram
 from trueload.plan import Histograms, Requests
 from trueload.record import Record
 from trueload.report import table
+from trueload.report.html.gather import gather
 from trueload.search.decide import Try
 from trueload.search.execute import search
 from trueload.stats import decode_histogram, summarise
-from trueload.store import Row
+from trueload.store import Row, Run
 from trueload.suite.broadcast import searched
 from trueload.suite.plan import (
+    PARTIAL,
     Cell,
     PlannedBroadcast,
     PlannedLoad,
@@ -74,8 +76,11 @@ def received(p95_ms: float, record_id: str) -> Record:
     return broadcast().model_copy(update=fields)
 
 
-def rows_of(whole: SuitePlan, each: PlannedSubject, carries: float) -> list[Row]:
-    """What a run stores of a subject that carries so many clients, as it stores it."""
+def rows_of(
+    whole: SuitePlan, each: PlannedSubject, carries: float, repetition: int = 1, end: str = ""
+) -> list[Row]:
+    """What a run stores of a subject that carries so many clients, as it stores it; ``end`` is of
+    the keys."""
     wanted = search_plan(whole, 1_000)
     numbers = itertools.count(1)
 
@@ -85,13 +90,14 @@ def rows_of(whole: SuitePlan, each: PlannedSubject, carries: float) -> list[Row]
 
     taken = list(search(wanted, measure))
     found = searched(wanted, taken)
-    trial = Trial(Cell(each, LOAD), 1)
-    labels = {"subject": each.name, "repetition": "r1", "digest": ""}
+    key = f"{Trial(Cell(each, LOAD), repetition).key}{end}"
+    load = {"connections": str(LOAD.connections), "cores": LOAD.cores}
+    labels = {"subject": each.name, "repetition": f"r{repetition}", "digest": "", **load}
     steps = [
-        row(f"{trial.key} step {step.labels['step']}", {**labels, **step.labels}, step.record)
+        row(f"{key} step {step.labels['step']}", {**labels, **step.labels}, step.record)
         for step in found.steps
     ]
-    return [*steps, row(trial.key, {**labels, **found.labels}, found.record)]
+    return [*steps, row(key, {**labels, **found.labels}, found.record)]
 
 
 def row(key: str, labels: dict[str, str], record: Record) -> Row:
@@ -144,6 +150,54 @@ def test_the_table_has_a_row_and_the_steps_of_each_subject(two: LoadTable) -> No
 def test_a_step_is_no_repetition(two: LoadTable) -> None:
     assert [summary.repetitions for summary in two.ranked] == [1, 1]
     assert [len(summary.record_ids) for summary in two.ranked] == [1, 1]
+
+
+def told(whole: SuitePlan, rows: list[Row]) -> tuple[list[float], list[float]]:
+    """The loads of the search that a table shows, and of the one that a report draws."""
+    (found,) = tabulate(collect(whole, rows), whole)
+    (shown,) = found.ranked
+    run = Run(
+        seq=1,
+        id="run",
+        kind="suite",
+        title="s",
+        command=(),
+        plan=whole.model_dump(mode="json"),
+        seed=1,
+        started_at="2026-11-20T19:33:59.488Z",
+        state="finished",
+        ended_at=None,
+        row_count=len(rows),
+    )
+    (section,) = gather(run, rows).sections
+    (search_of,) = section.searches
+    return (
+        [float(text.split()[0].replace(",", "")) for text in shown.steps],
+        [step.load for step in search_of.steps],
+    )
+
+
+def loads(rows: list[Row]) -> list[float]:
+    return [float(row.labels["load"]) for row in rows]
+
+
+def test_of_many_repetitions_the_steps_of_the_last_are_shown() -> None:
+    one = subject("one")
+    whole = plan(one, repeat=10)
+    rows = [
+        rows_of(whole, one, 1_000 if number == 10 else 1_914, number) for number in range(1, 11)
+    ]
+    expected = loads(rows[-1])
+    assert expected != loads(rows[-2])
+    assert told(whole, list(itertools.chain(*rows))) == (expected, expected)
+
+
+def test_the_steps_of_a_repetition_that_was_cut_short_are_not_among_those_of_the_next() -> None:
+    one = subject("one")
+    whole = plan(one)
+    again = rows_of(whole, one, 1_914)
+    rows = [*rows_of(whole, one, 1_000, end=PARTIAL), *again]
+    assert told(whole, rows) == (loads(again), loads(again))
 
 
 def test_the_table_is_written_for_other_programs(two: LoadTable) -> None:

@@ -197,6 +197,11 @@ class Trial:
         return f"{self.cell.key} r{self.repetition}"
 
 
+def was_cut_short(key: str) -> bool:
+    """Whether a row is of a trial that the user interrupted, or a step of its search."""
+    return key.partition(" step ")[0].endswith(PARTIAL)
+
+
 @dataclass(frozen=True, kw_only=True)
 class Changes:
     """What the command line says other than the suite; None for what it does not say."""

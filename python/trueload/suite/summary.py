@@ -22,7 +22,7 @@ from trueload.store import Damaged, Outcome, Row
 from trueload.suite.client_figures import ClientFigures, client_figures
 from trueload.suite.client_figures import together as clients_together
 from trueload.suite.definition import PublishedTable
-from trueload.suite.plan import PARTIAL, Cell, PlannedLoad, SuitePlan
+from trueload.suite.plan import Cell, PlannedLoad, SuitePlan, was_cut_short
 from trueload.suite.steps import step_text
 from trueload.verdict import lower_bounds
 
@@ -172,8 +172,8 @@ def _ms(ns: int | None) -> float | None:
 
 @dataclass
 class CellRows:
-    """What the store holds of one cell; `steps` are those of its searches, by repetition, as rows
-    of text."""
+    """What the store holds of one cell; `steps` are those of its searches, by repetition in the
+    order of storing, as rows of text."""
 
     cell: Cell
     measured: list[Figures] = field(default_factory=list)
@@ -244,7 +244,8 @@ def collect(plan: SuitePlan, rows: Iterable[Row | Damaged]) -> Collected:
         into = by_key.get(row.key.rpartition(" r")[0])
         if into is None:
             continue
-        if row.record is not None and plan.broadcast is not None:
+        searched = plan.broadcast is not None and not was_cut_short(row.key)
+        if row.record is not None and searched:
             _add_step(into, plan, row.record, row.labels)
         if "step" in row.labels:
             continue
@@ -263,7 +264,7 @@ def _add_step(into: CellRows, plan: SuitePlan, record: Record, labels: Mapping[s
 
 
 def _add(into: CellRows, plan: SuitePlan, row: Row) -> None:
-    if row.key.endswith(PARTIAL):
+    if was_cut_short(row.key):
         return  # done again by --resume, or the run has no more of it
     if row.record is not None:
         found = figures(row.record, row.labels)
@@ -309,7 +310,7 @@ def summarise(rows: CellRows) -> Summary | None:
         interval=_bracket(shown) or stats.interval(rates),
         best=max(shown, key=lambda each: each.score or 0.0),
         record_ids=tuple(each.record_id for each in done),
-        steps=tuple(rows.steps[max(rows.steps)]) if rows.steps else (),
+        steps=tuple(next(reversed(rows.steps.values()), ())),
     )
 
 

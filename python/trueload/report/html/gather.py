@@ -36,7 +36,7 @@ from trueload.search.execute import UNITS, SearchPlan, Taken, outcome
 from trueload.search.found import deciding, read_plan, read_steps, sentence
 from trueload.stats import parse_percentile
 from trueload.store import Damaged, Row, Run
-from trueload.suite.plan import PlannedLoad, SuitePlan, describe
+from trueload.suite.plan import PlannedLoad, SuitePlan, describe, was_cut_short
 from trueload.suite.pools import PlannedPools
 from trueload.suite.steps import search_plan
 from trueload.suite.summary import Figures, LoadTable, Summary, collect, figures, tabulate, together
@@ -104,7 +104,8 @@ class Tally:
         self._judge(row, record)
 
     def _judge(self, row: Row, record: Record) -> None:
-        if self.judge is not None and (step := self.judge(row, record)) is not None:
+        judge = None if was_cut_short(row.key) else self.judge
+        if judge is not None and (step := judge(row, record)) is not None:
             of = self.steps.setdefault((row.labels.get("subject", ""), _load_key(row)), {})
             steps = of.setdefault(row.labels.get("repetition", ""), _Steps())
             steps.taken.append(step)
@@ -237,7 +238,7 @@ def _suite_searches(plan: SuitePlan, table: LoadTable, tally: Tally) -> tuple[Se
         by_repetition = tally.steps.get((planned.name, _key(table.load)))
         if not by_repetition:
             continue
-        steps = by_repetition[max(by_repetition)]
+        steps = next(reversed(by_repetition.values()))
         last = steps.last
         largest = None if last.get("unfound") else _number(last.get("clients", "")) or None
         found.append(
