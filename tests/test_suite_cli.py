@@ -49,6 +49,7 @@ MISTAKES = [
     (["run", "quick", "--resume", "nothing"], "there is no run 'nothing'", "runs list"),
     (["run", "quick", "--json", "/no/such/file"], "/no/such/file cannot be written", ""),
     (["run", "quick", "--repeat", "0"], "--repeat", ""),
+    (["run", "quick", "--seed", "9223372036854775808"], "--seed", ""),
 ]
 
 

@@ -62,7 +62,7 @@ from trueload.store import Run, Store, StoreError
 from trueload.subjects import Cores, Subject, parse_selects
 from trueload.suite.broadcast import measure_broadcast
 from trueload.suite.choose import choose_subjects
-from trueload.suite.definition import Suite, find_suite, load_suite, suite_names
+from trueload.suite.definition import SEED_MAX, Suite, find_suite, load_suite, suite_names
 from trueload.suite.execute import Execution, changed_subjects
 from trueload.suite.plan import Changes, PlannedLoad, SuitePlan, describe, make_plan, planned
 from trueload.suite.pools import beyond_limits
@@ -204,7 +204,10 @@ def read_suite(
         bool, typer.Option("--full", help="The published grid, where that is a larger one.")
     ] = False,
     seed: Annotated[
-        int | None, typer.Option("--seed", metavar="N", help="Of the order of the trials.")
+        int | None,
+        typer.Option(
+            "--seed", metavar="N", min=0, max=SEED_MAX, help="Of the order of the trials."
+        ),
     ] = None,
     port: Annotated[
         int | None,

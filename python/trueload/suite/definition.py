@@ -25,16 +25,24 @@ from trueload.units import parse_duration, parse_rate, parse_size
 
 SUITE_BYTES_MAX = 64 * 1024
 RATE_PER_S_MAX = 1_000_000_000
+SEED_MAX = 2**63 - 1  # what the store and the engine keep
 NS_PER_MS = 1_000_000
 WAIT_NS_MAX = 60_000_000_000  # of the reference server
 
 Positive = Annotated[int, Field(gt=0)]
 Count = Annotated[int, Field(ge=0)]
+Seed = Annotated[int, Field(ge=0, le=SEED_MAX)]
 Report = Literal["table", "apachebench"]
 
 
 def _duration(text: str) -> str:
     parse_duration(text)
+    return text
+
+
+def _positive_duration(text: str) -> str:
+    if parse_duration(text) == 0:
+        raise ValueError(f"'{text}' is no time at all")
     return text
 
 
@@ -68,6 +76,7 @@ def _wait(text: str) -> str:
 Size = Annotated[str, AfterValidator(_size)]
 Limit = Annotated[str, AfterValidator(_limit)]
 Span = Annotated[str, AfterValidator(_duration)]
+PositiveSpan = Annotated[str, AfterValidator(_positive_duration)]
 Rate = Annotated[str, AfterValidator(_rate)]
 
 
@@ -164,16 +173,16 @@ class Suite(Model):
     subjects: tuple[str, ...] = ()
     variants: Literal["all", "default"] = "all"
     loads: tuple[Axes, ...] = (Axes(),)
-    duration: Span | None = None
+    duration: PositiveSpan | None = None
     requests: Positive | None = None
     warmup: Span | None = None
     prime: bool = False
-    timeout: Span = "5s"
+    timeout: PositiveSpan = "5s"
     connect_rate: Rate | None = None
     close: bool = False
     threads: Positive = 1
     repeat: Positive = 6
-    seed: int = 1
+    seed: Seed = 1
     files: int = Field(default=0, ge=0)
     broadcast: Broadcast | None = None
     clients: Clients | None = None
