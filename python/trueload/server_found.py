@@ -33,11 +33,15 @@ def found_pids(address: str) -> set[int]:
         holders = listeners(host.strip("[]").partition("%")[0], int(port))
     if len(holders) > 1:
         holders.discard(1)  # an init that opened the socket for the server is not the server
-    found = set(holders)
-    for pid in holders - {1}:
-        found |= descendants(pid)
     me = os.getpid()
-    return found - descendants(me) - ({me} - holders)
+    ours = descendants(me) | {me}
+    found = _with_children(holders - {1}) | holders
+    # A test, or a notebook, may have started the server as it starts the engine.
+    return found - ours | _with_children(holders & ours - {me}) | holders & {me}
+
+
+def _with_children(pids: set[int]) -> set[int]:
+    return pids.union(*map(descendants, pids))
 
 
 def found_at(addresses: Sequence[str]) -> set[int]:

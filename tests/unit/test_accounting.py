@@ -8,6 +8,7 @@ import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from trueload.accounting import (
@@ -26,6 +27,7 @@ from trueload.accounting import (
     unix_listeners,
     usage,
 )
+from trueload.server_found import found_pids
 
 MS = 1_000_000
 IDLE = ProcessSample(
@@ -143,6 +145,39 @@ def test_a_listening_socket_is_found_with_its_owner(family: int, host: str) -> N
         assert os.getpid() in listeners(host, port)
         assert listeners("127.0.0.2" if host == "127.0.0.1" else "::2", port) == set()
     assert listeners(host, port) == set()
+
+
+WAITS = "import sys; sys.stdin.read()"
+SERVES = f"""
+import socket, subprocess, sys
+server = socket.create_server(("127.0.0.1", 0))
+subprocess.Popen([sys.executable, "-c", {WAITS!r}])
+print(server.getsockname()[1], flush=True)
+sys.stdin.read()
+"""
+
+
+def test_a_server_that_we_started_is_found_and_nothing_else_of_ours() -> None:
+    piped: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    with (
+        subprocess.Popen([sys.executable, "-c", SERVES], **piped) as server,
+        subprocess.Popen([sys.executable, "-c", WAITS], **piped) as other,
+    ):
+        assert server.stdout is not None
+        port = int(server.stdout.readline())
+        (worker,) = descendants(server.pid)
+        assert found_pids(f"127.0.0.1:{port}") == {server.pid, worker}
+        for process in (server, other):
+            process.communicate("")
+
+
+def test_of_a_server_within_this_process_its_children_are_not_found() -> None:
+    with (
+        socket.create_server(("127.0.0.1", 0)) as server,
+        subprocess.Popen([sys.executable, "-c", WAITS], stdin=subprocess.PIPE) as other,
+    ):
+        assert found_pids(f"127.0.0.1:{server.getsockname()[1]}") == {os.getpid()}
+        other.communicate(b"")
 
 
 def test_a_listening_socket_file_is_found_with_its_owner(
