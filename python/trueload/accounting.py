@@ -226,7 +226,7 @@ def read_process(pid: int) -> ProcessSample | None:
         pid=pid,
         parent_pid=int(fields[1]),
         start_ticks=int(fields[19]),
-        cpu_ns=_cpu_clock_ns(pid, user_ns + system_ns),
+        cpu_ns=cpu_clock_ns(pid, user_ns + system_ns),
         user_ns=user_ns,
         system_ns=system_ns,
         waited_user_ns=waited_user_ns,
@@ -243,7 +243,8 @@ def _stat_fields(pid: int) -> list[str]:
     return (PROC / str(pid) / "stat").read_text(errors="replace").rpartition(")")[2].split()
 
 
-def _cpu_clock_ns(pid: int, otherwise_ns: int) -> int:
+def cpu_clock_ns(pid: int, otherwise_ns: int) -> int:
+    """What a process has used so far, in ns; ``otherwise_ns`` where its clock cannot be read."""
     try:
         return time.clock_gettime_ns((~pid << 3) | _CPUCLOCK_SCHED)
     except OSError:

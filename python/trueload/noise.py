@@ -15,10 +15,9 @@ import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from trueload.accounting import PROC, TICK_NS
+from trueload.accounting import PROC, TICK_NS, cpu_clock_ns
 
 KERNEL_THREAD = 0x0020_0000  # PF_KTHREAD, include/linux/sched.h
-_CPUCLOCK_SCHED = 2  # as in accounting.py
 
 
 @dataclass(frozen=True)
@@ -93,11 +92,7 @@ def _process(pid: int) -> tuple[tuple[int, int], Used] | None:
     if int(fields[6]) & KERNEL_THREAD:
         return None
     user, system, waited_user, waited_system = (int(field) * TICK_NS for field in fields[11:15])
-    try:
-        cpu_ns = time.clock_gettime_ns((~pid << 3) | _CPUCLOCK_SCHED)
-    except OSError:
-        cpu_ns = user + system
-    used = Used(int(fields[1]), cpu_ns, waited_user + waited_system)
+    used = Used(int(fields[1]), cpu_clock_ns(pid, user + system), waited_user + waited_system)
     return (pid, int(fields[19])), used
 
 

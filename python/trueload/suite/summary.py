@@ -24,7 +24,7 @@ from trueload.suite.client_figures import together as clients_together
 from trueload.suite.definition import PublishedTable
 from trueload.suite.plan import Cell, PlannedLoad, SuitePlan, was_cut_short
 from trueload.suite.steps import step_text
-from trueload.verdict import lower_bounds
+from trueload.verdict import SEVERITY, lower_bounds
 
 # Checks that fail because of the machine or the generator, not of the subject: another
 # repetition can stand in for the one that they spoilt.
@@ -224,9 +224,6 @@ class Collected:
     damaged: tuple[str, ...]
 
 
-_SEVERITY = {"n/a": 0, "pass": 1, "warn": 2, "fail": 3}
-
-
 def collect(plan: SuitePlan, rows: Iterable[Row | Damaged]) -> Collected:
     """Reads the rows once, keeping a dozen numbers of each."""
     by_key: dict[str, CellRows] = {}
@@ -252,7 +249,7 @@ def collect(plan: SuitePlan, rows: Iterable[Row | Damaged]) -> Collected:
         _add(into, plan, row)
         for check in row.record.checks if row.record is not None else ():
             known = checks.get(check.name)
-            if known is None or _SEVERITY[check.status] > _SEVERITY[known.status]:
+            if known is None or SEVERITY[check.status] > SEVERITY[known.status]:
                 checks[check.name] = check
     return Collected(tuple(by_key.values()), tuple(checks.values()), tuple(damaged))
 

@@ -58,6 +58,7 @@ __all__ = [
     "EXPLANATIONS",
     "GENERATOR_FULL",
     "NS_PER_S",
+    "SEVERITY",
     "Explanation",
     "censored_count",
     "decide",

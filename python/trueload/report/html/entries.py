@@ -18,7 +18,6 @@ from trueload.suite.definition import PublishedTable
 from trueload.suite.summary import Figures, Summary
 
 Unit = Literal["requests/s", "messages/s", "clients"]
-SEVERITY: dict[Status, int] = {"n/a": 0, "pass": 1, "warn": 2, "fail": 3}
 
 
 @dataclass(frozen=True)

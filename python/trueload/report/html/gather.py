@@ -17,7 +17,6 @@ from trueload import stats
 from trueload.errors import UserError
 from trueload.record import Environment, Record, Verdict
 from trueload.report.html.entries import (
-    SEVERITY,
     CheckTally,
     Entry,
     Search,
@@ -42,6 +41,7 @@ from trueload.suite.steps import search_plan
 from trueload.suite.summary import Figures, LoadTable, Summary, collect, figures, tabulate, together
 from trueload.thresholds import Threshold
 from trueload.units import format_cpu_list
+from trueload.verdict import SEVERITY
 
 NAME_LENGTH_MAX = 120
 # Of a search all steps are judged again; no search takes as many.
