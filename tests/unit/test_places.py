@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
+from trueload.cli.suite_places import address_of
 from trueload.errors import UserError
 from trueload.places.choose import choose_places
 from trueload.places.lab import read_lab
@@ -214,3 +215,35 @@ def test_the_lab_of_the_page_is_one(tmp_path: Path) -> None:
     where = read_lab(written(tmp_path, shown[1]))
     assert [each.place.name for each in where.generators] == ["ssh:load1", "ssh:me@load2"]
     assert where.lab_server is not None
+
+
+@pytest.mark.parametrize(
+    ("named", "found", "address"),
+    [
+        (None, ("10.0.0.7:0", "10.0.0.8:0"), "10.0.0.7"),
+        (None, ("[fd00::7]:0", "10.0.0.7:0"), "10.0.0.7"),
+        ("10.0.0.9", (), "10.0.0.9"),
+    ],
+)
+def test_subjects_on_a_host_are_loaded_over_ipv4(
+    named: str | None, found: tuple[str, ...], address: str
+) -> None:
+    server = ServerHost(place=SshHost("big"), address=named)
+    assert address_of(server, "big", found) == address
+
+
+@pytest.mark.parametrize(
+    ("named", "found", "said"),
+    [
+        (None, (), "nobody knows the address of big, at which ssh:big is to be loaded"),
+        (None, ("[fd00::7]:0",), "loaded over IPv4, and ssh:big is at fd00::7"),
+        ("fd00::9", (), "loaded over IPv4, and ssh:big is at fd00::9"),
+    ],
+)
+def test_a_host_without_an_address_for_subjects_is_refused(
+    named: str | None, found: tuple[str, ...], said: str
+) -> None:
+    with pytest.raises(UserError) as caught:
+        address_of(ServerHost(place=SshHost("big"), address=named), "big", found)
+    assert said in caught.value.message
+    assert "places.toml: address, below [server]" in caught.value.hint

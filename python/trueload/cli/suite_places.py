@@ -6,7 +6,7 @@ Must not know how a subject is built or measured.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from trueload.engine import find_engine
@@ -60,6 +60,27 @@ def open_for_subjects(where: Where) -> Iterator[Opened]:
             yield Opened(hosts)
 
 
+def address_of(server: ServerHost, name: str, found: Sequence[str]) -> str:
+    """Where subjects on a host are loaded: as its place says, else the first of what was ``found``
+    that is IPv4, as subjects are told their address and port. Raises ``UserError``."""
+    known = (
+        [server.address] if server.address else [at.rpartition(":")[0].strip("[]") for at in found]
+    )
+    remedy = "in a places.toml: address, below [server]"
+    if not known:
+        raise UserError(
+            f"nobody knows the address of {name}, at which {server.place.name} is to be loaded",
+            f"name it {remedy}",
+        )
+    for address in known:
+        if ":" not in address:
+            return address
+    raise UserError(
+        f"subjects are loaded over IPv4, and {server.place.name} is at {known[0]}",
+        f"name an address of IPv4 {remedy}",
+    )
+
+
 def open_ground(server: ServerHost, host: SshHost, stack: contextlib.ExitStack) -> Ground:
     """A host by ssh, with a steward on it. Raises ``UserError``."""
     from trueload.places.ssh import SshPlace  # only now: most suites need none of this
@@ -68,13 +89,7 @@ def open_ground(server: ServerHost, host: SshHost, stack: contextlib.ExitStack) 
     from trueload.runner.far_ground import FarGround
 
     name = host_name(host.destination)
-    found = resolve(name, 0)
-    address = server.address or (found[0].rpartition(":")[0].strip("[]") if found else None)
-    if address is None:
-        raise UserError(
-            f"nobody knows the address of {name}, at which {server.place.name} is to be loaded",
-            "name it in a places.toml: address, below [server]",
-        )
+    address = address_of(server, name, () if server.address else resolve(name, 0))
     place = stack.enter_context(SshPlace(host.destination))
     far = stack.enter_context(FarHost(place))
     return FarGround(place, far, address, server.cpus)
