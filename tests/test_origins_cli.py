@@ -132,6 +132,21 @@ def test_a_search_ends_with_its_first_step_where_one_origin_refuses(
     assert f"no connection to {nobody} was established: connect.refused" in done.err
 
 
+@pytest.mark.parametrize("search", [(), ("--limit", "p99<10s", "--search", "connections")])
+def test_an_origin_that_refuses_is_never_too_small_to_count(
+    trueload: Trueload,
+    servers: tuple[Counting, ...],
+    nobody: str,
+    tmp_path: Path,
+    search: tuple[str, ...],
+) -> None:
+    file = write(tmp_path, {"url": f"{servers[0].url}/", "weight": 149}, {"url": f"{nobody}/"})
+    flags = ("-c", "150", "-d", "300ms", "--warmup", "0s", *search)
+    done = trueload.run("http", "--targets", file, *flags)
+    assert done.code == 4, done
+    assert f"none to {nobody} was established" in done.out
+
+
 def test_where_all_origins_refuse_nothing_is_measured(
     trueload: Trueload, nobody: str, tmp_path: Path
 ) -> None:

@@ -327,6 +327,11 @@ class OriginRecord(Model):
     connect_failed: dict[str, int]
     counts: Outcomes | None
 
+    @property
+    def is_unreached(self) -> bool:
+        """Whether not one of its connections was ever established."""
+        return bool(self.requested) and self.established == 0
+
 
 class Record(Model):
     """What a trial leaves. ``targets`` is null where there is one request, ``origins`` where these

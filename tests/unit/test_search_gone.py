@@ -65,6 +65,59 @@ def test_a_search_of_what_cannot_be_reached_from_the_start_ends_with_its_first_s
     assert exit_code(plan, taken) == code
 
 
+def few_of_many(established: int) -> Record:
+    """A record of two origins: all of 998 connections to the first, so many of 2 to the second."""
+    there, away = (
+        OriginRecord(
+            url=f"http://127.0.0.1:{port}",
+            requested=requested,
+            established=found,
+            connect_failed={},
+            counts=None,
+        )
+        for port, requested, found in ((1, 998, 998), (2, 2, established))
+    )
+    shown = {"requested": 1000, "established": 998 + established}
+    connections = good_record().connections.model_copy(update=shown)
+    return judge(good_record(connections=connections, origins=(there, away)))
+
+
+@pytest.mark.parametrize(
+    ("established", "status", "why"),
+    [
+        (0, "fail", "2 of 1000 were never established; none to http://127.0.0.1:2 was established"),
+        (1, "warn", "1 of 1000 were never established"),
+        (2, "pass", "all 1000 were there"),
+    ],
+)
+def test_an_origin_that_is_not_reached_spoils_the_whole_however_few_its_connections_are(
+    established: int, status: str, why: str
+) -> None:
+    record = few_of_many(established)
+    check = next(check for check in record.checks if check.name == "connections")
+    assert (check.status, check.why) == (status, why)
+    assert (record.verdict == "invalid") == (status == "fail")
+
+
+@pytest.mark.parametrize("before", [0, 1, 3])
+def test_a_search_that_ends_at_an_origin_of_few_connections_is_not_to_be_trusted(
+    before: int,
+) -> None:
+    plan = SearchPlan("rate", LIMIT_10MS, make_bounds("rate", None), None)
+    met = {"connect_failed": {"connect.refused": 2}}
+    record = few_of_many(0)
+    there, away = record.origins or ()
+    record = record.model_copy(update={"origins": (there, away.model_copy(update=met))})
+    number = itertools.count()
+    taken = list(
+        run_steps(plan, lambda following, ns: good_record() if next(number) < before else record)
+    )
+    assert len(taken) == before + 1
+    assert search_json(plan, taken, None, interrupted=False)["result"]["outcome"] == "gone"
+    assert exit_code(plan, taken) == 4
+    assert any("no connection to http://127.0.0.1:2" in line for line in search_lines(plan, taken))
+
+
 @pytest.mark.parametrize(
     ("from_step", "code", "sentence"),
     [

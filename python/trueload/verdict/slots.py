@@ -121,9 +121,18 @@ def _out_of_files(record: Record) -> str:
     return f"the server had reached its limit of {format_count(files)} open files"
 
 
+def _origins_unreached(record: Record) -> str:
+    """However few connections each has: what was asked of it was not measured at all."""
+    urls = [origin.url for origin in record.origins or () if origin.is_unreached]
+    if not urls:
+        return ""
+    more = f" and {len(urls) - 1} more" if len(urls) > 1 else ""
+    return f"none to {urls[0]}{more} was established"
+
+
 def check_connections(record: Record) -> Check:
-    """Slots that were never established, were down for long, or lost a server that went away; and
-    connections that the server dropped."""
+    """Slots that were never established, were down for long, or lost a server that went away;
+    origins that were not reached at all; and connections that the server dropped."""
     name, found = "connections", record.connections
     if found.requested == 0:
         return not_applicable(name, "no connection was asked for")
@@ -135,9 +144,12 @@ def check_connections(record: Record) -> Check:
     parts = [
         f"{missing} of {found.requested} were never established" if missing else "",
         f"{found.down} of {found.requested} were down for more than 1 s" if found.down else "",
+        (unreached := _origins_unreached(record)),
         _idle_closed(record),
         _out_of_files(record),
     ]
+    if unreached:
+        return checked(name, "fail", in_one_line(parts), share, 0)
     if outage_share >= CONNECTIONS_FAIL:
         outage = format_duration(found.outage_ns or 0)
         parts.append(f"the server was away for {outage}: {found.outages} were refused a new one")
