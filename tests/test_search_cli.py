@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import socket
 import time
 from pathlib import Path
 
@@ -84,6 +85,21 @@ def test_nothing_listens(trueload: Trueload) -> None:
     assert done.code == 3, done
     assert len(done.json()["steps"]) == 1
     assert "connect.refused" in done.err
+
+
+@pytest.mark.parametrize("axis", ["rate", "connections"])
+def test_who_takes_connections_and_answers_nobody_is_asked_twice(
+    trueload: Trueload, axis: str
+) -> None:
+    with socket.create_server(("127.0.0.1", 0), backlog=512) as silent:
+        url = f"http://127.0.0.1:{silent.getsockname()[1]}/"
+        flags = ("--search", axis, "--timeout", "200ms", *STEPS, "--json", "-")
+        done = trueload.run("http", url, "--limit", "p99<10ms", *flags)
+    assert done.code == 4, done
+    found = done.json()
+    loads = dict.fromkeys(step["step"]["load"] for step in found["steps"])
+    assert list(loads) == [1000 if axis == "rate" else 8, 1]
+    assert "and not one request was ok: timeout.first_byte" in done.err
 
 
 @pytest.mark.parametrize("command", ["http", "ws"])

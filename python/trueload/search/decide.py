@@ -9,6 +9,10 @@ server: it is tried once more, and then bounds the search from above as the gene
 does, at once, a step that lacked open files or local ports: another try would lack them, too. A
 server that no longer answers anybody ends the search: no load is left that it would keep to.
 
+A step without one good answer may mean either: a load that is far too large, or a server that would
+answer no load. So what follows it is the least that there is to ask: the largest load that has been
+kept or, if none has, the lowest of all. If not even that has one good answer, it is the server.
+
 Must not know: what a load is made of, how it is measured.
 """
 
@@ -52,11 +56,12 @@ class Bounds:
 
 @dataclass(frozen=True)
 class Step:
-    """One load that was tried, and what came of it."""
+    """One load that was tried, and what came of it. ``answered``: there was a good answer."""
 
     load: float
     outcome: Outcome
     stage: Stage
+    answered: bool = True
 
 
 @dataclass(frozen=True)
@@ -84,7 +89,7 @@ class NotFound:
     """Why there is no such load. ``none``: not even ``lowest`` keeps to the limit;
     ``unconfirmed``: no confirming run did; ``generator``: our side was the limit at each load, or
     in each confirming run; ``lost``: messages were, and that was to end it; ``gone``: the server no
-    longer answered."""
+    longer answered, or no longer well."""
 
     why: Literal["none", "unconfirmed", "generator", "lost", "gone"]
     lowest: float
@@ -104,6 +109,8 @@ def decide(bounds: Bounds, steps: Sequence[Step]) -> Try | Done:
     failed = min(
         (step.load for step in searching if step.load not in _kept(searching)), default=None
     )
+    if _fell_silent(steps):
+        return NotFound("gone", steps[-1].load)
     if _is_worth_another_try(steps):
         last = steps[-1]
         again = last.stage == "confirm"
@@ -119,6 +126,8 @@ def decide(bounds: Bounds, steps: Sequence[Step]) -> Try | Done:
             return _confirm(steps, kept, None)
         grown = kept * GROWTH if bounds.step is None else kept + bounds.step
         return Try(_rounded(bounds, grown), "bracket")
+    if _is_silent(steps[-1]):
+        return Try(kept, "bisect")
     middle = _between(bounds, kept, failed)
     return _confirm(steps, kept, failed) if middle is None else Try(middle, "bisect")
 
@@ -139,6 +148,16 @@ def _kept(steps: Sequence[Step]) -> set[float]:
     return {step.load for step in steps if step.outcome == "kept"}
 
 
+def _is_silent(step: Step) -> bool:
+    return step.outcome == "exceeded" and not step.answered
+
+
+def _fell_silent(steps: Sequence[Step]) -> bool:
+    """Whether the last step had not one good answer at a load that the server had carried."""
+    last = steps[-1]
+    return _is_silent(last) and any(load >= last.load for load in _kept(steps))
+
+
 def _is_worth_another_try(steps: Sequence[Step]) -> bool:
     """A spoiled step is, once: the spoiling may have been a moment's."""
     last = steps[-1]
@@ -149,7 +168,8 @@ def _is_worth_another_try(steps: Sequence[Step]) -> bool:
 
 def _descend(bounds: Bounds, steps: Sequence[Step], failed: float) -> Try | Done:
     if failed > bounds.floor:
-        return Try(_rounded(bounds, failed / DESCENT), "bracket")
+        lower = failed / DESCENT if steps[-1].answered else bounds.floor
+        return Try(_rounded(bounds, lower), "bracket")
     exceeded = any(step.outcome == "exceeded" for step in steps)
     return NotFound("none" if exceeded else "generator", failed)
 

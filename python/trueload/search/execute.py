@@ -18,6 +18,7 @@ from trueload.search.decide import Bounds, Done, NotFound, Step, Try, decide
 from trueload.search.judge import (
     Judgement,
     confirming_messages,
+    has_good_answer,
     judge_broadcast,
     judge_step,
     step_ns,
@@ -66,7 +67,8 @@ class Taken:
     @property
     def step(self) -> Step:
         """As the decision sees it."""
-        return Step(self.next.load, self.judgement.outcome, self.next.stage)
+        answered = has_good_answer(self.record)
+        return Step(self.next.load, self.judgement.outcome, self.next.stage, answered)
 
 
 Measure = Callable[[Try, int], Record]

@@ -19,7 +19,7 @@ from trueload.report.text import plain
 from trueload.search.clients import clients_header, clients_line
 from trueload.search.decide import Bounds, Done, Found, NotFound, Stage, Try
 from trueload.search.execute import UNITS, Axis, SearchPlan, Taken, outcome, take
-from trueload.search.judge import LimitValue, unreached
+from trueload.search.judge import LimitValue, silence, unreached
 from trueload.shortage import Shortage
 from trueload.thresholds import LIMIT, parse_condition
 from trueload.units import format_count, format_span
@@ -242,7 +242,9 @@ def sentence(plan: SearchPlan, taken: Sequence[Taken]) -> str:
         if len(taken) == 1:
             why = "; ".join(each.sentence() for each in unreached(taken[0].record))
             return f"the search ended at its first step, {lowest}: {plain(why)}"
-        return f"the server no longer answered at {lowest}: {taken[-1].judgement.why}{before}"
+        last = taken[-1]
+        why = last.judgement.why if last.judgement.outcome == "gone" else silence(last.record)
+        return f"the server no longer answered at {lowest}: {why}{before}"
     if done.why == "generator" and kept is not None:
         spoiled = _blame([each for each in taken if each.next.stage == "confirm"])
         return (
@@ -254,7 +256,10 @@ def sentence(plan: SearchPlan, taken: Sequence[Taken]) -> str:
             f"{_blame(taken)} at every load, which says nothing of the server;"
             f" the lowest tried was {lowest}"
         )
-    return f"no load keeps to {limit}; the lowest tried was {lowest}"
+    text = f"no load keeps to {limit}; the lowest tried was {lowest}"
+    if any(each.step.answered for each in taken):
+        return text
+    return f"{text}, and {silence(taken[-1].record)}"
 
 
 def _blame(taken: Iterable[Taken]) -> str:

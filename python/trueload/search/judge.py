@@ -159,8 +159,18 @@ def unreached(record: Record) -> list[Unreached]:
     return [
         Unreached(origin.url, frozenset(origin.connect_failed))
         for origin in record.origins or ()
-        if origin.requested and origin.established == 0
+        if origin.is_unreached
     ]
+
+
+def has_good_answer(record: Record) -> bool:
+    """Whether one request was answered as it should be, in the step or its warm-up."""
+    return record.counts.ok + record.warmup.counts.ok > 0
+
+
+def silence(record: Record) -> str:
+    """For people, of a step that has none: ``not one request was ok: timeout.first_byte``."""
+    return f"not one request was ok{_mostly(record)}"
 
 
 def _mostly(record: Record) -> str:
