@@ -86,10 +86,16 @@ def _check(flags: LoadFlags) -> None:
     if flags.stages_of is not None and flags.stages is None:
         raise UserError("--stages-of is given, but no --stages", STAGES_HINT)
     opened = flags.rate_per_s is not None or (flags.stages is not None and not of_connections)
-    seed = None if flags.random else flags.seed
-    for name, value in (("--arrivals", flags.arrivals), ("--seed", seed)):
-        if value is not None and not opened:
-            raise UserError(f"{name} is of an open loop, and no rate is given", "add --rate 1k/s")
+    if opened:
+        return
+    if flags.arrivals is not None:
+        raise UserError("--arrivals is of an open loop, and no rate is given", "add --rate 1k/s")
+    if flags.seed is not None and not flags.random:
+        raise UserError(
+            "--seed is of an open loop's arrivals or of a {random} in a request, and there is"
+            " neither",
+            "leave it out: nothing is left to chance; or add --rate 1k/s --arrivals poisson",
+        )
 
 
 def _staged(flags: LoadFlags, text: str) -> ChosenLoad:
