@@ -56,7 +56,12 @@ impl Outbox {
     /// Adds a copy of these bytes.
     pub fn push(&mut self, bytes: &[u8]) {
         self.len += bytes.len();
-        if let Some(Segment::Copied(last, _)) = self.segments.back_mut() {
+        if let Some(Segment::Copied(last, at)) = self.segments.back_mut() {
+            // Who never has all taken, and always says more, would hold on to all that it has ever said.
+            if *at > last.len() / 2 {
+                last.drain(..*at);
+                *at = 0;
+            }
             last.extend_from_slice(bytes);
         } else if !bytes.is_empty() {
             self.segments.push_back(Segment::Copied(bytes.to_vec(), 0));
@@ -118,5 +123,26 @@ mod tests {
             assert_eq!(sent, b"ab234cd", "taken {step} at a time");
             assert!(outbox.is_empty());
         }
+    }
+
+    #[test]
+    fn what_has_left_is_not_held_however_long_something_waits() {
+        let mut outbox = Outbox::default();
+        let (mut sent, mut numbers) = (Vec::new(), (0..=255u8).cycle());
+        for _ in 0..1000 {
+            outbox.push(&numbers.by_ref().take(1000).collect::<Vec<_>>());
+            while let Some(front) = outbox.front().filter(|front| front.len() > 100) {
+                let taken = (front.len() - 100).min(300);
+                sent.extend_from_slice(&front[..taken]);
+                outbox.advance(taken);
+            }
+            let held = outbox.segments.iter().map(|segment| match segment {
+                Segment::Copied(bytes, _) => bytes.len(),
+                Segment::Shared(..) => 0,
+            });
+            assert!(held.sum::<usize>() <= 3000, "{} bytes wait", outbox.len());
+        }
+        sent.extend_from_slice(outbox.front().expect("some wait"));
+        assert!(sent.iter().copied().eq((0..=255u8).cycle().take(1_000_000)));
     }
 }
