@@ -1,7 +1,7 @@
 //! What carries the requests of a slot to its peer: the socket, with TLS in between if there is any.
 //!
-//! What TLS seals is a copy for one connection alone, so that only so much is sealed as the socket may soon take; the
-//! rest waits as it is, shared by all connections, and is sealed when what was sealed before has left.
+//! What is a copy for one connection alone, as all is that TLS seals, is made only as far as the socket may soon take
+//! it; the rest waits as it is, shared by all connections, until what was copied before has left.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -12,8 +12,8 @@ use super::slot::Secure;
 
 /// What TLS seals at once, at most: whole records.
 const SEALED_AT_ONCE_BYTES: usize = 64 * 1024;
-/// No more is sealed while so much waits for the socket.
-const SEALED_BYTES_MOST: usize = 128 * 1024;
+/// No more is sealed, or copied otherwise, while so much waits for the socket.
+const COPIED_BYTES_MOST: usize = 128 * 1024;
 
 /// One slot's way out.
 #[derive(Debug)]
@@ -54,6 +54,13 @@ impl<N: Net> Carrier<'_, N> {
         }
     }
 
+    /// Whether more may be copied for this connection alone; where not, [`super::protocol::Protocol::send_waiting`] comes.
+    #[inline]
+    pub fn has_room(&self) -> bool {
+        let unsealed = self.tls.as_ref().map_or(0, |secure| secure.waiting.len());
+        unsealed + self.net.queued_bytes(self.token) < COPIED_BYTES_MOST
+    }
+
     /// Ends our side when everything has been sent. Under TLS it stays open.
     pub fn end_sending(&mut self) {
         if self.tls.is_none() {
@@ -65,7 +72,7 @@ impl<N: Net> Carrier<'_, N> {
     pub(super) fn seal_waiting(&mut self) {
         while let Some(secure) = &mut self.tls
             && let Some(front) = secure.waiting.front()
-            && self.net.queued_bytes(self.token) < SEALED_BYTES_MOST
+            && self.net.queued_bytes(self.token) < COPIED_BYTES_MOST
         {
             let len = front.len().min(SEALED_AT_ONCE_BYTES);
             self.sealed.clear();
@@ -87,5 +94,5 @@ impl<N: Net> Carrier<'_, N> {
 /// Whether bytes that have just come are sealed now: they are few, and none wait before them.
 fn seals_at_once(secure: &Secure, net: &impl Net, token: Token, len: usize) -> bool {
     let few = len <= SEALED_AT_ONCE_BYTES;
-    few && secure.waiting.is_empty() && net.queued_bytes(token) < SEALED_BYTES_MOST
+    few && secure.waiting.is_empty() && net.queued_bytes(token) < COPIED_BYTES_MOST
 }

@@ -537,10 +537,15 @@ impl<P: Protocol> Program for Generator<P> {
     }
 
     fn handle_drained(&mut self, net: &mut impl Net, key: u32, token: Token) {
-        let slot = &mut self.slots[key as usize];
-        if slot.state.link.is_open_on(token) {
-            let tls = slot.tls.as_deref_mut();
-            Carrier { net, token, tls, sealed: &mut self.sealed }.seal_waiting();
+        let Slot { client, state, tls } = &mut self.slots[key as usize];
+        if state.link.is_open_on(token) {
+            let tls = tls.as_deref_mut();
+            let mut carrier = Carrier { net, token, tls, sealed: &mut self.sealed };
+            carrier.seal_waiting();
+            let bytes = self.protocol.send_waiting(client, &mut carrier);
+            if let Some(phase) = self.book.current_mut() {
+                phase.meter.bytes_out += bytes as u64;
+            }
         }
     }
 

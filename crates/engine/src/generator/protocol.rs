@@ -121,7 +121,8 @@ pub trait Protocol: Debug {
         0
     }
 
-    /// Sends the `count` requests asked last; returns how many bytes that are.
+    /// Sends the `count` requests asked last; returns how many bytes that are. What has no room yet may be left for
+    /// [`Protocol::send_waiting`], and is no part of them.
     fn send(
         &mut self,
         client: &mut Self::Client,
@@ -129,4 +130,13 @@ pub trait Protocol: Debug {
         drawn: u64,
         carrier: &mut Carrier<'_, impl Net>,
     ) -> usize;
+
+    /// What waited on this connection has left: sends what was left for then; returns how many bytes that are.
+    fn send_waiting(
+        &mut self,
+        _client: &mut Self::Client,
+        _carrier: &mut Carrier<'_, impl Net>,
+    ) -> usize {
+        0
+    }
 }

@@ -1,4 +1,7 @@
 //! Echo over WebSocket as a generator's protocol.
+//!
+//! Every frame is masked by a key of its own, so that it is a copy for one connection and one request. However many are
+//! asked for, no more are written than the socket may soon take; the others are when what waited has left.
 
 use trueload_drive::Net;
 use trueload_wire::chance::Chance;
@@ -12,6 +15,9 @@ use super::carrier::Carrier;
 use super::protocol::{Input, Over, Protocol, Refused};
 use super::slot::Tag;
 use super::websocket::refused;
+
+/// Frames are written at once until they have so many bytes.
+const WRITTEN_AT_ONCE_BYTES: usize = 64 * 1024;
 
 /// Echo over WebSocket, as the connections of one thread speak it.
 #[derive(Debug)]
@@ -74,9 +80,23 @@ impl Protocol for WsEcho {
         _drawn: u64,
         carrier: &mut Carrier<'_, impl Net>,
     ) -> usize {
-        self.frames.clear();
-        client.write(&mut self.shared, count, &mut self.frames);
-        carrier.send(&self.frames);
-        self.frames.len()
+        client.wait_to_write(count);
+        self.send_waiting(client, carrier)
+    }
+
+    #[inline]
+    fn send_waiting(
+        &mut self,
+        client: &mut Client<Tag>,
+        carrier: &mut Carrier<'_, impl Net>,
+    ) -> usize {
+        let mut sent = 0;
+        while client.waits_to_write() && carrier.has_room() {
+            self.frames.clear();
+            client.write(&mut self.shared, WRITTEN_AT_ONCE_BYTES, &mut self.frames);
+            carrier.send(&self.frames);
+            sent += self.frames.len();
+        }
+        sent
     }
 }

@@ -17,11 +17,11 @@ const TOO_LARGE: &[u8] = b"HTTP/1.1 413 Content Too Large\r\nContent-Length: 0\r
 const CLOSING: &[u8] =
     b"HTTP/1.1 413 Content Too Large\r\nConnection: close\r\nContent-Length: 0\r\n\r\n";
 
-fn say(bytes: &[u8]) -> Step {
+pub fn say(bytes: &[u8]) -> Step {
     Step::Send(bytes.into(), 1)
 }
 
-fn case(depth: usize, scripts: &[&[Step]]) -> Case {
+pub fn case(depth: usize, scripts: &[&[Step]]) -> Case {
     Case {
         name: "a large body".to_owned(),
         protocol: Protocol::Http,
@@ -58,7 +58,7 @@ fn each_way(case: &Case, mut look: impl FnMut(&str, &Seen)) {
 }
 
 /// Successes, and failures by class.
-fn ends(seen: &Seen) -> (u64, Vec<(&str, u64)>) {
+pub fn ends(seen: &Seen) -> (u64, Vec<(&str, u64)>) {
     let failed = seen.failed.iter().map(|(class, count)| (class.as_str(), *count));
     (seen.ok, failed.filter(|(_, count)| *count > 0).collect())
 }

@@ -6,6 +6,7 @@
 #![allow(missing_docs, unreachable_pub, clippy::unwrap_used, clippy::expect_used)]
 
 mod bodies;
+mod messages;
 #[path = "../../../wire/tests/tls/pair.rs"]
 #[allow(dead_code)]
 mod pair;

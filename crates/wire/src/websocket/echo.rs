@@ -3,7 +3,8 @@
 //! How it works: a connection is opened, joined where the dialect asks for that, and from then on what comes back
 //! is held against the oldest message that is out. Without a dialect messages are compared byte by byte where they
 //! lie; with one they are known by their keys. A message that comes back wrong ends that request alone: frames
-//! tell where the next one begins. Pings are answered.
+//! tell where the next one begins. Pings are answered. A frame is masked by a key of its own, which makes it a copy: it
+//! is written when the caller has room for it, and until then no answer settles its request.
 //!
 //! What it must not know: sockets, clocks, where randomness comes from, and when a message is sent.
 
@@ -94,6 +95,8 @@ pub struct Client<T> {
     /// The message to be sent next, and the one that is to come back next: an offset, or a key's sequence.
     to_send: usize,
     to_come: usize,
+    /// How many of those that were asked, the last ones, are not written.
+    unwritten: u32,
     first_byte_ns: Option<u64>,
 }
 
@@ -106,6 +109,7 @@ impl<T> Default for Client<T> {
             number: 0,
             to_send: 0,
             to_come: 0,
+            unwritten: 0,
             first_byte_ns: None,
         }
     }
@@ -119,9 +123,23 @@ impl<T> Client<T> {
         self.stage = Stage::Upgrading(Box::new(shared.opening.write(random, said)));
     }
 
-    /// Writes the next `count` messages.
-    pub fn write(&mut self, shared: &mut Shared, count: usize, out: &mut Vec<u8>) {
-        for _ in 0..count {
+    /// The `count` requests asked last are to be written.
+    #[inline]
+    pub fn wait_to_write(&mut self, count: usize) {
+        self.unwritten += count as u32;
+    }
+
+    /// Whether there is something to be written: what has been given up is not.
+    #[inline]
+    #[must_use]
+    pub fn waits_to_write(&self) -> bool {
+        self.unwritten > 0 && !self.asked.is_empty()
+    }
+
+    /// Writes what is to be written, whole messages, until there are `enough` bytes.
+    pub fn write(&mut self, shared: &mut Shared, enough: usize, out: &mut Vec<u8>) {
+        while self.waits_to_write() && out.len() < enough {
+            self.unwritten -= 1;
             let mask = shared.chance.mask();
             match &shared.words {
                 Words::Plain(messages, kind) => {
@@ -215,10 +233,15 @@ impl<T> Client<T> {
         }
     }
 
+    /// Whether a message may be an answer: a request is out that has been written.
+    fn is_awaited(&self) -> bool {
+        self.asked.len() > self.unwritten as usize
+    }
+
     /// A message has begun, and is not whole. Without a dialect only what was asked for may: its end would settle a
     /// request that is sent meanwhile.
     fn begun(&mut self, now_ns: u64, shared: &Shared) -> Result<(), Fault> {
-        if !self.asked.is_empty() {
+        if self.is_awaited() {
             self.first_byte_ns.get_or_insert(now_ns);
         } else if matches!((&self.stage, &shared.words), (Stage::Open, Words::Plain(..))) {
             return Err(Fault::Unsolicited);
@@ -291,17 +314,18 @@ impl<T> Client<T> {
         shared: &Shared,
         hear: &mut impl FnMut(Heard<T>),
     ) -> Result<(), Fault> {
+        let awaited = self.is_awaited();
         let same = match &shared.words {
             Words::Plain(messages, asked) => {
                 let expected = messages.at(self.to_come);
-                if !self.asked.is_empty() {
+                if awaited {
                     self.to_come = messages.after(self.to_come);
                 }
                 kind == *asked && payload == expected
             }
             Words::Dialect(dialect, padding) => match dialect.hear(payload, padding) {
                 shootout::Heard::Echo(key) => {
-                    self.to_come += usize::from(!self.asked.is_empty());
+                    self.to_come += usize::from(awaited);
                     key == self.key(self.to_come)
                 }
                 shootout::Heard::Error(wrong) => return Err(Fault::Dialect(wrong)),
@@ -311,6 +335,9 @@ impl<T> Client<T> {
                 _ => return Ok(()),
             },
         };
+        if !awaited {
+            return Err(Fault::Unsolicited);
+        }
         let Some(tag) = self.asked.answer() else { return Err(Fault::Unsolicited) };
         let ending = if same { Ending::Ok } else { Ending::Mismatch };
         let first_byte_ns = self.first_byte_ns.take().unwrap_or(now_ns);
@@ -327,17 +354,19 @@ impl<T> Client<T> {
         hear: &mut impl FnMut(Heard<T>),
     ) -> Link {
         let opened = matches!(self.stage, Stage::Open);
+        let awaited = self.is_awaited();
         self.stage = Stage::Closed;
         if !opened {
             shared.refused = Some(Refused::Join(fault));
             return Link::Refused;
         }
         match fault.ending() {
-            Some(ending) if fault.is_farewell() || !self.asked.is_empty() => {
+            Some(ending) if fault.is_farewell() || awaited => {
                 self.asked.end_all(now_ns, ending, Ending::ClosedPipelined, hear);
                 if fault.is_farewell() { Link::Closing } else { Link::Broken }
             }
-            _ => Link::Unsolicited,
+            None if awaited => Link::Unsolicited,
+            _ => self.asked.end_unsent(now_ns, hear),
         }
     }
 

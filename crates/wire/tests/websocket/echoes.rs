@@ -41,7 +41,8 @@ impl World {
 
     fn ask(&mut self, tag: u32) {
         self.client.ask(tag);
-        self.client.write(&mut self.shared, 1, &mut Vec::new());
+        self.client.wait_to_write(1);
+        self.client.write(&mut self.shared, usize::MAX, &mut Vec::new());
     }
 }
 
@@ -67,6 +68,45 @@ fn a_message_that_begins_before_its_request_is_unsolicited_at_its_first_byte() {
         assert_eq!(world.hear(begun), Link::Unsolicited, "{sentence}");
         assert_eq!(world.heard, [], "{sentence}");
     }
+}
+
+#[test]
+fn what_is_not_written_yet_is_not_answered() {
+    for (sentence, come) in [
+        ("its echo", &b"\x81\x04abcd"[..]),
+        ("a part of it", b"\x81\x04ab"),
+        ("bytes that are no frame", b"\xff\xff"),
+    ] {
+        let mut world = World::upgraded();
+        for tag in 1..=2 {
+            world.client.ask(tag);
+            world.client.wait_to_write(1);
+        }
+        assert_eq!(world.hear(come), Link::Unsolicited, "{sentence}");
+        let ended: Vec<_> = world.heard.iter().map(|one| (one.tag, one.ending)).collect();
+        let closed = Ending::ClosedPipelined;
+        assert_eq!(ended, [(1, closed), (2, closed)], "{sentence}");
+        assert!(!world.client.waits_to_write(), "{sentence}: nothing of it is written any more");
+    }
+}
+
+#[test]
+fn messages_are_written_whole_until_there_are_enough_bytes_and_in_order() {
+    let mut world = World::upgraded();
+    for tag in 1..=5 {
+        world.client.ask(tag);
+    }
+    world.client.wait_to_write(5);
+    // A frame is 10 bytes: a head of 2, a key and a message of 4.
+    for (enough, written, more) in [(0, 0, true), (1, 10, true), (11, 20, true), (99, 20, false)] {
+        let mut out = Vec::new();
+        world.client.write(&mut world.shared, enough, &mut out);
+        assert_eq!((out.len(), world.client.waits_to_write()), (written, more), "{enough}");
+    }
+    let echoes = b"\x81\x04abcd\x81\x04efgh\x81\x04abcd\x81\x04efgh\x81\x04abcd";
+    assert_eq!(world.hear(echoes), Link::Open);
+    let ended: Vec<_> = world.heard.iter().map(|one| (one.tag, one.ending)).collect();
+    assert_eq!(ended, (1..=5).map(|tag| (tag, Ending::Ok)).collect::<Vec<_>>());
 }
 
 #[test]
