@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from samples import NO_COUNTS, counts, good_record
-from search_samples import LIMIT_10MS, SLOW
+from search_samples import LIMIT_10MS, SLOW, failing
 from trueload.record import Record, Warmup
 from trueload.search.decide import Bounds, Done, Found, NotFound, Outcome, Step, Try, decide
 from trueload.search.execute import SearchPlan, make_bounds
@@ -146,6 +146,15 @@ def test_the_result_names_what_became_of_the_requests(
     assert (result["outcome"], result["load"]) == (outcome, None)
     assert result["sentence"] == sentence
     assert exit_code(plan, taken) == 4
+
+
+def test_so_it_does_where_our_side_spoiled_each_step() -> None:
+    plan, _ = searched(NOBODY_OK)
+    record = failing("noise", histograms=SLOW, counts=NOBODY_OK.counts)
+    taken = list(run_steps(plan, lambda following, ns: record))
+    said = search_json(plan, taken, None, interrupted=False)["result"]["sentence"]
+    assert said.startswith("other processes took CPU time at every load")
+    assert said.endswith("1 request/s, and not one request was ok: timeout.first_byte")
 
 
 def test_a_good_answer_in_the_warmup_is_one() -> None:

@@ -251,15 +251,12 @@ def sentence(plan: SearchPlan, taken: Sequence[Taken]) -> str:
             f"{_load(plan, kept)} kept {limit}, a lower bound that is not confirmed: {spoiled} in"
             " each confirming run"
         )
+    answered = any(each.step.answered for each in taken)
+    tried = f"the lowest tried was {lowest}"
+    tried += "" if answered else f", and {silence(taken[-1].record)}"
     if done.why == "generator":
-        return (
-            f"{_blame(taken)} at every load, which says nothing of the server;"
-            f" the lowest tried was {lowest}"
-        )
-    text = f"no load keeps to {limit}; the lowest tried was {lowest}"
-    if any(each.step.answered for each in taken):
-        return text
-    return f"{text}, and {silence(taken[-1].record)}"
+        return f"{_blame(taken)} at every load, which says nothing of the server; {tried}"
+    return f"no load keeps to {limit}; {tried}"
 
 
 def _blame(taken: Iterable[Taken]) -> str:
