@@ -85,7 +85,8 @@ def test_each_fault_is_a_row_with_its_reason_and_nothing_is_left(
         shown = row["why"] if outcome != "ranked" else whys(found, row)
         assert re.search(reason, shown), f"{how}: {row['why']}"
         assert (row["rank"] is None) == (outcome != "ranked"), row
-    assert ended.code == 0, "something is ranked"
+    ranked = any(row["rank"] is not None for row in rows.values())
+    assert ended.code == (0 if ranked else 4), ended.err
 
 
 def test_what_both_ends_saw_is_in_the_record(world: World) -> None:
@@ -135,9 +136,9 @@ def test_a_larger_grid_lists_what_cannot_be_done_here_with_its_reason(world: Wor
 def test_a_run_that_was_cut_short_goes_on_where_it_was(world: World) -> None:
     add_client(world, "fine")
     first = run_clients(world, "--json", "-")
-    assert first.code == 0
+    assert first.code in (0, 4), first  # 4 on a machine with much else to do
     again = world.run("suite", "run", "--resume", "last", "--json", "-")
-    assert again.code == 0
+    assert again.code == first.code
     assert len(again.json()["trials"]) == 2, "nothing is done twice"
     assert "fine, 1 pool" not in again.err
 

@@ -11,7 +11,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from harness import OF_THE_MACHINE
+from harness import spoiled
 from hdrh.histogram import HdrHistogram
 
 from faults.cases import Case, Out
@@ -191,9 +191,8 @@ def assert_exit(seen: Seen, exits: Collection[int]) -> None:
     """The command ended as what came out says, or as invalid where the machine of the tests alone
     spoiled it."""
     assert seen.checks is not None
-    failing = {name for name, status in seen.checks.items() if status == "fail"}
-    spoiled = {4} if failing and failing <= OF_THE_MACHINE else set()
-    assert seen.exit_code in {*exits, *spoiled}, f"exit {exits}: {seen}"
+    also = {4} if spoiled(seen.checks) else set()
+    assert seen.exit_code in {*exits, *also}, f"exit {exits}: {seen}"
 
 
 def _assert_endings(seen: Seen, out: Out) -> None:
