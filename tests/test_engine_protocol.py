@@ -33,7 +33,7 @@ SERVE: Line = {
 TIMES = ("latency", "service")
 LEASE_S = 2.0
 """Without a word for so long an engine ends (design §5)."""
-SLACK_S = 1.5
+SLACK_S = 6.0
 """A loaded machine's share: bounds below are for hanging, not for speed."""
 
 
@@ -81,8 +81,9 @@ def test_connections_persist_from_phase_to_phase(engine_path: Path) -> None:
 
 def test_ticks_come_while_a_phase_runs_and_grow(engine_path: Path) -> None:
     with Peer((ANSWERS,)) as peer, Engine(engine_path) as engine:
-        run_plan(engine, plan_for(peer), by_duration(1200))
+        run_plan(engine, plan_for(peer), by_duration(2500))
         ticks = [tick for tick in engine.all("tick") if tick["id"] == "window"]
+        # Nine; on a busy machine one that is late is the next one, too.
         assert len(ticks) >= 4
         gaps_ns = [b["at_ns"] - a["at_ns"] for a, b in pairwise(ticks)]
         assert max(gaps_ns) < 250_000_000 + SLACK_S * 1e9

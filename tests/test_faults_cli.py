@@ -14,12 +14,14 @@ from dataclasses import dataclass
 import pytest
 from faults.cases import Case, load
 from faults.laws import Seen, assert_exit, assert_laws, assert_out, give_up_s, of_record
-from faults.peer import Peer
+from faults.peer import PLAYS_MOST, Peer
 from harness import Trueload
 
 # What is echoed over TCP and WebSocket has tests of its own: `test_tcp_cli.py`, `test_ws_cli.py`.
 LIVE = [
-    case for case in load() if case.protocol == "http" and case.only != "virtual" and not case.tls
+    case.live()
+    for case in load()
+    if case.protocol == "http" and case.only != "virtual" and not case.tls
 ]
 
 ONE_OF_EACH = (
@@ -58,7 +60,7 @@ class Asked:
 def command(case: Case, peer: Peer, asked: Asked) -> list[str]:
     """The command line for a row."""
     words = ["http", peer.url, "--requests", str(asked.requests), "--json", "-", "--no-save"]
-    words += ["--timeout", f"{case.live_timeout_ms()}ms", "--method", case.method]
+    words += ["--timeout", f"{case.timeout_ms}ms", "--method", case.method]
     words += ["--pipeline", str(case.depth)]
     if asked.connections is not None:
         words += ["--connections", str(asked.connections)]
@@ -73,15 +75,18 @@ def command(case: Case, peer: Peer, asked: Asked) -> list[str]:
 
 def run_through_cli(trueload: Trueload, case: Case, asked: Asked) -> Seen:
     """Runs a row, asserts the laws, and gives what came out."""
-    with Peer(case.scripts) as peer:
-        began_s = time.monotonic()
-        finished = trueload.run(*command(case, peer, asked))
-        wall_s = time.monotonic() - began_s
-        peer.settle()
-        record = json.loads(finished.out)
-        seen = of_record(record, finished.code, wall_s)
-        assert "Traceback" not in finished.err, finished.err
-        assert_laws(seen, wall_s_most=give_up_s(case, seen.ok), requests_at_peer=peer.requests)
+    for left in reversed(range(PLAYS_MOST)):
+        with Peer(case.scripts) as peer:
+            began_s = time.monotonic()
+            finished = trueload.run(*command(case, peer, asked))
+            wall_s = time.monotonic() - began_s
+            peer.settle()
+            record = json.loads(finished.out)
+            seen = of_record(record, finished.code, wall_s)
+            assert "Traceback" not in finished.err, finished.err
+            assert_laws(seen, wall_s_most=give_up_s(case, seen.ok), requests_at_peer=peer.requests)
+        if not peer.was_late or not left:
+            break
     return seen
 
 
@@ -108,7 +113,7 @@ def test_a_run_by_duration_with_a_warm_up_ends_in_time_and_keeps_the_laws(
         peer.settle()
         seen = of_record(json.loads(finished.out), finished.code, wall_s)
         # Law 3: connect, warm-up, duration, timeout and 2 s.
-        timeout_s = case.live_timeout_ms() / 1000
+        timeout_s = case.timeout_ms / 1000
         bound_s = timeout_s + 0.2 + 0.4 + timeout_s + 2
         assert_laws(seen, wall_s_most=bound_s, requests_at_peer=peer.requests)
     endings = set(seen.failed) | ({"ok"} if seen.ok else set())

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ FOLDER = Path(__file__).parent
 
 WORDS_WITH_TEXT = frozenset({"send", "flood", "drip", "raw", "upgrade"})
 WORDS_ALONE = frozenset({"head", "fin", "rst", "hold", "again", "refuse", "drop", "unroutable"})
+SILENT_WORDS = frozenset({"read", "hold"})
 PROTOCOLS = frozenset({"http", "tcp", "ws"})
 
 PAYLOAD = b"abcdefghijklmnopqrstuvwx"
@@ -25,6 +26,9 @@ PAYLOAD = b"abcdefghijklmnopqrstuvwx"
 MESSAGE_BYTES = 4
 
 LIVE_TIMEOUT_MS = 5_000
+LIVE_SLOWER = 5
+"""So many times as slowly go rows on real sockets that may end by a timeout. A peer of threads on a
+loaded machine may well be late by a row's own 200 ms."""
 
 WORDS_OF_TLS = frozenset({"cut", "notify", "alert"})
 
@@ -104,15 +108,25 @@ class Case:
         """Failure classes that this row may end in, and `ok`."""
         return set(self.out.each) | set(self.out.failed) | ({"ok"} if self.out.ok.most else set())
 
-    def live_timeout_ms(self) -> int:
-        """The timeout on real sockets: the row's own where a request may end by it.
+    def live(self) -> Case:
+        """The row for real sockets, where its peer needs more time than in virtual time.
 
-        Elsewhere nothing waits for it, and on a loaded machine a peer of threads may well be silent
-        for longer than the row's 200 ms.
+        Where no request may end by the timeout, nothing waits for it, and it can be long. Else all
+        goes slower, unless the peer says nothing, or the row is about how long a run is patient.
         """
         outs = (self.out,) if self.apart is None else (self.out, self.apart)
         ways = {way for out in outs for way in (*out.each, *out.failed)}
-        return self.timeout_ms if any("timeout" in way for way in ways) else LIVE_TIMEOUT_MS
+        if not any("timeout" in way for way in ways):
+            return replace(self, timeout_ms=LIVE_TIMEOUT_MS)
+        words = {step.word for script in self.scripts for step in script}
+        silent = words <= SILENT_WORDS and self.tls in ("", "none")
+        if silent or self.out.unsent != NONE:
+            return self
+        scripts = tuple(
+            tuple(replace(step, ms=LIVE_SLOWER * step.ms) for step in script)
+            for script in self.scripts
+        )
+        return replace(self, scripts=scripts, timeout_ms=LIVE_SLOWER * self.timeout_ms)
 
 
 class Texts:

@@ -49,7 +49,8 @@ class Plan:
     connections: int = 1
     depth: int = 1
     close: bool = False
-    timeout_ms: int = 200
+    timeout_ms: int = 5_000
+    """Long enough for a peer of threads on a loaded machine; shorter where a timeout is tested."""
     threads: int = 1
     cpus: tuple[int, ...] = ()
     connect_rate_per_s: int = 100_000

@@ -225,5 +225,5 @@ def give_up_s(case: Case, ok: int) -> float:
     by requests (three timeouts and 2 s since the last that ended well), then the timeout + 2 s of
     law 3.
     """
-    timeout_s = case.live_timeout_ms() / 1000
+    timeout_s = case.timeout_ms / 1000
     return timeout_s * (ok + 3) + 2 + timeout_s + 2

@@ -25,6 +25,13 @@ from faults.tls import SealedSocket
 IDLE_S_MAX: Final = 20.0
 """A connection that is left alone for longer is given up, so that no test hangs."""
 
+LATE_MS_MOST: Final = 20.0
+"""What comes behind the last answer is looked for for 50 ms. No row waits longer than 20 ms to send
+it, so that it is seen unless the peer itself is late by more than this."""
+
+PLAYS_MOST: Final = 5
+"""A row whose peer was late says nothing of who heard it, and is played again, so many times."""
+
 LINGER_AWAY: Final = struct.pack("ii", 1, 0)
 """SO_LINGER of 0 s: a close becomes a reset."""
 
@@ -52,6 +59,10 @@ class _Connection:
         self._cut = cut
         self._wanted = 0
         self._closed = False
+        self.late_ms = 0.0
+        """By how much it was late with what it did after it had waited."""
+        self._since_s = time.monotonic()
+        self._waited_ms = 0
 
     def run(self) -> None:
         """Follows the script to its end, then reads until the other side closes."""
@@ -77,10 +88,24 @@ class _Connection:
                 if step.word in ("hold", "again"):
                     again = step.word == "again"
                     break
-                self._take(step)
+                self._take_timed(step)
             # A connection is upgraded once.
             words = [step.word for step in script]
             script = script[words.index("upgrade") + 1 :] if "upgrade" in words else script
+
+    def _take_timed(self, step: Step) -> None:
+        begun_s = time.monotonic()
+        self._take(step)
+        if step.word == "wait":
+            self._waited_ms += step.ms
+            return
+        ended_s = time.monotonic()
+        if self._waited_ms and step.word != "read":
+            took_ms = (ended_s - self._since_s) * 1000
+            self.late_ms = max(self.late_ms, took_ms - self._waited_ms)
+        # The other side may hear the first byte as soon as it begins to be sent.
+        self._since_s = ended_s if step.word == "read" else begun_s
+        self._waited_ms = 0
 
     def _take(self, step: Step) -> None:
         match step.word:
@@ -220,6 +245,11 @@ class Peer:
     def requests(self) -> int:
         """Requests that have come in whole, up to now."""
         return sum(connection.requests.whole for connection in self._connections)
+
+    @property
+    def was_late(self) -> bool:
+        """Whether what it did after a wait came so late that nobody may have listened any more."""
+        return any(each.late_ms > LATE_MS_MOST for each in self._connections)
 
     def settle(self) -> None:
         """Waits until every connection has come to its end: then the counts are final."""
