@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import socket
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -47,6 +48,15 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     command = Trueload(tmp_path_factory.mktemp("server"))
     yield start_server(command, "--threads", "1")
     command.close()
+
+
+@pytest.fixture
+def refusing_port() -> Iterator[int]:
+    """A TCP port of 127.0.0.1 that refuses: it is taken, so that nobody else can, and nobody
+    listens there."""
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        yield taken.getsockname()[1]
 
 
 @pytest.fixture

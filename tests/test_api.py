@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 import trueload as tl
-from harness import ROOT, Server, Trueload, find_free_port, kill_group
+from harness import ROOT, Server, Trueload, kill_group
 from subject_world import World
 from trueload.store import Store
 
@@ -92,8 +92,10 @@ def test_two_servers_are_compared_in_pairs_saved_and_read_again(server: Server) 
     assert run.command == ("trueload", "ab", *sides, *options, "--fail-on=throughput<0.5")
 
 
-def test_a_side_that_is_not_there_leaves_nothing_to_compare(server: Server) -> None:
-    gone = f"http://127.0.0.1:{find_free_port()}/"
+def test_a_side_that_is_not_there_leaves_nothing_to_compare(
+    server: Server, refusing_port: int
+) -> None:
+    gone = f"http://127.0.0.1:{refusing_port}/"
     with pytest.raises(tl.NothingMeasuredError, match=r"connect\.refused"):
         tl.ab(server.url, gone, connections=2, requests=20)
     with pytest.raises(tl.UserError, match="holds no whole pair"):
@@ -116,9 +118,9 @@ def test_servers_of_ours_are_loaded_by_the_url_that_they_say() -> None:
         assert server.url
 
 
-def test_where_nobody_listens_nothing_is_measured() -> None:
+def test_where_nobody_listens_nothing_is_measured(refusing_port: int) -> None:
     with pytest.raises(tl.NothingMeasuredError, match=r"connect\.refused") as refused:
-        tl.http(f"http://127.0.0.1:{find_free_port()}/", connections=2, duration="100ms")
+        tl.http(f"http://127.0.0.1:{refusing_port}/", connections=2, duration="100ms")
     assert "is a server listening on" in refused.value.hint
     assert not refused.value.result.latency.p99.is_known
 
@@ -170,11 +172,11 @@ def test_a_signal_ends_the_measurement_saves_it_and_goes_on(
     try:
         deadline_s = time.monotonic() + 60
         # What the engine's plan reaches has connected; a run is in the store before that.
-        while not (own_store.exists() and children(process.pid)):
+        while not (own_store.exists() and (started := children(process.pid))):
             assert process.poll() is None
             assert time.monotonic() < deadline_s
             time.sleep(0.02)
-        (engine,) = children(process.pid)
+        (engine,) = started
         os.kill(process.pid, number)
         _, said = process.communicate(timeout=30)
     finally:

@@ -7,7 +7,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
-from harness import Finished, Server, Trueload, find_free_port, start_server
+from harness import Finished, Server, Trueload, start_server
 from subject_world import World
 
 SHORT = ("-d", "200ms", "--warmup", "0", "-c", "4")
@@ -117,8 +117,10 @@ def test_a_pair_that_is_much_slower_crosses_a_ratio(trueload: Trueload, server: 
     assert "throughput of B is" in done.err
 
 
-def test_a_side_that_is_not_there_measures_nothing(trueload: Trueload, server: Server) -> None:
-    gone = f"http://127.0.0.1:{find_free_port()}/"
+def test_a_side_that_is_not_there_measures_nothing(
+    trueload: Trueload, server: Server, refusing_port: int
+) -> None:
+    gone = f"http://127.0.0.1:{refusing_port}/"
     done = trueload.run("ab", f"{server.url}/", gone, *SHORT, "--repeat", "2")
     assert done.code in (3, 4), done
     assert "connect.refused" in done.err

@@ -70,6 +70,13 @@ def listening(serve: Callable[[socket.socket, threading.Event], None]) -> Iterat
         server.close()
 
 
+def hear(sock: socket.socket) -> bytes:
+    """What comes next; a connection that has ended is an error, not a loop without end."""
+    if data := sock.recv(65536):
+        return data
+    raise ConnectionError("the other side has ended")
+
+
 def send_back(sock: socket.socket, _: threading.Event) -> None:
     """An echo that takes nothing more before what it sends is taken."""
     while data := sock.recv(65536):
@@ -87,7 +94,7 @@ def refuse_and_reset(sock: socket.socket, _: threading.Event) -> None:
     """Answers in the middle of a body, and resets the connection."""
     taken = 0
     while taken < MUCH // 2:
-        taken += len(sock.recv(65536))
+        taken += len(hear(sock))
     sock.sendall(b"HTTP/1.1 413 Too Large\r\nContent-Length: 0\r\n\r\n")
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
 
@@ -163,7 +170,7 @@ def ping_unread(sock: socket.socket, over: threading.Event) -> None:
     """Upgrades the connection, pings over and over, and takes no pong."""
     head = FrameCounter()
     while head.accept is None:
-        head.feed(sock.recv(65536))
+        head.feed(hear(sock))
     sock.sendall(
         b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
         b"Sec-WebSocket-Accept: " + head.accept + b"\r\n\r\n"

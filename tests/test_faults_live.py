@@ -25,7 +25,7 @@ import psutil
 import pytest
 from faults.cases import Script, Step
 from faults.engine_lines import Engine, Plan, by_requests
-from faults.laws import Seen, assert_laws, of_record
+from faults.laws import Seen, assert_exit, assert_laws, of_record
 from faults.peer import Peer
 from harness import ROOT, Finished, Trueload
 
@@ -33,9 +33,11 @@ pytestmark = pytest.mark.engine
 
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 ANSWERS: Script = (Step("read"), Step("send", data=OK), Step("again"))
-FIFTY = ("--requests", "50", "--timeout", "2s", "--json", "-", "--no-save")
+FIFTY = ("--requests", "50", "--timeout", "5s", "--json", "-", "--no-save")
 IN_NAMESPACE = ROOT / "tests" / "faults" / "in_namespace.py"
-WAIT_S = 20.0
+WAIT_S = 60.0
+SLACK_S = 1.5
+"""A loaded machine's share of a bound that is for hanging, not for speed."""
 
 
 def seen_in(finished: Finished, wall_s: float = 0.0) -> tuple[Seen, Any]:
@@ -108,9 +110,9 @@ def needs_namespace() -> None:
 
 
 def test_a_port_where_nobody_listens_ends_in_3_and_names_it(
-    trueload: Trueload, free_port: int
+    trueload: Trueload, refusing_port: int
 ) -> None:
-    seen, record = timed_run(trueload, "http", f"http://127.0.0.1:{free_port}/", *FIFTY)
+    seen, record = timed_run(trueload, "http", f"http://127.0.0.1:{refusing_port}/", *FIFTY)
     assert (seen.exit_code, dict(seen.failed)) == (3, {"connect.refused": 50})
     assert record["connections"]["established"] == 0
 
@@ -199,7 +201,7 @@ def test_ports_that_others_hold_make_a_run_invalid_and_the_generator_limited(
     assert record["connections"]["established"] == 4
 
 
-def test_an_address_without_a_free_port_is_still_one_of_ours(trueload: Trueload) -> None:
+def test_an_address_without_a_refusing_port_is_still_one_of_ours(trueload: Trueload) -> None:
     needs_namespace()
     words = ("http", "{url}", "-c", "4", "--warmup", "0s", *FIFTY, *ONE_ADDRESS)
     seen, record = seen_in(run_with_ports(trueload, 10, 10, *words))
@@ -297,7 +299,7 @@ def test_a_server_that_accepts_late_costs_no_request(trueload: Trueload) -> None
         late = threading.Timer(0.1, lambda: None)
         late.start()
         url = f"http://127.0.0.1:{port}/"
-        process = trueload.start("http", url, "-c", "4", "--timeout", "5s", *FIFTY[:2], *FIFTY[4:])
+        process = trueload.start("http", url, "-c", "4", *FIFTY)
         late.join()
         stop = threading.Event()
         acceptor = threading.Thread(target=_accept_and_answer, args=(listening, stop))
@@ -306,7 +308,8 @@ def test_a_server_that_accepts_late_costs_no_request(trueload: Trueload) -> None
         stop.set()
         acceptor.join(WAIT_S)
     seen, record = seen_in(finished)
-    assert (seen.exit_code, seen.ok) == (0, 50)
+    assert seen.ok == 50
+    assert_exit(seen, (0,))
     assert record["connect_ns"]["max"] < 5_000_000_000
 
 
@@ -335,7 +338,8 @@ def _answer(sock: socket.socket) -> None:
 def test_the_family_that_answers_is_recorded(trueload: Trueload, host: str, family: str) -> None:
     with Peer((ANSWERS,), host=host) as peer:
         seen, record = timed_run(trueload, "http", peer.url, *FIFTY)
-    assert (seen.exit_code, record["connections"]["family"]) == (0, family)
+    assert_exit(seen, (0,))
+    assert record["connections"]["family"] == family
 
 
 @pytest.mark.parametrize(("host", "family"), [("127.0.0.1", "ipv4"), ("::1", "ipv6")])
@@ -348,7 +352,8 @@ def test_of_two_families_of_one_name_the_one_that_listens_is_used(
     with Peer((ANSWERS,), host=host) as peer:
         url = f"http://localhost:{peer.port}/"
         seen, record = timed_run(trueload, "http", url, *FIFTY)
-    assert (seen.exit_code, record["connections"]["family"]) == (0, family)
+    assert_exit(seen, (0,))
+    assert record["connections"]["family"] == family
     assert record["connections"]["reconnects"] == 0
 
 
@@ -359,7 +364,7 @@ def test_a_server_that_is_restarted_in_mid_run_makes_it_invalid_with_the_outage(
     trueload: Trueload,
 ) -> None:
     with Peer((ANSWERS,)) as first:
-        words = ["http", first.url, "-c", "4", "-d", "2s", "--warmup", "0s", "--timeout", "500ms"]
+        words = ["http", first.url, "-c", "4", "-d", "5s", "--warmup", "0s", "--timeout", "500ms"]
         process = trueload.start(*words, "--json", "-", "--no-save")
         wait_until("the first server is under load", lambda: first.requests > 100)
         port = first.port
@@ -373,13 +378,13 @@ def test_a_server_that_is_restarted_in_mid_run_makes_it_invalid_with_the_outage(
     assert seen.failed["connect.refused"] > 0
     assert seen.reconnects >= 4
     assert record["connections"]["outages"] == 4
-    assert 200_000_000 < record["connections"]["outage_ns"] < 2_000_000_000
+    assert 200_000_000 < record["connections"]["outage_ns"] < 5_000_000_000
 
 
 def test_a_server_that_dies_in_mid_run_is_reported_in_time(trueload: Trueload) -> None:
     began_s = time.monotonic()
     with Peer((ANSWERS,)) as peer:
-        words = ["http", peer.url, "-c", "4", "-d", "1s", "--warmup", "0s", "--timeout", "500ms"]
+        words = ["http", peer.url, "-c", "4", "-d", "3s", "--warmup", "0s", "--timeout", "500ms"]
         process = trueload.start(*words, "--json", "-", "--no-save")
         wait_until("the server is under load", lambda: peer.requests > 100)
     finished = finish(process)
@@ -387,7 +392,7 @@ def test_a_server_that_dies_in_mid_run_is_reported_in_time(trueload: Trueload) -
     assert seen.exit_code == 4
     assert seen.failed["connect.refused"] > 0
     # Law 3: connect, duration, timeout and 2 s.
-    assert_laws(seen, wall_s_most=0.5 + 1 + 0.5 + 2, requests_at_peer=None)
+    assert_laws(seen, wall_s_most=0.5 + 3 + 0.5 + 2, requests_at_peer=None)
 
 
 def test_a_server_that_is_stopped_by_a_signal_times_out_each_request_once(
@@ -424,7 +429,7 @@ def test_sigterm_to_the_engine_ends_it_within_a_second_and_the_record_is_partial
         took_s = time.monotonic() - began_s
         seen, record = seen_in(finish(process))
         peer.settle()
-    assert took_s < 1.0, f"{took_s} s"
+    assert took_s < 1.0 + SLACK_S, f"{took_s} s"
     assert (seen.exit_code, record["partial"], record["verdict"]) == (4, True, "invalid")
     assert seen.ok > 0
     assert "audit" in failing(record)

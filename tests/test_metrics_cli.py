@@ -380,14 +380,21 @@ def test_ctrl_c_ends_the_waiting_and_not_the_result(trueload: Trueload, server: 
     assert process.returncode in (0, 4)
 
 
-def test_a_run_ends_while_clients_hold_its_metrics(trueload: Trueload, server: Server) -> None:
-    process = trueload.start(
-        *("http", server.url, "-c", "1", "-d", "300ms", "--warmup", "0", "--prometheus", "0"),
-        *("--no-save",),
-    )
-    port = int(said(process).rsplit(":", 1)[1].partition("/")[0])
-    with hostile_clients(port, 40):
-        out, err = process.communicate(timeout=60)
+def test_a_run_ends_while_clients_hold_its_metrics(trueload: Trueload) -> None:
+    ok = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
+    with socket.create_server(("127.0.0.1", 0)) as late:
+        process = trueload.start(
+            *("http", f"http://127.0.0.1:{late.getsockname()[1]}/", "-c", "1", "--requests", "1"),
+            *("--timeout", "60s", "--prometheus", "0", "--no-save"),
+        )
+        port = int(said(process).rsplit(":", 1)[1].partition("/")[0])
+        with hostile_clients(port, 40):
+            # The run goes on until all of them are there.
+            connection, _ = late.accept()
+            with connection:
+                connection.recv(65_536)
+                connection.sendall(ok)
+                out, err = process.communicate(timeout=60)
     assert process.returncode in (0, 4), err
     assert "throughput" in out
 
@@ -455,10 +462,10 @@ def test_the_export_is_received_and_agrees_with_the_record(
     ],
 )
 def test_a_collector_that_fails_costs_one_line_and_changes_nothing(
-    manner: Any, word: str, trueload: Trueload, server: Server, free_port: int
+    manner: Any, word: str, trueload: Trueload, server: Server, refusing_port: int
 ) -> None:
     with otlp_collector("well" if manner == "refusing" else manner) as collector:
-        url = f"http://127.0.0.1:{free_port}" if manner == "refusing" else collector.url
+        url = f"http://127.0.0.1:{refusing_port}" if manner == "refusing" else collector.url
         # The silent one is let go only after the command has ended.
         done = trueload.run(
             "http", server.url, "-c", "1", "--requests", "50", "--otlp", url, "--json", "-"

@@ -8,7 +8,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
-from harness import Server, find_free_port
+from harness import Server
 
 pytest_plugins = ["pytester"]
 pytestmark = pytest.mark.engine
@@ -81,12 +81,11 @@ def test_a_crossed_condition_fails_the_test(ran: Ran) -> None:
     ended.stdout.re_match_lines([r"E .*--fail-on says p99>1ns"])
 
 
-def test_a_mistake_comes_with_its_hint(ran: Ran) -> None:
+def test_a_mistake_comes_with_its_hint(ran: Ran, refusing_port: int) -> None:
     ended = ran("load.http(URL, conections=2)")
     ended.assert_outcomes(failed=1)
     ended.stdout.re_match_lines([r"E .*no flag --conections", r"E .*hint: did you mean .*"])
-    port = find_free_port()
-    ended = ran(f"load.tcp('127.0.0.1:{port}', connections=2, requests=5)")
+    ended = ran(f"load.tcp('127.0.0.1:{refusing_port}', connections=2, requests=5)")
     ended.stdout.re_match_lines([r"E .*NothingMeasuredError.*connect\.refused", r"E .*hint: .*"])
 
 

@@ -24,7 +24,7 @@ from trueload.engine import Engine, EngineError
 from trueload.errors import UserError
 from trueload.places import Channel, ChannelClosedError, EngineHost
 from trueload.places.ray import RayPlace, Reservation, reserve
-from trueload.plan import Tick
+from trueload.plan import Duration, Tick
 from trueload.spec import ONE_SECOND, Request, TrialSpec
 from trueload.trial import run_trial
 
@@ -114,13 +114,14 @@ def test_a_trial_on_a_host_is_measured_there(base: Reservation, server: Server) 
             request=Request(host=server.host),
             connections=2,
             warmup=None,
-            stop=ONE_SECOND,
+            stop=Duration(ns=3 * ONE_SECOND.ns),
             hosts=(EngineHost(base.places[0]),),
         ),
         on_progress=lambda progress: ticks.append(progress.tick) if progress.tick else None,
     )
     assert record.trouble is None
     assert record.counts.ok > 100
+    # Eleven; on a busy machine one that is late is the next one, too.
     assert len(ticks) >= 3
 
 
@@ -188,12 +189,14 @@ def test_many_programs_one_after_another_leave_no_descriptors_open(base: Reserva
     channel = run_shell(base.places[0], "read line")
     actor = psutil.Process(psutil.Process(channel.pid).ppid())
 
-    def descriptors_after(programs: int) -> int:
+    def start_and_kill(programs: int) -> None:
         for _ in range(programs):
             run_shell(base.places[0], "read line").kill()
-        return actor.num_fds()
 
-    assert descriptors_after(20) >= descriptors_after(20)
+    start_and_kill(20)
+    before = actor.num_fds()
+    start_and_kill(20)
+    eventually(lambda: actor.num_fds() <= before)
 
 
 def test_a_script_runs_too(base: Reservation, tmp_path: Path) -> None:
@@ -324,9 +327,9 @@ def test_too_few_hosts_are_told_with_what_the_cluster_has(joined: RayCluster) ->
 
 
 def test_a_cluster_that_cannot_be_reached_is_two_lines_and_exit_code_2(
-    trueload: Trueload, server: Server, free_port: int
+    trueload: Trueload, server: Server, refusing_port: int
 ) -> None:
-    address = f"ray://127.0.0.1:{free_port}"
+    address = f"ray://127.0.0.1:{refusing_port}"
     done = trueload.run("http", server.url, "--place", address)
     assert done.code == 2
     assert done.out == ""

@@ -8,7 +8,8 @@ import time
 from pathlib import Path
 
 import pytest
-from harness import Server, Trueload, find_free_port, kill_group, start_server
+from harness import Server, Trueload, kill_group, start_server
+from trueload.store import Store
 
 STEPS = ("-d", "100ms", "--warmup", "0", "-c", "8")
 
@@ -79,8 +80,8 @@ def test_what_is_found_has_a_confirming_run_and_its_verdict(
     assert {step["step"]["stage"] for step in found["steps"]} >= {"bracket"}
 
 
-def test_nothing_listens(trueload: Trueload) -> None:
-    url = f"http://127.0.0.1:{find_free_port()}/"
+def test_nothing_listens(trueload: Trueload, refusing_port: int) -> None:
+    url = f"http://127.0.0.1:{refusing_port}/"
     done = trueload.run("http", url, "--limit", "p99<10ms", *STEPS, "--json", "-")
     assert done.code == 3, done
     assert len(done.json()["steps"]) == 1
@@ -133,8 +134,12 @@ def test_a_server_that_dies_ends_the_search_of_it(
 
 def kept_steps(trueload: Trueload) -> int:
     """How many steps are in the store."""
-    listed = trueload.run("runs", "list", "--json").json()
-    return int(listed[-1]["row_count"]) if listed else 0
+    # Not by a command: while one starts on a busy machine, the search comes to its end.
+    if not trueload.store.exists():
+        return 0
+    with Store.open(trueload.store) as store:
+        runs = store.runs()
+    return runs[-1].row_count if runs else 0
 
 
 @pytest.mark.parametrize(

@@ -91,10 +91,10 @@ def test_the_largest_rate_can_be_searched(trueload: Trueload, echo: Server) -> N
     assert trueload.run("runs", "list", "--json").json()[0]["kind"] == "search"
 
 
-def test_a_closed_port_ends_with_3(trueload: Trueload, free_port: int) -> None:
-    done = trueload.run("tcp", f"127.0.0.1:{free_port}", *FEW, "--timeout", "1s")
+def test_a_closed_port_ends_with_3(trueload: Trueload, refusing_port: int) -> None:
+    done = trueload.run("tcp", f"127.0.0.1:{refusing_port}", *FEW, "--timeout", "1s")
     assert done.code == 3, done
-    assert f"hint: is a server listening on 127.0.0.1:{free_port}?" in done.err
+    assert f"hint: is a server listening on 127.0.0.1:{refusing_port}?" in done.err
 
 
 def test_a_reference_server_counts_the_bytes_it_sent_back(trueload: Trueload) -> None:

@@ -197,10 +197,10 @@ def test_clients_connect_from_the_addresses_that_are_named(
     assert against(done.json()) == set(), done
 
 
-def test_a_closed_port_ends_with_3(trueload: Trueload, free_port: int) -> None:
-    done = trueload.run("ws", f"ws://127.0.0.1:{free_port}/", *STEPS, "--timeout", "1s")
+def test_a_closed_port_ends_with_3(trueload: Trueload, refusing_port: int) -> None:
+    done = trueload.run("ws", f"ws://127.0.0.1:{refusing_port}/", *STEPS, "--timeout", "1s")
     assert done.code == 3, done
-    assert f"hint: is a server listening on 127.0.0.1:{free_port}?" in done.err
+    assert f"hint: is a server listening on 127.0.0.1:{refusing_port}?" in done.err
 
 
 def test_a_server_that_does_not_upgrade_ends_with_3(trueload: Trueload, server: Server) -> None:
