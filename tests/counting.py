@@ -19,6 +19,12 @@ class Asked:
     body: bytes
 
 
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+    # Beyond its queue of 5 the kernel lets connections wait for a second, and then for longer.
+    request_queue_size = 1024
+
+
 class Counting:
     """Listens while it is entered. Answers `ok`, `missing` paths with 404."""
 
@@ -46,8 +52,7 @@ class Counting:
 
         for method in ("GET", "HEAD", "POST", "PUT", "DELETE"):
             setattr(Handler, f"do_{method}", Handler.answer)
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self._server.daemon_threads = True
+        self._server = _Server(("127.0.0.1", 0), Handler)
 
     @property
     def authority(self) -> str:

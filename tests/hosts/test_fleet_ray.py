@@ -162,7 +162,7 @@ def lose(raylets: Raylets, trueload: Trueload, strike: Any, words: str) -> None:
 @pytest.mark.parametrize(
     ("strike", "words"),
     [
-        (pull_the_link, "nothing was heard of it for 1|has not answered for 1.5 s"),
+        (pull_the_link, "nothing was heard of it for |has not answered for 1.5 s"),
         (kill_the_engine, r"signal 9 \(SIGKILL\)"),
         (kill_the_actor, "the process of its actor has died"),
     ],
