@@ -33,10 +33,15 @@ OF_THE_MACHINE = {
 }
 
 
-def spoiled(statuses: Mapping[str, str]) -> bool:
-    """Whether the machine of the tests alone has made a result invalid; statuses by check."""
-    failing = {name for name, status in statuses.items() if status == "fail"}
+def spoiled(by_check: Mapping[str, str]) -> bool:
+    """Whether the machine of the tests alone has made a result invalid, by each check's status."""
+    failing = {name for name, status in by_check.items() if status == "fail"}
     return bool(failing) and failing <= OF_THE_MACHINE
+
+
+def statuses(found: Any) -> dict[str, str]:
+    """The status of each check of a result."""
+    return {check["name"]: check["status"] for check in found["checks"]}
 
 
 def against(found: Any) -> set[str]:
@@ -60,12 +65,11 @@ class Finished:
         except ValueError as error:
             raise AssertionError(f"stdout is not one JSON value ({error}): {self}") from error
 
-    def measured(self) -> Any:
-        """The result of a run in which all went well: if it is invalid, then only for what else
-        runs on the machine of the tests."""
+    def measured(self, code: int = 0) -> Any:
+        """The result of a run that is to end with this code: if it is invalid, then only for what
+        else runs on the machine of the tests."""
         found = self.json()
-        statuses = {check["name"]: check["status"] for check in found["checks"]}
-        assert self.code == (4 if spoiled(statuses) else 0), self
+        assert self.code == (4 if spoiled(statuses(found)) else code), self
         return found
 
 
