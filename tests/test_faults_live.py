@@ -27,7 +27,7 @@ from faults.cases import Script, Step
 from faults.engine_lines import Engine, Plan, by_requests
 from faults.laws import Seen, assert_exit, assert_laws, of_record
 from faults.peer import Peer
-from harness import ROOT, Finished, Trueload
+from harness import COMMAND_TIMEOUT_S, ROOT, Finished, Trueload
 
 pytestmark = pytest.mark.engine
 
@@ -60,7 +60,12 @@ def run_with(trueload: Trueload, prefix: Sequence[str], *words: str) -> Finished
     """Runs the command behind another one: `prlimit`, `unshare`."""
     command = [*prefix, sys.executable, "-m", "trueload", *words]
     ran = subprocess.run(
-        command, env=trueload.env(), cwd=ROOT, capture_output=True, text=True, timeout=60
+        command,
+        env=trueload.env(),
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=COMMAND_TIMEOUT_S,
     )
     return Finished(ran.returncode, ran.stdout, ran.stderr)
 
@@ -168,7 +173,7 @@ def run_with_ports(trueload: Trueload, ports: int, taken: int, *words: str) -> F
         cwd=ROOT,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=COMMAND_TIMEOUT_S,
     )
     return Finished(ran.returncode, ran.stdout, ran.stderr)
 
