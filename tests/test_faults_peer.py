@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import socket
+import time
 from random import Random
 
 import pytest
-from faults.cases import Between, load, parse_step
+from faults.cases import LIVE_SLOWER, LIVE_TIMEOUT_MS, Between, load, parse_step
 from faults.cases import Texts as _Texts
 from faults.counters import RequestCounter
-from faults.peer import Peer, pieces
+from faults.peer import LATE_MS_MOST, Peer, pieces
 
 TEXTS = _Texts({"ok": "HTTP/1.1 200 OK\r\n\r\n", "two": "{ok}{ok}"})
 GET = b"GET / HTTP/1.1\r\nHost: a\r\n\r\n"
@@ -46,6 +47,30 @@ def test_a_peer_that_resets_is_heard_as_a_reset() -> None:
 
 def test_a_peer_that_drips_sends_every_byte() -> None:
     assert talk("read", "drip 1 abc", "fin")[0] == b"abc"
+
+
+def test_a_peer_knows_when_it_was_late_with_what_comes_behind_a_wait(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    sleep = time.sleep
+    monkeypatch.setattr(time, "sleep", lambda wanted_s: sleep(wanted_s + LATE_MS_MOST / 500))
+    script = tuple(parse_step(line, TEXTS) for line in ("send a", "wait 5", "send b", "fin"))
+    with Peer((script,)) as peer:
+        with socket.create_connection((peer.host, peer.port), timeout=10) as sock:
+            assert b"".join(iter(lambda: sock.recv(10), b"")) == b"ab"
+        peer.settle()
+        assert peer.was_late
+
+
+def test_a_row_goes_slower_where_its_peer_has_to_speak_in_time() -> None:
+    rows = {case.name: case for case in load()}
+    dripped = rows["a body dripped past the timeout is a timeout of the whole"]
+    slower = dripped.live()
+    assert slower.timeout_ms == LIVE_SLOWER * dripped.timeout_ms
+    assert [step.ms for step in slower.scripts[0]] == [0, 0, LIVE_SLOWER * 20]
+    silent = rows["silence is a timeout before the first byte"]
+    assert silent.live() == silent
+    assert rows["an answer after a while is ok"].live().timeout_ms == LIVE_TIMEOUT_MS
 
 
 def test_later_connections_follow_the_last_script() -> None:
