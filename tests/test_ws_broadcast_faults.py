@@ -15,7 +15,7 @@ from websockets.sync.server import ServerConnection
 from ws_room import Room, peer
 
 CLIENTS, MESSAGES = 8, 20
-TIMEOUT_S = 1.0
+TIMEOUT_S = 2.0
 LOAD = ("--mode", "broadcast", "--step", str(CLIENTS), "--steps", "1", "--samples", str(MESSAGES))
 # The two of a connection reset (SO_LINGER on, for no time), and of an orderly close.
 RESET, CLOSED = struct.pack("ii", 1, 0), None
