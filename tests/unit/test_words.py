@@ -42,7 +42,7 @@ def of_http(*arguments: object, **options: object) -> Words[Job]:
 def test_a_value_is_written_as_one_would_type_it(
     options: dict[str, Any], words: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("trueload.cli.options.check_cpus", lambda chosen: None)
+    monkeypatch.setattr("trueload.cli.place_options.check_cpus", lambda chosen: None)
     assert of_http(URL, **options).words == ("http", URL, *words)
 
 
