@@ -148,6 +148,12 @@ class ProcessTree:
         return TreeSample(at_ns=time.monotonic_ns(), processes=processes, group=group)
 
 
+def covers(before_ns: int, after_ns: int, window_ns: int) -> bool:
+    """Whether samples at these times saw a window, but for a tenth of it or 0.1 s: on a machine
+    with too much to do the first may come so late that they say nothing of it."""
+    return window_ns - (after_ns - before_ns) <= max(window_ns // 10, NS_PER_S // 10)
+
+
 def usage(before: TreeSample, after: TreeSample) -> ServerUsage:
     """What the tree cost between the samples. Pure."""
     wall_ns = max(after.at_ns - before.at_ns, 1)

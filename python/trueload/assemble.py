@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 
 from trueload import plan
-from trueload.accounting import MachineSample, TreeSample, machine_usage, usage
+from trueload.accounting import MachineSample, TreeSample, covers, machine_usage, usage
 from trueload.assemble_broadcast import bytes_per_connection, make_deliveries, with_joining
 from trueload.assemble_hosts import make_hosts
 from trueload.assemble_idle import Step, make_idle, merged_failed
@@ -160,8 +160,10 @@ class Observation:
     interrupted: bool = False
     trouble: Trouble | None = None
     phases: dict[str, PhaseLog] = field(default_factory=dict)
+    # As the window starts and stops, and before anything was sent.
     before: HostSample | None = None
     after: HostSample | None = None
+    earliest: HostSample | None = None
     connect_wall_s: float = 0.0
     wall_s: float = 0.0
 
@@ -463,6 +465,8 @@ def _server(seen: Observation, measured: Measurement) -> Server | None:
     before, after = seen.before.server, seen.after.server
     if before is None or after is None or not (before.processes or after.processes):
         return None
+    if not covers(before.at_ns, after.at_ns, window_ns):
+        return None
     used = usage(before, after)
     # The samples lie a little outside the window, in which alone the server had work to do.
     outside = max(1.0, (after.at_ns - before.at_ns) / window_ns) if window_ns else 1.0
@@ -521,26 +525,26 @@ def _machine(seen: Observation, measured: Measurement) -> _MachineUse | None:
         if found is None or seen.server_place == seen.place:
             return None
         return _MachineUse(found.idle, found.others, found.stolen)
-    if seen.before is None or seen.after is None:
+    first, last = seen.before, seen.after
+    if first is None or last is None:
         return None
-    used = machine_usage(seen.before.machine, seen.after.machine)
-    if used is None:
-        return None
-    return _MachineUse(used.idle_share, _others_share(seen), used.stolen_share)
+    if not covers(first.machine.at_ns, last.machine.at_ns, measured.window_ns):
+        # Who was kept from looking in time tells of the warm-up, too: that was as busy.
+        first = seen.earliest or first
+    used = machine_usage(first.machine, last.machine)
+    return _MachineUse(used.idle_share, _others_share(seen, first, last), used.stolen_share)
 
 
-def _others_share(seen: Observation) -> float | None:
+def _others_share(seen: Observation, first: HostSample, last: HostSample) -> float | None:
     """What processes that are not ours used; ours are the front, whose children are the engine and
     the runner, and the server."""
-    if seen.before is None or seen.after is None:
-        return None
-    before, after = seen.before.processes, seen.after.processes
+    before, after = first.processes, last.processes
     if before is None or after is None:
         return None
     ours = {seen.front_pid}
     # A process id of another host's server is somebody else's here.
     server_is_here = seen.server_place is None
-    for sample in (seen.before.server, seen.after.server) if server_is_here else ():
+    for sample in (first.server, last.server) if server_is_here else ():
         ours |= sample.pids if sample is not None else set()
     return others_share(before, after, ours)
 

@@ -297,8 +297,9 @@ class Session(Closing):
             connected = all(self._step(engine, idle) for idle in steps)
         if connected:
             seen.engine_cpus = seen.generate.cpus or engine.allowed_cpus()
+            seen.earliest = self._sample()
             if seen.warmup is None:
-                seen.before = self._sample()  # a short window could be over before it is heard of
+                seen.before = seen.earliest  # a short window could be over before it is heard of
             for phase in (seen.warmup, seen.window):
                 if phase is not None:
                     engine.send(phase)

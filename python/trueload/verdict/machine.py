@@ -26,6 +26,7 @@ HICCUP_FAIL_NS = NS_PER_S // 2  # as long as a stop of the process, or of the ma
 NOISE_WARN, NOISE_FAIL = 0.05, 0.25  # of all CPUs' time: a figure can be off by as much
 NOISE_WINDOW_NS = NS_PER_S  # /proc/stat counts in ticks of 10 ms; shorter windows err by 1 % and up
 HOST_IDLE_MIN = 0.10  # with this much idle, generator and server did not wait for each other
+SERVER_UNKNOWN = "what the server's processes used is not known"
 
 
 def check_generator_limit(record: Record) -> Check:
@@ -45,9 +46,9 @@ def check_generator_limit(record: Record) -> Check:
     busy = f"the generator's busiest thread was busy for {format_share(generator)} of the window"
     if server is None:
         if generator >= GENERATOR_FULL:
-            why = f"{busy}, and the server's processes cannot be seen: it may have had more to give"
+            why = f"{busy}, and {SERVER_UNKNOWN}: it may have had more to give"
             return checked(name, "warn", why, generator, GENERATOR_FULL)
-        return not_applicable(name, f"the server's processes cannot be seen; {busy}")
+        return not_applicable(name, f"{SERVER_UNKNOWN}; {busy}")
     both = f"{busy}, the server's for {format_share(server)}"
     if generator >= GENERATOR_FULL and server < SERVER_FULL:
         return checked(
@@ -67,7 +68,7 @@ def check_server_idle(record: Record) -> Check:
         return not_applicable(name, short)
     saturation = record.server.saturation if record.server else None
     if saturation is None:
-        return not_applicable(name, "the server's processes cannot be seen")
+        return not_applicable(name, SERVER_UNKNOWN)
     generator = record.generator.saturation
     if generator is not None and generator >= GENERATOR_FULL:
         return not_applicable(name, "the generator was the limit")

@@ -1,0 +1,83 @@
+"""What of a trial's observations goes into its record."""
+
+from __future__ import annotations
+
+import pytest
+from samples import good_record
+from trueload.accounting import CpuTimes, MachineSample, ProcessSample, TreeSample
+from trueload.assemble import HostSample, Observation, make_record
+from trueload.record import Record
+
+MS = 1_000_000
+
+
+def sample(at_ms: float, cpu_ms: float) -> HostSample:
+    """A server of one process, that has used so much by then; the rest of the one CPU's time was
+    stolen."""
+    process = ProcessSample(
+        pid=7,
+        parent_pid=1,
+        start_ticks=0,
+        cpu_ns=int(cpu_ms * MS),
+        user_ns=0,
+        system_ns=0,
+        waited_user_ns=0,
+        waited_system_ns=0,
+        peak_rss_bytes=0,
+        threads={},
+        cpus=frozenset(),
+        rss_bytes=0,
+    )
+    tree = TreeSample(at_ns=int(at_ms * MS), processes={process.identity: process}, group=None)
+    stolen_ns = int((at_ms - cpu_ms) * MS)
+    times = CpuTimes(idle_ns=0, stolen_ns=stolen_ns, total_ns=tree.at_ns)
+    return HostSample(machine=MachineSample(tree.at_ns, {0: times}), server=tree)
+
+
+def made(window_ms: int, from_ms: float, to_ms: float) -> Record:
+    """The record of a window whose server was sampled at these times after its start."""
+    record = good_record()
+    seen = Observation(
+        id="",
+        started_at="",
+        url="",
+        generate=record.plan.generate,
+        warmup=None,
+        window=record.plan.window,
+        environment=record.environment,
+        server_source="found",
+        earliest=sample(-1000, 0.0),
+        before=sample(from_ms, 100.0),
+        after=sample(to_ms, 400.0),
+    )
+    log = seen.phase(record.plan.window.id)
+    log.started_ns, log.stopped_ns = 0, window_ms * MS
+    return make_record(seen)
+
+
+@pytest.mark.parametrize(
+    ("window_ms", "from_ms", "to_ms", "known"),
+    [
+        (2000, -1, 2001, True),
+        (2000, 150, 2000, True),
+        (2000, 250, 2000, False),
+        (2000, 1999, 2000, False),
+        (2000, 1000, 2500, False),
+        (300, 99, 300, True),
+        (300, 150, 300, False),
+    ],
+)
+def test_what_a_server_used_is_known_where_its_samples_saw_the_window(
+    window_ms: int, from_ms: float, to_ms: float, *, known: bool
+) -> None:
+    record = made(window_ms, from_ms, to_ms)
+    assert (record.server is not None) == known
+    if record.server is not None:
+        assert record.server.cpu_s == pytest.approx(0.3)
+
+
+def test_a_machine_that_was_not_seen_in_the_window_is_told_from_its_warm_up_on() -> None:
+    seen, unseen = made(2000, 0, 2000), made(2000, 1900, 2000)
+    # 300 ms of the window's 2 s, and 400 ms of those 3 s, were the server's.
+    assert seen.window.stolen_share == pytest.approx(0.85)
+    assert unseen.window.stolen_share == pytest.approx(2.6 / 3)
