@@ -7,6 +7,7 @@ use trueload_load::Stop;
 use trueload_meter::{Answered, Class, TargetMeter, Times};
 use trueload_wire::exchange::{Ending, Heard};
 
+use super::coalescing::Wakings;
 use super::phase::{Phase, PhaseShare, Stage};
 use super::requests::Requests;
 use super::slot::{Last, Numbered, State, Tag};
@@ -68,6 +69,7 @@ pub(super) struct Book {
     settled_seen: u64,
     settled_all: Arc<AtomicU64>,
     pub(super) own_connection: bool,
+    pub(super) wakings: Wakings,
     /// Something may have ended a phase: look at the end of the batch.
     pub(super) look: bool,
     /// Where requests differ: what they are, and how many numbers this thread knows to be drawn.
@@ -90,6 +92,7 @@ impl Book {
             settled_seen: 0,
             settled_all,
             own_connection,
+            wakings: Wakings::default(),
             look: false,
             requests,
             drawn: 0,
@@ -346,9 +349,10 @@ impl Book {
         }
     }
 
-    /// Shares the number of settled requests with the other threads.
+    /// The thread has seen to what it was woken for; shares the number of settled requests with the others.
     #[inline]
     pub(super) fn end_batch(&mut self) {
+        self.wakings.end_batch();
         if self.settled > 0 {
             let before = self.settled_all.fetch_add(self.settled, Ordering::Relaxed);
             self.settled_seen = before + self.settled;

@@ -3,6 +3,7 @@
 //! A thread that is woken for each answer costs itself and the server more than the answers do; one that has to be spared
 //! is better served by a few at once. What that adds to a service time is bounded by a share of it: under a closed loop
 //! against a server that is the limit the mean stays what Little's law says, and else the thread is hardly busy.
+//! A server that answers many at once spares the thread by itself: to wait for more would leave that server without work.
 
 use trueload_drive::Coalescing;
 
@@ -10,6 +11,9 @@ use trueload_drive::Coalescing;
 /// enough apart that what is saved does not end the saving.
 const BUSY_PERCENT: u64 = 60;
 const IDLE_PERCENT: u64 = 40;
+/// Who hears on so many connections each time it is woken, on average, has little to gain by waiting: what one waking costs
+/// is then a quarter of what it costs to hear on one connection, at most.
+const HEARD_AT_ONCE: u64 = 4;
 /// Answers wait for this share of the mean service time at most: half of it on average, 3 %.
 const SHARE_OF_SERVICE: u64 = 16;
 /// So much of what is outstanding may have been answered meanwhile: the server still has the other half.
@@ -19,6 +23,37 @@ const EVENTS_MOST: u64 = 256;
 /// A shorter wait spares nothing: to be woken takes that long.
 const LEAST_NS: u64 = 4_000;
 
+/// How often a thread was woken for answers, and what it then heard.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Wakings {
+    /// Connections on which something was heard, each time that something was.
+    heard: u64,
+    batches: u64,
+    in_batch: u64,
+}
+
+impl Wakings {
+    /// Something has come on a connection.
+    #[inline]
+    pub(super) fn hear(&mut self) {
+        self.in_batch += 1;
+    }
+
+    /// The thread has seen to all that it was woken for.
+    #[inline]
+    pub(super) fn end_batch(&mut self) {
+        if self.in_batch > 0 {
+            self.heard += std::mem::take(&mut self.in_batch);
+            self.batches += 1;
+        }
+    }
+
+    /// Whether little was heard at a time since `before`.
+    fn were_for_few(&self, before: Wakings) -> bool {
+        self.heard - before.heard < (self.batches - before.batches) * HEARD_AT_ONCE
+    }
+}
+
 /// What a thread has done up to a heartbeat.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Done {
@@ -26,6 +61,7 @@ pub(super) struct Done {
     pub(super) cpu_ns: u64,
     /// Requests that are settled.
     pub(super) settled: u64,
+    pub(super) wakings: Wakings,
 }
 
 /// How the answers of one phase are coalesced.
@@ -51,7 +87,9 @@ impl Pacing {
         let settled = done.settled.saturating_sub(before.settled);
         // By Little's law; where nothing was settled there is nothing to wait for.
         let service_ns = open.saturating_mul(wall_ns).checked_div(settled).unwrap_or(0);
-        let within_ns = if cpu_ns * 100 > wall_ns * BUSY_PERCENT {
+        // Once answers wait for each other, what is heard at a time says nothing of what would be.
+        let worthwhile = self.within_ns > 0 || done.wakings.were_for_few(before.wakings);
+        let within_ns = if cpu_ns * 100 > wall_ns * BUSY_PERCENT && worthwhile {
             (self.within_ns * 2).max(LEAST_NS)
         } else if cpu_ns * 100 < wall_ns * IDLE_PERCENT {
             self.within_ns / 2
@@ -75,11 +113,44 @@ mod tests {
 
     /// What a beat leads to: the CPU's share in percent, answers per beat, requests outstanding, the wait before and after.
     fn after(busy: u64, settled: u64, open: u64, before_ns: u64) -> u64 {
+        after_waking(busy, settled, open, before_ns, one_by_one(settled))
+    }
+
+    fn after_waking(busy: u64, settled: u64, open: u64, before_ns: u64, wakings: Wakings) -> u64 {
         let mut pacing = Pacing { within_ns: before_ns, ..Pacing::default() };
-        let done = Done { at_ns: BEAT_NS, cpu_ns: BEAT_NS / 100 * busy, settled };
+        let done = Done { at_ns: BEAT_NS, cpu_ns: BEAT_NS / 100 * busy, settled, wakings };
         let found = pacing.next(done, open, MOST_NS);
         assert_eq!(u64::from(found.within_us), pacing.within_ns / 1_000);
         pacing.within_ns
+    }
+
+    fn one_by_one(answers: u64) -> Wakings {
+        Wakings { heard: answers, batches: answers, in_batch: 0 }
+    }
+
+    #[test]
+    fn who_hears_much_at_once_anyway_does_not_begin_to_wait() {
+        for (heard, batches, before_ns, after_ns) in [
+            (399, 100, 0, LEAST_NS),
+            (400, 100, 0, 0),
+            (3_000, 10, 0, 0),
+            // Where answers wait for each other they come together.
+            (3_000, 10, 4_000, 8_000),
+        ] {
+            let wakings = Wakings { heard, batches, in_batch: 0 };
+            let found = after_waking(80, 3_000, 64, before_ns, wakings);
+            assert_eq!(found, after_ns, "{heard} in {batches} wakings, {before_ns} ns before");
+        }
+    }
+
+    #[test]
+    fn a_waking_for_no_answer_is_none() {
+        let mut wakings = Wakings::default();
+        for heard in [2, 0, 0, 1] {
+            (0..heard).for_each(|_| wakings.hear());
+            wakings.end_batch();
+        }
+        assert_eq!((wakings.heard, wakings.batches), (3, 2));
     }
 
     #[test]
@@ -123,7 +194,9 @@ mod tests {
         for beat in 1..=20 {
             let busy = if beat <= 10 { 90 } else { 10 };
             let cpu_ns = pacing.done.cpu_ns + BEAT_NS / 100 * busy;
-            let done = Done { at_ns: beat * BEAT_NS, cpu_ns, settled: beat * 1_000 };
+            let settled = beat * 1_000;
+            let wakings = one_by_one(settled);
+            let done = Done { at_ns: beat * BEAT_NS, cpu_ns, settled, wakings };
             pacing.next(done, 64, MOST_NS);
         }
         assert_eq!((pacing.within_ns, pacing.longest_ns), (0, 40_000));
@@ -134,7 +207,8 @@ mod tests {
     fn nothing_is_coalesced_where_that_is_forbidden() {
         let mut pacing = Pacing::default();
         for beat in 1..=5 {
-            let done = Done { at_ns: beat * BEAT_NS, cpu_ns: beat * BEAT_NS, settled: beat * 100 };
+            let (at_ns, settled) = (beat * BEAT_NS, beat * 100);
+            let done = Done { at_ns, cpu_ns: at_ns, settled, wakings: one_by_one(settled) };
             assert_eq!(pacing.next(done, 1_000, 0).within_us, 0);
         }
         assert_eq!(pacing.longest_ns, 0);

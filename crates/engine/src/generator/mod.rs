@@ -527,6 +527,7 @@ impl<P: Protocol> Program for Generator<P> {
         bytes: &[u8],
         ending: bool,
     ) {
+        self.book.wakings.hear();
         if self.protocol.under_way().is_some() && self.turns.is_clock_due() {
             net.read_clock();
         }

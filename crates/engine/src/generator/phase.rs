@@ -5,7 +5,7 @@ use trueload_load::{Load, Schedule, Stop};
 use trueload_meter::Meter;
 
 use super::Config;
-use super::coalescing::{Done, Pacing};
+use super::coalescing::{Done, Pacing, Wakings};
 use super::slot::NEVER;
 
 /// Residual bytes are looked for this long after the last answer (design §7).
@@ -151,7 +151,7 @@ impl Phase {
     }
 
     /// Sending begins on a thread whose driver has spun for `spun_ns` so far.
-    pub(super) fn start(&mut self, now_ns: u64, spun_ns: u64, config: &Config) {
+    pub(super) fn start(&mut self, now_ns: u64, spun_ns: u64, wakings: Wakings, config: &Config) {
         self.stage = Stage::Sending;
         if let Load::Open { stages, arrivals } = &self.share.load {
             let (thread, places) = (config.thread, config.places.clone());
@@ -175,7 +175,7 @@ impl Phase {
         self.next_tick_ns = self.started_ns + TICK_NS;
         self.use_at_start = thread_use();
         self.spun_at_start_ns = spun_ns;
-        self.pacing = Pacing::from(self.done(now_ns));
+        self.pacing = Pacing::from(self.done(now_ns, wakings));
     }
 
     /// Everything that was to be sent has been, and is settled.
@@ -219,9 +219,9 @@ impl Phase {
     }
 
     /// What the calling thread has done by `now_ns`.
-    pub(super) fn done(&self, now_ns: u64) -> Done {
+    pub(super) fn done(&self, now_ns: u64, wakings: Wakings) -> Done {
         let settled = self.meter.issued.saturating_sub(self.open);
-        Done { at_ns: now_ns, cpu_ns: thread_cpu_ns(), settled }
+        Done { at_ns: now_ns, cpu_ns: thread_cpu_ns(), settled, wakings }
     }
 
     /// How long the calling thread has been on a CPU or waited for one since the phase began.

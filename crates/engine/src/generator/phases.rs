@@ -104,7 +104,7 @@ impl<P: Protocol> Generator<P> {
             return;
         }
         let share = phase.share.clone();
-        phase.start(now_ns, self.spun_ns, &self.config);
+        phase.start(now_ns, self.spun_ns, self.book.wakings, &self.config);
         let started_ns = phase.started_ns;
         // What is sent late is a latency of ours; a closed loop has nothing to be late for.
         net.wake_promptly(phase.schedule.is_some());

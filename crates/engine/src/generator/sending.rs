@@ -10,6 +10,7 @@ use trueload_wire::exchange::Exchange;
 
 use super::Generator;
 use super::carrier::Carrier;
+use super::coalescing::Wakings;
 use super::phase::{BEAT_NS, Phase};
 use super::protocol::Protocol;
 use super::slot::{Link, NEVER, Slot};
@@ -254,7 +255,7 @@ impl<P: Protocol> Generator<P> {
 
     /// The engine's own heartbeat, and what goes with it: slots that a stage has made active.
     pub(super) fn beat(&mut self, net: &mut impl Net) {
-        let now_ns = net.now_ns();
+        let (now_ns, wakings) = (net.now_ns(), self.book.wakings);
         let Some((index, phase)) = self.book.sending(now_ns) else {
             return net.coalesce(Coalescing::default());
         };
@@ -262,7 +263,7 @@ impl<P: Protocol> Generator<P> {
             return;
         }
         if net.can_coalesce() && self.config.coalesce_ns > 0 {
-            net.coalesce(phase.coalescing(now_ns, self.config.coalesce_ns));
+            net.coalesce(phase.coalescing(now_ns, wakings, self.config.coalesce_ns));
         }
         let Some(active) = phase.active_slots(now_ns) else { return };
         let before = std::mem::replace(&mut phase.active_before, active);
@@ -345,9 +346,9 @@ impl Phase {
     }
 
     /// How answers are coalesced until the next heartbeat: under an open loop, and in turns, not at all.
-    fn coalescing(&mut self, now_ns: u64, most_ns: u64) -> Coalescing {
+    fn coalescing(&mut self, now_ns: u64, wakings: Wakings, most_ns: u64) -> Coalescing {
         match self.share.load {
-            Load::Closed { .. } => self.pacing.next(self.done(now_ns), self.open, most_ns),
+            Load::Closed { .. } => self.pacing.next(self.done(now_ns, wakings), self.open, most_ns),
             Load::Open { .. } | Load::Turns { .. } => Coalescing::default(),
         }
     }
