@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from trueload.accounting import ProcessSample, TreeSample
 from trueload.plan import (
     Closed,
     Counts,
@@ -231,3 +232,11 @@ def slots(**changes: Any) -> Slots:
         "permitted_ns": SLOTS * WINDOW_NS,
     }
     return Slots(**{**fields, **changes})
+
+
+def server_tree(at_ns: int = 0, **changes: Any) -> TreeSample:
+    """A server of one process that has used nothing, but for what is said."""
+    used = {"cpu_ns": 0, "user_ns": 0, "system_ns": 0, "waited_user_ns": 0, "waited_system_ns": 0}
+    told: dict[str, Any] = {**used, "peak_rss_bytes": 0, "threads": {}, "cpus": frozenset()}
+    process = ProcessSample(pid=7, parent_pid=1, start_ticks=0, **{**told, **changes})
+    return TreeSample(at_ns=at_ns, processes={process.identity: process}, group=None)

@@ -10,10 +10,18 @@ from __future__ import annotations
 import json
 import time
 from dataclasses import dataclass
+from functools import partial
 
 import pytest
 from faults.cases import Case, load
-from faults.laws import Seen, assert_exit, assert_laws, assert_out, give_up_s, of_record
+from faults.laws import (
+    Seen,
+    assert_exit,
+    assert_laws,
+    assert_out,
+    of_record,
+    run_lawfully,
+)
 from faults.peer import PLAYS_MOST, Peer
 from harness import Trueload
 
@@ -77,14 +85,8 @@ def run_through_cli(trueload: Trueload, case: Case, asked: Asked) -> Seen:
     """Runs a row, asserts the laws, and gives what came out."""
     for left in reversed(range(PLAYS_MOST)):
         with Peer(case.scripts) as peer:
-            began_s = time.monotonic()
-            finished = trueload.run(*command(case, peer, asked))
-            wall_s = time.monotonic() - began_s
-            peer.settle()
-            record = json.loads(finished.out)
-            seen = of_record(record, finished.code, wall_s)
-            assert "Traceback" not in finished.err, finished.err
-            assert_laws(seen, wall_s_most=give_up_s(case, seen.ok), requests_at_peer=peer.requests)
+            words = command(case, peer, asked)
+            _, seen = run_lawfully(case, peer, partial(trueload.run, *words))
         if not peer.was_late or not left:
             break
     return seen

@@ -10,16 +10,16 @@ import json
 import re
 import select
 import ssl
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 import trustme
 from faults.cases import Case, Script, Step, load
-from faults.laws import assert_laws, assert_out, give_up_s, of_record
+from faults.laws import assert_out, run_lawfully
 from faults.peer import Peer
 from faults.tls import Certificates
 from harness import Finished, Trueload, start_server
@@ -90,14 +90,8 @@ def test_a_user_is_told_what_a_peer_did_to_tls(
 ) -> None:
     context = None if case.tls == "none" else certificates.context(case.tls)
     with Peer(case.scripts, context=context, secure=True) as peer:
-        began_s = time.monotonic()
-        finished = run_row(trueload, case, peer, certificates.cacert)
-        wall_s = time.monotonic() - began_s
-        peer.settle()
-        record = json.loads(finished.out)
-        seen = of_record(record, finished.code, wall_s)
-        assert "Traceback" not in finished.err, finished.err
-        assert_laws(seen, wall_s_most=give_up_s(case, seen.ok), requests_at_peer=peer.requests)
+        run = partial(run_row, trueload, case, peer, certificates.cacert)
+        finished, seen = run_lawfully(case, peer, run)
         # On sockets bytes may come apart.
         try:
             assert_out(seen, case)

@@ -335,9 +335,9 @@ class OriginRecord(Model):
 
 class Record(Model):
     """What a trial leaves. ``targets`` is null where there is one request, ``origins`` where these
-    have one (scheme, host and port), ``deliveries`` where
-    nothing is broadcast, ``idle`` where no idle connection was asked for; ``schema_`` is
-    ``schema`` in JSON.
+    have one (scheme, host and port), ``server`` where its processes were not seen, or not for the
+    whole window, ``deliveries`` where nothing is broadcast, ``idle`` where no idle connection was
+    asked for; ``schema_`` is ``schema`` in JSON.
 
     ``client`` is null where a server was measured. Where a client was, ``generator`` is the
     client's process tree, ``server`` our reference server, ``plan.generate`` what the client was

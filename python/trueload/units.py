@@ -39,6 +39,7 @@ BYTES_BY_UNIT = {
 COUNT_BY_UNIT = {"": 1, "k": 1_000, "m": 1_000_000, "g": 1_000_000_000}
 
 # Beyond these no trial makes sense, and a 64-bit engine would overflow.
+SEED_MAX = 2**63 - 1  # what the store keeps as well as the engine
 DURATION_NS_MAX = 24 * NS_BY_UNIT["h"]
 COUNT_MAX = 10**15
 

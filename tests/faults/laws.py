@@ -7,15 +7,18 @@ made.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+import json
+import time
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from harness import spoiled
+from harness import Finished, spoiled
 from hdrh.histogram import HdrHistogram
 
 from faults.cases import Case, Out
 from faults.engine_lines import EngineRun
+from faults.peer import Peer
 
 RSS_BYTES_MOST: Final = 64 * 1024 * 1024
 """Law 4. The most that a row may cost the engine: a cap on a head is 256 KiB, and rows have few
@@ -227,3 +230,15 @@ def give_up_s(case: Case, ok: int) -> float:
     """
     timeout_s = case.timeout_ms / 1000
     return timeout_s * (ok + 3) + 2 + timeout_s + 2
+
+
+def run_lawfully(case: Case, peer: Peer, run: Callable[[], Finished]) -> tuple[Finished, Seen]:
+    """Runs a command for a row, asserts the laws, and gives what came out."""
+    began_s = time.monotonic()
+    finished = run()
+    wall_s = time.monotonic() - began_s
+    peer.settle()
+    seen = of_record(json.loads(finished.out), finished.code, wall_s)
+    assert "Traceback" not in finished.err, finished.err
+    assert_laws(seen, wall_s_most=give_up_s(case, seen.ok), requests_at_peer=peer.requests)
+    return finished, seen

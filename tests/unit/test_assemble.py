@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from samples import good_record
-from trueload.accounting import CpuTimes, MachineSample, ProcessSample, TreeSample
+from samples import good_record, server_tree
+from trueload.accounting import CpuTimes, MachineSample
 from trueload.assemble import HostSample, Observation, make_record
 from trueload.record import Record
 
@@ -14,21 +14,7 @@ MS = 1_000_000
 def sample(at_ms: float, cpu_ms: float) -> HostSample:
     """A server of one process, that has used so much by then; the rest of the one CPU's time was
     stolen."""
-    process = ProcessSample(
-        pid=7,
-        parent_pid=1,
-        start_ticks=0,
-        cpu_ns=int(cpu_ms * MS),
-        user_ns=0,
-        system_ns=0,
-        waited_user_ns=0,
-        waited_system_ns=0,
-        peak_rss_bytes=0,
-        threads={},
-        cpus=frozenset(),
-        rss_bytes=0,
-    )
-    tree = TreeSample(at_ns=int(at_ms * MS), processes={process.identity: process}, group=None)
+    tree = server_tree(int(at_ms * MS), cpu_ns=int(cpu_ms * MS))
     stolen_ns = int((at_ms - cpu_ms) * MS)
     times = CpuTimes(idle_ns=0, stolen_ns=stolen_ns, total_ns=tree.at_ns)
     return HostSample(machine=MachineSample(tree.at_ns, {0: times}), server=tree)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from samples import good_record
-from trueload.accounting import ProcessSample, TreeSample
+from samples import good_record, server_tree
+from trueload.accounting import TreeSample
 from trueload.assemble import NO_CONNECTIONS, Observation, PhaseLog, measure_from_ticks
 from trueload.assemble_idle import Step, make_idle, merged_failed
 from trueload.plan import Measurement, Ready
@@ -16,21 +16,7 @@ MIB = 1024 * 1024
 
 
 def server(mib: float) -> TreeSample:
-    process = ProcessSample(
-        pid=7,
-        parent_pid=1,
-        start_ticks=0,
-        cpu_ns=0,
-        user_ns=0,
-        system_ns=0,
-        waited_user_ns=0,
-        waited_system_ns=0,
-        peak_rss_bytes=0,
-        threads={},
-        cpus=frozenset(),
-        rss_bytes=int(mib * MIB),
-    )
-    return TreeSample(at_ns=0, processes={process.identity: process}, group=None)
+    return server_tree(rss_bytes=int(mib * MIB))
 
 
 def measured(established: int, requested: int, seconds: float, **failed: int) -> Measurement:

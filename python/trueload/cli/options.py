@@ -20,6 +20,7 @@ from trueload.errors import UserError
 from trueload.message import MESSAGE_BYTES_MAX
 from trueload.plan import DriverName
 from trueload.units import (
+    SEED_MAX,
     format_cpu_list,
     parse_count,
     parse_cpu_list,
@@ -267,7 +268,7 @@ ArrivalsOption = Annotated[
 SeedOption = Annotated[
     int | None,
     typer.Option(
-        "--seed", metavar="N", min=0, max=2**63 - 1, help="Of what is left to chance.  [default: 1]"
+        "--seed", metavar="N", min=0, max=SEED_MAX, help="Of what is left to chance.  [default: 1]"
     ),
 ]
 StagesOption = Annotated[
@@ -350,7 +351,8 @@ CoalesceOption = Annotated[
         "--coalesce",
         metavar="TIME",
         parser=option_parser(_coalesce),
-        help="A busy thread lets answers of a closed loop wait for each other, at most so long;"
+        help="A busy thread that is woken for few answers of a closed loop at a time lets them"
+        " wait for each other, at most so long;"
         " 0 for not at all.  [default: 50us]",
     ),
 ]

@@ -10,10 +10,9 @@ import typer
 from trueload.cli.options import option_parser, positive_count, positive_span
 from trueload.errors import UserError
 from trueload.plan import Faults
-from trueload.units import parse_share
+from trueload.units import SEED_MAX, parse_share
 
 COUNT_MAX = 2**32 - 1
-SEED_MAX = 2**63 - 1
 SLOW_NS = 1_000_000_000
 
 

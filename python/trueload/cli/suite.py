@@ -62,13 +62,13 @@ from trueload.store import Run, Store, StoreError
 from trueload.subjects import Cores, Subject, parse_selects
 from trueload.suite.broadcast import measure_broadcast
 from trueload.suite.choose import choose_subjects
-from trueload.suite.definition import SEED_MAX, Suite, find_suite, load_suite, suite_names
+from trueload.suite.definition import Suite, find_suite, load_suite, suite_names
 from trueload.suite.execute import Execution, changed_subjects
 from trueload.suite.plan import Changes, PlannedLoad, SuitePlan, describe, make_plan, planned
 from trueload.suite.pools import beyond_limits
 from trueload.suite.summary import LoadTable, collect, tabulate
 from trueload.trial import run_trial
-from trueload.units import parse_duration
+from trueload.units import SEED_MAX, parse_duration
 
 STDOUT = Path("-")
 

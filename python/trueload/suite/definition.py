@@ -21,11 +21,10 @@ from trueload.message import MESSAGE_BYTES_MAX
 from trueload.plan import Model
 from trueload.subjects import Cores
 from trueload.thresholds import LIMIT, parse_condition
-from trueload.units import parse_duration, parse_rate, parse_size
+from trueload.units import SEED_MAX, parse_duration, parse_rate, parse_size
 
 SUITE_BYTES_MAX = 64 * 1024
 RATE_PER_S_MAX = 1_000_000_000
-SEED_MAX = 2**63 - 1  # what the store and the engine keep
 NS_PER_MS = 1_000_000
 WAIT_NS_MAX = 60_000_000_000  # of the reference server
 
