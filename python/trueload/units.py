@@ -209,10 +209,21 @@ def format_size(size_bytes: float) -> str:
 
 
 def format_count(count: float) -> str:
-    """``1,234,567``; below 10 up to two decimals are kept."""
+    """``1,234,567``; below 100 up to two decimals are kept, below 1 two digits that count, so that
+    little is never shown as nothing."""
     if count == int(count) or abs(count) >= 100:
         return f"{round(count):,}"
+    if abs(count) < 1:
+        return f"{count:.2g}"
     return f"{count:.2f}".rstrip("0").rstrip(".")
+
+
+def format_cell(value: float | None) -> str:
+    """A number in a column of them: whole, without separators; below 1 two digits that count.
+    Nothing of None."""
+    if value is None:
+        return ""
+    return f"{value:.0f}" if value == 0 or abs(value) >= 1 else f"{value:.2g}"
 
 
 def format_rate(per_s: float, what: str = "") -> str:

@@ -148,6 +148,26 @@ def test_a_size_is_shown_in_binary_units(size: float, text: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("count", "text"),
+    [
+        *((0, "0"), (0.0004, "0.0004"), (0.125, "0.12"), (1, "1"), (9.5, "9.5"), (43.266, "43.27")),
+        *((99.999, "100"), (123.4, "123"), (1_234_567.8, "1,234,568")),
+    ],
+)
+def test_little_is_never_shown_as_nothing(count: float, text: str) -> None:
+    assert units.format_count(count) == text
+    assert units.format_rate(count, "requests") == f"{text} requests/s"
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(None, ""), (0, "0"), (0.25, "0.25"), (1.4, "1"), (12_345.6, "12346")],
+)
+def test_a_cell_of_a_column_is_whole_but_where_it_is_little(value: float | None, text: str) -> None:
+    assert units.format_cell(value) == text
+
+
+@pytest.mark.parametrize(
     ("share", "text"),
     [(0, "0 %"), (0.00012, "0.012 %"), (0.992, "99.2 %"), (1, "100 %"), (0.05, "5 %")],
 )

@@ -125,7 +125,7 @@ def paired_lines(paired: Paired) -> list[str]:
 
 def _pair_text(both: Mapping[Letter, Record]) -> str:
     return "   ".join(
-        f"{letter.upper()} {format_rate(round(record.throughput.ok_per_s or 0), 'requests')}"
+        f"{letter.upper()} {format_rate(record.throughput.ok_per_s or 0, 'requests')}"
         f" {record.verdict}"
         for letter, record in both.items()
     )

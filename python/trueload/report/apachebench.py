@@ -125,7 +125,7 @@ def our_lines(found: ApacheBench, idle: Idle | None) -> list[str]:
         lines += _line("Server peak memory", f"{peak}, priming included")
     lines += _line("Priming run", _priming(found))
     if found.connect_per_s is not None:
-        rate = format_rate(round(found.connect_per_s))
+        rate = format_rate(found.connect_per_s)
         lines += _line("Connections opened", f"{format_count(found.connects)}, at {rate}")
     failed = ", ".join(f"{plain(name)} {format_count(n)}" for name, n in found.failed.items())
     lines += _line("Failures by class", failed or "none")

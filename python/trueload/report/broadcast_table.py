@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from trueload.report.text import plain
 from trueload.suite.summary import Summary
-from trueload.units import format_size
+from trueload.units import format_cell, format_size
 
 COLUMNS = (
     *("Language", "Framework", "Category", "Name"),
@@ -31,15 +31,15 @@ def broadcast_cells(summary: Summary) -> tuple[str, ...]:
         return (*shown, *[""] * (len(COLUMNS) - len(shown) - 1), summary.verdict or summary.outcome)
     found, cpu = figures.carried, figures.cpu_share
     each, peak = found.bytes_per_connection, figures.peak_rss_bytes
-    within = "" if interval is None else f"{interval.low:.0f}-{interval.high:.0f}"
+    within = "" if interval is None else f"{format_cell(interval.low)}-{format_cell(interval.high)}"
     return (
         *shown,
         f"{found.clients:.0f}{'' if found.above is not None or not found.clients else '+'}",
         within,
         _ms(figures.p50_ms),
         _ms(found.p95_ms),
-        "" if found.deliveries_per_s is None else f"{found.deliveries_per_s:.0f}",
-        "" if found.lost is None else f"{found.lost:.0f}",
+        format_cell(found.deliveries_per_s),
+        format_cell(found.lost),
         "" if each is None else format_size(each),
         "" if summary.rank is None else str(summary.rank),
         "" if cpu is None else f"{cpu * 100:.0f}%",

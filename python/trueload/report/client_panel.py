@@ -59,7 +59,7 @@ def _lines(progress: ClientProgress, course: ClientCourse) -> Iterator[str]:
         f" {format_count(setup.concurrency)} at once"
     )
     if course.per_s:
-        rate = format_rate(round(course.per_s[-1]), "answers")
+        rate = format_rate(course.per_s[-1], "answers")
         yield moving_row("throughput", moving_line(course.per_s), rate)
     yield (
         f"{'server':<12} {format_count(served.responses)} answered,"

@@ -55,7 +55,7 @@ def client_lines(record: Record, client: ClientEnd) -> Iterator[tuple[str, str]]
     yield (
         "at once",
         f"{format_count(seen.open_requests.peak)} requests at most,"
-        f" {format_count(round(seen.open_requests.mean))} on average, over"
+        f" {format_count(seen.open_requests.mean)} on average, over"
         f" {format_count(seen.connections.peak)} connections",
     )
     yield "opened", f"{format_count(seen.accepted)} connections anew" if seen.accepted else ""
@@ -63,13 +63,13 @@ def client_lines(record: Record, client: ClientEnd) -> Iterator[tuple[str, str]]
 
 
 def _rate(per_s: float | None) -> str:
-    return "" if per_s is None else format_rate(round(per_s), "requests")
+    return "" if per_s is None else format_rate(per_s, "requests")
 
 
 def _ceiling(client: ClientEnd) -> str:
     """By Little's law."""
     wait = format_span(client.asked.wait_ms * NS_PER_MS)
-    shown = f"{format_rate(round(client.ceiling_per_s), 'requests')} of {wait} each"
+    shown = f"{format_rate(client.ceiling_per_s, 'requests')} of {wait} each"
     share = client.ceiling_share
     return shown if share is None else f"{shown}, of which {format_share(share)}"
 

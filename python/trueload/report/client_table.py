@@ -8,7 +8,7 @@ from __future__ import annotations
 from trueload.report.text import plain
 from trueload.suite.client_figures import ClientFigures
 from trueload.suite.summary import Summary
-from trueload.units import format_size
+from trueload.units import format_cell, format_size
 
 PUBLISHED = ("Client", "Pool Count", "Pool Size", "Concurrency", "Req/sec", "Error %")
 COLUMNS = (
@@ -38,11 +38,11 @@ def client_cells(summary: Summary) -> tuple[str, ...]:
     within = ""
     if interval is not None:
         label = " (range)" if interval.kind == "range" else ""
-        within = f"{interval.low:.0f}-{interval.high:.0f}{label}"
+        within = f"{format_cell(interval.low)}-{format_cell(interval.high)}{label}"
     peak = summary.figures.peak_rss_bytes
     return (
         *names,
-        _whole(found.goodput_per_s),
+        format_cell(found.goodput_per_s),
         f"{found.error_share * 100:.1f}",
         "" if summary.rank is None else str(summary.rank),
         within,
@@ -57,17 +57,13 @@ def _seen(found: ClientFigures) -> tuple[str, ...]:
     share = found.ceiling_share
     return (
         str(found.requests_open_peak),
-        _whole(found.requests_open_mean),
+        format_cell(found.requests_open_mean),
         str(found.opened),
-        _whole(found.pool_ceiling_per_s),
-        _whole(found.ceiling_per_s),
+        format_cell(found.pool_ceiling_per_s),
+        format_cell(found.ceiling_per_s),
         "" if share is None else f"{share * 100:.0f}%",
     )
 
 
 def _us(value: float | None) -> str:
     return "" if value is None else f"{value:.1f} us"
-
-
-def _whole(value: float | None) -> str:
-    return "" if value is None else f"{value:.0f}"

@@ -70,7 +70,7 @@ def _cv(value: float | None) -> str:
 
 def _value(metric: str, value: float) -> str:
     if metric == "throughput":
-        return f"{format_count(round(value))}/s"
+        return f"{format_count(value)}/s"
     return "unknown" if math.isinf(value) else format_duration(value)
 
 

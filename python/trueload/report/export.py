@@ -179,7 +179,7 @@ def _markdown_cells(row: Row | Damaged) -> tuple[str, ...]:
     return (
         str(row.number),
         what or record.plan.url,
-        "" if per_s is None else format_count(round(per_s)),
+        "" if per_s is None else format_count(per_s),
         format_count(record.counts.ok),
         format_count(sum(record.counts.failed.values())),
         *("" if ns is None else bounded(ns, above=above) for ns, above in times),

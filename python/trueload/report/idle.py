@@ -32,5 +32,5 @@ def step_text(step: IdleStep) -> str:
     if step.server_rss_bytes is None:
         return ""
     rate = step.connect_rate_per_s if step.idle else None
-    came = f" (connected at {format_rate(round(rate))})" if rate is not None else ""
+    came = f" (connected at {format_rate(rate)})" if rate is not None else ""
     return f"{format_count(step.idle)} idle: {format_size(step.server_rss_bytes)}{came}"

@@ -89,7 +89,7 @@ def _host_lines(hosts: Mapping[str, Sequence[Tick]]) -> list[str]:
         last = ticks[-1]
         failed = sum(last.counts.failed.values())
         lines.append(
-            f"  {plain(place)[:22]:<22} {format_rate(round(per_s), 'requests'):>20}"
+            f"  {plain(place)[:22]:<22} {format_rate(per_s, 'requests'):>20}"
             f"  {last.open} open, {format_count(failed)} failed, {_busy(ticks):.0%} busy"
         )
     if len(found) > HOSTS_SHOWN:
@@ -142,7 +142,7 @@ def _moving_lines(spec: TrialSpec, points: Sequence[Point]) -> list[str]:
     last = points[-1]
     label = "response" if isinstance(spec.load, Open) else "latency"
     rates = moving_line(point.per_s for point in points)
-    lines = [moving_row("throughput", rates, format_rate(round(last.per_s), "requests"))]
+    lines = [moving_row("throughput", rates, format_rate(last.per_s, "requests"))]
     courses = {"p50": [point.p50 for point in points], "p99": [point.p99 for point in points]}
     for name, found in courses.items():
         values = moving_line(each.value if each is not None else None for each in found)
@@ -163,8 +163,7 @@ def _open_lines(recent: Sequence[Tick], seconds: float) -> list[str]:
         offered = (last.scheduled - first.scheduled) / seconds
         sent = (last.issued - first.issued) / seconds
         lines.append(
-            f"rate         offered {format_rate(round(offered), 'requests')},"
-            f" sent {format_count(round(sent))}/s"
+            f"rate         offered {format_rate(offered, 'requests')}, sent {format_count(sent)}/s"
         )
     served = merge_sparse(tick.service for tick in recent)
     if served.total:

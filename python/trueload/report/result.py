@@ -91,7 +91,7 @@ def repeated_lines(records: Sequence[Record]) -> list[str]:
     lines = [_headline(records[0]), ""]
     for number, record in enumerate(records, start=1):
         per_s = record.throughput.ok_per_s
-        rate = "nothing measured" if per_s is None else format_rate(round(per_s), "requests")
+        rate = "nothing measured" if per_s is None else format_rate(per_s, "requests")
         shown = [part for part in (rate, latency_text(record), record.verdict) if part]
         lines += _line(f"trial {number}", "   ".join(shown))
     lines += _line("throughput", _median_throughput(records))
@@ -144,7 +144,7 @@ def rate_text(record: Record) -> str:
     load = record.plan.window.load
     if not isinstance(load, Open) or window_ns <= 0:
         return ""
-    offered, sent = round(offered_per_s(record)), round(sent_per_s(record))
+    offered, sent = offered_per_s(record), sent_per_s(record)
     return f"offered {format_rate(offered, 'requests')}, sent {format_count(sent)}/s"
 
 
@@ -206,7 +206,7 @@ def _throughput(record: Record) -> str:
     bytes_text = (
         f"in {format_size(found.bytes_in_per_s)}/s   out {format_size(found.bytes_out_per_s)}/s"
     )
-    return f"{format_rate(round(found.ok_per_s), 'requests')}   {bytes_text}"
+    return f"{format_rate(found.ok_per_s, 'requests')}   {bytes_text}"
 
 
 def _median_throughput(records: Sequence[Record]) -> str:
@@ -214,8 +214,8 @@ def _median_throughput(records: Sequence[Record]) -> str:
     middle, around = median(values), interval(values)
     if middle is None or around is None:
         return ""
-    low, high = format_count(round(around.low)), format_count(round(around.high))
-    found = f"median {format_rate(round(middle), 'requests')} ({around.kind} {low} to {high})"
+    low, high = format_count(around.low), format_count(around.high)
+    found = f"median {format_rate(middle, 'requests')} ({around.kind} {low} to {high})"
     spread = coefficient_of_variation(values)
     return found if spread is None else f"{found}, CV {format_share(spread)}"
 
@@ -258,7 +258,7 @@ def _set_up(record: Record) -> str:
     if per_s is None or each is None:
         return ""
     count, size = format_count(record.connections.established), format_size(each)
-    return f"{count} connections at {format_rate(round(per_s))}, {size} of memory each"
+    return f"{count} connections at {format_rate(per_s)}, {size} of memory each"
 
 
 def _cpu(record: Record) -> str:

@@ -25,6 +25,7 @@ from trueload.search.clients import clients_header
 from trueload.suite.definition import PublishedTable
 from trueload.suite.plan import PlannedLoad
 from trueload.suite.summary import SHOWN_RANKS, Figures, LoadTable, Summary
+from trueload.units import format_cell
 
 # Exactly the published columns, in their order; times in ms.
 PUBLISHED = (
@@ -91,11 +92,11 @@ def published_cells(summary: Summary, figures: Figures | None) -> tuple[str, ...
         return (*(plain(name) for name in names), *[""] * (len(PUBLISHED) - NAME_COLUMNS))
     return (
         *(plain(name) for name in names),
-        _whole(figures.response_bytes),
-        _whole(figures.requests),
-        _whole(figures.errors),
-        _whole(figures.ok_per_s),
-        _whole(figures.bytes_per_s),
+        format_cell(figures.response_bytes),
+        format_cell(figures.requests),
+        format_cell(figures.errors),
+        format_cell(figures.ok_per_s),
+        format_cell(figures.bytes_per_s),
         *(_time(figures, name) for name in ("min", *SHOWN_RANKS)),
     )
 
@@ -112,7 +113,7 @@ def our_cells(summary: Summary) -> tuple[str, ...]:
     within = ""
     if interval is not None:
         label = " (range)" if interval.kind == "range" else ""
-        within = f"{interval.low:.0f}-{interval.high:.0f}{label}"
+        within = f"{format_cell(interval.low)}-{format_cell(interval.high)}{label}"
     cpu = figures.cpu_share if figures is not None else None
     peak = figures.peak_rss_bytes if figures is not None else None
     return (
@@ -122,10 +123,6 @@ def our_cells(summary: Summary) -> tuple[str, ...]:
         "" if peak is None else f"{peak / 1024 / 1024:.1f}MiB",
         summary.verdict or summary.outcome,
     )
-
-
-def _whole(value: float | None) -> str:
-    return "" if value is None else f"{value:.0f}"
 
 
 def grid(summaries: Sequence[Summary]) -> Grid:

@@ -86,7 +86,7 @@ def _list(lines: Iterable[str]) -> str:
 
 
 def _rate(per_s: float | None) -> str:
-    return "nothing measured" if per_s is None else format_rate(round(per_s), "requests")
+    return "nothing measured" if per_s is None else format_rate(per_s, "requests")
 
 
 def _text(text: str) -> str:

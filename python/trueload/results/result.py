@@ -308,7 +308,7 @@ class Result:
 
     def __repr__(self) -> str:
         per_s = self.throughput.ok_per_s
-        rate = "nothing measured" if per_s is None else format_rate(round(per_s), "requests")
+        rate = "nothing measured" if per_s is None else format_rate(per_s, "requests")
         return f"<{self.url}: {rate}, p99 {self.latency.p99}, {self.verdict}>"
 
     def __rich__(self) -> str:

@@ -69,7 +69,7 @@ def _deliveries(record: Record) -> list[str]:
     if found is None:
         return [""] * 8
     times = (found.first_ns.p50, found.median_ns.p50, found.p95_ns.p50, found.last_ns.p50)
-    per_s = "" if found.per_s is None else format_count(round(found.per_s))
+    per_s = "" if found.per_s is None else format_count(found.per_s)
     counts = (found.lost, found.duplicate, found.out_of_order)
     return [*(_time(ns) for ns in times), per_s, *(format_count(count) for count in counts)]
 

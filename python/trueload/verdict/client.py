@@ -61,8 +61,8 @@ def check_littles_law(record: Record, client: ClientEnd) -> Check:
         return not_applicable(name, short)
     above = rate / client.ceiling_per_s - 1
     found = (
-        f"{format_rate(round(rate), 'answers')}, where the pools and {client.asked.wait_ms} ms"
-        f" allow {format_count(round(client.ceiling_per_s))}/s"
+        f"{format_rate(rate, 'answers')}, where the pools and {client.asked.wait_ms} ms"
+        f" allow {format_count(client.ceiling_per_s)}/s"
     )
     if above > LITTLE_WARN:
         status, limit = graded(above, LITTLE_WARN, LITTLE_FAIL)

@@ -104,8 +104,8 @@ def check_rate_reached(record: Record) -> Check:
         short = max(short, 1 - _scheduled_ns(load, counts.scheduled) / sending_ns(record))
     status, limit = graded(short, RATE_WARN, RATE_FAIL)
     why = (
-        f"{format_rate(round(offered_per_s(record)), 'requests')} offered,"
-        f" {format_count(round(sent_per_s(record)))}/s sent"
+        f"{format_rate(offered_per_s(record), 'requests')} offered,"
+        f" {format_count(sent_per_s(record))}/s sent"
     )
     why += f": {format_share(short)} short" if status != "pass" else ""
     return checked(name, status, why, max(0.0, short), limit)
@@ -166,8 +166,8 @@ def check_steady_state(record: Record) -> Check:
     warn, fail = (max(limit, STANDARD_ERRORS * error) for limit in (STEADY_WARN, STEADY_FAIL))
     status, limit = graded_beyond(abs(change), warn, fail)
     why = (
-        f"{format_rate(round(first_mean), 'requests')} in the first half,"
-        f" {format_count(round(last_mean))}/s in the second"
+        f"{format_rate(first_mean, 'requests')} in the first half,"
+        f" {format_count(last_mean)}/s in the second"
     )
     return checked(name, status, why, change, limit)
 

@@ -85,7 +85,7 @@ def _entry_line(entry: Entry, drawn: Sequence[str]) -> Line:
     figures, interval = entry.figures, entry.interval
     within = ""
     if interval is not None and interval.low != interval.high:
-        low, high = format_count(round(interval.low)), format_count(round(interval.high))
+        low, high = format_count(interval.low), format_count(interval.high)
         within = f"{low} to {high}{' (range)' if interval.kind == 'range' else ''}"
     cpu = None if figures is None else figures.cpu_share
     peak = None if figures is None else figures.peak_rss_bytes
@@ -94,7 +94,7 @@ def _entry_line(entry: Entry, drawn: Sequence[str]) -> Line:
         cells=(
             "trap" if entry.trap else "" if entry.rank is None else str(entry.rank),
             entry.name,
-            "" if entry.score is None else format_count(round(entry.score)),
+            "" if entry.score is None else format_count(entry.score),
             within,
             *(_time(entry, name) for name in times),
             "" if figures is None else format_count(figures.errors),

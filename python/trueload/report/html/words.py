@@ -172,14 +172,14 @@ def title_of(told: Sequence[Told]) -> str:
 
 def score_text(entry: Entry, unit: Unit) -> str:
     """``45,123 requests/s``."""
-    return "no figure" if entry.score is None else f"{format_count(round(entry.score))} {unit}"
+    return "no figure" if entry.score is None else f"{format_count(entry.score)} {unit}"
 
 
 def _within(entry: Entry) -> str:
     interval = entry.interval
     if interval is None or interval.low == interval.high:
         return ""
-    low, high = format_count(round(interval.low)), format_count(round(interval.high))
+    low, high = format_count(interval.low), format_count(interval.high)
     return f" ({interval.kind} {low} to {high})"
 
 
