@@ -197,6 +197,14 @@ CASES: dict[str, list[Case]] = {
         ("one in a hundred", failed(reset=40, timeout_total=60), "fail", "mostly timeout.total"),
         ("all", failed(connect_refused=OK), "fail", "10,000 of 10,000"),
         ("nothing was issued", {"counts": NO_COUNTS}, "fail", "nothing was measured"),
+        (
+            "what was asked before held it up",
+            {"counts": NO_COUNTS, "warmup": Warmup(
+                counts=counts(scheduled=64, issued=64, ok=12, cancelled=52), wall_s=1.0,
+            )},
+            "fail",
+            "nothing was measured; 12 of 64 requests of the warm-up were answered well",
+        ),
     ],
     "stale": [
         ("none", {}, "pass", "0 of 10,000"),

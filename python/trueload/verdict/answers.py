@@ -36,15 +36,23 @@ def check_errors(record: Record) -> Check:
     counts = record.counts
     failed = sum(counts.failed.values())
     if counts.issued == 0:
-        return checked(
-            "errors", "fail", "no request was issued in the window: nothing was measured"
-        )
+        return checked("errors", "fail", _nothing_issued(record))
     share = failed / counts.issued
     status, limit = graded(share, ERRORS_WARN, ERRORS_FAIL)
     worst = max(counts.failed, key=lambda name: counts.failed[name], default="")
     mostly = f", mostly {worst}" if failed else ""
     why = f"{format_count(failed)} of {format_count(counts.issued)} requests failed{mostly}"
     return checked("errors", status, why + _other_protocol(record), share, limit)
+
+
+def _nothing_issued(record: Record) -> str:
+    """Why there is nothing to judge; in a closed loop what is not answered holds up the rest."""
+    why = "no request was issued in the window: nothing was measured"
+    before = record.warmup.counts
+    if before.issued == 0:
+        return why
+    asked = times(before.issued, "request")
+    return f"{why}; {format_count(before.ok)} of {asked} of the warm-up were answered well"
 
 
 def _other_protocol(record: Record) -> str:
