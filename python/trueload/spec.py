@@ -267,3 +267,10 @@ class Interrupt(Protocol):
     def requested(self) -> bool:
         """True from the first Ctrl-C, SIGTERM or SIGHUP on."""
         ...
+
+
+@dataclass(frozen=True)
+class NeverAsked:
+    """An ``Interrupt`` where nobody can ask for the end."""
+
+    requested: bool = False

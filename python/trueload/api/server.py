@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
@@ -18,11 +17,7 @@ from trueload.engine import Engine, EngineError, find_engine
 from trueload.errors import ExitCode, UserError
 from trueload.places.open import open_place
 from trueload.plan import Served
-
-
-@dataclass(frozen=True)
-class _NeverAsked:
-    requested: bool = False
+from trueload.spec import NeverAsked
 
 
 class Server(Closing):
@@ -50,7 +45,7 @@ class Server(Closing):
             try:
                 place = stack.enter_context(open_place(self._serving.place, find_engine()))
                 self._engine = stack.enter_context(Engine.start(place))
-                ready = begin(self._engine, self._serving, _NeverAsked())
+                ready = begin(self._engine, self._serving, NeverAsked())
             except EngineError as error:
                 raise _unmeasured(error) from error
             assert ready is not None, "nobody has asked for the end"

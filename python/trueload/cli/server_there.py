@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import threading
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from trueload.accounting import ProcessTree
 from trueload.cli.job import Job
@@ -23,12 +23,7 @@ from trueload.places.open import open_place
 from trueload.plan import Serve, ServeHttp, ServeTcpEcho, ServeWs, ServicePlan
 from trueload.route import UNIX
 from trueload.runner.far import FarHost
-from trueload.spec import Tree, TrialSpec, WsBroadcast, WsEcho
-
-
-@dataclass(frozen=True)
-class _NeverAsked:
-    requested: bool = False
+from trueload.spec import NeverAsked, Tree, TrialSpec, WsBroadcast, WsEcho
 
 
 @contextlib.contextmanager
@@ -44,7 +39,7 @@ def with_server(job: Job, spec: TrialSpec) -> Iterator[TrialSpec]:
         place = stack.enter_context(open_place(host.place, find_engine()))
         try:
             engine = stack.enter_context(Engine.start(place))
-            begin(engine, Serving(plan, job.kind, None, None), _NeverAsked())
+            begin(engine, Serving(plan, job.kind, None, None), NeverAsked())
         except UserError as error:
             hint = "the URL must name an address of that host, and a port that nobody has there"
             raise UserError(f"{host.place.name}: {error.message}", hint) from error
