@@ -17,6 +17,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from counted import parse_count
 from marks import Limit, Mark, exit_code, mark, mark_table
 from setting import GENERATOR_CPU, SERVER_CPU
 
@@ -116,7 +117,7 @@ def figures_of(records: Sequence[dict[str, Any]]) -> str:
 
 def main() -> int:
     """The runs, and what became of the targets."""
-    times = int(sys.argv[1]) if len(sys.argv) > 1 else TIMES
+    times = parse_count(__doc__, "TIMES", TIMES)
     with tempfile.TemporaryDirectory() as folder:
         trueload = Trueload(Path(folder))
         try:

@@ -13,6 +13,7 @@ import sys
 import time
 from pathlib import Path
 
+from counted import parse_count
 from marks import Limit, exit_code, mark, mark_table
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -41,7 +42,7 @@ def sample() -> Record:
 
 def main() -> int:
     """One measurement of each part, in CPU seconds."""
-    count = int(sys.argv[1]) if len(sys.argv) > 1 else RECORDS
+    count = parse_count(__doc__, "RECORDS", RECORDS)
     record = sample()
     text = record.model_dump_json(by_alias=True)
     parts: dict[str, float] = {}

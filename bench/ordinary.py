@@ -3,12 +3,13 @@
 An ordinary run on a quiet machine must come out valid in at least 19 of 20: against the reference
 server, which costs a core what the generator costs another, and against nginx, which costs more.
 
-`bench/ordinary.py [TIMES] [FLAGS…]`; the server has CPU 0, the generator CPU 1. Exit code 1 if
+`bench/ordinary.py [TIMES [FLAGS…]]`; the server has CPU 0, the generator CPU 1. Exit code 1 if
 fewer are valid, 2 where there is no nginx.
 """
 
 from __future__ import annotations
 
+import argparse
 import math
 import sys
 import tempfile
@@ -17,6 +18,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+from counted import add_count
 from marks import Limit, Mark, exit_code, mark, mark_table
 from process import BenchError
 from servers import nginx
@@ -83,13 +85,20 @@ def count_against(name: str, times: int, flags: Sequence[str]) -> Mark:
     return mark(f"an ordinary run on a quiet machine against {name}: valid", limit, valid, shown)
 
 
+def _options() -> tuple[int, list[str]]:
+    parser = argparse.ArgumentParser(description="Counts the valid ones of ordinary runs.")
+    add_count(parser, "TIMES", TIMES)
+    parser.add_argument("flags", nargs=argparse.REMAINDER, help="of trueload http, behind TIMES")
+    options = parser.parse_args()
+    return options.count, options.flags
+
+
 def main() -> int:
     """The runs against each server, and what stood against them."""
-    words = sys.argv[1:]
-    times = int(words.pop(0)) if words and words[0].isdigit() else TIMES
+    times, flags = _options()
     quiet = Quiet()
     try:
-        marked = [count_against(name, times, words) for name in SERVERS]
+        marked = [count_against(name, times, flags) for name in SERVERS]
     except BenchError as error:
         print(error, file=sys.stderr)
         return 2

@@ -17,6 +17,7 @@ import time
 from pathlib import Path
 from statistics import median
 
+from counted import parse_count
 from marks import Limit, Mark, exit_code, mark, mark_table
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -150,7 +151,7 @@ def marks(found: tuple[int, float, float], limit_s: float, limit_mb: float) -> l
 
 def main() -> int:
     """Both, and their marks."""
-    count = int(sys.argv[1]) if len(sys.argv) > 1 else LARGE
+    count = parse_count(__doc__, "RECORDS", LARGE)
     subjects = max(1, count // (LARGE_LOADS * LARGE_REPETITIONS))
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)

@@ -9,6 +9,7 @@ import sys
 import tempfile
 from pathlib import Path
 
+from counted import parse_count
 from marks import Limit, Mark, exit_code, mark, mark_table
 
 sys.path[:0] = [
@@ -45,7 +46,7 @@ def spring_often(trap: Trap, times: int) -> Mark:
 
 def main() -> int:
     """Every trap, a line each."""
-    times = int(sys.argv[1]) if len(sys.argv) > 1 else TIMES
+    times = parse_count(__doc__, "TIMES", TIMES)
     marked = []
     for trap in TRAPS:
         marked.append(spring_often(trap, times))
