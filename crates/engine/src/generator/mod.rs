@@ -12,6 +12,7 @@ mod coalescing;
 mod connecting;
 mod echo;
 mod http;
+mod messages;
 mod opening;
 mod per_origin;
 mod phase;
@@ -34,11 +35,11 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::sync::mpsc::Receiver;
 
-use trueload_drive::{Address, Ended, Net, Program, Refusal, ThreadUse, Token};
+use trueload_drive::{Address, Ended, Net, Program, Refusal, Token};
 use trueload_load::{Places, dealt_slot};
-use trueload_meter::{Class, Deliveries, Failed, Meter, Sparse};
+use trueload_meter::Class;
 use trueload_wire::exchange::{self, End, Exchange};
-use trueload_wire::tls::{self, Buffers, Secured};
+use trueload_wire::tls::{self, Buffers};
 
 use crate::outlet::Outlet;
 use book::{Book, Row};
@@ -47,6 +48,7 @@ pub use carrier::Carrier;
 use connecting::Pace;
 pub use echo::TcpEcho;
 pub use http::Http;
+pub use messages::{Command, Connected, DoneReport, Report, TickReport};
 pub use per_origin::PerOrigin;
 pub use phase::PhaseShare;
 pub(crate) use phase::START_LEAD_NS;
@@ -111,121 +113,6 @@ impl Config {
     fn global(&self, key: u32) -> u32 {
         dealt_slot(key, self.threads, self.thread)
     }
-}
-
-/// What a generator is told while it runs.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Command {
-    /// Have this many connections over all threads, and report.
-    Connections(u32),
-    /// Run one more phase.
-    Phase(PhaseShare),
-    /// Of a broadcast that several engines share: settle a phase, in which all of them sent this, by this time.
-    Settle(usize, Arc<Sent>, Option<u64>),
-    /// These messages of a phase failed at other engines.
-    Charge(usize, Arc<[Failed]>),
-    /// End now.
-    Stop,
-}
-
-/// What a generator tells. Phases are numbered in the order in which they were asked for.
-#[derive(Debug)]
-pub enum Report {
-    /// All connections have been tried.
-    Connected(Connected),
-    /// A phase begins to send.
-    Started(usize, u64),
-    /// A phase has sent its last request.
-    Stopped(usize, u64),
-    /// Something to look at while a phase runs.
-    Tick(TickReport),
-    /// Of a broadcast that several engines share: our own messages of a phase are over; this was sent.
-    Sent(usize, Sent),
-    /// What was to be settled of a phase is; these messages of others failed here.
-    Settled(usize, Vec<Failed>),
-    /// Every request of the phase is settled.
-    Done(Box<DoneReport>),
-    /// The thread is about to end.
-    Ended,
-}
-
-/// How the set-up of connections went.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Connected {
-    /// Slots of this thread that were established at least once.
-    pub established: u32,
-    /// Attempts that failed, by class.
-    pub failed: Vec<(Class, u64)>,
-    /// When the first attempt was made.
-    pub began_ns: u64,
-    /// When the last connection was established, 0 when none was.
-    pub latest_ns: u64,
-    /// The address that answered.
-    pub address: Option<Address>,
-    /// Why attempts failed, the first of each class, where more is known than the class.
-    pub reasons: Vec<(Class, String)>,
-    /// What the first handshake agreed on.
-    pub secured: Option<Secured>,
-}
-
-/// Totals of a phase up to now, and the latencies since the last tick.
-#[derive(Clone, Debug, Default)]
-pub struct TickReport {
-    /// The phase.
-    pub phase: usize,
-    /// scheduled, unsent, issued, ok, stale, cancelled.
-    pub counts: [u64; 6],
-    /// Failures by class.
-    pub failed: Vec<(Class, u64)>,
-    /// Answers by status.
-    pub statuses: Vec<(u16, u64)>,
-    /// Latencies since the last tick.
-    pub latency: Sparse,
-    /// Service times since the last tick, of an open loop.
-    pub service: Sparse,
-    /// Connections open now.
-    pub open: u32,
-    /// Bytes received.
-    pub bytes_in: u64,
-    /// Bytes sent.
-    pub bytes_out: u64,
-    /// How long the thread was on a CPU or waited for one.
-    pub busy_ns: u64,
-}
-
-/// A phase that is over.
-#[derive(Debug, Default)]
-pub struct DoneReport {
-    /// The phase.
-    pub phase: usize,
-    /// What it counted.
-    pub meter: Meter,
-    /// Start of sending, as planned.
-    pub started_ns: u64,
-    /// When this thread did begin.
-    pub began_ns: u64,
-    /// End of sending.
-    pub stopped_ns: u64,
-    /// The last request settled.
-    pub done_ns: u64,
-    /// CPU and run-queue time of the thread over the window.
-    pub used: ThreadUse,
-    /// Of that, what the driver spent in polls without an event, in ns.
-    pub spun_ns: u64,
-    /// The longest that answers were allowed to wait for each other, in ns.
-    pub coalesced_ns: u64,
-    /// It was cut short.
-    pub partial: bool,
-    /// Slots of this thread that were ever established.
-    pub established: u32,
-    /// Idle ones that were open when the phase stopped.
-    pub idle_open: u32,
-    /// How late the heartbeats of the window came, in all, in ns.
-    pub hiccup_ns: u64,
-    /// Of a broadcast: what became of its messages at their receivers.
-    pub deliveries: Option<Deliveries>,
-    /// Why connections failed up to now, the first of each class, where more is known than the class.
-    pub reasons: Vec<(Class, String)>,
 }
 
 /// The generator of one thread.
