@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import resource
 import signal
 import subprocess
 import sys
@@ -12,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from harness import ROOT, Finished, Trueload
+from harness import ROOT, Finished, Trueload, start_server
 from trueload import __version__
 from trueload.cli.app import COMMANDS, build_command
 from trueload.cli.foreign_flags import FOREIGN_FLAGS, ForeignFlag
@@ -203,6 +204,39 @@ def test_a_full_disk_behind_stdout_is_told(trueload: Trueload) -> None:
     assert process.wait(60) == ExitCode.INTERNAL
     assert len(lines) == 2
     assert "No space left" in lines[0]
+
+
+@pytest.mark.parametrize("closed", [(1,), (2,), (0, 1, 2)])
+def test_a_stream_that_was_closed_before_is_as_good_as_one_that_nobody_reads(
+    trueload: Trueload, tmp_path: Path, closed: tuple[int, ...]
+) -> None:
+    def prepare() -> None:
+        for fd in closed:
+            os.close(fd)
+
+    port = start_server(trueload).port
+    saved = tmp_path / "saved.json"
+    url, few = f"http://127.0.0.1:{port}/", ("-c", "1", "--requests", "10")
+    process = trueload.start("http", url, *few, "--json", saved, prepare=prepare)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 0, (out, err)
+    assert out == "" if 1 in closed else "10 ok" in out
+    assert json.loads(saved.read_text())["counts"]["ok"] == 10
+    assert trueload.run("runs", "list").out.count(url) == 1
+
+
+@pytest.mark.parametrize("files", [6, 9])
+def test_too_few_open_files_are_told_with_what_helps(trueload: Trueload, files: int) -> None:
+    def prepare() -> None:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (files, files))
+
+    flags = ("--requests", "1", "--no-save")
+    process = trueload.start("http", "http://127.0.0.1:1/", *flags, prepare=prepare)
+    out, err = process.communicate(timeout=60)
+    assert (process.returncode, out) == (2, "")
+    error, hint = err.splitlines()
+    assert "Too many open files" in error
+    assert "ulimit -n" in hint
 
 
 def test_doctor_gives_one_json_object(trueload: Trueload) -> None:

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Literal
 
 from trueload.closing import Closing
-from trueload.errors import UserError
+from trueload.errors import UserError, shortage_hint
 from trueload.places import Channel, ChannelClosedError, Place, Sink
 from trueload.places.local import LocalPlace
 from trueload.plan import (
@@ -116,7 +116,7 @@ class Engine(Closing):
         except OSError as error:
             raise UserError(
                 f"the engine {binary} cannot be started: {error.strerror}",
-                "build it again with `cargo build --release`",
+                shortage_hint(error) or "build it again with `cargo build --release`",
             ) from error
         return cls(channel, lease=lease)
 

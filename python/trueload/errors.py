@@ -7,7 +7,15 @@ This module must not know any other module of ours, so that every one of them ma
 
 from __future__ import annotations
 
+import errno
 from enum import IntEnum
+
+_SHORTAGES = {
+    **dict.fromkeys((errno.EMFILE, errno.ENFILE), "raise the limit of open files: `ulimit -n`"),
+    **dict.fromkeys(
+        (errno.EAGAIN, errno.ENOMEM), "end other programs, or raise a limit: `ulimit -a` shows them"
+    ),
+}
 
 
 class ExitCode(IntEnum):
@@ -44,3 +52,9 @@ class UserError(Exception):
 
     def __str__(self) -> str:
         return self.message
+
+
+def shortage_hint(error: OSError) -> str | None:
+    """The next step where this machine, or a limit, had no more of something that every program
+    needs; None where something else is wrong."""
+    return _SHORTAGES.get(error.errno or 0)

@@ -29,7 +29,8 @@ from typer._click.exceptions import NoArgsIsHelpError, NoSuchOption, UsageError
 
 from trueload import __version__
 from trueload.cli.foreign_flags import find_foreign_flag
-from trueload.errors import ExitCode, UserError
+from trueload.cli.streams import hold_open
+from trueload.errors import ExitCode, UserError, shortage_hint
 
 # The commands in the order of `trueload --help`, with what it says of each; the module of that name
 # registers it, and is imported only when it is asked for: the help of all needs none of them.
@@ -70,6 +71,7 @@ class CommandModule(Protocol):
 
 def main(argv: Sequence[str] | None = None) -> NoReturn:
     """The entry point of the ``trueload`` script. Never returns, never shows a traceback."""
+    hold_open()
     code = run(sys.argv[1:] if argv is None else argv)
     try:
         sys.stdout.flush()
@@ -103,6 +105,9 @@ def run(argv: Sequence[str]) -> int:
         # A nameless one is of a stream that is open: the disk behind `> FILE`.
         if isinstance(error, OSError) and error.errno == errno.ENOSPC and error.filename is None:
             return _close_full_disk(error)
+        if isinstance(error, OSError) and (hint := shortage_hint(error)) is not None:
+            _say(f"this machine has no more of what was needed: {error}", hint)
+            return ExitCode.USAGE
         return _report_bug(error)
 
 
