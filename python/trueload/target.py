@@ -44,6 +44,7 @@ WS = Family("ws", "ws", "wss")
 FAMILIES = (HTTP, WS)
 
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://", re.ASCII)
+_SCHEME_CUT_SHORT = re.compile(r"([A-Za-z]+):/*(.*)", re.ASCII)
 _LABEL = re.compile(r"(?!-)[A-Za-z0-9_-]{1,63}(?<!-)", re.ASCII)
 _PERCENT = re.compile(r"%(?![0-9A-Fa-f]{2})")
 _PATH_SAFE = "/?:@!$&'()*+,;=-._~%[]{}|\\^`\"<>"
@@ -160,14 +161,19 @@ def _refuse_odd_characters(url: str, family: Family) -> None:
     for position, character in enumerate(url, start=1):
         if character.isspace() or not character.isprintable():
             name = "a space" if character == " " else f"the character U+{ord(character):04X}"
+            coded = quote(character, safe="", errors="surrogateescape")
             raise UserError(
-                f"the URL has {name} at position {position}", "write it percent-encoded, as %20"
+                f"the URL has {name} at position {position}",
+                f"write it percent-encoded, as {coded}",
             )
     if not url:
         raise UserError("the URL is empty", family.example)
 
 
 def _hint_for_scheme(url: str, family: Family) -> str:
+    cut_short = _SCHEME_CUT_SHORT.match(url)
+    if cut_short is not None and cut_short[1].lower() in (family.plain, family.secure):
+        return f"write {cut_short[1].lower()}://{cut_short[2]}"
     known = url[:1].isalnum() or url[:1] == "["
     return f"write {family.plain}://{url}" if known else family.example
 

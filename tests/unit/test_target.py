@@ -60,6 +60,24 @@ def test_a_url_says_where_to_connect_and_what_to_ask_for(
 
 
 @pytest.mark.parametrize(
+    ("url", "hint"),
+    [
+        ("127.0.0.1:8080", "write http://127.0.0.1:8080"),
+        ("http:/host/a", "write http://host/a"),
+        ("HTTPS:host", "write https://host"),
+        ("http://h/a b", "write it percent-encoded, as %20"),
+        ("http://h/\n", "write it percent-encoded, as %0A"),
+        ("http://h/\u2028", "write it percent-encoded, as %E2%80%A8"),
+        ("http://h/\udcff", "write it percent-encoded, as %FF"),
+    ],
+)
+def test_the_hint_is_what_to_write_instead(url: str, hint: str) -> None:
+    with pytest.raises(UserError) as raised:
+        parse_url(url)
+    assert raised.value.hint == hint
+
+
+@pytest.mark.parametrize(
     ("url", "complaint"),
     [
         ("", "empty"),
