@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import ctypes
+import errno
 import os
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -116,6 +119,36 @@ def test_servers_of_ours_are_loaded_by_the_url_that_they_say() -> None:
     assert server.served.responses == 50
     with pytest.raises(tl.UserError, match="does not run"):
         assert server.url
+
+
+def test_a_server_outlasts_a_step_that_lets_no_thread_of_ours_run() -> None:
+    """Twice as long as an engine waits for a word (2 s): as a library that draws, or computes."""
+    with tl.serve() as server:
+        ctypes.PyDLL(None).sleep(4)
+        assert tl.http(server.url, requests=20, connections=2, no_save=True).ok == 20
+    assert server.served is not None
+    assert server.served.responses == 20
+
+
+def test_a_server_ends_with_the_process_that_started_it() -> None:
+    code = (
+        "import os, signal, trueload as tl\n"
+        "server = tl.serve().__enter__()\n"
+        "print(server.url, flush=True)\n"
+        "os.kill(os.getpid(), signal.SIGKILL)"
+    )
+    ended = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=60
+    )
+    port = int(ended.stdout.rpartition(":")[2].strip().rstrip("/"))
+
+    deadline_s = time.monotonic() + 30
+    while time.monotonic() < deadline_s:
+        with socket.socket() as caller:
+            if caller.connect_ex(("127.0.0.1", port)) == errno.ECONNREFUSED:
+                return
+        time.sleep(0.05)
+    raise AssertionError("it still listens")
 
 
 def test_where_nobody_listens_nothing_is_measured(refusing_port: int) -> None:

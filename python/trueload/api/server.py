@@ -15,6 +15,8 @@ from trueload.cli.serve import POLL_S, Serving, begin, end, url_of, write_certif
 from trueload.closing import Closing
 from trueload.engine import Engine, EngineError, find_engine
 from trueload.errors import ExitCode, UserError
+from trueload.places.kept import KeptPlace
+from trueload.places.named import Here
 from trueload.places.open import open_place
 from trueload.plan import Served
 from trueload.spec import NeverAsked
@@ -44,7 +46,9 @@ class Server(Closing):
         with contextlib.ExitStack() as stack:
             try:
                 place = stack.enter_context(open_place(self._serving.place, find_engine()))
-                self._engine = stack.enter_context(Engine.start(place))
+                # What the caller computes meanwhile must not be the end of it.
+                kept = KeptPlace() if isinstance(self._serving.place, Here) else place
+                self._engine = stack.enter_context(Engine.start(kept))
                 ready = begin(self._engine, self._serving, NeverAsked())
             except EngineError as error:
                 raise _unmeasured(error) from error
