@@ -154,6 +154,16 @@ def covers(before_ns: int, after_ns: int, window_ns: int) -> bool:
     return window_ns - (after_ns - before_ns) <= max(window_ns // 10, NS_PER_S // 10)
 
 
+def tells_all(before: TreeSample, after: TreeSample) -> bool:
+    """Whether these samples tell all that the tree used between them: of a process that has ended
+    only its parent tells, or its cgroup. Pure."""
+    if before.group is not None and after.group is not None:
+        return True
+    alive = after.pids
+    ended = [p for identity, p in before.processes.items() if identity not in after.processes]
+    return all(process.parent_pid in alive for process in ended)
+
+
 def usage(before: TreeSample, after: TreeSample) -> ServerUsage:
     """What the tree cost between the samples. Pure."""
     wall_ns = max(after.at_ns - before.at_ns, 1)
@@ -242,6 +252,14 @@ def read_process(pid: int) -> ProcessSample | None:
         cpus=cpus,
         rss_bytes=rss_bytes,
     )
+
+
+def identity(pid: int) -> tuple[int, int] | None:
+    """Of a process that is alive: its pid, and when it began."""
+    try:
+        return (pid, int(_stat_fields(pid)[19]))
+    except (OSError, IndexError, ValueError):
+        return None
 
 
 def _stat_fields(pid: int) -> list[str]:

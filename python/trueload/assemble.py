@@ -14,7 +14,14 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 
 from trueload import plan
-from trueload.accounting import MachineSample, TreeSample, covers, machine_usage, usage
+from trueload.accounting import (
+    MachineSample,
+    TreeSample,
+    covers,
+    machine_usage,
+    tells_all,
+    usage,
+)
 from trueload.assemble_broadcast import bytes_per_connection, make_deliveries, with_joining
 from trueload.assemble_hosts import make_hosts
 from trueload.assemble_idle import Step, make_idle, merged_failed
@@ -465,7 +472,7 @@ def _server(seen: Observation, measured: Measurement) -> Server | None:
     before, after = seen.before.server, seen.after.server
     if before is None or after is None or not (before.processes or after.processes):
         return None
-    if not covers(before.at_ns, after.at_ns, window_ns):
+    if not covers(before.at_ns, after.at_ns, window_ns) or not tells_all(before, after):
         return None
     used = usage(before, after)
     # The samples lie a little outside the window, in which alone the server had work to do.

@@ -5,12 +5,13 @@ and the CPUs that it leaves free. Must not know how a trial is run.
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from trueload.accounting import (
     ProcessTree,
     TreeSample,
     descendants,
+    identity,
     listeners,
     listening_inodes,
     unix_listeners,
@@ -33,9 +34,10 @@ def found_pids(address: str) -> set[int]:
         holders = listeners(host.strip("[]").partition("%")[0], int(port))
     if len(holders) > 1:
         holders.discard(1)  # an init that opened the socket for the server is not the server
+    found = _with_children(holders - {1}) | holders
+    # Looked for last: what we start meanwhile is ours all the same.
     me = os.getpid()
     ours = descendants(me) | {me}
-    found = _with_children(holders - {1}) | holders
     # A test, or a notebook, may have started the server as it starts the engine.
     return found - ours | _with_children(holders & ours - {me}) | holders & {me}
 
@@ -73,7 +75,23 @@ def find_server(spec: TrialSpec) -> tuple[Tree | None, str | None]:
     addresses = [origin.addresses[0] for origin in spec.origins] or [spec.addresses[0]]
     if not found_at(addresses):
         return None, None
-    return ProcessTree(lambda: found_at(addresses)), "found"
+    return ProcessTree(Followed(lambda: found_at(addresses))), "found"
+
+
+class Followed:
+    """Processes that have been found, as long as they live: a server that has closed its socket,
+    for good or for a while, is at work all the same, and what it did before is known."""
+
+    def __init__(self, find: Callable[[], set[int]]) -> None:
+        self._find = find
+        self._known: set[tuple[int, int]] = set()
+
+    def __call__(self) -> set[int]:
+        """Those that are alive."""
+        alive = {each for each in self._known if identity(each[0]) == each}
+        found = (identity(pid) for pid in self._find())
+        self._known = alive | {each for each in found if each is not None}
+        return {pid for pid, _ in self._known}
 
 
 def choose_cpus(spec: TrialSpec, tree: Tree | None) -> tuple[int, ...]:

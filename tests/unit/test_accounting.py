@@ -24,10 +24,11 @@ from trueload.accounting import (
     machine_sample,
     machine_usage,
     read_process,
+    tells_all,
     unix_listeners,
     usage,
 )
-from trueload.server_found import found_pids
+from trueload.server_found import Followed, found_pids
 
 MS = 1_000_000
 IDLE = ProcessSample(
@@ -101,6 +102,36 @@ def test_a_group_counts_processes_that_came_and_went_between_the_samples() -> No
 def test_a_tree_that_died_has_no_peak_memory_and_no_saturation() -> None:
     used = usage(tree(0, IDLE), tree(1000))
     assert (used.peak_rss_bytes, used.saturation, used.threads) == (None, None, 0)
+
+
+def test_of_a_process_that_ended_only_its_parent_or_its_group_tells() -> None:
+    parent, child = IDLE, replace(IDLE, pid=11, parent_pid=IDLE.pid)
+    again = replace(IDLE, pid=12)
+    group = GroupCpu(0, 0)
+    for name, before, after, told in (
+        ("all are there", tree(0, parent, child), tree(1, parent, child), True),
+        ("one came", tree(0, parent), tree(1, parent, child), True),
+        ("a child ended", tree(0, parent, child), tree(1, parent), True),
+        ("all ended", tree(0, parent, child), tree(1), False),
+        ("the parent ended", tree(0, parent, child), tree(1, child), False),
+        ("another took its place", tree(0, parent), tree(1, again), False),
+        ("all of a group ended", tree(0, parent, group=group), tree(1, group=group), True),
+    ):
+        assert tells_all(before, after) == told, name
+
+
+def test_a_server_that_was_found_is_followed_when_it_no_longer_listens() -> None:
+    found = {os.getpid()}
+    server = ProcessTree(Followed(lambda: set(found)))
+    assert server.sample().pids == {os.getpid()}
+    found.clear()
+    assert server.sample().pids == {os.getpid()}, "without its socket"
+    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as other:
+        found.add(other.pid)
+        assert server.sample().pids == {os.getpid(), other.pid}, "another one beside it"
+        other.communicate()
+    found.clear()
+    assert server.sample().pids == {os.getpid()}, "the other has ended"
 
 
 def test_peak_memory_is_the_sum_over_the_tree() -> None:

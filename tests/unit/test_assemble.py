@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from samples import good_record, server_tree
 from trueload.accounting import CpuTimes, MachineSample
@@ -22,6 +24,11 @@ def sample(at_ms: float, cpu_ms: float) -> HostSample:
 
 def made(window_ms: int, from_ms: float, to_ms: float) -> Record:
     """The record of a window whose server was sampled at these times after its start."""
+    return made_of(window_ms, sample(from_ms, 100.0), sample(to_ms, 400.0))
+
+
+def made_of(window_ms: int, before: HostSample, after: HostSample) -> Record:
+    """The record of a window before and after which this was seen."""
     record = good_record()
     seen = Observation(
         id="",
@@ -33,12 +40,20 @@ def made(window_ms: int, from_ms: float, to_ms: float) -> Record:
         environment=record.environment,
         server_source="found",
         earliest=sample(-1000, 0.0),
-        before=sample(from_ms, 100.0),
-        after=sample(to_ms, 400.0),
+        before=before,
+        after=after,
     )
     log = seen.phase(record.plan.window.id)
     log.started_ns, log.stopped_ns = 0, window_ms * MS
     return make_record(seen)
+
+
+def test_what_a_server_used_that_died_in_the_window_is_not_known() -> None:
+    last = sample(2000, 400.0)
+    assert last.server is not None
+    gone = replace(last, server=replace(last.server, processes={}))
+    assert made_of(2000, sample(0, 100.0), last).server is not None
+    assert made_of(2000, sample(0, 100.0), gone).server is None
 
 
 @pytest.mark.parametrize(
