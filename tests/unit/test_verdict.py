@@ -405,6 +405,8 @@ CASES: dict[str, list[Case]] = {
          established=1000, down=1)}, "warn", "down for more than 1 s"),
         ("the server was away", {"connections": connections(outages=10, outage_ns=2_500_000_000)},
          "fail", "away for 2.50 s"),
+        ("the server left in the drain", {"connections": connections(outages=10, outage_ns=0)},
+         "fail", "gone at the end: 10 were refused a new one"),
         ("one in a thousand was refused", {"connections": connections(requested=1000,
          established=1000, outages=1)}, "pass", ""),
         ("none was there", {"connections": connections(established=0)}, "fail", "10 of 10"),

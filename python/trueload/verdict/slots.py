@@ -151,8 +151,10 @@ def check_connections(record: Record) -> Check:
     if unreached:
         return checked(name, "fail", in_one_line(parts), share, 0)
     if outage_share >= CONNECTIONS_FAIL:
-        outage = format_duration(found.outage_ns or 0)
-        parts.append(f"the server was away for {outage}: {found.outages} were refused a new one")
+        away = (
+            f"away for {format_duration(found.outage_ns)}" if found.outage_ns else "gone at the end"
+        )
+        parts.append(f"the server was {away}: {found.outages} were refused a new one")
         why = in_one_line(parts)
         return checked(name, "fail", why, max(share, outage_share), CONNECTIONS_FAIL)
     lost = lost_share(record)
