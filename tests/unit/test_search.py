@@ -28,7 +28,7 @@ from trueload.search.decide import (
     Try,
     decide,
 )
-from trueload.search.execute import SearchPlan, make_bounds, spec_at
+from trueload.search.execute import SearchPlan, Taken, make_bounds, spec_at
 from trueload.search.execute import search as run_steps
 from trueload.search.found import (
     exit_code,
@@ -159,6 +159,43 @@ def test_a_step_that_was_spoiled_once_is_as_if_it_had_not_been() -> None:
     calm, calm_steps = search(RATES, up_to(5_000))
     assert done == calm
     assert [step for step in steps if step.outcome != "limited"] == calm_steps
+
+
+@pytest.mark.parametrize("restart", range(10))
+def test_a_server_that_restarts_during_a_step_is_found_to_carry_what_it_carries(
+    restart: int,
+) -> None:
+    steps: list[Step] = []
+    while isinstance(following := decide(RATES, steps), Try):
+        away = len(steps) == restart
+        kept = following.load <= 5_000 and not away
+        outcome: Outcome = "kept" if kept else "exceeded"
+        steps.append(Step(following.load, outcome, following.stage, away=away))
+    assert isinstance(following, Found)
+    assert 5_000 / 1.031 <= following.load <= 5_000
+    again = [step.load for step in steps[restart : restart + 2]]
+    assert len(set(again)) == 1, "the same load, once more"
+
+
+def test_a_load_that_brings_the_server_down_each_time_is_too_much() -> None:
+    steps: list[Step] = []
+    while isinstance(following := decide(RATES, steps), Try):
+        down = following.load > 5_000
+        steps.append(
+            Step(following.load, "exceeded" if down else "kept", following.stage, away=down)
+        )
+    assert isinstance(following, Found)
+    assert 5_000 / 1.031 <= following.load <= 5_000
+    assert following.limited_by == "server"
+
+
+def test_a_step_with_refused_connections_that_were_served_before_saw_the_server_away() -> None:
+    record = good_record()
+    judgement = judge_step(record, LIMIT_10MS, "bracket")
+    outage = record.connections.model_copy(update={"outages": 2})
+    taken = Taken(Try(1, "bracket"), record, judgement)
+    assert not taken.step.away
+    assert replace(taken, record=record.model_copy(update={"connections": outage})).step.away
 
 
 def test_a_load_that_is_not_confirmed_steps_down() -> None:

@@ -56,12 +56,14 @@ class Bounds:
 
 @dataclass(frozen=True)
 class Step:
-    """One load that was tried, and what came of it. ``answered``: there was a good answer."""
+    """One load that was tried, and what came of it. ``answered``: there was a good answer;
+    ``away``: the server refused connections that it had served before, as one that restarts."""
 
     load: float
     outcome: Outcome
     stage: Stage
     answered: bool = True
+    away: bool = False
 
 
 @dataclass(frozen=True)
@@ -159,11 +161,13 @@ def _fell_silent(steps: Sequence[Step]) -> bool:
 
 
 def _is_worth_another_try(steps: Sequence[Step]) -> bool:
-    """A spoiled step is, once: the spoiling may have been a moment's."""
+    """A spoiled step is, once: the spoiling may have been a moment's. So is one in which the server
+    went away: whether this load brings it down shows when it comes again."""
     last = steps[-1]
     before = steps[-2] if len(steps) > 1 else None
     again = before is not None and (before.load, before.stage) == (last.load, last.stage)
-    return last.outcome == "limited" and not again
+    spoiled = last.outcome == "limited" or (last.outcome == "exceeded" and last.away)
+    return spoiled and not again
 
 
 def _descend(bounds: Bounds, steps: Sequence[Step], failed: float) -> Try | Done:

@@ -68,7 +68,8 @@ class Taken:
     def step(self) -> Step:
         """As the decision sees it."""
         answered = has_good_answer(self.record)
-        return Step(self.next.load, self.judgement.outcome, self.next.stage, answered)
+        away = bool(self.record.connections.outages)
+        return Step(self.next.load, self.judgement.outcome, self.next.stage, answered, away)
 
 
 Measure = Callable[[Try, int], Record]
