@@ -186,6 +186,14 @@ def test_both_modes_speak_tls(trueload: Trueload, mode: str) -> None:
     assert (record["tls"]["verification"], record["counts"]["failed"]) == ("off", {}), done
 
 
+def test_who_asks_a_plain_port_for_tls_is_told_the_scheme_without_it(
+    trueload: Trueload, server: Server
+) -> None:
+    done = trueload.run("ws", f"wss://127.0.0.1:{server.port}/", *FEW)
+    assert done.code == 3, done
+    assert "hint: does it speak TLS there? without it write ws://" in done.err
+
+
 def test_clients_connect_from_the_addresses_that_are_named(
     trueload: Trueload, rooms: dict[Dialect, Server]
 ) -> None:

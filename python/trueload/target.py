@@ -80,6 +80,12 @@ class Target:
         return self.scheme in SECURE
 
     @property
+    def unsealed(self) -> Scheme:
+        """The scheme of the same protocol without TLS."""
+        family = next((each for each in FAMILIES if each.secure == self.scheme), None)
+        return self.scheme if family is None else family.plain
+
+    @property
     def origin(self) -> str:
         """The URL up to its path, as it was written, with the user that it may name."""
         start = self.url.index("://") + 3

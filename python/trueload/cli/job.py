@@ -187,7 +187,7 @@ def nothing_measured(job: Job, record: Record) -> UserError:
         if reasons:
             why = f"no connection became usable: {reasons_text(reasons)}"
         hint = (
-            tls_hint(failed, reasons)
+            tls_hint(failed, reasons, job.target.unsealed)
             or _ws_hint(failed, job)
             or f"is a server listening on {_asked_for(job)}?"
         )

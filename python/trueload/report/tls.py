@@ -15,9 +15,9 @@ from trueload.units import format_count, format_duration
 NO_TRUST = "--cacert FILE trusts its issuer, --insecure trusts anybody (the record says so)"
 
 _HINTS = {
-    "tls.protocol": "does it speak TLS there? without it write http://",
-    "tls.eof": "does it speak TLS there? without it write http://",
-    "timeout.tls": "does it speak TLS there? without it write http://; --timeout gives it longer",
+    "tls.protocol": "does it speak TLS there? without it write {plain}://",
+    "tls.eof": "does it speak TLS there? without it write {plain}://",
+    "timeout.tls": "does it speak TLS there? without it write {plain}://; or a longer --timeout",
     "tls.version": "trueload speaks TLS 1.2 and 1.3",
     "tls.alpn": "the server must speak HTTP/1.1",
     "tls.alert": "the server's log says more; if it wants a certificate, --cert FILE --key FILE",
@@ -55,14 +55,16 @@ def failure_reasons(record: Record) -> str:
     return reasons_text({name: why for name, why in found.items() if name in met})
 
 
-def tls_hint(failed: Mapping[str, int], reasons: Mapping[str, str]) -> str | None:
-    """What to do about the TLS failure met most; None if there is none."""
+def tls_hint(failed: Mapping[str, int], reasons: Mapping[str, str], unsealed: str) -> str | None:
+    """What to do about the TLS failure met most; None if there is none. `unsealed` is the scheme
+    of the same protocol without TLS."""
     met = [name for name in failed if name.startswith("tls.") or name == "timeout.tls"]
     if not met:
         return None
     name = max(met, key=lambda each: failed[each])
     if name != "tls.cert":
-        return _HINTS.get(name)
+        hint = _HINTS.get(name)
+        return hint and hint.format(plain=unsealed)
     why = reasons.get(name, "")
     if " is not for " in why:
         return "ask for it by a name of its certificate, or --insecure (the record says so)"
