@@ -1,6 +1,13 @@
 //! What went wrong with TLS, in the six ways that are counted apart.
 
+use std::net::IpAddr;
+
 use rustls::{AlertDescription, CertificateError, Error, PeerIncompatible, PeerMisbehaved};
+
+/// So many of a certificate's names are told.
+const NAMES_MOST: usize = 8;
+/// The longest name that DNS has (RFC 1035 §2.3.4).
+const NAME_CHARS_MOST: usize = 253;
 
 /// In which way TLS failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -95,11 +102,8 @@ fn certificate_text(error: &CertificateError) -> String {
             format!("its certificate is not valid yet, for {days} days or less")
         }
         CertificateError::NotValidForNameContext { expected, presented } => {
-            let names = match presented.as_slice() {
-                [] => "no name at all (as subjectAltName)".to_owned(),
-                names => names.iter().map(|name| bare_name(name)).collect::<Vec<_>>().join(", "),
-            };
-            format!("its certificate is not for '{}', but for {names}", expected.to_str())
+            let (expected, names) = (expected.to_str(), names_text(presented));
+            format!("its certificate is not for '{expected}', but for {names}")
         }
         CertificateError::Other(other) => match other.0.downcast_ref() {
             Some(webpki::Error::UnsupportedCertVersion) => {
@@ -114,10 +118,31 @@ fn certificate_text(error: &CertificateError) -> String {
     }
 }
 
-/// `DnsName("a.b")` and `IpAddress(::1)`, as rustls writes them, without what they are.
-fn bare_name(shown: &str) -> &str {
+/// The names of a certificate: it is the peer who decides how many there are.
+fn names_text(presented: &[String]) -> String {
+    if presented.is_empty() {
+        return "no name at all (as subjectAltName)".to_owned();
+    }
+    let shown = presented.iter().take(NAMES_MOST).map(|name| bare_name(name));
+    let shown = shown.collect::<Vec<_>>().join(", ");
+    match presented.len().saturating_sub(NAMES_MOST) {
+        0 => shown,
+        others => format!("{shown} and {others} more"),
+    }
+}
+
+/// `DnsName("a.b")` and `IpAddress(::1)`, as rustls writes them, without what they are, unless one looks like the other.
+fn bare_name(shown: &str) -> String {
     let within = |start, end| shown.strip_prefix(start)?.strip_suffix(end);
-    within("DnsName(\"", "\")").or_else(|| within("IpAddress(", ")")).unwrap_or(shown)
+    let dns = within("DnsName(\"", "\")");
+    let bare = dns.or_else(|| within("IpAddress(", ")")).unwrap_or(shown);
+    match dns.map(str::parse::<IpAddr>) {
+        Some(Ok(address)) => format!("{address} as a DNS name, which is not its address"),
+        _ if bare.chars().count() > NAME_CHARS_MOST => {
+            bare.chars().take(NAME_CHARS_MOST).chain(['…']).collect()
+        }
+        _ => bare.to_owned(),
+    }
 }
 
 fn alert_text(alert: AlertDescription) -> String {
@@ -129,5 +154,31 @@ fn alert_text(alert: AlertDescription) -> String {
             "the peer speaks neither TLS 1.2 nor 1.3 (alert ProtocolVersion)".to_owned()
         }
         other => format!("the peer gave up with the alert {other:?}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn told(names: &[&str]) -> String {
+        names_text(&names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn the_names_of_a_certificate_are_told_in_one_line_however_many_there_are() {
+        let many: Vec<_> = (0..1500).map(|n| format!("DnsName(\"{n}.example\")")).collect();
+        assert!(names_text(&many).ends_with(", 7.example and 1492 more"), "{}", names_text(&many));
+        assert!(!names_text(&many[..NAMES_MOST]).contains("more"));
+        let long = told(&[&format!("DnsName(\"{}\")", "a".repeat(3000))]);
+        assert_eq!(long.chars().count(), NAME_CHARS_MOST + 1);
+        assert_eq!(told(&["DnsName(\"a.b\")", "IpAddress(::1)"]), "a.b, ::1");
+        assert_eq!(told(&[]), "no name at all (as subjectAltName)");
+    }
+
+    #[test]
+    fn an_address_that_stands_as_a_name_is_not_told_as_the_address_that_was_asked_for() {
+        let told = told(&["DnsName(\"127.0.0.1\")"]);
+        assert_eq!(told, "127.0.0.1 as a DNS name, which is not its address");
     }
 }
