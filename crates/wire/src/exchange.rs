@@ -92,6 +92,8 @@ pub enum End {
     /// A close that anybody on the way could have made (TLS without `close_notify`): what lasts until the end of the
     /// connection may be cut short.
     Cut,
+    /// The same, in the middle of a record: a part of what comes next has come.
+    Torn,
     /// A reset, or any other error of the socket.
     Reset,
 }
@@ -116,8 +118,9 @@ pub trait Exchange<T> {
     /// So many of the requests asked last have not begun to leave: what comes next is no answer to them.
     fn hold_back(&mut self, _unsent: usize) {}
 
-    /// The oldest request is out of time: the connection is given up, and all on it end.
-    fn handle_timeout(&mut self, now_ns: u64, hear: &mut impl FnMut(Heard<T>));
+    /// The oldest request is out of time: the connection is given up, and all on it end. `in_record`: something has
+    /// come that could not be read yet.
+    fn handle_timeout(&mut self, now_ns: u64, in_record: bool, hear: &mut impl FnMut(Heard<T>));
 
     /// Gives back every outstanding request, unanswered.
     fn cancel(&mut self) -> impl Iterator<Item = T> + '_;
@@ -218,7 +221,7 @@ impl<T> Asked<T> {
     ) {
         let (first, rest) = match (end, begun) {
             (End::Reset, _) => (Ending::Reset, Ending::Reset),
-            (_, true) => (Ending::Truncated, Ending::ClosedPipelined),
+            (End::Torn, _) | (_, true) => (Ending::Truncated, Ending::ClosedPipelined),
             (_, false) => (Ending::Empty, Ending::ClosedPipelined),
         };
         self.end_all(now_ns, first, rest, hear);
@@ -270,8 +273,9 @@ impl<T: 'static, M: InOrder<T>> Exchange<T> for M {
         self.asked_mut().unsent = u32::try_from(unsent).unwrap_or(u32::MAX);
     }
 
-    fn handle_timeout(&mut self, now_ns: u64, hear: &mut impl FnMut(Heard<T>)) {
-        let first = if self.has_begun() { Ending::TimeoutTotal } else { Ending::TimeoutFirstByte };
+    fn handle_timeout(&mut self, now_ns: u64, in_record: bool, hear: &mut impl FnMut(Heard<T>)) {
+        let begun = in_record || self.has_begun();
+        let first = if begun { Ending::TimeoutTotal } else { Ending::TimeoutFirstByte };
         self.asked_mut().end_all(now_ns, first, Ending::TimeoutFirstByte, hear);
     }
 

@@ -75,7 +75,7 @@ fn a_message_out_of_time_says_whether_it_had_begun() {
         let (mut client, mut endings) = (Client::default(), Vec::new());
         (0..2).for_each(|tag: u32| client.ask(tag));
         client.handle_input(1, bytes, &messages(), &mut |_| {});
-        client.handle_timeout(9, &mut |heard| endings.push(heard.ending));
+        client.handle_timeout(9, false, &mut |heard| endings.push(heard.ending));
         assert_eq!(endings, [first, Ending::TimeoutFirstByte], "{bytes:?}");
     }
 }

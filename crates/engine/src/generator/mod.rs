@@ -333,7 +333,6 @@ impl<P: Protocol> Generator<P> {
     }
 
     fn handle_due(&mut self, net: &mut impl Net, key: u32) {
-        let now_ns = net.now_ns();
         match self.slots[key as usize].state.link {
             Link::Down | Link::Busy => self.attempt(net, key),
             Link::Connecting { token } => {
@@ -350,13 +349,20 @@ impl<P: Protocol> Generator<P> {
                 self.lost(net, key, true, 0);
             }
             Link::Open { token } => {
-                self.abandon(key);
-                let Slot { client, state, .. } = &mut self.slots[key as usize];
-                let book = &mut self.book;
-                client.handle_timeout(now_ns, &mut |heard| book.settle(state, now_ns, heard));
-                self.broken(net, key, token);
+                self.out_of_time(net, key, token);
             }
         }
+    }
+
+    /// The oldest request of an open connection has not been answered in time.
+    fn out_of_time(&mut self, net: &mut impl Net, key: u32, token: Token) {
+        let now_ns = net.now_ns();
+        let in_record = self.is_in_record(key);
+        self.abandon(key);
+        let Slot { client, state, .. } = &mut self.slots[key as usize];
+        let book = &mut self.book;
+        client.handle_timeout(now_ns, in_record, &mut |heard| book.settle(state, now_ns, heard));
+        self.broken(net, key, token);
     }
 
     fn run_timers(&mut self, net: &mut impl Net) {

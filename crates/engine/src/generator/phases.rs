@@ -246,16 +246,11 @@ impl<P: Protocol> Generator<P> {
     /// A request that was sent again during the drain has no further timeout to itself: the
     /// end of a run is promised.
     fn cut_off(&mut self, net: &mut impl Net, index: usize) {
-        let now_ns = net.now_ns();
         for key in 0..self.slots.len() as u32 {
-            let slot = &mut self.slots[key as usize];
+            let slot = &self.slots[key as usize];
             let ours = slot.client.oldest().is_some_and(|tag| usize::from(tag.phase) == index);
             if ours && let Link::Open { token } = slot.state.link {
-                self.abandon(key);
-                let slot = &mut self.slots[key as usize];
-                let (state, book) = (&mut slot.state, &mut self.book);
-                slot.client.handle_timeout(now_ns, &mut |heard| book.settle(state, now_ns, heard));
-                self.broken(net, key, token);
+                self.out_of_time(net, key, token);
             }
         }
     }

@@ -135,7 +135,11 @@ impl<P: Protocol> Generator<P> {
     ) {
         let Link::Handshaking { .. } = self.slots[key as usize].state.link else {
             // Without a close_notify before it nobody vouches for a FIN.
-            let end = if ended == Ended::Fin { End::Cut } else { End::Reset };
+            let end = match ended {
+                Ended::Fin if self.is_in_record(key) => End::Torn,
+                Ended::Fin => End::Cut,
+                Ended::Reset => End::Reset,
+            };
             return self.ended(net, key, token, ended, end);
         };
         match ended {
@@ -148,6 +152,11 @@ impl<P: Protocol> Generator<P> {
                 self.not_secured(net, key, token, Class::Reset, why);
             }
         }
+    }
+
+    /// Whether a part of a record has come.
+    pub(super) fn is_in_record(&self, key: u32) -> bool {
+        self.slots[key as usize].tls.as_deref().is_some_and(|tls| tls.session.is_in_record())
     }
 
     /// TLS has failed on an open connection.

@@ -167,7 +167,8 @@ impl<T> Client<T> {
             return;
         }
         let alone = self.asked.len() == 1;
-        let first = match (partial.is_some(), self.asked.has_answered()) {
+        let begun = end == End::Torn || partial.is_some();
+        let first = match (begun, self.asked.has_answered()) {
             (true, _) => Ending::Truncated,
             (false, true) if !alone => Ending::ClosedPipelined,
             (false, true) if idempotent => Ending::Stale,

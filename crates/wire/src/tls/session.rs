@@ -144,6 +144,13 @@ impl<E: Endpoint> Session<E> {
         self.stage
     }
 
+    /// Whether a part of a record has come: something is begun that cannot be read yet.
+    #[inline]
+    #[must_use]
+    pub fn is_in_record(&self) -> bool {
+        !self.rest.is_empty()
+    }
+
     /// What was agreed on; none before the handshake is done.
     #[must_use]
     pub fn secured(&self) -> Option<Secured> {

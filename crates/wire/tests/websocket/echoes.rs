@@ -132,7 +132,7 @@ fn half_a_control_frame_is_not_half_an_answer() {
         world.ask(1);
         assert_eq!(world.hear(begun), Link::Open);
         let World { client, heard, .. } = &mut world;
-        client.handle_timeout(9, &mut |one| heard.push(one));
+        client.handle_timeout(9, false, &mut |one| heard.push(one));
         assert_eq!(world.heard.iter().map(|one| one.ending).collect::<Vec<_>>(), [ending]);
     }
 }

@@ -92,7 +92,7 @@ impl Exchange<Tag> for Client {
         self.answered
     }
 
-    fn handle_timeout(&mut self, now_ns: u64, hear: &mut impl FnMut(Heard<Tag>)) {
+    fn handle_timeout(&mut self, now_ns: u64, _in_record: bool, hear: &mut impl FnMut(Heard<Tag>)) {
         for tag in self.outstanding.drain(..) {
             hear(Heard::unanswered(tag, Ending::TimeoutFirstByte, now_ns));
         }

@@ -340,6 +340,7 @@ impl Protocol for Broadcast {
     fn handle_end(&mut self, client: &mut Client, over: Over, hear: &mut impl FnMut(Heard<Tag>)) {
         let ending = match over.end {
             End::Reset => Ending::Reset,
+            End::Torn => Ending::Truncated,
             End::Fin | End::Cut if client.receiver.started() => Ending::Truncated,
             End::Fin | End::Cut => Ending::Empty,
         };
