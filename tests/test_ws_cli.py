@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import threading
 from collections.abc import Iterator
 from typing import get_args
@@ -209,6 +210,15 @@ def test_a_closed_port_ends_with_3(trueload: Trueload, refusing_port: int) -> No
     done = trueload.run("ws", f"ws://127.0.0.1:{refusing_port}/", *STEPS, "--timeout", "1s")
     assert done.code == 3, done
     assert f"hint: is a server listening on 127.0.0.1:{refusing_port}?" in done.err
+
+
+def test_a_server_that_accepts_and_does_not_upgrade_is_not_looked_for(trueload: Trueload) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        url = f"ws://127.0.0.1:{listening.getsockname()[1]}/"
+        done = trueload.run("ws", url, "-c", "2", "--requests", "2", "--timeout", "300ms")
+    assert done.code == 3, done
+    assert "timeout.first_byte: the connection was not upgraded in time" in done.err
+    assert "hint: does the server speak WebSocket at /, in this dialect?" in done.err
 
 
 def test_a_server_that_does_not_upgrade_ends_with_3(trueload: Trueload, server: Server) -> None:

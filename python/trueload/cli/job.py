@@ -202,7 +202,8 @@ def _asked_for(job: Job) -> str:
 
 
 def _ws_hint(failed: Mapping[str, int], job: Job) -> str | None:
-    if not any(name.startswith("ws.") for name in failed):
+    reached = (name for name in failed if not name.startswith(("connect.", "local.")))
+    if job.target.unsealed != "ws" or not any(reached):
         return None
     return f"does the server speak WebSocket at {job.target.path}, in this dialect?"
 

@@ -28,7 +28,10 @@ pub(super) fn refused(why: websocket::Refused) -> Refused {
         websocket::Refused::Join(Fault::Dialect(Wrong::Refused)) => Class::WsHandshake,
         websocket::Refused::Join(fault) => class_of(fault),
     };
-    Refused { class, why: why.to_string() }
+    let why = why.to_string();
+    // The class is told before it, and some of them say it themselves.
+    let said = why.strip_prefix(class.name()).and_then(|why| why.strip_prefix(": "));
+    Refused { class, why: said.unwrap_or(&why).to_owned() }
 }
 
 #[cfg(test)]
@@ -52,6 +55,14 @@ mod tests {
         for (fault, class) in cases {
             assert_eq!(class_of(fault), class, "{fault:?}");
         }
+    }
+
+    #[test]
+    fn why_a_connection_was_refused_does_not_say_its_class_again() {
+        let opening = OpeningError::Http(ParseError::Limit("a head"));
+        assert_eq!(refused(websocket::Refused::Opening(opening)).why, "a head");
+        let framing = OpeningError::Http(ParseError::Framing("a head"));
+        assert_eq!(refused(websocket::Refused::Opening(framing)).why, "framing: a head");
     }
 
     #[test]
