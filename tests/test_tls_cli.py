@@ -123,6 +123,30 @@ def test_what_is_wrong_with_a_certificate_is_one_line_and_a_hint(
     assert hint in told
 
 
+def test_a_connection_that_does_not_count_as_established_was_not_dropped(
+    trueload: Trueload, certificates: Certificates
+) -> None:
+    context = certificates.context("demands a certificate")
+    with Peer((ANSWERS,), context=context) as peer:
+        words = (
+            "-c",
+            "2",
+            "--rate",
+            "20/s",
+            "--warmup",
+            "0",
+            "-d",
+            "500ms",
+            "--json",
+            "-",
+            "--no-save",
+        )
+        done = trueload.run("http", peer.url, *words, "--cacert", certificates.cacert)
+    assert done.code == 3, done
+    found = done.json()["connections"]
+    assert (found["established"], found["dropped"]) == (0, 0), done
+
+
 @pytest.mark.parametrize("name", ["self-signed", "other name", "expired", "not yet valid"])
 def test_insecure_measures_whoever_answers_and_says_so(
     name: str, trueload: Trueload, certificates: Certificates

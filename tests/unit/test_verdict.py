@@ -389,6 +389,8 @@ CASES: dict[str, list[Case]] = {
         ("one of ten was dropped in the warm-up", {"warmup": Warmup(
             counts=NO_COUNTS.model_copy(update={"failed": {"empty": 1}}), wall_s=1.0,
             reconnects=1)}, "fail", "dropped 9.1 % of those that were opened"),
+        ("handshakes that were reset are no more than were opened", {**failed(reset=20),
+            "connections": connections(requested=2, established=2)}, "fail", "dropped 100 %"),
         ("one of a hundred was dropped", {**failed(reset=1), "connections": connections(
             requested=99, established=99, reconnects=1)}, "warn", "dropped 1 %"),
         ("one of a thousand was dropped", {**failed(reset=1), "connections": connections(

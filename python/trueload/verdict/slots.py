@@ -102,7 +102,8 @@ def lost_share(record: Record) -> float:
     opened = record.connections.requested + reconnects
     dropped = record.connections.dropped + record.warmup.dropped
     broken = requests / record.plan.generate.pipeline + dropped
-    return broken / opened if opened else 0.0
+    # A handshake that is reset breaks a connection that was not opened.
+    return broken / max(opened, broken) if opened else 0.0
 
 
 def _idle_closed(record: Record) -> str:

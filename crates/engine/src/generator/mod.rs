@@ -321,7 +321,8 @@ impl<P: Protocol> Generator<P> {
         self.end_all(now_ns, key, end);
         let Slot { client, state, .. } = &mut self.slots[key as usize];
         let answered = client.has_answered();
-        if idle && !announced && !answered {
+        // What does not count as established was not dropped either.
+        if idle && !announced && !answered && state.ever_established {
             self.book.note_dropped(state, now_ns);
         }
         let stale = state.waiting_again() > 0;
