@@ -40,7 +40,7 @@ def redact_command(arguments: Sequence[str]) -> tuple[str, ...]:
     shown: list[str] = []
     previous = ""
     for argument in arguments:
-        shown.append(_redact_argument(previous, argument))
+        shown.append(_as_text(_redact_argument(previous, argument)))
         previous = argument
     return tuple(shown)
 
@@ -76,8 +76,12 @@ def redact_curl(command: str) -> str:
                 words[option.word] = words[option.word][: option.start] + shown
     except (ValueError, UserError):
         return REDACTED
-    # What a shell would make bytes of is no text.
-    return shlex.join(words).encode("utf-8", "backslashreplace").decode()
+    return _as_text(shlex.join(words))
+
+
+def _as_text(argument: str) -> str:
+    """Bytes of a command line that are no text, which nothing can store, as escapes."""
+    return argument.encode("utf-8", "backslashreplace").decode()
 
 
 def _redact_curl_value(name: str, value: str) -> str:

@@ -69,7 +69,9 @@ def parse_header(line: str) -> tuple[str, str]:
     if not is_token(name):
         raise UserError(f"{shown} has a name that is none", "write it as -H 'Name: value'")
     value = value.strip(" \t")
-    if not _VALUE.fullmatch(value) or not _is_text(value):
+    if not _is_text(value):
+        raise UserError(f"{shown} has a value that is not UTF-8", "write it in UTF-8")
+    if not _VALUE.fullmatch(value):
         raise UserError(
             f"{shown} has a control character in its value", "a header is one line of text"
         )

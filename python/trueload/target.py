@@ -167,13 +167,17 @@ def _refuse_odd_characters(url: str, family: Family) -> None:
     for position, character in enumerate(url, start=1):
         if character.isspace() or not character.isprintable():
             name = "a space" if character == " " else f"the character U+{ord(character):04X}"
-            coded = quote(character, safe="", errors="surrogateescape")
-            raise UserError(
-                f"the URL has {name} at position {position}",
-                f"write it percent-encoded, as {coded}",
-            )
+            raise UserError(f"the URL has {name} at position {position}", _instead_of(character))
     if not url:
         raise UserError("the URL is empty", family.example)
+
+
+def _instead_of(character: str) -> str:
+    try:
+        coded = quote(character, safe="", errors="surrogateescape")
+    except UnicodeEncodeError:  # JSON can have half of a surrogate pair
+        return "write whole characters, percent-encoded"
+    return f"write it percent-encoded, as {coded}"
 
 
 def _hint_for_scheme(url: str, family: Family) -> str:

@@ -211,7 +211,7 @@ def test_a_header_is_a_name_and_a_value(line: str, pair: tuple[str, str]) -> Non
         ("A: b\x00", "control character"),
         ("A: \x7f", "control character"),
         ("A\r\nB: c", "a name that is none"),
-        ("A: \udcff", "control character"),
+        ("A: \udcff", "not UTF-8"),
         ("Content-Length: 3", "trueload sets Content-Length itself"),
         ("transfer-encoding: chunked", "trueload sets transfer-encoding itself"),
         ("Connection: close", "trueload sets Connection itself"),
@@ -306,6 +306,11 @@ def test_secrets_are_kept_out_of_what_is_stored() -> None:
     assert len(shown) == len(command)
     assert "A: b" in shown
     assert shown[-1] == "1s"
+
+
+def test_a_command_line_with_bytes_that_are_no_text_can_be_stored() -> None:
+    words = redact_command(["trueload", "http", "http://h/", "--body", "\udce9", "--json=\udcff"])
+    assert words[3:] == ("--body", "\\udce9", "--json=\\udcff")
 
 
 @pytest.mark.parametrize(

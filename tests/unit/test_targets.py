@@ -125,6 +125,7 @@ WRONG = [
     ({"url": "/a"}, "'url' has no scheme and host"),
     ({"url": "ftp://a/"}, "'ftp://' cannot be loaded"),
     ({"url": "http://a:8080/ b"}, "the URL has a space at position 15"),
+    ({"url": "http://a/\ud800"}, "the URL has the character U+D800 at position 10"),
     ({"url": URL, "wait": 1}, "'wait' is not a key"),
     ({"url": URL, "method": 1}, "'method' is not a text"),
     ({"url": URL, "method": "G T"}, "'G T' is not a method"),

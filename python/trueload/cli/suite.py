@@ -57,6 +57,7 @@ from trueload.report.suite_json import plan_json, read_plan, suite_json
 from trueload.runner.build import manifest_digest
 from trueload.runner.files import check_files, hard_limit
 from trueload.runner.trials import Searched, sweep
+from trueload.redact import redact_command
 from trueload.spec import TrialSpec
 from trueload.store import Run, Store, StoreError
 from trueload.subjects import Cores, Subject, parse_selects
@@ -319,7 +320,9 @@ def _begin(asked: SuiteAsked, name: str, finish: Finish) -> int:
             title=path.stem,
             plan=plan.model_dump(mode="json"),
             seed=plan.seed,
-            command=("trueload", *(sys.argv[1:] if asked.words is None else asked.words)),
+            command=redact_command(
+                ["trueload", *(sys.argv[1:] if asked.words is None else asked.words)]
+            ),
         )
         store.hold_run(run)
         _talk(f"run {run.id}: {describe(plan)}")
