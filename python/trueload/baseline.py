@@ -60,8 +60,8 @@ def read_side(selector: str, store: Store | None) -> Side:
 
 def _from_file(path: Path) -> Side:
     try:
-        if path.stat().st_size > FILE_BYTES_MAX:
-            raise UserError(f"{path} is too large", HINT)
+        if path.is_char_device() or path.stat().st_size > FILE_BYTES_MAX:
+            raise UserError(f"{path} is too large, or has no end", HINT)
         value = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise UserError(f"{path} cannot be read: {error.strerror}", HINT) from error

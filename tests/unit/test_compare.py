@@ -253,6 +253,11 @@ def test_a_file_that_is_no_run_is_refused_in_one_line(tmp_path: Path, text: str)
         read_side(str(path), None)
 
 
+def test_a_device_is_no_file_of_a_run() -> None:
+    with pytest.raises(UserError, match="has no end"):
+        read_side("/dev/null", None)
+
+
 def test_rows_are_in_the_order_of_their_names_and_loads() -> None:
     names = ["go/x, 16 connections", "c/y, 8 connections", "go/x, 8 connections"]
     shuffled = {name: [record(100)] for name in names}

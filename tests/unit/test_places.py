@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 import re
+import threading
 from pathlib import Path
 
 import pytest
@@ -193,6 +196,21 @@ def test_a_lab_that_is_not_there_or_no_text_is_refused(tmp_path: Path) -> None:
     for name, word in (("none", "cannot be read"), ("binary", "UTF-8"), ("large", "larger")):
         with pytest.raises(UserError, match=word):
             read_lab(tmp_path / name)
+
+
+def test_a_lab_from_a_pipe_is_read_no_further_than_a_lab_can_be(tmp_path: Path) -> None:
+    path = tmp_path / "pipe"
+    os.mkfifo(path)
+
+    def write() -> None:
+        with contextlib.suppress(BrokenPipeError), path.open("wb") as pipe:
+            pipe.write(b"#" * 2**20)
+
+    writing = threading.Thread(target=write)
+    writing.start()
+    with pytest.raises(UserError, match="larger than 64 KiB"):
+        read_lab(path)
+    writing.join()
 
 
 def test_a_lab_stands_instead_of_places_and_may_name_the_server(tmp_path: Path) -> None:

@@ -218,6 +218,13 @@ BAD_SUITES = [
 ]
 
 
+def test_a_file_whose_size_is_told_as_0_is_read_no_further_than_a_suite_can_be() -> None:
+    path = Path("/proc/self/pagemap")
+    assert path.stat().st_size == 0
+    with pytest.raises(UserError, match="larger than 64 KiB"):
+        load_suite(path)
+
+
 @pytest.mark.parametrize(("text", "word"), BAD_SUITES, ids=lambda value: str(value)[-40:])
 def test_a_bad_suite_gets_one_line_with_the_place(tmp_path: Path, text: str, word: str) -> None:
     path = tmp_path / "bad.toml"

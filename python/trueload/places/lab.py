@@ -117,9 +117,11 @@ def _server(path: Path, server: Server | None) -> ServerHost | None:
 
 def _load(path: Path) -> Lab:
     try:
-        if path.stat().st_size > LAB_BYTES_MAX:
+        with path.open("rb") as file:
+            raw = file.read(LAB_BYTES_MAX + 1)
+        if len(raw) > LAB_BYTES_MAX:
             raise UserError(f"{path} is larger than {LAB_BYTES_MAX // 1024} KiB", HINT)
-        return Lab.model_validate(tomllib.loads(path.read_bytes().decode("utf-8")))
+        return Lab.model_validate(tomllib.loads(raw.decode("utf-8")))
     except tomllib.TOMLDecodeError as error:
         raise UserError(f"{path} is not TOML: {error}", HINT) from None
     except UnicodeDecodeError as error:

@@ -235,10 +235,11 @@ def load_suite(path: Path) -> Suite:
     """Raises ``UserError`` with one line that names the file and the place in it."""
     hint = "correct the file"
     try:
-        if path.stat().st_size > SUITE_BYTES_MAX:
+        with path.open("rb") as file:  # of some files the size is told as 0
+            raw = file.read(SUITE_BYTES_MAX + 1)
+        if len(raw) > SUITE_BYTES_MAX:
             raise UserError(f"{path} is larger than {SUITE_BYTES_MAX // 1024} KiB", hint)
-        data = tomllib.loads(path.read_bytes().decode("utf-8"))
-        return Suite.model_validate(data)
+        return Suite.model_validate(tomllib.loads(raw.decode("utf-8")))
     except tomllib.TOMLDecodeError as error:
         raise UserError(f"{path} is not TOML: {error}", hint) from None
     except UnicodeDecodeError as error:
