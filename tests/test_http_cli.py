@@ -337,16 +337,6 @@ def test_nothing_is_left_in_the_store_if_it_is_not_to_be(
     assert not trueload.store.exists()
 
 
-def test_a_body_and_a_file_name_that_are_no_text_are_sent_and_saved(
-    trueload: Trueload, server: Server, tmp_path: Path
-) -> None:
-    path = os.fsdecode(bytes(tmp_path / "out") + b"\xe9.json")
-    done = trueload.run("http", server.url, "--requests", "99", "--body", "\udce9", "--json", path)
-    assert done.code == 0, done
-    assert json.loads(Path(path).read_text())["counts"]["ok"] == 99
-    assert "\\udce9" in trueload.run("runs", "show", "last").out
-
-
 def test_a_run_is_listed_shown_and_exported(
     trueload: Trueload, server: Server, tmp_path: Path
 ) -> None:

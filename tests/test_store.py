@@ -4,6 +4,7 @@ other processes, other files. What was acknowledged is there; what is not as it 
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import re
 import resource
@@ -16,7 +17,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from harness import ROOT, Trueload
+from harness import ROOT, Server, Trueload
 from samples import good_record
 from trueload import store as store_module
 from trueload import store_file
@@ -332,6 +333,28 @@ def test_a_row_that_was_taken_out_is_missed(tmp_path: Path) -> None:
     assert [row.number for row in damaged] == [2]
 
 
+def test_a_run_that_cannot_be_read_is_missed_and_the_others_are_there(tmp_path: Path) -> None:
+    path = filled(filled(filled(tmp_path / "store")))
+    with contextlib.closing(sqlite3.connect(path)) as db, db:
+        db.execute("DELETE FROM runs WHERE seq = 2")
+    with Store.open(path) as store:
+        assert [run.seq for run in store.runs()] == [1, 3]
+        assert store.damaged_runs() == [Damaged(None, "it cannot be read")]
+    with contextlib.closing(sqlite3.connect(path)) as db, db:
+        db.execute("ALTER TABLE runs RENAME COLUMN plan TO plans")
+    with Store.open(path) as store:
+        assert (store.runs(), len(store.damaged_runs())) == ([], 3)
+
+
+@pytest.mark.parametrize("version", [0, -1])
+def test_a_schema_that_never_was_is_damage(tmp_path: Path, version: int) -> None:
+    path = filled(tmp_path / "store")
+    with contextlib.closing(sqlite3.connect(path)) as db, db:
+        db.execute(f"PRAGMA user_version = {version}")
+    with pytest.raises(StoreError, match=f"damaged: no store has schema {version}"):
+        Store.open(path)
+
+
 def test_a_newer_schema_is_refused(tmp_path: Path) -> None:
     path = filled(tmp_path / "store")
     with contextlib.closing(sqlite3.connect(path)) as db, db:
@@ -417,3 +440,13 @@ def test_a_store_nobody_may_write_is_told(tmp_path: Path, trueload: Trueload) ->
     assert done.code == 2
     assert "cannot be opened" in done.err
     assert len(done.err.splitlines()) == 2
+
+
+def test_a_body_and_a_file_name_that_are_no_text_are_sent_and_saved(
+    trueload: Trueload, server: Server, tmp_path: Path
+) -> None:
+    path = os.fsdecode(bytes(tmp_path / "out") + b"\xe9.json")
+    done = trueload.run("http", server.url, "--requests", "99", "--body", "\udce9", "--json", path)
+    assert done.code == 0, done
+    assert json.loads(Path(path).read_text())["counts"]["ok"] == 99
+    assert "\\udce9" in trueload.run("runs", "show", "last").out

@@ -309,8 +309,15 @@ class Store(Closing):
         return run
 
     def _scan_runs(self) -> Iterator[Run | Damaged]:
+        last = 0
+        with contextlib.suppress(StoreError):  # without it the runs that are found are all we know
+            last = self._last_seq("runs")  # before the scan: more may come meanwhile
+        missing = set(range(1, last + 1))
         for fields in self._scan("runs", _RUN_COLUMNS, "1", ()):
+            missing.discard(fields[0])
             yield _to_run(fields)
+        for _ in missing:
+            yield Damaged(None, "it cannot be read")
 
     def _scan_rows(self, run: Run) -> Iterator[Row | Damaged]:
         # Read again: more rows may have come since the caller got `run`.

@@ -163,6 +163,8 @@ def _refuse_foreign(db: sqlite3.Connection, path: Path) -> None:
     if _pragma(db, "application_id") != APPLICATION_ID:
         if not _is_empty(db):
             raise StoreError(f"{path} is a database, but not a store of trueload", elsewhere)
+    elif version < 1 and not _is_empty(db):  # it has its version before anybody can see it
+        raise StoreError(f"the store {path} is damaged: no store has schema {version}", elsewhere)
     elif version > SCHEMA:
         raise StoreError(
             f"the store {path} has schema {version}; this trueload knows up to {SCHEMA}",

@@ -51,13 +51,13 @@ from trueload.machine import count_ports
 from trueload.metrics.exports import NOTHING_WANTED, Wanted, exporting
 from trueload.places.named import HERE, Where
 from trueload.record import Record
+from trueload.redact import redact_command
 from trueload.report import apachebench, table
 from trueload.report.live import stop_key
 from trueload.report.suite_json import plan_json, read_plan, suite_json
 from trueload.runner.build import manifest_digest
 from trueload.runner.files import check_files, hard_limit
 from trueload.runner.trials import Searched, sweep
-from trueload.redact import redact_command
 from trueload.spec import TrialSpec
 from trueload.store import Run, Store, StoreError
 from trueload.subjects import Cores, Subject, parse_selects
