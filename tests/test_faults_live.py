@@ -154,6 +154,28 @@ def test_a_full_backlog_ends_in_3_as_a_connect_timeout(trueload: Trueload) -> No
     assert (seen.exit_code, set(seen.failed)) == (3, {"connect.timeout"})
 
 
+def test_an_interruption_while_connecting_is_not_laid_at_the_servers_door(
+    trueload: Trueload,
+) -> None:
+    with full_backlog() as port:
+        before = attempts_at(port)
+        process = trueload.start("http", f"http://127.0.0.1:{port}/", "-c", "1", "--timeout", "60s")
+        until_s = time.monotonic() + WAIT_S
+        while attempts_at(port) == before:
+            assert time.monotonic() < until_s, "no connection was tried"
+            time.sleep(0.01)
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=COMMAND_TIMEOUT_S)
+    assert (process.returncode, err) == (130, ""), out
+    assert "partial      interrupted" in out
+
+
+def attempts_at(port: int) -> set[str]:
+    """Local ends of the connections to a port whose SYN has no answer."""
+    lines = map(str.split, Path("/proc/net/tcp").read_text().splitlines()[1:])
+    return {line[1] for line in lines if line[2].endswith(f":{port:04X}") and line[3] == "02"}
+
+
 @pytest.mark.parametrize("kind", ["unreachable", "prohibit"])
 def test_an_address_without_a_route_ends_in_3_as_unreachable(trueload: Trueload, kind: str) -> None:
     needs_namespace()

@@ -167,7 +167,9 @@ def tell(line: str) -> None:
 
 
 def tell_nothing_measured(job: Job, record: Record) -> None:
-    """Say why no connection became usable."""
+    """Say why no connection became usable; of an interruption while they were tried all is said."""
+    if record.partial and record.trouble is None and not record.counts.failed:
+        return
     why = nothing_measured(job, record)
     sys.stderr.write(f"error: {why.message}\nhint: {why.hint}\n")
 
