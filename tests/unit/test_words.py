@@ -84,6 +84,7 @@ def test_a_list_of_a_suite_is_one_word_and_a_repeated_option_several() -> None:
         ([URL], {"duration": 5}, "'5' has no unit", "trueload http --help"),
         ([URL], {"duration": "5s", "requests": 3}, "--duration and --requests", "keep one"),
         ([URL], {"close": 1}, "--close is 1", "True or False"),
+        ([URL], {"body": "\ud800"}, "--body has half of a surrogate pair", "or bytes"),
         ([URL], {"rate": float("nan")}, "--rate cannot be nan", "as on the command line"),
         ([URL], {"connections": object}, "--connections cannot be", "as on the command line"),
         ([URL], {"json": "-"}, "json is an option of the command line only", "to_dict"),

@@ -117,7 +117,7 @@ def _text(flag: str, value: object) -> str:
         case Enum():
             return _text(flag, value.value)
         case str():
-            return value
+            return _whole(flag, value)
         case bytes():
             return value.decode("utf-8", "surrogateescape")
         case int():
@@ -131,3 +131,14 @@ def _text(flag: str, value: object) -> str:
     raise UserError(
         f"{flag} cannot be {value!r}", "write it as on the command line: '5s', 64, '20k/s', …"
     )
+
+
+def _whole(flag: str, text: str) -> str:
+    """A text that a command line could have: of whole characters."""
+    try:
+        text.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:
+        raise UserError(
+            f"{flag} has half of a surrogate pair", "write whole characters, or bytes"
+        ) from None
+    return text
