@@ -199,6 +199,8 @@ def _parse(path: Path) -> dict[str, Any]:
     try:
         if path.resolve() != path.parent.resolve() / MANIFEST:
             raise _bad(path, None, "is a link that leads out of the subject's folder")
+        if path.exists() and not path.is_file():  # to open a pipe waits for its writer
+            raise _bad(path, None, "is no file")
         if path.stat().st_size > MANIFEST_BYTES_MAX:
             raise _bad(path, None, f"is larger than {MANIFEST_BYTES_MAX // 1024} KiB")
         with path.open("rb") as file:

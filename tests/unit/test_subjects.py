@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import threading
 from pathlib import Path
 
 import pytest
@@ -125,6 +127,25 @@ def test_a_subject_of_broadcasts_may_say_how_it_speaks(tmp_path: Path) -> None:
     for good, bad, word in [('"/cable"', '"cable"', "path:"), ("actioncable", "sip", "dialect:")]:
         with pytest.raises(UserError, match=word):
             load_subject(subject_folder(tmp_path, SPOKEN.replace(good, bad)))
+
+
+def test_a_pipe_is_no_manifest_and_is_not_waited_for(tmp_path: Path) -> None:
+    folder = subject_folder(tmp_path, GOOD)
+    path = folder / "subject.toml"
+    path.unlink()
+    os.mkfifo(path)
+
+    def write() -> None:
+        with contextlib.suppress(BrokenPipeError):
+            path.write_text(GOOD)
+
+    writing = threading.Thread(target=write)
+    writing.start()
+    with pytest.raises(UserError, match="is no file"):
+        load_subject(folder)
+    reader = os.open(path, os.O_RDONLY | os.O_NONBLOCK)  # lets the writer go
+    writing.join()
+    os.close(reader)
 
 
 def test_a_huge_manifest_is_refused_before_it_is_read(tmp_path: Path) -> None:
