@@ -13,11 +13,11 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from trueload.plan import Closed, Open, Stage
+from trueload.plan import Closed, Open, RequestPlan, Stage
 from trueload.record import Record
 from trueload.stats import (
     coefficient_of_variation,
@@ -38,6 +38,7 @@ HIGHER_IS_BETTER = frozenset({"throughput"})
 # Within a run even a steady server drifts by as much (`steady-state` lets 5 % pass): of single
 # trials less than this is not called a difference.
 BETWEEN_RUNS = 0.05
+PATH_SHOWN = 60  # characters: a note is one line
 
 # Nobody can call the same what may be a fifth less or a quarter more: the margins of
 # bioequivalence (FDA, Statistical Approaches to Establishing Bioequivalence, 2001).
@@ -132,11 +133,50 @@ def compare(base: Groups, new: Groups, metrics: Sequence[str] = METRICS) -> Comp
         only_base=tuple(sorted((name for name in base if name not in new), key=_by_number)),
         only_new=tuple(sorted((name for name in new if name not in base), key=_by_number)),
         notes=tuple(
-            f"{name + ': ' if name else ''}the loads differ: {old} against {now}"
+            f"{name + ': ' if name else ''}{note}"
             for name in both
-            if (old := _load(base[name][0])) != (now := _load(new[name][0]))
+            for note in _notes(base[name][0], new[name][0])
         ),
     )
+
+
+def _notes(base: Record, new: Record) -> Iterator[str]:
+    """What a reader has to know of a row before its ratios."""
+    old, now = _load(base), _load(new)
+    if old != now:
+        yield f"the loads differ: {old} against {now}"
+    if _question(base) != _question(new):
+        old, now = _question_text(base), _question_text(new)
+        how = f": {old} against {now}" if old != now else " in headers, bodies or weights"
+        yield f"what is asked differs{how}"
+
+
+def _question(record: Record) -> object:
+    """What is asked, but not of whom: two servers may be compared by it."""
+    generate = record.plan.generate
+    if record.client is not None or generate.exchange is not None:
+        return _question_text(record)
+    if generate.request is None:
+        return [(target.weight, _request(target.request)) for target in generate.targets]
+    return _request(generate.request), bool(generate.tls)
+
+
+def _request(request: RequestPlan) -> object:
+    own = tuple(pair for pair in request.headers if pair[0].lower() != "host")
+    return request.method, request.path, own, request.body_sha256, request.template
+
+
+def _question_text(record: Record) -> str:
+    generate = record.plan.generate
+    if record.client is not None:
+        return "by clients"
+    if generate.exchange is not None:
+        return f"{generate.exchange.kind} of {record.plan.payload_bytes} bytes".replace("_", " ")
+    if generate.request is None:
+        return f"{len(generate.targets)} targets"
+    path = generate.request.path
+    shown = path if len(path) <= PATH_SHOWN else f"{path[:PATH_SHOWN]}…"
+    return f"{generate.request.method} {shown}{' over TLS' if generate.tls else ''}"
 
 
 def _by_number(name: str) -> list[tuple[int, str]]:

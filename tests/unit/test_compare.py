@@ -23,7 +23,7 @@ from trueload.compare import (
 )
 from trueload.errors import UserError
 from trueload.pairs import Turn, compare_pairs, turns, whole_pairs
-from trueload.plan import Histograms, Second
+from trueload.plan import Histograms, RequestPlan, Second
 from trueload.record import Record, Throughput
 from trueload.report.compare import Compared, render
 from trueload.thresholds import RATIO, parse_condition
@@ -152,6 +152,30 @@ def test_an_exit_code_follows(
     found = crossed_rows(comparison, conditions)
     assert bool(found) is crossed
     assert exit_code(comparison, found) == code
+
+
+def asking(method: str = "GET", path: str = "/", host: str = "a", body: str = "") -> Record:
+    good = record(100)
+    request = RequestPlan(
+        method=method, path=path, headers=(("Host", host),), body_sha256=body or None
+    )
+    generate = good.plan.generate.model_copy(update={"request": request})
+    return good.model_copy(update={"plan": good.plan.model_copy(update={"generate": generate})})
+
+
+@pytest.mark.parametrize(
+    ("new", "notes"),
+    [
+        (asking(host="b"), ()),
+        (asking(path="/perf"), ("what is asked differs: GET / against GET /perf",)),
+        (asking("POST"), ("what is asked differs: GET / against POST /",)),
+        (asking(body="0" * 64), ("what is asked differs in headers, bodies or weights",)),
+    ],
+)
+def test_another_question_is_told_and_another_server_is_not(
+    new: Record, notes: tuple[str, ...]
+) -> None:
+    assert compare({"": [asking()]}, {"": [new]}).notes == notes
 
 
 def test_a_trap_that_stays_invalid_spoils_no_suite() -> None:
