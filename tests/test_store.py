@@ -12,6 +12,7 @@ import signal
 import sqlite3
 import subprocess
 import sys
+import threading
 import zlib
 from collections.abc import Callable
 from pathlib import Path
@@ -23,7 +24,7 @@ from trueload import store as store_module
 from trueload import store_file
 from trueload.errors import UserError
 from trueload.store import Damaged, Row, Run, Store
-from trueload.store_file import APPLICATION_ID, SCHEMA, StoreError
+from trueload.store_file import APPLICATION_ID, BUSY_TIMEOUT_S, SCHEMA, StoreError
 
 RECORD = good_record()
 
@@ -152,6 +153,28 @@ def test_two_processes_write_at_once(tmp_path: Path) -> None:
         for run in store.runs():
             keys = [row.key for row in store.rows(run) if isinstance(row, Row)]
             assert keys == [str(number) for number in range(1, 21)]
+
+
+def test_an_interruption_ends_the_waiting_for_another_who_writes(tmp_path: Path) -> None:
+    path = filled(tmp_path / "store")
+    other = sqlite3.connect(path, check_same_thread=False)
+    with contextlib.closing(other), Store.open(path) as store:
+        run = store.new_run(kind="http", title="t")
+        other.execute("BEGIN IMMEDIATE")
+        # Whoever waits all the same finds it free.
+        giving_up = threading.Timer(BUSY_TIMEOUT_S * 2 / 3, other.rollback)
+        main = threading.get_ident()
+        signalling = threading.Timer(0.2, signal.pthread_kill, (main, signal.SIGINT))
+        giving_up.start()
+        signalling.start()
+        with pytest.raises(KeyboardInterrupt):
+            store.add_record(run, RECORD)
+        with pytest.raises(StoreError, match="locked"):  # and for that nobody waits again
+            store.end_run(run, "interrupted")
+        giving_up.cancel()
+        giving_up.join()
+        other.rollback()
+        assert store.end_run(run, "interrupted").state == "interrupted"
 
 
 def test_a_full_disk_is_one_clear_error_and_earlier_rows_are_intact(tmp_path: Path) -> None:

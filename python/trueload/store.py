@@ -29,7 +29,9 @@ from trueload.errors import UserError
 from trueload.ids import now_iso, run_id
 from trueload.record import Record
 from trueload.store_file import (
+    BUSY_TIMEOUT_S,
     StoreError,
+    begin,
     connect,
     connect_to_read,
     default_path,
@@ -111,6 +113,7 @@ class Store(Closing):
         self.path = path
         self._db = connection
         self._unwritable = unwritable
+        self._wait_s = BUSY_TIMEOUT_S
         self._held: list[RunLock] = []
 
     @classmethod
@@ -376,7 +379,7 @@ class Store(Closing):
         if self._unwritable is not None:
             raise self._unwritable
         try:
-            self._db.execute("BEGIN IMMEDIATE")
+            self._begin()
             try:
                 yield self._db
                 self._db.execute("COMMIT")
@@ -386,6 +389,13 @@ class Store(Closing):
                 raise
         except sqlite3.Error as error:
             raise write_error(self.path, error) from error
+
+    def _begin(self) -> None:
+        try:
+            begin(self._db, self._wait_s)
+        except KeyboardInterrupt:
+            self._wait_s = 0.0  # who does not wait for a row does not wait for the end of its run
+            raise
 
 
 def _next_seq(db: sqlite3.Connection, table: str) -> int:

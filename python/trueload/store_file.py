@@ -21,6 +21,7 @@ SCHEMA = 1
 
 APPLICATION_ID = 0x54_4C_4F_41  # "TLOA", in the file's header: tells our stores from other files
 BUSY_TIMEOUT_S = 30.0  # how long one process waits for another's write
+_TURN_S = 0.1  # and without a look at signals, which SQLite's own waiting does not let through
 
 _TABLES = """
 CREATE TABLE runs (
@@ -157,6 +158,22 @@ def prepare(db: sqlite3.Connection, path: Path) -> None:
         raise write_error(path, error) from error
 
 
+def begin(db: sqlite3.Connection, wait_s: float = BUSY_TIMEOUT_S) -> None:
+    """Begin to write, once no other process does; Ctrl-C ends the waiting."""
+    deadline_s = time.monotonic() + wait_s
+    db.execute(f"PRAGMA busy_timeout = {_TURN_S * 1000:.0f}")
+    try:
+        while True:
+            try:
+                db.execute("BEGIN IMMEDIATE")
+                return
+            except sqlite3.OperationalError as error:
+                if "locked" not in str(error) or time.monotonic() > deadline_s:
+                    raise
+    finally:
+        db.execute(f"PRAGMA busy_timeout = {BUSY_TIMEOUT_S * 1000:.0f}")
+
+
 def _refuse_foreign(db: sqlite3.Connection, path: Path) -> None:
     elsewhere = "set TRUELOAD_STORE to another file"
     version = int(_pragma(db, "user_version"))
@@ -178,7 +195,7 @@ def _is_empty(db: sqlite3.Connection) -> bool:
 
 
 def _bring_up_to_date(db: sqlite3.Connection, path: Path) -> None:
-    db.execute("BEGIN IMMEDIATE")  # read again under the lock: another process may have done it
+    begin(db)  # read again under the lock: another process may have done it
     try:
         _refuse_foreign(db, path)
         version = int(_pragma(db, "user_version"))
