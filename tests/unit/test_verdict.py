@@ -38,7 +38,7 @@ from trueload.record import (
     Window,
 )
 from trueload.stats import Distribution
-from trueload.verdict import CHECKS, EXPLANATIONS, decide, is_loopback, worst_checks
+from trueload.verdict import CHECKS, EXPLANATIONS, decide
 
 GOOD = good_record()
 
@@ -561,41 +561,3 @@ def test_every_check_has_cases_that_pass_and_that_do_not() -> None:
         statuses = {status for _, _, status, _ in cases}
         assert "pass" in statuses, name
         assert statuses & {"warn", "fail"}, name
-
-
-@pytest.mark.parametrize(
-    ("statuses", "verdict"),
-    [
-        ((), "valid"),
-        (("pass", "n/a"), "valid"),
-        (("pass", "warn", "n/a"), "suspect"),
-        (("warn", "fail", "pass"), "invalid"),
-    ],
-)
-def test_the_verdict_follows_from_the_worst_check(
-    statuses: tuple[Status, ...], verdict: str
-) -> None:
-    checks = [Check(name="x", status=s, value=None, limit=None, why="") for s in statuses]
-    assert decide(checks) == verdict
-
-
-def test_of_several_trials_each_check_counts_as_it_came_out_worst() -> None:
-    worse = good_record(**failed(reset=50))
-    worst = {check.name: check.status for check in worst_checks([GOOD, worse, GOOD])}
-    assert worst["errors"] == "warn"
-    assert worst["audit"] == "fail"  # 10,000 latencies for 9,950 that ended well
-    assert worst["fairness"] == "pass"
-
-
-@pytest.mark.parametrize(
-    ("address", "loopback"),
-    [
-        ("127.0.0.1:80", True),
-        ("127.8.9.1:80", True),
-        ("[::1]:80", True),
-        ("10.0.0.1:80", False),
-        ("[fe80::1%2]:80", False),
-    ],
-)
-def test_loopback_is_told_by_the_address(address: str, loopback: bool) -> None:
-    assert is_loopback(address) is loopback
