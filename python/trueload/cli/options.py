@@ -16,6 +16,7 @@ from typing import Annotated, TypeVar
 
 import typer
 
+from trueload.cli import outfile
 from trueload.errors import UserError
 from trueload.message import MESSAGE_BYTES_MAX
 from trueload.plan import DriverName
@@ -187,8 +188,7 @@ def check_writable(path: Path | None) -> None:
     if path is None or str(path) == "-":
         return
     try:
-        with path.open("a", encoding="utf-8"):
-            pass
+        outfile.check_writable(path)
     except OSError as error:
         raise UserError(
             f"--json {path} cannot be written: {error.strerror}", "name another file"
@@ -198,7 +198,8 @@ def check_writable(path: Path | None) -> None:
 def write_text(path: Path, text: str) -> None:
     """Write a result to the file that a flag named. Raises ``UserError``."""
     try:
-        path.write_text(text, encoding="utf-8")
+        with outfile.open_for_writing(path) as file:
+            file.write(text)
     except OSError as error:
         raise UserError(
             f"{path} could not be written: {error.strerror}", "name another file"

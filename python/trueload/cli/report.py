@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from trueload.cli import outfile
 from trueload.cli.options import write_text
 from trueload.errors import ExitCode, UserError
 from trueload.store import Run, Store
@@ -89,8 +90,7 @@ def _check_writable(output: Path | None, plots: Path | None) -> None:
     """Find out before anything is drawn."""
     try:
         if output is not None and str(output) != "-":
-            with output.open("a", encoding="utf-8"):
-                pass
+            outfile.check_writable(output)
         if plots is not None:
             plots.mkdir(parents=True, exist_ok=True)
     except OSError as error:

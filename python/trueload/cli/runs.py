@@ -19,6 +19,7 @@ import typer
 
 from trueload.cli import compare
 from trueload.cli.options import AsJsonOption, OutputOption
+from trueload.cli.outfile import open_for_writing
 from trueload.errors import ExitCode, UserError
 from trueload.record import Record
 from trueload.report import apachebench, table
@@ -193,7 +194,7 @@ def _opened(output: Path | None) -> Iterator[IO[str]]:
         yield sys.stdout
         return
     try:
-        with output.open("w", encoding="utf-8", newline="") as stream:
+        with open_for_writing(output, newline="") as stream:
             yield stream
     except OSError as error:
         raise UserError(

@@ -39,6 +39,7 @@ from trueload.cli.options import (
     driver_name,
     positive_rate,
 )
+from trueload.cli.outfile import open_for_writing
 from trueload.cli.place_options import read_where
 from trueload.cli.suite_places import Opened, open_for_suite
 from trueload.cli.suite_progress import Progress
@@ -488,7 +489,7 @@ def _show(tables: list[LoadTable], pieces: Callable[[], Iterable[str]], shown: S
         return
     if shown.json_path is not None:
         try:
-            with shown.json_path.open("w", encoding="utf-8") as file:
+            with open_for_writing(shown.json_path) as file:
                 _write(file, pieces())
         except OSError as error:
             _talk(f"error: {shown.json_path} was not written: {error.strerror}")
