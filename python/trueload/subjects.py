@@ -205,7 +205,7 @@ def _parse(path: Path) -> dict[str, Any]:
             raise _bad(path, None, f"is larger than {MANIFEST_BYTES_MAX // 1024} KiB")
         with path.open("rb") as file:
             raw = file.read(MANIFEST_BYTES_MAX + 1)
-        return tomllib.loads(raw.decode("utf-8"))
+        return tomllib.loads(raw.decode("utf-8-sig"))
     except tomllib.TOMLDecodeError as error:
         raise _bad(path, None, f"is not TOML: {error}") from None
     except UnicodeDecodeError as error:

@@ -152,6 +152,7 @@ def test_a_lab_has_its_hosts_their_cpus_and_addresses(tmp_path: Path) -> None:
     )
     big = ServerHost(place=SshHost("big"), cpus=(0, 2), address="10.0.0.1")
     assert (where.server, where.lab_server) == (None, big)
+    assert read_lab(written(tmp_path, "\ufeff" + LAB)) == where
     lab = written(tmp_path, 'hosts = 3\n[[generators]]\nplace = "ray"\nlabels = {zone = "a"}\n')
     assert read_lab(lab).ray_hosts == 3
     assert read_lab(lab).generators[0].labels == (("zone", "a"),)

@@ -41,6 +41,11 @@ def subject_folder(tmp_path: Path, text: str | bytes, name: str = "c/thing") -> 
     return folder
 
 
+def test_a_byte_order_mark_before_a_manifest_is_no_part_of_it(tmp_path: Path) -> None:
+    marked = load_subject(subject_folder(tmp_path, b"\xef\xbb\xbf" + GOOD.encode()))
+    assert [each.name for each in marked] == ["c/thing", "c/thing:tuned"]
+
+
 def test_a_variant_states_only_what_differs(tmp_path: Path) -> None:
     default, tuned = load_subject(subject_folder(tmp_path, GOOD))
     assert (default.name, tuned.name) == ("c/thing", "c/thing:tuned")

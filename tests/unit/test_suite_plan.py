@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from harness import ROOT
 from trueload.errors import UserError
 from trueload.plan import Duration, Requests
 from trueload.suite.definition import Axes, Suite, load_suite
@@ -216,6 +217,13 @@ BAD_SUITES = [
     ("about = " + "[" * 20_000, "nested too deeply"),
     ("#" * 70_000, "larger than 64 KiB"),
 ]
+
+
+def test_a_byte_order_mark_before_a_suite_is_no_part_of_it(tmp_path: Path) -> None:
+    text = (ROOT / "suites" / "quick.toml").read_text()
+    path = tmp_path / "quick.toml"
+    path.write_text("\ufeff" + text)
+    assert load_suite(path) == load_suite(ROOT / "suites" / "quick.toml")
 
 
 def test_a_file_whose_size_is_told_as_0_is_read_no_further_than_a_suite_can_be() -> None:

@@ -121,7 +121,7 @@ def _load(path: Path) -> Lab:
             raw = file.read(LAB_BYTES_MAX + 1)
         if len(raw) > LAB_BYTES_MAX:
             raise UserError(f"{path} is larger than {LAB_BYTES_MAX // 1024} KiB", HINT)
-        return Lab.model_validate(tomllib.loads(raw.decode("utf-8")))
+        return Lab.model_validate(tomllib.loads(raw.decode("utf-8-sig")))
     except tomllib.TOMLDecodeError as error:
         raise UserError(f"{path} is not TOML: {error}", HINT) from None
     except UnicodeDecodeError as error:

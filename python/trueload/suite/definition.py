@@ -239,7 +239,7 @@ def load_suite(path: Path) -> Suite:
             raw = file.read(SUITE_BYTES_MAX + 1)
         if len(raw) > SUITE_BYTES_MAX:
             raise UserError(f"{path} is larger than {SUITE_BYTES_MAX // 1024} KiB", hint)
-        return Suite.model_validate(tomllib.loads(raw.decode("utf-8")))
+        return Suite.model_validate(tomllib.loads(raw.decode("utf-8-sig")))
     except tomllib.TOMLDecodeError as error:
         raise UserError(f"{path} is not TOML: {error}", hint) from None
     except UnicodeDecodeError as error:
