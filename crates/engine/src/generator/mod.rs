@@ -349,9 +349,7 @@ impl<P: Protocol> Generator<P> {
                 net.close(token);
                 self.lost(net, key, true, 0);
             }
-            Link::Open { token } => {
-                self.out_of_time(net, key, token);
-            }
+            Link::Open { token } => self.out_of_time(net, key, token),
         }
     }
 
