@@ -68,6 +68,19 @@ impl<N: Net> Carrier<'_, N> {
         }
     }
 
+    /// Ends our side when everything has been sent, once nothing more is awaited: TLS stacks take it for the end of both.
+    pub(super) fn take_leave(&mut self) {
+        if let Some(secure) = &mut self.tls {
+            if !secure.waiting.is_empty() {
+                return;
+            }
+            self.sealed.clear();
+            secure.session.close(self.sealed);
+            self.net.send(self.token, self.sealed);
+        }
+        self.net.end_sending(self.token);
+    }
+
     /// Seals what waits, as far as the socket has room: when that has left, there is more.
     pub(super) fn seal_waiting(&mut self) {
         while let Some(secure) = &mut self.tls

@@ -7,6 +7,7 @@ use trueload_load::dealt;
 use trueload_meter::Class;
 use trueload_wire::tls::Secured;
 
+use super::carrier::Carrier;
 use super::protocol::Protocol;
 use super::slot::{Link, NEVER, Slot, Trouble};
 use super::{CLOSING_NS, Connected, Generator, Report};
@@ -17,6 +18,17 @@ const CATCH_UP: u32 = 32;
 const PIONEER_LOOK_NS: u64 = 1_000_000;
 /// A socket file whose queue is full is tried again after this time.
 const BUSY_PAUSE_NS: u64 = 1_000_000;
+
+/// Who ends a connection on which nothing more is to be asked, as the first of them showed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Ender {
+    #[default]
+    Unknown,
+    /// It did, as a server does that heeds `Connection: close`.
+    Peer,
+    /// Nobody did as long as bytes were looked for.
+    Us,
+}
 
 /// The first set-up of slots, at a limited rate: an accept queue that overflows drops
 /// connections, and the retry a second later would be measured as the server's.
@@ -288,9 +300,15 @@ impl<P: Protocol> Generator<P> {
         }
     }
 
-    /// The peer announced its close: waits for the FIN, so that bytes before it are seen.
+    /// Nothing more is asked here: waits for the peer's FIN, so that bytes before it are seen. From a peer that leaves
+    /// the end to us it comes soon if it gets ours; any other is not hurried, so that the ports of closed connections
+    /// are in use at its side and not at ours (RFC 9293 §3.6.1).
     pub(super) fn closing(&mut self, net: &mut impl Net, key: u32, token: Token) {
-        let state = &mut self.slots[key as usize].state;
+        let Slot { state, tls, .. } = &mut self.slots[key as usize];
+        if self.ender == Ender::Us {
+            let tls = tls.as_deref_mut();
+            Carrier { net, token, tls, sealed: &mut self.sealed }.take_leave();
+        }
         (state.link, state.until_ns) = (Link::Closing { token }, net.now_ns() + CLOSING_NS);
         self.arm(key);
     }

@@ -45,7 +45,7 @@ use crate::outlet::Outlet;
 use book::{Book, Row};
 pub use broadcast::{Broadcast, Sent, UnderWay};
 pub use carrier::Carrier;
-use connecting::Pace;
+use connecting::{Ender, Pace};
 pub use echo::TcpEcho;
 pub use http::Http;
 pub use messages::{Command, Connected, DoneReport, Report, TickReport};
@@ -124,6 +124,7 @@ pub struct Generator<P: Protocol> {
     timers: Timers,
     book: Book,
     pace: Pace,
+    ender: Ender,
     /// What the protocol says out of turn.
     said: Vec<u8>,
     open: u32,
@@ -165,6 +166,7 @@ impl<P: Protocol> Generator<P> {
             timers: Timers::default(),
             book,
             pace: Pace::default(),
+            ender: Ender::default(),
             said: Vec::new(),
             open: 0,
             starting: 0..0,
@@ -318,6 +320,9 @@ impl<P: Protocol> Generator<P> {
         let idle = client.outstanding() == 0;
         let announced = matches!(state.link, Link::Closing { .. });
         let polite = ended == Ended::Fin || announced;
+        if announced && self.ender == Ender::Unknown {
+            self.ender = Ender::Peer;
+        }
         self.end_all(now_ns, key, end);
         let Slot { client, state, .. } = &mut self.slots[key as usize];
         let answered = client.has_answered();
@@ -346,6 +351,9 @@ impl<P: Protocol> Generator<P> {
             }
             Link::Opening { token, heard } => self.opening_late(net, key, token, heard),
             Link::Closing { token } => {
+                if self.ender == Ender::Unknown {
+                    self.ender = Ender::Us;
+                }
                 net.close(token);
                 self.lost(net, key, true, 0);
             }

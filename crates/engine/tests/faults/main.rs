@@ -6,6 +6,7 @@
 #![allow(missing_docs, unreachable_pub, clippy::unwrap_used, clippy::expect_used)]
 
 mod bodies;
+mod closing;
 mod messages;
 #[path = "../../../wire/tests/tls/pair.rs"]
 #[allow(dead_code)]
@@ -68,6 +69,8 @@ struct Seen {
     took_ns: u64,
     requests_at_peer: u64,
     copied_most: usize,
+    /// Connections whose peers heard of our end before they were closed.
+    ended_by_us: u64,
 }
 
 fn config_of(case: &Case) -> Config {
@@ -242,6 +245,7 @@ fn seen(done: &DoneReport, world: &World) -> Seen {
         took_ns: done.done_ns - done.started_ns,
         requests_at_peer: world.requests(),
         copied_most: world.copied_most,
+        ended_by_us: world.ended_by_us(),
     }
 }
 

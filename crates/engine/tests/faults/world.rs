@@ -136,6 +136,11 @@ impl World {
         self.connections.iter().map(|connection| connection.peer.begun() as u64).sum()
     }
 
+    /// Connections on which the peer has heard that our side is over.
+    pub fn ended_by_us(&self) -> u64 {
+        self.connections.iter().filter(|connection| connection.peer.fin).count() as u64
+    }
+
     /// Attempts to connect.
     pub fn attempts(&self) -> usize {
         self.connections.len()

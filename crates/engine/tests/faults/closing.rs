@@ -1,0 +1,82 @@
+//! Connections on which nothing more is asked: who ends them, and how long that takes.
+
+use crate::bodies::{case, ends, say};
+use crate::table::{Case, Step};
+use crate::world::Cut;
+use crate::{NS_PER_MS, Play, Seen, WHOLE, check_laws, play};
+
+const OK: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
+const OK_CLOSING: &[u8] = b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\nok";
+const REQUESTS: u64 = 60;
+const CONNECTIONS: u32 = 2;
+/// Bytes are looked for so long behind an answer (design §7).
+const LOOKED_FOR_MS: u64 = 50;
+
+/// A connection per request, each answered and then as `then` has it, plain and over TLS.
+fn each_way(answer: &[u8], then: &[Step], look: impl Fn(&str, &Seen)) {
+    for (tls, cut) in [
+        (None, Cut::Whole),
+        (None, Cut::Bytes),
+        (Some("good"), Cut::Whole),
+        (Some("good"), Cut::Bytes),
+    ] {
+        let script = [&[Step::Read(1), say(answer)], then].concat();
+        let case = Case {
+            method: "GET".to_owned(),
+            body: None,
+            close: true,
+            requests: REQUESTS,
+            connections: CONNECTIONS,
+            tls: tls.map(str::to_owned),
+            ..case(1, &[&script])
+        };
+        let seen = play(&case, Play { cut, ..WHOLE }).expect("an end");
+        let which = format!("{answer:?} and {then:?}, tls {tls:?}, {cut:?}: {seen:?}");
+        check_laws(&case, &seen).unwrap_or_else(|law| panic!("{which}: {law}"));
+        assert_eq!(ends(&seen), (REQUESTS, vec![]), "{which}");
+        look(&which, &seen);
+    }
+}
+
+#[test]
+fn a_peer_that_leaves_the_end_to_us_is_waited_for_once() {
+    for answer in [OK, OK_CLOSING] {
+        each_way(answer, &[Step::ReadEnd, Step::Fin], |which, seen| {
+            assert!(seen.took_ns < 2 * LOOKED_FOR_MS * NS_PER_MS, "{which}");
+            assert_eq!(seen.ended_by_us, REQUESTS - u64::from(CONNECTIONS), "{which}");
+        });
+    }
+}
+
+#[test]
+fn a_peer_that_closes_by_itself_is_not_hurried() {
+    for answer in [OK, OK_CLOSING] {
+        each_way(answer, &[Step::Wait(5), Step::Fin], |which, seen| {
+            assert_eq!(seen.ended_by_us, 0, "{which}");
+        });
+    }
+}
+
+#[test]
+fn a_peer_that_never_ends_anything_is_waited_for_each_time() {
+    each_way(OK, &[Step::Hold], |which, seen| {
+        // Behind the last answer of each connection nothing is waited for.
+        let least = (REQUESTS / u64::from(CONNECTIONS) - 1) * LOOKED_FOR_MS * NS_PER_MS;
+        assert!(seen.took_ns >= least, "{which}");
+    });
+}
+
+#[test]
+fn what_a_peer_says_when_we_have_ended_our_side_was_not_asked_for() {
+    let script = [Step::Read(1), say(OK), Step::ReadEnd, say(OK), Step::Fin];
+    let case = Case {
+        method: "GET".to_owned(),
+        body: None,
+        close: true,
+        requests: 6,
+        ..case(1, &[&script])
+    };
+    let seen = play(&case, WHOLE).expect("an end");
+    check_laws(&case, &seen).unwrap_or_else(|law| panic!("{law}: {seen:?}"));
+    assert_eq!(ends(&seen), (1, vec![("unsolicited", 5)]), "{seen:?}");
+}
