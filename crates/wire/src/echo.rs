@@ -91,7 +91,7 @@ impl<T> Default for Client<T> {
     }
 }
 
-impl<T> Client<T> {
+impl<T: Copy + PartialEq> Client<T> {
     /// Where the next `count` messages lie, to be sent.
     #[inline]
     pub fn take(&mut self, messages: &Messages, count: usize, piece: impl FnMut(Range<usize>)) {
@@ -142,11 +142,11 @@ impl<T> Client<T> {
     fn settle(&mut self, ending: Ending, hear: &mut impl FnMut(Heard<T>)) {
         let Some(tag) = self.asked.answer() else { return };
         let first_byte_ns = self.first_byte_ns;
-        hear(Heard { tag, ending, complete: true, status: None, first_byte_ns });
+        hear(Heard { tag, count: 1, ending, complete: true, status: None, first_byte_ns });
     }
 }
 
-impl<T> InOrder<T> for Client<T> {
+impl<T: Copy + PartialEq> InOrder<T> for Client<T> {
     fn reset(&mut self) {
         *self = Client::default();
     }

@@ -44,11 +44,13 @@ pub enum Ending {
     WsClosed,
 }
 
-/// A request that has ended.
+/// A request that has ended, or several that are alike, one behind the other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Heard<T> {
     /// What it was asked with.
     pub tag: T,
+    /// How many they are.
+    pub count: usize,
     /// How it ended.
     pub ending: Ending,
     /// Its answer came to its end, good or bad.
@@ -63,7 +65,7 @@ impl<T> Heard<T> {
     /// A request that ended without a complete answer.
     #[must_use]
     pub fn unanswered(tag: T, ending: Ending, now_ns: u64) -> Self {
-        Heard { tag, ending, complete: false, status: None, first_byte_ns: now_ns }
+        Heard { tag, count: 1, ending, complete: false, status: None, first_byte_ns: now_ns }
     }
 }
 
@@ -104,7 +106,12 @@ pub trait Exchange<T> {
     fn reopen(&mut self);
 
     /// A request was written.
-    fn ask(&mut self, tag: T);
+    fn ask(&mut self, tag: T) {
+        self.ask_alike(tag, 1);
+    }
+
+    /// So many requests were written, about which all is the same.
+    fn ask_alike(&mut self, tag: T, count: usize);
 
     /// Requests not yet ended.
     fn outstanding(&self) -> usize;
@@ -144,7 +151,7 @@ impl<T> Default for Asked<T> {
     }
 }
 
-impl<T> Asked<T> {
+impl<T: Copy + PartialEq> Asked<T> {
     /// Requests not yet ended.
     #[inline]
     pub(crate) fn len(&self) -> usize {
@@ -167,13 +174,6 @@ impl<T> Asked<T> {
         self.oldest().filter(|_| self.len() > self.unsent as usize)
     }
 
-    /// Bytes came that no request awaits: those that have not begun to leave end with the connection.
-    #[cold]
-    pub(crate) fn end_unsent(&mut self, now_ns: u64, hear: &mut impl FnMut(Heard<T>)) -> Link {
-        self.end_all(now_ns, Ending::ClosedPipelined, Ending::ClosedPipelined, hear);
-        Link::Unsolicited
-    }
-
     /// Whether a complete answer came on this connection.
     #[inline]
     pub(crate) fn has_answered(&self) -> bool {
@@ -187,13 +187,28 @@ impl<T> Asked<T> {
     /// The oldest has its answer, whole.
     #[inline]
     pub(crate) fn answer(&mut self) -> Option<T> {
-        let tag = self.outstanding.pop_front()?;
+        self.answer_alike(1).map(|(tag, _)| tag)
+    }
+
+    /// The oldest have their answers, whole: those that are alike, `most` of them at most, and none that has not begun
+    /// to leave. Says how many they are.
+    #[inline]
+    pub(crate) fn answer_alike(&mut self, most: usize) -> Option<(T, usize)> {
+        let sent = self.len().saturating_sub(self.unsent as usize);
+        let taken = self.outstanding.pop_front(most.min(sent).max(1))?;
         self.answered = true;
-        Some(tag)
+        Some(taken)
     }
 
     pub(crate) fn drain(&mut self) -> impl Iterator<Item = T> + '_ {
         self.outstanding.drain()
+    }
+
+    /// Bytes came that no request awaits: those that have not begun to leave end with the connection.
+    #[cold]
+    pub(crate) fn end_unsent(&mut self, now_ns: u64, hear: &mut impl FnMut(Heard<T>)) -> Link {
+        self.end_all(now_ns, Ending::ClosedPipelined, Ending::ClosedPipelined, hear);
+        Link::Unsolicited
     }
 
     /// All end without an answer: the oldest so, those behind it so.
@@ -243,15 +258,15 @@ pub trait InOrder<T> {
     fn has_begun(&self) -> bool;
 }
 
-impl<T: 'static, M: InOrder<T>> Exchange<T> for M {
+impl<T: Copy + PartialEq + 'static, M: InOrder<T>> Exchange<T> for M {
     fn reopen(&mut self) {
         debug_assert!(self.asked().is_empty());
         self.reset();
     }
 
     #[inline]
-    fn ask(&mut self, tag: T) {
-        self.asked_mut().outstanding.push_back(tag);
+    fn ask_alike(&mut self, tag: T, count: usize) {
+        self.asked_mut().outstanding.push_back(tag, count);
     }
 
     #[inline]

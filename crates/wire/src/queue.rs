@@ -1,28 +1,45 @@
 //! Requests outstanding on one connection, in order. Most connections have one at a time: it lies in the
 //! queue itself, and memory is taken only by those behind it.
+//!
+//! Under pipelining those that are sent at once are alike: a run of them is held, and taken, as one.
 
 use std::collections::VecDeque;
 
-/// A queue whose first element needs no memory of its own.
+/// A queue whose first run needs no memory of its own.
 #[derive(Debug)]
 pub(crate) struct Queue<T> {
     /// None only when `rest` is empty too.
     first: Option<T>,
+    /// How many of it stand at the front. No connection has more outstanding than 32 bits count.
+    count: u32,
     // Boxed, it takes 8 bytes of the many connections that never have a second.
-    #[expect(clippy::box_collection)]
-    rest: Option<Box<VecDeque<T>>>,
+    rest: Option<Box<Rest<T>>>,
+}
+
+/// What is behind the first run.
+#[derive(Debug)]
+struct Rest<T> {
+    runs: VecDeque<(T, u32)>,
+    /// Elements of all of them.
+    len: usize,
 }
 
 impl<T> Default for Queue<T> {
     fn default() -> Self {
-        Queue { first: None, rest: None }
+        Queue { first: None, count: 0, rest: None }
+    }
+}
+
+impl<T> Default for Rest<T> {
+    fn default() -> Self {
+        Rest { runs: VecDeque::new(), len: 0 }
     }
 }
 
 impl<T> Queue<T> {
     #[inline]
     pub(crate) fn len(&self) -> usize {
-        usize::from(self.first.is_some()) + self.rest.as_ref().map_or(0, |rest| rest.len())
+        self.count as usize + self.rest.as_ref().map_or(0, |rest| rest.len)
     }
 
     #[inline]
@@ -35,31 +52,66 @@ impl<T> Queue<T> {
         self.first.as_ref()
     }
 
+    /// The last `count` elements, in order.
+    pub(crate) fn newest(&self, count: usize) -> impl Iterator<Item = &T> {
+        let rest = self.rest.iter().flat_map(|rest| rest.runs.iter());
+        let runs = self.first.iter().map(|first| (first, self.count));
+        let runs = runs.chain(rest.map(|(element, count)| (element, *count)));
+        let all = runs.flat_map(|(element, count)| std::iter::repeat_n(element, count as usize));
+        all.skip(self.len() - count)
+    }
+}
+
+impl<T: Copy + PartialEq> Queue<T> {
+    /// Puts `count` elements alike at the end.
     #[inline]
-    pub(crate) fn push_back(&mut self, element: T) {
-        if self.first.is_none() {
-            self.first = Some(element);
-        } else {
-            self.rest.get_or_insert_default().push_back(element);
+    pub(crate) fn push_back(&mut self, element: T, count: usize) {
+        let count = count as u32;
+        match &mut self.first {
+            _ if count == 0 => {}
+            None => (self.first, self.count) = (Some(element), count),
+            Some(first)
+                if *first == element && self.rest.as_ref().is_none_or(|rest| rest.len == 0) =>
+            {
+                self.count += count;
+            }
+            Some(_) => self.rest.get_or_insert_default().push_back(element, count),
         }
     }
 
+    /// Takes out the first of a run of elements alike, `most` of them at most, and says how many they are.
     #[inline]
-    pub(crate) fn pop_front(&mut self) -> Option<T> {
-        let next = self.rest.as_mut().and_then(|rest| rest.pop_front());
-        std::mem::replace(&mut self.first, next)
-    }
-
-    /// The last `count` elements, in order.
-    pub(crate) fn newest(&self, count: usize) -> impl Iterator<Item = &T> {
-        let rest = self.rest.iter().flat_map(|rest| rest.iter());
-        self.first.iter().chain(rest).skip(self.len() - count)
+    pub(crate) fn pop_front(&mut self, most: usize) -> Option<(T, usize)> {
+        let first = self.first?;
+        let taken = most.min(self.count as usize);
+        self.count -= taken as u32;
+        if self.count == 0 {
+            let next = self.rest.as_mut().and_then(|rest| rest.pop_front());
+            (self.first, self.count) = next.map_or((None, 0), |(next, count)| (Some(next), count));
+        }
+        Some((first, taken))
     }
 
     /// Takes out all, in order.
     pub(crate) fn drain(&mut self) -> impl Iterator<Item = T> + '_ {
-        let rest = self.rest.iter_mut().flat_map(|rest| rest.drain(..));
-        self.first.take().into_iter().chain(rest)
+        let all = std::iter::from_fn(|| self.pop_front(usize::MAX));
+        all.flat_map(|(element, count)| std::iter::repeat_n(element, count))
+    }
+}
+
+impl<T: PartialEq> Rest<T> {
+    fn push_back(&mut self, element: T, count: u32) {
+        self.len += count as usize;
+        match self.runs.back_mut() {
+            Some((last, more)) if *last == element => *more += count,
+            _ => self.runs.push_back((element, count)),
+        }
+    }
+
+    fn pop_front(&mut self) -> Option<(T, u32)> {
+        let (element, count) = self.runs.pop_front()?;
+        self.len -= count as usize;
+        Some((element, count))
     }
 }
 
@@ -68,18 +120,42 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
+    /// What is done to it: some more alike, or some taken out.
+    #[derive(Clone, Debug)]
+    enum Step {
+        Push(u8, usize),
+        Pop(usize),
+        Newest,
+    }
+
+    fn steps() -> impl Strategy<Value = Vec<Step>> {
+        // Three kinds of elements, so that neighbours are alike now and then.
+        let push = (0..3_u8, 0..5_usize).prop_map(|(element, count)| Step::Push(element, count));
+        let pop = (1..6_usize).prop_map(Step::Pop);
+        proptest::collection::vec(prop_oneof![3 => push, 2 => pop, 1 => Just(Step::Newest)], 0..60)
+    }
+
     proptest! {
         #[test]
-        fn it_is_a_queue_like_any_other(steps in proptest::collection::vec(0..4_u8, 0..60)) {
+        fn it_is_a_queue_like_any_other(steps in steps()) {
             let (mut queue, mut plain) = (Queue::default(), VecDeque::new());
-            for (number, step) in steps.into_iter().enumerate() {
+            for step in steps {
                 match step {
-                    0 | 1 => {
-                        queue.push_back(number);
-                        plain.push_back(number);
+                    Step::Push(element, count) => {
+                        queue.push_back(element, count);
+                        plain.extend(std::iter::repeat_n(element, count));
                     }
-                    2 => prop_assert_eq!(queue.pop_front(), plain.pop_front()),
-                    _ => {
+                    Step::Pop(most) => match queue.pop_front(most) {
+                        Some((element, count)) => {
+                            prop_assert!((1..=most).contains(&count));
+                            let taken: Vec<u8> = plain.drain(..count).collect();
+                            prop_assert_eq!(taken, vec![element; count]);
+                            let alike = plain.front() == Some(&element);
+                            prop_assert!(count == most || !alike, "a run is taken whole");
+                        }
+                        None => prop_assert!(plain.is_empty()),
+                    },
+                    Step::Newest => {
                         let newest = plain.iter().skip(plain.len() / 2).collect::<Vec<_>>();
                         let count = newest.len();
                         prop_assert_eq!(queue.newest(count).collect::<Vec<_>>(), newest);

@@ -40,7 +40,9 @@ fn heard_in<'a>(
     let mut heads = Heads::default();
     asked.iter().for_each(|kind| client.ask(*kind));
     let mut endings = Vec::new();
-    let mut hear = |heard: Heard<usize>| endings.push((heard.tag, heard.ending));
+    let mut hear = |heard: Heard<usize>| {
+        endings.extend(std::iter::repeat_n((heard.tag, heard.ending), heard.count));
+    };
     let mut link = Link::Open;
     for part in parts {
         if matches!(link, Link::Open | Link::Closing) && !part.is_empty() {

@@ -9,14 +9,16 @@ use trueload_wire::http1::response::HeadMemory;
 
 const OK: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
 
-/// What becomes of three requests, the last `unsent` of which have not left, when so many answers come at once.
-fn heard(unsent: usize, answers: usize) -> (Vec<Ending>, Link) {
+/// What becomes of three requests of these tags, the last `unsent` of which have not left, when so many answers come at once.
+fn heard(tags: [u8; 3], unsent: usize, answers: usize) -> (Vec<Ending>, Link) {
     let (rules, mut memory) = (Rules::default(), HeadMemory::default());
     let mut client = Client::default();
-    (0..3).for_each(|tag| client.ask(tag));
+    tags.into_iter().for_each(|tag| client.ask(tag));
     client.hold_back(unsent);
     let mut endings = Vec::new();
-    let mut hear = |heard: Heard<u8>| endings.push(heard.ending);
+    let mut hear = |heard: Heard<u8>| {
+        endings.extend(std::iter::repeat_n(heard.ending, heard.count));
+    };
     let link = client.handle_input(7, &OK.repeat(answers), &rules, &mut memory, &mut hear);
     (endings, link)
 }
@@ -32,7 +34,11 @@ fn an_answer_to_what_has_not_left_is_unsolicited_and_takes_what_is_behind_it_alo
         (3, 1, vec![ClosedPipelined, ClosedPipelined, ClosedPipelined], Link::Unsolicited),
         (9, 1, vec![ClosedPipelined, ClosedPipelined, ClosedPipelined], Link::Unsolicited),
     ] {
-        assert_eq!(heard(unsent, answers), (endings, link), "{unsent} unsent, {answers} answers");
+        let wanted = (endings, link);
+        for tags in [[1, 2, 3], [1, 1, 1], [1, 2, 2]] {
+            let found = heard(tags, unsent, answers);
+            assert_eq!(found, wanted, "{unsent} unsent of {tags:?}, {answers} answers");
+        }
     }
 }
 

@@ -23,33 +23,26 @@ const DROPPED_WITHIN_NS: u64 = 1_000_000_000;
 /// Requests that ended alike, one behind the other: under pipelining most do, and are entered at once.
 #[derive(Debug, Default)]
 pub(super) struct Row {
-    /// The last one, and how many before it were the same.
-    last: Option<Alike>,
-}
-
-/// So many requests about which all is the same.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Alike {
-    heard: Heard<Tag>,
-    count: u64,
+    /// The last ones.
+    last: Option<Heard<Tag>>,
 }
 
 impl Row {
-    /// Adds a request; gives back those before it when it is not like them.
+    /// Adds some; gives back those before them when they are not alike.
     #[inline]
-    pub(super) fn add(&mut self, heard: Heard<Tag>) -> Option<Alike> {
+    pub(super) fn add(&mut self, heard: Heard<Tag>) -> Option<Heard<Tag>> {
         match &mut self.last {
-            Some(last) if last.heard == heard => {
-                last.count += 1;
+            Some(last) if *last == (Heard { count: last.count, ..heard }) => {
+                last.count += heard.count;
                 None
             }
-            last => last.replace(Alike { heard, count: 1 }),
+            last => last.replace(heard),
         }
     }
 
     /// Those that have not been given back.
     #[inline]
-    pub(super) fn end(self) -> Option<Alike> {
+    pub(super) fn end(self) -> Option<Heard<Tag>> {
         self.last
     }
 }
@@ -139,18 +132,16 @@ impl Book {
         }
     }
 
-    /// `count` new requests that a tag says all about but their numbers.
+    /// `count` new requests that a tag says all about but their numbers: `ask` is given how many are alike.
     #[inline]
-    pub(super) fn draw(&mut self, tag: Tag, count: usize, mut ask: impl FnMut(Tag)) {
-        let Some(requests) = &self.requests else {
-            return (0..count).for_each(|_| ask(tag));
-        };
+    pub(super) fn draw(&mut self, tag: Tag, count: usize, mut ask: impl FnMut(Tag, usize)) {
+        let Some(requests) = &self.requests else { return ask(tag, count) };
         let first = requests.draw(count as u64);
         self.drawn = self.drawn.max(first + count as u64);
         for number in first..first + count as u64 {
             let tag = Tag { number: number as u32, ..tag };
             self.of_target(tag.numbered(), |target| target.issued += 1);
-            ask(tag);
+            ask(tag, 1);
         }
     }
 
@@ -200,23 +191,17 @@ impl Book {
     /// A request that is not sent takes its turn all the same.
     pub(super) fn fail_next(&mut self, phase: usize, now_ns: u64, class: Class) {
         let mut drawn = None;
-        self.draw(self.tag(now_ns, now_ns, phase), 1, |tag| drawn = Some(tag));
+        self.draw(self.tag(now_ns, now_ns, phase), 1, |tag, _| drawn = Some(tag));
         if let Some(tag) = drawn {
             self.of_target(tag.numbered(), |target| target.record_failed(class));
         }
     }
 
-    /// A request has ended. What is stale goes to `state.again` instead.
+    /// Requests have ended. What is stale goes to `state.again` instead.
     #[inline]
     pub(super) fn settle(&mut self, state: &mut State, now_ns: u64, heard: Heard<Tag>) {
-        self.settle_all(state, now_ns, Alike { heard, count: 1 });
-    }
-
-    /// Requests have ended alike.
-    #[inline]
-    pub(super) fn settle_all(&mut self, state: &mut State, now_ns: u64, all: Alike) {
-        let Alike { heard, count } = all;
-        let Heard { tag, ending, complete, status, first_byte_ns } = heard;
+        let Heard { tag, count, ending, complete, status, first_byte_ns } = heard;
+        let count = count as u64;
         if complete {
             state.answered(count);
         }

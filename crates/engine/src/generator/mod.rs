@@ -267,12 +267,12 @@ impl<P: Protocol> Generator<P> {
         let mut row = Row::default();
         let mut hear = |heard| {
             if let Some(before) = row.add(heard) {
-                book.settle_all(state, now_ns, before);
+                book.settle(state, now_ns, before);
             }
         };
         let link = self.protocol.handle_input(client, input, &mut self.said, &mut hear);
         if let Some(last) = row.end() {
-            book.settle_all(state, now_ns, last);
+            book.settle(state, now_ns, last);
         }
         let idle = client.outstanding() == 0;
         if link == exchange::Link::Closing && !asked && !client.has_answered() {

@@ -81,7 +81,7 @@ impl<P: Protocol> Generator<P> {
         let fresh = free.min(usize::try_from(slot.state.quota).unwrap_or(usize::MAX));
         if fresh > 0 {
             let tag = self.book.tag(now_ns, now_ns, index);
-            self.book.draw(tag, fresh, |tag| slot.client.ask(tag));
+            self.book.draw(tag, fresh, |tag, count| slot.client.ask_alike(tag, count));
             self.book.issue(index, &mut slot.state, fresh as u64);
         }
         fresh
@@ -103,7 +103,7 @@ impl<P: Protocol> Generator<P> {
             let free_ns = free_ns.min(self.idle_since_ns());
             let slot = &mut self.slots[key as usize];
             let tag = self.book.tag(scheduled_ns, now_ns, index);
-            self.book.draw(tag, 1, |tag| slot.client.ask(tag));
+            self.book.draw(tag, 1, |tag, count| slot.client.ask_alike(tag, count));
             self.book.issue(index, &mut slot.state, 1);
             let could_ns = scheduled_ns.max(free_ns);
             let lag_ns = now_ns.saturating_sub(could_ns);

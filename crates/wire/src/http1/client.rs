@@ -84,7 +84,7 @@ impl<T> Default for Client<T> {
     }
 }
 
-impl<T> Client<T> {
+impl<T: Copy + PartialEq> Client<T> {
     /// The requests asked last, `count` of them, in the order in which they were.
     pub fn newest(&self, count: usize) -> impl Iterator<Item = &T> {
         self.asked.newest(count)
@@ -198,7 +198,7 @@ impl<T> Client<T> {
         };
         let first_byte_ns = answer.first_byte_ns.take().unwrap_or(now_ns);
         let status = Some(response.status);
-        hear(Heard { tag, ending, complete: true, status, first_byte_ns });
+        hear(Heard { tag, count: 1, ending, complete: true, status, first_byte_ns });
         if !response.keep_alive {
             self.asked.closing = true;
             for tag in self.asked.drain() {
@@ -222,21 +222,21 @@ impl<T> Client<T> {
         hear: &mut impl FnMut(Heard<T>),
     ) -> usize {
         let Alike { rules, ending, status } = *before;
-        for settled in 0..most {
+        let (mut settled, status) = (0, Some(status));
+        while settled < most {
             let next = self.asked.awaited();
             if !next.is_some_and(|tag| std::ptr::eq(rulebook.rules_of(tag), rules)) {
-                return settled;
+                break;
             }
-            if let Some(tag) = self.asked.answer() {
-                let status = Some(status);
-                hear(Heard { tag, ending, complete: true, status, first_byte_ns: now_ns });
-            }
+            let Some((tag, count)) = self.asked.answer_alike(most - settled) else { break };
+            hear(Heard { tag, count, ending, complete: true, status, first_byte_ns: now_ns });
+            settled += count;
         }
-        most
+        settled
     }
 }
 
-impl<T> InOrder<T> for Client<T> {
+impl<T: Copy + PartialEq> InOrder<T> for Client<T> {
     fn reset(&mut self) {
         *self = Client::default();
     }

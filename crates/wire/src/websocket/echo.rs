@@ -115,7 +115,7 @@ impl<T> Default for Client<T> {
     }
 }
 
-impl<T> Client<T> {
+impl<T: Copy + PartialEq> Client<T> {
     /// The connection is there: writes the request for its upgrade.
     pub fn open(&mut self, shared: &mut Shared, number: u32, said: &mut Vec<u8>) {
         let random = shared.chance.handshake();
@@ -341,7 +341,7 @@ impl<T> Client<T> {
         let Some(tag) = self.asked.answer() else { return Err(Fault::Unsolicited) };
         let ending = if same { Ending::Ok } else { Ending::Mismatch };
         let first_byte_ns = self.first_byte_ns.take().unwrap_or(now_ns);
-        hear(Heard { tag, ending, complete: true, status: None, first_byte_ns });
+        hear(Heard { tag, count: 1, ending, complete: true, status: None, first_byte_ns });
         Ok(())
     }
 
@@ -380,7 +380,7 @@ fn kind_of(dialect: Dialect) -> Kind {
     if dialect.is_text() { Kind::Text } else { Kind::Binary }
 }
 
-impl<T> InOrder<T> for Client<T> {
+impl<T: Copy + PartialEq> InOrder<T> for Client<T> {
     fn reset(&mut self) {
         *self = Client::default();
     }

@@ -119,7 +119,8 @@ fn a_control_frame_may_come_in_parts_at_any_time_and_is_no_first_byte_of_an_answ
     assert_eq!(world.hear(b"\x81\x04ab"), Link::Open);
     let first_byte_ns = world.now_ns;
     assert_eq!(world.hear(b"cd"), Link::Open);
-    let found = Heard { tag: 1, ending: Ending::Ok, complete: true, status: None, first_byte_ns };
+    let found =
+        Heard { tag: 1, count: 1, ending: Ending::Ok, complete: true, status: None, first_byte_ns };
     assert_eq!(world.heard, [found]);
 }
 

@@ -76,8 +76,8 @@ impl Exchange<Tag> for Client {
         *self = Client { outstanding: std::mem::take(&mut self.outstanding), ..Client::default() };
     }
 
-    fn ask(&mut self, tag: Tag) {
-        self.outstanding.push(tag);
+    fn ask_alike(&mut self, tag: Tag, count: usize) {
+        self.outstanding.extend(std::iter::repeat_n(tag, count));
     }
 
     fn outstanding(&self) -> usize {

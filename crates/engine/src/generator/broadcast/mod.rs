@@ -219,7 +219,7 @@ impl Broadcast {
                 };
                 let ending = Ending::Ok;
                 let first_byte_ns = now_ns;
-                hear(Heard { tag, ending, complete: true, status: None, first_byte_ns });
+                hear(Heard { tag, count: 1, ending, complete: true, status: None, first_byte_ns });
                 self.under_way.receive(key, tag.phase, answered);
                 Ok(())
             }
