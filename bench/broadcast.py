@@ -24,12 +24,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from statistics import median
 
-from broadcasts import BENCH, Cost, Shape, bare, build_bare, build_gorilla, gorilla, ours, tasks
+from broadcasts import Cost, Shape, bare, build_bare, build_gorilla, gorilla, ours, tasks
 from engine import serving
 from machine import describe
 from marks import Limit, Mark, exit_code, mark, mark_table
 from page import BROADCAST, write_section
-from process import BenchError, prepare
+from process import BENCH, BenchError, prepare
 from results import Spread, shown_ratio, spread
 from setting import GENERATOR_CPU, SERVER_CPU, Quiet, SettingError, prepare_setting
 from trueload.plan import ServeWs

@@ -7,15 +7,13 @@ without the connecting: ours from its threads' clocks, the others from their own
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
 from engine import CONNECT_RATE_PER_S, Voice, hear
-from process import BenchError, run
-from setting import ROOT
+from process import BENCH, BenchError, built, run
 from trueload.plan import (
     ExpectPlan,
     Generate,
@@ -28,12 +26,10 @@ from trueload.plan import (
 )
 from trueload.spec import NS_PER_S
 
-BENCH = ROOT / "bench"
 PADDING_BYTES = 230
 """Makes a message of about 300 bytes."""
 TIMEOUT_S = 20.0
 PATIENCE_S = 120.0
-BUILD_S = 180.0
 
 
 @dataclass(frozen=True)
@@ -142,16 +138,6 @@ def tasks(cpu: int, port: int, shape: Shape) -> Cost:
     """A task of asyncio for each connection."""
     numbers = (port, shape.clients, shape.messages, PADDING_BYTES, shape.concurrent)
     return theirs([sys.executable, str(BENCH / "tasks.py"), *map(str, numbers)], cpu)
-
-
-def built(command: list[str], cwd: Path = BENCH) -> None:
-    """Builds one of the others; `BenchError` says why that cannot be."""
-    try:
-        done = subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=BUILD_S)
-    except FileNotFoundError:
-        raise BenchError(f"there is no {command[0]}") from None
-    if done.returncode != 0:
-        raise BenchError(f"`{' '.join(command)}` failed: {done.stderr[-300:]}")
 
 
 def build_bare(folder: Path) -> Path:

@@ -15,6 +15,7 @@ import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import get_args
 
@@ -43,6 +44,7 @@ from machine import Machine, absent_programs, describe
 from marks import Mark, exit_code, mark_table
 from oha import find_oha
 from page import PERFORMANCE, write_section
+from placement import Placement, Unknown, find_placement
 from process import BenchError
 from results import Sample, marks, memory_table, table
 from servers import Server, by_command, cpu_s_between, epoll, nginx, reference
@@ -67,6 +69,7 @@ class Cast:
     absent: Mapping[str, str]
     driver: DriverName
     """Asked of ours, at both ends."""
+    placement: Placement | Unknown
 
     def generator(self, cell: Cell) -> Generator:
         """Ours speaks TLS by its command line."""
@@ -133,7 +136,8 @@ def _cast(binary: Path, driver: DriverName, build: bool) -> Iterator[Cast]:
             tools["oha"] = generators.oha(find_oha(build))
         except BenchError as error:
             absent["oha"] = str(error)
-        yield Cast(servers, tools, ours_by_command(binary, "--insecure"), absent, driver)
+        secure, placement = ours_by_command(binary, "--insecure"), find_placement(folder)
+        yield Cast(servers, tools, secure, absent, driver, placement)
 
 
 def _report(options: argparse.Namespace, binary: Path, cast: Cast) -> int:
@@ -149,6 +153,7 @@ def _report(options: argparse.Namespace, binary: Path, cast: Cast) -> int:
         str(machine),
         "",
         f"Medians of {options.rounds} rounds of turns of {options.seconds:g} s. {quiet}",
+        f"{cast.placement}",
         "",
         *mark_table(marked),
         "",
@@ -178,7 +183,7 @@ def _measure(turns: Sequence[Turn], cast: Cast, seconds: float) -> Iterator[Samp
     """Every turn that could be measured; one that could not is named and left out."""
     for number, turn in enumerate(turns):
         try:
-            yield _turn(turn, cast, seconds)
+            yield cast.placement.measured(partial(_turn, turn, cast, seconds))
         except BenchError as error:
             print(f"{turn.cell}: left out: {error}", file=sys.stderr)
         _progress(turn, number + 1, len(turns))

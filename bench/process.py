@@ -20,6 +20,8 @@ from pathlib import Path
 from typing import IO
 
 SAMPLE_EVERY_S = 0.02
+BUILD_S = 180.0
+BENCH = Path(__file__).resolve().parent
 OPEN_FILES = 20_000
 
 
@@ -104,6 +106,16 @@ def vm_hwm_bytes(pid: int) -> int:
         if line.startswith("VmHWM:"):
             return int(line.split()[1]) * 1024
     return 0
+
+
+def built(command: list[str], cwd: Path = BENCH) -> None:
+    """Builds a program that stands beside ours; `BenchError` says why that cannot be."""
+    try:
+        done = subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=BUILD_S)
+    except FileNotFoundError:
+        raise BenchError(f"there is no {command[0]}") from None
+    if done.returncode != 0:
+        raise BenchError(f"`{' '.join(command)}` failed: {done.stderr[-300:]}")
 
 
 class _Sampler:

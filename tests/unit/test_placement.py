@@ -1,0 +1,67 @@
+"""Turns are taken where the CPUs share a cache: when that is waited for, and what is told of it."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from importlib import import_module
+from itertools import chain, repeat
+from typing import Any
+
+import pytest
+from harness import ROOT
+
+NEAR, APART = 90.0, 380.0
+PATIENCE_LOOKS = 1_200
+"""In so many pauses between two looks its patience is over."""
+
+
+@pytest.fixture(scope="module")
+def placement() -> Any:
+    sys.path.insert(0, str(ROOT / "bench"))
+    try:
+        return import_module("placement")
+    finally:
+        sys.path.remove(str(ROOT / "bench"))
+
+
+def looking(*seen_ns: float) -> Callable[[], float]:
+    """Sees these one after the other, and the last of them for ever."""
+    looks: Iterator[float] = chain(seen_ns, repeat(seen_ns[-1]))
+    return lambda: next(looks)
+
+
+@pytest.mark.parametrize(
+    ("seen_ns", "turns", "taken", "told"),
+    [
+        ((NEAR,), 3, 3, "in all turns (a round trip between them 90 ns, else up to 90); for that 0 s"),
+        ((APART, APART, NEAR), 1, 1, "in all turns (a round trip between them 90 ns, else up to 380); for that 1 s"),
+        ((NEAR, APART, NEAR), 1, 2, "and 1 of them taken once more"),
+        # They move within each turn: it is not taken for ever.
+        ((NEAR, APART) * 9, 1, 4, "in all turns but 1"),
+        ((APART,), 2, 2, "shared no cache (a round trip between them 380 ns)"),
+        ((NEAR, NEAR, *[APART] * (PATIENCE_LOOKS + 9)), 3, 3, "in all turns but 2"),
+    ],
+)  # fmt: skip
+def test_a_turn_is_taken_where_the_cpus_share_a_cache_as_long_as_that_can_be_had(
+    placement: Any, seen_ns: tuple[float, ...], turns: int, taken: int, told: str
+) -> None:
+    pauses: list[float] = []
+    placed = placement.Placement(looking(*seen_ns), pauses.append)
+    counted: list[int] = []
+
+    def measure() -> int:
+        counted.append(len(counted))
+        return counted[-1]
+
+    found = [placed.measured(measure) for _ in range(turns)]
+    assert len(counted) == taken
+    assert found[-1] == counted[-1], "what counts is the last that was taken"
+    assert told in str(placed)
+    assert len(pauses) <= PATIENCE_LOOKS
+
+
+def test_where_nothing_is_known_of_the_cpus_each_turn_counts(placement: Any) -> None:
+    unknown = placement.Unknown("there is no gcc")
+    assert [unknown.measured(lambda: number) for number in (1, 2)] == [1, 2]
+    assert str(unknown) == "Whether the two CPUs share a cache is not known: there is no gcc."
