@@ -34,23 +34,26 @@ def test_a_run_has_one_holder_until_its_store_is_closed(tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to(path)
     with Store.open(path) as other:
         with Store.open(path) as store:
-            one, two = (store.new_run(kind="suite", title="a suite") for _ in range(2))
-            store.hold_run(one)
+            one = store.new_run(kind="suite", title="a suite")
             for at in (path, tmp_path / "link"):
                 with (
                     Store.open(at) as third,
                     pytest.raises(UserError, match=f"run {one.id} is still going on"),
                 ):
                     third.hold_run(one)
-            other.hold_run(two)
+            two = other.new_run(kind="suite", title="another")
         other.hold_run(one)
+        with Store.open(path) as third, pytest.raises(UserError, match=two.id):
+            third.hold_run(two)
     assert lock_path(path).stat().st_size == 0
 
 
 def test_a_holder_that_is_killed_holds_nothing(tmp_path: Path) -> None:
     path = tmp_path / "store"
+    with Store.open(path) as first:
+        run = first.new_run(kind="suite", title="a suite")
     with Store.open(path) as store:
-        run = store.new_run(kind="suite", title="a suite")
+        assert [each.state for each in store.runs()] == ["interrupted"]
         process = subprocess.Popen(
             [sys.executable, "-c", HOLD, path],
             stdout=subprocess.PIPE,
@@ -59,10 +62,13 @@ def test_a_holder_that_is_killed_holds_nothing(tmp_path: Path) -> None:
         with process:
             assert process.stdout is not None
             assert process.stdout.readline() == b"held\n"
+            assert store.find_run("last").state == "running"
             with pytest.raises(UserError):
                 store.hold_run(run)
             process.kill()
+        assert store.find_run("last").state == "interrupted"
         store.hold_run(run)
+        assert store.find_run("last").state == "running", "it goes on"
 
 
 def no_locks(*_: object) -> None:
@@ -84,11 +90,11 @@ def test_where_nothing_can_be_locked_nobody_is_kept_out(
     fails: Callable[..., object],
 ) -> None:
     with Store.open(tmp_path / "store") as store, Store.open(tmp_path / "store") as other:
-        run = store.new_run(kind="suite", title="a suite")
         with monkeypatch.context() as patched:
             patched.setattr(getattr(store_lock, module), name, fails)
-            store.hold_run(run)
+            run = store.new_run(kind="suite", title="a suite")
             other.hold_run(run)
+            assert store.find_run("last").state == "running", "nobody can tell"
         store.add_row(run, "skipped", "no toolchain")
 
 

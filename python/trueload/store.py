@@ -18,7 +18,7 @@ import json
 import sqlite3
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -39,7 +39,7 @@ from trueload.store_file import (
     read_error,
     write_error,
 )
-from trueload.store_lock import HeldError, RunLock
+from trueload.store_lock import HeldError, RunLock, is_held
 
 __all__ = ["Damaged", "Outcome", "Row", "Run", "RunState", "Store", "StoreError", "default_path"]
 
@@ -152,36 +152,45 @@ class Store(Closing):
         seed: int | None = None,
         command: Sequence[str] = (),
     ) -> Run:
-        """Begin a run; ``plan`` is anything that JSON can hold. On disk when this returns."""
-        with self._writing() as db:
-            for _ in range(100):  # a short id may be taken; the next one is random again
-                run = Run(
-                    seq=_next_seq(db, "runs"),
-                    id=run_id(),
-                    kind=kind,
-                    title=title,
-                    command=tuple(command),
-                    plan=json.loads(_to_text(plan)),
-                    seed=seed,
-                    started_at=now_iso(),
-                    state="running",
-                    ended_at=None,
-                    row_count=0,
+        """Begin a run, and hold it as ``hold_run`` does; ``plan`` is anything that JSON can hold.
+        On disk when this returns."""
+        with contextlib.ExitStack() as stack:
+            with self._writing() as db:
+                for _ in range(100):  # a short id may be taken; the next one is random again
+                    run = Run(
+                        seq=_next_seq(db, "runs"),
+                        id=run_id(),
+                        kind=kind,
+                        title=title,
+                        command=tuple(command),
+                        plan=json.loads(_to_text(plan)),
+                        seed=seed,
+                        started_at=now_iso(),
+                        state="running",
+                        ended_at=None,
+                        row_count=0,
+                    )
+                    if db.execute("SELECT 1 FROM runs WHERE id = ?", (run.id,)).fetchone() is None:
+                        break
+                held = stack.enter_context(self._lock(run))
+                fields = _run_fields(run)
+                db.execute(
+                    f"INSERT INTO runs ({_RUN_COLUMNS}) VALUES ({_marks(12)})",
+                    (*fields, _checksum(fields)),
                 )
-                if db.execute("SELECT 1 FROM runs WHERE id = ?", (run.id,)).fetchone() is None:
-                    break
-            fields = _run_fields(run)
-            db.execute(
-                f"INSERT INTO runs ({_RUN_COLUMNS}) VALUES ({_marks(12)})",
-                (*fields, _checksum(fields)),
-            )
+            # Only now: the number of a run that could not be written is the next one's.
+            stack.pop_all()
+            self._held.append(held)
         return run
 
     def hold_run(self, run: Run) -> None:
         """Be the only one who adds to a run, until the store is closed. Raises ``UserError`` if
         another is: two who go on with one run would do everything twice."""
+        self._held.append(self._lock(run))
+
+    def _lock(self, run: Run) -> RunLock:
         try:
-            self._held.append(RunLock(self.path, run.seq))
+            return RunLock(self.path, run.seq)
         except HeldError:
             raise UserError(
                 f"run {run.id} is still going on: another trueload adds to it",
@@ -255,8 +264,14 @@ class Store(Closing):
         return changed
 
     def runs(self) -> list[Run]:
-        """Every run that can be read, oldest first (by sequence)."""
-        return [run for run in self._scan_runs() if isinstance(run, Run)]
+        """Every run that can be read, oldest first (by sequence). One that nobody adds to any more,
+        and whose end nobody has said, was interrupted: by a kill, or the end of the machine."""
+        return [self._as_it_is(run) for run in self._scan_runs() if isinstance(run, Run)]
+
+    def _as_it_is(self, run: Run) -> Run:
+        if run.state != "running" or is_held(self.path, run.seq):
+            return run
+        return replace(run, state="interrupted")
 
     def damaged_runs(self) -> list[Damaged]:
         """Runs that are not as they were written."""

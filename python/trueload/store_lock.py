@@ -53,6 +53,23 @@ class RunLock(Closing):
             os.close(descriptor)
 
 
+def is_held(store: Path, seq: int) -> bool:
+    """Whether somebody holds a run, or may: where that cannot be known, it is taken for so."""
+    wanted = FLOCK.pack(fcntl.F_WRLCK, os.SEEK_SET, seq, 1, 0)
+    try:
+        descriptor = os.open(lock_path(store), os.O_RDONLY)
+    except OSError:
+        return True
+    try:
+        found = fcntl.fcntl(descriptor, fcntl.F_OFD_GETLK, wanted)
+    except OSError:
+        return True
+    finally:
+        os.close(descriptor)
+    kind: int = FLOCK.unpack(found)[0]
+    return kind != fcntl.F_UNLCK
+
+
 def lock_path(store: Path) -> Path:
     """Beside the store itself, by whatever name that is reached."""
     real = Path(os.path.realpath(store))

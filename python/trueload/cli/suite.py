@@ -325,7 +325,6 @@ def _begin(asked: SuiteAsked, name: str, finish: Finish) -> int:
                 ["trueload", *(sys.argv[1:] if asked.words is None else asked.words)]
             ),
         )
-        store.hold_run(run)
         _talk(f"run {run.id}: {describe(plan)}")
         progress = Progress(sys.stderr, exports, live=asked.shown.live)
         work = _execution(plan, contract, chosen, digests, store, run, interrupt, progress, opened)
