@@ -19,14 +19,15 @@ const PIONEER_LOOK_NS: u64 = 1_000_000;
 /// A socket file whose queue is full is tried again after this time.
 const BUSY_PAUSE_NS: u64 = 1_000_000;
 
-/// Who ends a connection on which nothing more is to be asked, as the first of them showed.
+/// Who ends a connection on which nothing more is to be asked, as far as they have shown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Ender {
     #[default]
     Unknown,
     /// It did, as a server does that heeds `Connection: close`.
     Peer,
-    /// Nobody did as long as bytes were looked for.
+    /// Nobody ended the first as long as bytes were looked for. (A server that was only slow then ends another one
+    /// together with its answer.)
     Us,
 }
 
@@ -302,10 +303,12 @@ impl<P: Protocol> Generator<P> {
 
     /// Nothing more is asked here: waits for the peer's FIN, so that bytes before it are seen. From a peer that leaves
     /// the end to us it comes soon if it gets ours; any other is not hurried, so that the ports of closed connections
-    /// are in use at its side and not at ours (RFC 9293 §3.6.1).
-    pub(super) fn closing(&mut self, net: &mut impl Net, key: u32, token: Token) {
+    /// are in use at its side and not at ours (RFC 9293 §3.6.1). `ending`: its end has come already.
+    pub(super) fn closing(&mut self, net: &mut impl Net, key: u32, token: Token, ending: bool) {
         let Slot { state, tls, .. } = &mut self.slots[key as usize];
-        if self.ender == Ender::Us {
+        if ending {
+            self.ender = Ender::Peer;
+        } else if self.ender == Ender::Us {
             let tls = tls.as_deref_mut();
             Carrier { net, token, tls, sealed: &mut self.sealed }.take_leave();
         }

@@ -286,11 +286,11 @@ impl<P: Protocol> Generator<P> {
         }
         match link {
             exchange::Link::Open if self.config.close && idle => {
-                self.answered_alone(net, key, token)
+                self.answered_alone(net, key, token, ending)
             }
             exchange::Link::Open if ending => {}
             exchange::Link::Open => self.fill(net, key),
-            exchange::Link::Closing => self.closing(net, key, token),
+            exchange::Link::Closing => self.closing(net, key, token, ending),
             exchange::Link::Broken => self.broken(net, key, token),
             exchange::Link::Unsolicited => {
                 let class = self.protocol.violation();
@@ -301,9 +301,9 @@ impl<P: Protocol> Generator<P> {
     }
 
     /// The one request of this connection is answered.
-    fn answered_alone(&mut self, net: &mut impl Net, key: u32, token: Token) {
+    fn answered_alone(&mut self, net: &mut impl Net, key: u32, token: Token, ending: bool) {
         if self.protocol.peer_closes() {
-            self.closing(net, key, token);
+            self.closing(net, key, token, ending);
         } else {
             net.close(token);
             self.lost(net, key, true, 0);

@@ -12,6 +12,18 @@ const CONNECTIONS: u32 = 2;
 /// Bytes are looked for so long behind an answer (design §7).
 const LOOKED_FOR_MS: u64 = 50;
 
+/// A connection per request; the peers of the first connections follow the first scripts.
+fn closing(scripts: &[&[Step]]) -> Case {
+    Case {
+        method: "GET".to_owned(),
+        body: None,
+        close: true,
+        requests: REQUESTS,
+        connections: CONNECTIONS,
+        ..case(1, scripts)
+    }
+}
+
 /// A connection per request, each answered and then as `then` has it, plain and over TLS.
 fn each_way(answer: &[u8], then: &[Step], look: impl Fn(&str, &Seen)) {
     for (tls, cut) in [
@@ -21,15 +33,7 @@ fn each_way(answer: &[u8], then: &[Step], look: impl Fn(&str, &Seen)) {
         (Some("good"), Cut::Bytes),
     ] {
         let script = [&[Step::Read(1), say(answer)], then].concat();
-        let case = Case {
-            method: "GET".to_owned(),
-            body: None,
-            close: true,
-            requests: REQUESTS,
-            connections: CONNECTIONS,
-            tls: tls.map(str::to_owned),
-            ..case(1, &[&script])
-        };
+        let case = Case { tls: tls.map(str::to_owned), ..closing(&[&script]) };
         let seen = play(&case, Play { cut, ..WHOLE }).expect("an end");
         let which = format!("{answer:?} and {then:?}, tls {tls:?}, {cut:?}: {seen:?}");
         check_laws(&case, &seen).unwrap_or_else(|law| panic!("{which}: {law}"));
@@ -58,6 +62,16 @@ fn a_peer_that_closes_by_itself_is_not_hurried() {
 }
 
 #[test]
+fn a_peer_that_was_only_slow_at_first_is_known_by_an_end_that_comes_with_an_answer() {
+    let slow = [Step::Read(1), say(OK), Step::Hold];
+    let prompt = [Step::Read(1), say(OK), Step::Fin];
+    let case = closing(&[&slow, &slow, &prompt]);
+    let seen = play(&case, WHOLE).expect("an end");
+    check_laws(&case, &seen).unwrap_or_else(|law| panic!("{law}: {seen:?}"));
+    assert_eq!((ends(&seen), seen.ended_by_us), ((REQUESTS, vec![]), 0), "{seen:?}");
+}
+
+#[test]
 fn a_peer_that_never_ends_anything_is_waited_for_each_time() {
     each_way(OK, &[Step::Hold], |which, seen| {
         // Behind the last answer of each connection nothing is waited for.
@@ -69,13 +83,7 @@ fn a_peer_that_never_ends_anything_is_waited_for_each_time() {
 #[test]
 fn what_a_peer_says_when_we_have_ended_our_side_was_not_asked_for() {
     let script = [Step::Read(1), say(OK), Step::ReadEnd, say(OK), Step::Fin];
-    let case = Case {
-        method: "GET".to_owned(),
-        body: None,
-        close: true,
-        requests: 6,
-        ..case(1, &[&script])
-    };
+    let case = Case { requests: 6, connections: 1, ..closing(&[&script]) };
     let seen = play(&case, WHOLE).expect("an end");
     check_laws(&case, &seen).unwrap_or_else(|law| panic!("{law}: {seen:?}"));
     assert_eq!(ends(&seen), (1, vec![("unsolicited", 5)]), "{seen:?}");
