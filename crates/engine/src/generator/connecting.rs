@@ -303,7 +303,7 @@ impl<P: Protocol> Generator<P> {
 
     /// Nothing more is asked here: waits for the peer's FIN, so that bytes before it are seen. From a peer that leaves
     /// the end to us it comes soon if it gets ours; any other is not hurried, so that the ports of closed connections
-    /// are in use at its side and not at ours (RFC 9293 §3.6.1). `ending`: its end has come already.
+    /// are in use at its side and not at ours (TIME-WAIT, RFC 9293 §3.6). `ending`: its end has come already.
     pub(super) fn closing(&mut self, net: &mut impl Net, key: u32, token: Token, ending: bool) {
         let Slot { state, tls, .. } = &mut self.slots[key as usize];
         if ending {
