@@ -1,9 +1,9 @@
 """Where the host keeps this machine's two CPUs: on cores that share a cache, or apart.
 
 A host moves the CPUs of a virtual machine about, within a run too. On cores that share no cache all
-that two programs hand over to each other costs twice as much: a turn there and one here cannot be
-compared. So turns are taken where they share one, as long as the host lets them; what could not is
-told.
+that two programs hand over to each other costs more, a request by a third: a turn there and one
+here cannot be compared. So turns are taken where they share one, as long as the host lets them;
+what could not is told.
 """
 
 from __future__ import annotations
@@ -20,10 +20,11 @@ from process import BenchError, built
 from setting import GENERATOR_CPU, SERVER_CPU
 
 # A round trip of a cache line. Within the L3 of an AMD EPYC it is 70 to 110 ns, between two of them
-# 360 to 400 (measured on a virtual machine with two CPUs whose host moved them every minute or so).
+# 360 to 400 (on a virtual machine with two CPUs whose host moved them, every minute or so).
 NEAR_NS = 200.0
-# In all: a machine whose CPUs never share a cache is measured as it is.
+# In all: a machine whose CPUs never share a cache is measured as it is, and soon.
 PATIENCE_S = 600.0
+FIRST_PATIENCE_S = 60.0
 LOOK_EVERY_S = 0.5
 TIMES_MOST = 4
 LOOK_TIMEOUT_S = 10.0
@@ -47,22 +48,25 @@ class Placement:
     def measured(self, measure: Callable[[], T]) -> T:
         """What `measure` found while the CPUs shared a cache from its beginning to its end; once
         more, a few times at most, when they did not."""
-        for left in reversed(range(TIMES_MOST)):
+        for taken in range(TIMES_MOST):
+            self._again += taken > 0
             self._wait()
             found = measure()
             if self._is_near():
+                return found
+            if not self._is_patient():
                 break
-            patient = left > 0 and self._waited_s < PATIENCE_S
-            if not patient:
-                self._apart += 1
-                break
-            self._again += 1
+        self._apart += 1
         return found
 
     def _wait(self) -> None:
-        while not self._is_near() and self._waited_s < PATIENCE_S:
+        while not self._is_near() and self._is_patient():
             self._sleep(LOOK_EVERY_S)
             self._waited_s += LOOK_EVERY_S
+
+    def _is_patient(self) -> bool:
+        seen_near = min(self._seen_ns) <= NEAR_NS
+        return self._waited_s < (PATIENCE_S if seen_near else FIRST_PATIENCE_S)
 
     def _is_near(self) -> bool:
         self._seen_ns.append(self._look())
@@ -105,9 +109,12 @@ def find_placement(folder: Path) -> Placement | Unknown:
     command = [str(program), str(SERVER_CPU), str(GENERATOR_CPU)]
 
     def look() -> float:
-        ran = subprocess.run(
-            command, capture_output=True, text=True, timeout=LOOK_TIMEOUT_S, check=True
-        )
+        try:
+            ran = subprocess.run(
+                command, capture_output=True, text=True, timeout=LOOK_TIMEOUT_S, check=True
+            )
+        except (OSError, subprocess.SubprocessError) as error:
+            raise BenchError(f"where the CPUs are could not be seen: {error}") from error
         return float(ran.stdout)
 
     return Placement(look)
