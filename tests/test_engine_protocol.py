@@ -60,6 +60,35 @@ def test_hello_comes_first_and_names_the_protocol(engine_path: Path) -> None:
         assert (hello["protocol"], hello["pid"]) == (1, engine.process.pid)
 
 
+def apart_ns(engine: Engine, cpus: list[int]) -> float | None:
+    engine.send({"type": "distance", "cpus": cpus})
+    told = engine.wait_for("distance")
+    assert told["cpus"] == cpus
+    ns: float | None = told["ns"]
+    return ns
+
+
+def test_how_far_apart_cpus_are_is_told_before_the_plan_and_behind_a_phase(
+    engine_path: Path,
+) -> None:
+    """Of one CPU with itself, and of one that is not there, nothing is known."""
+    one, *others = sorted(os.sched_getaffinity(0))
+    with Peer((ANSWERS,)) as peer, Engine(engine_path) as engine:
+        for pair in ([one, one], [one, 100_000], [100_000, one]):
+            assert apart_ns(engine, pair) is None
+        plan = plan_for(peer)
+        engine.send(*plan.blobs(), plan.line(), by_requests(10))
+        engine.wait_for("phase_done")
+        for other in others[:1]:
+            # On a machine whose CPUs others want it may be out of time.
+            looks = [apart_ns(engine, [one, other]) for _ in range(20)]
+            known = [ns for ns in looks if ns is not None]
+            assert known
+            assert all(1 < ns < 100_000 for ns in known)
+        engine.send({"type": "stop"})
+        assert engine.wait() == 0
+
+
 def test_a_run_goes_from_hello_over_ready_and_phase_done_to_done(engine_path: Path) -> None:
     with Peer((ANSWERS,)) as peer, Engine(engine_path) as engine:
         run = run_plan(engine, plan_for(peer, connections=2), by_requests(10))

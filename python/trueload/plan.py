@@ -24,7 +24,9 @@ from trueload.plan_origins import OriginConnections as OriginConnections
 from trueload.plan_origins import OriginPlan as OriginPlan
 from trueload.plan_part import WHOLE
 from trueload.plan_part import AskClock as AskClock
+from trueload.plan_part import AskDistance as AskDistance
 from trueload.plan_part import Clock as Clock
+from trueload.plan_part import Distance as Distance
 from trueload.plan_part import Machine as Machine
 from trueload.plan_part import MachineShares as MachineShares
 from trueload.plan_part import Part as Part
@@ -32,6 +34,11 @@ from trueload.plan_seen import Concurrent as Concurrent
 from trueload.plan_seen import Quantiles as Quantiles
 from trueload.plan_seen import Seen as Seen
 from trueload.plan_seen import Span as Span
+from trueload.plan_service import Dialect as Dialect
+from trueload.plan_service import ServeHttp as ServeHttp
+from trueload.plan_service import ServeTcpEcho as ServeTcpEcho
+from trueload.plan_service import ServeWs as ServeWs
+from trueload.plan_service import ServicePlan as ServicePlan
 from trueload.plan_tls import ServeGiven as ServeGiven
 from trueload.plan_tls import ServeSelfSigned as ServeSelfSigned
 from trueload.plan_tls import ServeTlsPlan as ServeTlsPlan
@@ -143,10 +150,6 @@ StopPlan = Annotated[Duration | Requests, Field(discriminator="kind")]
 """When to stop sending."""
 
 
-Dialect = Literal["json", "binary", "actioncable", "phoenix"]
-"""How a server of broadcasts wants its messages wrapped."""
-
-
 class TcpEchoPlan(Model):
     """Messages come back byte by byte. A blob is the message, or, with ``size``, is cut into
     messages of so many bytes that take turns on each connection. ``half_close``: the client ends
@@ -226,30 +229,6 @@ class Generate(Model):
         return self.addresses + tuple(at for origin in self.origins for at in origin.addresses)
 
 
-class ServeHttp(Model):
-    """The paths of the HTTP contracts. With ``record`` it keeps what it sees of its clients, and
-    tells it for each ``Mark``; with ``faults`` it errs on purpose."""
-
-    kind: Literal["http"] = "http"
-    record: bool = False
-    faults: Faults | None = None
-
-
-class ServeTcpEcho(Model):
-    """Every byte comes back."""
-
-    kind: Literal["tcp_echo"] = "tcp_echo"
-
-
-class ServeWs(Model):
-    """Echo and broadcast in a dialect at ``/ws``; at ``/echo`` every message as it came."""
-
-    kind: Literal["ws"] = "ws"
-    dialect: Dialect
-
-
-ServicePlan = Annotated[ServeHttp | ServeTcpEcho | ServeWs, Field(discriminator="kind")]
-"""What a reference server serves."""
 SERVE_HTTP = ServeHttp()
 
 
@@ -308,7 +287,9 @@ class Stop(Model):
     type: Literal["stop"] = "stop"
 
 
-ToEngine = Generate | Serve | Blob | Phase | Mark | AskClock | Settle | Charge | Lease | Stop
+ToEngine = (
+    Generate | Serve | Blob | Phase | Mark | AskClock | AskDistance | Settle | Charge | Lease | Stop
+)
 
 
 class Counts(Model):
@@ -560,6 +541,7 @@ class Done(Model):
 FromEngine = (
     Hello
     | Clock
+    | Distance
     | Ready
     | PhaseStarted
     | PhaseStopped

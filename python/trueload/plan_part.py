@@ -30,6 +30,13 @@ class AskClock(Model):
     id: int
 
 
+class AskDistance(Model):
+    """Say how far apart two CPUs are (``Distance``): some ms in which both are busy."""
+
+    type: Literal["distance"] = "distance"
+    cpus: tuple[int, int]
+
+
 class Machine(Model):
     """The machine that an engine runs on; what it does not say is null, or left out of limits."""
 
@@ -54,3 +61,12 @@ class Clock(Model):
     type: Literal["clock"]
     id: int
     at_ns: int
+
+
+class Distance(Model):
+    """The answer to ``AskDistance``: what a round trip of a cache line between its CPUs takes, null
+    where that could not be measured."""
+
+    type: Literal["distance"]
+    cpus: tuple[int, int]
+    ns: float | None

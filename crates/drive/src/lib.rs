@@ -7,6 +7,7 @@
 
 mod address;
 mod clock;
+mod distance;
 mod driver;
 mod epoll;
 mod host;
@@ -18,6 +19,7 @@ mod uring;
 
 pub use address::Address;
 pub use clock::Clock;
+pub use distance::distance_ns;
 pub use driver::{Choice, Driver, Settings};
 pub use epoll::Epoll;
 pub use host::{

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
-use trueload_drive::Clock;
+use trueload_drive::{Clock, distance_ns};
 
 use crate::lines::{self, Input, say};
 use crate::protocol::{FromEngine, PROTOCOL, ToEngine};
@@ -161,6 +161,12 @@ fn converse(clock: Clock, sink: &Sender<Event>, events: &Receiver<Event>) -> Res
     }
 }
 
+fn tell_distance(cpus: [u32; 2]) -> Result<(), Failure> {
+    // A tenth of a nanosecond is more than it can be told by.
+    let ns = distance_ns(cpus).ok().map(|ns| (ns * 10.0).round() / 10.0);
+    Ok(say(&FromEngine::Distance { cpus, ns })?)
+}
+
 fn tell_clock(clock: Clock, id: u64) -> Result<(), Failure> {
     Ok(say(&FromEngine::Clock { id, at_ns: clock.now_ns() })?)
 }
@@ -189,6 +195,7 @@ fn first(clock: Clock, events: &Receiver<Event>) -> Result<Option<ToEngine>, Fai
             Ok(Event::Input(Input::Line(line))) => match *line {
                 Ok(ToEngine::Lease) => {}
                 Ok(ToEngine::Clock { id }) => tell_clock(clock, id)?,
+                Ok(ToEngine::Distance { cpus }) => tell_distance(cpus)?,
                 Ok(message) => return Ok(Some(message)),
                 Err(refused) => return Err(Failure::Plan(refused.0)),
             },
@@ -223,6 +230,7 @@ fn work(
                     Ok(ToEngine::Stop) => return Ok((Why::Stopped, None)),
                     Ok(ToEngine::Lease) => Ok(()),
                     Ok(ToEngine::Clock { id }) => tell_clock(clock, id),
+                    Ok(ToEngine::Distance { cpus }) => tell_distance(cpus),
                     Ok(message) => role.tell(message),
                     Err(refused) => Err(Failure::Plan(refused.0)),
                 }

@@ -468,7 +468,7 @@ impl control::Role for Role {
                 Ok(())
             }
             _ => {
-                let takes = "blob, phase, clock, settle, charge, lease and stop";
+                let takes = "blob, phase, clock, distance, settle, charge, lease and stop";
                 Err(Failure::Plan(format!("a generator takes {takes}")))
             }
         }

@@ -39,6 +39,7 @@ pub fn parse(line: &str) -> Result<ToEngine, Refused> {
         "phase" => read(rest).map(ToEngine::Phase),
         "mark" => read(rest).map(|Mark { id }| ToEngine::Mark { id }),
         "clock" => read(rest).map(|AskClock { id }| ToEngine::Clock { id }),
+        "distance" => read(rest).map(|Distance { cpus }| ToEngine::Distance { cpus }),
         "settle" => {
             read(rest).map(|Settle { id, sent, until_ns }| ToEngine::Settle { id, sent, until_ns })
         }
@@ -46,8 +47,8 @@ pub fn parse(line: &str) -> Result<ToEngine, Refused> {
         "lease" => empty(&rest).map(|()| ToEngine::Lease),
         "stop" => empty(&rest).map(|()| ToEngine::Stop),
         _ => Err(Refused(format!(
-            "type: '{}' is not one of generate, serve, blob, phase, mark, clock, settle, charge, lease, \
-             stop",
+            "type: '{}' is not one of generate, serve, blob, phase, mark, clock, distance, settle, charge, \
+             lease, stop",
             kind.escape_debug()
         ))),
     }
@@ -65,6 +66,13 @@ struct Mark {
 #[serde(deny_unknown_fields)]
 struct AskClock {
     id: u64,
+}
+
+/// What a question for a distance is beside its type.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Distance {
+    cpus: [u32; 2],
 }
 
 /// What is to be settled, beside its type.

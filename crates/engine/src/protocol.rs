@@ -14,6 +14,7 @@ mod address;
 mod deliveries;
 mod exchange;
 mod faults;
+mod generator;
 mod origins;
 mod part;
 mod ready;
@@ -27,6 +28,7 @@ pub use address::AddressPlan;
 pub use deliveries::{Deliveries, DeliveryHistograms};
 pub use exchange::{DialectPlan, ExchangePlan, ServicePlan};
 pub use faults::FaultsPlan;
+pub use generator::Generator;
 pub use origins::{OriginConnections, OriginPlan};
 pub use part::{Machine, MachineShares, PartPlan};
 pub use ready::Ready;
@@ -64,6 +66,11 @@ pub enum ToEngine {
     Clock {
         /// Named by the front; comes back.
         id: u64,
+    },
+    /// Say how far apart two CPUs are (`distance`): some ms in which both are busy.
+    Distance {
+        /// Both must be granted to the engine.
+        cpus: [u32; 2],
     },
     /// Of a broadcast that several engines share, when all have said `phase_sent`: settle the messages of the others.
     /// Answered by `settled` when all are over, or out of time.
@@ -295,6 +302,13 @@ pub enum FromEngine {
         id: u64,
         /// Engine's clock.
         at_ns: u64,
+    },
+    /// The answer to `distance`.
+    Distance {
+        /// As asked.
+        cpus: [u32; 2],
+        /// A round trip of a cache line; null where it could not be measured.
+        ns: Option<f64>,
     },
     /// Connected (generator) or listening (server).
     Ready(Ready),
@@ -552,45 +566,4 @@ pub struct Second {
     /// Latencies of those that ended well.
     #[serde(deserialize_with = "sparse")]
     pub latency: Sparse,
-}
-
-/// The engine's own load over the window.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Generator {
-    /// What carried the sockets: `epoll` or `io_uring`.
-    pub driver: String,
-    /// Why that is not what was asked for, or null.
-    #[serde(default)]
-    pub driver_note: Option<String>,
-    /// Free places from which on a connection was filled again.
-    #[serde(default)]
-    pub refill: u32,
-    /// For so long a thread polled before it slept.
-    #[serde(default)]
-    pub spin_ns: u64,
-    /// Time of all threads that went into polls without an event; `cpu_ns` holds it, `saturation` does not.
-    #[serde(default)]
-    pub spun_ns: u64,
-    /// The longest that answers were allowed to wait for each other, of any thread; 0 where none had to.
-    #[serde(default)]
-    pub coalesced_ns: u64,
-    /// Threads.
-    pub threads: u32,
-    /// CPUs the threads are pinned to; empty for none.
-    pub cpus: Vec<u32>,
-    /// Between the first and the last thread to begin with the phase; null for one thread.
-    #[serde(default)]
-    pub start_skew_ns: Option<u64>,
-    /// CPU time of all threads.
-    pub cpu_ns: u64,
-    /// (on CPU + waiting in the run queue - polling without an event) / wall of the busiest thread, 0 to 1.
-    pub saturation: f64,
-    /// Peak resident memory of the process (VmHWM).
-    pub peak_rss_bytes: u64,
-    /// How late the 10 ms heartbeats of the window came, in all, of the worst thread; a beat that is less than a beat late counts as in time.
-    pub hiccup_ns: u64,
-    /// How the machine was used meanwhile; null where it does not say.
-    #[serde(default)]
-    pub machine: Option<MachineShares>,
 }

@@ -1,0 +1,155 @@
+//! How far apart two CPUs are: what it takes to hand a cache line over from one to the other, and back.
+//!
+//! Two threads, each on its CPU, take turns at one number. A round is short against what a host takes a
+//! CPU away for: few of them meet that, and the median none.
+
+use std::io;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::thread::{self, ScopedJoinHandle};
+use std::time::{Duration, Instant};
+
+use crate::pin_to_cpu;
+
+const ROUNDS: usize = 41;
+const HANDOVERS: u32 = 256;
+/// On CPUs that share a cache all of it takes 1 ms, on those that share none 4 ms. Where others want them, too, it
+/// would take some 4 ms a handover.
+const LASTS_MOST: Duration = Duration::from_millis(50);
+/// Of fewer the median may be one that was interrupted.
+const ROUNDS_LEAST: usize = 5;
+/// Next to nothing is on it; one of the usual size would be a huge page.
+const STACK_BYTES: usize = 64 * 1024;
+/// Between two looks at the time.
+const SPINS: u32 = 1 << 12;
+
+const OURS: u32 = 0;
+const THEIRS: u32 = 1;
+const OVER: u32 = 2;
+
+/// A line of its own: nothing else is handed over with it (128 bytes, as CPUs fetch two lines at a time).
+#[repr(align(128))]
+struct Turn(AtomicU32);
+
+/// A round trip of a cache line between two CPUs, in ns: the median of short rounds. Takes some ms, both CPUs busy.
+///
+/// # Errors
+/// When a thread cannot be had or bound to one of them, they are the same, or others take their time.
+pub fn distance_ns(cpus: [u32; 2]) -> io::Result<f64> {
+    if cpus[0] == cpus[1] {
+        return Err(io::ErrorKind::InvalidInput.into());
+    }
+    let (turn, until) = (Turn(AtomicU32::new(THEIRS)), Instant::now() + LASTS_MOST);
+    // Made here: a thread that allocates gets a heap of its own, which would show in the peak of the process.
+    let mut means_ns = Vec::with_capacity(ROUNDS);
+    thread::scope(|scope| {
+        let other = small_thread().spawn_scoped(scope, || hand_back(cpus[1], &turn.0, until))?;
+        let one = small_thread()
+            .spawn_scoped(scope, || hand_over(cpus[0], &turn.0, until, &mut means_ns));
+        let handed_over = one.and_then(outcome);
+        turn.0.store(OVER, Ordering::Release);
+        outcome(other).and(handed_over)
+    })?;
+    median(means_ns).ok_or_else(|| io::ErrorKind::TimedOut.into())
+}
+
+fn small_thread() -> thread::Builder {
+    thread::Builder::new().stack_size(STACK_BYTES)
+}
+
+fn outcome(thread: ScopedJoinHandle<'_, io::Result<()>>) -> io::Result<()> {
+    thread.join().unwrap_or_else(|_| Err(io::ErrorKind::Other.into()))
+}
+
+/// Adds the means of as many rounds as there is time for, in ns.
+fn hand_over(
+    cpu: u32,
+    turn: &AtomicU32,
+    until: Instant,
+    means_ns: &mut Vec<f64>,
+) -> io::Result<()> {
+    pin_to_cpu(cpu)?;
+    // The other one gives its first turn away when it is there.
+    if !await_turn(turn, OURS, until) {
+        return Ok(());
+    }
+    while means_ns.len() < ROUNDS {
+        let began = Instant::now();
+        for _ in 0..HANDOVERS {
+            turn.store(THEIRS, Ordering::Release);
+            if !await_turn(turn, OURS, until) {
+                return Ok(());
+            }
+        }
+        means_ns.push(began.elapsed().as_nanos() as f64 / f64::from(HANDOVERS));
+    }
+    Ok(())
+}
+
+fn hand_back(cpu: u32, turn: &AtomicU32, until: Instant) -> io::Result<()> {
+    let pinned = pin_to_cpu(cpu);
+    if pinned.is_err() {
+        turn.store(OVER, Ordering::Release);
+        return pinned;
+    }
+    while await_turn(turn, THEIRS, until) {
+        // Only from what it was: the end may have been said meanwhile.
+        let _ = turn.compare_exchange(THEIRS, OURS, Ordering::AcqRel, Ordering::Relaxed);
+    }
+    Ok(())
+}
+
+/// Waits for it without a pause, which would be longer than what is measured; false at the end.
+fn await_turn(turn: &AtomicU32, whose: u32, until: Instant) -> bool {
+    loop {
+        for _ in 0..SPINS {
+            match turn.load(Ordering::Acquire) {
+                OVER => return false,
+                now if now == whose => return true,
+                _ => {}
+            }
+        }
+        if Instant::now() >= until {
+            return false;
+        }
+    }
+}
+
+fn median(mut means_ns: Vec<f64>) -> Option<f64> {
+    means_ns.sort_by(f64::total_cmp);
+    (means_ns.len() >= ROUNDS_LEAST).then(|| means_ns[means_ns.len() / 2])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_median_is_of_rounds_enough() {
+        let table: [(&[f64], Option<f64>); 4] = [
+            (&[], None),
+            (&[90.0; ROUNDS_LEAST - 1], None),
+            (&[90.0, 4000.0, 91.0, 89.0, 92.0], Some(91.0)),
+            (&[92.0, 91.0, 90.0, 89.0, 4000.0, 5000.0], Some(92.0)),
+        ];
+        for (means_ns, expected) in table {
+            assert_eq!(median(means_ns.to_vec()), expected, "{means_ns:?}");
+        }
+    }
+
+    #[test]
+    fn one_cpu_or_one_that_is_not_there_has_no_distance() {
+        let refused = |cpus| distance_ns(cpus).expect_err("no distance").kind();
+        assert_eq!(refused([0, 0]), io::ErrorKind::InvalidInput);
+        for cpus in [[0, u32::MAX], [u32::MAX, 0], [u32::MAX, u32::MAX - 1]] {
+            assert_eq!(refused(cpus), io::ErrorKind::InvalidInput, "{cpus:?}");
+        }
+    }
+
+    #[test]
+    fn who_is_not_answered_gives_up() {
+        let turn = AtomicU32::new(THEIRS);
+        assert!(!await_turn(&turn, OURS, Instant::now()));
+        turn.store(OVER, Ordering::Release);
+        assert!(!await_turn(&turn, OURS, Instant::now() + LASTS_MOST));
+    }
+}
