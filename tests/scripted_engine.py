@@ -28,6 +28,10 @@ COUNTS: dict[str, Any] = {
 }
 
 
+# How far apart two CPUs are, look by look: a host moves them once.
+APART_NS = [90.0, 400.0]
+
+
 def say(line: dict[str, Any]) -> None:
     sys.stdout.write(json.dumps(line) + "\n")
     sys.stdout.flush()
@@ -38,13 +42,17 @@ def hello() -> None:
 
 
 def hear(*wanted: str) -> dict[str, Any]:
-    """The next line of one of these types; in between the clock is told, leases are skipped."""
+    """The next line of one of these types; in between the clock and how far apart CPUs are is told,
+    leases are skipped."""
     for line in sys.stdin:
         message: dict[str, Any] = json.loads(line)
         if message["type"] in wanted:
             return message
         if message["type"] == "clock":
             say({"type": "clock", "id": message["id"], "at_ns": 0})
+        if message["type"] == "distance":
+            apart_ns = APART_NS.pop(0) if APART_NS else None
+            say({"type": "distance", "cpus": message["cpus"], "ns": apart_ns})
     sys.exit(0)
 
 
@@ -131,15 +139,37 @@ def talk_nonsense() -> None:
     time.sleep(60)
 
 
+def finished_window() -> dict[str, Any]:
+    """What a window left, of the examples."""
+    examples = Path(__file__).resolve().parents[1] / "schema" / "examples" / "from-engine.jsonl"
+    messages = map(json.loads, examples.read_text().splitlines())
+    found: dict[str, Any] = next(
+        each for each in messages if each["type"] == "phase_done" and each["id"] == "window"
+    )
+    return found
+
+
+def measure() -> None:
+    """All of it as it should be."""
+    begin_window()
+    say(finished_window())
+    hear("stop")
+    say({"type": "done", "why": "finished"})
+
+
 def measure_nonsense() -> None:
     """All of it as it should be, but for a histogram that is none."""
     begin_window()
-    examples = Path(__file__).resolve().parents[1] / "schema" / "examples" / "from-engine.jsonl"
-    for line in examples.read_text().splitlines():
-        message = json.loads(line)
-        if message["type"] == "phase_done" and message["id"] == "window":
-            message["measurement"]["histograms"]["service"] = "HISTFAAA"
-            say(message)
+    message = finished_window()
+    message["measurement"]["histograms"]["service"] = "HISTFAAA"
+    say(message)
+    time.sleep(60)
+
+
+def fall_silent_at_the_end() -> None:
+    """Everything that is needed has been said: how far apart the CPUs are then nobody knows."""
+    begin_window()
+    say(finished_window())
     time.sleep(60)
 
 

@@ -518,6 +518,7 @@ def test_the_engine_keeps_off_the_cpus_of_a_pinned_server(trueload: Trueload) ->
     assert cpu not in record["generator"]["allowed_cpus"]
     apart = next(check for check in record["checks"] if check["name"] == "same-host")
     assert apart["status"] == "pass"
+    assert record["cpu_distance"]["cpus"] == [min(record["generator"]["allowed_cpus"]), cpu]
     kill_group(server.process)
 
 

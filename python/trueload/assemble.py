@@ -46,6 +46,7 @@ from trueload.record import (
     SCHEMA,
     Claim,
     Connections,
+    CpuDistance,
     Environment,
     Generator,
     Lifetime,
@@ -171,6 +172,7 @@ class Observation:
     before: HostSample | None = None
     after: HostSample | None = None
     earliest: HostSample | None = None
+    cpu_distance: CpuDistance | None = None
     connect_wall_s: float = 0.0
     wall_s: float = 0.0
 
@@ -245,6 +247,7 @@ def make_record(seen: Observation) -> Record:
         tls=make_tls_record(seen.generate, seen.ready, phases),
         deliveries=make_deliveries(measured),
         idle=make_idle(seen.steps, measured.connections.idle_open if complete else None),
+        cpu_distance=seen.cpu_distance,
     )
     return judge(record)
 

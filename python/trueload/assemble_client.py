@@ -28,6 +28,7 @@ from trueload.plan_seen import Seen
 from trueload.record import (
     SCHEMA,
     Connections,
+    CpuDistance,
     Environment,
     Generator,
     Host,
@@ -77,6 +78,7 @@ class ClientObservation:
     server_cpus: tuple[int, ...]
     front_pid: int
     environment: Environment
+    cpu_distance: CpuDistance | None = None
 
 
 def make_client_record(found: ClientObservation) -> Record:
@@ -130,6 +132,7 @@ def make_client_record(found: ClientObservation) -> Record:
         ),
         trouble=None,
         client=end,
+        cpu_distance=found.cpu_distance,
     )
     return judge(record)
 

@@ -17,6 +17,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from trueload.distance import moved_between_text
 from trueload.plan import Closed, Open, RequestPlan, Stage
 from trueload.record import Record
 from trueload.stats import (
@@ -132,12 +133,22 @@ def compare(base: Groups, new: Groups, metrics: Sequence[str] = METRICS) -> Comp
         rows=tuple(_row(name, base[name], new[name], metrics) for name in both),
         only_base=tuple(sorted((name for name in base if name not in new), key=_by_number)),
         only_new=tuple(sorted((name for name in new if name not in base), key=_by_number)),
-        notes=tuple(
-            f"{name + ': ' if name else ''}{note}"
-            for name in both
-            for note in _notes(base[name][0], new[name][0])
+        notes=(
+            *(
+                f"{name + ': ' if name else ''}{note}"
+                for name in both
+                for note in _notes(base[name][0], new[name][0])
+            ),
+            *_moved([base[name] for name in both], [new[name] for name in both]),
         ),
     )
+
+
+def _moved(base: Sequence[Sequence[Record]], new: Sequence[Sequence[Record]]) -> list[str]:
+    """Whether the CPUs were elsewhere on one side, or in a part of a side."""
+    sides = ([record.cpu_distance for row in rows for record in row] for rows in (base, new))
+    text = moved_between_text(*sides)
+    return [text] if text else []
 
 
 def _notes(base: Record, new: Record) -> Iterator[str]:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from trueload.ceiling import Ceiling
+from trueload.distance import have_moved, span_text
 from trueload.machine import Machine
 from trueload.units import format_duration, format_rate, format_size
 from trueload.verdict.flow import LAG_FAIL_NS, LAG_WARN_NS
@@ -57,7 +58,8 @@ class EngineFound:
 @dataclass(frozen=True)
 class Facts:
     """Everything that is judged. ``skipped`` gives, for each subject that cannot be built or run
-    here, the reason; None where there is no catalogue."""
+    here, the reason; None where there is no catalogue. ``apart_ns`` is what handing a cache line
+    over from one of the first two CPUs to the other and back took, at several times."""
 
     machine: Machine
     engine: EngineFound
@@ -65,6 +67,7 @@ class Facts:
     skipped: Mapping[str, str] | None
     subjects: int
     ceiling: Ceiling | None = None
+    apart_ns: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -201,6 +204,23 @@ def _judge_stolen(facts: Facts) -> Finding:
         value,
         "the hypervisor gives this machine's CPUs to others: results cannot be repeated",
         "use a machine with dedicated CPUs, or measure at another time",
+    )
+
+
+def _judge_distance(facts: Facts) -> Finding:
+    name, looks_ns = "cpu-distance", list(facts.apart_ns)
+    if not looks_ns:
+        return _unknown(name, "not measured (one CPU, or no engine)")
+    value = f"{span_text(looks_ns)} to hand a cache line over and back ({len(looks_ns)} looks)"
+    if not have_moved(looks_ns):
+        return _pass(name, value)
+    return _warn(
+        name,
+        value,
+        "the host moves the CPUs between cores that share a cache and cores that share none: what"
+        " generator and server hand over costs more there, a request by a third",
+        "measure what you compare in turns (`trueload ab`, suites) and look for `moved` in results,"
+        " or use a machine whose CPUs stay where they are",
     )
 
 
@@ -367,6 +387,7 @@ JUDGES: tuple[Callable[[Facts], Finding], ...] = (
     _judge_engine,
     _judge_cpus,
     _judge_pinning,
+    _judge_distance,
     _judge_quota,
     _judge_frequency,
     _judge_noise,

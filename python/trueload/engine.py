@@ -25,6 +25,8 @@ from trueload.places import Channel, ChannelClosedError, Place, Sink
 from trueload.places.local import LocalPlace
 from trueload.plan import (
     PROTOCOL,
+    AskDistance,
+    Distance,
     Done,
     Error,
     FromEngine,
@@ -43,6 +45,7 @@ BINARY = "trueload-engine"
 HELLO_S = 10.0  # a cold disk and a busy machine; the engine itself needs milliseconds
 LEASE_EVERY_S = 0.5  # the engine ends without one for 2 s
 SEND_S = 5.0
+DISTANCE_S = 1.0  # the engine gives up after 50 ms
 STOP_S = 1.0  # the engine promises to end within this time of `stop`
 
 FailureKind = Literal["start", "engine", "died", "silent", "junk", "late", "lost"]
@@ -256,3 +259,18 @@ def seen_since_mark(server: Engine, name: str, timeout_s: float) -> Seen:
         if isinstance(message, Error):
             raise EngineError("engine", message.message)
     raise EngineError("silent", f"the reference server told no record within {timeout_s:g} s")
+
+
+def ask_distance(engine: Engine, cpus: tuple[int, int]) -> tuple[float | None, list[FromEngine]]:
+    """What handing a cache line over from one CPU to the other and back takes now, in ns, None
+    where it cannot be measured; and what the engine said before. Raises ``EngineError``."""
+    engine.send(AskDistance(cpus=cpus))
+    said: list[FromEngine] = []
+    deadline_s = time.monotonic() + DISTANCE_S
+    while seconds_left(deadline_s) > 0:
+        message = engine.receive(seconds_left(deadline_s))
+        if isinstance(message, Distance):
+            return message.ns, said
+        if message is not None:
+            said.append(message)
+    return None, said

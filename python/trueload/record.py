@@ -171,6 +171,15 @@ class Server(Model):
     bytes_per_connection: float | None = None
 
 
+class CpuDistance(Model):
+    """What it takes to hand a cache line over from one of two CPUs to the other and back: the first
+    one of the generator and the first other one of the server; null where it was not measured."""
+
+    cpus: tuple[int, int]
+    before_ns: float | None
+    after_ns: float | None
+
+
 class Environment(Model):
     """The machine and the versions that made a record."""
 
@@ -337,7 +346,8 @@ class Record(Model):
     """What a trial leaves. ``targets`` is null where there is one request, ``origins`` where these
     have one (scheme, host and port), ``server`` where its processes were not seen, or not for the
     whole window, ``deliveries`` where nothing is broadcast, ``idle`` where no idle connection was
-    asked for; ``schema_`` is ``schema`` in JSON.
+    asked for, ``cpu_distance`` where generator and server are not known to run on two CPUs of one
+    machine; ``schema_`` is ``schema`` in JSON.
 
     ``client`` is null where a server was measured. Where a client was, ``generator`` is the
     client's process tree, ``server`` our reference server, ``plan.generate`` what the client was
@@ -380,3 +390,4 @@ class Record(Model):
     deliveries: Deliveries | None = None
     idle: Idle | None = None
     client: ClientEnd | None = None
+    cpu_distance: CpuDistance | None = None

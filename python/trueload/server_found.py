@@ -16,6 +16,7 @@ from trueload.accounting import (
     listening_inodes,
     unix_listeners,
 )
+from trueload.distance import pair_of
 from trueload.engine import EngineError
 from trueload.errors import ExitCode, UserError
 from trueload.places.local import LocalPlace
@@ -98,14 +99,24 @@ def choose_cpus(spec: TrialSpec, tree: Tree | None) -> tuple[int, ...]:
     """The CPUs asked for; else, if a server on this machine is pinned, those it leaves free."""
     if spec.cpus is not None:
         return spec.cpus
-    if tree is None or not spec.addresses or not all(map(is_loopback, spec.addresses)):
-        return ()
-    server: set[int] = set()
-    for process in tree.sample().processes.values():
-        server |= process.cpus
-    mine = affinity(0)
+    server, mine = _server_cpus(spec, tree), affinity(0)
     free = mine - server
     return tuple(sorted(free)) if server and free and free != mine else ()
+
+
+def choose_pair(
+    spec: TrialSpec, tree: Tree | None, generator: Sequence[int]
+) -> tuple[int, int] | None:
+    """Between which two CPUs generator and server hand things over (see ``distance``), where the
+    generator has these, or, if none, all of ours; None where nothing is known of the server's."""
+    return pair_of(generator or affinity(0), _server_cpus(spec, tree))
+
+
+def _server_cpus(spec: TrialSpec, tree: Tree | None) -> set[int]:
+    """The CPUs that a server on this machine may use; none of any other."""
+    if tree is None or not spec.addresses or not all(map(is_loopback, spec.addresses)):
+        return set()
+    return {cpu for process in tree.sample().processes.values() for cpu in process.cpus}
 
 
 def first_sample(tree: Tree) -> TreeSample:

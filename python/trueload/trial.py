@@ -22,7 +22,8 @@ from trueload.asked import blobs, exchange_plan, expect_plan, messages, request_
 from trueload.assemble import HostSample, Observation, make_record
 from trueload.assemble_idle import Step
 from trueload.closing import Closing
-from trueload.engine import Engine, EngineError, seconds_left
+from trueload.distance import distance_of
+from trueload.engine import Engine, EngineError, ask_distance, seconds_left
 from trueload.environment import read_environment
 from trueload.errors import UserError
 from trueload.fleet.fleet import Fleet, start_engines
@@ -50,7 +51,7 @@ from trueload.plan import (
 from trueload.ports import SETS, sources
 from trueload.record import Claim, Record, Trouble
 from trueload.server_files import reached_limit
-from trueload.server_found import choose_cpus, find_server, first_sample
+from trueload.server_found import choose_cpus, choose_pair, find_server, first_sample
 from trueload.shortage import HINTS
 from trueload.spec import (
     CLOSED,
@@ -199,6 +200,9 @@ class Session(Closing):
         self._interrupt = interrupt
         self._tree, self._source = find_server(spec)
         self._generate = make_plan(spec, choose_cpus(spec, self._tree))
+        pair = choose_pair(spec, self._tree, self._generate.cpus)
+        self._cpu_pair = pair if self._is_here else None
+        self._apart_ns: float | None = None
         self._idle = None if self._tree is None else first_sample(self._tree)
         self._engine: Engine | Fleet | None = None
         self._ready: Ready | None = None
@@ -305,6 +309,7 @@ class Session(Closing):
                     engine.send(phase)
             self._measure(engine)
             self._look_at_files()
+            self._look_at_cpus(engine)
         if last or not connected or seen.interrupted:
             self.over = True
             self._finish(engine)
@@ -312,6 +317,7 @@ class Session(Closing):
     def _start(self) -> Engine | Fleet:
         engine = start_engines(self._hosts, self._generate.connections, self._spec.load)
         self._engine = engine
+        self._apart_ns = self._cpus_apart_ns(engine)
         engine.send(self._generate)
         for blob in (*blobs(self._spec), *tls_blobs(self._spec.every_tls)):
             engine.send(blob)
@@ -454,6 +460,23 @@ class Session(Closing):
         waiting = found is not None and found.established < found.requested
         if waiting or (measured is not None and measured.slots.never_answered):
             seen.server_files = seen.server_files or reached_limit(self._spec.addresses)
+
+    def _look_at_cpus(self, engine: Engine | Fleet) -> None:
+        """Whether the CPUs are still as far apart as they were before the window."""
+        if self._seen.interrupted:
+            return
+        before_ns, self._apart_ns = self._apart_ns, None
+        with contextlib.suppress(EngineError):  # everything that was needed has been said
+            self._apart_ns = self._cpus_apart_ns(engine)
+        self._seen.cpu_distance = distance_of(self._cpu_pair, before_ns, self._apart_ns)
+
+    def _cpus_apart_ns(self, engine: Engine | Fleet) -> float | None:
+        if self._cpu_pair is None or isinstance(engine, Fleet):
+            return None
+        apart_ns, said = ask_distance(engine, self._cpu_pair)
+        for message in said:
+            self._note(message)
+        return apart_ns
 
     def _finish(self, engine: Engine | Fleet) -> None:
         """Tell the engine to end and hear what it still has to say."""

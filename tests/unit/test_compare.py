@@ -21,10 +21,12 @@ from trueload.compare import (
     with_metrics,
     word_of,
 )
+from trueload.distance import HANDED
+from trueload.distance import MOVED as MOVED_BY_HOST
 from trueload.errors import UserError
 from trueload.pairs import Turn, compare_pairs, turns, whole_pairs
 from trueload.plan import Histograms, RequestPlan, Second
-from trueload.record import Record, Throughput
+from trueload.record import CpuDistance, Record, Throughput
 from trueload.report.compare import Compared, render
 from trueload.thresholds import RATIO, parse_condition
 
@@ -176,6 +178,45 @@ def test_another_question_is_told_and_another_server_is_not(
     new: Record, notes: tuple[str, ...]
 ) -> None:
     assert compare({"": [asking()]}, {"": [new]}).notes == notes
+
+
+MOVED = f"{MOVED_BY_HOST}: {HANDED}"
+
+
+def apart(*looks_ns: tuple[float | None, float | None]) -> list[Record]:
+    """Trials, of each how far apart the CPUs were before and after it."""
+    return [
+        record(100).model_copy(
+            update={"cpu_distance": CpuDistance(cpus=(1, 0), before_ns=before, after_ns=after)}
+        )
+        for before, after in looks_ns
+    ]
+
+
+@pytest.mark.parametrize(
+    ("base", "new", "notes"),
+    [
+        ([record(100)], apart((400, 410)), ()),
+        (apart((90, 95)), apart((70, 110)), ()),
+        (apart((90, None)), apart((None, None)), ()),
+        (
+            apart((90, 95), (88, None)),
+            apart((400, 410)),
+            (f"{MOVED} 88 ns to 95 ns in base, 400 ns to 410 ns in new",),
+        ),
+        (
+            apart((90, 95)),
+            apart((90, 90), (91, 401)),
+            (f"{MOVED} 90 ns to 95 ns in base, 90 ns to 401 ns in new",),
+        ),
+    ],
+)
+def test_cpus_that_were_elsewhere_are_told_once(
+    base: list[Record], new: list[Record], notes: tuple[str, ...]
+) -> None:
+    assert compare({"": base}, {"": new}).notes == notes
+    both = compare({"one": base, "two": base}, {"one": new, "two": new})
+    assert both.notes == notes
 
 
 def test_a_trap_that_stays_invalid_spoils_no_suite() -> None:

@@ -42,6 +42,7 @@ FIT = Facts(
     skipped={},
     subjects=12,
     ceiling=Ceiling(100_000.0, 1_000_000.0, True, None),
+    apart_ns=(88.0, 131.5, 92.4),
 )
 
 
@@ -73,6 +74,13 @@ TROUBLES = [
     ("one CPU is shared by engine and server", unfit(cpus=1, cores=1), "cpus", "warn", "one CPU"),
     ("two threads of one core are one core", unfit(cpus=2, cores=1), "cpus", "warn", "core"),
     ("no pinning lets them wander", unfit(can_pin=False), "pinning", "warn", "same-host"),
+    (
+        "a host that moves the CPUs about makes a request cost more now and then",
+        replace(FIT, apart_ns=(88.0, 92.4, 401.0)),
+        "cpu-distance",
+        "warn",
+        "share a cache",
+    ),
     ("a quota below the CPUs throttles", unfit(cpu_quota=1.5), "cpu-quota", "warn", "100 ms"),
     (
         "a governor that saves power changes the clock",
@@ -143,6 +151,7 @@ TROUBLES = [
 ]
 
 UNKNOWN = [
+    ("CPUs that cannot be looked at", replace(FIT, apart_ns=()), "cpu-distance"),
     ("a quick look measures no ceiling", replace(FIT, ceiling=None), "ceiling"),
     ("no governor is visible in a virtual machine", unfit(governors=()), "frequency"),
     ("a kernel that hides its ports", unfit(ports=None), "local-ports"),

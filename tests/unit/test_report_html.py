@@ -18,7 +18,7 @@ from report_samples import HOSTILE, NAMES, hostile, html, made, put, put_records
 from samples import counts, good_record, histogram, staged
 from trueload.plan import Histograms, Second
 from trueload.published import broadcast_curves
-from trueload.record import Record
+from trueload.record import CpuDistance, Record
 from trueload.report.html import draw
 from trueload.report.html.charts import load_curve, percentiles, ranking, ratios
 from trueload.report.html.charts.heat_map import Field, heat_map
@@ -353,6 +353,14 @@ def test_a_damaged_row_is_told_and_the_others_are_shown(store: Store) -> None:
     shown = text_of(html(store, run))
     assert f"1 row of run {run.id} cannot be read" in shown
     assert "10,000 requests/s" in shown
+
+
+def test_a_run_whose_cpus_were_moved_says_so(store: Store) -> None:
+    apart = [CpuDistance(cpus=(1, 0), before_ns=ns, after_ns=ns) for ns in (90.0, 400.0)]
+    near, far = (good_record(id=f"at {each.before_ns}", cpu_distance=each) for each in apart)
+    run = put_records(store, [near, far])
+    assert f"In run {run.id} the host moved the CPUs" in text_of(html(store, run))
+    assert "the host moved the CPUs" not in text_of(html(store, put_records(store, [near])))
 
 
 def test_figures_that_are_no_numbers_are_left_out_of_charts() -> None:

@@ -12,7 +12,7 @@ import samples
 from trueload.cli.suite import exit_code
 from trueload.errors import ExitCode
 from trueload.plan import Duration
-from trueload.record import Check, Record
+from trueload.record import Check, CpuDistance, Record
 from trueload.report import table
 from trueload.store import Damaged, Row
 from trueload.suite.definition import PublishedRow, PublishedTable
@@ -399,6 +399,18 @@ def test_rows_find_their_cells_and_damaged_ones_are_told() -> None:
     assert shown is not None
     assert shown.ok_per_s == samples.OK
     assert shown.cpu_share == pytest.approx(0.6)
+
+
+def test_a_suite_whose_cpus_were_moved_from_trial_to_trial_says_so() -> None:
+    made = plan(subject("a"), subject("b"), repeat=1)
+    trials = [Trial(Cell(each, LOAD), 1) for each in made.subjects]
+    near, far = (
+        samples.good_record(cpu_distance=CpuDistance(cpus=(1, 0), before_ns=ns, after_ns=ns))
+        for ns in (90.0, 400.0)
+    )
+    moved = collect(made, [row_of(trials[0], near, 1), row_of(trials[1], far, 2)]).moved
+    assert moved.endswith("took 90 ns to 400 ns")
+    assert collect(made, [row_of(each, far, 1) for each in trials]).moved == ""
 
 
 def test_each_check_is_kept_as_it_came_out_worst() -> None:

@@ -11,11 +11,12 @@ from typing import Any
 import pytest
 from trueload import engine as engine_module
 from trueload import trial as trial_module
+from trueload.accounting import ProcessSample, TreeSample
 from trueload.assemble import charge
 from trueload.errors import UserError
 from trueload.places import lines
 from trueload.plan import Duration, Requests
-from trueload.record import Check, Record
+from trueload.record import Check, CpuDistance, Record
 from trueload.trial import Progress, Request, TrialSpec, make_plan, run_trial
 
 SCRIPTED = Path(__file__).resolve().parents[1] / "scripted_engine.py"
@@ -29,6 +30,18 @@ SPEC = TrialSpec(
     timeout_ns=100_000_000,
     connect_timeout_ns=100_000_000,
 )
+
+
+class PinnedTo:
+    """A server of one process that may use these CPUs, and none."""
+
+    def __init__(self, cpus: set[int]) -> None:
+        self._cpus = frozenset(cpus)
+
+    def sample(self) -> TreeSample:
+        """It does nothing."""
+        one = ProcessSample(4242, 1, 1, 0, 0, 0, 0, 0, 1, {}, self._cpus)
+        return TreeSample(time.monotonic_ns(), {one.identity: one}, None)
 
 
 @pytest.fixture
@@ -89,6 +102,35 @@ def test_a_record_is_made_from_the_last_ticks(
     assert [second.ok for second in record.series] == [45, 45]
     assert record.slots is None
     assert record.generator.saturation is None
+
+
+BESIDE = dataclasses.replace(SPEC, cpus=(1,), server=PinnedTo({0}))
+"""A server on the other CPU."""
+
+
+@pytest.mark.parametrize(
+    ("script", "spec", "distance"),
+    [
+        ("measure", BESIDE, CpuDistance(cpus=(1, 0), before_ns=90.0, after_ns=400.0)),
+        (
+            "fall_silent_at_the_end",
+            BESIDE,
+            CpuDistance(cpus=(1, 0), before_ns=90.0, after_ns=None),
+        ),
+        ("measure", SPEC, None),
+        ("measure", dataclasses.replace(BESIDE, server=PinnedTo({1})), None),
+        ("measure", dataclasses.replace(BESIDE, addresses=("192.0.2.1:9",)), None),
+    ],
+    ids=["moved", "not answered", "no server", "one CPU", "another machine"],
+)
+@pytest.mark.usefixtures("scripted")
+def test_how_far_apart_the_cpus_are_is_looked_at_on_both_sides_of_the_window(
+    monkeypatch: pytest.MonkeyPatch, script: str, spec: TrialSpec, distance: CpuDistance | None
+) -> None:
+    monkeypatch.setattr(engine_module, "DISTANCE_S", 0.5)
+    record = play(monkeypatch, script, spec)
+    assert record.trouble is None
+    assert record.cpu_distance == distance
 
 
 @pytest.mark.usefixtures("scripted")

@@ -15,7 +15,7 @@ import typer
 from trueload import __version__, catalogue, doctor, machine, plan
 from trueload.ceiling import calibrate
 from trueload.cli.options import AsJsonOption
-from trueload.engine import find_engine
+from trueload.engine import Engine, EngineError, ask_distance, find_engine
 from trueload.errors import UserError
 from trueload.runner import needs
 from trueload.subjects import select_subjects
@@ -60,17 +60,34 @@ def gather(quick: bool) -> doctor.Facts:
     """Every fact about this machine: some 7 seconds, or half a second if ``quick``."""
     skipped = _find_skipped()
     engine = _ask_engine()
-    # Watched before the ceiling is measured: that is a load of our own.
+    cpus = tuple(sorted(os.sched_getaffinity(0)))
+    # Watched before the ceiling is measured: that is a load of our own, as a look at the CPUs is.
+    apart_ns = _look(cpus)
     watched = machine.observe(QUICK_WATCH_S if quick else WATCH_S)
-    calibrated = not quick and engine.version is not None
+    apart_ns += _look(cpus)
+    calibrated = calibrate(cpus) if not quick and engine.version is not None else None
+    apart_ns += _look(cpus) if calibrated else ()
     return doctor.Facts(
         machine=watched,
         engine=engine,
         front_version=__version__,
         skipped=None if skipped is None else skipped[0],
         subjects=0 if skipped is None else skipped[1],
-        ceiling=calibrate(tuple(sorted(os.sched_getaffinity(0)))) if calibrated else None,
+        ceiling=calibrated,
+        apart_ns=apart_ns,
     )
+
+
+def _look(cpus: tuple[int, ...]) -> tuple[float, ...]:
+    """How far apart the first two CPUs are now, in ns; nothing where that cannot be measured."""
+    if len(cpus) < doctor.CPUS_MIN:
+        return ()
+    try:
+        with Engine.start() as engine:
+            apart_ns, _ = ask_distance(engine, (cpus[0], cpus[1]))
+    except (EngineError, UserError):
+        return ()
+    return () if apart_ns is None else (apart_ns,)
 
 
 def render(findings: list[doctor.Finding]) -> str:

@@ -440,6 +440,8 @@ def _finish(work: Execution, interrupt: Interrupt, shown: Shown) -> int:
     tables = tabulate(collected, work.plan)
     for line in collected.damaged:
         _talk(f"note: {line}")
+    if collected.moved:
+        _talk(f"note: {collected.moved}")
 
     def pieces() -> Iterable[str]:
         rows = work.store.rows(run)

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from trueload.compare import Comparison, CrossedRow, Ratio, RowCompared, with_metrics
+from trueload.distance import moved_text
 from trueload.pairs import Letter, Pair, Turn, compare_pairs, pair_ratios, whole_pairs
 from trueload.record import SCHEMA, Check, Record, Verdict
 from trueload.report.compare import Compared, finite, ratio_cells, ratio_json
@@ -119,6 +120,8 @@ def paired_lines(paired: Paired) -> list[str]:
     if paired.ratios:
         header = ("metric", "A", "B", "B / A", "where it lies", "B is")
         lines += ["", *grid_lines(header, [ratio_cells(each) for each in paired.ratios])]
+    if moved := moved_text(record.cpu_distance for record in paired.records):
+        lines += ["", f"{'moved':<13}{moved}"]
     lines += ["", f"{'verdict':<13}{paired.verdict}"]
     return lines + verdict_lines(paired.records)
 

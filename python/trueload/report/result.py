@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from trueload.distance import moved_text
 from trueload.plan import Closed, Counts, Duration, LoadPlan, Open, Requests, Stage, Turns
 from trueload.record import Record
 from trueload.record_client import ClientEnd
@@ -69,6 +70,7 @@ def result_lines(record: Record) -> list[str]:
         lines += _line(label, text)
     lines += _line("CPU", _cpu(record))
     lines += _line("driver", _driver(record))
+    lines += _line("moved", moved_text([record.cpu_distance]))
     for number, text in enumerate(host_lines(record)):
         lines += _line("" if number else "hosts", text)
     lines += _line("partial", _partial(record))
@@ -97,6 +99,7 @@ def repeated_lines(records: Sequence[Record]) -> list[str]:
     lines += _line("throughput", _median_throughput(records))
     lines += _line("reasons", failure_reasons(records[-1]))
     lines += _line("TLS", tls_text(records[-1]))
+    lines += _line("moved", moved_text(record.cpu_distance for record in records))
     verdicts = {record.verdict for record in records}
     worst = next(name for name in ("invalid", "suspect", "valid") if name in verdicts)
     lines += _line("verdict", worst)

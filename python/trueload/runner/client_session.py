@@ -27,7 +27,8 @@ from trueload.client_contract import (
     parse_claim,
 )
 from trueload.client_progress import ClientProgress, OnClientProgress
-from trueload.engine import Engine, await_listening, seen_since_mark
+from trueload.distance import distance_of, pair_of
+from trueload.engine import Engine, ask_distance, await_listening, seen_since_mark
 from trueload.environment import read_environment
 from trueload.ids import now_iso, record_id
 from trueload.noise import noise_sample
@@ -148,10 +149,12 @@ class ClientSession:
         """One order that counts."""
         number = requests_for(self.rate_per_s, self.load.span_ns, self.load.concurrency)
         with kept_off(self.layout):
+            before_ns = self._cpus_apart_ns()
             self._seen()
             started_at, before = now_iso(), self._sample()
             claim, wall_s = self._order(number, "window")
             after, seen = self._sample(), self._seen()
+            after_ns = self._cpus_apart_ns()
         self._learn(number, seen, wall_s)
         warmup = sum(requests for requests, _ in self._warmup)
         return ClientObservation(
@@ -175,6 +178,7 @@ class ClientSession:
             server_cpus=() if self.layout.shared else self.layout.engine,
             front_pid=os.getpid(),
             environment=read_environment(self.engine.hello.version),
+            cpu_distance=distance_of(self._pair, before_ns, after_ns),
         )
 
     def finish(self) -> None:
@@ -211,6 +215,14 @@ class ClientSession:
         seen = seen_since_mark(self.engine, f"mark {self._marks}", SERVER_S)
         self._answered += seen.answered
         return seen
+
+    @property
+    def _pair(self) -> tuple[int, int] | None:
+        return pair_of(self.layout.subject, self.layout.engine)
+
+    def _cpus_apart_ns(self) -> float | None:
+        """How far apart the CPUs of the client and of the server are while both are idle."""
+        return None if self._pair is None else ask_distance(self.engine, self._pair)[0]
 
     def _sample(self) -> EndSample:
         return EndSample(

@@ -17,7 +17,8 @@ from typing import Literal
 
 from trueload import stats
 from trueload.apachebench import ApacheBench, apachebench
-from trueload.record import Check, Generator, Idle, Record, Server, Verdict
+from trueload.distance import moved_text
+from trueload.record import Check, CpuDistance, Generator, Idle, Record, Server, Verdict
 from trueload.store import Damaged, Outcome, Row
 from trueload.suite.client_figures import ClientFigures, client_figures
 from trueload.suite.client_figures import together as clients_together
@@ -217,11 +218,13 @@ class Summary:
 
 @dataclass(frozen=True)
 class Collected:
-    """A run's rows by cell, in the plan's order, with what concerns the whole."""
+    """A run's rows by cell, in the plan's order, with what concerns the whole: ``moved`` says
+    whether the host moved the CPUs from row to row, empty where it did not."""
 
     cells: tuple[CellRows, ...]
     checks: tuple[Check, ...]
     damaged: tuple[str, ...]
+    moved: str = ""
 
 
 def collect(plan: SuitePlan, rows: Iterable[Row | Damaged]) -> Collected:
@@ -233,6 +236,7 @@ def collect(plan: SuitePlan, rows: Iterable[Row | Damaged]) -> Collected:
             by_key[cell.key] = CellRows(cell)
     checks: dict[str, Check] = {}
     damaged: list[str] = []
+    distances: list[CpuDistance | None] = []
     for row in rows:
         if isinstance(row, Damaged):
             number = "a row" if row.number is None else f"row {row.number}"
@@ -247,11 +251,14 @@ def collect(plan: SuitePlan, rows: Iterable[Row | Damaged]) -> Collected:
         if "step" in row.labels:
             continue
         _add(into, plan, row)
+        distances += [] if row.record is None else [row.record.cpu_distance]
         for check in row.record.checks if row.record is not None else ():
             known = checks.get(check.name)
             if known is None or SEVERITY[check.status] > SEVERITY[known.status]:
                 checks[check.name] = check
-    return Collected(tuple(by_key.values()), tuple(checks.values()), tuple(damaged))
+    return Collected(
+        tuple(by_key.values()), tuple(checks.values()), tuple(damaged), moved_text(distances)
+    )
 
 
 def _add_step(into: CellRows, plan: SuitePlan, record: Record, labels: Mapping[str, str]) -> None:

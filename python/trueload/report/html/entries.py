@@ -144,6 +144,7 @@ class Told:
     rows: Mapping[str, int]
     damaged: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    moved: str = ""
 
 
 def in_order(entries: Iterable[Entry]) -> tuple[Entry, ...]:

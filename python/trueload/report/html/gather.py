@@ -14,8 +14,9 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from trueload import stats
+from trueload.distance import moved_text
 from trueload.errors import UserError
-from trueload.record import Environment, Record, Verdict
+from trueload.record import CpuDistance, Environment, Record, Verdict
 from trueload.report.html.entries import (
     CheckTally,
     Entry,
@@ -77,6 +78,7 @@ class Tally:
     notes: dict[str, _Note] = field(default_factory=dict)
     rows: dict[str, int] = field(default_factory=dict)
     damaged: list[str] = field(default_factory=list)
+    distances: list[CpuDistance | None] = field(default_factory=list)
     judge: Callable[[Row, Record], Step | None] | None = None
     is_of_search: bool = False
     steps: dict[tuple[str, str], dict[str, _Steps]] = field(default_factory=dict)
@@ -97,6 +99,7 @@ class Tally:
     def _count(self, row: Row, record: Record) -> None:
         score = row.labels.get("clients") or record.throughput.ok_per_s or 0.0
         self.notes[record.id] = _Note(row.seq, _number(score), record.verdict)
+        self.distances.append(record.cpu_distance)
         environment = record.environment
         self.environments.setdefault(environment.model_dump_json(), environment)
         if record.client is None:
@@ -143,6 +146,7 @@ def gather(run: Run, rows: Iterable[Row | Damaged]) -> Told:
         generators=tuple(tally.generators),
         rows=tally.rows,
         damaged=tuple(tally.damaged),
+        moved=moved_text(tally.distances),
         notes=notes,
     )
 

@@ -150,6 +150,8 @@ def run_words(told: Told) -> list[str]:
     if told.damaged:
         rows = _count(len(told.damaged), "row", "rows")
         said.append(f"{rows} of run {told.run.id} cannot be read: {told.damaged[0]}.")
+    if told.moved:
+        said.append(f"In run {told.run.id} {told.moved}.")
     if not told.rows:
         said.append(f"Run {told.run.id} has no rows.")
     return said

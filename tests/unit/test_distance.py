@@ -1,0 +1,72 @@
+"""How far apart the CPUs of generator and server are: which ones, and whether a host moved them."""
+
+from __future__ import annotations
+
+import pytest
+from samples import good_record
+from trueload.distance import have_moved, looks_of, moved_text, pair_of
+from trueload.record import CpuDistance
+from trueload.report.result import repeated_lines, result_lines
+
+TOLD = (
+    "the host moved the CPUs of generator and server: handing a cache line over and back took"
+    " 88 ns to 403 ns"
+)
+
+
+def apart(before_ns: float | None, after_ns: float | None) -> CpuDistance:
+    return CpuDistance(cpus=(1, 0), before_ns=before_ns, after_ns=after_ns)
+
+
+@pytest.mark.parametrize(
+    ("generator", "server", "pair"),
+    [
+        ((1,), {0}, (1, 0)),
+        ((0, 1), {0, 1}, (0, 1)),
+        ((2, 3), {0, 1}, (2, 0)),
+        ((0,), {0}, None),
+        ((1,), set(), None),
+        ((), {0}, None),
+    ],
+)
+def test_the_first_cpu_of_each_is_looked_at(
+    generator: tuple[int, ...], server: set[int], pair: tuple[int, int] | None
+) -> None:
+    assert pair_of(generator, server) == pair
+
+
+@pytest.mark.parametrize(
+    ("looks_ns", "moved"),
+    [([], False), ([90.0], False), ([70.0, 140.0], False), ([70.0, 141.0], True)],
+)
+def test_only_more_than_twice_as_far_is_another_place(looks_ns: list[float], moved: bool) -> None:
+    assert have_moved(looks_ns) is moved
+
+
+def test_what_was_not_seen_is_no_look() -> None:
+    assert looks_of([None, apart(90.0, None), apart(None, None), apart(91.0, 92.0)]) == [90, 91, 92]
+
+
+@pytest.mark.parametrize(
+    ("distances", "told"),
+    [
+        ([], ""),
+        ([None], ""),
+        ([apart(None, None)], ""),
+        ([apart(88.0, 95.0)], ""),
+        ([apart(403.0, 88.0)], TOLD),
+        ([apart(88.0, 95.0), None, apart(403.0, None)], TOLD),
+    ],
+)
+def test_a_move_is_told_and_none_is_not(distances: list[CpuDistance | None], told: str) -> None:
+    assert moved_text(distances) == told
+
+
+def test_a_result_tells_of_a_move_within_and_between_its_trials() -> None:
+    near, far = good_record(cpu_distance=apart(88, 90)), good_record(cpu_distance=apart(403, 400))
+    across = good_record(cpu_distance=apart(88, 403))
+    line = f"moved        {TOLD}"
+    assert line in result_lines(across)
+    assert line in repeated_lines([near, far])
+    assert not [each for each in result_lines(near) if each.startswith("moved")]
+    assert not [each for each in repeated_lines([far, far]) if each.startswith("moved")]
