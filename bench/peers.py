@@ -136,7 +136,7 @@ def _cast(binary: Path, driver: DriverName, build: bool) -> Iterator[Cast]:
             tools["oha"] = generators.oha(find_oha(build))
         except BenchError as error:
             absent["oha"] = str(error)
-        secure, placement = ours_by_command(binary, "--insecure"), find_placement(folder)
+        secure, placement = ours_by_command(binary, "--insecure"), find_placement()
         yield Cast(servers, tools, secure, absent, driver, placement)
 
 

@@ -8,16 +8,16 @@ what could not is told.
 
 from __future__ import annotations
 
-import subprocess
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 from statistics import median
 from typing import TypeVar
 
-from process import BenchError, built
+from process import BenchError
 from setting import GENERATOR_CPU, SERVER_CPU
+from trueload.engine import Engine, EngineError, ask_distance
+from trueload.errors import UserError
 
 # A round trip of a cache line. Within the L3 of an AMD EPYC it is 70 to 110 ns, between two of them
 # 360 to 400 (on a virtual machine with two CPUs whose host moved them, every minute or so).
@@ -27,7 +27,6 @@ PATIENCE_S = 600.0
 FIRST_PATIENCE_S = 60.0
 LOOK_EVERY_S = 0.5
 TIMES_MOST = 4
-LOOK_TIMEOUT_S = 10.0
 
 T = TypeVar("T")
 Look = Callable[[], float]
@@ -99,22 +98,21 @@ class Unknown:
         return f"Whether the two CPUs share a cache is not known: {self.why}."
 
 
-def find_placement(folder: Path) -> Placement | Unknown:
-    """How the CPUs of server and generator are placed; what looks at it is built in `folder`."""
-    program = folder / "distance"
-    try:
-        built(["gcc", "-O2", "-pthread", "-o", str(program), "distance.c"])
-    except BenchError as error:
-        return Unknown(str(error))
-    command = [str(program), str(SERVER_CPU), str(GENERATOR_CPU)]
+def find_placement() -> Placement | Unknown:
+    """How the CPUs of server and generator are placed, if the engine can say it."""
 
     def look() -> float:
         try:
-            ran = subprocess.run(
-                command, capture_output=True, text=True, timeout=LOOK_TIMEOUT_S, check=True
-            )
-        except (OSError, subprocess.SubprocessError) as error:
+            with Engine.start() as engine:
+                apart_ns, _ = ask_distance(engine, (SERVER_CPU, GENERATOR_CPU))
+        except (EngineError, UserError) as error:
             raise BenchError(f"where the CPUs are could not be seen: {error}") from error
-        return float(ran.stdout)
+        if apart_ns is None:
+            raise BenchError("where the CPUs are could not be seen")
+        return apart_ns
 
+    try:
+        look()
+    except BenchError as error:
+        return Unknown(str(error))
     return Placement(look)
