@@ -29,6 +29,7 @@ from engine import Work
 from generators import PATIENCE_S, Took
 from machine import describe
 from page import PERFORMANCE, write_section
+from placement import find_placement
 from process import BenchError, run
 from servers import reference
 from setting import GENERATOR_CPU, SERVER_CPU, Quiet, SettingError, prepare_setting
@@ -293,14 +294,15 @@ def main() -> int:
 
 
 def _report(binary: Path, seconds: float) -> list[str]:
-    all_watched, quiet = [], Quiet()
+    all_watched, quiet, placement = [], Quiet(), find_placement()
     with tempfile.TemporaryDirectory() as name, reference(binary, SERVER_CPU) as server:
         for load in LOADS:
             if shutil.which("wrk") or load.tool == OURS:
                 size = (load.connections, load.depth)
                 work = Work(server.port, *size, seconds, driver=load.driver)
-                all_watched.append(measure(load, binary, work, Path(name)))
-    return [str(describe()), "", str(quiet), "", *markdown(all_watched)]
+                watch = partial(measure, load, binary, work, Path(name))
+                all_watched.append(placement.measured(watch))
+    return [str(describe()), "", f"{quiet} {placement}", "", *markdown(all_watched)]
 
 
 if __name__ == "__main__":

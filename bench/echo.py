@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import sys
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from statistics import median
 
@@ -19,6 +20,7 @@ from conversation import Outcome, converse
 from engine import Work, serving
 from machine import describe
 from marks import Limit, Mark, exit_code, mark, mark_table
+from placement import Placement, Unknown, find_placement
 from process import BenchError
 from results import counted, shown_ratio, spread
 from setting import GENERATOR_CPU, SERVER_CPU, Quiet, SettingError, prepare_setting
@@ -50,7 +52,12 @@ class Pair:
 
 
 def pairs(
-    binary: Path, ports: tuple[int, int], connections: int, count: int, seconds: float
+    binary: Path,
+    ports: tuple[int, int],
+    connections: int,
+    count: int,
+    seconds: float,
+    placement: Placement | Unknown,
 ) -> list[Pair]:
     """So many pairs, in alternating order; ``ports`` of the echo and of the HTTP server."""
     exchange = TcpEcho(messages=make_messages(SIZE_BYTES, None))
@@ -61,7 +68,10 @@ def pairs(
     done = []
     for number in range(count):
         order = works if number % 2 else works[::-1]
-        outcomes = {work.port: converse(binary, GENERATOR_CPU, work, CLOSED) for work in order}
+        outcomes = {
+            work.port: placement.measured(partial(converse, binary, GENERATOR_CPU, work, CLOSED))
+            for work in order
+        }
         done.append(Pair(outcomes[ports[0]], outcomes[ports[1]]))
     return done
 
@@ -92,21 +102,21 @@ def main() -> int:
     options = parser.parse_args()
     quiet = Quiet()
     try:
-        binary = prepare_setting()
+        binary, placement = prepare_setting(), find_placement()
         with (
             serving(binary, SERVER_CPU, service=ServeTcpEcho()) as (echo_port, _, _),
             serving(binary, SERVER_CPU) as (http_port, _, _),
         ):
             ports = (echo_port, http_port)
             done = {
-                count: pairs(binary, ports, count, options.pairs, options.seconds)
+                count: pairs(binary, ports, count, options.pairs, options.seconds, placement)
                 for count in CONNECTIONS
             }
     except (BenchError, SettingError) as error:
         print(error, file=sys.stderr)
         return 2
     marked = [judge(count, found) for count, found in done.items()]
-    print(describe(), f"\nMedians of {options.pairs} pairs. {quiet}\n", sep="\n")
+    print(describe(), f"\nMedians of {options.pairs} pairs. {quiet} {placement}\n", sep="\n")
     print(TABLE_HEAD, *(row(count, found) for count, found in done.items()), "", sep="\n")
     print("\n".join(mark_table(marked)))
     return exit_code(marked)

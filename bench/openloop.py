@@ -19,6 +19,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from statistics import median
 
@@ -27,6 +28,7 @@ from engine import Work
 from machine import describe
 from marks import Limit, Mark, exit_code, mark, mark_table
 from page import METHOD, write_section
+from placement import Placement, Unknown, find_placement
 from process import BenchError
 from results import Spread, counted, shown_ratio, spread
 from servers import reference
@@ -82,16 +84,19 @@ CASES = (
 )
 
 
-def pairs(binary: Path, port: int, case: Case, count: int, seconds: float) -> list[Pair]:
+def pairs(
+    binary: Path, port: int, case: Case, count: int, seconds: float, placement: Placement | Unknown
+) -> list[Pair]:
     """So many pairs, in alternating order."""
 
     def run_closed() -> Outcome:
         work = Work(port, case.connections, 1, seconds)
-        return converse(binary, GENERATOR_CPU, work, CLOSED)
+        return placement.measured(partial(converse, binary, GENERATOR_CPU, work, CLOSED))
 
     def run_open(rate_per_s: float) -> Outcome:
         work = Work(port, case.open_connections, 1, seconds)
-        return converse(binary, GENERATOR_CPU, work, opened(rate_per_s, seconds))
+        load = opened(rate_per_s, seconds)
+        return placement.measured(partial(converse, binary, GENERATOR_CPU, work, load))
 
     rate_per_s = run_closed().per_s
     done = []
@@ -140,17 +145,17 @@ def main() -> int:
     options = parser.parse_args()
     quiet = Quiet()
     try:
-        binary = prepare_setting()
+        binary, placement = prepare_setting(), find_placement()
         with reference(binary, SERVER_CPU) as server:
             measured = {
-                case: pairs(binary, server.port, case, options.pairs, options.seconds)
+                case: pairs(binary, server.port, case, options.pairs, options.seconds, placement)
                 for case in CASES
             }
     except (BenchError, SettingError) as error:
         print(error, file=sys.stderr)
         return 2
     marked = [judge(case, done) for case, done in measured.items() if case.judged]
-    runs = f"Medians of {options.pairs} pairs, {options.seconds:g} s a run. {quiet}"
+    runs = f"Medians of {options.pairs} pairs, {options.seconds:g} s a run. {quiet} {placement}"
     lines = [str(describe()), "", runs, "", TABLE_HEAD]
     lines += [*(row(case, done) for case, done in measured.items()), "", *mark_table(marked)]
     print("\n".join(lines))
