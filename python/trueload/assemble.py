@@ -410,6 +410,7 @@ def _connections(
         failed=merged_failed(ready, seen.steps),
         reconnects=found.reconnects,
         dropped=found.dropped,
+        unended=found.unended,
         starved=starved if complete else None,
         jain=jain if complete else None,
         least_ok=slots.answers_min if complete and slots.asked else None,

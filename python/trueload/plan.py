@@ -18,6 +18,8 @@ from trueload.plan_broadcast import DeliveryHistograms as DeliveryHistograms
 from trueload.plan_broadcast import PhaseSent as PhaseSent
 from trueload.plan_broadcast import Settle as Settle
 from trueload.plan_broadcast import Settled as Settled
+from trueload.plan_connections import Connections as Connections
+from trueload.plan_connections import Slots as Slots
 from trueload.plan_faults import Faults as Faults
 from trueload.plan_model import Model as Model
 from trueload.plan_origins import OriginConnections as OriginConnections
@@ -321,38 +323,6 @@ class Histograms(Model):
     total: str | None
     send_lag: str | None = None
     handshake: str | None = None
-
-
-class Connections(Model):
-    """Connections of a phase; see protocol.rs for each."""
-
-    requested: int
-    established: int
-    failed: dict[str, int] = Field(default_factory=dict)
-    set_up_ns: int = 0
-    idle_open: int = 0
-    reconnects: int
-    dropped: int = 0
-    down: int
-    outage_ns: int
-    outages: int
-    family: str
-    handshakes_full: int = 0
-    handshakes_resumed: int = 0
-    reasons: dict[str, str] = Field(default_factory=dict)
-
-
-class Slots(Model):
-    """How the work was spread over the slots; see protocol.rs for each."""
-
-    asked: int
-    never_answered: int
-    answers_sum: int
-    answers_sum_squares: int
-    answers_min: int
-    answers_max: int
-    long_waits_ns: tuple[int, ...]
-    permitted_ns: int
 
 
 class Second(Model):

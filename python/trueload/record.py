@@ -89,7 +89,9 @@ class Throughput(Model):
 class Connections(Model):
     """``starved`` slots waited too long or for ever; ``jain`` is Jain's index of replies per slot;
     ``least_ok`` and ``most_ok`` the replies of the slot with the fewest and the most.
-    ``dropped`` were closed within 1 s of being taken, with nothing asked;
+    ``dropped`` were closed within 1 s of being taken, with nothing asked; ``unended`` were not
+    ended by the server after its last answer though our side had, or reset at once because those
+    before had shown that;
     ``down``, ``outages`` and ``outage_ns`` are the engine's (protocol.rs); ``family`` is ``ipv4``,
     ``ipv6`` or ``unix`` of the ``address`` that answered; ``failed`` is what the first attempts
     that failed met, by class; ``connect_rate_per_s`` is how many were established per second, from
@@ -101,6 +103,7 @@ class Connections(Model):
     failed: dict[str, int]
     reconnects: int
     dropped: int = 0
+    unended: int = 0
     starved: int | None
     jain: float | None
     least_ok: int | None

@@ -399,6 +399,10 @@ CASES: dict[str, list[Case]] = {
             pipeline=10), "connections": connections(requested=199, established=199,
             reconnects=1)}, "pass", "all 199"),
         ("all there", {}, "pass", "all 10"),
+        ("one in a hundred was never ended by the server", {"connections": connections(
+            reconnects=990, unended=10)}, "warn", "did not end 10 connections after its answer"),
+        ("one in a thousand was never ended by the server", {"connections": connections(
+            reconnects=990, unended=1)}, "pass", "all 10"),
         ("one in a thousand is missing", {"connections": connections(requested=1000,
          established=999)}, "warn", "1 of 1000 were never established"),
         ("one in a hundred is missing", {"connections": connections(requested=100,

@@ -11,6 +11,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 
 mod address;
+mod connections;
 mod deliveries;
 mod exchange;
 mod faults;
@@ -25,6 +26,7 @@ mod settling;
 mod tls;
 
 pub use address::AddressPlan;
+pub use connections::{Connections, Slots};
 pub use deliveries::{Deliveries, DeliveryHistograms};
 pub use exchange::{DialectPlan, ExchangePlan, ServicePlan};
 pub use faults::FaultsPlan;
@@ -489,68 +491,6 @@ pub struct Histograms {
     pub total: Option<String>,
     /// Open loop: from the time when a request could have been sent, its schedule come and a connection free, to its send.
     pub send_lag: Option<String>,
-}
-
-/// Connections of a phase.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Connections {
-    /// Slots.
-    pub requested: u32,
-    /// Slots that were established at least once since the engine began.
-    pub established: u32,
-    /// What those met that were never established, by class, in the set-up before this phase.
-    #[serde(default)]
-    pub failed: BTreeMap<String, u64>,
-    /// From the first attempt of that set-up to its last connection.
-    #[serde(default)]
-    pub set_up_ns: u64,
-    /// Idle connections that were open when the phase stopped.
-    #[serde(default)]
-    pub idle_open: u32,
-    /// Connections opened again during the phase.
-    pub reconnects: u64,
-    /// Connections that the peer closed within 1 s of taking them, with nothing asked (the first phase: and before it).
-    pub dropped: u64,
-    /// Slots down for more than 1 s at a stretch without a polite close.
-    pub down: u32,
-    /// The longest time that an established slot could not be opened again after a loss, 0 when none.
-    pub outage_ns: u64,
-    /// Slots that lost their connection and were then refused a new one.
-    pub outages: u32,
-    /// TLS handshakes in full (the first phase: and before it).
-    #[serde(default)]
-    pub handshakes_full: u64,
-    /// TLS handshakes that took up an earlier session (the first phase: and before it).
-    #[serde(default)]
-    pub handshakes_resumed: u64,
-    /// Why connections failed so far, the first of each class, where more is known than the class. May quote the peer.
-    #[serde(default)]
-    pub reasons: BTreeMap<String, String>,
-    /// `ipv4`, `ipv6` or `unix`.
-    pub family: String,
-}
-
-/// How the work was spread over the slots.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Slots {
-    /// Slots that asked at least once.
-    pub asked: u32,
-    /// Slots that asked and never got a complete answer.
-    pub never_answered: u32,
-    /// Answers (of any status) per slot: the sum over slots that asked.
-    pub answers_sum: u64,
-    /// The sum of the squares of the answers per slot.
-    pub answers_sum_squares: u64,
-    /// The fewest answers of a slot that asked.
-    pub answers_min: u64,
-    /// The most.
-    pub answers_max: u64,
-    /// For each slot that ever had a request outstanding for at least 1 s while 100 others settled: its longest such wait. At most 10,000.
-    pub long_waits_ns: Vec<u64>,
-    /// Time-integral over the window of requests that the load permitted to be outstanding: connected x depth, less refill and connect gaps.
-    pub permitted_ns: u64,
 }
 
 /// One second of a phase, by the time of settling.

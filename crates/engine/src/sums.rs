@@ -173,6 +173,7 @@ pub(crate) fn measurement(
             idle_open,
             reconnects: meter.reconnects,
             dropped: meter.dropped,
+            unended: meter.unended,
             down: meter.slots.down,
             outage_ns: meter.slots.outage_ns,
             outages: meter.slots.outages,

@@ -48,6 +48,8 @@ pub struct Meter {
     pub reconnects: u64,
     /// Connections that the peer closed soon after it took them, unasked.
     pub dropped: u64,
+    /// Connections that the peer did not end behind ours, or was not waited for as others before had shown it.
+    pub unended: u64,
     /// Bytes received.
     pub bytes_in: u64,
     /// Bytes sent.
@@ -79,6 +81,7 @@ impl Default for Meter {
             cancelled: 0,
             reconnects: 0,
             dropped: 0,
+            unended: 0,
             bytes_in: 0,
             bytes_out: 0,
             permitted_ns: 0,
@@ -220,6 +223,7 @@ impl Meter {
         self.cancelled += other.cancelled;
         self.reconnects += other.reconnects;
         self.dropped += other.dropped;
+        self.unended += other.unended;
         self.bytes_in += other.bytes_in;
         self.bytes_out += other.bytes_out;
         self.permitted_ns += other.permitted_ns;

@@ -107,7 +107,7 @@ def merge_connections(parts: Sequence[Connections]) -> Connections:
     at the same time, so that the longest outage says how long that was."""
     return Connections(
         **sums(parts, "requested", "established", "idle_open", "reconnects", "dropped", "down"),
-        **sums(parts, "outages", "handshakes_full", "handshakes_resumed"),
+        **sums(parts, "unended", "outages", "handshakes_full", "handshakes_resumed"),
         outage_ns=max(part.outage_ns for part in parts),
         failed=add_counts(part.failed for part in parts),
         set_up_ns=max(part.set_up_ns for part in parts),

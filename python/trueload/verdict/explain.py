@@ -59,7 +59,8 @@ EXPLANATIONS: dict[str, Explanation] = {
     "connections": Explanation(
         "The load that was asked for needs all its connections, for the whole window.",
         "Look at the server's log, backlog and file limit (`ulimit -n`), and whether it restarted;"
-        " at how a client sizes its pools.",
+        " at how a client sizes its pools. A server that does not end its connections heeds neither"
+        " `Connection: close` nor the end of what its client sends.",
     ),
     "censored": Explanation(
         "A request that never ended is slower than any that did; leaving it out hides the worst.",

@@ -26,6 +26,9 @@ CONNECTIONS_FAIL = 0.01
 # Of the connections opened. One in a hundred may be an accident of the network; more are a server
 # that drops them, and what it serves on the others is another, smaller load.
 LOST_WARN, LOST_FAIL = 0.01, 0.02
+# RFC 9112 9.6: a server ends what was asked for with `Connection: close`, or follows its client's
+# end. One that does neither keeps sockets that nobody uses.
+UNENDED_WARN = 0.01
 LOST_CLASSES = ("empty", "reset", "truncated", "ws.closed")
 
 
@@ -106,6 +109,19 @@ def lost_share(record: Record) -> float:
     return broken / max(opened, broken) if opened else 0.0
 
 
+def _unended_share(record: Record) -> float:
+    """Connections of the window that the server never ended, of all that it had."""
+    found = record.connections
+    return found.unended / max(1, found.requested + found.reconnects)
+
+
+def _unended(record: Record) -> str:
+    if _unended_share(record) < UNENDED_WARN:
+        return ""
+    count = times(record.connections.unended, "connection")
+    return f"the server did not end {count} after its answer, nor after our end: they were reset"
+
+
 def _idle_closed(record: Record) -> str:
     """The server need not keep them, but what was measured is not what was asked for then."""
     idle = record.idle
@@ -148,6 +164,7 @@ def check_connections(record: Record) -> Check:
         (unreached := _origins_unreached(record)),
         _idle_closed(record),
         _out_of_files(record),
+        _unended(record),
     ]
     if unreached:
         return checked(name, "fail", in_one_line(parts), share, 0)

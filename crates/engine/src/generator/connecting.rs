@@ -8,9 +8,10 @@ use trueload_meter::Class;
 use trueload_wire::tls::Secured;
 
 use super::carrier::Carrier;
+use super::endings::Leave;
 use super::protocol::Protocol;
 use super::slot::{Link, NEVER, Slot, Trouble};
-use super::{CLOSING_NS, Connected, Generator, Report};
+use super::{Connected, Generator, Report};
 
 /// Attempts made at one moment, at most, when the set-up has fallen behind its rate.
 const CATCH_UP: u32 = 32;
@@ -18,18 +19,6 @@ const CATCH_UP: u32 = 32;
 const PIONEER_LOOK_NS: u64 = 1_000_000;
 /// A socket file whose queue is full is tried again after this time.
 const BUSY_PAUSE_NS: u64 = 1_000_000;
-
-/// Who ends a connection on which nothing more is to be asked, as far as they have shown.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum Ender {
-    #[default]
-    Unknown,
-    /// It did, as a server does that heeds `Connection: close`.
-    Peer,
-    /// Nobody ended the first as long as bytes were looked for. (A server that was only slow then ends another one
-    /// together with its answer.)
-    Us,
-}
 
 /// The first set-up of slots, at a limited rate: an accept queue that overflows drops
 /// connections, and the retry a second later would be measured as the server's.
@@ -93,7 +82,7 @@ impl<P: Protocol> Generator<P> {
                 | Link::Connecting { token }
                 | Link::Handshaking { token }
                 | Link::Opening { token, .. }
-                | Link::Closing { token },
+                | Link::Closing { token, .. },
             ) = slot.map(|slot| slot.state.link)
             {
                 net.close(token);
@@ -230,6 +219,7 @@ impl<P: Protocol> Generator<P> {
             None => &mut self.book.early,
         };
         times.record_connect(now_ns - state.attempted_ns);
+        self.endings.note_connected(now_ns - state.attempted_ns);
         state.found_again();
         state.ever_established = true;
         state.open_since_ns = now_ns;
@@ -301,19 +291,53 @@ impl<P: Protocol> Generator<P> {
         }
     }
 
-    /// Nothing more is asked here: waits for the peer's FIN, so that bytes before it are seen. From a peer that leaves
-    /// the end to us it comes soon if it gets ours; any other is not hurried, so that the ports of closed connections
-    /// are in use at its side and not at ours (TIME-WAIT, RFC 9293 §3.6). `ending`: its end has come already.
+    /// Nothing more is asked here: the peer's end is waited for, so that bytes before it are seen, unless the peers have
+    /// shown that it does not come. `ending`: it has come already.
     pub(super) fn closing(&mut self, net: &mut impl Net, key: u32, token: Token, ending: bool) {
+        let now_ns = net.now_ns();
+        let leave = if ending {
+            self.endings.ended_with_answer();
+            Leave::Wait
+        } else {
+            self.endings.leave(now_ns)
+        };
+        if leave == Leave::Reset {
+            return self.end_alone(net, key, token);
+        }
         let Slot { state, tls, .. } = &mut self.slots[key as usize];
-        if ending {
-            self.ender = Ender::Peer;
-        } else if self.ender == Ender::Us {
+        let told = leave == Leave::First;
+        if told {
             let tls = tls.as_deref_mut();
             Carrier { net, token, tls, sealed: &mut self.sealed }.take_leave();
         }
-        (state.link, state.until_ns) = (Link::Closing { token }, net.now_ns() + CLOSING_NS);
+        state.link = Link::Closing { token, told };
+        state.until_ns = now_ns + self.endings.patience_ns(leave);
         self.arm(key);
+    }
+
+    /// Bytes were looked for, and the peer's end has not come.
+    pub(super) fn ended_by_nobody(
+        &mut self,
+        net: &mut impl Net,
+        key: u32,
+        token: Token,
+        told: bool,
+    ) {
+        self.endings.waited_in_vain(told, net.now_ns());
+        if told {
+            return self.end_alone(net, key, token);
+        }
+        net.close(token);
+        self.lost(net, key, true, 0);
+    }
+
+    /// The peer does not end this connection. Its answer is whole; a reset leaves no port waiting for the peer's end.
+    fn end_alone(&mut self, net: &mut impl Net, key: u32, token: Token) {
+        if let Some(phase) = self.book.current_mut() {
+            phase.meter.unended += 1;
+        }
+        net.reset(token);
+        self.lost(net, key, true, 0);
     }
 
     /// The connection is gone; opens the next one when there is something to send on it.

@@ -11,6 +11,7 @@ mod carrier;
 mod coalescing;
 mod connecting;
 mod echo;
+mod endings;
 mod http;
 mod messages;
 mod opening;
@@ -45,8 +46,9 @@ use crate::outlet::Outlet;
 use book::{Book, Row};
 pub use broadcast::{Broadcast, Sent, UnderWay};
 pub use carrier::Carrier;
-use connecting::{Ender, Pace};
+use connecting::Pace;
 pub use echo::TcpEcho;
+use endings::Endings;
 pub use http::Http;
 pub use messages::{Command, Connected, DoneReport, Report, TickReport};
 pub use per_origin::PerOrigin;
@@ -124,7 +126,7 @@ pub struct Generator<P: Protocol> {
     timers: Timers,
     book: Book,
     pace: Pace,
-    ender: Ender,
+    endings: Endings,
     /// What the protocol says out of turn.
     said: Vec<u8>,
     open: u32,
@@ -166,7 +168,7 @@ impl<P: Protocol> Generator<P> {
             timers: Timers::default(),
             book,
             pace: Pace::default(),
-            ender: Ender::default(),
+            endings: Endings::default(),
             said: Vec::new(),
             open: 0,
             starting: 0..0,
@@ -320,8 +322,8 @@ impl<P: Protocol> Generator<P> {
         let idle = client.outstanding() == 0;
         let announced = matches!(state.link, Link::Closing { .. });
         let polite = ended == Ended::Fin || announced;
-        if announced && self.ender == Ender::Unknown {
-            self.ender = Ender::Peer;
+        if let Link::Closing { told, .. } = state.link {
+            self.endings.ended(told);
         }
         self.end_all(now_ns, key, end);
         let Slot { client, state, .. } = &mut self.slots[key as usize];
@@ -350,13 +352,7 @@ impl<P: Protocol> Generator<P> {
                 self.not_secured(net, key, token, Class::TimeoutTls, why);
             }
             Link::Opening { token, heard } => self.opening_late(net, key, token, heard),
-            Link::Closing { token } => {
-                if self.ender == Ender::Unknown {
-                    self.ender = Ender::Us;
-                }
-                net.close(token);
-                self.lost(net, key, true, 0);
-            }
+            Link::Closing { token, told } => self.ended_by_nobody(net, key, token, told),
             Link::Open { token } => self.out_of_time(net, key, token),
         }
     }

@@ -60,14 +60,15 @@ pub(super) enum Link {
     Opening { token: Token, heard: bool },
     /// Established.
     Open { token: Token },
-    /// The peer announced its close, which is waited for until then; bytes that come before it are unsolicited.
-    Closing { token: Token },
+    /// Nothing more is asked, and the peer's end is waited for until then; bytes that come before it are unsolicited.
+    /// `told`: our side has ended.
+    Closing { token: Token, told: bool },
 }
 
 impl Link {
     /// Whether this socket is the one that carries the protocol.
     pub(super) fn is_open_on(&self, socket: Token) -> bool {
-        matches!(self, Link::Opening { token, .. } | Link::Open { token } | Link::Closing { token } if *token == socket)
+        matches!(self, Link::Opening { token, .. } | Link::Open { token } | Link::Closing { token, .. } if *token == socket)
     }
 }
 

@@ -72,12 +72,35 @@ fn a_peer_that_was_only_slow_at_first_is_known_by_an_end_that_comes_with_an_answ
 }
 
 #[test]
-fn a_peer_that_never_ends_anything_is_waited_for_each_time() {
-    each_way(OK, &[Step::Hold], |which, seen| {
-        // Behind the last answer of each connection nothing is waited for.
-        let least = (REQUESTS / u64::from(CONNECTIONS) - 1) * LOOKED_FOR_MS * NS_PER_MS;
-        assert!(seen.took_ns >= least, "{which}");
-    });
+fn a_peer_that_ends_nothing_is_waited_for_behind_its_answer_and_behind_our_end_and_then_reset() {
+    for answer in [OK, OK_CLOSING] {
+        each_way(answer, &[Step::Hold], |which, seen| {
+            // Ends as they come, the two waits, and what comes of being played byte by byte.
+            assert!(seen.took_ns < 3 * LOOKED_FOR_MS * NS_PER_MS, "{which}");
+            let connections = u64::from(CONNECTIONS);
+            // The first was waited for behind its answer alone.
+            assert_eq!(seen.unended, REQUESTS - connections, "{which}");
+            assert_eq!(seen.reset_by_us, seen.unended, "{which}");
+            assert_eq!(seen.ended_by_us, connections, "{which}");
+        });
+    }
+}
+
+#[test]
+fn a_peer_that_ends_nothing_among_others_that_do_is_not_waited_for_each_time() {
+    let (prompt, led) =
+        ([Step::Read(1), say(OK), Step::Fin], [Step::Read(1), say(OK), Step::ReadEnd, Step::Fin]);
+    let never = [Step::Read(1), say(OK), Step::Hold];
+    for others in [&prompt[..], &led[..]] {
+        let scripts: Vec<&[Step]> =
+            (0..REQUESTS).map(|which| if which % 2 == 0 { others } else { &never[..] }).collect();
+        let case = closing(&scripts);
+        let seen = play(&case, WHOLE).expect("an end");
+        check_laws(&case, &seen).unwrap_or_else(|law| panic!("{law}: {seen:?}"));
+        assert_eq!(ends(&seen), (REQUESTS, vec![]), "{seen:?}");
+        // Waited for each time, one connection in two would take 50 ms on one of two slots.
+        assert!(seen.took_ns < 7 * LOOKED_FOR_MS * NS_PER_MS, "{seen:?}");
+    }
 }
 
 #[test]

@@ -71,6 +71,9 @@ struct Seen {
     copied_most: usize,
     /// Connections whose peers heard of our end before they were closed.
     ended_by_us: u64,
+    /// Connections that we reset.
+    reset_by_us: u64,
+    unended: u64,
 }
 
 fn config_of(case: &Case) -> Config {
@@ -246,6 +249,8 @@ fn seen(done: &DoneReport, world: &World) -> Seen {
         requests_at_peer: world.requests(),
         copied_most: world.copied_most,
         ended_by_us: world.ended_by_us(),
+        reset_by_us: world.reset_by_us,
+        unended: meter.unended,
     }
 }
 

@@ -103,6 +103,8 @@ pub struct World {
     tls: Option<server::Setup>,
     /// The most that was ever copied to wait on one connection.
     pub copied_most: usize,
+    /// Connections that the program has reset.
+    pub reset_by_us: u64,
 }
 
 impl World {
@@ -128,6 +130,7 @@ impl World {
             protocol,
             tls,
             copied_most: 0,
+            reset_by_us: 0,
         }
     }
 
@@ -473,6 +476,11 @@ impl Net for World {
             let latency_ns = self.play.latency_ns;
             self.later(latency_ns, token.index, Happening::GoneAtPeer);
         }
+    }
+
+    fn reset(&mut self, token: Token) {
+        self.reset_by_us += u64::from(self.connections[token.index as usize].open);
+        self.close(token);
     }
 
     fn finish(&mut self, token: Token) {
