@@ -251,6 +251,14 @@ CASES: dict[str, list[Case]] = {
             "fail",
             "sooner than they can",
         ),
+        ("a connection per request, which takes most of the time", {
+            "plan": record_plan(close=True), "slots": slots(permitted_ns=4 * WINDOW_NS),
+            "service_ns": distribution(histogram((400_000, OK))),
+            "connect_ns": distribution(histogram((100_000, OK)))}, "pass",
+         "4.0 permitted; beside them 1.0 of 10 slots were being connected and 5.0 had their"),
+        ("a connection per request, which takes little of the time", {
+            "plan": record_plan(close=True), "slots": slots(permitted_ns=SLOTS * WINDOW_NS)},
+         "pass", "10.0 permitted"),
         ("an open loop", {"plan": opened()}, "n/a", "not a closed loop"),
         ("connections over time", {"plan": connection_stages()}, "n/a", "the load itself changes"),
         ("a window of two services", {"service_ns": distribution(histogram((600_000_000, 10)))},

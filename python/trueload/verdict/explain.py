@@ -32,7 +32,8 @@ EXPLANATIONS: dict[str, Explanation] = {
         "Throughput times service time must give the requests that were allowed in flight.",
         "Above: replies are taken for those of earlier requests, or a client has more under way"
         " than it was told to; look at either. Below: slots stood empty; look at failures and"
-        " reconnects.",
+        " reconnects. Connecting and ending connections is not in it; where they take much of the"
+        " time, without --close that time goes into requests.",
     ),
     "generator-limit": Explanation(
         "If the generator had no time left, the figure is the generator's, not the server's.",

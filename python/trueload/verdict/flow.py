@@ -64,6 +64,7 @@ def check_littles_law(record: Record) -> Check:
     above = spent_ns / (slots.permitted_ns + overhang_ns) - 1
     below = spent_ns / slots.permitted_ns - 1
     found = f"{spent_ns / window_ns:.1f} requests in service on average, {in_flight:.1f} permitted"
+    found += _emptied(record)
     if above > LITTLE_WARN:
         status, limit = graded(above, LITTLE_WARN, LITTLE_FAIL)
         return checked(name, status, f"{found}: replies came sooner than they can", above, limit)
@@ -73,6 +74,25 @@ def check_littles_law(record: Record) -> Check:
     if below < -LITTLE_WARN:
         return checked(name, "warn", f"{found}: slots stood empty", below, -LITTLE_WARN)
     return checked(name, "pass", found, below, LITTLE_WARN)
+
+
+def _emptied(record: Record) -> str:
+    """What else took the slots' time where each request has a connection of its own: no request is
+    permitted on a slot that has none, which is no fault, but much of it is told."""
+    plan, slots, window_ns = record.plan, record.slots, record.window.window_ns
+    if slots is None or not plan.generate.close or not isinstance(plan.window.stop, Duration):
+        return ""
+    whole_ns = slots.asked * window_ns
+    empty_ns = max(0, whole_ns - slots.permitted_ns)
+    if empty_ns < LITTLE_WARN * whole_ns:
+        return ""
+    set_ups = (record.connect_ns, record.handshake_ns)
+    spent_ns = sum((times.mean or 0) * times.count for times in set_ups)
+    connecting_ns = min(empty_ns, spent_ns)
+    return (
+        f"; beside them {connecting_ns / window_ns:.1f} of {slots.asked} slots were being connected"
+        f" and {(empty_ns - connecting_ns) / window_ns:.1f} had their connection ended, or none"
+    )
 
 
 def check_send_lag(record: Record) -> Check:

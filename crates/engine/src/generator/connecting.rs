@@ -295,6 +295,7 @@ impl<P: Protocol> Generator<P> {
     /// shown that it does not come. `ending`: it has come already.
     pub(super) fn closing(&mut self, net: &mut impl Net, key: u32, token: Token, ending: bool) {
         let now_ns = net.now_ns();
+        self.end_open(key, now_ns);
         let leave = if ending {
             self.endings.ended_with_answer();
             Leave::Wait
@@ -405,16 +406,21 @@ impl<P: Protocol> Generator<P> {
         }
     }
 
-    /// Adds the time that a slot was open within the window to what the load permitted.
+    /// Adds the time that a slot was open within the window to what the load permitted, less the places that waited for
+    /// their refill.
     pub(super) fn end_open(&mut self, key: u32, now_ns: u64) {
-        let depth = if self.config.close { 1 } else { self.config.depth as u64 };
+        let depth = self.config.depth_used() as u64;
         let state = &mut self.slots[key as usize].state;
-        let since_ns = std::mem::replace(&mut state.open_since_ns, NEVER);
+        let (since_ns, gap) = (state.open_since_ns, u64::from(state.gap));
+        (state.open_since_ns, state.gap) = (NEVER, 0);
         if let Some((_, phase)) = self.book.sending(now_ns)
             && since_ns != NEVER
         {
-            let open_ns = now_ns - since_ns.max(phase.started_ns).min(now_ns);
-            phase.meter.permitted_ns = phase.meter.permitted_ns.wrapping_add(open_ns * depth);
+            let within = |since_ns: u64| now_ns - since_ns.max(phase.started_ns).min(now_ns);
+            let permitted_ns = within(since_ns) * depth;
+            let unused_ns = within(state.gap_since_ns) * gap;
+            let sum_ns = phase.meter.permitted_ns.wrapping_add(permitted_ns);
+            phase.meter.permitted_ns = sum_ns.wrapping_sub(unused_ns);
         }
     }
 }

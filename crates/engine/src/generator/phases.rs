@@ -64,20 +64,20 @@ impl<P: Protocol> Generator<P> {
 
     fn stop_phase(&mut self, index: usize, at_ns: u64) {
         let phase = &mut self.book.phases[index];
-        let (started_ns, depth) = (phase.started_ns, self.config.depth as u64);
-        let depth = if self.config.close { 1 } else { depth };
+        let (started_ns, depth) = (phase.started_ns, self.config.depth_used() as u64);
         let (thread, threads) = (self.config.thread, self.config.threads);
         for (key, slot) in self.slots.iter_mut().enumerate() {
             let holds = !phase.share.sends(dealt_slot(key as u32, threads, thread));
             phase.idle_open += u32::from(holds && is_open(slot));
             let state = &mut slot.state;
-            if state.open_since_ns != NEVER {
-                let open_ns = at_ns.saturating_sub(state.open_since_ns.max(started_ns));
-                phase.meter.permitted_ns = phase.meter.permitted_ns.wrapping_add(open_ns * depth);
-            }
             let since_ns = std::mem::replace(&mut state.gap_since_ns, at_ns);
-            let gap_ns = u64::from(state.gap) * at_ns.saturating_sub(since_ns.max(started_ns));
-            phase.meter.permitted_ns = phase.meter.permitted_ns.wrapping_sub(gap_ns);
+            if state.open_since_ns != NEVER {
+                let within = |since_ns: u64| at_ns.saturating_sub(since_ns.max(started_ns));
+                let permitted_ns = within(state.open_since_ns) * depth;
+                let unused_ns = within(since_ns) * u64::from(state.gap);
+                let sum_ns = phase.meter.permitted_ns.wrapping_add(permitted_ns);
+                phase.meter.permitted_ns = sum_ns.wrapping_sub(unused_ns);
+            }
             if state.link == Link::Down && state.waiting_again() == 0 {
                 state.down_until(NEVER);
             }
@@ -163,7 +163,7 @@ impl<P: Protocol> Generator<P> {
             slot.state.asked = slot.client.outstanding() > 0;
             let global = dealt_slot(key as u32, threads, thread);
             let sends = phase_share.sends(global);
-            let open = is_open(slot) && sends;
+            let open = matches!(slot.state.link, Link::Open { .. }) && sends;
             slot.state.open_since_ns = if open { phase_share.start_ns } else { NEVER };
             slot.state.quota = match phase_share.stop {
                 _ if !sends => 0,

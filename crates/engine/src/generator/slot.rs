@@ -172,7 +172,7 @@ pub(super) struct State {
     /// In the queue of slots that can take a request (open loop only), since when.
     pub(super) ready: bool,
     pub(super) ready_since_ns: u64,
-    /// Open since, within the window.
+    /// Open for requests since, within the window.
     pub(super) open_since_ns: u64,
 }
 

@@ -3,7 +3,7 @@
 use crate::bodies::{case, ends, say};
 use crate::table::{Case, Step};
 use crate::world::Cut;
-use crate::{NS_PER_MS, Play, Seen, WHOLE, check_laws, play};
+use crate::{LATENCY_NS, NS_PER_MS, Play, Seen, WHOLE, check_laws, play};
 
 const OK: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
 const OK_CLOSING: &[u8] = b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\nok";
@@ -100,6 +100,17 @@ fn a_peer_that_ends_nothing_among_others_that_do_is_not_waited_for_each_time() {
         assert_eq!(ends(&seen), (REQUESTS, vec![]), "{seen:?}");
         // Waited for each time, one connection in two would take 50 ms on one of two slots.
         assert!(seen.took_ns < 7 * LOOKED_FOR_MS * NS_PER_MS, "{seen:?}");
+    }
+}
+
+#[test]
+fn while_a_connection_is_being_ended_no_request_is_permitted_on_it() {
+    for then in [&[Step::Wait(5), Step::Fin][..], &[Step::ReadEnd, Step::Fin], &[Step::Hold]] {
+        each_way(OK, then, |which, seen| {
+            // A way there and back to the answer, of which some milliseconds more follow to the end.
+            let answered_ns = REQUESTS * 2 * LATENCY_NS;
+            assert!(seen.permitted_ns <= answered_ns, "{which}");
+        });
     }
 }
 

@@ -74,6 +74,7 @@ struct Seen {
     /// Connections that we reset.
     reset_by_us: u64,
     unended: u64,
+    permitted_ns: u64,
 }
 
 fn config_of(case: &Case) -> Config {
@@ -251,6 +252,7 @@ fn seen(done: &DoneReport, world: &World) -> Seen {
         ended_by_us: world.ended_by_us(),
         reset_by_us: world.reset_by_us,
         unended: meter.unended,
+        permitted_ns: meter.permitted_ns,
     }
 }
 

@@ -52,8 +52,11 @@ fn idle_connections_never_send_and_are_held_to_the_end() {
 
 #[test]
 fn what_a_load_permits_is_counted_without_the_idle_connections() {
-    let played = beside_idle(closed(), Stop::After(S), 1);
-    assert_eq!(played.done.meter.permitted_ns, u64::from(CONNECTIONS - IDLE) * S);
+    for depth in [1, 8] {
+        let played = beside_idle(closed(), Stop::After(S), depth);
+        let permitted_ns = u64::from(CONNECTIONS - IDLE) * S * depth as u64;
+        assert_eq!(played.done.meter.permitted_ns, permitted_ns, "depth {depth}");
+    }
 }
 
 #[test]
