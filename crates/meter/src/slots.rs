@@ -22,7 +22,7 @@ pub struct SlotSums {
     pub long_waits_ns: Vec<u64>,
     /// Slots down for long without a polite close.
     pub down: u32,
-    /// Slots that lost their connection and were refused a new one.
+    /// Slots that lost their connection, and then an attempt at a new one failed.
     pub outages: u32,
     /// The longest outage, in ns.
     pub outage_ns: u64,

@@ -29,6 +29,15 @@ LOST_WARN, LOST_FAIL = 0.01, 0.02
 # RFC 9112 9.6: a server ends what was asked for with `Connection: close`, or follows its client's
 # end. One that does neither keeps sockets that nobody uses.
 UNENDED_WARN = 0.01
+# What an attempt to connect may come to.
+NO_NEW_ONE = {
+    "connect.refused": "were refused a new one",
+    "connect.timeout": "got no answer to their attempt at a new one in time",
+    "connect.unreachable": "found no way to the server for a new one",
+    "timeout.tls": "got no answer to the handshake of a new one in time",
+    "local.ports": "found no local port for a new one",
+    "local.fds": "had no open file for a new one",
+}
 LOST_CLASSES = ("empty", "reset", "truncated", "ws.closed")
 
 
@@ -147,6 +156,25 @@ def _origins_unreached(record: Record) -> str:
     return f"none to {urls[0]}{more} was established"
 
 
+def _outage(record: Record, slots: int) -> str:
+    """What became of slots that lost their connection: by what their attempts failed with, as far
+    as requests were charged with it."""
+    counts = (record.counts, record.warmup.counts)
+    met = {
+        name: sum(each.failed.get(name, 0) for each in counts)
+        for name in NO_NEW_ONE
+        if any(each.failed.get(name) for each in counts)
+    }
+    how = NO_NEW_ONE[next(iter(met))] if len(met) == 1 else "got no new one"
+    each = ", ".join(f"{name} {format_count(count)}" for name, count in met.items())
+    how += f" ({each})" if len(met) > 1 else ""
+    if met and all(name.startswith("local.") for name in met):
+        return f"{slots} lost their connection and {how}"
+    lasted_ns = record.connections.outage_ns
+    away = f"away for {format_duration(lasted_ns)}" if lasted_ns else "gone at the end"
+    return f"the server was {away}: {slots} {how}"
+
+
 def check_connections(record: Record) -> Check:
     """Slots that were never established, were down for long, or lost a server that went away;
     origins that were not reached at all; and connections that the server dropped."""
@@ -169,10 +197,7 @@ def check_connections(record: Record) -> Check:
     if unreached:
         return checked(name, "fail", in_one_line(parts), share, 0)
     if outage_share >= CONNECTIONS_FAIL:
-        away = (
-            f"away for {format_duration(found.outage_ns)}" if found.outage_ns else "gone at the end"
-        )
-        parts.append(f"the server was {away}: {found.outages} were refused a new one")
+        parts.append(_outage(record, found.outages))
         why = in_one_line(parts)
         return checked(name, "fail", why, max(share, outage_share), CONNECTIONS_FAIL)
     lost = lost_share(record)

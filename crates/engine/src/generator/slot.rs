@@ -196,7 +196,7 @@ pub(super) struct Trouble {
 pub(super) struct PhaseTrouble {
     pub(super) longest_wait_ns: u64,
     pub(super) down_ns: u64,
-    /// Lost its connection and was refused a new one.
+    /// Lost its connection, and an attempt at a new one failed.
     pub(super) outage: bool,
     pub(super) outage_ns: u64,
 }

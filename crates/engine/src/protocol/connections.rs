@@ -34,7 +34,7 @@ pub struct Connections {
     pub down: u32,
     /// The longest time that an established slot could not be opened again after a loss, 0 when none.
     pub outage_ns: u64,
-    /// Slots that lost their connection and were then refused a new one.
+    /// Slots that lost their connection and then got no new one, whatever the reason.
     pub outages: u32,
     /// TLS handshakes in full (the first phase: and before it).
     #[serde(default)]
