@@ -554,18 +554,6 @@ def test_a_rate_is_sent_by_schedule_and_both_times_are_kept(
     assert record["generator"]["hiccup_ns"] is not None
 
 
-def test_a_rate_that_cannot_be_reached_is_measured_and_judged(
-    trueload: Trueload, server: Server
-) -> None:
-    url = f"{server.url}/wait/50"
-    flags = ("--rate", "1k/s", "-c", "5", "-d", "400ms", "--warmup", "0")
-    done = trueload.run("http", url, *flags)
-    assert done.code == 4, done
-    assert re.search(r"rate +offered 1,000 requests/s, sent \d+/s", done.out)
-    assert "fail rate-reached" in done.out
-    assert re.search(r"response .*p99 > ", done.out)
-
-
 def test_stages_change_the_load(trueload: Trueload, server: Server) -> None:
     record = measure_at_a_rate(
         trueload, server.url, "--stages", "200ms@100,400ms@100..1k", "--warmup", "0", "-c", "4"

@@ -48,6 +48,9 @@ impl Stage {
 }
 
 const NS_PER_S: f64 = 1e9;
+/// Random arrivals drawn to be counted at one time, over all threads: work for less than a heartbeat of 10 ms. They are
+/// counted four times a second; these are two million requests a second.
+const DRAWN_MOST: u64 = 1 << 19;
 
 /// The value of a staged quantity at `elapsed_ns`; after the last stage its end value holds.
 #[must_use]
@@ -161,23 +164,23 @@ impl Schedule {
         self.next_ns = self.place();
     }
 
-    /// How many arrivals come before `until_ns`, beginning with the next; they are passed over.
+    /// How many arrivals come before `until_ns`, beginning with the next; they are passed over. Of random ones, what is
+    /// more than can be sent meanwhile is not drawn one by one: the rest is as many as there are on average.
     pub fn skip_until(&mut self, until_ns: u64) -> u64 {
-        let mut skipped = 0;
+        let (mut skipped, mut drawn) = (0, 0);
         while self.next_ns.is_some_and(|next_ns| next_ns < until_ns) {
-            let leapt = self.leap_to_last_before(until_ns);
+            let leaps = self.chance.is_none() || drawn >= DRAWN_MOST;
+            let leapt = if leaps { self.leap_to_last_before(until_ns) } else { 0 };
             self.advance();
             skipped += leapt + 1;
+            drawn += self.threads;
         }
         skipped
     }
 
-    /// Goes on to the last arrival of this stage before `until_ns`, and tells how many were passed over. What is
-    /// evenly spaced need not be drawn to be counted: a rate beyond all reach would take longer than it lasts.
+    /// Goes on to the last arrival of this stage before `until_ns` if gaps are the mean, and tells how many were passed
+    /// over: to draw those of a rate beyond all reach would take longer than it lasts.
     fn leap_to_last_before(&mut self, until_ns: u64) -> u64 {
-        if self.chance.is_some() {
-            return 0;
-        }
         let mut step = 1;
         while self.is_before(step, until_ns) {
             step *= 2;
@@ -187,9 +190,9 @@ impl Schedule {
             step /= 2;
             leap += if self.is_before(leap + step, until_ns) { step } else { 0 };
         }
+        self.unit = self.unit_further(leap);
         self.turn += leap * self.threads;
         self.number = self.number_of(self.turn);
-        self.unit = self.number as f64;
         self.next_ns = self.place();
         leap
     }
@@ -197,8 +200,13 @@ impl Schedule {
     /// Whether the arrival so many further on is of this stage, and before `until_ns`.
     fn is_before(&self, further: u64, until_ns: u64) -> bool {
         let Some(stage) = self.stages.get(self.stage) else { return false };
-        let into = self.number_of(self.turn + further * self.threads) as f64 - self.before_units;
+        let into = self.unit_further(further) - self.before_units;
         into < stage.area() && self.before_ns + stage.ns_to(into) < until_ns
+    }
+
+    /// Where the arrival so many further on is, in units, if gaps are the mean.
+    fn unit_further(&self, further: u64) -> f64 {
+        self.unit + (self.number_of(self.turn + further * self.threads) - self.number) as f64
     }
 
     /// The number of an arrival among those of all threads and origins.
@@ -334,6 +342,27 @@ mod tests {
         assert_eq!(schedule.skip_until(3600 * S), 3_600_000_000_000 / 3);
         assert_eq!(schedule.skip_until(u64::MAX), 2);
         assert_eq!(schedule.next_ns(), None);
+    }
+
+    #[test]
+    fn of_random_arrivals_beyond_all_reach_as_many_are_counted_as_there_are_on_average() {
+        let stages = [stage(3600, 1e9, 1e9), stage(1, 5.0, 5.0)];
+        let mut schedule = Schedule::new(&stages, Arrivals::Poisson { seed: 7 }, 1, 3);
+        let mean = 3_600_000_000_000 / 3;
+        let counted: u64 = (1..=4).map(|quarter| schedule.skip_until(quarter * 900 * S)).sum();
+        assert!(counted.abs_diff(mean) < 10_000, "{counted}");
+        assert!(schedule.next_ns().is_none_or(|next_ns| next_ns >= 3600 * S));
+        schedule.skip_until(u64::MAX);
+        assert_eq!(schedule.next_ns(), None);
+    }
+
+    #[test]
+    fn random_arrivals_at_a_rate_that_can_be_sent_are_counted_one_by_one() {
+        let stages = [stage(4, 1e6, 1e6)];
+        let arrivals = Arrivals::Poisson { seed: 7 };
+        let mut schedule = Schedule::new(&stages, arrivals, 0, 1);
+        let counted: u64 = (1..=16).map(|quarter| schedule.skip_until(quarter * S / 4)).sum();
+        assert_eq!(counted, all(&stages, arrivals, 0, 1).len() as u64);
     }
 
     proptest! {
