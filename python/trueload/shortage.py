@@ -7,10 +7,11 @@ record is made.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Literal
 
-from trueload.record import Record
+from trueload.record import Environment, Record
 from trueload.units import format_count
 
 Lacking = Literal["files", "ports"]
@@ -27,6 +28,10 @@ _OF: dict[str, tuple[Lacking, str]] = {
 }
 
 
+_EVEN_PORTS_FIRST = (6, 8)
+"""Kernels before this one look at half of an address's ports before they try the others."""
+
+
 @dataclass(frozen=True)
 class Shortage:
     """``limit`` names it, as a subject of a sentence; ``why`` is what it was seen by; ``hint`` is
@@ -36,6 +41,22 @@ class Shortage:
     limit: str
     why: str
     hint: str
+
+
+def crowded_ports(connections: int, addresses: int, environment: Environment) -> str:
+    """What to append where connections that came too slowly are more than half of the ports of each
+    address that they come from, on a kernel that is slow to find the others; else nothing."""
+    ports = environment.limits.get("local_ports", 0)
+    each = -(-connections // max(1, addresses))
+    version = re.match(r"Linux (\d+)\.(\d+)", environment.kernel)
+    quick = version is None or (int(version[1]), int(version[2])) >= _EVEN_PORTS_FIRST
+    if quick or 2 * each <= ports or ports == 0:
+        return ""
+    return (
+        f": {format_count(each)} connections from one address are more than half of its"
+        f" {format_count(ports)} ports, and this kernel is slow to find one then;"
+        f" {HINTS['local.ports']}"
+    )
 
 
 def find_shortage(record: Record) -> Shortage | None:

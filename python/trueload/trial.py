@@ -52,7 +52,7 @@ from trueload.ports import SETS, sources
 from trueload.record import Claim, Record, Trouble
 from trueload.server_files import reached_limit
 from trueload.server_found import choose_cpus, choose_pair, find_server, first_sample
-from trueload.shortage import HINTS
+from trueload.shortage import HINTS, crowded_ports
 from trueload.spec import (
     CLOSED,
     CONNECT,
@@ -338,7 +338,7 @@ class Session(Closing):
             if message is not None:
                 self._note(message)
             elif seconds_left(deadline) == 0:
-                raise EngineError("silent", "the engine did not say that it had connected")
+                raise self._unconnected()
             self._show(None)
         return self._seen.ready.established > 0
 
@@ -362,7 +362,7 @@ class Session(Closing):
             if isinstance(message, Done):
                 raise EngineError("engine", f"the engine ended by itself: {message.why}")
             if message is None and seconds_left(deadline) == 0:
-                raise EngineError("silent", "the engine did not say that it had connected")
+                raise self._unconnected()
             self._show(None)
         seen.joined = seen.phase(join.id).measurement
         return True
@@ -388,7 +388,7 @@ class Session(Closing):
                 self._note(message)
                 raise EngineError("engine", "the engine ended before its window")
             elif message is None and seconds_left(deadline) == 0:
-                raise EngineError("silent", "the engine did not say that it had connected")
+                raise self._unconnected()
             self._show(message if isinstance(message, Tick) else None)
         return True
 
@@ -398,6 +398,15 @@ class Session(Closing):
         tries_s = len(spec.addresses) * spec.connect_timeout_ns / NS_PER_S
         takes_s = connections / spec.connect_rate_per_s + tries_s + CONNECT_SLACK_S
         return time.monotonic() + takes_s
+
+    def _unconnected(self) -> EngineError:
+        """The connections took longer than they may, with what is known to slow them."""
+        seen = self._seen
+        generate, phase = seen.generate, seen.window
+        connections = max(generate.connections, phase.connections or 0)
+        connections += max(self._spec.idle, default=0)
+        crowded = crowded_ports(connections, len(generate.local_addresses), seen.environment)
+        return EngineError("silent", f"the engine did not say that it had connected{crowded}")
 
     def _refuse_shortage(self, message: FromEngine | None) -> None:
         if isinstance(message, Error) and message.class_ in HINTS:

@@ -22,7 +22,7 @@ use crate::host::run_in_short_slices;
 use crate::net::{Ended, Net, Program, Refusal, Token};
 use crate::outbox::Outbox;
 use crate::socket::{
-    ACCEPT_PAUSE_NS, Listener, OUTBOX_MOST, Waker, bind_from, earlier, end_with_reset, refusal,
+    ACCEPT_PAUSE_NS, Listener, OUTBOX_MOST, Waker, earlier, end_with_reset, prepare, refusal,
 };
 use crate::spin::Spin;
 use crate::{Address, Clock};
@@ -464,10 +464,7 @@ impl Net for Epoll {
             .map_err(refusal)?;
         let connected = match to {
             Address::Ip(to) => {
-                let _ = sockopt::set_tcp_nodelay(&fd, true);
-                if let Some(from) = from {
-                    bind_from(&fd, from)?;
-                }
+                prepare(&fd, from)?;
                 rustix::net::connect(&fd, to)
             }
             Address::Unix(path) => {

@@ -129,28 +129,49 @@ pub(crate) fn refusal(errno: Errno) -> Refusal {
     }
 }
 
+/// Makes a socket that is to connect ready for it: sends at once, from a port that is quickly found, from this address.
+pub(crate) fn prepare(fd: &OwnedFd, from: Option<IpAddr>) -> Result<(), Refusal> {
+    let _ = sockopt::set_tcp_nodelay(fd, true);
+    try_all_ports(fd);
+    from.map_or(Ok(()), |from| bind_from(fd, from))
+}
+
+/// Has the kernel try all ports alike when the socket connects (Linux 6.8).
+///
+/// By itself it tries every second port, and the others behind all of those: once half of the ports are in use, each
+/// further choice looks at that half first, for most of a millisecond. Those of a socket with a range of its own
+/// (`IP_LOCAL_PORT_RANGE`) are tried one after the other, and a range of all ports is cut to that of the machine.
+fn try_all_ports(fd: &OwnedFd) {
+    const IP_LOCAL_PORT_RANGE: libc::c_int = 51;
+    // The lowest port in the lower half, the highest in the upper one. Where it cannot be had, ports are found late.
+    const ALL_PORTS: u32 = 0xffff_0001;
+    set_ip_option(fd, IP_LOCAL_PORT_RANGE, ALL_PORTS);
+}
+
 /// Lets a socket connect from a local address.
 ///
 /// The port is chosen when it connects (`IP_BIND_ADDRESS_NO_PORT`): chosen here, it could not be
 /// used for another peer at the same time, and each choice would look at all ports in use.
-pub(crate) fn bind_from(fd: &OwnedFd, from: IpAddr) -> Result<(), Refusal> {
+fn bind_from(fd: &OwnedFd, from: IpAddr) -> Result<(), Refusal> {
     const IP_BIND_ADDRESS_NO_PORT: libc::c_int = 24;
-    let on: libc::c_int = 1;
-    // SAFETY: the option takes an int, which lives through the call.
-    #[allow(unsafe_code)]
-    unsafe {
-        // Where it cannot be had, the port is chosen here.
-        let len = size_of_val(&on) as libc::socklen_t;
-        let option = IP_BIND_ADDRESS_NO_PORT;
-        let value = (&raw const on).cast();
-        libc::setsockopt(fd.as_raw_fd(), libc::IPPROTO_IP, option, value, len);
-    }
+    // Where it cannot be had, the port is chosen here.
+    set_ip_option(fd, IP_BIND_ADDRESS_NO_PORT, 1);
     let bound = rustix::net::bind(fd, &SocketAddr::new(from, 0));
     // A local address that is not ours is no lack of ports.
     bound.map_err(|errno| match errno {
         Errno::ADDRINUSE => Refusal::Ports,
         _ => Refusal::Unreachable,
     })
+}
+
+/// Sets an option of IP, which is there for IPv6, too; what the kernel does not know stays as it is.
+fn set_ip_option(fd: &OwnedFd, option: libc::c_int, value: u32) {
+    let len = size_of_val(&value) as libc::socklen_t;
+    // SAFETY: the options take four bytes, which live through the call.
+    #[allow(unsafe_code)]
+    unsafe {
+        libc::setsockopt(fd.as_raw_fd(), libc::IPPROTO_IP, option, (&raw const value).cast(), len);
+    }
 }
 
 #[cfg(test)]
@@ -184,6 +205,41 @@ mod tests {
         let bound: SocketAddr =
             rustix::net::getsockname(&fd).expect("bound").try_into().expect("an IP address");
         assert_eq!(bound, SocketAddr::new(from, 0));
+    }
+
+    /// Whether this kernel tries the ports of a socket with a range of its own one after the other.
+    fn kernel_tries_each_port() -> bool {
+        let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").expect("a version");
+        let mut numbers = release.split(['.', '-']).map_while(|part| part.parse::<u32>().ok());
+        (numbers.next(), numbers.next()) >= (Some(6), Some(8))
+    }
+
+    #[test]
+    fn ports_are_taken_one_after_the_other_and_not_every_second_one_first() {
+        let any = Address::Ip(SocketAddr::from(([127, 0, 0, 1], 0)));
+        let listener = Listener::bind(&any, false).expect("a free port");
+        let Address::Ip(at) = listener.address() else {
+            panic!("it was bound to a port");
+        };
+        let connected = |from: Option<IpAddr>| {
+            let family = rustix::net::AddressFamily::INET;
+            let fd =
+                rustix::net::socket_with(family, SocketType::STREAM, SocketFlags::CLOEXEC, None)
+                    .expect("a socket");
+            prepare(&fd, from).expect("an address of this machine");
+            rustix::net::connect(&fd, at).expect("it listens");
+            fd
+        };
+        for from in [None, Some(IpAddr::from([127, 0, 0, 3]))] {
+            let sockets: Vec<OwnedFd> = (0..64).map(|_| connected(from)).collect();
+            let port = |fd: &OwnedFd| -> u16 {
+                let bound = rustix::net::getsockname(fd).expect("bound");
+                SocketAddr::try_from(bound).expect("an IP address").port()
+            };
+            let odd = sockets.iter().filter(|fd| port(fd) % 2 == 1).count();
+            let both = (8..=56).contains(&odd);
+            assert!(both || !kernel_tries_each_port(), "{odd} of 64 are odd, from {from:?}");
+        }
     }
 
     #[test]

@@ -24,7 +24,7 @@ use std::sync::Arc;
 use io_uring::cqueue::{self, more};
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::io::Errno;
-use rustix::net::{SocketFlags, SocketType, sockopt};
+use rustix::net::{SocketFlags, SocketType};
 use rustix::process::{Resource, getrlimit};
 use socket2::SockAddr;
 
@@ -33,7 +33,7 @@ use crate::host::run_in_short_slices;
 use crate::net::{Coalescing, Ended, Net, Program, Refusal, Token};
 use crate::outbox::Segment;
 use crate::socket::{
-    ACCEPT_PAUSE_NS, Listener, OUTBOX_MOST, Waker, bind_from, earlier, end_with_reset, refusal,
+    ACCEPT_PAUSE_NS, Listener, OUTBOX_MOST, Waker, earlier, end_with_reset, prepare, refusal,
 };
 use crate::spin::Spin;
 use crate::{Address, Clock};
@@ -400,10 +400,7 @@ impl Net for Uring {
             .map_err(refusal)?;
         let peer = match to {
             Address::Ip(to) => {
-                let _ = sockopt::set_tcp_nodelay(&fd, true);
-                if let Some(from) = from {
-                    bind_from(&fd, from)?;
-                }
+                prepare(&fd, from)?;
                 SockAddr::from(*to)
             }
             Address::Unix(path) => SockAddr::unix(path).map_err(|_| Refusal::Unreachable)?,
