@@ -138,7 +138,8 @@ pub trait Program {
     /// The connection did not come about; the token is closed.
     fn handle_refused(&mut self, _net: &mut impl Net, _key: u32, _token: Token, _why: Refusal) {}
 
-    /// Bytes came. With `ending` the peer's close is already known and follows.
+    /// Bytes came. With `ending` it is known that more follows at once, the peer's close or other bytes: they are not the
+    /// last word.
     fn handle_input(
         &mut self,
         net: &mut impl Net,

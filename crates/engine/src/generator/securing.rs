@@ -62,7 +62,7 @@ impl<P: Protocol> Generator<P> {
             _ => {}
         }
         let over = ending || !matches!(outcome, Ok(Stage::Handshaking | Stage::Open));
-        self.hear_plain(net, key, token, &buffers, opened, over);
+        self.hear_plain(net, key, token, &buffers, over);
         self.buffers = buffers;
         // What was heard may have ended the connection.
         if !self.slots[key as usize].state.link.is_open_on(token) {
@@ -82,13 +82,14 @@ impl<P: Protocol> Generator<P> {
         key: u32,
         token: Token,
         buffers: &Buffers,
-        opened: bool,
         over: bool,
     ) {
         if !buffers.plain.is_empty() {
             self.slots[key as usize].state.proven = true;
             self.handle_plain(net, key, token, &buffers.plain, over);
-        } else if opened && !over {
+        } else if !over {
+            // The handshake may just be done. Or an answer came before, with more known to follow that was waited for, and
+            // there is nothing to hear in it: a ticket, a new key, a part of a record.
             self.fill(net, key);
         }
     }

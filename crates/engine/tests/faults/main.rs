@@ -387,6 +387,13 @@ fn each_row_comes_out_the_same_in_random_pieces() {
 }
 
 #[test]
+fn each_row_comes_out_the_same_in_pieces_that_come_in_one_batch() {
+    for seed in 1..=2 {
+        check_all(Play { cut: Cut::Batch(seed), ..WHOLE });
+    }
+}
+
+#[test]
 fn each_row_comes_out_the_same_when_answers_take_no_time_at_all() {
     check_all(Play { latency_ns: 0, ..WHOLE });
 }
@@ -432,7 +439,9 @@ fn each_row_comes_out_the_same_over_tls() {
 
 #[test]
 fn each_row_comes_out_the_same_over_tls_in_random_pieces() {
-    check_over_tls(Play { cut: Cut::Random(1), ..WHOLE });
+    for cut in [Cut::Random(1), Cut::Batch(1)] {
+        check_over_tls(Play { cut, ..WHOLE });
+    }
 }
 
 #[test]

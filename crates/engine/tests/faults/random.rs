@@ -101,7 +101,12 @@ fn over_tls() -> impl Strategy<Value = Case> {
 }
 
 fn how() -> impl Strategy<Value = Play> {
-    let cut = prop_oneof![Just(Cut::Whole), Just(Cut::Bytes), any::<u64>().prop_map(Cut::Random)];
+    let cut = prop_oneof![
+        Just(Cut::Whole),
+        Just(Cut::Bytes),
+        any::<u64>().prop_map(Cut::Random),
+        any::<u64>().prop_map(Cut::Batch),
+    ];
     let latency_ns = prop_oneof![Just(0), Just(LATENCY_NS), 0..20_000_000u64];
     let room = prop_oneof![2 => Just(usize::MAX), 1 => 1..200usize];
     let choices = (cut, latency_ns, any::<bool>(), any::<bool>(), room);

@@ -37,11 +37,13 @@ pub enum Cut {
     Bytes,
     /// In random pieces, by this seed.
     Random(u64),
+    /// The same, but as completions of one batch: of each piece but the last it is known that more follows.
+    Batch(u64),
 }
 
 impl Cut {
     pub fn comes_apart(self) -> bool {
-        self != Cut::Whole
+        !matches!(self, Cut::Whole | Cut::Batch(_))
     }
 }
 
@@ -116,7 +118,7 @@ impl World {
         tls: Option<server::Setup>,
     ) -> Self {
         let chance = match play.cut {
-            Cut::Random(seed) => seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1,
+            Cut::Random(seed) | Cut::Batch(seed) => seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1,
             _ => 1,
         };
         World {
@@ -199,7 +201,12 @@ impl World {
             }
         }
         for index in 0..self.connections.len() as u32 {
-            some |= self.read(program, index);
+            while self.read(program, index) {
+                some = true;
+                if !matches!(self.play.cut, Cut::Batch(_)) {
+                    break;
+                }
+            }
         }
         if some {
             program.handle_batch_end(self);
@@ -287,7 +294,10 @@ impl World {
         if !connection.inbox.is_empty() {
             let count = most.min(connection.inbox.len());
             let bytes: Vec<u8> = connection.inbox.drain(..count).collect();
-            let ending = connection.end.is_some() && !self.play.cut.comes_apart();
+            let ending = match self.play.cut {
+                Cut::Batch(_) => !connection.inbox.is_empty() || connection.end.is_some(),
+                cut => connection.end.is_some() && !cut.comes_apart(),
+            };
             program.handle_input(self, key, token(index), &bytes, ending);
             return true;
         }
@@ -303,7 +313,7 @@ impl World {
         match self.play.cut {
             Cut::Whole => READ_BYTES,
             Cut::Bytes => 1,
-            Cut::Random(_) => {
+            Cut::Random(_) | Cut::Batch(_) => {
                 // xorshift64: all that is asked of it is to be the same each time.
                 self.chance ^= self.chance << 13;
                 self.chance ^= self.chance >> 7;
