@@ -4,7 +4,7 @@
 //! `send` and its part of an `epoll_wait`; a short read has emptied the socket, so
 //! that nothing is read twice. Edge-triggered, the kernel looks at a socket once per
 //! event and not a second time to find that it is quiet; whoever stops before the
-//! socket is empty arms it again. The clock is read once per batch.
+//! socket is empty arms it again. The clock is read once per batch, or more often in a long one.
 
 use std::io;
 use std::net::IpAddr;
@@ -18,6 +18,7 @@ use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, SocketAddrUnix, SocketFlags, SocketType, sockopt};
 
 use crate::driver::Settings;
+use crate::glance::{Glance, keep_time};
 use crate::host::run_in_short_slices;
 use crate::net::{Ended, Net, Program, Refusal, Token};
 use crate::outbox::Outbox;
@@ -78,6 +79,7 @@ pub struct Epoll {
     free: Vec<u32>,
     buffer: Box<[u8]>,
     spin: Spin,
+    glance: Glance,
 }
 
 impl Epoll {
@@ -104,6 +106,7 @@ impl Epoll {
             free: Vec::new(),
             buffer: vec![0; READ_BYTES].into_boxed_slice(),
             spin: Spin::up_to(settings.spin_ns),
+            glance: Glance::default(),
         })
     }
 
@@ -239,6 +242,9 @@ impl Epoll {
             Ok((_, 0)) => socket.failed.unwrap_or(Ended::Fin),
             Ok((_, count)) => {
                 program.handle_input(self, key, token, &buffer[..count], closing);
+                if self.glance.is_due(count) {
+                    keep_time(self, program);
+                }
                 // A short read has emptied the socket; a close that is known is read out now.
                 return count == buffer.len() || closing;
             }

@@ -10,6 +10,7 @@ mod clock;
 mod distance;
 mod driver;
 mod epoll;
+mod glance;
 mod host;
 mod net;
 mod outbox;

@@ -6,7 +6,8 @@
 //! arrive only while it waits. A socket's place is used again when nothing of it is in flight
 //! any more. Descriptors that come near the limit of open files move into a table of the ring;
 //! each full table begins another ring. Sockets that send more than once are in the first table as
-//! well as open files, because operations find them there for less. The clock is read once per batch.
+//! well as open files, because operations find them there for less. The clock is read once per batch,
+//! or more often in a long one.
 
 mod buffers;
 mod ring;
@@ -29,6 +30,7 @@ use rustix::process::{Resource, getrlimit};
 use socket2::SockAddr;
 
 use crate::driver::Settings;
+use crate::glance::{Glance, keep_time};
 use crate::host::run_in_short_slices;
 use crate::net::{Coalescing, Ended, Net, Program, Refusal, Token};
 use crate::outbox::Segment;
@@ -69,6 +71,7 @@ pub struct Uring {
     /// Sockets with lower numbers may get a place in the first ring's table.
     known_most: u32,
     spin: Spin,
+    glance: Glance,
 }
 
 impl Uring {
@@ -111,6 +114,7 @@ impl Uring {
             peers: Vec::new(),
             spare: Vec::new(),
             spin: Spin::up_to(settings.spin_ns),
+            glance: Glance::default(),
             fds_most,
             known_most: 0,
         })
@@ -178,7 +182,12 @@ impl Uring {
         for (at, entry) in batch.iter().enumerate() {
             let (op, index) = Op::of(entry.user_data());
             match op {
-                Op::Recv => self.received(program, ring, index, entry, at as u16),
+                Op::Recv => {
+                    self.received(program, ring, index, entry, at as u16);
+                    if self.glance.is_due(usize::try_from(entry.result()).unwrap_or(0)) {
+                        keep_time(self, program);
+                    }
+                }
                 Op::Send => {
                     if let Some((key, token)) = self.sent(index, entry.result()) {
                         program.handle_drained(self, key, token);

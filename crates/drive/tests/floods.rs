@@ -1,0 +1,87 @@
+//! However much lies ready to be read, what is due does not wait for all of it, whichever the driver.
+
+#![allow(clippy::expect_used)]
+
+#[macro_use]
+mod shared;
+
+use std::io::{ErrorKind, Write};
+use std::net::{Ipv4Addr, SocketAddr, TcpStream};
+
+use shared::Kind;
+use trueload_drive::{Address, Ended, Listener, Net, Program, Token};
+
+const PEERS: usize = 16;
+/// What the kernel holds for each, at most.
+const EACH: usize = 1024 * 1024;
+/// So much is heard between two looks at the clock, and one read more.
+const MOST: usize = (256 + 64) * 1024;
+
+/// Something is due at all times; it counts how much it hears in between.
+#[derive(Default)]
+struct Clerk {
+    since: usize,
+    most: usize,
+    heard: usize,
+    ended: usize,
+}
+
+impl Program for Clerk {
+    fn handle_wake(&mut self, _: &mut impl Net) {}
+
+    fn handle_accepted(&mut self, _: &mut impl Net, token: Token) -> u32 {
+        token.index
+    }
+
+    fn handle_input(&mut self, _: &mut impl Net, _: u32, _: Token, bytes: &[u8], _: bool) {
+        self.heard += bytes.len();
+        self.since += bytes.len();
+        self.most = self.most.max(self.since);
+    }
+
+    fn handle_end(&mut self, net: &mut impl Net, _: u32, token: Token, _: Ended) {
+        self.ended += 1;
+        net.close(token);
+    }
+
+    fn handle_time(&mut self, _: &mut impl Net) {
+        self.since = 0;
+    }
+
+    fn wake_at_ns(&self) -> Option<u64> {
+        Some(0)
+    }
+
+    fn is_done(&self) -> bool {
+        self.ended == PEERS
+    }
+}
+
+/// Says as much as the kernel holds, and ends.
+fn flood(to: SocketAddr) -> usize {
+    let mut stream = TcpStream::connect(to).expect("a connection");
+    stream.set_nonblocking(true).expect("a socket that does not block");
+    let (chunk, mut said) = (vec![7; 16 * 1024], 0);
+    while said < EACH {
+        match stream.write(&chunk) {
+            Ok(count) => said += count,
+            Err(error) if error.kind() == ErrorKind::WouldBlock => break,
+            Err(error) => panic!("{error}"),
+        }
+    }
+    said
+}
+
+fn what_is_due_does_not_wait_for_all_that_lies_ready(kind: Kind) {
+    let at = Address::Ip(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)));
+    let listener = Listener::bind(&at, false).expect("a listener");
+    let Address::Ip(to) = *listener.address() else { panic!("it is one") };
+    let said: usize = (0..PEERS).map(|_| flood(to)).sum();
+    let mut clerk = Clerk::default();
+    kind.run(Some(listener), &mut clerk);
+    assert_eq!(clerk.heard, said);
+    assert!(said > 4 * MOST, "the kernel holds only {said} bytes");
+    assert!(clerk.most <= MOST, "{} bytes at once", clerk.most);
+}
+
+on_both_drivers! { what_is_due_does_not_wait_for_all_that_lies_ready }
