@@ -111,6 +111,22 @@ def needs_namespace() -> None:
         pytest.skip("making a network namespace is not permitted here")
 
 
+# --- answers
+
+
+@pytest.mark.parametrize("driver", ["epoll", "io_uring"])
+def test_an_answer_that_is_http_but_malformed_is_told_by_what_is_wrong_with_it(
+    trueload: Trueload, driver: str
+) -> None:
+    twice = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nContent-Length: 2\r\n\r\nok"
+    script: Script = (Step("read"), Step("send", data=twice), Step("again"))
+    with Peer((script,)) as peer:
+        seen, record = timed_run(trueload, "http", peer.url, *FIFTY, "--driver", driver)
+    assert (seen.exit_code, dict(seen.failed)) == (4, {"framing": 50})
+    assert record["connections"]["reasons"] == {"framing": "a second Content-Length"}
+    assert not any("https://" in check["why"] for check in record["checks"])
+
+
 # --- connect
 
 

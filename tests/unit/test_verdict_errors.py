@@ -26,3 +26,17 @@ def test_who_speaks_something_else_is_asked_whether_it_is_tls(
     plan = good_record().plan.model_copy(update={"url": f"{url}://127.0.0.1:8443/"})
     record = good_record(counts=counts(**changes), plan=plan)
     assert check_errors(record).why == why
+
+
+@pytest.mark.parametrize(
+    ("reason", "asks"),
+    [
+        ("the status line does not begin with HTTP/1.0 or HTTP/1.1", True),
+        ("a second Content-Length", False),
+    ],
+)
+def test_who_speaks_http_though_wrongly_is_not_asked(reason: str, asks: bool) -> None:
+    good = good_record()
+    connections = good.connections.model_copy(update={"reasons": {"framing": reason}})
+    record = good_record(counts=counts(**NONE), connections=connections)
+    assert ("https://" in check_errors(record).why) is asks

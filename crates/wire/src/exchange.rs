@@ -129,6 +129,12 @@ pub trait Exchange<T> {
     /// come that could not be read yet.
     fn handle_timeout(&mut self, now_ns: u64, in_record: bool, hear: &mut impl FnMut(Heard<T>));
 
+    /// Of a connection that is [`Link::Broken`], where the machine knows more than how its request ended: why, in words of
+    /// our own.
+    fn why_broken(&self) -> Option<(Ending, &'static str)> {
+        None
+    }
+
     /// Gives back every outstanding request, unanswered.
     fn cancel(&mut self) -> impl Iterator<Item = T> + '_;
 }
@@ -256,6 +262,11 @@ pub trait InOrder<T> {
 
     /// Whether a part of the next answer has come.
     fn has_begun(&self) -> bool;
+
+    /// See [`Exchange::why_broken`].
+    fn why_broken(&self) -> Option<(Ending, &'static str)> {
+        None
+    }
 }
 
 impl<T: Copy + PartialEq + 'static, M: InOrder<T>> Exchange<T> for M {
@@ -292,6 +303,10 @@ impl<T: Copy + PartialEq + 'static, M: InOrder<T>> Exchange<T> for M {
         let begun = in_record || self.has_begun();
         let first = if begun { Ending::TimeoutTotal } else { Ending::TimeoutFirstByte };
         self.asked_mut().end_all(now_ns, first, Ending::TimeoutFirstByte, hear);
+    }
+
+    fn why_broken(&self) -> Option<(Ending, &'static str)> {
+        InOrder::why_broken(self)
     }
 
     fn cancel(&mut self) -> impl Iterator<Item = T> + '_ {

@@ -11,6 +11,7 @@ from trueload.units import format_count
 from trueload.verdict.common import checked, graded, in_one_line, is_http, not_applicable, times
 
 ERRORS_WARN, ERRORS_FAIL = 0.001, 0.01  # the usual error budgets of 99.9 % and 99 %
+NOT_HTTP = "the status line does not begin with"  # as the engine has it of what is no HTTP at all
 STALE_WARN = 0.01  # as much as may fail: each cost its client a second try
 CENSORED_WARN, CENSORED_FAIL = 0.001, 0.01  # p99.9 and p99 are unknown beyond these
 # The figures of a latency that have a rank.
@@ -59,6 +60,8 @@ def _other_protocol(record: Record) -> str:
     """What to ask where not one answer was HTTP: it is so with a port of TLS, too."""
     counts = record.counts
     if not is_http(record) or counts.ok or counts.statuses or set(counts.failed) != {"framing"}:
+        return ""
+    if not record.connections.reasons.get("framing", NOT_HTTP).startswith(NOT_HTTP):
         return ""
     encrypted = record.plan.url.startswith("https:")
     return "; none was answered in HTTP" + ("" if encrypted else ": does the server want https://?")

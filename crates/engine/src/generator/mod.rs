@@ -43,7 +43,7 @@ use trueload_wire::exchange::{self, End, Exchange};
 use trueload_wire::tls::{self, Buffers};
 
 use crate::outlet::Outlet;
-use book::{Book, Row};
+use book::{Book, Row, class_of};
 pub use broadcast::{Broadcast, Sent, UnderWay};
 pub use carrier::Carrier;
 use connecting::Pace;
@@ -237,6 +237,16 @@ impl<P: Protocol> Generator<P> {
         self.protocol.handle_end(client, over, &mut |heard| book.settle(state, now_ns, heard));
     }
 
+    /// Keeps why the peer's bytes were refused, for the user.
+    fn note_why(&mut self, key: u32) {
+        let why = self.slots[key as usize].client.why_broken();
+        if let Some((ending, why)) = why
+            && let Some(class) = class_of(ending)
+        {
+            self.pace.note_reason(class, why);
+        }
+    }
+
     /// Nothing more can come of this connection, which was broken by the peer or given up by us.
     fn broken(&mut self, net: &mut impl Net, key: u32, token: Token) {
         net.close(token);
@@ -293,7 +303,10 @@ impl<P: Protocol> Generator<P> {
             exchange::Link::Open if ending => {}
             exchange::Link::Open => self.fill(net, key),
             exchange::Link::Closing => self.closing(net, key, token, ending),
-            exchange::Link::Broken => self.broken(net, key, token),
+            exchange::Link::Broken => {
+                self.note_why(key);
+                self.broken(net, key, token);
+            }
             exchange::Link::Unsolicited => {
                 let class = self.protocol.violation();
                 self.violated(net, key, token, class);

@@ -129,11 +129,9 @@ impl<T: Copy + PartialEq> Client<T> {
                     }
                 }
                 Err(error) => {
-                    let ending = match error {
-                        ParseError::Framing(_) => Ending::Framing,
-                        ParseError::Limit(_) => Ending::Limit,
-                    };
-                    self.asked.end_all(now_ns, ending, Ending::ClosedPipelined, hear);
+                    self.asked.end_all(now_ns, told(error).0, Ending::ClosedPipelined, hear);
+                    // It knows why.
+                    self.partial = Some(Box::new(answer));
                     return Link::Broken;
                 }
             }
@@ -254,6 +252,18 @@ impl<T: Copy + PartialEq> InOrder<T> for Client<T> {
     fn has_begun(&self) -> bool {
         self.partial.is_some()
     }
+
+    fn why_broken(&self) -> Option<(Ending, &'static str)> {
+        self.partial.as_ref()?.parser.refused().map(told)
+    }
+}
+
+/// How the request ends whose answer is refused, and why.
+fn told(error: ParseError) -> (Ending, &'static str) {
+    match error {
+        ParseError::Framing(why) => (Ending::Framing, why),
+        ParseError::Limit(why) => (Ending::Limit, why),
+    }
 }
 
 /// An answer that came whole and leaves the connection open: how its request ended, and under which rules.
@@ -287,5 +297,29 @@ impl BodyCheck {
         };
         let check = std::mem::take(self);
         rules.head_request || (!check.differs && check.matched == expected.len())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_machine_knows_why_an_answer_was_refused_until_it_is_used_again() {
+        for (bytes, why) in [
+            (&b"HTTP/1.1 20x OK\r\n"[..], "the status code is not a number from 100 to 599"),
+            (
+                b"HTTP/1.1 200 OK\r\nContent-Length: +5\r\n",
+                "the Content-Length is not a decimal number",
+            ),
+        ] {
+            let mut client = Client::default();
+            crate::exchange::Exchange::ask(&mut client, 1);
+            let memories = &mut HeadMemory::default();
+            let link = client.handle_input(0, bytes, &Rules::default(), memories, &mut |_| {});
+            assert_eq!((link, client.why_broken()), (Link::Broken, Some((Ending::Framing, why))));
+            client.reset();
+            assert_eq!(client.why_broken(), None);
+        }
     }
 }

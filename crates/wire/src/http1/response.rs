@@ -123,7 +123,7 @@ impl ResponseParser {
                     self.head(rest, limits, memory.as_deref_mut())?
                 }
                 Part::Refused => {
-                    return Err(self.refused.as_deref().copied().unwrap_or(BAD_VERSION));
+                    return Err(self.refused().unwrap_or(BAD_VERSION));
                 }
             };
             let Some(taken) = taken else {
@@ -209,6 +209,11 @@ impl ResponseParser {
     /// Whether any byte of the response now awaited has come (a 1xx counts).
     pub fn started(&self) -> bool {
         self.part != Part::StatusLine || self.head_bytes > 0 || self.informational > 0
+    }
+
+    /// Why the response was refused, if it was.
+    pub fn refused(&self) -> Option<ParseError> {
+        self.refused.as_deref().copied()
     }
 
     /// Forgets everything, a refusal too.
