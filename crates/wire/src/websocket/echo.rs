@@ -82,6 +82,8 @@ enum Stage {
     Joining(Dialect, Joining),
     Open,
     Closed,
+    /// Its frames were refused: how the request ended, and why.
+    Broken(Box<(Ending, &'static str)>),
 }
 
 /// The machine of one connection. `T` is what the caller knows about a request.
@@ -363,6 +365,9 @@ impl<T: Copy + PartialEq> Client<T> {
         match fault.ending() {
             Some(ending) if fault.is_farewell() || awaited => {
                 self.asked.end_all(now_ns, ending, Ending::ClosedPipelined, hear);
+                if let Fault::Frames(error) = fault {
+                    self.stage = Stage::Broken(Box::new((ending, error.why())));
+                }
                 if fault.is_farewell() { Link::Closing } else { Link::Broken }
             }
             None if awaited => Link::Unsolicited,
@@ -397,5 +402,12 @@ impl<T: Copy + PartialEq> InOrder<T> for Client<T> {
 
     fn has_begun(&self) -> bool {
         self.receiver.in_message()
+    }
+
+    fn why_broken(&self) -> Option<(Ending, &'static str)> {
+        match &self.stage {
+            Stage::Broken(told) => Some(**told),
+            _ => None,
+        }
     }
 }

@@ -67,6 +67,13 @@ impl Error {
             Error::Limit(_) => 1009,
         }
     }
+
+    /// The mistake, without its kind.
+    #[must_use]
+    pub fn why(&self) -> &'static str {
+        let (Error::Protocol(why) | Error::Payload(why) | Error::Limit(why)) = self;
+        why
+    }
 }
 
 /// What a frame is.

@@ -137,3 +137,16 @@ fn half_a_control_frame_is_not_half_an_answer() {
         assert_eq!(world.heard.iter().map(|one| one.ending).collect::<Vec<_>>(), [ending]);
     }
 }
+
+#[test]
+fn a_client_knows_why_frames_were_refused() {
+    for (frame, ending, why) in [
+        (&b"\x81\x84\0\0\0\0abcd"[..], Ending::WsProtocol, "a server's frame is masked"),
+        (b"\x81\x02\xc3(", Ending::WsPayload, "a text is not UTF-8"),
+    ] {
+        let mut world = World::upgraded();
+        world.ask(1);
+        assert_eq!(world.hear(frame), Link::Broken);
+        assert_eq!(world.client.why_broken(), Some((ending, why)));
+    }
+}
