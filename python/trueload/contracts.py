@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import difflib
 import json
-import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,6 +26,7 @@ from trueload.message import MESSAGE_BYTES_MAX
 from trueload.plan import Model
 from trueload.shootout import NAMES, Dialect
 from trueload.shootout import Message as Received
+from trueload.toml_file import UnreadableError, read_toml
 
 Form = Literal["plain", "twice", "split", "pipelined"]
 EchoForm = Literal["plain", "twice", "split", "late", "half-close"]
@@ -204,10 +204,10 @@ def load_contract(folder: Path, name: str) -> AnyContract | ClientContract:
         raise UserError(f"no contract is called {name!r}", hint)
     path = folder / f"{name}.toml"
     try:
-        data = tomllib.loads(path.read_text(encoding="utf-8"))
+        data = read_toml(path)
         return _kind(data).model_validate(data)
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise UserError(f"{path} is not TOML: {error}", "correct the file") from None
+    except UnreadableError as error:
+        raise UserError(f"{path} {error}", "correct the file") from None
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         place = ".".join(str(part) for part in first["loc"])

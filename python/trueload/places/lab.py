@@ -7,7 +7,6 @@ becomes meaning here, once. Must not know how a place is opened.
 from __future__ import annotations
 
 import ipaddress
-import tomllib
 from pathlib import Path
 from typing import Annotated
 
@@ -25,9 +24,9 @@ from trueload.places.named import (
     parse_place,
 )
 from trueload.plan_model import Model
+from trueload.toml_file import UnreadableError, read_toml
 from trueload.units import parse_cpu_list
 
-LAB_BYTES_MAX = 64 * 1024
 HINT = "correct the file; docs/hosts.md has one to copy"
 
 
@@ -117,19 +116,9 @@ def _server(path: Path, server: Server | None) -> ServerHost | None:
 
 def _load(path: Path) -> Lab:
     try:
-        with path.open("rb") as file:
-            raw = file.read(LAB_BYTES_MAX + 1)
-        if len(raw) > LAB_BYTES_MAX:
-            raise UserError(f"{path} is larger than {LAB_BYTES_MAX // 1024} KiB", HINT)
-        return Lab.model_validate(tomllib.loads(raw.decode("utf-8-sig")))
-    except tomllib.TOMLDecodeError as error:
-        raise UserError(f"{path} is not TOML: {error}", HINT) from None
-    except UnicodeDecodeError as error:
-        raise UserError(f"{path} is not UTF-8: byte {error.start}", HINT) from None
-    except RecursionError:
-        raise UserError(f"{path} is nested too deeply", HINT) from None
-    except OSError as error:
-        raise UserError(f"{path} cannot be read: {error.strerror}", "name another file") from None
+        return Lab.model_validate(read_toml(path))
+    except UnreadableError as error:
+        raise UserError(f"{path} {error}", HINT) from None
     except ValidationError as error:
         raise UserError(f"{path}: {_first_mistake(error)}", HINT) from None
 

@@ -9,7 +9,6 @@ Must not know: how a suite is run.
 from __future__ import annotations
 
 import difflib
-import tomllib
 from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Literal
@@ -21,9 +20,9 @@ from trueload.message import MESSAGE_BYTES_MAX
 from trueload.plan import Model
 from trueload.subjects import Cores
 from trueload.thresholds import LIMIT, parse_condition
+from trueload.toml_file import UnreadableError, read_toml
 from trueload.units import SEED_MAX, parse_duration, parse_rate, parse_size
 
-SUITE_BYTES_MAX = 64 * 1024
 RATE_PER_S_MAX = 1_000_000_000
 NS_PER_MS = 1_000_000
 WAIT_NS_MAX = 60_000_000_000  # of the reference server
@@ -235,19 +234,9 @@ def load_suite(path: Path) -> Suite:
     """Raises ``UserError`` with one line that names the file and the place in it."""
     hint = "correct the file"
     try:
-        with path.open("rb") as file:  # of some files the size is told as 0
-            raw = file.read(SUITE_BYTES_MAX + 1)
-        if len(raw) > SUITE_BYTES_MAX:
-            raise UserError(f"{path} is larger than {SUITE_BYTES_MAX // 1024} KiB", hint)
-        return Suite.model_validate(tomllib.loads(raw.decode("utf-8-sig")))
-    except tomllib.TOMLDecodeError as error:
-        raise UserError(f"{path} is not TOML: {error}", hint) from None
-    except UnicodeDecodeError as error:
-        raise UserError(f"{path} is not UTF-8: byte {error.start}", hint) from None
-    except RecursionError:
-        raise UserError(f"{path} is nested too deeply", hint) from None
-    except OSError as error:
-        raise UserError(f"{path} cannot be read: {error.strerror}", hint) from None
+        return Suite.model_validate(read_toml(path))
+    except UnreadableError as error:
+        raise UserError(f"{path} {error}", hint) from None
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         place = ".".join(str(part) for part in first["loc"])
