@@ -8,6 +8,7 @@ This module must not know any other module of ours, so that every one of them ma
 from __future__ import annotations
 
 import errno
+from collections.abc import Mapping
 from enum import IntEnum
 
 _SHORTAGES = {
@@ -52,6 +53,15 @@ class UserError(Exception):
 
     def __str__(self) -> str:
         return self.message
+
+
+def some_broken(kind: str, broken: Mapping[str, UserError]) -> UserError:
+    """What a listing ends with that has shown what it could: the fault of the only one that is
+    broken, or the names of all; never empty."""
+    first, *others = broken.values()
+    if not others:
+        return first
+    return UserError(f"{len(broken)} {kind} are broken: {', '.join(broken)}", first.hint)
 
 
 def shortage_hint(error: OSError) -> str | None:

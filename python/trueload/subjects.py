@@ -2,8 +2,8 @@
 
 How: a manifest is read once, strictly, into one `Subject` per variant; what it does not
 know it refuses, with the file, the key and the known ones. Nothing is executed here, and
-nothing in a manifest can name a file outside its folder. Only manifests that a selection
-can mean are read, so that a half-written one does not stop the others.
+nothing in a manifest can name a file outside its folder. Of a folder that cannot
+be used whoever selects says what then, so that one half-written manifest does not stop the others.
 
 Must not know: how a subject is built, started or measured.
 """
@@ -14,8 +14,8 @@ import difflib
 import json
 import os
 import re
-import tomllib
-from collections.abc import Iterable, Iterator, Sequence
+import stat
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
@@ -27,12 +27,11 @@ from trueload.client_contract import PATH_PATTERN
 from trueload.errors import UserError
 from trueload.plan import Model
 from trueload.shootout import Dialect
+from trueload.toml_file import UnreadableError, read_toml
 
 MANIFEST = "subject.toml"
 # The contract whose subjects may say how they speak.
 SHOOTOUT = "ws-shootout"
-# A manifest is a page; anything much longer is a mistake or an attack, refused before parsing.
-MANIFEST_BYTES_MAX = 64 * 1024
 PLACEHOLDERS = ("host", "port", "cpus", "cpu_list", "build", "trueload")
 NAME_PATTERN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,63}")
 # Made by builds in the checkout, never sources; .gitignore names the same.
@@ -197,21 +196,14 @@ def _subject(folder: Path, variant: str, data: dict[str, Any], path: Path) -> Su
 
 def _parse(path: Path) -> dict[str, Any]:
     try:
-        if path.resolve() != path.parent.resolve() / MANIFEST:
+        # Not Path.resolve, which knows no way out of a circle of links.
+        if os.path.realpath(path) != os.path.join(os.path.realpath(path.parent), MANIFEST):
             raise _bad(path, None, "is a link that leads out of the subject's folder")
-        if path.exists() and not path.is_file():  # to open a pipe waits for its writer
+        if not stat.S_ISREG(path.stat().st_mode):  # to open a pipe waits for its writer
             raise _bad(path, None, "is no file")
-        if path.stat().st_size > MANIFEST_BYTES_MAX:
-            raise _bad(path, None, f"is larger than {MANIFEST_BYTES_MAX // 1024} KiB")
-        with path.open("rb") as file:
-            raw = file.read(MANIFEST_BYTES_MAX + 1)
-        return tomllib.loads(raw.decode("utf-8-sig"))
-    except tomllib.TOMLDecodeError as error:
-        raise _bad(path, None, f"is not TOML: {error}") from None
-    except UnicodeDecodeError as error:
-        raise _bad(path, None, f"is not UTF-8: byte {error.start}") from None
-    except RecursionError:
-        raise _bad(path, None, "is nested too deeply") from None
+        return read_toml(path)
+    except UnreadableError as error:
+        raise _bad(path, None, str(error)) from None
     except OSError as error:
         raise _bad(path, None, f"cannot be read: {error.strerror}") from None
 
@@ -328,60 +320,154 @@ def parse_selects(texts: Sequence[str]) -> list[Select]:
     return found
 
 
-def folders(catalogue: Path) -> list[Path]:
-    """The folders of all subjects, sorted by language and name.
+@dataclass(frozen=True)
+class Entry:
+    """A folder of the catalogue with a manifest, and why it cannot be used, if that can be seen
+    from its place; `framework` is "" for a whole language that cannot be looked into."""
 
-    Raises ``UserError`` for one that a link takes out of the catalogue, or with an unfit name.
-    """
-    found = sorted(path.parent for path in catalogue.glob(f"*/*/{MANIFEST}"))
-    root = catalogue.resolve()
-    for folder in found:
-        if folder.resolve() != root / folder.parent.name / folder.name:
-            raise _bad(folder, None, "is a link that leads out of its place")
-        for name in (folder.parent.name, folder.name):
-            if not NAME_PATTERN.fullmatch(name):
-                raise _bad(folder, None, f"{name!r}: names have letters, digits and . _ + -")
+    language: str
+    framework: str
+    folder: Path
+    fault: UserError | None = None
+
+    @property
+    def name(self) -> str:
+        """As of a subject."""
+        return f"{self.language}/{self.framework}"
+
+    def load(self) -> list[Subject]:
+        """As ``load_subject``."""
+        if self.fault is not None:
+            raise self.fault
+        return load_subject(self.folder)
+
+    def is_meant_by(self, selects: Iterable[Select]) -> bool:
+        """Whether one of them can mean a variant of it."""
+        return any(select.means_folder(self.language, self.framework) for select in selects)
+
+    def is_named_by(self, selects: Iterable[Select]) -> bool:
+        """Whether one of them asks for it by its own name, not by its language."""
+        return self.is_meant_by(
+            select for select in selects if not select.exclude and select.name == self.framework
+        )
+
+
+OnBroken = Callable[[Entry, UserError], None]
+"""What becomes of an entry that cannot be used, and why it cannot; may raise."""
+
+
+def refuse_broken(entry: Entry, why: UserError) -> None:
+    """For whoever does not go on without it."""
+    raise why
+
+
+def unless_named(selects: Sequence[Select], on_broken: OnBroken) -> OnBroken:
+    """Refuses what is asked for by its name; for the rest the same."""
+
+    def handle(entry: Entry, why: UserError) -> None:
+        if entry.is_named_by(selects):
+            raise why
+        on_broken(entry, why)
+
+    return handle
+
+
+def entries(catalogue: Path) -> list[Entry]:
+    """The folders of all subjects, sorted by language and name."""
+    found = []
+    for language in _folders_in(catalogue):
+        try:
+            folders = _folders_in(language)
+        except OSError as error:
+            found.append(Entry(language.name, "", language, _closed(language, error)))
+            continue
+        for folder in folders:
+            try:
+                os.lstat(folder / MANIFEST)
+                fault = _fault_of_place(folder, catalogue)
+            except (FileNotFoundError, NotADirectoryError):
+                continue
+            except OSError as error:
+                fault = _closed(folder, error)
+            found.append(Entry(language.name, folder.name, folder, fault))
     return found
 
 
-def select_subjects(catalogue: Path, selects: Sequence[Select]) -> list[Subject]:
-    """The variants selected, in the catalogue's order; all without a positive select.
+def _folders_in(folder: Path) -> list[Path]:
+    try:
+        return sorted(folder.iterdir())
+    except NotADirectoryError:
+        return []
 
-    Raises ``UserError`` for a manifest that cannot be used or a select that means nothing.
+
+def _closed(folder: Path, error: OSError) -> UserError:
+    return UserError(f"{_shown(folder)}: cannot be read: {error.strerror}", "check its rights")
+
+
+def _fault_of_place(folder: Path, catalogue: Path) -> UserError | None:
+    names = (folder.parent.name, folder.name)
+    if os.path.realpath(folder) != os.path.join(os.path.realpath(catalogue), *names):
+        return _bad(folder, None, "is a link that leads out of its place")
+    unfit = [name for name in names if not NAME_PATTERN.fullmatch(name)]
+    if unfit:
+        return UserError(
+            f"{_shown(folder)}: {unfit[0]!r}: names have letters, digits and . _ + -",
+            "rename the folder",
+        )
+    return None
+
+
+def select_subjects(
+    catalogue: Path, selects: Sequence[Select], on_broken: OnBroken = refuse_broken
+) -> list[Subject]:
+    """The variants selected, in the catalogue's order; all without a positive select. `on_broken`
+    hears of each entry that is selected and cannot be used.
+
+    Raises ``UserError`` for a select that means nothing.
     """
-    everywhere = folders(catalogue)
-    wanted = [select for select in selects if not select.exclude]
+    everywhere = entries(catalogue)
     for select in selects:
-        if not any(select.means_folder(f.parent.name, f.name) for f in everywhere):
+        if not any(entry.is_meant_by([select]) for entry in everywhere):
             raise _unknown_select(select, everywhere)
+    wanted = [select for select in selects if not select.exclude]
+    unwanted = [select for select in selects if select.exclude]
     found: list[Subject] = []
-    for folder in everywhere:
-        language, framework = folder.parent.name, folder.name
-        if wanted and not any(s.means_folder(language, framework) for s in wanted):
+    broken: list[Entry] = []
+    for entry in everywhere:
+        if wanted and not entry.is_meant_by(wanted):
             continue
-        found += load_subject(folder)
+        try:
+            found += entry.load()
+        except UserError as why:
+            broken.append(entry)
+            if not entry.is_meant_by(select for select in unwanted if select.variant is None):
+                on_broken(entry, why)
     for select in selects:
-        if select.variant is not None and not any(select.means(subject) for subject in found):
-            known = sorted({s.variant for s in found if s.variant})
-            raise UserError(
-                f"no subject has the variant {select.text!r}",
-                f"variants are {', '.join(known)}" if known else "it has only the default",
-            )
+        _check_variant(select, found, broken)
     return [
         subject
         for subject in found
         if (not wanted or any(select.means(subject) for select in wanted))
-        and not any(select.means(subject) for select in selects if select.exclude)
+        and not any(select.means(subject) for select in unwanted)
     ]
 
 
-def _unknown_select(select: Select, everywhere: Sequence[Path]) -> UserError:
-    names = sorted(
-        {f.name for f in everywhere}
-        | {f.parent.name for f in everywhere}
-        | {f"{f.parent.name}/{f.name}" for f in everywhere}
-    )
+def _check_variant(select: Select, found: Sequence[Subject], broken: Sequence[Entry]) -> None:
+    """Raises ``UserError`` for a variant that no subject has; one that is broken may have it."""
+    if select.variant is None or any(entry.is_meant_by([select]) for entry in broken):
+        return
+    if not any(select.means(subject) for subject in found):
+        known = sorted({s.variant for s in found if s.variant})
+        raise UserError(
+            f"no subject has the variant {select.text!r}",
+            f"variants are {', '.join(known)}" if known else "it has only the default",
+        )
+
+
+def _unknown_select(select: Select, everywhere: Sequence[Entry]) -> UserError:
+    names = {entry.language for entry in everywhere} | {entry.name for entry in everywhere}
+    names |= {entry.framework for entry in everywhere if entry.framework}
     asked = f"{select.language}/{select.name}" if select.language else select.name
-    near = difflib.get_close_matches(asked, names, n=3, cutoff=0.5)
+    near = difflib.get_close_matches(asked, sorted(names), n=3, cutoff=0.5)
     hint = f"did you mean {' or '.join(near)}?" if near else "`trueload subjects list` shows them"
     return UserError(f"no subject is called {asked!r}", hint)

@@ -5,17 +5,21 @@ from __future__ import annotations
 import contextlib
 import os
 import threading
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from trueload.errors import UserError
 from trueload.subjects import (
-    MANIFEST_BYTES_MAX,
+    Entry,
+    OnBroken,
     load_subject,
     parse_selects,
     select_subjects,
     sources,
+    unless_named,
 )
+from trueload.toml_file import TOML_BYTES_MAX
 
 GOOD = """
 role = "server"
@@ -87,7 +91,7 @@ BAD_MANIFESTS: list[tuple[str, str | bytes, list[str]]] = [
     ("no UTF-8", b"\xff\xfe" + GOOD.encode(), ["is not UTF-8"]),
     ("no TOML", "role = ", ["is not TOML", "end of document"]),
     ("nesting without end", "a = " + "[" * 20_000, ["nested too deeply"]),
-    ("a file of more than 64 KiB", GOOD + "#" * MANIFEST_BYTES_MAX, ["larger than 64 KiB"]),
+    ("a file of more than 64 KiB", GOOD + "#" * TOML_BYTES_MAX, ["larger than 64 KiB"]),
     ("a parent folder", changed('"./subject", "{host}', '"../up", "{host}'), ["'../up' leaves"]),
     ("a parent folder in an option", changed('"{cpus}"', '"--dir=a/../../b"'), ["leaves"]),
     ("an absolute program", changed('"./subject", "{host}', '"/bin/sh", "{host}'), ["run[0]"]),
@@ -102,6 +106,7 @@ BAD_MANIFESTS: list[tuple[str, str | bytes, list[str]]] = [
     ("a variant that is no table", "variants = 3\n" + GOOD.split("[variants")[0], ["variants"]),
     ("a variant with an odd name", GOOD + '[variants."a/b"]\n', ["variants.a/b"]),
     ("a wrong value in a variant", GOOD + "ready_s = -1\n", ["variants.tuned.ready_s"]),
+    ("a number of 5,000 digits", f"ready_s = {'9' * 5000}\n" + GOOD, ["is not TOML"]),
     ("nothing", "", ["role: is missing"]),
 ]  # fmt: skip
 
@@ -243,6 +248,69 @@ def test_a_half_written_manifest_stops_only_those_who_select_it(catalogue: Path)
     assert len(select_subjects(catalogue, parse_selects(["nginx"]))) == 2
     with pytest.raises(UserError, match="epoll"):
         select_subjects(catalogue, parse_selects(["c"]))
+
+
+def closed(catalogue: Path) -> None:
+    (catalogue / "c" / "epoll" / "subject.toml").unlink()
+    (catalogue / "c" / "epoll" / "subject.toml").symlink_to("subject.toml")
+
+
+def half_written(catalogue: Path) -> None:
+    (catalogue / "c" / "epoll" / "subject.toml").write_text("role = ")
+
+
+def nowhere(catalogue: Path) -> None:
+    (catalogue / "c" / "epoll" / "subject.toml").unlink()
+    (catalogue / "c" / "epoll" / "subject.toml").symlink_to("nowhere")
+
+
+def a_folder(catalogue: Path) -> None:
+    (catalogue / "c" / "epoll" / "subject.toml").unlink()
+    (catalogue / "c" / "epoll" / "subject.toml").mkdir()
+
+
+def misnamed(catalogue: Path) -> None:
+    (catalogue / "c" / "epoll").rename(catalogue / "c" / "e poll")
+
+
+def not_even_text(catalogue: Path) -> None:
+    (catalogue / "c" / "epoll").rename(catalogue / "c" / os.fsdecode(b"\xff\xfe"))
+
+
+def linked_away(catalogue: Path) -> None:
+    (catalogue / "c" / "epoll").rename(catalogue.parent / "away")
+    (catalogue / "c" / "epoll").symlink_to(catalogue.parent / "away")
+
+
+@pytest.mark.parametrize(
+    "harm", [half_written, closed, nowhere, a_folder, misnamed, not_even_text, linked_away]
+)
+def test_of_a_broken_one_the_selector_hears_and_the_others_go_on(
+    catalogue: Path, harm: Callable[[Path], None]
+) -> None:
+    harm(catalogue)
+    for texts, others in ([], ALL[1:]), (["c"], ["c/nginx"]), (["!nginx"], ALL[2:]):
+        heard: dict[str, str] = {}
+        found = select_subjects(catalogue, parse_selects(texts), hear(heard))
+        assert [s.name for s in found if not s.variant] == others
+        ((name, why),) = heard.items()
+        assert name.startswith("c/")
+        assert name in why, "the line names the path"
+        assert "\n" not in why
+    name = name.removeprefix("c/")
+    assert select_subjects(catalogue, parse_selects([f"!{name}"]), unless_named([], fail))
+    named = parse_selects([name, "nginx"])
+    with pytest.raises(UserError) as caught:
+        select_subjects(catalogue, named, unless_named(named, fail))
+    assert name in caught.value.message
+
+
+def hear(heard: dict[str, str]) -> OnBroken:
+    return lambda entry, why: heard.update({entry.name: why.message})
+
+
+def fail(entry: Entry, why: UserError) -> None:
+    raise AssertionError(entry.name)
 
 
 def test_an_unknown_select_names_those_near_it(catalogue: Path) -> None:

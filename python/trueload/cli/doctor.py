@@ -111,7 +111,8 @@ def render(findings: list[doctor.Finding]) -> str:
 
 def _find_skipped() -> tuple[dict[str, str], int] | None:
     try:
-        subjects = select_subjects(catalogue.find_folder("subjects"), ())
+        folder = catalogue.find_folder("subjects")
+        subjects = select_subjects(folder, (), on_broken=lambda entry, why: None)
     except UserError:
         return None
     reasons = ((subject.name, needs.missing(subject)) for subject in subjects)

@@ -34,7 +34,7 @@ from trueload.contracts import (
     asked_of,
     load_contract,
 )
-from trueload.errors import ExitCode, UserError
+from trueload.errors import ExitCode, UserError, some_broken
 from trueload.interrupt import Interrupt
 from trueload.plan import Requests
 from trueload.report.table import plain
@@ -49,7 +49,16 @@ from trueload.runner.verify import ask, verify
 from trueload.runner.verify_client import verify_client
 from trueload.runner.verify_echo import ask_echo
 from trueload.runner.verify_shootout import ask_message
-from trueload.subjects import MANIFEST, NAME_PATTERN, Subject, parse_selects, select_subjects
+from trueload.subjects import (
+    MANIFEST,
+    NAME_PATTERN,
+    Entry,
+    OnBroken,
+    Subject,
+    parse_selects,
+    select_subjects,
+    unless_named,
+)
 
 BODY_SHOWN_BYTES = 400
 T = TypeVar("T")
@@ -75,21 +84,31 @@ def register(app: typer.Typer) -> None:
 def list_subjects(selects: Selects = None, as_json: AsJsonOption = False) -> None:
     """List subjects with their contracts, and what is missing here.
 
+    Exit codes: 2 one is broken; it is shown as that, beside the others.
+
     Example: trueload subjects list rust go
     """
-    found = _selected(selects)
+    broken: dict[str, UserError] = {}
+    found = _selected(selects, lambda entry, why: broken.update({entry.name: why}))
     missing = {subject.name: needs.missing(subject) for subject in found}
     if as_json:
-        _print_json("subjects", [_as_dict(s) | {"missing": missing[s.name]} for s in found])
-        return
-    width = max((len(subject.name) for subject in found), default=0)
-    for subject in found:
-        manifest = subject.manifest
-        facts = f"{manifest.category:<9} {','.join(manifest.cores):<13} "
-        facts += ",".join(manifest.contracts)
-        if reason := missing[subject.name]:
-            facts += f"; skipped here: {reason}"
-        _say(f"{subject.name:<{width}}  {facts}")
+        shown = [_as_dict(s) | {"missing": missing[s.name]} for s in found]
+        amiss = [{"name": n, "why": why.message, "hint": why.hint} for n, why in broken.items()]
+        sys.stdout.write(json.dumps({"subjects": shown, "broken": amiss}, indent=1) + "\n")
+    else:
+        lines = {subject.name: _facts(subject, missing[subject.name]) for subject in found}
+        lines |= {name: f"broken: {why.message}" for name, why in broken.items()}
+        width = max(map(len, lines), default=0)
+        for name, line in lines.items():
+            _say(f"{name:<{width}}  {line}")
+    if broken:
+        raise some_broken("subjects", broken)
+
+
+def _facts(subject: Subject, missing: str | None) -> str:
+    manifest = subject.manifest
+    facts = f"{manifest.category:<9} {','.join(manifest.cores):<13} {','.join(manifest.contracts)}"
+    return facts if missing is None else f"{facts}; skipped here: {missing}"
 
 
 def new_subject(
@@ -166,14 +185,20 @@ def check_subjects(selects: Selects = None, as_json: AsJsonOption = False) -> in
 
     Example: trueload subjects check go/fasthttp
     """
-    results = []
+    results: list[Checked] = []
+
+    def note(result: Checked) -> None:
+        results.append(result)
+        if not as_json:
+            _print_checked(result)
+
     sweep()
     with Interrupt() as interrupt:
-        for subject in _selected(selects):
+        for subject in _going_on(
+            selects, lambda entry, why: note(Checked(entry.name, None, "failed", why.message))
+        ):
             for result in _check(subject, lambda: interrupt.requested):
-                results.append(result)
-                if not as_json:
-                    _print_checked(result)
+                note(result)
             if interrupt.requested:
                 return ExitCode.INTERRUPTED
     if as_json:
@@ -266,6 +291,8 @@ def _built(subject: Subject, stopped: Callable[[], bool]) -> Build | Checked:
         # The line that a skipped one ends with is enough.
         detail = error.log_tail if error.outcome == "failed" else ""
         return Checked(subject.name, None, error.outcome, error.reason, detail)
+    except UserError as error:
+        return Checked(subject.name, None, "failed", error.message)
 
 
 def _with_started(
@@ -298,7 +325,8 @@ def install_packages(selects: Selects = None, as_json: AsJsonOption = False) -> 
 
     Example: sudo trueload subjects install c/nginx
     """
-    packages = sorted({p for s in _selected(selects) for p in needs.missing_packages(s)})
+    chosen = _going_on(selects, _tell_broken)
+    packages = sorted({p for s in chosen for p in needs.missing_packages(s)})
     if as_json:
         _print_json("packages", packages)
     elif packages:
@@ -335,18 +363,21 @@ def show_versions(selects: Selects = None, as_json: AsJsonOption = False) -> Non
     Example: trueload subjects versions
     """
     rows: dict[tuple[str, str], str] = {}
-    for subject in _selected(selects):
+    broken: dict[str, UserError] = {}
+    for subject in _going_on(selects, lambda entry, why: broken.update({entry.name: why})):
         if not subject.variant:
             rows[subject.language, subject.framework] = _version(subject)
     if as_json:
         shown = [{"language": key[0], "framework": key[1], "version": v} for key, v in rows.items()]
         _print_json("versions", shown)
-        return
-    _say("| Language | Framework | Version |")
-    _say("| --- | --- | --- |")
-    for (language, framework), version in rows.items():
-        cells = (language, framework, version.replace("|", "\\|").replace("<", "&lt;"))
-        _say(f"| {' | '.join(cells)} |")
+    else:
+        _say("| Language | Framework | Version |")
+        _say("| --- | --- | --- |")
+        for (language, framework), version in rows.items():
+            cells = (language, framework, version.replace("|", "\\|").replace("<", "&lt;"))
+            _say(f"| {' | '.join(cells)} |")
+    if broken:
+        raise some_broken("subjects", broken)
 
 
 def _version(subject: Subject) -> str:
@@ -371,16 +402,21 @@ def show_responses(selects: Selects = None, as_json: AsJsonOption = False) -> in
     Example: trueload subjects responses nginx
     """
     shown: list[dict[str, Any]] = []
-    sweep()
-    failed = False
-    for subject in _selected(selects):
-        answers = _responses(subject)
-        failed |= answers.get("outcome") == "failed"
+
+    def note(answers: dict[str, Any]) -> None:
         shown.append(answers)
         if not as_json:
             _print_responses(answers)
+
+    sweep()
+    for subject in _going_on(
+        selects,
+        lambda entry, why: note({"subject": entry.name, "outcome": "failed", "why": why.message}),
+    ):
+        note(_responses(subject))
     if as_json:
         _print_json("responses", shown)
+    failed = any(answers.get("outcome") == "failed" for answers in shown)
     return ExitCode.INVALID if failed else ExitCode.OK
 
 
@@ -469,8 +505,17 @@ def _print_responses(answers: dict[str, Any]) -> None:
             _say(f"    > {answer['body']}")
 
 
-def _selected(selects: Sequence[str] | None) -> list[Subject]:
-    return select_subjects(find_folder("subjects"), parse_selects(selects or ()))
+def _selected(selects: Sequence[str] | None, on_broken: OnBroken) -> list[Subject]:
+    return select_subjects(find_folder("subjects"), parse_selects(selects or ()), on_broken)
+
+
+def _going_on(selects: Sequence[str] | None, on_broken: OnBroken) -> list[Subject]:
+    """Without those that are broken, unless one of them is asked for by its name."""
+    return _selected(selects, unless_named(parse_selects(selects or ()), on_broken))
+
+
+def _tell_broken(entry: Entry, why: UserError) -> None:
+    sys.stderr.write(f"note: {plain(entry.name)} is broken: {plain(why.message)}\n")
 
 
 def _as_dict(subject: Subject) -> dict[str, Any]:

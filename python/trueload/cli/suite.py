@@ -1,4 +1,4 @@
-"""`trueload suite`: list the suites, run one, go on with one.
+"""`trueload suite`: run one, go on with one.
 
 How: options become a plan, the plan is executed into the store, and what is shown is read
 back from the store, so that what is printed is what was saved.
@@ -9,7 +9,6 @@ Must not know: how a subject is run or a figure computed.
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import shutil
 import sys
@@ -26,7 +25,6 @@ from trueload.cli import metrics_flags
 from trueload.cli.flags import command, with_flags_of
 from trueload.cli.job import TRUELOAD_COMMAND
 from trueload.cli.options import (
-    AsJsonOption,
     CoalesceOption,
     DriverOption,
     JsonOption,
@@ -41,6 +39,7 @@ from trueload.cli.options import (
 )
 from trueload.cli.outfile import open_for_writing
 from trueload.cli.place_options import read_where
+from trueload.cli.suite_list import list_suites
 from trueload.cli.suite_places import Opened, open_for_suite
 from trueload.cli.suite_progress import Progress
 from trueload.client_contract import ClientContract
@@ -64,7 +63,7 @@ from trueload.store import Run, Store, StoreError
 from trueload.subjects import Cores, Subject, parse_selects
 from trueload.suite.broadcast import measure_broadcast
 from trueload.suite.choose import choose_subjects
-from trueload.suite.definition import Suite, find_suite, load_suite, suite_names
+from trueload.suite.definition import Suite, find_suite, load_suite
 from trueload.suite.execute import Execution, changed_subjects
 from trueload.suite.plan import Changes, PlannedLoad, SuitePlan, describe, make_plan, planned
 from trueload.suite.pools import beyond_limits
@@ -90,24 +89,6 @@ def register(app: typer.Typer) -> None:
     suite.command("list")(list_suites)
     suite.command("run")(command(read_suite, run_suite))
     app.add_typer(suite, name="suite")
-
-
-def list_suites(
-    as_json: AsJsonOption = False,
-) -> None:
-    """List the suites of the catalogue.
-
-    Example: trueload suite list
-    """
-    folder = find_folder("suites")
-    suites = {name: load_suite(folder / f"{name}.toml") for name in suite_names(folder)}
-    if as_json:
-        shown = [{"name": name, **s.model_dump(mode="json")} for name, s in suites.items()]
-        sys.stdout.write(json.dumps({"suites": shown}, indent=1) + "\n")
-        return
-    width = max((len(name) for name in suites), default=0)
-    for name, suite in suites.items():
-        sys.stdout.write(f"{name:<{width}}  {table.plain(suite.about)} ({suite.contract})\n")
 
 
 @dataclass(frozen=True)
@@ -301,7 +282,7 @@ def _begin(asked: SuiteAsked, name: str, finish: Finish) -> int:
     if asked.dry_run:
         digests = dict.fromkeys((subject.name for subject in chosen), "")
     else:
-        digests = {subject.name: manifest_digest(subject) for subject in chosen}
+        digests = _digests(chosen)
     entries = [planned(subject, digests[subject.name]) for subject in chosen]
     plan = make_plan(path.stem, suite, entries, asked.changes)
     if asked.dry_run:
@@ -358,7 +339,7 @@ def _resume(asked: SuiteAsked, selector: str, finish: Finish) -> int:
         contract = _contract(plan.contract, clients=plan.client_wait_ms is not None)
         names = [subject.name for subject in plan.subjects]
         chosen = _still_there(names)
-        digests = {subject.name: manifest_digest(subject) for subject in chosen}
+        digests = _digests(chosen)
         opened = stack.enter_context(open_for_suite(asked.where, plan))
         _talk(f"run {run.id}, resumed: {describe(plan)}")
         for changed in changed_subjects(plan, list(digests.items())):
@@ -382,6 +363,15 @@ def _contract(name: str, *, clients: bool) -> AnyContract | ClientContract:
             "give the suite [clients] with its wait, or leave that away",
         )
     return contract
+
+
+def _digests(subjects: Sequence[Subject]) -> dict[str, str]:
+    """By name; "" of one whose files cannot be read: its rows will say why it is not built."""
+    found = dict.fromkeys((subject.name for subject in subjects), "")
+    for subject in subjects:
+        with contextlib.suppress(UserError):
+            found[subject.name] = manifest_digest(subject)
+    return found
 
 
 def _check_files(plan: SuitePlan) -> None:

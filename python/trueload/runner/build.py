@@ -27,6 +27,7 @@ from typing import Literal
 
 import trueload
 from trueload.catalogue import cache_folder
+from trueload.errors import UserError
 from trueload.escapes import without_escapes
 from trueload.runner.needs import tool_versions
 from trueload.runner.process import (
@@ -75,16 +76,15 @@ class Build:
 def content_key(subject: Subject) -> str:
     """What a build depends on, as a hash: sources, commands, environment, tools.
 
-    Raises ``UserError`` for a link that leads out of the folder.
+    Raises ``UserError`` for a link that leads out of the folder, and for what cannot be read.
     """
     manifest = subject.manifest
-    digest = hashlib.sha256()
-    for relative in sources(subject.folder):
-        path = subject.folder / relative
-        if relative == Path("subject.toml"):
-            continue  # what matters of it is below; a change of words builds nothing
-        mode = "x" if os.access(path, os.X_OK) else "-"
-        digest.update(f"{relative}\0{mode}\0{_content_hash(path)}\0".encode())
+    try:
+        digest = _sources_hash(subject.folder)
+    except OSError as error:
+        raise UserError(
+            f"{error.filename}: cannot be read: {error.strerror}", "check its rights"
+        ) from None
     facts = {
         "build": manifest.build,
         "env": manifest.env,
@@ -95,6 +95,17 @@ def content_key(subject: Subject) -> str:
         facts["fetch"] = manifest.fetch
     digest.update(json.dumps(facts, sort_keys=True).encode())
     return digest.hexdigest()[:24]
+
+
+def _sources_hash(folder: Path) -> hashlib._Hash:
+    digest = hashlib.sha256()
+    for relative in sources(folder):
+        path = folder / relative
+        if relative == Path("subject.toml"):
+            continue  # what matters of it is in the manifest; a change of words builds nothing
+        mode = "x" if os.access(path, os.X_OK) else "-"
+        digest.update(os.fsencode(f"{relative}\0{mode}\0{_content_hash(path)}\0"))
+    return digest
 
 
 def _content_hash(path: Path) -> str:
@@ -121,8 +132,8 @@ def build(
     takes its time.
 
     Raises ``BuildError`` if a command fails or takes longer than `build_s`, or the cache cannot be
-    written, ``FetchError`` if it is one of those that fetch, and ``UserError`` for a link that
-    leads out of the folder.
+    written, ``FetchError`` if it is one of those that fetch, and ``UserError`` as
+    ``content_key`` does.
     """
     key = content_key(subject)
     home = cache_folder() / "builds" / f"{subject.language}-{subject.framework}-{key}"

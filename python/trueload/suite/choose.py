@@ -9,7 +9,15 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from trueload.errors import UserError
-from trueload.subjects import Select, Subject, folders, parse_selects, select_subjects
+from trueload.subjects import (
+    Entry,
+    Select,
+    Subject,
+    entries,
+    parse_selects,
+    select_subjects,
+    unless_named,
+)
 from trueload.suite.definition import Suite
 
 
@@ -23,13 +31,17 @@ def choose_subjects(
 ) -> list[Subject]:
     """The subjects of the run, in the catalogue's order.
 
-    Positive selects replace the suite's list; a select that only excludes narrows it.
-    Raises ``UserError`` for a select that means nothing, for a named subject that does not
-    have the contract, and when none is left.
+    Positive selects replace the suite's list; a select that only excludes narrows it. One that
+    is broken is told of. Raises ``UserError`` for a select that means nothing, for a named subject
+    that is broken or does not have the contract, and when none is left.
     """
+
+    def tell_broken(entry: Entry, why: UserError) -> None:
+        talk(f"note: {entry.name} is broken: {why.message}")
+
     positive = [select for select in selects if not select.exclude]
     own = [] if positive else _known(catalogue, suite, talk)
-    found = select_subjects(catalogue, [*own, *selects])
+    found = select_subjects(catalogue, [*own, *selects], unless_named(positive, tell_broken))
     named = [select for select in positive if select.variant is not None]
     if suite.variants == "default":
         asked = [s for s in own if s.variant] + named
@@ -50,10 +62,10 @@ def choose_subjects(
 
 def _known(catalogue: Path, suite: Suite, talk: Callable[[str], None]) -> list[Select]:
     """The suite's own list, without what this catalogue does not have; says so."""
-    everywhere = folders(catalogue)
+    everywhere = entries(catalogue)
     known = []
     for select in parse_selects(suite.subjects):
-        if any(select.means_folder(f.parent.name, f.name) for f in everywhere):
+        if any(entry.is_meant_by([select]) for entry in everywhere):
             known.append(select)
         else:
             talk(f"note: {select.text} is not in {catalogue}")

@@ -1,0 +1,46 @@
+"""`trueload suite list`: the suites that there are, and those whose file is broken.
+
+Must not know: how a suite is run.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+
+from trueload.catalogue import find_folder
+from trueload.cli.options import AsJsonOption
+from trueload.errors import UserError, some_broken
+from trueload.report import table
+from trueload.suite.definition import Suite, load_suite, suite_names
+
+
+def list_suites(
+    as_json: AsJsonOption = False,
+) -> None:
+    """List the suites of the catalogue.
+
+    Exit codes: 2 one is broken; it is shown as that, beside the others.
+
+    Example: trueload suite list
+    """
+    folder = find_folder("suites")
+    suites: dict[str, Suite] = {}
+    broken: dict[str, UserError] = {}
+    for name in suite_names(folder):
+        try:
+            suites[name] = load_suite(folder / f"{name}.toml")
+        except UserError as why:
+            broken[name] = why
+    if as_json:
+        shown = [{"name": name, **s.model_dump(mode="json")} for name, s in suites.items()]
+        amiss = [{"name": n, "why": why.message, "hint": why.hint} for n, why in broken.items()]
+        sys.stdout.write(json.dumps({"suites": shown, "broken": amiss}, indent=1) + "\n")
+    else:
+        lines = {name: f"{suite.about} ({suite.contract})" for name, suite in suites.items()}
+        lines |= {name: f"broken: {why.message}" for name, why in broken.items()}
+        width = max((len(name) for name in lines), default=0)
+        for name, line in sorted(lines.items()):
+            sys.stdout.write(table.plain_row(f"{name:<{width}}  {line}") + "\n")
+    if broken:
+        raise some_broken("suites", broken)
