@@ -4,6 +4,7 @@ other processes, other files. What was acknowledged is there; what is not as it 
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import os
 import re
 import resource
@@ -26,6 +27,7 @@ from trueload.store import Damaged, Row, Run, Store
 from trueload.store_file import APPLICATION_ID, BUSY_TIMEOUT_S, SCHEMA, StoreError
 
 RECORD = good_record()
+PR_CAPBSET_DROP = 24  # prctl(2)
 
 
 def filled(path: Path, rows: int = 5) -> Path:
@@ -307,6 +309,50 @@ def flip(content: bytes, position: int) -> bytes:
     changed = bytearray(content)
     changed[position] ^= 0x10
     return bytes(changed)
+
+
+@pytest.mark.parametrize("kept", [0.3, 0.6, 0.9])
+def test_of_a_store_that_was_cut_short_the_rows_that_are_there_are_read(
+    tmp_path: Path, trueload: Trueload, kept: float
+) -> None:
+    path = filled(tmp_path / "store", rows=8)
+    before = path.read_bytes()
+    os.truncate(path, int(len(before) * kept))
+    cut = path.read_bytes()
+    rows, damaged = readable(path)
+    assert len(rows) + len(damaged) == 8
+    assert damaged
+    assert kept < 0.5 or rows
+    own = {"TRUELOAD_STORE": str(path)}
+    listed = trueload.run("runs", "list", env=own)
+    assert (listed.code, len(listed.out.splitlines())) == (0, 1)
+    refused = trueload.run("http", "http://127.0.0.1:1/", env=own)
+    assert refused.code == 2
+    assert re.match(r"error: the store .* is damaged: [^\n]+\nhint: [^\n]+\n$", refused.err)
+    assert path.read_bytes() == cut, "what is damaged is left as it is"
+
+
+def heed_modes() -> None:
+    """What this process starts is bound by the modes of files, as root is not (capabilities(7):
+    CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH)."""
+    libc = ctypes.CDLL(None)
+    for capability in (1, 2):
+        libc.prctl(PR_CAPBSET_DROP, capability, 0, 0, 0)
+
+
+def test_a_store_in_a_folder_of_somebody_else_is_told_in_a_line(
+    tmp_path: Path, trueload: Trueload
+) -> None:
+    folder = tmp_path / "theirs"
+    filled(folder / "store")
+    folder.chmod(0o000)
+    for words in (["runs", "list"], ["http", "http://127.0.0.1:1/"], ["suite", "run", "quick"]):
+        own = {"TRUELOAD_STORE": str(folder / "store")}
+        refused = trueload.start(*words, env=own, prepare=heed_modes)
+        _, err = refused.communicate(timeout=60)
+        assert refused.returncode == 2, err
+        assert re.match(r"error: the store .* cannot be opened[^\n]+\nhint: [^\n]+\n$", err)
+    folder.chmod(0o700)
 
 
 def test_a_row_whose_record_was_changed_is_damaged_and_its_neighbours_are_not(

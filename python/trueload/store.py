@@ -120,7 +120,8 @@ class Store(Closing):
     def open(cls, path: Path | None = None) -> Store:
         """Open, or make, the store at ``path`` (else ``default_path``). Raises ``UserError``.
 
-        One on a disk that cannot be written can be read; whoever adds to it is told why not.
+        One that is damaged, or on a disk that cannot be written, can be read as far as it goes;
+        whoever adds to it is told why not.
         """
         where = default_path() if path is None else path
         connection = connect(where)

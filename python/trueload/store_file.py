@@ -59,10 +59,11 @@ MIGRATIONS: Mapping[int, str] = {}
 
 
 class StoreError(UserError):
-    """The store could not be read or written; what it had acknowledged before is intact. Where it
-    is ``unwritable``, what is there may be read all the same."""
+    """The store could not be read or written; what it had acknowledged before is intact, unless it
+    is ``damaged``. Where it is ``unwritable``, what is there may be read all the same."""
 
     unwritable = False
+    damaged = False
 
 
 def default_path() -> Path:
@@ -78,7 +79,9 @@ def default_path() -> Path:
 def read_error(path: Path, why: object) -> StoreError:
     """What was there cannot be read."""
     hint = "keep a copy of the file, and set TRUELOAD_STORE to a new one"
-    return StoreError(f"the store {path} is damaged: {why}", hint)
+    failure = StoreError(f"the store {path} is damaged: {why}", hint)
+    failure.unwritable = failure.damaged = True
+    return failure
 
 
 def write_error(path: Path, error: sqlite3.Error) -> StoreError:
@@ -102,23 +105,29 @@ def write_error(path: Path, error: sqlite3.Error) -> StoreError:
 def connect(path: Path) -> sqlite3.Connection:
     """Open the file, or make it. Raises ``StoreError``."""
     elsewhere = "set TRUELOAD_STORE to a file that can be written, or use --no-save"
-    if path.is_dir():
+    if os.path.isdir(path):  # unlike Path.is_dir, also where we may not look
         raise StoreError(f"the store {path} is a directory, not a file", elsewhere)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         connection = sqlite3.connect(path, timeout=BUSY_TIMEOUT_S, isolation_level=None)
-    except (OSError, ValueError, sqlite3.Error) as error:
+    except OSError as error:
+        why = f"its folder cannot be made: {error.filename}: {error.strerror}"
+        raise StoreError(f"the store {path} cannot be opened: {why}", elsewhere) from error
+    except (ValueError, sqlite3.Error) as error:
         raise StoreError(f"the store {path} cannot be opened: {error}", elsewhere) from error
     return connection
 
 
 def connect_to_read(path: Path, why: StoreError) -> sqlite3.Connection:
     """Open what is there as it is: on a disk that is full or read-only, SQLite has no room for the
-    files that it keeps beside a store. Raises ``why`` if there is nothing to read."""
+    files that it keeps beside a store, and one that is damaged is not to be written to. Raises
+    ``why`` if there is nothing to read."""
     log = path.with_name(f"{path.name}-wal")
-    if not path.is_file() or path.stat().st_size == 0:
+    if not os.path.isfile(path) or path.stat().st_size == 0:
         raise why
-    if log.exists() and log.stat().st_size > 0:
+    if os.path.exists(log) and log.stat().st_size > 0:
+        if why.damaged:
+            raise why
         raise StoreError(
             f"the store {path} cannot be read: its latest rows are in {log.name},"
             " and nothing can be written there",
@@ -127,6 +136,8 @@ def connect_to_read(path: Path, why: StoreError) -> sqlite3.Connection:
     uri = f"{path.absolute().as_uri()}?mode=ro&immutable=1"
     db = sqlite3.connect(uri, uri=True, isolation_level=None)
     try:
+        # Else a file that is shorter than it says is refused as a whole (sqlite3, lockBtree).
+        db.execute("PRAGMA writable_schema = ON")
         _refuse_foreign(db, path)
         if _pragma(db, "user_version") != SCHEMA:
             raise why
@@ -154,7 +165,7 @@ def prepare(db: sqlite3.Connection, path: Path) -> None:
         if "not a database" in text:
             raise StoreError(f"{path} is not a store of trueload", elsewhere) from error
         if "malformed" in text or "corrupt" in text:
-            raise StoreError(f"the store {path} is damaged: {text}", elsewhere) from error
+            raise read_error(path, text) from error
         raise write_error(path, error) from error
 
 

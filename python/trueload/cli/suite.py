@@ -122,7 +122,8 @@ class Shown:
         if path is None or path == STDOUT:
             return
         folder = path.parent
-        if path.is_dir() or not os.access(path if path.exists() else folder, os.W_OK):
+        there = os.path.lexists(path)
+        if os.path.isdir(path) or not os.access(path if there else folder, os.W_OK):
             raise UserError(f"--json: {path} cannot be written", "name a file in a folder of yours")
 
 
@@ -425,7 +426,23 @@ def _execution(
 
 def _finish(work: Execution, interrupt: Interrupt, shown: Shown) -> int:
     """Executes, shows what came of it, and gives the exit code."""
-    run = execute(work, interrupt)
+    try:
+        run = execute(work, interrupt)
+    except StoreError:
+        # What had been saved until then; a store that cannot be read either has none to show.
+        with contextlib.suppress(StoreError):
+            _show_saved(work, work.run, shown)
+        raise
+    tables = _show_saved(work, run, shown)
+    if run.state == "finished":
+        _talk(f"saved: trueload runs show {run.id}")
+    else:
+        _talk(f"interrupted; go on with: trueload suite run --resume {run.id}")
+        return ExitCode.INTERRUPTED
+    return exit_code(tables)
+
+
+def _show_saved(work: Execution, run: Run, shown: Shown) -> list[LoadTable]:
     collected = collect(work.plan, work.store.rows(run))
     tables = tabulate(collected, work.plan)
     for line in collected.damaged:
@@ -438,16 +455,12 @@ def _finish(work: Execution, interrupt: Interrupt, shown: Shown) -> int:
         return suite_json(run, work.plan, tables, collected.checks, collected.damaged, rows)
 
     _show(tables, pieces, shown)
-    if run.state == "finished":
-        _talk(f"saved: trueload runs show {run.id}")
-    else:
-        _talk(f"interrupted; go on with: trueload suite run --resume {run.id}")
-        return ExitCode.INTERRUPTED
-    return exit_code(tables)
+    return tables
 
 
 def execute(work: Execution, interrupt: Interrupt) -> Run:
-    """Execute, and say in the store how the run ended."""
+    """Execute, and say in the store how the run ended. Raises ``StoreError`` if that cannot be
+    written."""
     sweep()
     try:
         work.execute()
@@ -457,7 +470,7 @@ def execute(work: Execution, interrupt: Interrupt) -> Run:
         with contextlib.suppress(StoreError):
             work.store.end_run(work.run, "interrupted")
         go_on = f"then go on with: trueload suite run --resume {work.run.id}"
-        raise UserError(error.message, f"{error.hint}; {go_on}", ExitCode.INTERRUPTED) from error
+        raise StoreError(error.message, f"{error.hint}; {go_on}", ExitCode.INTERRUPTED) from error
     except BaseException:
         work.store.end_run(work.run, "interrupted")
         raise
