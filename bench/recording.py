@@ -10,7 +10,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from engine import Work, phase_of, plan_of
-from trueload.engine import Engine, EngineError, seconds_left
+from trueload.deadline import seconds_left
+from trueload.engine import Engine, EngineError
 from trueload.fleet.histograms import merge_histogram
 from trueload.fleet.merge import merge_connections, merge_counts, merge_slots
 from trueload.plan import (

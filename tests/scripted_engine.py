@@ -173,6 +173,19 @@ def fall_silent_at_the_end() -> None:
     time.sleep(60)
 
 
+def end_the_window() -> None:
+    """All of it as it should be, told at once."""
+    begin_window()
+    say({"type": "phase_stopped", "id": "window", "at_ns": 2_000_000_000})
+    examples = Path(__file__).resolve().parents[1] / "schema" / "examples" / "from-engine.jsonl"
+    for line in examples.read_text().splitlines():
+        message = json.loads(line)
+        if message["type"] == "phase_done" and message["id"] == "window":
+            say(message)
+    hear("stop")
+    say({"type": "done", "why": "stopped"})
+
+
 def talk_without_end() -> None:
     begin_window()
     while True:

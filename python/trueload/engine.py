@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Literal
 
 from trueload.closing import Closing
+from trueload.deadline import looks
 from trueload.errors import UserError, shortage_hint
 from trueload.places import Channel, ChannelClosedError, Place, Sink
 from trueload.places.local import LocalPlace
@@ -230,16 +231,10 @@ def _how(code: int) -> str:
     return f"signal {-code}"
 
 
-def seconds_left(deadline_s: float) -> float:
-    """Until a time of ``time.monotonic``, never negative."""
-    return max(0.0, deadline_s - time.monotonic())
-
-
 def await_listening(server: Engine, timeout_s: float) -> str:
     """The address of a reference server, once it listens. Raises ``EngineError``."""
-    deadline_s = time.monotonic() + timeout_s
-    while seconds_left(deadline_s) > 0:
-        message = server.receive(seconds_left(deadline_s))
+    for left_s in looks(time.monotonic() + timeout_s):
+        message = server.receive(left_s)
         if isinstance(message, Ready) and message.listen is not None:
             return message.listen
         if isinstance(message, Error):
@@ -251,9 +246,8 @@ def seen_since_mark(server: Engine, name: str, timeout_s: float) -> Seen:
     """Set a mark called ``name`` on a reference server that keeps a record (``ServeHttp(record=
     True)``): what it saw since the mark before, or since it began. Raises ``EngineError``."""
     server.send(Mark(id=name))
-    deadline_s = time.monotonic() + timeout_s
-    while seconds_left(deadline_s) > 0:
-        message = server.receive(seconds_left(deadline_s))
+    for left_s in looks(time.monotonic() + timeout_s):
+        message = server.receive(left_s)
         if isinstance(message, Seen) and message.id == name:
             return message
         if isinstance(message, Error):

@@ -22,8 +22,9 @@ from trueload.asked import blobs, exchange_plan, expect_plan, messages, request_
 from trueload.assemble import HostSample, Observation, make_record
 from trueload.assemble_idle import Step
 from trueload.closing import Closing
+from trueload.deadline import seconds_left
 from trueload.distance import distance_of
-from trueload.engine import Engine, EngineError, ask_distance, seconds_left
+from trueload.engine import Engine, EngineError, ask_distance
 from trueload.environment import read_environment
 from trueload.errors import UserError
 from trueload.fleet.fleet import Fleet, start_engines
@@ -31,6 +32,7 @@ from trueload.ids import now_iso, record_id
 from trueload.machine import count_ports
 from trueload.noise import noise_sample
 from trueload.places import EngineHost
+from trueload.places.lines import LINES_MAX
 from trueload.places.local import LocalPlace
 from trueload.plan import (
     Done,
@@ -433,10 +435,11 @@ class Session(Closing):
         deadline = self._phases_deadline()
         silent_from = time.monotonic()
         seen = self._seen
+        heard_late = 0
         while not seen.interrupted and seen.phase(seen.window.id).measurement is None:
             if self._interrupted(engine):
                 return
-            message = engine.receive(POLL_S)
+            message = engine.receive(0.0 if heard_late else POLL_S)
             now = time.monotonic()
             if message is not None:
                 self._note(message)
@@ -445,9 +448,12 @@ class Session(Closing):
                     raise EngineError("engine", f"the engine ended by itself: {message.why}")
             elif now - silent_from > SILENCE_S:
                 raise EngineError("silent", f"the engine said nothing for {SILENCE_S:g} s")
+            if deadline is None or now <= deadline:
+                continue
+            # What had come by then is heard first: it is the front that was late with it.
+            heard_late += 1
             ended = seen.phase(seen.window.id).measurement is not None
-            # To add up what very many hosts say takes the front a while, for which none is late.
-            if deadline is not None and now > deadline and not ended:
+            if not ended and (message is None or heard_late > LINES_MAX):
                 raise EngineError("late", "the engine did not end its phases in time")
 
     def _phases_deadline(self) -> float | None:

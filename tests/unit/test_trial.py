@@ -143,6 +143,26 @@ def test_a_trial_ends_in_time_though_its_engine_does_not(monkeypatch: pytest.Mon
     assert record.window.wall_s < 30
 
 
+@pytest.mark.usefixtures("scripted")
+def test_what_had_come_while_the_front_was_kept_from_hearing_it_is_not_late(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(trial_module, "SLACK_S", 0.2)
+    monkeypatch.setattr(trial_module, "SILENCE_S", 1.0)
+    spec = dataclasses.replace(SPEC, stop=Duration(ns=100_000_000))
+    ticks: list[Progress] = []
+
+    def dawdle(progress: Progress) -> None:
+        if progress.tick is not None:
+            ticks.append(progress)
+            if len(ticks) == 1:
+                time.sleep(2.0)
+
+    record = play(monkeypatch, "end_the_window", spec, on_progress=dawdle)
+    assert len(ticks) == 2
+    assert record.trouble is None
+
+
 @pytest.mark.parametrize(
     ("script", "kind", "what"),
     [

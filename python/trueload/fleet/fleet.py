@@ -21,7 +21,8 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 from trueload.closing import Closing
-from trueload.engine import Engine, EngineError, seconds_left
+from trueload.deadline import seconds_left
+from trueload.engine import Engine, EngineError
 from trueload.errors import UserError
 from trueload.fleet.member import Heard, HostReport, Member
 from trueload.fleet.merge import Series, merge_measurements, merge_ready

@@ -9,7 +9,8 @@ import queue
 import time
 from dataclasses import dataclass
 
-from trueload.engine import Engine, EngineError, seconds_left
+from trueload.deadline import seconds_left
+from trueload.engine import Engine, EngineError
 from trueload.fleet.clock import Comparison, Offset, Reading
 from trueload.fleet.merge import Span
 from trueload.places import ChannelClosedError, EngineHost

@@ -8,6 +8,7 @@ handed to him instead, by the threads that hear them. Must not know where the by
 from __future__ import annotations
 
 import threading
+import time
 from collections import deque
 
 from trueload.places import ChannelClosedError, Sink
@@ -15,6 +16,9 @@ from trueload.places import ChannelClosedError, Sink
 LINE_BYTES_MAX = 256 * 2**20  # the longest line: a measurement with a day of seconds
 LINES_MAX = 4_096  # lines read ahead; beyond that the program waits
 HEAD_BYTES = 2**16  # what is kept of a line that is too long
+TURN_S = 0.02  # the least that who fills it has to come to its turn
+LATE_S = 0.1
+TURNS_MAX = 100
 CLOSED = "it has closed its output"
 
 
@@ -49,7 +53,7 @@ class Lines:
     def read(self, timeout_s: float) -> bytes | None:
         """The next line; None when none came in time. Raises ``ChannelClosedError`` at the end."""
         with self._changed:
-            if not self._changed.wait_for(lambda: self._lines, max(0.0, timeout_s)):
+            if not self._await_line(timeout_s):
                 return None
             found = self._lines[0]
             if isinstance(found, ChannelClosedError):  # whoever asks again hears the same
@@ -57,6 +61,19 @@ class Lines:
             self._lines.popleft()
             self._changed.notify_all()
         return found
+
+    def _await_line(self, timeout_s: float) -> bool:
+        """Wait so long; longer after a wait from which we came back late: who fills it may have
+        been kept from it as we were, by whoever held the interpreter's lock."""
+        wait_s = max(TURN_S, timeout_s)
+        for _ in range(TURNS_MAX):
+            began_s = time.monotonic()
+            if self._changed.wait_for(lambda: self._lines, wait_s):
+                return True
+            if time.monotonic() - began_s < wait_s + LATE_S:
+                return False
+            wait_s = TURN_S
+        return False
 
     def divert(self, sink: Sink) -> None:
         """Hand every line that has not been read to ``sink``, and all that come, as they do."""

@@ -27,6 +27,7 @@ from typing import Literal
 
 import trueload
 from trueload.catalogue import cache_folder
+from trueload.deadline import looks
 from trueload.errors import UserError
 from trueload.escapes import without_escapes
 from trueload.runner.needs import tool_versions
@@ -255,8 +256,10 @@ def _last_line(text: str) -> str:
 
 
 def _wait(processes: Processes, deadline_s: float, stopped: Callable[[], bool]) -> bool:
-    while not stopped() and time.monotonic() < deadline_s:
-        if processes.wait(min(deadline_s, time.monotonic() + 0.1)):
+    for left_s in looks(deadline_s):
+        if stopped():
+            break
+        if processes.wait(time.monotonic() + min(left_s, 0.1)):
             return True
     return False
 

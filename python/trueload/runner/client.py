@@ -16,6 +16,7 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
+from trueload.deadline import looks
 from trueload.runner.build import Build, in_use
 from trueload.runner.cpus import Layout
 from trueload.runner.ground import scratch_folder
@@ -64,18 +65,18 @@ class Client:
 
     def hear(self, timeout_s: float) -> str:
         """Its next line; raises ``ClientError`` if none comes in time."""
-        deadline_s = time.monotonic() + timeout_s
-        while b"\n" not in self._pending:
+        for left_s in looks(time.monotonic() + timeout_s):
+            if b"\n" in self._pending:
+                break
             if len(self._pending) > LINE_BYTES_MAX:
                 raise ClientError(f"a line longer than {LINE_BYTES_MAX} bytes")
-            left_s = deadline_s - time.monotonic()
             if self.stopped():
                 raise ClientError("interrupted")
-            if left_s <= 0:
-                said = f", but {_quoted(self._pending)}" if self._pending else ""
-                raise ClientError(f"no answer within {timeout_s:g} s{said}")
             if select.select([self._output], [], [], min(left_s, LOOK_S))[0]:
                 self._read()
+        if b"\n" not in self._pending:
+            said = f", but {_quoted(self._pending)}" if self._pending else ""
+            raise ClientError(f"no answer within {timeout_s:g} s{said}")
         line, _, self._pending = self._pending.partition(b"\n")
         return line.decode("utf-8", errors="backslashreplace")
 
@@ -84,8 +85,10 @@ class Client:
         ``ClientError`` if it goes on, leaves something running, or has still something to say."""
         self.close_input()
         deadline_s = time.monotonic() + END_S
-        while time.monotonic() < deadline_s and not self.stopped():
-            if select.select([self._output], [], [], LOOK_S)[0]:
+        for left_s in looks(deadline_s):
+            if self.stopped():
+                break
+            if select.select([self._output], [], [], min(left_s, LOOK_S))[0]:
                 before = len(self._pending)
                 if len(self._read_some()) == 0:
                     break
@@ -97,10 +100,12 @@ class Client:
             raise ClientError(f"it goes on {END_S:g} s after the end of its input")
         # What only served it may see its end a moment later, as Erlang's erl_child_setup does.
         deadline_s = time.monotonic() + LEFT_S
-        while self.processes.pids():
-            if time.monotonic() > deadline_s:
-                raise ClientError("it has ended, but leaves processes running")
-            time.sleep(LOOK_AFTER_S)
+        for left_s in looks(deadline_s):
+            if not self.processes.pids():
+                break
+            time.sleep(min(left_s, LOOK_AFTER_S))
+        else:
+            raise ClientError("it has ended, but leaves processes running")
         return self.processes.exits[0].code if self.processes.exits else None
 
     def close_input(self) -> None:

@@ -18,7 +18,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from trueload.client_contract import Counted, Peer
-from trueload.engine import Engine, EngineError, await_listening, seconds_left
+from trueload.deadline import seconds_left
+from trueload.engine import Engine, EngineError, await_listening
 from trueload.plan import Done, Serve, Served
 
 READY_S = 10.0

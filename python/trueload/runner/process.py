@@ -24,6 +24,7 @@ from pathlib import Path
 from types import TracebackType
 
 from trueload.accounting import ProcessTree, descendants
+from trueload.deadline import looks
 from trueload.runner import keeper
 from trueload.runner.cgroup import Group, make_group
 
@@ -149,12 +150,14 @@ class Processes:
 
     def wait(self, deadline_s: float) -> bool:
         """Until every program that we started has ended; False if the deadline came first."""
-        while len(self.exits) < len(self.started) and not self._gone:
-            left = deadline_s - time.monotonic()
-            if left <= 0:
-                return False
-            self.poll(min(left, 1.0))
-        return True
+        for left_s in looks(deadline_s):
+            if self._have_ended():
+                break
+            self.poll(min(left_s, 1.0))
+        return self._have_ended()
+
+    def _have_ended(self) -> bool:
+        return self._gone or len(self.exits) >= len(self.started)
 
     def end(self, grace_s: float) -> None:
         """SIGTERM to the tree, SIGKILL after the grace, until nothing is left. Twice is once."""
@@ -191,11 +194,12 @@ class Processes:
         assert self._keeper.stdin is not None
         self._keeper.stdin.write(json.dumps(self._wire_orders()).encode() + b"\n")
         self._keeper.stdin.flush()
-        deadline_s = time.monotonic() + KEEPER_PATIENCE_S
-        while not self.started:
-            if self._gone or time.monotonic() > deadline_s:
-                raise StartError("the keeper of the subject's processes did not start")
-            self.poll(deadline_s - time.monotonic())
+        for left_s in looks(time.monotonic() + KEEPER_PATIENCE_S):
+            if self.started or self._gone:
+                break
+            self.poll(left_s)
+        if not self.started:
+            raise StartError("the keeper of the subject's processes did not start")
 
     def _wire_orders(self) -> dict[str, object]:
         everything = sorted(os.sched_getaffinity(0))

@@ -16,7 +16,7 @@ import trueload
 from trueload.catalogue import cache_folder
 
 MODULES = (
-    "accounting.py",
+    *("accounting.py", "deadline.py"),
     *("runner/cgroup.py", "runner/keeper.py", "runner/process.py", "runner/sockets.py"),
     *("runner/steward.py", "runner/steward_lines.py"),
 )

@@ -21,6 +21,7 @@ from typing import TypeVar
 
 from trueload.catalogue import cache_folder
 from trueload.contracts import AnyContract, as_spoken, first_asked
+from trueload.deadline import looks
 from trueload.plan import COALESCE_NS, DriverName, Duration, LoadPlan, Requests, Turns
 from trueload.record import Claim, Record
 from trueload.runner import cgroup
@@ -227,7 +228,9 @@ def _become_ready(
     that answer in bytes."""
     deadline_s = time.monotonic() + subject.manifest.ready_s
     fault = ""
-    while time.monotonic() < deadline_s and not stopped():
+    for left_s in looks(deadline_s):
+        if stopped():
+            break
         seen = ground.look(processes, setting.host, port)
         if not seen.alive:
             raise UnreadyError(f"it ended before it was ready: {_ends(processes)}")
@@ -240,7 +243,7 @@ def _become_ready(
             if first.fault is None:
                 return first.wire_bytes
             fault = first.fault
-        processes.poll(READY_POLL_S)
+        processes.poll(min(left_s, READY_POLL_S))
     if stopped():
         raise UnreadyError("interrupted before it was ready")
     elsewhere = ground.listens_on(processes)
