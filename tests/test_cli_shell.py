@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import pty
 import re
 import resource
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from harness import ROOT, Finished, Trueload, start_server
+from subject_world import World
 from trueload import __version__
 from trueload.cli.app import COMMANDS, build_command
 from trueload.cli.foreign_flags import FOREIGN_FLAGS, ForeignFlag
@@ -204,6 +208,94 @@ def test_a_full_disk_behind_stdout_is_told(trueload: Trueload) -> None:
     assert process.wait(60) == ExitCode.INTERNAL
     assert len(lines) == 2
     assert "No space left" in lines[0]
+
+
+def test_an_error_that_cannot_be_told_keeps_its_exit_code(trueload: Trueload) -> None:
+    with open("/dev/full", "w") as full:
+        process = trueload.start("bogus", stderr=full.fileno())
+    assert process.wait(60) == ExitCode.USAGE
+
+
+def started_beside_a_node(trueload: Trueload, *words: str) -> tuple[subprocess.Popen[str], int]:
+    """A command whose stdout is a full pipe that somebody else has made non-blocking; the other
+    end."""
+    reader, writer = os.pipe()
+    os.set_blocking(writer, False)
+    with contextlib.suppress(BlockingIOError):
+        while True:
+            os.write(writer, b"." * 512)
+    process = trueload.start(*words, stdout=writer)
+    assert not os.get_blocking(writer), "it is not ours to change"
+    os.close(writer)
+    return process, reader
+
+
+def test_a_stdout_that_does_not_block_is_written_as_a_whole(trueload: Trueload) -> None:
+    expected = trueload.run("subjects", "list", "--json")
+    process, reader = started_beside_a_node(trueload, "subjects", "list", "--json")
+    # It has something to say by the time that it waits for its reader.
+    wait_until_asleep_in_poll(process.pid)
+    with os.fdopen(reader) as pipe:
+        said = pipe.read()
+    assert said.lstrip(".") == expected.out
+    assert process.wait(60) == expected.code == 0
+    assert process.stderr is not None
+    assert process.stderr.read() == ""
+
+
+def test_a_reader_of_such_a_stdout_may_go_away(trueload: Trueload) -> None:
+    process, reader = started_beside_a_node(trueload, "subjects", "list", "--json")
+    wait_until_asleep_in_poll(process.pid)
+    os.close(reader)
+    assert process.wait(60) == 128 + signal.SIGPIPE
+    assert process.stderr is not None
+    assert process.stderr.read() == ""
+
+
+def wait_until_asleep_in_poll(pid: int) -> None:
+    deadline_s = time.monotonic() + 60
+    while time.monotonic() < deadline_s:
+        with contextlib.suppress(OSError):
+            number = Path(f"/proc/{pid}/syscall").read_text().split()[0]
+            if number in ("7", "271", "73"):  # poll, ppoll; ppoll of arm64
+                return
+        time.sleep(0.01)
+    raise AssertionError("it never waited for its reader")
+
+
+def test_a_terminal_that_does_not_block_is_written_as_a_whole(trueload: Trueload) -> None:
+    expected = trueload.run("subjects", "list", "--json")
+    ours, theirs = pty.openpty()
+    os.set_blocking(theirs, False)
+    process = trueload.start("subjects", "list", "--json", stdout=theirs)
+    os.close(theirs)
+    said = b""
+    with contextlib.suppress(OSError):  # EIO: nobody has it open any more
+        while chunk := os.read(ours, 4096):
+            said += chunk
+    os.close(ours)
+    assert said.decode().replace("\r\n", "\n") == expected.out
+    assert process.wait(60) == 0
+
+
+def test_a_terminal_that_hangs_up_is_a_reader_that_goes_away(trueload: Trueload) -> None:
+    ours, theirs = pty.openpty()
+    process = trueload.start("subjects", "list", "--json", stdout=theirs)
+    os.close(theirs)
+    os.read(ours, 16)
+    os.close(ours)
+    assert process.wait(60) == 128 + signal.SIGPIPE
+    assert process.stderr is not None
+    assert process.stderr.read() == ""
+
+
+def test_text_that_an_encoding_does_not_have_is_escaped(world: World) -> None:
+    world.add("fine").rename(world.subjects / "python" / "über")
+    own = {**world.env, "PYTHONIOENCODING": "ascii"}
+    listed = world.run("subjects", "list", env=own)
+    assert listed.code == 2
+    assert listed.out.startswith("python/\\xfcber  broken: ")
+    assert listed.err.startswith("error: subjects/python/\\xfcber: ")
 
 
 @pytest.mark.parametrize("closed", [(1,), (2,), (0, 1, 2)])

@@ -29,7 +29,7 @@ from typer._click.exceptions import NoArgsIsHelpError, NoSuchOption, UsageError
 
 from trueload import __version__
 from trueload.cli.foreign_flags import find_foreign_flag
-from trueload.cli.streams import hold_open
+from trueload.cli.streams import hold_open, write_whole
 from trueload.errors import ExitCode, UserError, shortage_hint
 
 # The commands in the order of `trueload --help`, with what it says of each; the module of that name
@@ -50,6 +50,11 @@ COMMANDS: dict[str, str] = {
 # What a shell reports for a program that SIGPIPE ended (128 + 13). Not 0: the output is cut short,
 # and a script that asks for it (pipefail) must not read a verdict into it.
 EXIT_CODE_BROKEN_PIPE = 141
+
+# A pipe without a reader, and a terminal that has hung up.
+_READER_GONE = (errno.EPIPE, errno.EIO)
+# What a stream that is open fails with, and no file by its name: also the disk behind `> FILE`.
+_OF_OUTPUT = (*_READER_GONE, errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 ABOUT = """Measure how much load a network program can carry, and refuse to vouch for a number
 that cannot be trusted.
@@ -72,14 +77,13 @@ class CommandModule(Protocol):
 def main(argv: Sequence[str] | None = None) -> NoReturn:
     """The entry point of the ``trueload`` script. Never returns, never shows a traceback."""
     hold_open()
+    write_whole()
     code = run(sys.argv[1:] if argv is None else argv)
     try:
         sys.stdout.flush()
         sys.stderr.flush()
-    except BrokenPipeError:
-        code = _close_broken_pipe()
     except OSError as error:
-        code = _close_full_disk(error)
+        code = _close_output(error)
     sys.exit(code)
 
 
@@ -99,15 +103,14 @@ def run(argv: Sequence[str]) -> int:
     except (KeyboardInterrupt, typer.Abort):
         _say("interrupted", "what had been saved is kept: `trueload runs list` shows it")
         return ExitCode.INTERRUPTED
-    except BrokenPipeError:
-        return _close_broken_pipe()
-    except Exception as error:
-        # A nameless one is of a stream that is open: the disk behind `> FILE`.
-        if isinstance(error, OSError) and error.errno == errno.ENOSPC and error.filename is None:
-            return _close_full_disk(error)
-        if isinstance(error, OSError) and (hint := shortage_hint(error)) is not None:
+    except OSError as error:
+        if error.filename is None and error.errno in _OF_OUTPUT:
+            return _close_output(error)
+        if (hint := shortage_hint(error)) is not None:
             _say(f"this machine has no more of what was needed: {error}", hint)
             return ExitCode.USAGE
+        return _report_bug(error)
+    except Exception as error:
         return _report_bug(error)
 
 
@@ -228,8 +231,8 @@ def _use_plain_help(command: Any) -> None:
 def _say(message: str, hint: str) -> None:
     try:
         sys.stderr.write(f"error: {_one_line(message)}\nhint: {_one_line(hint)}\n")
-    except BrokenPipeError:
-        _discard(sys.stderr)
+    except OSError:
+        _discard(sys.stderr)  # there is nobody to tell
 
 
 def _one_line(text: str) -> str:
@@ -237,19 +240,16 @@ def _one_line(text: str) -> str:
     return " ".join("".join(c if c.isprintable() else " " for c in text).split())
 
 
-def _close_broken_pipe() -> int:
-    # Whoever read our output has gone; the interpreter must not complain of it at its own end.
-    _discard(sys.stdout)
-    return EXIT_CODE_BROKEN_PIPE
-
-
 def _discard(stream: Any) -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
-def _close_full_disk(error: OSError) -> int:
-    _say(f"the output could not be written: {error.strerror}", "free some space and repeat")
+def _close_output(error: OSError) -> int:
+    # The interpreter must not complain of it at its own end.
     _discard(sys.stdout)
+    if error.errno in _READER_GONE:
+        return EXIT_CODE_BROKEN_PIPE
+    _say(f"the output could not be written: {error.strerror}", "free some space and repeat")
     return ExitCode.INTERNAL
 
 
