@@ -22,6 +22,7 @@ from trueload import __version__
 from trueload.cli.app import COMMANDS, build_command
 from trueload.cli.foreign_flags import FOREIGN_FLAGS, ForeignFlag
 from trueload.errors import ExitCode
+from trueload.runner.keeper import descendants
 
 URL = "http://127.0.0.1:9/"
 
@@ -188,6 +189,42 @@ def test_ctrl_c_ends_with_130_and_no_traceback(trueload: Trueload) -> None:
     ended = run_broken(trueload, "KeyboardInterrupt")
     assert ended.code == ExitCode.INTERRUPTED
     assert "Traceback" not in ended.err
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_command_that_measures_nothing_ends_its_children_when_it_is_told_to_end(
+    trueload: Trueload, number: signal.Signals
+) -> None:
+    process = trueload.start("doctor")
+    children: set[int] = set()
+    while not children and process.poll() is None:
+        children = descendants(process.pid)
+    process.send_signal(number)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == ExitCode.INTERRUPTED
+    assert [line.split(":")[0] for line in err.splitlines()] == ["error", "hint"]
+    deadline_s = time.monotonic() + 60  # they are killed, and the system reaps them
+    while left := [pid for pid in children if Path(f"/proc/{pid}").exists()]:
+        assert time.monotonic() < deadline_s, left
+        time.sleep(0.01)
+
+
+def test_a_folder_that_is_gone_and_a_name_that_is_too_long_are_told(
+    trueload: Trueload, tmp_path: Path
+) -> None:
+    long = trueload.run("runs", "compare", "9" * 400, "9" * 400)
+    assert (long.code, len(long.err.splitlines())) == (2, 2)
+    assert "File name too long" in long.err
+    gone = tmp_path / "gone"
+    gone.mkdir()
+
+    def leave() -> None:
+        os.chdir(gone)
+        gone.rmdir()
+
+    process = trueload.start("subjects", "list", "rust", prepare=leave)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 0, err
 
 
 def test_a_reader_that_goes_away_is_no_reason_to_complain(trueload: Trueload) -> None:

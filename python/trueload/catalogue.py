@@ -34,10 +34,11 @@ def find_folder(kind: Kind) -> Path:
     """The folder of the catalogue; raises ``UserError`` if there is none."""
     for root in _roots():
         folder = root / kind
-        if folder.is_dir() and next(folder.glob(_MARKS[kind]), None) is not None:
+        # Unlike Path.is_dir, also where we may not look.
+        if os.path.isdir(folder) and next(folder.glob(_MARKS[kind]), None) is not None:
             return folder
     raise UserError(
-        f"no {kind}/ folder in {Path.cwd()}, its parents, $TRUELOAD_HOME or the installed package",
+        f"no {kind}/ here, in the folders above, in $TRUELOAD_HOME or the installed package",
         "run in a checkout of trueload, or set TRUELOAD_HOME to one",
     )
 
@@ -58,9 +59,13 @@ def cache_folder() -> Path:
 
 
 def _roots() -> Iterator[Path]:
-    here = Path.cwd()
-    yield here
-    yield from here.parents
+    try:
+        here = Path.cwd()
+    except OSError:  # it has been removed
+        pass
+    else:
+        yield here
+        yield from here.parents
     if home := os.environ.get("TRUELOAD_HOME"):
         yield Path(home).absolute()
     package = Path(trueload.__file__).parent

@@ -8,13 +8,25 @@ This module must not know any other module of ours, so that every one of them ma
 from __future__ import annotations
 
 import errno
+import os
 from collections.abc import Mapping
 from enum import IntEnum
 
+PATH_SHOWN = 200
 _SHORTAGES = {
     **dict.fromkeys((errno.EMFILE, errno.ENFILE), "raise the limit of open files: `ulimit -n`"),
     **dict.fromkeys(
         (errno.EAGAIN, errno.ENOMEM), "end other programs, or raise a limit: `ulimit -a` shows them"
+    ),
+}
+
+
+_OF_PATHS = {
+    **dict.fromkeys((errno.EACCES, errno.EPERM, errno.EROFS), "check its rights, or name another"),
+    **dict.fromkeys((errno.ENOSPC, errno.EDQUOT), "free some space, or name another"),
+    **dict.fromkeys(
+        (errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.ELOOP, errno.ENAMETOOLONG, errno.ENXIO),
+        "name one that is there",
     ),
 }
 
@@ -62,6 +74,17 @@ def some_broken(kind: str, broken: Mapping[str, UserError]) -> UserError:
     if not others:
         return first
     return UserError(f"{len(broken)} {kind} are broken: {', '.join(broken)}", first.hint)
+
+
+def path_fault(error: OSError) -> tuple[str, str] | None:
+    """What is wrong with the file that an error names, and the next step; None where the file is
+    not to blame."""
+    hint = _OF_PATHS.get(error.errno or 0)
+    if hint is None or error.filename is None:
+        return None
+    name = os.fsdecode(error.filename) if isinstance(error.filename, str | bytes) else "a file"
+    shown = name if len(name) <= PATH_SHOWN else f"{name[:PATH_SHOWN]}…"
+    return f"{shown}: {error.strerror}", hint
 
 
 def shortage_hint(error: OSError) -> str | None:

@@ -20,6 +20,18 @@ from trueload.closing import Closing
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
+def end_like_ctrl_c() -> None:
+    """From now on every one of the signals raises ``KeyboardInterrupt``, as Ctrl-C does by itself:
+    else a process that SIGTERM ends leaves behind what it has started."""
+    for number in SIGNALS:
+        if signal.getsignal(number) is signal.SIG_DFL:
+            signal.signal(number, _raise_interrupt)
+
+
+def _raise_interrupt(number: int, frame: FrameType | None) -> None:
+    raise KeyboardInterrupt
+
+
 class Interrupt(Closing):
     """A context in which the three signals set ``requested``; handlers are put back at its end."""
 

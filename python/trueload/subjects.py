@@ -242,7 +242,7 @@ def _shown(path: Path) -> str:
     """As short as can be and still found: relative to the current folder, if below it."""
     try:
         return str(path.relative_to(Path.cwd()))
-    except ValueError:
+    except (ValueError, OSError):  # it may have been removed
         return str(path)
 
 

@@ -30,7 +30,8 @@ from typer._click.exceptions import NoArgsIsHelpError, NoSuchOption, UsageError
 from trueload import __version__
 from trueload.cli.foreign_flags import find_foreign_flag
 from trueload.cli.streams import hold_open, write_whole
-from trueload.errors import ExitCode, UserError, shortage_hint
+from trueload.errors import ExitCode, UserError, path_fault, shortage_hint
+from trueload.interrupt import end_like_ctrl_c
 
 # The commands in the order of `trueload --help`, with what it says of each; the module of that name
 # registers it, and is imported only when it is asked for: the help of all needs none of them.
@@ -78,6 +79,7 @@ def main(argv: Sequence[str] | None = None) -> NoReturn:
     """The entry point of the ``trueload`` script. Never returns, never shows a traceback."""
     hold_open()
     write_whole()
+    end_like_ctrl_c()
     code = run(sys.argv[1:] if argv is None else argv)
     try:
         sys.stdout.flush()
@@ -108,6 +110,9 @@ def run(argv: Sequence[str]) -> int:
             return _close_output(error)
         if (hint := shortage_hint(error)) is not None:
             _say(f"this machine has no more of what was needed: {error}", hint)
+            return ExitCode.USAGE
+        if (fault := path_fault(error) or _fault_of_here()) is not None:
+            _say(*fault)
             return ExitCode.USAGE
         return _report_bug(error)
     except Exception as error:
@@ -251,6 +256,14 @@ def _close_output(error: OSError) -> int:
         return EXIT_CODE_BROKEN_PIPE
     _say(f"the output could not be written: {error.strerror}", "free some space and repeat")
     return ExitCode.INTERNAL
+
+
+def _fault_of_here() -> tuple[str, str] | None:
+    try:
+        os.getcwd()
+    except OSError as error:
+        return f"the current folder cannot be used: {error.strerror}", "change to another one"
+    return None
 
 
 def _report_bug(error: Exception) -> int:
