@@ -260,9 +260,8 @@ def ask_distance(engine: Engine, cpus: tuple[int, int]) -> tuple[float | None, l
     where it cannot be measured; and what the engine said before. Raises ``EngineError``."""
     engine.send(AskDistance(cpus=cpus))
     said: list[FromEngine] = []
-    deadline_s = time.monotonic() + DISTANCE_S
-    while seconds_left(deadline_s) > 0:
-        message = engine.receive(seconds_left(deadline_s))
+    for left_s in looks(time.monotonic() + DISTANCE_S):
+        message = engine.receive(left_s)
         if isinstance(message, Distance):
             return message.ns, said
         if message is not None:
