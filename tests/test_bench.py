@@ -150,6 +150,7 @@ def outside(text: str, name: str) -> tuple[str, str]:
     [
         ("PERFORMANCE", "peers"),
         ("PERFORMANCE", "breakdown"),
+        ("PERFORMANCE", "floor"),
         ("METHOD", "truth"),
         ("METHOD", "pacing"),
         ("METHOD", "openloop"),
