@@ -14,9 +14,9 @@ from collections.abc import Iterable
 from trueload.record import CpuDistance
 from trueload.units import format_duration
 
-# Two cores of one cache are 70 to 110 ns apart from one moment to the next, cores of two caches of
-# one processor 360 to 430 ns (an AMD EPYC), the threads of one core some 20 ns.
-MOVED_FACTOR = 2.0
+# Two cores of one cache are 55 to 132 ns apart from one moment to the next, mostly 85 to 110, cores
+# of two caches of one processor 360 to 480 ns (an AMD EPYC), the threads of one core some 20 ns.
+MOVED_FACTOR = 3.0
 
 Distances = Iterable[CpuDistance | None]
 

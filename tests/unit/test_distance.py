@@ -37,9 +37,11 @@ def test_the_first_cpu_of_each_is_looked_at(
 
 @pytest.mark.parametrize(
     ("looks_ns", "moved"),
-    [([], False), ([90.0], False), ([70.0, 140.0], False), ([70.0, 141.0], True)],
+    [([], False), ([90.0], False), ([55.0, 132.0, 165.0], False), ([70.0, 211.0], True)],
 )
-def test_only_more_than_twice_as_far_is_another_place(looks_ns: list[float], moved: bool) -> None:
+def test_only_more_than_three_times_as_far_is_another_place(
+    looks_ns: list[float], moved: bool
+) -> None:
     assert have_moved(looks_ns) is moved
 
 
