@@ -95,28 +95,28 @@ class Followed:
         return {pid for pid, _ in self._known}
 
 
-def choose_cpus(spec: TrialSpec, tree: Tree | None) -> tuple[int, ...]:
+def choose_cpus(spec: TrialSpec, server: TreeSample | None) -> tuple[int, ...]:
     """The CPUs asked for; else, if a server on this machine is pinned, those it leaves free."""
     if spec.cpus is not None:
         return spec.cpus
-    server, mine = _server_cpus(spec, tree), affinity(0)
-    free = mine - server
-    return tuple(sorted(free)) if server and free and free != mine else ()
+    taken, mine = _server_cpus(spec, server), affinity(0)
+    free = mine - taken
+    return tuple(sorted(free)) if taken and free and free != mine else ()
 
 
 def choose_pair(
-    spec: TrialSpec, tree: Tree | None, generator: Sequence[int]
+    spec: TrialSpec, server: TreeSample | None, generator: Sequence[int]
 ) -> tuple[int, int] | None:
     """Between which two CPUs generator and server hand things over (see ``distance``), where the
     generator has these, or, if none, all of ours; None where nothing is known of the server's."""
-    return pair_of(generator or affinity(0), _server_cpus(spec, tree))
+    return pair_of(generator or affinity(0), _server_cpus(spec, server))
 
 
-def _server_cpus(spec: TrialSpec, tree: Tree | None) -> set[int]:
+def _server_cpus(spec: TrialSpec, server: TreeSample | None) -> set[int]:
     """The CPUs that a server on this machine may use; none of any other."""
-    if tree is None or not spec.addresses or not all(map(is_loopback, spec.addresses)):
+    if server is None or not spec.addresses or not all(map(is_loopback, spec.addresses)):
         return set()
-    return {cpu for process in tree.sample().processes.values() for cpu in process.cpus}
+    return {cpu for process in server.processes.values() for cpu in process.cpus}
 
 
 def first_sample(tree: Tree) -> TreeSample:

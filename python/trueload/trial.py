@@ -201,11 +201,11 @@ class Session(Closing):
         self._on_progress = on_progress
         self._interrupt = interrupt
         self._tree, self._source = find_server(spec)
-        self._generate = make_plan(spec, choose_cpus(spec, self._tree))
-        pair = choose_pair(spec, self._tree, self._generate.cpus)
+        self._idle = None if self._tree is None else first_sample(self._tree)
+        self._generate = make_plan(spec, choose_cpus(spec, self._idle))
+        pair = choose_pair(spec, self._idle, self._generate.cpus)
         self._cpu_pair = pair if self._is_here else None
         self._apart_ns: float | None = None
-        self._idle = None if self._tree is None else first_sample(self._tree)
         self._engine: Engine | Fleet | None = None
         self._ready: Ready | None = None
         self._most_connections = 0

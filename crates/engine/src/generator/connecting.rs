@@ -406,22 +406,15 @@ impl<P: Protocol> Generator<P> {
         }
     }
 
-    /// Adds the time that a slot was open within the window to what the load permitted, less the places that waited for
-    /// their refill.
+    /// A slot is open no more: the load permits nothing on it until it is again.
     pub(super) fn end_open(&mut self, key: u32, now_ns: u64) {
         let depth = self.config.depth_used() as u64;
         let state = &mut self.slots[key as usize].state;
-        let (since_ns, gap) = (state.open_since_ns, u64::from(state.gap));
-        (state.open_since_ns, state.gap) = (NEVER, 0);
-        if let Some((_, phase)) = self.book.sending(now_ns)
-            && since_ns != NEVER
-        {
-            let within = |since_ns: u64| now_ns - since_ns.max(phase.started_ns).min(now_ns);
-            let permitted_ns = within(since_ns) * depth;
-            let unused_ns = within(state.gap_since_ns) * gap;
-            let sum_ns = phase.meter.permitted_ns.wrapping_add(permitted_ns);
-            phase.meter.permitted_ns = sum_ns.wrapping_sub(unused_ns);
+        if let Some((_, phase)) = self.book.sending(now_ns) {
+            let permitted_ns = state.permitted_ns(depth, phase.started_ns, now_ns);
+            phase.meter.permitted_ns = phase.meter.permitted_ns.wrapping_add(permitted_ns);
         }
+        (state.open_since_ns, state.gap) = (NEVER, 0);
     }
 }
 

@@ -70,14 +70,9 @@ impl<P: Protocol> Generator<P> {
             let holds = !phase.share.sends(dealt_slot(key as u32, threads, thread));
             phase.idle_open += u32::from(holds && is_open(slot));
             let state = &mut slot.state;
-            let since_ns = std::mem::replace(&mut state.gap_since_ns, at_ns);
-            if state.open_since_ns != NEVER {
-                let within = |since_ns: u64| at_ns.saturating_sub(since_ns.max(started_ns));
-                let permitted_ns = within(state.open_since_ns) * depth;
-                let unused_ns = within(since_ns) * u64::from(state.gap);
-                let sum_ns = phase.meter.permitted_ns.wrapping_add(permitted_ns);
-                phase.meter.permitted_ns = sum_ns.wrapping_sub(unused_ns);
-            }
+            let permitted_ns = state.permitted_ns(depth, started_ns, at_ns);
+            phase.meter.permitted_ns = phase.meter.permitted_ns.wrapping_add(permitted_ns);
+            state.gap_since_ns = at_ns;
             if state.link == Link::Down && state.waiting_again() == 0 {
                 state.down_until(NEVER);
             }

@@ -244,6 +244,17 @@ impl State {
         (self.link, self.until_ns) = (Link::Down, until_ns);
     }
 
+    /// The time from one moment to the other in which it was open, once for each of `depth` places, less those that
+    /// waited for their refill. Wraps: what a gap takes off may have been added elsewhere.
+    pub(super) fn permitted_ns(&self, depth: u64, from_ns: u64, to_ns: u64) -> u64 {
+        if self.open_since_ns == NEVER {
+            return 0;
+        }
+        let within = |since_ns: u64| to_ns.saturating_sub(since_ns.max(from_ns));
+        let unused_ns = within(self.gap_since_ns) * u64::from(self.gap);
+        (within(self.open_since_ns) * depth).wrapping_sub(unused_ns)
+    }
+
     /// What went wrong here, to be added to.
     pub(super) fn trouble(&mut self) -> &mut Trouble {
         self.trouble.get_or_insert_default()
