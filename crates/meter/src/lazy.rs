@@ -48,15 +48,6 @@ impl Lazy {
         }
     }
 
-    /// Both as one. One that is alone is not copied.
-    pub(crate) fn joined(mut self, other: Lazy) -> Lazy {
-        if self.is_unused() {
-            return other;
-        }
-        self.add(&other);
-        self
-    }
-
     /// Encoded together with another's values.
     pub(crate) fn encoded_with(mut self, other: &Lazy) -> Option<String> {
         if self.is_unused() {

@@ -4,9 +4,12 @@
 //! and hosts. Nothing knows a socket, a protocol or the clock.
 
 mod class;
+mod datagrams;
 mod lazy;
 mod ledger;
 mod meter;
+mod packed;
+mod series;
 mod slots;
 mod sparse;
 mod spread;
@@ -14,10 +17,13 @@ mod target;
 mod times;
 
 pub use class::Class;
+pub use datagrams::Datagrams;
 pub use ledger::{Delivered, Deliveries, Failed, Finished, Handle, Ledger, Settled};
-pub use meter::{Answered, Meter, Second};
+pub use meter::{Answered, Meter};
+pub use packed::Packed;
+pub use series::{BINS_MOST, Bin, Recorded, Series};
 pub use slots::SlotSums;
-pub use sparse::{Recent, Sparse, index};
+pub use sparse::{Counted, Recent, Sparse, index};
 pub use spread::{Figures, Spread};
 pub use target::TargetMeter;
 pub use times::{EncodedTimes, Times};

@@ -2,10 +2,10 @@
 //! exactly once (ok, failed by class, or cancelled), and a failed one never leaves a
 //! latency behind.
 
-use crate::{Class, Recent, SlotSums, Sparse, TargetMeter, Times};
+use crate::{Class, Counted, Datagrams, Recent, Recorded, SlotSums, TargetMeter, Times};
 
-/// Status codes are 100 to 599; the parser lets no other through.
-const STATUSES: usize = 600;
+/// Status codes are 100 to 999; the parser lets no other through.
+const STATUSES: usize = 1000;
 
 /// A request that ended well, kept until it can no longer be taken back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,17 +20,6 @@ pub struct Answered {
     pub total_ns: Option<u64>,
 }
 
-/// One second of a phase.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Second {
-    /// Ended well.
-    pub ok: u64,
-    /// Ended badly.
-    pub failed: u64,
-    /// Latencies of those that ended well.
-    pub latency: Sparse,
-}
-
 /// Counts and times of one phase.
 #[derive(Debug)]
 pub struct Meter {
@@ -42,6 +31,8 @@ pub struct Meter {
     pub ok: u64,
     /// Sent again after a stale connection.
     pub stale: u64,
+    /// Stale requests whose connection was reset, a part of `stale`.
+    pub stale_resets: u64,
     /// Open at the very end.
     pub cancelled: u64,
     /// Connections opened again.
@@ -60,6 +51,8 @@ pub struct Meter {
     pub times: Times,
     /// Slots.
     pub slots: SlotSums,
+    /// Datagrams that settled nothing, or not in their turn.
+    pub datagrams: Datagrams,
     /// The same by target, in their order; empty where there is only one.
     pub targets: Vec<TargetMeter>,
     failed: [u64; Class::ALL.len()],
@@ -67,8 +60,9 @@ pub struct Meter {
     recent: Recent,
     /// Only under an open loop: elsewhere they are the latencies.
     recent_service: Option<Recent>,
-    series: Vec<Second>,
-    in_series: (u64, u64),
+    /// The ok and failed counts that ticks have reported.
+    told: (u64, u64),
+    retracted: Vec<u32>,
 }
 
 impl Default for Meter {
@@ -78,6 +72,7 @@ impl Default for Meter {
             issued: 0,
             ok: 0,
             stale: 0,
+            stale_resets: 0,
             cancelled: 0,
             reconnects: 0,
             dropped: 0,
@@ -87,13 +82,14 @@ impl Default for Meter {
             permitted_ns: 0,
             times: Times::default(),
             slots: SlotSums::default(),
+            datagrams: Datagrams::default(),
             targets: Vec::new(),
             failed: [0; Class::ALL.len()],
             statuses: vec![0; STATUSES].into_boxed_slice(),
             recent: Recent::default(),
             recent_service: None,
-            series: Vec::new(),
-            in_series: (0, 0),
+            told: (0, 0),
+            retracted: Vec::new(),
         }
     }
 }
@@ -128,23 +124,13 @@ impl Meter {
             self.times.retract_total(total_ns);
         }
         if !self.recent.retract(answered.latency_ns) {
-            self.retract_from_series(crate::index(answered.latency_ns));
+            self.retracted.push(crate::index(answered.latency_ns));
+            self.told.0 -= 1;
         }
         if let Some(recent) = &mut self.recent_service {
             recent.retract(answered.service_ns);
         }
         self.record_failed(class);
-    }
-
-    fn retract_from_series(&mut self, index: u32) {
-        for second in self.series.iter_mut().rev() {
-            if let Some(count) = second.latency.get_mut(&index).filter(|count| **count > 0) {
-                *count -= 1;
-                second.ok -= 1;
-                self.in_series.0 -= 1;
-                return;
-            }
-        }
     }
 
     /// A request ended badly.
@@ -188,38 +174,27 @@ impl Meter {
         self.scheduled.saturating_sub(self.issued)
     }
 
-    /// Moves what came since the last tick into the series; returns its latencies.
-    pub fn tick(&mut self, second: usize) -> Sparse {
-        let recent = self.recent.take();
-        let failed = self.failed_sum();
-        if self.series.len() <= second {
-            self.series.resize_with(second + 1, Second::default);
-        }
-        let entry = &mut self.series[second];
-        entry.ok += self.ok - self.in_series.0;
-        entry.failed += failed - self.in_series.1;
-        add(&mut entry.latency, &recent);
-        self.in_series = (self.ok, failed);
-        recent
+    /// Hands over what came since the last tick, for the [`crate::Series`] of the phase.
+    pub fn tick(&mut self, second: usize) -> Recorded {
+        let failed_sum = self.failed_sum();
+        let (ok, failed) = (self.ok - self.told.0, failed_sum - self.told.1);
+        self.told = (self.ok, failed_sum);
+        let retracted = std::mem::take(&mut self.retracted);
+        Recorded { second, ok, failed, latency: self.recent.take(), retracted }
     }
 
     /// The service times since the last tick; none but under an open loop.
-    pub fn take_service(&mut self) -> Sparse {
+    pub fn take_service(&mut self) -> Counted {
         self.recent_service.as_mut().map(Recent::take).unwrap_or_default()
     }
 
-    /// The seconds of the phase.
-    #[must_use]
-    pub fn series(&self) -> &[Second] {
-        &self.series
-    }
-
-    /// Adds another thread's phase, second by second.
+    /// Adds another thread's phase.
     pub fn merge(&mut self, other: &Meter) {
         self.scheduled += other.scheduled;
         self.issued += other.issued;
         self.ok += other.ok;
         self.stale += other.stale;
+        self.stale_resets += other.stale_resets;
         self.cancelled += other.cancelled;
         self.reconnects += other.reconnects;
         self.dropped += other.dropped;
@@ -229,6 +204,7 @@ impl Meter {
         self.permitted_ns += other.permitted_ns;
         self.times.merge(&other.times);
         self.slots.merge(&other.slots);
+        self.datagrams.merge(&other.datagrams);
         if self.targets.len() < other.targets.len() {
             self.targets.resize_with(other.targets.len(), TargetMeter::default);
         }
@@ -237,26 +213,19 @@ impl Meter {
         self.failed.iter_mut().zip(other.failed).for_each(|(mine, theirs)| *mine += theirs);
         let statuses = self.statuses.iter_mut().zip(&other.statuses);
         statuses.for_each(|(mine, theirs)| *mine += theirs);
-        if self.series.len() < other.series.len() {
-            self.series.resize_with(other.series.len(), Second::default);
-        }
-        for (mine, theirs) in self.series.iter_mut().zip(&other.series) {
-            mine.ok += theirs.ok;
-            mine.failed += theirs.failed;
-            add(&mut mine.latency, &theirs.latency);
-        }
-    }
-}
-
-fn add(into: &mut Sparse, from: &Sparse) {
-    for (index, count) in from {
-        *into.entry(*index).or_default() += count;
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{Bin, Series, Sparse};
+
+    fn bins(recorded: &[Recorded]) -> Vec<Bin> {
+        let mut series = Series::default();
+        recorded.iter().for_each(|recorded| series.add(recorded));
+        series.into_bins()
+    }
 
     fn answered(ns: u64) -> Answered {
         Answered { latency_ns: ns, service_ns: ns, first_byte_ns: ns, total_ns: None }
@@ -267,15 +236,15 @@ mod tests {
         for ticked in [false, true] {
             let mut meter = Meter::default();
             meter.record_ok(&answered(500), 1);
+            let mut told = Vec::new();
             if ticked {
-                meter.tick(0);
+                told.push(meter.tick(0));
             }
             meter.retract_ok(&answered(500), Class::Unsolicited);
-            meter.tick(0);
+            told.push(meter.tick(0));
             assert_eq!((meter.ok, meter.failed_sum()), (0, 1), "ticked before: {ticked}");
             assert_eq!(meter.times.clone().encoded().latency, None);
-            assert_eq!((meter.series()[0].ok, meter.series()[0].failed), (0, 1));
-            assert_eq!(meter.series()[0].latency.values().sum::<u64>(), 0);
+            assert_eq!(bins(&told), [Bin { failed: 1, ..Bin::default() }]);
         }
     }
 
@@ -285,9 +254,10 @@ mod tests {
         for (mut meter, told) in [(Meter::of_open_loop(), 1), (Meter::default(), 0)] {
             meter.record_ok(&late, 2);
             meter.retract_ok(&late, Class::Unsolicited);
-            assert_eq!(meter.tick(0), Sparse::from([(crate::index(900), 1)]));
-            assert_eq!(meter.take_service().get(&100).copied().unwrap_or(0), told);
-            assert_eq!(meter.take_service(), Sparse::new(), "handed over once");
+            let latency = meter.tick(0).latency.sparse();
+            assert_eq!(latency, Sparse::from([(crate::index(900), 1)]));
+            assert_eq!(meter.take_service().sparse().get(&100).copied().unwrap_or(0), told);
+            assert_eq!(meter.take_service(), Counted::default(), "handed over once");
         }
     }
 
@@ -295,13 +265,12 @@ mod tests {
     fn the_series_adds_up_to_the_counts() {
         let mut meter = Meter::default();
         meter.record_ok(&answered(500), 1);
-        meter.tick(0);
+        let first = meter.tick(0);
         meter.record_ok(&answered(700), 1);
         meter.record_failed(Class::Reset);
-        meter.tick(2);
-        let ok: Vec<u64> = meter.series().iter().map(|second| second.ok).collect();
-        assert_eq!(ok, [1, 0, 1]);
-        assert_eq!(meter.series()[2].failed, 1);
+        let bins = bins(&[first, meter.tick(2)]);
+        let ok: Vec<u64> = bins.iter().map(|bin| bin.ok).collect();
+        assert_eq!((ok, bins[2].failed), (vec![1, 0, 1], 1));
     }
 
     #[test]
@@ -311,11 +280,10 @@ mod tests {
         two.record_failed(Class::Reset);
         two.record_failed(Class::Empty);
         two.record_status(200, 1);
-        two.tick(1);
+        two.record_status(999, 1);
         one.merge(&two);
         let failed: Vec<_> = one.failed().collect();
         assert_eq!(failed, [(Class::Reset, 2), (Class::Empty, 1)]);
-        assert_eq!(one.statuses().collect::<Vec<_>>(), [(200, 1)]);
-        assert_eq!(one.series().len(), 2);
+        assert_eq!(one.statuses().collect::<Vec<_>>(), [(200, 1), (999, 1)]);
     }
 }

@@ -20,6 +20,27 @@ pub fn index(value_ns: u64) -> u32 {
     (shift << STEPS_LOG2) + (value_ns >> shift) as u32
 }
 
+/// Counts as the table has them, from the lowest index with any to the highest: to be handed over without a map.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Counted {
+    lowest: u32,
+    counts: Box<[u32]>,
+}
+
+impl Counted {
+    /// Index and count, by index, of those that are not 0.
+    pub fn iter(&self) -> impl Iterator<Item = (u32, u64)> + '_ {
+        let all = (self.lowest..).zip(&self.counts);
+        all.filter(|(_, count)| **count > 0).map(|(index, count)| (index, u64::from(*count)))
+    }
+
+    /// The same as a map.
+    #[must_use]
+    pub fn sparse(&self) -> Sparse {
+        self.iter().collect()
+    }
+}
+
 /// What has been recorded since it was last taken.
 #[derive(Debug)]
 pub struct Recent {
@@ -53,19 +74,16 @@ impl Recent {
     }
 
     /// Hands over what was recorded and begins anew.
-    pub fn take(&mut self) -> Sparse {
-        let mut sparse = Sparse::new();
-        if self.lowest <= self.highest {
-            for at in self.lowest..=self.highest {
-                let count = std::mem::take(&mut self.counts[at]);
-                if count > 0 {
-                    sparse.insert(at as u32, u64::from(count));
-                }
-            }
+    pub fn take(&mut self) -> Counted {
+        if self.lowest > self.highest {
+            return Counted::default();
         }
+        let used = &mut self.counts[self.lowest..=self.highest];
+        let taken = Counted { lowest: self.lowest as u32, counts: Box::from(&*used) };
+        used.fill(0);
         self.lowest = SIZE;
         self.highest = 0;
-        sparse
+        taken
     }
 }
 
@@ -93,7 +111,7 @@ mod tests {
         assert!(recent.retract(5));
         assert!(!recent.retract(77));
         let expected = Sparse::from([(5, 1), (index(1_000_000), 1)]);
-        assert_eq!(recent.take(), expected);
-        assert_eq!(recent.take(), Sparse::new());
+        assert_eq!(recent.take().sparse(), expected);
+        assert_eq!(recent.take(), Counted::default());
     }
 }

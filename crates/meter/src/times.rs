@@ -1,9 +1,8 @@
 //! Latencies in HdrHistograms: three digits, any range, merged without loss.
 //!
-//! Under a closed loop every request has response time = service time, and nearly every
-//! one = time to first byte (the whole answer came in one read). What is the same is
-//! recorded once, in `same` or in `both`. Put together at the end, one after the other:
-//! with 10,000 connections these histograms are a fifth of all memory.
+//! Nearly every answer comes whole in one read: its service time is its time to first byte, and is recorded
+//! once, in `served`. Put together at the end, one after the other: with 10,000 connections these histograms
+//! are a fifth of all memory.
 
 use crate::lazy::Lazy;
 
@@ -22,17 +21,19 @@ pub struct EncodedTimes {
     pub connect: Option<String>,
     /// TLS handshakes.
     pub handshake: Option<String>,
-    /// Lags of an open loop's sends.
+    /// From when a request could be sent to when it was handed to the kernel.
     pub send_lag: Option<String>,
+    /// From the kernel's receive time of an answer to when it was read, on a sample of the connections.
+    pub receive_lag: Option<String>,
+    /// From when the kernel had a request to when it had the last byte of its answer, on the same sample.
+    pub round_trip: Option<String>,
 }
 
 /// The times of the requests that ended well, and of connections.
 #[derive(Clone, Debug, Default)]
 pub struct Times {
-    /// All three times of a request.
-    same: Lazy,
-    /// Its response and service time, when the first byte came earlier.
-    both: Lazy,
+    /// Service times that are times to first byte as well.
+    served: Lazy,
     latency: Lazy,
     service: Lazy,
     first_byte: Lazy,
@@ -41,37 +42,31 @@ pub struct Times {
     handshake: Lazy,
     resumed: u64,
     send_lag: Lazy,
+    receive_lag: Lazy,
+    round_trip: Lazy,
 }
 
 impl Times {
     /// Records so many requests: response time, service time, time to first byte, all in ns.
     #[inline]
     pub fn record(&mut self, latency_ns: u64, service_ns: u64, first_byte_ns: u64, count: u64) {
-        if latency_ns == service_ns && service_ns == first_byte_ns {
-            self.same.record_times(latency_ns, count);
-            return;
-        }
-        self.first_byte.record_times(first_byte_ns, count);
-        if latency_ns == service_ns {
-            self.both.record_times(latency_ns, count);
+        self.latency.record_times(latency_ns, count);
+        if service_ns == first_byte_ns {
+            self.served.record_times(service_ns, count);
         } else {
-            self.latency.record_times(latency_ns, count);
             self.service.record_times(service_ns, count);
+            self.first_byte.record_times(first_byte_ns, count);
         }
     }
 
     /// Takes back one request that [`Times::record`] recorded with the same values.
     pub fn retract(&mut self, latency_ns: u64, service_ns: u64, first_byte_ns: u64) {
-        if latency_ns == service_ns && service_ns == first_byte_ns {
-            self.same.retract(latency_ns);
-            return;
-        }
-        self.first_byte.retract(first_byte_ns);
-        if latency_ns == service_ns {
-            self.both.retract(latency_ns);
+        self.latency.retract(latency_ns);
+        if service_ns == first_byte_ns {
+            self.served.retract(service_ns);
         } else {
-            self.latency.retract(latency_ns);
             self.service.retract(service_ns);
+            self.first_byte.retract(first_byte_ns);
         }
     }
 
@@ -86,10 +81,18 @@ impl Times {
         self.resumed += u64::from(resumed);
     }
 
-    /// Records how long after it could have been sent a request of an open loop was sent.
+    /// Records how long after they could have been sent so many requests were handed to the kernel.
     #[inline]
-    pub fn record_send_lag(&mut self, value_ns: u64) {
-        self.send_lag.record(value_ns);
+    pub fn record_send_lag(&mut self, value_ns: u64, count: u64) {
+        self.send_lag.record_times(value_ns, count);
+    }
+
+    /// Records of an answer how long after its request was handed to the kernel it arrived, and how long after that it
+    /// was read.
+    #[inline]
+    pub fn record_arrival(&mut self, round_trip_ns: u64, receive_lag_ns: u64) {
+        self.round_trip.record(round_trip_ns);
+        self.receive_lag.record(receive_lag_ns);
     }
 
     /// Records so many requests with their own connection: from the attempt to the last byte.
@@ -104,8 +107,7 @@ impl Times {
 
     /// Adds another thread's or host's times.
     pub fn merge(&mut self, other: &Times) {
-        self.same.add(&other.same);
-        self.both.add(&other.both);
+        self.served.add(&other.served);
         self.latency.add(&other.latency);
         self.service.add(&other.service);
         self.first_byte.add(&other.first_byte);
@@ -114,6 +116,8 @@ impl Times {
         self.handshake.add(&other.handshake);
         self.resumed += other.resumed;
         self.send_lag.add(&other.send_lag);
+        self.receive_lag.add(&other.receive_lag);
+        self.round_trip.add(&other.round_trip);
     }
 
     /// Handshakes in full, and those that took up an earlier session.
@@ -126,14 +130,28 @@ impl Times {
     /// Encodes them all; each is gone before the next is put together.
     #[must_use]
     pub fn encoded(self) -> EncodedTimes {
-        let Times { same, both, latency, service, first_byte, .. } = self;
-        let others = [self.total, self.connect, self.handshake, self.send_lag];
-        let [total, connect, handshake, send_lag] = others.map(|times| times.encoded());
-        let first_byte = first_byte.encoded_with(&same);
-        let both = both.joined(same);
-        let latency = latency.encoded_with(&both);
-        let service = service.encoded_with(&both);
-        EncodedTimes { latency, service, first_byte, total, connect, handshake, send_lag }
+        let others = [
+            self.latency,
+            self.total,
+            self.connect,
+            self.handshake,
+            self.send_lag,
+            self.receive_lag,
+            self.round_trip,
+        ];
+        let [latency, total, connect, handshake, send_lag, receive_lag, round_trip] =
+            others.map(|times| times.encoded());
+        EncodedTimes {
+            latency,
+            first_byte: self.first_byte.encoded_with(&self.served),
+            service: self.service.encoded_with(&self.served),
+            total,
+            connect,
+            handshake,
+            send_lag,
+            receive_lag,
+            round_trip,
+        }
     }
 }
 
@@ -177,12 +195,16 @@ mod tests {
         two.record(3_000_000_000_000, 2_000, 1_500, 1);
         two.record(4_000, 4_000, 1_500, 1);
         two.record_connect(10);
+        one.record_arrival(700, 50);
+        two.record_arrival(800, 60);
         one.record_handshake(20, false);
         two.record_handshake(30, true);
         one.merge(&two);
         assert_eq!(one.handshakes(), (1, 1));
         let merged = one.encoded();
         assert_eq!(decoded(&merged.handshake.expect("not empty")).max(), 30);
+        assert_eq!(decoded(&merged.round_trip.expect("not empty")).len(), 2);
+        assert_eq!(decoded(&merged.receive_lag.expect("not empty")).max(), 60);
         assert_eq!(decoded(&merged.latency.expect("not empty")).len(), 3);
         assert_eq!(decoded(&merged.connect.expect("not empty")).max(), 10);
     }

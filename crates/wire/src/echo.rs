@@ -9,7 +9,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use crate::exchange::{Asked, End, Ending, Heard, InOrder, Link};
+use crate::exchange::{Asked, Disposition, End, Ending, InOrder, Outcome};
 
 /// What all connections of a run send: messages of one size, in turn.
 #[derive(Clone, Debug)]
@@ -98,18 +98,18 @@ impl<T: Copy + PartialEq> Client<T> {
         messages.take(&mut self.to_send, count, piece);
     }
 
-    /// Bytes have come. Every request that they end is given to `hear`, in order.
+    /// Bytes have come. Every request that they end is given to `on_outcome`, in order.
     #[inline]
     pub fn handle_input(
         &mut self,
         now_ns: u64,
         mut bytes: &[u8],
         messages: &Messages,
-        hear: &mut impl FnMut(Heard<T>),
-    ) -> Link {
+        on_outcome: &mut impl FnMut(Outcome<T>),
+    ) -> Disposition {
         while !bytes.is_empty() {
             if self.asked.awaited().is_none() {
-                return self.asked.end_unsent(now_ns, hear);
+                return self.asked.end_unsent(now_ns, on_outcome);
             }
             let missing = &messages.at(self.to_come)[self.matched..];
             let (now, later) = bytes.split_at(bytes.len().min(missing.len()));
@@ -117,36 +117,38 @@ impl<T: Copy + PartialEq> Client<T> {
                 self.first_byte_ns = now_ns;
             }
             if now != &missing[..now.len()] {
-                self.settle(Ending::Mismatch, hear);
+                self.settle(Ending::Mismatch, on_outcome);
                 let rest = Ending::ClosedPipelined;
-                self.asked.end_all(now_ns, rest, rest, hear);
-                return Link::Broken;
+                self.asked.end_all(now_ns, rest, rest, on_outcome);
+                return Disposition::Broken;
             }
             self.matched += now.len();
             if self.matched == messages.size() {
                 self.matched = 0;
                 self.to_come = messages.after(self.to_come);
-                self.settle(Ending::Ok, hear);
+                self.settle(Ending::Ok, on_outcome);
             }
             bytes = later;
         }
-        Link::Open
+        Disposition::Open
     }
 
     /// The peer's side has ended; every outstanding request ends with it.
-    pub fn handle_end(&mut self, now_ns: u64, end: End, hear: &mut impl FnMut(Heard<T>)) {
-        self.asked.end(now_ns, end, self.matched > 0, hear);
+    pub fn handle_end(&mut self, now_ns: u64, end: End, on_outcome: &mut impl FnMut(Outcome<T>)) {
+        self.asked.end(now_ns, end, self.matched > 0, on_outcome);
     }
 
     #[inline]
-    fn settle(&mut self, ending: Ending, hear: &mut impl FnMut(Heard<T>)) {
+    fn settle(&mut self, ending: Ending, on_outcome: &mut impl FnMut(Outcome<T>)) {
         let Some(tag) = self.asked.answer() else { return };
         let first_byte_ns = self.first_byte_ns;
-        hear(Heard { tag, count: 1, ending, complete: true, status: None, first_byte_ns });
+        on_outcome(Outcome { tag, count: 1, ending, complete: true, status: None, first_byte_ns });
     }
 }
 
-impl<T: Copy + PartialEq> InOrder<T> for Client<T> {
+impl<T: Copy + PartialEq + 'static> InOrder for Client<T> {
+    type Tag = T;
+
     fn reset(&mut self) {
         *self = Client::default();
     }

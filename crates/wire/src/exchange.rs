@@ -1,9 +1,11 @@
-//! What the client machines of all protocols have in common: requests asked in order, each of which
-//! ends exactly once.
+//! What the client machines of all protocols have in common: requests, each of which ends exactly once.
 //!
 //! A request is a tag to a machine: whatever its caller knows about it. Every tag that is asked
-//! comes back once, with its ending, through `hear`. What is particular to a protocol, how its bytes
+//! comes back once, with its ending, through `on_outcome`. What is particular to a protocol, how its bytes
 //! are read and written, stays with its machine.
+//!
+//! [`Exchange`] says nothing about order: requests may end one by one, in any order. That they end in the order in
+//! which they were asked, and with their connection, is the business of [`InOrder`] alone.
 
 use crate::queue::Queue;
 
@@ -30,6 +32,9 @@ pub enum Ending {
     ClosedPipelined,
     /// The reused connection was closed before any byte of the answer: may be sent again on a fresh one.
     Stale,
+    /// The reused connection was reset before any byte of the answer: may be sent again on a fresh one where that reset
+    /// was a close of the peer's that the request has crossed.
+    StaleReset,
     /// Behind an answer that announced the close: was never to be answered here, may be sent again.
     StaleBehind,
     /// No byte of the answer in time.
@@ -42,11 +47,15 @@ pub enum Ending {
     WsPayload,
     /// The peer closed the WebSocket before the answer.
     WsClosed,
+    /// No answer in time to a datagram, which may have been lost on the way there or back.
+    Lost,
+    /// Nobody listens where the datagram went (ICMP port unreachable).
+    Refused,
 }
 
 /// A request that has ended, or several that are alike, one behind the other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Heard<T> {
+pub struct Outcome<T> {
     /// What it was asked with.
     pub tag: T,
     /// How many they are.
@@ -61,23 +70,25 @@ pub struct Heard<T> {
     pub first_byte_ns: u64,
 }
 
-impl<T> Heard<T> {
+impl<T> Outcome<T> {
     /// A request that ended without a complete answer.
     #[must_use]
     pub fn unanswered(tag: T, ending: Ending, now_ns: u64) -> Self {
-        Heard { tag, count: 1, ending, complete: false, status: None, first_byte_ns: now_ns }
+        Outcome { tag, count: 1, ending, complete: false, status: None, first_byte_ns: now_ns }
     }
 }
 
 /// What may be done with the connection from here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Link {
+pub enum Disposition {
     /// What has to be agreed on before the first request is still under way.
     Opening,
     /// It came to nothing: to be closed.
     Refused,
     /// More may be asked.
     Open,
+    /// Nothing more may be asked, and what is outstanding still ends.
+    Draining,
     /// The peer has announced its close: nothing more may be asked, the FIN is to come.
     Closing,
     /// To be closed: the stream cannot be trusted any more.
@@ -91,13 +102,10 @@ pub enum Link {
 pub enum End {
     /// An orderly close.
     Fin,
-    /// A close that anybody on the way could have made (TLS without `close_notify`): what lasts until the end of the
-    /// connection may be cut short.
-    Cut,
-    /// The same, in the middle of a record: a part of what comes next has come.
-    Torn,
     /// A reset, or any other error of the socket.
     Reset,
+    /// Nobody listens for these datagrams (ICMP port unreachable).
+    Refused,
 }
 
 /// The queue side of a client machine: what was asked and is not yet ended.
@@ -116,20 +124,44 @@ pub trait Exchange<T> {
     /// Requests not yet ended.
     fn outstanding(&self) -> usize;
 
-    /// The request whose answer comes next.
-    fn oldest(&self) -> Option<&T>;
+    /// How many more requests the connection takes now, of `depth` that are to be outstanding at most.
+    #[inline]
+    fn capacity(&self, depth: usize) -> usize {
+        depth.saturating_sub(self.outstanding())
+    }
 
     /// Whether a complete answer came on this connection.
     fn has_answered(&self) -> bool;
 
-    /// So many of the requests asked last have not begun to leave: what comes next is no answer to them.
-    fn hold_back(&mut self, _unsent: usize) {}
+    /// Gives the tags of what is outstanding to `change`, those asked last first, until it returns false. Requests that are
+    /// alike, one behind the other, have one tag.
+    fn change_newest(&mut self, change: impl FnMut(&mut T) -> bool);
 
-    /// The oldest request is out of time: the connection is given up, and all on it end. `in_record`: something has
-    /// come that could not be read yet.
-    fn handle_timeout(&mut self, now_ns: u64, in_record: bool, hear: &mut impl FnMut(Heard<T>));
+    /// Whether the request asked last is known not to have begun to leave.
+    #[inline]
+    fn is_held_back(&self) -> bool {
+        false
+    }
 
-    /// Of a connection that is [`Link::Broken`], where the machine knows more than how its request ended: why, in words of
+    /// When [`Exchange::handle_timeout`] is due; none while nothing is. `deadline_ns` says until when a request may last.
+    fn next_timeout_ns(&self, deadline_ns: impl Fn(&T) -> u64) -> Option<u64>;
+
+    /// Requests that have not ended by their deadlines are out of time. What is to be told to the peer is added to `said`.
+    /// Returns what may be done with the connection: it may live on where a request can end alone.
+    fn handle_timeout(
+        &mut self,
+        now_ns: u64,
+        deadline_ns: impl Fn(&T) -> u64,
+        said: &mut Vec<u8>,
+        on_outcome: &mut impl FnMut(Outcome<T>),
+    ) -> Disposition;
+
+    /// Whether the answer under way lasts until the peer ends the connection.
+    fn lasts_until_end(&self) -> bool {
+        false
+    }
+
+    /// Of a connection that is [`Disposition::Broken`], where the machine knows more than how its request ended: why, in words of
     /// our own.
     fn why_broken(&self) -> Option<(Ending, &'static str)> {
         None
@@ -212,9 +244,13 @@ impl<T: Copy + PartialEq> Asked<T> {
 
     /// Bytes came that no request awaits: those that have not begun to leave end with the connection.
     #[cold]
-    pub(crate) fn end_unsent(&mut self, now_ns: u64, hear: &mut impl FnMut(Heard<T>)) -> Link {
-        self.end_all(now_ns, Ending::ClosedPipelined, Ending::ClosedPipelined, hear);
-        Link::Unsolicited
+    pub(crate) fn end_unsent(
+        &mut self,
+        now_ns: u64,
+        on_outcome: &mut impl FnMut(Outcome<T>),
+    ) -> Disposition {
+        self.end_all(now_ns, Ending::ClosedPipelined, Ending::ClosedPipelined, on_outcome);
+        Disposition::Unsolicited
     }
 
     /// All end without an answer: the oldest so, those behind it so.
@@ -223,11 +259,11 @@ impl<T: Copy + PartialEq> Asked<T> {
         now_ns: u64,
         first: Ending,
         rest: Ending,
-        hear: &mut impl FnMut(Heard<T>),
+        on_outcome: &mut impl FnMut(Outcome<T>),
     ) {
         let mut ending = first;
         for tag in self.outstanding.drain() {
-            hear(Heard::unanswered(tag, ending, now_ns));
+            on_outcome(Outcome::unanswered(tag, ending, now_ns));
             ending = rest;
         }
     }
@@ -238,30 +274,45 @@ impl<T: Copy + PartialEq> Asked<T> {
         now_ns: u64,
         end: End,
         begun: bool,
-        hear: &mut impl FnMut(Heard<T>),
+        on_outcome: &mut impl FnMut(Outcome<T>),
     ) {
         let (first, rest) = match (end, begun) {
-            (End::Reset, _) => (Ending::Reset, Ending::Reset),
-            (End::Torn, _) | (_, true) => (Ending::Truncated, Ending::ClosedPipelined),
+            (End::Reset | End::Refused, _) => (Ending::Reset, Ending::Reset),
+            (_, true) => (Ending::Truncated, Ending::ClosedPipelined),
             (_, false) => (Ending::Empty, Ending::ClosedPipelined),
         };
-        self.end_all(now_ns, first, rest, hear);
+        self.end_all(now_ns, first, rest, on_outcome);
     }
 }
 
 /// A machine whose requests end in the order in which they were asked.
-pub trait InOrder<T> {
+pub trait InOrder {
+    /// What its caller knows about a request. (No parameter: then nobody elsewhere can say that a machine of this crate is
+    /// in order, and those that are not implement [`Exchange`] themselves.)
+    type Tag: Copy + PartialEq + 'static;
+
     /// A fresh connection.
     fn reset(&mut self);
 
     /// What was asked.
-    fn asked(&self) -> &Asked<T>;
+    fn asked(&self) -> &Asked<Self::Tag>;
 
     /// The same, to be changed.
-    fn asked_mut(&mut self) -> &mut Asked<T>;
+    fn asked_mut(&mut self) -> &mut Asked<Self::Tag>;
+
+    /// So many of the requests asked last have not begun to leave: what comes next is no answer to them.
+    #[inline]
+    fn hold_back(&mut self, unsent: usize) {
+        self.asked_mut().unsent = u32::try_from(unsent).unwrap_or(u32::MAX);
+    }
 
     /// Whether a part of the next answer has come.
     fn has_begun(&self) -> bool;
+
+    /// See [`Exchange::lasts_until_end`].
+    fn lasts_until_end(&self) -> bool {
+        false
+    }
 
     /// See [`Exchange::why_broken`].
     fn why_broken(&self) -> Option<(Ending, &'static str)> {
@@ -269,14 +320,14 @@ pub trait InOrder<T> {
     }
 }
 
-impl<T: Copy + PartialEq + 'static, M: InOrder<T>> Exchange<T> for M {
+impl<M: InOrder> Exchange<M::Tag> for M {
     fn reopen(&mut self) {
         debug_assert!(self.asked().is_empty());
         self.reset();
     }
 
     #[inline]
-    fn ask_alike(&mut self, tag: T, count: usize) {
+    fn ask_alike(&mut self, tag: M::Tag, count: usize) {
         self.asked_mut().outstanding.push_back(tag, count);
     }
 
@@ -285,31 +336,50 @@ impl<T: Copy + PartialEq + 'static, M: InOrder<T>> Exchange<T> for M {
         self.asked().len()
     }
 
-    #[inline]
-    fn oldest(&self) -> Option<&T> {
-        self.asked().oldest()
-    }
-
     fn has_answered(&self) -> bool {
         self.asked().has_answered()
     }
 
     #[inline]
-    fn hold_back(&mut self, unsent: usize) {
-        self.asked_mut().unsent = u32::try_from(unsent).unwrap_or(u32::MAX);
+    fn change_newest(&mut self, change: impl FnMut(&mut M::Tag) -> bool) {
+        self.asked_mut().outstanding.change_newest(change);
     }
 
-    fn handle_timeout(&mut self, now_ns: u64, in_record: bool, hear: &mut impl FnMut(Heard<T>)) {
-        let begun = in_record || self.has_begun();
-        let first = if begun { Ending::TimeoutTotal } else { Ending::TimeoutFirstByte };
-        self.asked_mut().end_all(now_ns, first, Ending::TimeoutFirstByte, hear);
+    #[inline]
+    fn is_held_back(&self) -> bool {
+        self.asked().unsent > 0
+    }
+
+    #[inline]
+    fn next_timeout_ns(&self, deadline_ns: impl Fn(&M::Tag) -> u64) -> Option<u64> {
+        self.asked().oldest().map(deadline_ns)
+    }
+
+    /// The connection is given up with the oldest request, and all on it end.
+    fn handle_timeout(
+        &mut self,
+        now_ns: u64,
+        deadline_ns: impl Fn(&M::Tag) -> u64,
+        _said: &mut Vec<u8>,
+        on_outcome: &mut impl FnMut(Outcome<M::Tag>),
+    ) -> Disposition {
+        if self.next_timeout_ns(deadline_ns).is_none_or(|due_ns| due_ns > now_ns) {
+            return Disposition::Open;
+        }
+        let first = if self.has_begun() { Ending::TimeoutTotal } else { Ending::TimeoutFirstByte };
+        self.asked_mut().end_all(now_ns, first, Ending::TimeoutFirstByte, on_outcome);
+        Disposition::Broken
+    }
+
+    fn lasts_until_end(&self) -> bool {
+        InOrder::lasts_until_end(self)
     }
 
     fn why_broken(&self) -> Option<(Ending, &'static str)> {
         InOrder::why_broken(self)
     }
 
-    fn cancel(&mut self) -> impl Iterator<Item = T> + '_ {
+    fn cancel(&mut self) -> impl Iterator<Item = M::Tag> + '_ {
         self.asked_mut().drain()
     }
 }

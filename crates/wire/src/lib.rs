@@ -10,4 +10,5 @@ pub mod http1;
 mod queue;
 pub mod shootout;
 pub mod tls;
+pub mod udp_echo;
 pub mod websocket;

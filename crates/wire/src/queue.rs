@@ -52,6 +52,13 @@ impl<T> Queue<T> {
         self.first.as_ref()
     }
 
+    /// Gives each run to `change`, the last one first, until it returns false.
+    pub(crate) fn change_newest(&mut self, mut change: impl FnMut(&mut T) -> bool) {
+        let rest = self.rest.iter_mut().flat_map(|rest| rest.runs.iter_mut().rev());
+        let mut runs = rest.map(|(element, _)| element).chain(&mut self.first);
+        while runs.next().is_some_and(&mut change) {}
+    }
+
     /// The last `count` elements, in order.
     pub(crate) fn newest(&self, count: usize) -> impl Iterator<Item = &T> {
         let rest = self.rest.iter().flat_map(|rest| rest.runs.iter());
@@ -126,19 +133,27 @@ mod tests {
         Push(u8, usize),
         Pop(usize),
         Newest,
+        ChangeNewest,
     }
+
+    /// Elements from here on were changed.
+    const FRESH: u8 = 3;
 
     fn steps() -> impl Strategy<Value = Vec<Step>> {
         // Three kinds of elements, so that neighbours are alike now and then.
-        let push = (0..3_u8, 0..5_usize).prop_map(|(element, count)| Step::Push(element, count));
+        let push = (0..FRESH, 0..5_usize).prop_map(|(element, count)| Step::Push(element, count));
         let pop = (1..6_usize).prop_map(Step::Pop);
-        proptest::collection::vec(prop_oneof![3 => push, 2 => pop, 1 => Just(Step::Newest)], 0..60)
+        proptest::collection::vec(
+            prop_oneof![3 => push, 2 => pop, 1 => Just(Step::Newest), 1 => Just(Step::ChangeNewest)],
+            0..60,
+        )
     }
 
     proptest! {
         #[test]
         fn it_is_a_queue_like_any_other(steps in steps()) {
             let (mut queue, mut plain) = (Queue::default(), VecDeque::new());
+            let mut changed = 0;
             for step in steps {
                 match step {
                     Step::Push(element, count) => {
@@ -155,6 +170,19 @@ mod tests {
                         }
                         None => prop_assert!(plain.is_empty()),
                     },
+                    Step::ChangeNewest => {
+                        // Those that were never changed become something new.
+                        changed += FRESH;
+                        let change = |element: &mut u8| {
+                            let fresh = *element < FRESH;
+                            *element += if fresh { changed } else { 0 };
+                            fresh
+                        };
+                        queue.change_newest(change);
+                        while let Some(at) = plain.iter().rposition(|element| *element < FRESH) {
+                            plain[at] += changed;
+                        }
+                    }
                     Step::Newest => {
                         let newest = plain.iter().skip(plain.len() / 2).collect::<Vec<_>>();
                         let count = newest.len();

@@ -4,7 +4,7 @@
 
 use proptest::prelude::*;
 use trueload_wire::echo::{Client, Messages};
-use trueload_wire::exchange::{End, Ending, Exchange, Link};
+use trueload_wire::exchange::{Disposition, End, Ending, Exchange};
 
 /// Three messages of four bytes.
 fn messages() -> Messages {
@@ -12,27 +12,27 @@ fn messages() -> Messages {
 }
 
 /// What became of the requests of a connection that asked `asked` and heard these pieces.
-fn heard(asked: usize, pieces: &[&[u8]], end: Option<End>) -> (Vec<(usize, Ending)>, Link) {
+fn heard(asked: usize, pieces: &[&[u8]], end: Option<End>) -> (Vec<(usize, Ending)>, Disposition) {
     let (mut client, messages) = (Client::default(), messages());
     (0..asked).for_each(|tag| client.ask(tag));
     let mut endings = Vec::new();
-    let mut link = Link::Open;
-    let mut hear = |heard: trueload_wire::exchange::Heard<usize>| {
+    let mut link = Disposition::Open;
+    let mut hear = |heard: trueload_wire::exchange::Outcome<usize>| {
         endings.push((heard.tag, heard.ending));
     };
     for (now_ns, piece) in (1..).zip(pieces) {
         link = client.handle_input(now_ns, piece, &messages, &mut hear);
-        if link != Link::Open {
+        if link != Disposition::Open {
             break;
         }
     }
     match end {
-        Some(end) if link == Link::Open => client.handle_end(99, end, &mut hear),
+        Some(end) if link == Disposition::Open => client.handle_end(99, end, &mut hear),
         _ => {}
     }
     assert_eq!(
         client.outstanding() == 0,
-        end.is_some() || link == Link::Broken || endings.len() == asked
+        end.is_some() || link == Disposition::Broken || endings.len() == asked
     );
     (endings, link)
 }
@@ -42,25 +42,39 @@ fn every_message_ends_once_with_the_right_ending() {
     use Ending::{ClosedPipelined, Empty, Mismatch, Ok, Reset, Truncated};
     let fin = Some(End::Fin);
     #[expect(clippy::type_complexity)]
-    let table: &[(&str, usize, &[u8], Option<End>, &[Ending], Link)] = &[
-        ("all come back", 2, b"abcdefgh", None, &[Ok, Ok], Link::Open),
-        ("and the first has its turn again", 4, b"abcdefghijklabcd", None, &[Ok; 4], Link::Open),
-        ("a wrong byte", 1, b"abXd", None, &[Mismatch], Link::Broken),
+    let table: &[(&str, usize, &[u8], Option<End>, &[Ending], Disposition)] = &[
+        ("all come back", 2, b"abcdefgh", None, &[Ok, Ok], Disposition::Open),
+        (
+            "and the first has its turn again",
+            4,
+            b"abcdefghijklabcd",
+            None,
+            &[Ok; 4],
+            Disposition::Open,
+        ),
+        ("a wrong byte", 1, b"abXd", None, &[Mismatch], Disposition::Broken),
         (
             "a wrong byte, others behind it",
             3,
             b"abcdefXh",
             None,
             &[Ok, Mismatch, ClosedPipelined],
-            Link::Broken,
+            Disposition::Broken,
         ),
-        ("the first message twice", 2, b"abcdabcd", None, &[Ok, Mismatch], Link::Broken),
-        ("one byte too many", 1, b"abcde", None, &[Ok], Link::Unsolicited),
-        ("a short echo, then a close", 1, b"abc", fin, &[Truncated], Link::Open),
-        ("nothing, then a close", 1, b"", fin, &[Empty], Link::Open),
-        ("one of three, then a close", 3, b"abcd", fin, &[Ok, Empty, ClosedPipelined], Link::Open),
-        ("a part, then a reset", 2, b"ab", Some(End::Reset), &[Reset, Reset], Link::Open),
-        ("an echo that nobody asked for", 0, b"abcd", None, &[], Link::Unsolicited),
+        ("the first message twice", 2, b"abcdabcd", None, &[Ok, Mismatch], Disposition::Broken),
+        ("one byte too many", 1, b"abcde", None, &[Ok], Disposition::Unsolicited),
+        ("a short echo, then a close", 1, b"abc", fin, &[Truncated], Disposition::Open),
+        ("nothing, then a close", 1, b"", fin, &[Empty], Disposition::Open),
+        (
+            "one of three, then a close",
+            3,
+            b"abcd",
+            fin,
+            &[Ok, Empty, ClosedPipelined],
+            Disposition::Open,
+        ),
+        ("a part, then a reset", 2, b"ab", Some(End::Reset), &[Reset, Reset], Disposition::Open),
+        ("an echo that nobody asked for", 0, b"abcd", None, &[], Disposition::Unsolicited),
     ];
     for (what, asked, bytes, end, endings, link) in table {
         let wanted: Vec<_> = endings.iter().copied().enumerate().collect();
@@ -75,7 +89,7 @@ fn a_message_out_of_time_says_whether_it_had_begun() {
         let (mut client, mut endings) = (Client::default(), Vec::new());
         (0..2).for_each(|tag: u32| client.ask(tag));
         client.handle_input(1, bytes, &messages(), &mut |_| {});
-        client.handle_timeout(9, false, &mut |heard| endings.push(heard.ending));
+        client.handle_timeout(9, |_| 9, &mut Vec::new(), &mut |heard| endings.push(heard.ending));
         assert_eq!(endings, [first, Ending::TimeoutFirstByte], "{bytes:?}");
     }
 }

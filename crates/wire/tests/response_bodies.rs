@@ -44,7 +44,9 @@ fn chunks_are_exact() {
         ("several extensions", "5;a;b=c;d=\"e\"\r\nHello\r\n0\r\n\r\n", "200 keep \"Hello\""),
         ("a quoted extension", "5;a=\"\\\"; \\\\ =\t\"\r\nHello\r\n0\r\n\r\n", "200 keep \"Hello\""),
         ("trailers", "5\r\nHello\r\n0\r\nA: b\r\nC: d\r\n\r\n", "200 keep \"Hello\""),
-        ("a trailer that frames nothing", "0\r\nContent-Length: 9\r\n\r\n", "200 keep \"\""),
+        ("a trailer with a fold", "0\r\nA: b\r\n c\r\n\r\n", "200 keep \"\""),
+        ("a fold that looks like a length", "0\r\nA: b\r\n Content-Length: 9\r\n\r\n", "200 keep \"\""),
+        ("a trailer that is nearly a length", "0\r\nContent-Lengths: 9\r\nX-Content-Length: 9\r\n\r\n", "200 keep \"\""),
         ("a trailer that closes nothing", "0\r\nConnection: close\r\n\r\n", "200 keep \"\""),
         ("no hexadecimal", "ZZ\r\nHello\r\n0\r\n\r\n", "framing"),
         ("a letter behind the size", "5g\r\nHello\r\n0\r\n\r\n", "framing"),
@@ -75,7 +77,13 @@ fn chunks_are_exact() {
         ("data shorter than the size", "6\r\nHello\r\n0\r\n\r\n", "framing"),
         ("a bare LF after the data", "5\r\nHello\n0\r\n\r\n", "framing"),
         ("no CRLF after the data", "5\r\nHello0\r\n\r\n", "framing"),
-        ("an obs-fold in the trailers", "0\r\nA: b\r\n c\r\n\r\n", "framing"),
+        ("a trailer named Content-Length", "0\r\nContent-Length: 0\r\n\r\n", "framing"),
+        ("a trailer named content-length", "0\r\ncontent-length: 0\r\n\r\n", "framing"),
+        ("a trailer named CONTENT-LENGTH behind others", "0\r\nA: b\r\nCONTENT-LENGTH:\r\n\r\n", "framing"),
+        ("a trailer named Transfer-Encoding", "0\r\nTransfer-Encoding: chunked\r\n\r\n", "framing"),
+        ("a trailer named tRANSFER-eNCODING behind a fold", "0\r\nA: b\r\n c\r\ntRANSFER-eNCODING: x\r\n\r\n", "framing"),
+        ("a fold before the first trailer", "0\r\n A: b\r\n\r\n", "framing"),
+        ("a blank line of whitespace for the end", "0\r\n \r\n\r\n", "framing"),
         ("a trailer without a colon", "0\r\nA\r\n\r\n", "framing"),
         ("a bare LF at the end", "0\r\n\n", "framing"),
         ("a bare CR at the end", "0\r\n\rX", "framing"),
@@ -130,6 +138,10 @@ fn every_cap_is_exact() {
     check_cap("head", &text, |head_bytes| Limits { head_bytes, ..LIMITS }, head.len());
     let text = "HTTP/1.1 200 OK\r\nA: b\r\nC: d\r\nContent-Length: 2\r\n\r\nab";
     check_cap("lines", text, |header_count| Limits { header_count, ..LIMITS }, 3);
+    let text = "HTTP/1.1 200 OK\r\nA: b\r\n c\r\nContent-Length: 2\r\n\r\nab";
+    check_cap("a fold is a line", text, |header_count| Limits { header_count, ..LIMITS }, 3);
+    let head = &text[..text.len() - 2];
+    check_cap("a fold in the head", text, |head_bytes| Limits { head_bytes, ..LIMITS }, head.len());
     let head = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n";
     let text = format!("{head}2;a=b\r\nab\r\n0\r\n\r\n");
     check_cap("chunk line", &text, |bytes| Limits { chunk_line_bytes: bytes, ..LIMITS }, 7);
@@ -137,6 +149,19 @@ fn every_cap_is_exact() {
     check_cap("trailers", &text, |trailer_bytes| Limits { trailer_bytes, ..LIMITS }, 8);
     let text = format!("{head}0\r\nA: b\r\nC: d\r\n\r\n");
     check_cap("trailer lines", &text, |header_count| Limits { header_count, ..LIMITS }, 2);
+    let text = format!("{head}0\r\nA: b\r\n \r\n\r\n");
+    check_cap(
+        "a fold is a trailer line",
+        &text,
+        |lines| Limits { header_count: lines, ..LIMITS },
+        2,
+    );
+    check_cap(
+        "a fold in the trailers",
+        &text,
+        |bytes| Limits { trailer_bytes: bytes, ..LIMITS },
+        11,
+    );
 }
 
 /// As [`check`], but in a few splits only, for megabytes.
@@ -161,6 +186,9 @@ fn what_has_no_end_is_limited() {
         ("an endless Connection", format!("HTTP/1.1 200 OK\r\nConnection: {endless}"), "limit"),
         ("an endless length", format!("HTTP/1.1 200 OK\r\nContent-Length: {}", "0".repeat(1 << 20)), "limit"),
         ("endless lines", format!("HTTP/1.1 200 OK\r\n{fields}"), "limit"),
+        ("endless folds", format!("HTTP/1.1 200 OK\r\nA: b{}", "\r\n c".repeat(1 << 17)), "limit"),
+        ("an endless list of lengths", format!("HTTP/1.1 200 OK\r\nContent-Length: 5{}", ",5".repeat(1 << 19)), "limit"),
+        ("endless folds in the trailers", format!("{chunked}0\r\nA: b{}", "\r\n c".repeat(1 << 17)), "limit"),
         ("a chunk extension of 1 MB", format!("{chunked}5;{endless}\r\nHello"), "limit"),
         ("an endless chunk size", format!("{chunked}{}", "0".repeat(1 << 20)), "limit"),
         ("an endless trailer", format!("{chunked}0\r\nA: {endless}"), "limit"),

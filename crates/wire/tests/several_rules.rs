@@ -5,7 +5,7 @@
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
-use trueload_wire::exchange::{End, Ending, Exchange, Heard, Link};
+use trueload_wire::exchange::{Disposition, End, Ending, Exchange, Outcome};
 use trueload_wire::http1::client::{Client, Memories, Rulebook, Rules};
 use trueload_wire::http1::response::HeadMemory;
 
@@ -27,7 +27,7 @@ impl Memories<usize> for Heads {
     }
 }
 
-type Told = (Vec<(usize, Ending)>, Link);
+type Told = (Vec<(usize, Ending)>, Disposition);
 
 /// What becomes of requests of these kinds when such parts come.
 fn heard_in<'a>(
@@ -40,12 +40,12 @@ fn heard_in<'a>(
     let mut heads = Heads::default();
     asked.iter().for_each(|kind| client.ask(*kind));
     let mut endings = Vec::new();
-    let mut hear = |heard: Heard<usize>| {
+    let mut hear = |heard: Outcome<usize>| {
         endings.extend(std::iter::repeat_n((heard.tag, heard.ending), heard.count));
     };
-    let mut link = Link::Open;
+    let mut link = Disposition::Open;
     for part in parts {
-        if matches!(link, Link::Open | Link::Closing) && !part.is_empty() {
+        if matches!(link, Disposition::Open | Disposition::Closing) && !part.is_empty() {
             link = client.handle_input(7, part, kinds, &mut heads, &mut hear);
         }
     }
@@ -77,7 +77,7 @@ fn a_head_request_among_others_has_no_body() {
     let bytes = [OK, HEAD, OK, HEAD].concat();
     let (endings, link) = heard(&kinds, &[0, 1, 0, 1], &bytes, false);
     assert_eq!(endings, [(0, Ending::Ok), (1, Ending::Ok), (0, Ending::Ok), (1, Ending::Ok)]);
-    assert_eq!(link, Link::Open);
+    assert_eq!(link, Disposition::Open);
 }
 
 #[test]
@@ -96,7 +96,7 @@ fn behind_an_announced_close_only_what_is_idempotent_may_be_sent_again() {
     let behind = [(0, Ending::StaleBehind), (1, Ending::ClosedPipelined), (0, Ending::StaleBehind)];
     assert_eq!(endings[0], (1, Ending::Ok));
     assert_eq!(endings[1..], behind);
-    assert_eq!(link, Link::Closing);
+    assert_eq!(link, Disposition::Closing);
 }
 
 #[test]
@@ -106,12 +106,38 @@ fn whether_a_request_is_stale_is_decided_by_its_own_method() {
         let mut client = Client::default();
         let mut heads = Heads::default();
         let mut endings = Vec::new();
-        let mut hear = |heard: Heard<usize>| endings.push(heard.ending);
+        let mut hear = |heard: Outcome<usize>| endings.push(heard.ending);
         client.ask(1 - kind);
         client.handle_input(1, OK, &kinds, &mut heads, &mut hear);
         client.ask(kind);
         client.handle_end(2, End::Fin, &kinds, &mut hear);
         assert_eq!(endings, [Ending::Ok, ending]);
+    }
+}
+
+#[test]
+fn a_reset_may_be_a_close_only_where_nothing_of_the_one_answer_has_come() {
+    let kinds = Kinds([Rules { idempotent: true, ..Rules::default() }, Rules::default()]);
+    for (sentence, answered, asked, come, endings) in [
+        ("a reused connection", true, &[0][..], &b""[..], &[Ending::StaleReset][..]),
+        ("a fresh connection", false, &[0], b"", &[Ending::Reset]),
+        ("not idempotent", true, &[1], b"", &[Ending::Reset]),
+        ("a byte of the answer", true, &[0], b"H", &[Ending::Reset]),
+        ("an interim answer", true, &[0], b"HTTP/1.1 100 \r\n\r\n", &[Ending::Reset]),
+        ("one behind another", true, &[0, 0], b"", &[Ending::Reset, Ending::Reset]),
+    ] {
+        let mut client = Client::default();
+        let mut heads = Heads::default();
+        let mut heard = Vec::new();
+        let mut hear = |one: Outcome<usize>| heard.push(one.ending);
+        if answered {
+            client.ask(0);
+            client.handle_input(1, OK, &kinds, &mut heads, &mut hear);
+        }
+        asked.iter().for_each(|kind| client.ask(*kind));
+        client.handle_input(2, come, &kinds, &mut heads, &mut hear);
+        client.handle_end(3, End::Reset, &kinds, &mut hear);
+        assert_eq!(&heard[usize::from(answered)..], endings, "{sentence}");
     }
 }
 

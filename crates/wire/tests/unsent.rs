@@ -3,20 +3,20 @@
 #![allow(missing_docs, clippy::expect_used)]
 
 use trueload_wire::echo::{self, Messages};
-use trueload_wire::exchange::{Ending, Exchange, Heard, Link};
+use trueload_wire::exchange::{Disposition, Ending, Exchange, InOrder, Outcome};
 use trueload_wire::http1::client::{Client, Rules};
 use trueload_wire::http1::response::HeadMemory;
 
 const OK: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
 
 /// What becomes of three requests of these tags, the last `unsent` of which have not left, when so many answers come at once.
-fn heard(tags: [u8; 3], unsent: usize, answers: usize) -> (Vec<Ending>, Link) {
+fn heard(tags: [u8; 3], unsent: usize, answers: usize) -> (Vec<Ending>, Disposition) {
     let (rules, mut memory) = (Rules::default(), HeadMemory::default());
     let mut client = Client::default();
     tags.into_iter().for_each(|tag| client.ask(tag));
     client.hold_back(unsent);
     let mut endings = Vec::new();
-    let mut hear = |heard: Heard<u8>| {
+    let mut hear = |heard: Outcome<u8>| {
         endings.extend(std::iter::repeat_n(heard.ending, heard.count));
     };
     let link = client.handle_input(7, &OK.repeat(answers), &rules, &mut memory, &mut hear);
@@ -27,12 +27,12 @@ fn heard(tags: [u8; 3], unsent: usize, answers: usize) -> (Vec<Ending>, Link) {
 fn an_answer_to_what_has_not_left_is_unsolicited_and_takes_what_is_behind_it_along() {
     use Ending::{ClosedPipelined, Ok};
     for (unsent, answers, endings, link) in [
-        (0, 3, vec![Ok, Ok, Ok], Link::Open),
-        (1, 2, vec![Ok, Ok], Link::Open),
-        (1, 3, vec![Ok, Ok, ClosedPipelined], Link::Unsolicited),
-        (2, 3, vec![Ok, ClosedPipelined, ClosedPipelined], Link::Unsolicited),
-        (3, 1, vec![ClosedPipelined, ClosedPipelined, ClosedPipelined], Link::Unsolicited),
-        (9, 1, vec![ClosedPipelined, ClosedPipelined, ClosedPipelined], Link::Unsolicited),
+        (0, 3, vec![Ok, Ok, Ok], Disposition::Open),
+        (1, 2, vec![Ok, Ok], Disposition::Open),
+        (1, 3, vec![Ok, Ok, ClosedPipelined], Disposition::Unsolicited),
+        (2, 3, vec![Ok, ClosedPipelined, ClosedPipelined], Disposition::Unsolicited),
+        (3, 1, vec![ClosedPipelined, ClosedPipelined, ClosedPipelined], Disposition::Unsolicited),
+        (9, 1, vec![ClosedPipelined, ClosedPipelined, ClosedPipelined], Disposition::Unsolicited),
     ] {
         let wanted = (endings, link);
         for tags in [[1, 2, 3], [1, 1, 1], [1, 2, 2]] {
@@ -50,8 +50,8 @@ fn an_echo_of_what_has_not_left_is_unsolicited() {
     (0..2).for_each(|tag| client.ask(tag));
     client.hold_back(1);
     let mut endings = Vec::new();
-    let mut hear = |heard: Heard<u8>| endings.push(heard.ending);
+    let mut hear = |heard: Outcome<u8>| endings.push(heard.ending);
     let link = client.handle_input(7, b"abcdefgh", &messages, &mut hear);
     assert_eq!(endings, [Ending::Ok, Ending::ClosedPipelined]);
-    assert_eq!(link, Link::Unsolicited);
+    assert_eq!(link, Disposition::Unsolicited);
 }

@@ -1,14 +1,14 @@
 //! One client connection: requests asked, in order, and what became of each.
 //!
 //! Strategy: the queue of outstanding requests meets the response parser; every
-//! request that is asked comes back exactly once, with its ending, through `hear`.
+//! request that is asked comes back exactly once, with its ending, through `on_outcome`.
 //! The machine owns no socket: the bytes of a request are written by whoever asks.
 //! It must not know phases, loads or histograms; a request is a tag to it.
 
 use super::limits::{Limits, ParseError};
 use super::repeat::repeats;
 use super::response::{Fed, HeadMemory, Response, ResponseParser};
-use crate::exchange::{Asked, End, Ending, Heard, InOrder, Link};
+use crate::exchange::{Asked, Disposition, End, Ending, InOrder, Outcome};
 
 /// What counts as a good answer to a request, and what the request is.
 #[derive(Clone, Debug, Default)]
@@ -90,7 +90,7 @@ impl<T: Copy + PartialEq> Client<T> {
         self.asked.newest(count)
     }
 
-    /// Bytes have come. Every request that they end is given to `hear`, in order. `memories` are
+    /// Bytes have come. Every request that they end is given to `on_outcome`, in order. `memories` are
     /// shared by all connections to the same server.
     #[inline]
     pub fn handle_input(
@@ -99,12 +99,12 @@ impl<T: Copy + PartialEq> Client<T> {
         mut bytes: &[u8],
         rulebook: &impl Rulebook<T>,
         memories: &mut impl Memories<T>,
-        hear: &mut impl FnMut(Heard<T>),
-    ) -> Link {
+        on_outcome: &mut impl FnMut(Outcome<T>),
+    ) -> Disposition {
         let mut answer = self.partial.take().map_or_else(Answer::default, |answer| *answer);
         while !bytes.is_empty() {
             let Some(oldest) = self.asked.awaited().filter(|_| !self.asked.closing) else {
-                return self.asked.end_unsent(now_ns, hear);
+                return self.asked.end_unsent(now_ns, on_outcome);
             };
             let (rules, memory) = (rulebook.rules_of(oldest), memories.memory_of(oldest));
             let Answer { parser, body, .. } = &mut answer;
@@ -114,29 +114,29 @@ impl<T: Copy + PartialEq> Client<T> {
                 Ok((_, Fed::Partial)) => {
                     answer.first_byte_ns.get_or_insert(now_ns);
                     self.partial = Some(Box::new(answer));
-                    return Link::Open;
+                    return Disposition::Open;
                 }
                 Ok((consumed, Fed::Complete(response))) => {
                     let came_whole = answer.first_byte_ns.is_none();
                     let (this, rest) = bytes.split_at(consumed);
                     bytes = rest;
-                    let ending = self.settle(now_ns, response, &mut answer, rulebook, hear);
+                    let ending = self.settle(now_ns, response, &mut answer, rulebook, on_outcome);
                     if let Some(ending) = ending.filter(|_| came_whole && !self.asked.closing) {
                         let alike = Alike { rules, ending, status: response.status };
                         let most = repeats(rest, this);
-                        let again = self.settle_alike(now_ns, most, &alike, rulebook, hear);
+                        let again = self.settle_alike(now_ns, most, &alike, rulebook, on_outcome);
                         bytes = &rest[again * consumed..];
                     }
                 }
                 Err(error) => {
-                    self.asked.end_all(now_ns, told(error).0, Ending::ClosedPipelined, hear);
+                    self.asked.end_all(now_ns, told(error).0, Ending::ClosedPipelined, on_outcome);
                     // It knows why.
                     self.partial = Some(Box::new(answer));
-                    return Link::Broken;
+                    return Disposition::Broken;
                 }
             }
         }
-        if self.asked.closing { Link::Closing } else { Link::Open }
+        if self.asked.closing { Disposition::Closing } else { Disposition::Open }
     }
 
     /// The peer's side has ended; every outstanding request ends with it.
@@ -145,34 +145,34 @@ impl<T: Copy + PartialEq> Client<T> {
         now_ns: u64,
         end: End,
         rulebook: &impl Rulebook<T>,
-        hear: &mut impl FnMut(Heard<T>),
+        on_outcome: &mut impl FnMut(Outcome<T>),
     ) {
         let Some(oldest) = self.asked.oldest() else {
             return;
         };
+        let idempotent = rulebook.rules_of(oldest).idempotent;
+        let alone = self.asked.len() == 1;
+        let mut partial = self.partial.take();
         if end == End::Reset {
-            self.asked.end_all(now_ns, Ending::Reset, Ending::Reset, hear);
+            let again = alone && idempotent && partial.is_none() && self.asked.has_answered();
+            let first = if again { Ending::StaleReset } else { Ending::Reset };
+            self.asked.end_all(now_ns, first, Ending::Reset, on_outcome);
             return;
         }
-        let idempotent = rulebook.rules_of(oldest).idempotent;
-        let mut partial = self.partial.take();
-        if end == End::Fin
-            && let Some(answer) = &mut partial
+        if let Some(answer) = &mut partial
             && let Some(response) = answer.parser.end()
         {
             let last = Response { keep_alive: false, ..response };
-            self.settle(now_ns, last, answer, rulebook, hear);
+            self.settle(now_ns, last, answer, rulebook, on_outcome);
             return;
         }
-        let alone = self.asked.len() == 1;
-        let begun = end == End::Torn || partial.is_some();
-        let first = match (begun, self.asked.has_answered()) {
+        let first = match (partial.is_some(), self.asked.has_answered()) {
             (true, _) => Ending::Truncated,
             (false, true) if !alone => Ending::ClosedPipelined,
             (false, true) if idempotent => Ending::Stale,
             (false, _) => Ending::Empty,
         };
-        self.asked.end_all(now_ns, first, Ending::ClosedPipelined, hear);
+        self.asked.end_all(now_ns, first, Ending::ClosedPipelined, on_outcome);
     }
 
     #[inline]
@@ -182,7 +182,7 @@ impl<T: Copy + PartialEq> Client<T> {
         response: Response,
         answer: &mut Answer,
         rulebook: &impl Rulebook<T>,
-        hear: &mut impl FnMut(Heard<T>),
+        on_outcome: &mut impl FnMut(Outcome<T>),
     ) -> Option<Ending> {
         let tag = self.asked.answer()?;
         let rules = rulebook.rules_of(&tag);
@@ -196,13 +196,13 @@ impl<T: Copy + PartialEq> Client<T> {
         };
         let first_byte_ns = answer.first_byte_ns.take().unwrap_or(now_ns);
         let status = Some(response.status);
-        hear(Heard { tag, count: 1, ending, complete: true, status, first_byte_ns });
+        on_outcome(Outcome { tag, count: 1, ending, complete: true, status, first_byte_ns });
         if !response.keep_alive {
             self.asked.closing = true;
             for tag in self.asked.drain() {
                 let again = rulebook.rules_of(&tag).idempotent;
                 let ending = if again { Ending::StaleBehind } else { Ending::ClosedPipelined };
-                hear(Heard::unanswered(tag, ending, now_ns));
+                on_outcome(Outcome::unanswered(tag, ending, now_ns));
             }
         }
         Some(ending)
@@ -217,7 +217,7 @@ impl<T: Copy + PartialEq> Client<T> {
         most: usize,
         before: &Alike<'_>,
         rulebook: &impl Rulebook<T>,
-        hear: &mut impl FnMut(Heard<T>),
+        on_outcome: &mut impl FnMut(Outcome<T>),
     ) -> usize {
         let Alike { rules, ending, status } = *before;
         let (mut settled, status) = (0, Some(status));
@@ -227,14 +227,23 @@ impl<T: Copy + PartialEq> Client<T> {
                 break;
             }
             let Some((tag, count)) = self.asked.answer_alike(most - settled) else { break };
-            hear(Heard { tag, count, ending, complete: true, status, first_byte_ns: now_ns });
+            on_outcome(Outcome {
+                tag,
+                count,
+                ending,
+                complete: true,
+                status,
+                first_byte_ns: now_ns,
+            });
             settled += count;
         }
         settled
     }
 }
 
-impl<T: Copy + PartialEq> InOrder<T> for Client<T> {
+impl<T: Copy + PartialEq + 'static> InOrder for Client<T> {
+    type Tag = T;
+
     fn reset(&mut self) {
         *self = Client::default();
     }
@@ -251,6 +260,10 @@ impl<T: Copy + PartialEq> InOrder<T> for Client<T> {
 
     fn has_begun(&self) -> bool {
         self.partial.is_some()
+    }
+
+    fn lasts_until_end(&self) -> bool {
+        self.partial.as_ref().is_some_and(|answer| answer.parser.lasts_until_end())
     }
 
     fn why_broken(&self) -> Option<(Ending, &'static str)> {
@@ -307,7 +320,7 @@ mod tests {
     #[test]
     fn a_machine_knows_why_an_answer_was_refused_until_it_is_used_again() {
         for (bytes, why) in [
-            (&b"HTTP/1.1 20x OK\r\n"[..], "the status code is not a number from 100 to 599"),
+            (&b"HTTP/1.1 20x OK\r\n"[..], "the status code is not a number from 100 to 999"),
             (
                 b"HTTP/1.1 200 OK\r\nContent-Length: +5\r\n",
                 "the Content-Length is not a decimal number",
@@ -317,7 +330,10 @@ mod tests {
             crate::exchange::Exchange::ask(&mut client, 1);
             let memories = &mut HeadMemory::default();
             let link = client.handle_input(0, bytes, &Rules::default(), memories, &mut |_| {});
-            assert_eq!((link, client.why_broken()), (Link::Broken, Some((Ending::Framing, why))));
+            assert_eq!(
+                (link, client.why_broken()),
+                (Disposition::Broken, Some((Ending::Framing, why)))
+            );
             client.reset();
             assert_eq!(client.why_broken(), None);
         }

@@ -3,8 +3,9 @@
 //! How it works: an automaton over lines. It skips over names and values in one stride and keeps what frames the body
 //! or the connection: Content-Length, Transfer-Encoding, Connection, Expect and the number of Host lines. Only a name
 //! or a list element that is cut by the end of a read is copied, and of it no more than the longest word looked for.
-//! Lines that are whole and plain are taken by a shortcut; whatever it does not take is left to the automaton, which
-//! alone says what is refused and why.
+//! A value ends where the next line begins: a line that begins with whitespace goes on with the value before it
+//! (obs-fold, RFC 9112 §5.2). Lines that are whole and plain are taken by a shortcut; whatever it does not take is left
+//! to the automaton, which alone says what is refused and why.
 //!
 //! What it must not know: which start line came before, and what the facts mean together (`head` decides).
 
@@ -16,8 +17,13 @@ const CONTROL: ParseError = Framing("a control character in a line");
 const BARE_CR: ParseError = Framing("a CR without LF");
 const BARE_LF: ParseError = Framing("an LF without CR");
 const BAD_LENGTH: ParseError = Framing("the Content-Length is not a decimal number");
+const LENGTHS_DIFFER: ParseError = Framing("two Content-Lengths that differ");
 const LENGTH_OVERFLOW: ParseError = Framing("the Content-Length is 2^64 or more");
+const FRAMING_TRAILER: ParseError = Framing("Content-Length or Transfer-Encoding in the trailers");
 const BAD_CODING: ParseError = Framing("the Transfer-Encoding is not exactly chunked");
+
+const CONTENT_LENGTH: &[u8] = b"content-length";
+const TRANSFER_ENCODING: &[u8] = b"transfer-encoding";
 
 /// What the header lines of one message say about its framing and its connection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -32,19 +38,43 @@ pub(crate) struct Facts {
     pub(crate) hosts: u8,
 }
 
+/// The sender of the lines. What a server may leave to be repaired by its client is refused from a client (docs/method.md).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Writer {
+    #[default]
+    Server,
+    Client,
+}
+
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Step {
+    /// No value is open: the first line of a section.
     #[default]
     LineStart,
     Name,
-    /// A value of which nothing is kept.
-    Text,
-    LengthStart,
-    LengthDigits,
-    LengthTail,
-    List(List),
-    LineLf,
+    In(Value),
+    /// Behind the CR of a line.
+    LineLf(Value),
+    /// Behind the whole line: the next one may go on with its value.
+    NextLine(Value),
     LastLf,
+}
+
+/// A value, and where in it the automaton stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Value {
+    /// Nothing of it is kept.
+    Text,
+    Length(Length),
+    List(List),
+}
+
+/// Where in an element of a Content-Length.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Length {
+    Before,
+    Digits,
+    Behind,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -88,21 +118,28 @@ impl Word {
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Fields {
     step: Step,
+    writer: Writer,
     /// In a list: whitespace came after the element's first bytes.
     gap: bool,
     word: Word,
     lines: u32,
+    /// The element of a Content-Length that is being read.
+    number: u64,
     pub(crate) facts: Facts,
 }
 
 impl Fields {
-    /// Starts over for another section of the same message; what the head said stays.
-    pub(crate) fn begin_trailers(&mut self) {
-        *self = Self { facts: self.facts, ..Self::default() };
+    pub(crate) fn of(writer: Writer) -> Self {
+        Self { writer, ..Self::default() }
     }
 
-    /// Reads lines up to and with the empty one. Trailers are checked for form only: RFC 9110 §6.5.1 forbids fields
-    /// that frame a message there, so none is heard.
+    /// Starts over for another section of the same message; what the head said stays.
+    pub(crate) fn begin_trailers(&mut self) {
+        *self = Self { facts: self.facts, ..Self::of(self.writer) };
+    }
+
+    /// Reads lines up to and with the empty one. Trailers are checked for form only, and none is heard; those that
+    /// would frame a message are refused (RFC 9110 §6.5.1).
     pub(crate) fn scan(&mut self, bytes: &[u8], line_cap: usize, trailers: bool) -> Scan {
         let mut at = 0;
         if self.step == Step::LineStart {
@@ -116,38 +153,46 @@ impl Fields {
         while at < bytes.len() {
             match self.step {
                 Step::LineStart => at = self.line_start(bytes, at, line_cap)?,
+                Step::NextLine(value) => {
+                    // The byte is looked at, and left for what it begins.
+                    self.step = if matches!(bytes[at], b' ' | b'\t') {
+                        self.fold(line_cap)?;
+                        Step::In(value)
+                    } else {
+                        self.end_value(value)?;
+                        Step::LineStart
+                    };
+                }
                 Step::Name => at = self.name(bytes, at, trailers)?,
-                Step::Text => {
-                    at = text_end(bytes, at);
-                    if at < bytes.len() {
-                        self.value_end(bytes[at])?;
-                        at += 1;
+                Step::In(value) => {
+                    if value == Value::Text {
+                        at = text_end(bytes, at);
                     }
-                }
-                Step::LengthStart | Step::LengthDigits | Step::LengthTail => {
-                    self.length_byte(bytes[at])?;
+                    let Some(&byte) = bytes.get(at) else {
+                        break;
+                    };
+                    self.step = match byte {
+                        b'\r' => Step::LineLf(value),
+                        _ => Step::In(self.value_byte(value, byte)?),
+                    };
                     at += 1;
                 }
-                Step::List(list) => {
-                    self.list_byte(list, bytes[at])?;
+                Step::LineLf(value) => {
+                    expect_lf(bytes[at])?;
                     at += 1;
+                    self.step = Step::NextLine(value);
                 }
-                Step::LineLf | Step::LastLf => {
-                    if bytes[at] != b'\n' {
-                        return Err(BARE_CR);
-                    }
-                    at += 1;
-                    if self.step == Step::LastLf {
-                        return Ok(Some(at));
-                    }
-                    self.step = Step::LineStart;
+                Step::LastLf => {
+                    expect_lf(bytes[at])?;
+                    return Ok(Some(at + 1));
                 }
             }
         }
         Ok(None)
     }
 
-    /// Takes a line that is whole, legal and of the most usual form, and returns where it ends; else nothing changes.
+    /// Takes a line that is whole, legal and of the most usual form, and returns where it ends; else nothing changes. The
+    /// first byte of the next line has to be there.
     #[inline]
     fn plain_line(
         &mut self,
@@ -160,8 +205,15 @@ impl Fields {
         let cr = text_end(bytes, colon.min(bytes.len()));
         let name = bytes.get(from..colon)?;
         let value = bytes.get(colon + 1..cr)?;
-        let plain = bytes[colon] == b':' && bytes.get(cr..cr + 2) == Some(b"\r\n");
+        let &[b'\r', b'\n', next] = bytes.get(cr..cr + 3)? else {
+            return None;
+        };
+        // What begins with whitespace goes on with this line's value.
+        let plain = bytes[colon] == b':' && !matches!(next, b' ' | b'\t');
         if !plain || name.is_empty() || self.lines as usize >= cap {
+            return None;
+        }
+        if trailers && frames_a_message(name) {
             return None;
         }
         if !trailers && matches!(name[0], b'c' | b'C' | b't' | b'T' | b'h' | b'H' | b'e' | b'E') {
@@ -209,19 +261,33 @@ impl Fields {
                 Ok(at + 1)
             }
             byte if is_token(byte) => {
-                if self.lines as usize >= cap {
-                    return Err(Limit("too many header lines"));
-                }
-                self.lines += 1;
+                self.count_line(cap)?;
                 self.word.len = 0;
                 self.step = Step::Name;
                 Ok(at)
             }
-            b' ' | b'\t' => Err(Framing("a header line begins with whitespace")),
+            // RFC 9112 §2.2: to be refused, or passed over unread.
+            b' ' | b'\t' => Err(Framing("the first header line begins with whitespace")),
             b':' => Err(Framing("a header name is empty")),
             b'\n' => Err(BARE_LF),
             _ => Err(Framing("an invalid character in a header name")),
         }
+    }
+
+    fn count_line(&mut self, cap: usize) -> Result<(), ParseError> {
+        if self.lines as usize >= cap {
+            return Err(Limit("too many header lines"));
+        }
+        self.lines += 1;
+        Ok(())
+    }
+
+    /// A line begins with whitespace behind another one. It counts as a line, or folds had no cap but the bytes'.
+    fn fold(&mut self, cap: usize) -> Result<(), ParseError> {
+        if self.writer == Writer::Client {
+            return Err(Framing("a folded header line in a request"));
+        }
+        self.count_line(cap)
     }
 
     fn name(&mut self, bytes: &[u8], from: usize, trailers: bool) -> Result<usize, ParseError> {
@@ -232,12 +298,11 @@ impl Fields {
             return Ok(end);
         }
         match bytes[end] {
-            b':' if trailers => self.step = Step::Text,
-            b':' if self.word.len == 0 => self.named(part)?,
+            b':' if self.word.len == 0 => self.named(part, trailers)?,
             b':' => {
                 part.iter().for_each(|&byte| self.word.push(byte));
                 let word = self.word;
-                self.named(word.text())?;
+                self.named(word.text(), trailers)?;
             }
             b' ' | b'\t' => return Err(Framing("whitespace before the colon of a header line")),
             b'\r' => return Err(Framing("a header line without a colon")),
@@ -247,22 +312,20 @@ impl Fields {
         Ok(end + 1)
     }
 
-    fn named(&mut self, name: &[u8]) -> Result<(), ParseError> {
-        self.step = Step::Text;
+    fn named(&mut self, name: &[u8], trailers: bool) -> Result<(), ParseError> {
+        self.step = Step::In(Value::Text);
+        if trailers {
+            let frames = frames_a_message(name);
+            return if frames { Err(FRAMING_TRAILER) } else { Ok(()) };
+        }
         match name.len() {
             4 if name.eq_ignore_ascii_case(b"host") => {
                 self.facts.hosts = (self.facts.hosts + 1).min(2);
             }
             6 if name.eq_ignore_ascii_case(b"expect") => self.begin_list(List::Expect),
             10 if name.eq_ignore_ascii_case(b"connection") => self.begin_list(List::Connection),
-            14 if name.eq_ignore_ascii_case(b"content-length") => {
-                // RFC 9110 §8.6 lets a recipient refuse repeated values, the same or not; see the rule in `http1`.
-                if self.facts.length.is_some() {
-                    return Err(Framing("a second Content-Length"));
-                }
-                self.step = Step::LengthStart;
-            }
-            17 if name.eq_ignore_ascii_case(b"transfer-encoding") => {
+            14 if name.eq_ignore_ascii_case(CONTENT_LENGTH) => self.begin_length()?,
+            17 if name.eq_ignore_ascii_case(TRANSFER_ENCODING) => {
                 self.begin_list(List::TransferEncoding);
             }
             _ => {}
@@ -270,30 +333,65 @@ impl Fields {
         Ok(())
     }
 
-    fn length_byte(&mut self, byte: u8) -> Result<(), ParseError> {
-        self.step = match (self.step, byte) {
-            (step @ (Step::LengthStart | Step::LengthTail), b' ' | b'\t') => step,
-            (Step::LengthStart | Step::LengthDigits, b'0'..=b'9') => {
-                let length = self.facts.length.unwrap_or(0).checked_mul(10);
-                let length = length.and_then(|tens| tens.checked_add(u64::from(byte - b'0')));
-                self.facts.length = Some(length.ok_or(LENGTH_OVERFLOW)?);
-                Step::LengthDigits
-            }
-            (Step::LengthDigits, b' ' | b'\t') => Step::LengthTail,
-            (Step::LengthDigits | Step::LengthTail, b'\r') => Step::LineLf,
-            _ => return Err(BAD_LENGTH),
-        };
+    fn begin_length(&mut self) -> Result<(), ParseError> {
+        if self.facts.length.is_some() && self.writer == Writer::Client {
+            return Err(Framing("a second Content-Length in a request"));
+        }
+        self.number = 0;
+        self.step = Step::In(Value::Length(Length::Before));
         Ok(())
     }
 
     fn begin_list(&mut self, list: List) {
-        self.step = Step::List(list);
+        self.step = Step::In(Value::List(list));
         self.begin_element();
     }
 
     fn begin_element(&mut self) {
         self.word.len = 0;
         self.gap = false;
+    }
+
+    /// Takes a byte of a value that is not the CR behind it, and returns where in the value it leads.
+    fn value_byte(&mut self, value: Value, byte: u8) -> Result<Value, ParseError> {
+        match value {
+            Value::Text => return Err(not_text(byte)),
+            Value::Length(length) => return self.length_byte(length, byte).map(Value::Length),
+            Value::List(list) => self.list_byte(list, byte)?,
+        }
+        Ok(value)
+    }
+
+    fn length_byte(&mut self, length: Length, byte: u8) -> Result<Length, ParseError> {
+        Ok(match (length, byte) {
+            (Length::Before | Length::Digits, b'0'..=b'9') => {
+                let number = self.number.checked_mul(10);
+                let number = number.and_then(|tens| tens.checked_add(u64::from(byte - b'0')));
+                self.number = number.ok_or(LENGTH_OVERFLOW)?;
+                Length::Digits
+            }
+            (Length::Before, b' ' | b'\t') => Length::Before,
+            (Length::Digits | Length::Behind, b' ' | b'\t') => Length::Behind,
+            (Length::Digits | Length::Behind, b',') if self.writer == Writer::Server => {
+                self.end_length(length)?;
+                Length::Before
+            }
+            _ => return Err(BAD_LENGTH),
+        })
+    }
+
+    /// The end of a Content-Length, or of an element of its list: all of a message have to be the same number (RFC 9110
+    /// §8.6, RFC 9112 §6.3 item 5).
+    fn end_length(&mut self, length: Length) -> Result<(), ParseError> {
+        if length == Length::Before {
+            return Err(BAD_LENGTH);
+        }
+        let number = std::mem::take(&mut self.number);
+        if self.facts.length.is_some_and(|length| length != number) {
+            return Err(LENGTHS_DIFFER);
+        }
+        self.facts.length = Some(number);
+        Ok(())
     }
 
     fn list_byte(&mut self, list: List, byte: u8) -> Result<(), ParseError> {
@@ -303,10 +401,6 @@ impl Fields {
                 self.begin_element();
             }
             b' ' | b'\t' => self.gap = self.word.len > 0,
-            b'\r' => {
-                self.element(list)?;
-                self.step = Step::LineLf;
-            }
             _ if !is_text(byte) => return Err(not_text(byte)),
             _ if self.gap => self.word.spoil(),
             _ => self.word.push(byte),
@@ -335,12 +429,21 @@ impl Fields {
         Ok(())
     }
 
-    fn value_end(&mut self, byte: u8) -> Result<(), ParseError> {
-        if byte != b'\r' {
-            return Err(not_text(byte));
+    fn end_value(&mut self, value: Value) -> Result<(), ParseError> {
+        match value {
+            Value::Text => Ok(()),
+            Value::Length(length) => self.end_length(length),
+            Value::List(list) => self.element(list),
         }
-        self.step = Step::LineLf;
-        Ok(())
+    }
+}
+
+/// Whether a field of this name says where a body ends.
+fn frames_a_message(name: &[u8]) -> bool {
+    match name.len() {
+        14 => name.eq_ignore_ascii_case(CONTENT_LENGTH),
+        17 => name.eq_ignore_ascii_case(TRANSFER_ENCODING),
+        _ => false,
     }
 }
 

@@ -5,7 +5,7 @@
 //!
 //! What it must not know: which protocol comes next.
 
-use super::fields::Fields;
+use super::fields::{Fields, Writer};
 pub(crate) use super::head::Framed;
 use super::head::request_body;
 use super::limits::{Limits, ParseError, Scan, scan_within};
@@ -32,16 +32,17 @@ pub(crate) struct KeptHead {
 impl KeptHead {
     /// The head of a response to a request that asked for an upgrade: 101 is one of its answers.
     pub(crate) fn of_upgrade() -> Self {
-        Self::new(Start::Status(StatusLine::after_upgrade()))
+        Self::new(Start::Status(StatusLine::after_upgrade()), Writer::Server)
     }
 
     /// The head of a request.
     pub(crate) fn of_request() -> Self {
-        Self::new(Start::Request(RequestLine::default()))
+        Self::new(Start::Request(RequestLine::default()), Writer::Client)
     }
 
-    fn new(start: Start) -> Self {
-        KeptHead { start, in_fields: false, used: 0, fields: Fields::default(), bytes: Vec::new() }
+    fn new(start: Start, writer: Writer) -> Self {
+        let fields = Fields::of(writer);
+        KeptHead { start, in_fields: false, used: 0, fields, bytes: Vec::new() }
     }
 
     /// Feeds bytes; `Some`: the head is whole, and so many belong to it.
@@ -65,6 +66,9 @@ impl KeptHead {
                 Ok(taken.map(|taken| at + taken))
             })?;
         self.bytes.extend_from_slice(&bytes[..taken.unwrap_or(bytes.len())]);
+        if taken.is_some() {
+            unfold(&mut self.bytes);
+        }
         Ok(taken)
     }
 
@@ -128,5 +132,14 @@ impl KeptHead {
 
     fn lines(&self) -> impl Iterator<Item = &[u8]> {
         self.bytes.split(|&byte| byte == b'\n').map(|line| line.strip_suffix(b"\r").unwrap_or(line))
+    }
+}
+
+/// Replaces each obs-fold of a whole head by spaces, so that a field is one line (RFC 9112 §5.2).
+fn unfold(head: &mut [u8]) {
+    for at in 2..head.len() {
+        if matches!(head[at], b' ' | b'\t') && head[at - 2..at] == *b"\r\n" {
+            head[at - 2..at].fill(b' ');
+        }
     }
 }

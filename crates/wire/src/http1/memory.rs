@@ -116,14 +116,15 @@ fn differing_values(one: &[u8], two: &[u8]) -> Option<Vec<Range<usize>>> {
     Some(varying)
 }
 
-/// The value of a line, if two heads have it under the same name and it frames nothing.
+/// The value of a line, if two heads have it under the same name and it frames nothing. Of a folded line (obs-fold) the
+/// name stands in a line before: its value never varies.
 fn varying_value(one: &[u8], two: &[u8], line: Range<usize>) -> Option<Range<usize>> {
     let name_len = one[line.clone()].iter().position(|&byte| byte == b':')?;
     let value = line.start + name_len + 1..line.end;
     let name = &one[line.start..line.start + name_len];
-    // A status line has a space before its first colon, if it has one.
-    let framing =
-        name.contains(&b' ') || FRAMING.iter().any(|known| name.eq_ignore_ascii_case(known));
+    // A status line has a space before its first colon, if it has one; a folded line begins with a space or a tab.
+    let nameless = name.iter().any(|byte| matches!(byte, b' ' | b'\t'));
+    let framing = nameless || FRAMING.iter().any(|known| name.eq_ignore_ascii_case(known));
     let same_name = one[line.start..value.start] == two[line.start..value.start];
     (same_name && !framing).then_some(value)
 }
@@ -185,6 +186,17 @@ mod tests {
             if recognised.is_none() && !head.contains(&0) {
                 memory.remember(&head, StatusLine::default(), Facts::default(), &limits);
             }
+        }
+    }
+
+    #[test]
+    fn a_folded_line_has_no_name_of_its_own() {
+        for fold in [" ", "\t"] {
+            let lines = |value| head(&format!("X: y\r\n{fold}a:{value}\r\n"));
+            assert_eq!(differing_values(&lines("b"), &lines("c")), None, "{fold:?}");
+            let lines = |value| head(&format!("X: {value}\r\n{fold}a:b\r\n"));
+            let varying = differing_values(&lines("y"), &lines("z")).map(|values| values.len());
+            assert_eq!(varying, Some(1), "{fold:?}");
         }
     }
 

@@ -5,11 +5,11 @@
 //! that stops anywhere and goes on with the next byte, so a split never changes what is heard, and a head that is
 //! spread over many reads needs no buffer.
 //!
-//! The rule behind every decision: what RFC 9112 forbids a sender to generate is refused, even where a recipient is
-//! allowed to repair it (a bare LF, obs-fold, a repeated Content-Length, whitespace in a chunk-size line, a missing
-//! space after the status code). A tool that vouches for a server has no reason to repair its messages. Two things are
-//! no repair, and accepted: fields that frame a body on a message that cannot have one (RFC 9112 §6.3 has it end with
-//! its head whatever they say), and empty elements in a `Connection` list.
+//! The rule behind every decision: what RFC 9112 forbids a sender to generate is refused where a recipient may refuse it
+//! (a bare LF, whitespace in a chunk-size line, a missing space after the status code). What the RFCs ask a client to
+//! take all the same is taken: a folded field, equal Content-Lengths, a status above 599, a later minor version, fields
+//! that frame a body on a message that cannot have one, empty elements in a `Connection` list. The table in
+//! `docs/method.md`, under *HTTP/1, read strictly*, has each decision with its section, for answers and for requests.
 //!
 //! What it must not know: sockets, clocks, and how many requests are outstanding.
 

@@ -6,7 +6,7 @@
 //! What it must not know: which targets exist, and what is answered.
 
 use super::body::Body;
-use super::fields::{Fields, expect_lf};
+use super::fields::{Fields, Writer, expect_lf};
 use super::head::{keeps_alive, request_body};
 use super::limits::ParseError::Framing;
 pub use super::limits::{Limits, ParseError};
@@ -15,7 +15,7 @@ use super::text::{is_token, token_end};
 
 const BAD_METHOD: ParseError = Framing("the request line does not begin with a method and a space");
 const BAD_TARGET: ParseError = Framing("an invalid character in the request target");
-const BAD_VERSION: ParseError = Framing("the request line does not end with HTTP/1.0 or HTTP/1.1");
+const BAD_VERSION: ParseError = Framing("the request line does not end with HTTP/1. and a digit");
 
 /// A whole request; its texts are borrowed from the bytes last fed or from the parser.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,7 +26,7 @@ pub struct Request<'a> {
     pub target: &'a str,
     /// Whether the client may send another request on this connection.
     pub keep_alive: bool,
-    /// HTTP/1.0 rather than HTTP/1.1.
+    /// HTTP/1.0 rather than HTTP/1.1, or a later minor version, which is read as HTTP/1.1 (RFC 9110 §2.5).
     pub http10: bool,
     /// Length of the decoded body, which was skipped.
     pub body_bytes: u64,
@@ -75,7 +75,7 @@ enum Part {
 }
 
 /// Reads one request after the other.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct RequestParser {
     part: Part,
     line: RequestLine,
@@ -85,6 +85,20 @@ pub struct RequestParser {
     /// Method and target, one after the other, of a request that was split; kept until the next feed.
     aside: Vec<u8>,
     refused: Option<Box<ParseError>>,
+}
+
+impl Default for RequestParser {
+    fn default() -> Self {
+        RequestParser {
+            part: Part::default(),
+            line: RequestLine::default(),
+            head_bytes: 0,
+            fields: Fields::of(Writer::Client),
+            body: Body::default(),
+            aside: Vec::new(),
+            refused: None,
+        }
+    }
 }
 
 impl RequestParser {
@@ -97,8 +111,8 @@ impl RequestParser {
     /// [`FedRequest::Complete`] the parser awaits the next request, to which the bytes beyond belong.
     ///
     /// # Errors
-    /// At the first byte that cannot belong to a legal request, however the bytes were split; from then on always
-    /// the same error, until [`reset`](Self::reset).
+    /// Where the bytes cannot be a legal request, at the same byte however they were split; from then on always the
+    /// same error, until [`reset`](Self::reset).
     pub fn feed<'a>(
         &'a mut self,
         bytes: &'a [u8],
@@ -300,7 +314,7 @@ impl RequestLine {
                     let whole = usize::from(taken) + 1 == PREFIX.len();
                     if whole { Step::Minor } else { Step::Version(taken + 1) }
                 }
-                (Step::Minor, b'0' | b'1') => {
+                (Step::Minor, b'0'..=b'9') => {
                     self.http10 = byte == b'0';
                     Step::Cr
                 }

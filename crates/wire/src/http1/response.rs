@@ -14,15 +14,16 @@ use super::limits::{Scan, scan_within};
 pub use super::memory::HeadMemory;
 use super::text::text_end;
 
-const BAD_VERSION: ParseError = Framing("the status line does not begin with HTTP/1.0 or HTTP/1.1");
-const BAD_STATUS: ParseError = Framing("the status code is not a number from 100 to 599");
+const BAD_VERSION: ParseError =
+    Framing("the status line does not begin with HTTP/1., a digit and a space");
+const BAD_STATUS: ParseError = Framing("the status code is not a number from 100 to 999");
 // RFC 9112 §4: the space is sent even when the reason is absent.
 const NO_SPACE: ParseError = Framing("no space after the three digits of the status code");
 
 /// A whole final response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Response {
-    /// 200 to 599.
+    /// 200 to 999; those above 599 mean the same as 500 (RFC 9110 §15).
     pub status: u16,
     /// Whether another request may be sent on this connection.
     pub keep_alive: bool,
@@ -73,8 +74,8 @@ impl ResponseParser {
     /// response, to which the bytes beyond belong.
     ///
     /// # Errors
-    /// At the first byte that cannot belong to a legal response, however the bytes were split; from then on always
-    /// the same error, until [`reset`](Self::reset).
+    /// Where the bytes cannot be a legal response, at the same byte however they were split; from then on always the
+    /// same error, until [`reset`](Self::reset).
     pub fn feed(
         &mut self,
         bytes: &[u8],
@@ -198,12 +199,16 @@ impl ResponseParser {
     /// The peer's FIN: the response that it completes, if the body is delimited by it. `None`: the answer was cut off
     /// if [`started`](Self::started), and otherwise there was none; ask before, for the parser is reset.
     pub fn end(&mut self) -> Option<Response> {
-        let ends_here = self.part == Part::Body && self.body.is_until_close();
-        let response = ends_here.then(|| self.response(false));
+        let response = self.lasts_until_end().then(|| self.response(false));
         if response.is_some() {
             self.reset();
         }
         response
+    }
+
+    /// Whether the body of the response now awaited is delimited by the peer's FIN.
+    pub fn lasts_until_end(&self) -> bool {
+        self.part == Part::Body && self.body.is_until_close()
     }
 
     /// Whether any byte of the response now awaited has come (a 1xx counts).
@@ -227,7 +232,7 @@ impl ResponseParser {
     }
 }
 
-/// `HTTP/1.` is followed by the minor version, a space, three digits, a space, the reason and CRLF.
+/// `HTTP/1.` is followed by the minor version (one digit; a higher one than 1 is read as 1), a space, three digits, a space, the reason and CRLF.
 const PREFIX: &[u8] = b"HTTP/1.";
 const MINOR_AT: u8 = PREFIX.len() as u8;
 const STATUS_AT: u8 = MINOR_AT + 2;
@@ -297,7 +302,7 @@ impl StatusLine {
         else {
             return 0;
         };
-        let [b'2'..=b'5', b'0'..=b'9', b'0'..=b'9'] = digits else {
+        let [b'2'..=b'9', b'0'..=b'9', b'0'..=b'9'] = digits else {
             return 0;
         };
         self.http10 = *minor == b'0';
@@ -311,11 +316,11 @@ impl StatusLine {
             at if at < MINOR_AT => expect(byte == PREFIX[usize::from(at)], BAD_VERSION),
             MINOR_AT => {
                 self.http10 = byte == b'0';
-                expect(matches!(byte, b'0' | b'1'), BAD_VERSION)
+                expect(byte.is_ascii_digit(), BAD_VERSION)
             }
             at if at < STATUS_AT => expect(byte == b' ', BAD_VERSION),
             at if at < SPACE_AT => {
-                let digits = if at == STATUS_AT { b'1'..=b'5' } else { b'0'..=b'9' };
+                let digits = if at == STATUS_AT { b'1'..=b'9' } else { b'0'..=b'9' };
                 expect(digits.contains(&byte), BAD_STATUS)?;
                 self.status = self.status * 10 + u16::from(byte - b'0');
                 Ok(())

@@ -24,7 +24,7 @@ pub enum OpeningError {
     Status(u16),
     /// The answer is a 101 that RFC 6455 has the client refuse.
     #[error("the server's 101 {0}")]
-    Refused(&'static str),
+    HandshakeError(&'static str),
 }
 
 /// A header that cannot be asked for.
@@ -139,7 +139,7 @@ impl Awaited {
                 status => return Err(OpeningError::Status(status)),
             }
         }
-        opening.judge(&self.head, &self.accept).map_err(OpeningError::Refused)?;
+        opening.judge(&self.head, &self.accept).map_err(OpeningError::HandshakeError)?;
         Ok(Some(at))
     }
 

@@ -9,10 +9,10 @@
 //! What it must not know: sockets, clocks, where randomness comes from, and when a message is sent.
 
 use super::client::{Awaited, Opening};
-use super::{Event, Fault, Kind, Limits, Receiver, Refused, Role, Scratch, send};
+use super::{Event, Fault, HandshakeError, Kind, Limits, Receiver, Role, Scratch, send};
 use crate::chance::Chance;
 use crate::echo::Messages;
-use crate::exchange::{Asked, End, Ending, Heard, InOrder, Link};
+use crate::exchange::{Asked, Disposition, End, Ending, InOrder, Outcome};
 use crate::http1;
 use crate::shootout::{self, Dialect, Joining, Key};
 
@@ -43,7 +43,7 @@ pub struct Shared {
     /// A message before it is framed.
     message: Vec<u8>,
     /// Why a connection was not opened.
-    refused: Option<Refused>,
+    refused: Option<HandshakeError>,
 }
 
 impl Shared {
@@ -54,8 +54,8 @@ impl Shared {
         Shared { opening, words, limits, chance, scratch, message, refused: None }
     }
 
-    /// Why the last connection that was [`Link::Refused`] was.
-    pub fn refusal(&mut self) -> Option<Refused> {
+    /// Why the last connection that was [`Disposition::Refused`] was.
+    pub fn refusal(&mut self) -> Option<HandshakeError> {
         self.refused.take()
     }
 
@@ -162,7 +162,7 @@ impl<T: Copy + PartialEq> Client<T> {
         Key { sender: self.number, sequence: sequence as u32 }
     }
 
-    /// Bytes have come. Every request that they end is given to `hear`, in order; what has to be answered at once is
+    /// Bytes have come. Every request that they end is given to `on_outcome`, in order; what has to be answered at once is
     /// added to `said`.
     pub fn handle_input(
         &mut self,
@@ -170,21 +170,21 @@ impl<T: Copy + PartialEq> Client<T> {
         bytes: &[u8],
         shared: &mut Shared,
         said: &mut Vec<u8>,
-        hear: &mut impl FnMut(Heard<T>),
-    ) -> Link {
+        on_outcome: &mut impl FnMut(Outcome<T>),
+    ) -> Disposition {
         let Stage::Upgrading(awaited) = &mut self.stage else {
-            return self.listen(now_ns, bytes, shared, said, hear);
+            return self.listen(now_ns, bytes, shared, said, on_outcome);
         };
         match awaited.feed(&shared.opening, bytes, &http1::Limits::default()) {
-            Ok(None) => Link::Opening,
+            Ok(None) => Disposition::Opening,
             Ok(Some(taken)) => {
                 self.upgraded(shared, said);
-                self.listen(now_ns, &bytes[taken..], shared, said, hear)
+                self.listen(now_ns, &bytes[taken..], shared, said, on_outcome)
             }
             Err(error) => {
                 self.stage = Stage::Closed;
-                shared.refused = Some(Refused::Opening(error));
-                Link::Refused
+                shared.refused = Some(HandshakeError::Opening(error));
+                Disposition::Refused
             }
         }
     }
@@ -209,14 +209,14 @@ impl<T: Copy + PartialEq> Client<T> {
         bytes: &[u8],
         shared: &mut Shared,
         said: &mut Vec<u8>,
-        hear: &mut impl FnMut(Heard<T>),
-    ) -> Link {
+        on_outcome: &mut impl FnMut(Outcome<T>),
+    ) -> Disposition {
         let mut receiver = std::mem::replace(&mut self.receiver, Receiver::new(Role::Client));
         let (mut scratch, limits) = (std::mem::take(&mut shared.scratch), shared.limits);
         let mut fault = None;
         let fed = receiver.feed(bytes, &limits, &mut scratch, &mut |event| {
             if fault.is_none() {
-                fault = self.take(now_ns, event, shared, said, hear).err();
+                fault = self.take(now_ns, event, shared, said, on_outcome).err();
             }
         });
         if let (None, Err(error)) = (fault, fed) {
@@ -229,9 +229,9 @@ impl<T: Copy + PartialEq> Client<T> {
             fault = self.begun(now_ns, shared).err();
         }
         match (fault, &self.stage) {
-            (None, Stage::Open) => Link::Open,
-            (None, _) => Link::Opening,
-            (Some(fault), _) => self.give_way(now_ns, fault, shared, hear),
+            (None, Stage::Open) => Disposition::Open,
+            (None, _) => Disposition::Opening,
+            (Some(fault), _) => self.give_way(now_ns, fault, shared, on_outcome),
         }
     }
 
@@ -257,7 +257,7 @@ impl<T: Copy + PartialEq> Client<T> {
         event: Event<'_>,
         shared: &mut Shared,
         said: &mut Vec<u8>,
-        hear: &mut impl FnMut(Heard<T>),
+        on_outcome: &mut impl FnMut(Outcome<T>),
     ) -> Result<(), Fault> {
         match event {
             Event::Message { kind, payload } => {
@@ -270,7 +270,7 @@ impl<T: Copy + PartialEq> Client<T> {
                     Stage::Joining(dialect, joining) => {
                         self.join(dialect, joining, payload, shared, said)
                     }
-                    _ => self.compare(now_ns, (kind, payload), shared, hear),
+                    _ => self.compare(now_ns, (kind, payload), shared, on_outcome),
                 }
             }
             Event::Ping(payload) => {
@@ -314,7 +314,7 @@ impl<T: Copy + PartialEq> Client<T> {
         now_ns: u64,
         (kind, payload): (Kind, &[u8]),
         shared: &Shared,
-        hear: &mut impl FnMut(Heard<T>),
+        on_outcome: &mut impl FnMut(Outcome<T>),
     ) -> Result<(), Fault> {
         let awaited = self.is_awaited();
         let same = match &shared.words {
@@ -343,7 +343,7 @@ impl<T: Copy + PartialEq> Client<T> {
         let Some(tag) = self.asked.answer() else { return Err(Fault::Unsolicited) };
         let ending = if same { Ending::Ok } else { Ending::Mismatch };
         let first_byte_ns = self.first_byte_ns.take().unwrap_or(now_ns);
-        hear(Heard { tag, count: 1, ending, complete: true, status: None, first_byte_ns });
+        on_outcome(Outcome { tag, count: 1, ending, complete: true, status: None, first_byte_ns });
         Ok(())
     }
 
@@ -353,31 +353,31 @@ impl<T: Copy + PartialEq> Client<T> {
         now_ns: u64,
         fault: Fault,
         shared: &mut Shared,
-        hear: &mut impl FnMut(Heard<T>),
-    ) -> Link {
+        on_outcome: &mut impl FnMut(Outcome<T>),
+    ) -> Disposition {
         let opened = matches!(self.stage, Stage::Open);
         let awaited = self.is_awaited();
         self.stage = Stage::Closed;
         if !opened {
-            shared.refused = Some(Refused::Join(fault));
-            return Link::Refused;
+            shared.refused = Some(HandshakeError::Join(fault));
+            return Disposition::Refused;
         }
         match fault.ending() {
             Some(ending) if fault.is_farewell() || awaited => {
-                self.asked.end_all(now_ns, ending, Ending::ClosedPipelined, hear);
+                self.asked.end_all(now_ns, ending, Ending::ClosedPipelined, on_outcome);
                 if let Fault::Frames(error) = fault {
                     self.stage = Stage::Broken(Box::new((ending, error.why())));
                 }
-                if fault.is_farewell() { Link::Closing } else { Link::Broken }
+                if fault.is_farewell() { Disposition::Closing } else { Disposition::Broken }
             }
-            None if awaited => Link::Unsolicited,
-            _ => self.asked.end_unsent(now_ns, hear),
+            None if awaited => Disposition::Unsolicited,
+            _ => self.asked.end_unsent(now_ns, on_outcome),
         }
     }
 
     /// The peer's side has ended; every outstanding request ends with it.
-    pub fn handle_end(&mut self, now_ns: u64, end: End, hear: &mut impl FnMut(Heard<T>)) {
-        self.asked.end(now_ns, end, self.receiver.started(), hear);
+    pub fn handle_end(&mut self, now_ns: u64, end: End, on_outcome: &mut impl FnMut(Outcome<T>)) {
+        self.asked.end(now_ns, end, self.receiver.started(), on_outcome);
     }
 }
 
@@ -385,7 +385,9 @@ fn kind_of(dialect: Dialect) -> Kind {
     if dialect.is_text() { Kind::Text } else { Kind::Binary }
 }
 
-impl<T: Copy + PartialEq> InOrder<T> for Client<T> {
+impl<T: Copy + PartialEq + 'static> InOrder for Client<T> {
+    type Tag = T;
+
     fn reset(&mut self) {
         *self = Client::default();
     }

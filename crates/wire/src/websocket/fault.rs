@@ -56,7 +56,7 @@ impl Fault {
 
 /// Why a connection did not become usable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Refused {
+pub enum HandshakeError {
     /// It was not upgraded.
     #[error(transparent)]
     Opening(#[from] OpeningError),

@@ -47,6 +47,6 @@ mod receive;
 mod utf8;
 
 pub use client::OpeningError;
-pub use fault::{Fault, Refused};
+pub use fault::{Fault, HandshakeError};
 pub use frame::{Error, Kind, Limits, Role};
 pub use receive::{Event, Receiver, Scratch};

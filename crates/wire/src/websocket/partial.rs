@@ -60,7 +60,7 @@ impl Partial {
         bytes: &[u8],
         role: Role,
         limits: &Limits,
-        hear: &mut impl FnMut(Event<'_>),
+        on_outcome: &mut impl FnMut(Event<'_>),
     ) -> Result<(usize, bool), Error> {
         if let Some(error) = self.refused {
             return Err(error);
@@ -74,7 +74,7 @@ impl Partial {
         };
         at += self.take_payload(&bytes[at..], frame)?;
         let whole = self.taken == frame.len;
-        let closed = whole && self.end_frame(frame, hear)?;
+        let closed = whole && self.end_frame(frame, on_outcome)?;
         Ok((at, closed))
     }
 
@@ -130,19 +130,19 @@ impl Partial {
     fn end_frame(
         &mut self,
         frame: Header,
-        hear: &mut impl FnMut(Event<'_>),
+        on_outcome: &mut impl FnMut(Event<'_>),
     ) -> Result<bool, Error> {
         self.frame = None;
         if frame.opcode.is_control() {
             let payload = std::mem::take(&mut self.control);
-            hear(control(frame.opcode, &payload)?);
+            on_outcome(control(frame.opcode, &payload)?);
             return Ok(frame.opcode == Opcode::Close);
         }
         if let Some(kind) = self.message.filter(|_| frame.last) {
             if kind == Kind::Text && self.checked < self.payload.len() {
                 return Err(utf8::BAD_TEXT);
             }
-            hear(Event::Message { kind, payload: &self.payload });
+            on_outcome(Event::Message { kind, payload: &self.payload });
             self.message = None;
             self.payload.clear();
             self.checked = 0;

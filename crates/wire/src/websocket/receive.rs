@@ -69,7 +69,7 @@ impl Receiver {
         Receiver { role, closed: false, partial: None }
     }
 
-    /// Feeds bytes; `hear` is told what they complete, in order. All are taken.
+    /// Feeds bytes; `on_outcome` is told what they complete, in order. All are taken.
     ///
     /// # Errors
     /// At the first frame that must not be, after what came before it was heard, however the bytes were split; from
@@ -80,9 +80,9 @@ impl Receiver {
         bytes: &[u8],
         limits: &Limits,
         scratch: &mut Scratch,
-        hear: &mut impl FnMut(Event<'_>),
+        on_outcome: &mut impl FnMut(Event<'_>),
     ) -> Result<(), Error> {
-        let outcome = self.read(bytes, limits, scratch, hear);
+        let outcome = self.read(bytes, limits, scratch, on_outcome);
         if let Err(error) = outcome {
             self.partial = Some(Box::new(Partial::refused(error)));
         }
@@ -95,17 +95,17 @@ impl Receiver {
         mut bytes: &[u8],
         limits: &Limits,
         scratch: &mut Scratch,
-        hear: &mut impl FnMut(Event<'_>),
+        on_outcome: &mut impl FnMut(Event<'_>),
     ) -> Result<(), Error> {
         loop {
             if self.partial.is_none() && !self.closed {
-                bytes = self.whole(bytes, limits, scratch, hear)?;
+                bytes = self.whole(bytes, limits, scratch, on_outcome)?;
             }
             if bytes.is_empty() || self.closed {
                 return Ok(());
             }
             let partial = self.partial.get_or_insert_default();
-            let (taken, closed) = partial.take(bytes, self.role, limits, hear)?;
+            let (taken, closed) = partial.take(bytes, self.role, limits, on_outcome)?;
             self.closed = closed;
             bytes = &bytes[taken..];
             if partial.is_empty() {
@@ -121,7 +121,7 @@ impl Receiver {
         mut bytes: &'a [u8],
         limits: &Limits,
         scratch: &mut Scratch,
-        hear: &mut impl FnMut(Event<'_>),
+        on_outcome: &mut impl FnMut(Event<'_>),
     ) -> Result<&'a [u8], Error> {
         while let Some((header, header_len)) = Header::read(bytes, self.role, limits.message_bytes)?
         {
@@ -135,7 +135,7 @@ impl Receiver {
             let (payload, rest) = rest.split_at(header.len);
             let payload = header.key.map_or(payload, |key| scratch.unmasked(payload, key));
             let event = event(header.opcode, payload)?;
-            hear(event);
+            on_outcome(event);
             if matches!(event, Event::Close { .. }) {
                 self.closed = true;
                 return Ok(&[]);

@@ -39,12 +39,12 @@ pub(crate) const ONE: Asked = Asked { responses: 1, head_request: false, limits:
 
 /// What was heard, and the most bytes that the parser held meanwhile.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Heard {
+pub(crate) struct Outcome {
     pub(crate) lines: Vec<String>,
     pub(crate) held_bytes_max: usize,
 }
 
-impl Heard {
+impl Outcome {
     fn end(mut self, line: impl Into<String>) -> Self {
         self.lines.push(line.into());
         self
@@ -52,7 +52,7 @@ impl Heard {
 }
 
 /// Feeds the pieces and then the peer's FIN.
-pub(crate) fn responses<'a>(pieces: impl IntoIterator<Item = &'a [u8]>, asked: Asked) -> Heard {
+pub(crate) fn responses<'a>(pieces: impl IntoIterator<Item = &'a [u8]>, asked: Asked) -> Outcome {
     responses_remembering(pieces, asked, None)
 }
 
@@ -61,9 +61,9 @@ pub(crate) fn responses_remembering<'a>(
     pieces: impl IntoIterator<Item = &'a [u8]>,
     asked: Asked,
     mut memory: Option<&mut HeadMemory>,
-) -> Heard {
+) -> Outcome {
     let mut parser = ResponseParser::new();
-    let mut heard = Heard::default();
+    let mut heard = Outcome::default();
     let mut body = Vec::new();
     for mut piece in pieces {
         loop {
@@ -140,7 +140,7 @@ pub(crate) fn check_response(sentence: &str, bytes: &[u8], asked: Asked, heard: 
 }
 
 /// Feeds the pieces, and reads request after request.
-pub(crate) fn requests<'a>(pieces: impl IntoIterator<Item = &'a [u8]>, limits: &Limits) -> Heard {
+pub(crate) fn requests<'a>(pieces: impl IntoIterator<Item = &'a [u8]>, limits: &Limits) -> Outcome {
     requests_remembering(pieces, limits, &mut RequestMemory::default())
 }
 
@@ -149,9 +149,9 @@ pub(crate) fn requests_remembering<'a>(
     pieces: impl IntoIterator<Item = &'a [u8]>,
     limits: &Limits,
     memory: &mut RequestMemory<String>,
-) -> Heard {
+) -> Outcome {
     let mut parser = RequestParser::new();
-    let mut heard = Heard::default();
+    let mut heard = Outcome::default();
     for mut piece in pieces {
         while !piece.is_empty() {
             if let Some(Repeated { count, len, made }) = memory.recognise(&parser, piece) {

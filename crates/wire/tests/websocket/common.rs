@@ -9,7 +9,7 @@ pub(crate) const SMALL: Limits = Limits { message_bytes: 1000 };
 
 /// What was heard, and the most bytes that the receiver held meanwhile.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Heard {
+pub(crate) struct Outcome {
     pub(crate) lines: Vec<String>,
     pub(crate) held_bytes_max: usize,
 }
@@ -19,10 +19,10 @@ pub(crate) fn hear<'a>(
     pieces: impl IntoIterator<Item = &'a [u8]>,
     role: Role,
     limits: &Limits,
-) -> Heard {
+) -> Outcome {
     let mut receiver = Receiver::new(role);
     let mut scratch = Scratch::default();
-    let mut heard = Heard::default();
+    let mut heard = Outcome::default();
     for piece in pieces {
         let mut lines = Vec::new();
         let fed = receiver.feed(piece, limits, &mut scratch, &mut |event| lines.push(line(event)));

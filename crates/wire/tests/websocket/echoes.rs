@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use trueload_wire::chance::Chance;
 use trueload_wire::echo::Messages;
-use trueload_wire::exchange::{Ending, Exchange, Heard, Link};
+use trueload_wire::exchange::{Disposition, Ending, Exchange, Outcome};
 use trueload_wire::http1;
 use trueload_wire::websocket::client::Opening;
 use trueload_wire::websocket::echo::{Client, Shared, Words};
@@ -15,7 +15,7 @@ struct World {
     shared: Shared,
     client: Client<u32>,
     now_ns: u64,
-    heard: Vec<Heard<u32>>,
+    heard: Vec<Outcome<u32>>,
 }
 
 impl World {
@@ -28,12 +28,12 @@ impl World {
         let (mut client, mut asked) = (Client::default(), Vec::new());
         client.open(&mut shared, 0, &mut asked);
         let mut world = World { shared, client, now_ns: 0, heard: Vec::new() };
-        assert_eq!(world.hear(&answer_to(&asked)), Link::Open);
+        assert_eq!(world.hear(&answer_to(&asked)), Disposition::Open);
         world
     }
 
     /// Bytes that come a nanosecond later.
-    fn hear(&mut self, bytes: &[u8]) -> Link {
+    fn hear(&mut self, bytes: &[u8]) -> Disposition {
         self.now_ns += 1;
         let World { shared, client, now_ns, heard } = self;
         client.handle_input(*now_ns, bytes, shared, &mut Vec::new(), &mut |one| heard.push(one))
@@ -65,7 +65,7 @@ fn a_message_that_begins_before_its_request_is_unsolicited_at_its_first_byte() {
         ("a fragment, and a ping behind it", b"\x01\x02ab\x89\0"),
     ] {
         let mut world = World::upgraded();
-        assert_eq!(world.hear(begun), Link::Unsolicited, "{sentence}");
+        assert_eq!(world.hear(begun), Disposition::Unsolicited, "{sentence}");
         assert_eq!(world.heard, [], "{sentence}");
     }
 }
@@ -82,7 +82,7 @@ fn what_is_not_written_yet_is_not_answered() {
             world.client.ask(tag);
             world.client.wait_to_write(1);
         }
-        assert_eq!(world.hear(come), Link::Unsolicited, "{sentence}");
+        assert_eq!(world.hear(come), Disposition::Unsolicited, "{sentence}");
         let ended: Vec<_> = world.heard.iter().map(|one| (one.tag, one.ending)).collect();
         let closed = Ending::ClosedPipelined;
         assert_eq!(ended, [(1, closed), (2, closed)], "{sentence}");
@@ -104,7 +104,7 @@ fn messages_are_written_whole_until_there_are_enough_bytes_and_in_order() {
         assert_eq!((out.len(), world.client.waits_to_write()), (written, more), "{enough}");
     }
     let echoes = b"\x81\x04abcd\x81\x04efgh\x81\x04abcd\x81\x04efgh\x81\x04abcd";
-    assert_eq!(world.hear(echoes), Link::Open);
+    assert_eq!(world.hear(echoes), Disposition::Open);
     let ended: Vec<_> = world.heard.iter().map(|one| (one.tag, one.ending)).collect();
     assert_eq!(ended, (1..=5).map(|tag| (tag, Ending::Ok)).collect::<Vec<_>>());
 }
@@ -112,15 +112,21 @@ fn messages_are_written_whole_until_there_are_enough_bytes_and_in_order() {
 #[test]
 fn a_control_frame_may_come_in_parts_at_any_time_and_is_no_first_byte_of_an_answer() {
     let mut world = World::upgraded();
-    assert_eq!(world.hear(b"\x89"), Link::Open);
-    assert_eq!(world.hear(b"\x02h"), Link::Open);
+    assert_eq!(world.hear(b"\x89"), Disposition::Open);
+    assert_eq!(world.hear(b"\x02h"), Disposition::Open);
     world.ask(1);
-    assert_eq!(world.hear(b"i\x8a\0"), Link::Open);
-    assert_eq!(world.hear(b"\x81\x04ab"), Link::Open);
+    assert_eq!(world.hear(b"i\x8a\0"), Disposition::Open);
+    assert_eq!(world.hear(b"\x81\x04ab"), Disposition::Open);
     let first_byte_ns = world.now_ns;
-    assert_eq!(world.hear(b"cd"), Link::Open);
-    let found =
-        Heard { tag: 1, count: 1, ending: Ending::Ok, complete: true, status: None, first_byte_ns };
+    assert_eq!(world.hear(b"cd"), Disposition::Open);
+    let found = Outcome {
+        tag: 1,
+        count: 1,
+        ending: Ending::Ok,
+        complete: true,
+        status: None,
+        first_byte_ns,
+    };
     assert_eq!(world.heard, [found]);
 }
 
@@ -131,9 +137,9 @@ fn half_a_control_frame_is_not_half_an_answer() {
     {
         let mut world = World::upgraded();
         world.ask(1);
-        assert_eq!(world.hear(begun), Link::Open);
+        assert_eq!(world.hear(begun), Disposition::Open);
         let World { client, heard, .. } = &mut world;
-        client.handle_timeout(9, false, &mut |one| heard.push(one));
+        client.handle_timeout(9, |_| 9, &mut Vec::new(), &mut |one| heard.push(one));
         assert_eq!(world.heard.iter().map(|one| one.ending).collect::<Vec<_>>(), [ending]);
     }
 }
@@ -146,7 +152,7 @@ fn a_client_knows_why_frames_were_refused() {
     ] {
         let mut world = World::upgraded();
         world.ask(1);
-        assert_eq!(world.hear(frame), Link::Broken);
+        assert_eq!(world.hear(frame), Disposition::Broken);
         assert_eq!(world.client.why_broken(), Some((ending, why)));
     }
 }

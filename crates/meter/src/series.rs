@@ -1,0 +1,248 @@
+//! What a phase has seen over time, in bins of one second; after an hour in wider ones, so that a run of days takes no
+//! more memory than one of an hour.
+//!
+//! How it works: all bins are as wide as a power of two of seconds. When there would be more of them than [`BINS_MOST`],
+//! each two neighbours become one, which loses nothing but the time between them. The width follows from the last second
+//! alone, so that series of several threads and hosts have bins that fit each other. One bin, the last that something was
+//! added to, is open; the others are packed.
+
+use crate::{Counted, Packed, Sparse};
+
+/// Bins of a series, at most.
+pub const BINS_MOST: usize = 3600;
+
+/// What one thread has counted since its tick before.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Recorded {
+    /// The second of the phase that it belongs to.
+    pub second: usize,
+    /// Ended well.
+    pub ok: u64,
+    /// Ended badly.
+    pub failed: u64,
+    /// Latencies of those that ended well.
+    pub latency: Counted,
+    /// Latencies, by index, of earlier ones that had ended well, and turned out to have failed.
+    pub retracted: Vec<u32>,
+}
+
+/// A stretch of a phase.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Bin {
+    /// Ended well.
+    pub ok: u64,
+    /// Ended badly.
+    pub failed: u64,
+    /// Latencies of those that ended well.
+    pub latency: Packed,
+}
+
+/// The bins of a phase, from its start on.
+#[derive(Clone, Debug)]
+pub struct Series {
+    width_s: usize,
+    bins: Vec<Bin>,
+    /// The place of the open bin, and its latencies, which are not in the bin.
+    open: usize,
+    latency: Sparse,
+}
+
+impl Default for Series {
+    fn default() -> Self {
+        Series { width_s: 1, bins: Vec::new(), open: 0, latency: Sparse::new() }
+    }
+}
+
+impl Series {
+    /// Seconds of each bin.
+    #[must_use]
+    pub fn width_s(&self) -> usize {
+        self.width_s
+    }
+
+    /// Adds what a thread has counted.
+    pub fn add(&mut self, recorded: &Recorded) {
+        while recorded.second / self.width_s >= BINS_MOST {
+            self.coarsen();
+        }
+        self.reopen(recorded.second / self.width_s);
+        if let Some(bin) = self.bins.get_mut(self.open) {
+            bin.ok += recorded.ok;
+            bin.failed += recorded.failed;
+        }
+        for (index, count) in recorded.latency.iter() {
+            *self.latency.entry(index).or_default() += count;
+        }
+        recorded.retracted.iter().for_each(|index| self.retract(*index));
+    }
+
+    /// The bins in their order.
+    #[must_use]
+    pub fn into_bins(mut self) -> Vec<Bin> {
+        self.close();
+        self.bins
+    }
+
+    /// Bytes of all latencies that are packed.
+    #[must_use]
+    pub fn packed_bytes(&self) -> usize {
+        self.bins.iter().map(|bin| bin.latency.as_bytes().len()).sum()
+    }
+
+    fn close(&mut self) {
+        if let Some(bin) = self.bins.get_mut(self.open) {
+            bin.latency = Packed::of(&std::mem::take(&mut self.latency));
+        }
+    }
+
+    fn reopen(&mut self, place: usize) {
+        if place == self.open && place < self.bins.len() {
+            return;
+        }
+        self.close();
+        if self.bins.len() <= place {
+            self.bins.resize_with(place + 1, Bin::default);
+        }
+        self.open = place;
+        self.latency = std::mem::take(&mut self.bins[place].latency).sparse();
+    }
+
+    /// Makes one bin of each two.
+    fn coarsen(&mut self) {
+        self.close();
+        let merged = self.bins.chunks(2).map(|pair| {
+            let mut latency = Sparse::new();
+            for (index, count) in pair.iter().flat_map(|bin| bin.latency.iter()) {
+                *latency.entry(index).or_default() += count;
+            }
+            Bin {
+                ok: pair.iter().map(|bin| bin.ok).sum(),
+                failed: pair.iter().map(|bin| bin.failed).sum(),
+                latency: Packed::of(&latency),
+            }
+        });
+        self.bins = merged.collect();
+        self.width_s *= 2;
+        self.open = self.bins.len();
+    }
+
+    /// One that ended well with a latency of this index turns out to have failed: the latest such one.
+    fn retract(&mut self, index: u32) {
+        for place in (0..self.bins.len()).rev() {
+            self.reopen(place);
+            if let Some(count) = self.latency.get_mut(&index).filter(|count| **count > 0) {
+                *count -= 1;
+                self.bins[place].ok -= 1;
+                return;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Recent;
+
+    fn recorded(second: usize, latencies_ns: impl IntoIterator<Item = u64>) -> Recorded {
+        let mut recent = Recent::default();
+        let mut ok = 0;
+        for latency_ns in latencies_ns {
+            recent.record(latency_ns, 1);
+            ok += 1;
+        }
+        Recorded { second, ok, failed: 1, latency: recent.take(), retracted: Vec::new() }
+    }
+
+    fn of(seconds: usize) -> Series {
+        let mut series = Series::default();
+        (0..seconds).for_each(|second| series.add(&recorded(second, [second as u64, 7_000_000])));
+        series
+    }
+
+    #[test]
+    fn bins_become_wider_and_never_more_than_an_hour_of_seconds() {
+        for (seconds, width_s, bins) in [
+            (1, 1, 1),
+            (BINS_MOST, 1, BINS_MOST),
+            (BINS_MOST + 1, 2, BINS_MOST / 2 + 1),
+            (2 * BINS_MOST, 2, BINS_MOST),
+            (2 * BINS_MOST + 1, 4, BINS_MOST / 2 + 1),
+            (86_400, 32, 2700),
+        ] {
+            let series = of(seconds);
+            assert_eq!(series.width_s(), width_s, "{seconds} s");
+            assert_eq!(series.into_bins().len(), bins, "{seconds} s");
+        }
+    }
+
+    #[test]
+    fn wider_bins_lose_nothing() {
+        for seconds in [10, BINS_MOST, BINS_MOST + 1, 3 * BINS_MOST] {
+            let bins = of(seconds).into_bins();
+            let ok: u64 = bins.iter().map(|bin| bin.ok).sum();
+            let failed: u64 = bins.iter().map(|bin| bin.failed).sum();
+            assert_eq!((ok, failed), (2 * seconds as u64, seconds as u64));
+            let slow = crate::index(7_000_000);
+            let counts = bins.iter().flat_map(|bin| bin.latency.iter());
+            let (of_slow, of_all) = counts.fold((0, 0), |(of_slow, of_all), (index, count)| {
+                (of_slow + if index == slow { count } else { 0 }, of_all + count)
+            });
+            assert_eq!((of_slow, of_all), (seconds as u64, 2 * seconds as u64));
+        }
+    }
+
+    #[test]
+    fn what_is_retracted_leaves_the_latest_bin_that_has_it() {
+        let mut series = of(3);
+        let retracted = vec![crate::index(7_000_000), crate::index(1), crate::index(99_999)];
+        series.add(&Recorded { second: 2, retracted, ..Recorded::default() });
+        let ok: Vec<u64> = series.into_bins().iter().map(|bin| bin.ok).collect();
+        assert_eq!(ok, [2, 1, 1], "an index that nobody has changes nothing");
+    }
+
+    #[test]
+    fn threads_that_tick_in_turn_fill_the_same_bins() {
+        let mut series = Series::default();
+        for (thread, second) in [(0, 0), (0, 1), (1, 0), (1, 1), (0, 2), (1, 2)] {
+            series.add(&recorded(second, [thread]));
+        }
+        let bins = series.into_bins();
+        for bin in &bins {
+            assert_eq!((bin.ok, bin.latency.sparse()), (2, Sparse::from([(0, 1), (1, 1)])));
+        }
+        assert_eq!(bins.len(), 3);
+    }
+
+    /// Ten thousand latencies of one second, spread over 50 us to 50 ms as those of a busy server are.
+    fn busy_second(second: usize, state: &mut u64) -> Recorded {
+        let mut recent = Recent::default();
+        for _ in 0..10_000 {
+            *state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            let share = (*state >> 40) as f64 / (1u64 << 24) as f64;
+            recent.record((50_000.0 * 1000.0_f64.powf(share * share)) as u64, 1);
+        }
+        Recorded { second, ok: 10_000, failed: 0, latency: recent.take(), retracted: Vec::new() }
+    }
+
+    #[test]
+    fn a_day_at_10_000_requests_a_second_takes_less_than_100_mb() {
+        let mut state = 1;
+        // One second of each bin in all its variety, as a bin has no more indices than that; the others in short.
+        let busy: Vec<Recorded> = (0..8).map(|n| busy_second(n, &mut state)).collect();
+        let mut series = Series::default();
+        for second in 0..86_400 {
+            let short = Recorded { second, ok: 10_000, ..recorded(second, [60_000, 40_000_000]) };
+            let whole = Recorded { second, ..busy[second / 32 % 8].clone() };
+            series.add(if second % 32 == 0 { &whole } else { &short });
+            let look = second % 2000 == 0;
+            assert!(!look || series.packed_bytes() < 20_000_000, "at {second} s");
+        }
+        let bins = series.into_bins();
+        assert!(bins.len() <= BINS_MOST);
+        assert_eq!(bins.iter().map(|bin| bin.ok).sum::<u64>(), 864_000_000);
+        let held = bins.len() * size_of::<Bin>();
+        let packed: usize = bins.iter().map(|bin| bin.latency.as_bytes().len()).sum();
+        assert!(held + packed < 20_000_000, "{held} and {packed} bytes");
+    }
+}
