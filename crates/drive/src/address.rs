@@ -14,10 +14,43 @@ const UNIX: &str = "unix:";
 /// Where to connect to; written `127.0.0.1:80`, `[::1]:80` or `unix:/run/app.sock`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Address {
-    /// TCP.
+    /// TCP or UDP.
     Ip(SocketAddr),
     /// A stream socket in the file system.
     Unix(Arc<Path>),
+}
+
+/// How a peer is spoken to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Transport {
+    /// A connection that carries a stream of bytes: TCP, or a stream socket in the file system.
+    #[default]
+    Stream,
+    /// Datagrams, each of which arrives whole or not at all: UDP.
+    Datagram,
+}
+
+/// A peer to connect to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Remote<'a> {
+    /// Where it is.
+    pub address: &'a Address,
+    /// How it is spoken to.
+    pub transport: Transport,
+}
+
+impl<'a> Remote<'a> {
+    /// A peer that is spoken to over a stream.
+    #[must_use]
+    pub fn stream(address: &'a Address) -> Self {
+        Remote { address, transport: Transport::Stream }
+    }
+
+    /// A peer that is sent datagrams.
+    #[must_use]
+    pub fn datagram(address: &'a Address) -> Self {
+        Remote { address, transport: Transport::Datagram }
+    }
 }
 
 impl Address {

@@ -1,6 +1,6 @@
 //! The one clock: monotonic, shared by all threads of an engine, in ns since its start.
 
-use std::time::Instant;
+use std::time::{Duration, Instant, SystemTime};
 
 /// A monotonic clock whose zero is the engine's start; jumps of the wall clock do not touch it.
 #[derive(Clone, Copy, Debug)]
@@ -21,4 +21,10 @@ impl Clock {
     pub fn now_ns(&self) -> u64 {
         self.origin.elapsed().as_nanos() as u64
     }
+}
+
+/// The wall clock, as the time since 1970 in UTC; a clock that is set before then shows 1970.
+#[must_use]
+pub(crate) fn unix_time() -> Duration {
+    SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default()
 }

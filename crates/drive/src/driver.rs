@@ -61,7 +61,7 @@ impl Driver {
         Ok(Driver { kind: Kind::Epoll(Epoll::new(clock, listener, settings)?), note })
     }
 
-    /// A bell to ring from other threads.
+    /// A waker to ring from other threads.
     #[must_use]
     pub fn waker(&self) -> Waker {
         match &self.kind {

@@ -6,34 +6,43 @@
 //! event and not a second time to find that it is quiet; whoever stops before the
 //! socket is empty arms it again. The clock is read once per batch, or more often in a long one.
 
+mod accepting;
+mod calls;
+mod datagrams;
+mod receiving;
+
 use std::io;
 use std::net::IpAddr;
 use std::ops::Range;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
-use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
+use rustix::event::epoll::{self, CreateFlags, Event, EventFlags};
 use rustix::event::{EventfdFlags, Timespec, eventfd};
 use rustix::io::Errno;
-use rustix::net::{RecvFlags, SendFlags, SocketAddrUnix, SocketFlags, SocketType, sockopt};
+use rustix::net::{SocketAddrUnix, SocketFlags, SocketType};
 
+use crate::arrivals::{Stamps, watch};
+use crate::datagram::Datagrams;
+use crate::datagram::receive::Inbox;
 use crate::driver::Settings;
-use crate::glance::{Glance, keep_time};
+use crate::glance::Glance;
 use crate::host::run_in_short_slices;
-use crate::net::{Ended, Net, Program, Refusal, Token};
+use crate::kernel::Linux;
+use crate::net::{ConnectError, Net, PeerClose, Program, Token};
 use crate::outbox::Outbox;
+use crate::self_connect::TargetPorts;
 use crate::socket::{
-    ACCEPT_PAUSE_NS, Listener, OUTBOX_MOST, Waker, earlier, end_with_reset, prepare, refusal,
+    Listener, OUTBOX_MOST, Waker, connect_error, earlier, end_with_reset, prepare, refusal_of,
 };
 use crate::spin::Spin;
-use crate::{Address, Clock};
+use crate::{Address, Clock, Remote, Transport};
+pub(crate) use calls::Calls;
 
 /// Bytes taken from a socket in one read.
 const READ_BYTES: usize = 64 * 1024;
 /// Reads from one socket before the others have their turn: a peer that floods starves nobody.
 const READS_PER_TURN: usize = 16;
-/// Connections accepted before the others have their turn.
-const ACCEPTS_PER_TURN: usize = 64;
 /// Events taken in one wait.
 const EVENTS: usize = 1024;
 
@@ -51,33 +60,40 @@ struct Socket {
     /// Our side ends when everything is sent.
     ending: bool,
     finishing: bool,
-    failed: Option<Ended>,
-    deaf: bool,
+    failed: Option<PeerClose>,
+    reading_paused: bool,
+    /// Its bytes are received with the time of their arrival.
+    watched: bool,
     outbox: Option<Box<Outbox>>,
-}
-
-impl Socket {
-    /// Everything is sent: ends our side, if that was asked for.
-    fn end_if_asked(&mut self) {
-        if let (true, Some(fd)) = (std::mem::take(&mut self.ending), &self.fd) {
-            // Of a connection that is gone the next read tells.
-            let _ = rustix::net::shutdown(fd, rustix::net::Shutdown::Write);
-        }
-    }
+    /// State of a datagram socket; none for a stream.
+    datagrams: Option<Box<datagrams::Side>>,
 }
 
 /// The driver.
 #[derive(Debug)]
-pub struct Epoll {
+pub struct Epoll<K: Calls = Linux> {
+    calls: K,
     clock: Clock,
     now_ns: u64,
     epoll: OwnedFd,
-    bell: Arc<OwnedFd>,
+    wake_fd: Arc<OwnedFd>,
     listener: Option<OwnedFd>,
     accept_again_ns: Option<u64>,
     sockets: Vec<Socket>,
     free: Vec<u32>,
+    target_ports: TargetPorts,
     buffer: Box<[u8]>,
+    stamps: Stamps,
+    /// When the bytes arrived that are being handled.
+    arrived_ns: Option<u64>,
+    /// The socket of datagrams that the driver was given, until it runs.
+    bound: Option<OwnedFd>,
+    /// Made for the first socket of datagrams.
+    inbox: Option<Box<Inbox>>,
+    /// Datagrams that found no room.
+    dropped: u64,
+    /// Datagrams that a socket's queue had no room for.
+    overflowed: u64,
     spin: Spin,
     glance: Glance,
 }
@@ -88,32 +104,52 @@ impl Epoll {
     /// # Errors
     /// When the kernel grants no epoll or event descriptor.
     pub fn new(clock: Clock, listener: Option<Listener>, settings: &Settings) -> io::Result<Self> {
+        Epoll::over(Linux, clock, listener, settings)
+    }
+}
+
+impl<K: Calls> Epoll<K> {
+    /// The same over this kernel.
+    pub(crate) fn over(
+        calls: K,
+        clock: Clock,
+        listener: Option<Listener>,
+        settings: &Settings,
+    ) -> io::Result<Self> {
         let epoll = epoll::create(CreateFlags::CLOEXEC)?;
-        let bell = eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC)?;
-        epoll::add(&epoll, &bell, EventData::new_u64(WAKER), EventFlags::IN)?;
-        let listener = listener.map(|listener| listener.fd);
+        let wake_fd = eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC)?;
+        calls.watch(&epoll, &wake_fd, WAKER, EventFlags::IN)?;
+        let (listener, bound) = Listener::split(listener);
         if let Some(fd) = &listener {
-            epoll::add(&epoll, fd, EventData::new_u64(LISTENER), EventFlags::IN)?;
+            calls.watch(&epoll, fd, LISTENER, EventFlags::IN)?;
         }
         Ok(Epoll {
+            calls,
             now_ns: clock.now_ns(),
             clock,
             epoll,
-            bell: Arc::new(bell),
+            wake_fd: Arc::new(wake_fd),
             listener,
             accept_again_ns: None,
             sockets: Vec::new(),
             free: Vec::new(),
+            target_ports: TargetPorts::default(),
             buffer: vec![0; READ_BYTES].into_boxed_slice(),
+            stamps: Stamps::default(),
+            arrived_ns: None,
+            bound,
+            inbox: None,
+            dropped: 0,
+            overflowed: 0,
             spin: Spin::up_to(settings.spin_ns),
             glance: Glance::default(),
         })
     }
 
-    /// A bell to ring from other threads.
+    /// A waker to ring from other threads.
     #[must_use]
     pub fn waker(&self) -> Waker {
-        Waker(Arc::clone(&self.bell))
+        Waker(Arc::clone(&self.wake_fd))
     }
 
     /// Runs until the program is done.
@@ -122,6 +158,7 @@ impl Epoll {
     /// When waiting itself fails; nothing a peer does can cause that.
     pub fn run<P: Program>(&mut self, program: &mut P) -> io::Result<()> {
         let mut events: Vec<Event> = Vec::with_capacity(EVENTS);
+        self.bound(program)?;
         while !program.is_done() {
             let wake_at_ns = earlier(program.wake_at_ns(), self.accept_again_ns);
             events.clear();
@@ -154,7 +191,7 @@ impl Epoll {
     }
 
     fn take_events(&self, events: &mut Vec<Event>, timeout: Option<&Timespec>) -> io::Result<()> {
-        match epoll::wait(&self.epoll, rustix::buffer::spare_capacity(events), timeout) {
+        match self.calls.wait(&self.epoll, events, timeout) {
             Ok(_) | Err(Errno::INTR) => Ok(()),
             // Timeouts finer than a millisecond came with Linux 5.11 (`epoll_pwait2`).
             Err(Errno::NOSYS) => Err(io::Error::other("needs Linux 5.11 or newer")),
@@ -166,7 +203,7 @@ impl Epoll {
         match data {
             WAKER => {
                 let mut count = [0; 8];
-                let _ = rustix::io::read(&*self.bell, &mut count);
+                let _ = rustix::io::read(&*self.wake_fd, &mut count);
                 program.handle_wake(self);
             }
             LISTENER => self.accept(program),
@@ -185,6 +222,9 @@ impl Epoll {
         if socket.connecting {
             self.connected(program, key, token);
         }
+        if self.live(token).is_some_and(|socket| socket.datagrams.is_some()) {
+            return self.datagrams_ready(program, key, token, flags);
+        }
         let closing = EventFlags::RDHUP | EventFlags::HUP | EventFlags::ERR;
         if flags.intersects(EventFlags::IN | closing) {
             self.readable(program, key, token, flags.intersects(closing));
@@ -195,125 +235,47 @@ impl Epoll {
     }
 
     fn connected<P: Program>(&mut self, program: &mut P, key: u32, token: Token) {
-        let Some(socket) = self.live(token) else {
+        let Some(socket) = live(&mut self.sockets, token) else {
             return;
         };
         socket.connecting = false;
-        match socket.fd.as_ref().map(sockopt::socket_error) {
+        match socket.fd.as_ref().map(|fd| self.calls.connected(fd)) {
             // A reset is what an established connection gets (one that is refused says so):
             // the peer accepted, and reset before this was looked at.
-            Some(Ok(Err(Errno::CONNRESET | Errno::PIPE))) => socket.failed = Some(Ended::Reset),
-            Some(Ok(Err(errno)) | Err(errno)) => {
+            Some(Err(Errno::CONNRESET | Errno::PIPE)) => socket.failed = Some(PeerClose::Reset),
+            Some(Err(errno)) => {
                 self.close(token);
-                program.handle_refused(self, key, token, refusal(errno));
+                program.handle_connect_error(self, key, token, connect_error(errno));
                 return;
             }
-            Some(Ok(Ok(()))) | None => {}
+            Some(Ok(())) | None => {}
+        }
+        let fd = self.sockets[token.index as usize].fd.as_ref();
+        if fd.is_some_and(|fd| self.target_ports.is_own_peer(fd)) {
+            self.reset(token);
+            program.handle_connect_error(self, key, token, ConnectError::Refused);
+            return;
         }
         program.handle_connected(self, key, token);
-    }
-
-    fn readable<P: Program>(&mut self, program: &mut P, key: u32, token: Token, closing: bool) {
-        let mut buffer = std::mem::take(&mut self.buffer);
-        let mut reads = 0;
-        while self.read(program, key, token, closing, &mut buffer) {
-            reads += 1;
-            if reads == READS_PER_TURN {
-                self.arm_again(token);
-                break;
-            }
-        }
-        self.buffer = buffer;
-    }
-
-    /// One read; whether there may be more to read now.
-    #[inline]
-    fn read<P: Program>(
-        &mut self,
-        program: &mut P,
-        key: u32,
-        token: Token,
-        closing: bool,
-        buffer: &mut [u8],
-    ) -> bool {
-        let Some(socket) = self.live(token) else { return false };
-        let Some(fd) = &socket.fd else { return false };
-        let ended = match rustix::net::recv(fd, &mut *buffer, RecvFlags::empty()) {
-            Ok((_, 0)) => socket.failed.unwrap_or(Ended::Fin),
-            Ok((_, count)) => {
-                program.handle_input(self, key, token, &buffer[..count], closing);
-                if self.glance.is_due(count) {
-                    keep_time(self, program);
-                }
-                // A short read has emptied the socket; a close that is known is read out now.
-                return count == buffer.len() || closing;
-            }
-            Err(Errno::AGAIN) => return false,
-            Err(Errno::INTR) => return true,
-            // After a FIN the peer's reset arrives as EPIPE: the orderly close came first.
-            Err(Errno::PIPE) => Ended::Fin,
-            Err(_) => Ended::Reset,
-        };
-        self.end(program, key, token, ended);
-        false
-    }
-
-    fn end<P: Program>(&mut self, program: &mut P, key: u32, token: Token, ended: Ended) {
-        program.handle_end(self, key, token, ended);
-        // A program that keeps a half-closed socket has output to finish; it hears no more input.
-        if let Some(socket) = self.live(token) {
-            if socket.outbox.as_ref().is_none_or(|outbox| outbox.is_empty())
-                || ended == Ended::Reset
-            {
-                self.close(token);
-            } else {
-                socket.finishing = true;
-                self.set_interest(token);
-            }
-        }
-    }
-
-    fn accept<P: Program>(&mut self, program: &mut P) {
-        for _ in 0..ACCEPTS_PER_TURN {
-            let Some(listener) = &self.listener else {
-                return;
-            };
-            let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
-            match rustix::net::accept_with(listener, flags) {
-                Ok(fd) => {
-                    let Ok(token) = self.add(fd, 0, false) else {
-                        continue;
-                    };
-                    let key = program.handle_accepted(self, token);
-                    if let Some(socket) = self.live(token) {
-                        socket.key = key;
-                    }
-                }
-                Err(Errno::AGAIN) => return,
-                Err(Errno::MFILE | Errno::NFILE | Errno::NOBUFS | Errno::NOMEM) => {
-                    // Level-triggered, the full backlog would spin: let it rest a little.
-                    let _ = epoll::delete(&self.epoll, listener);
-                    self.accept_again_ns = Some(self.now_ns + ACCEPT_PAUSE_NS);
-                    return;
-                }
-                Err(_) => {}
-            }
-        }
-    }
-
-    fn listen_again(&mut self) {
-        if self.accept_again_ns.is_some_and(|at_ns| at_ns <= self.now_ns) {
-            self.accept_again_ns = None;
-            if let Some(listener) = &self.listener {
-                let data = EventData::new_u64(LISTENER);
-                let _ = epoll::add(&self.epoll, listener, data, EventFlags::IN);
-            }
-        }
+        self.end_if_asked(token);
     }
 
     fn live(&mut self, token: Token) -> Option<&mut Socket> {
-        let socket = self.sockets.get_mut(token.index as usize)?;
-        (socket.generation == token.generation && socket.fd.is_some()).then_some(socket)
+        live(&mut self.sockets, token)
+    }
+
+    /// Ends our side, if that was asked for, everything is sent, and the connection is there: to end one that is being set
+    /// up would give it up (`inet_shutdown` in `SYN_SENT`).
+    fn end_if_asked(&mut self, token: Token) {
+        let Some(socket) = live(&mut self.sockets, token) else { return };
+        let sent = socket.outbox.as_ref().is_none_or(|outbox| outbox.is_empty());
+        if !socket.ending || !sent || socket.connecting {
+            return;
+        }
+        socket.ending = false;
+        if let Some(fd) = &socket.fd {
+            self.calls.end_sending(fd);
+        }
     }
 
     fn add(&mut self, fd: OwnedFd, key: u32, connecting: bool) -> Result<Token, Errno> {
@@ -323,8 +285,8 @@ impl Epoll {
         });
         let socket = &mut self.sockets[index as usize];
         let token = Token { index, generation: socket.generation };
-        let data = EventData::new_u64(u64::from(index) | (u64::from(token.generation) << 32));
-        if let Err(errno) = epoll::add(&self.epoll, &fd, data, interest(false)) {
+        let data = u64::from(index) | (u64::from(token.generation) << 32);
+        if let Err(errno) = self.calls.watch(&self.epoll, &fd, data, interest(false)) {
             self.free.push(index);
             return Err(errno);
         }
@@ -344,9 +306,9 @@ impl Epoll {
     fn set_interest(&mut self, token: Token) {
         let Some(socket) = self.live(token) else { return };
         let pending = socket.outbox.as_ref().map_or(0, |outbox| outbox.len());
-        let deaf = socket.finishing || (socket.accepted && pending > OUTBOX_MOST);
-        if deaf != socket.deaf {
-            socket.deaf = deaf;
+        let reading_paused = socket.finishing || (socket.accepted && pending > OUTBOX_MOST);
+        if reading_paused != socket.reading_paused {
+            socket.reading_paused = reading_paused;
             self.arm_again(token);
         }
     }
@@ -354,19 +316,19 @@ impl Epoll {
     /// Registers the socket anew: what is ready by now is told in the next batch.
     fn arm_again(&mut self, token: Token) {
         let Some(socket) = self.live(token) else { return };
-        let flags = interest(socket.deaf);
+        let flags = interest(socket.reading_paused);
         let generation = u64::from(token.generation) << 32;
-        let data = EventData::new_u64(u64::from(token.index) | generation);
+        let data = u64::from(token.index) | generation;
         let socket = &self.sockets[token.index as usize];
         if let Some(fd) = &socket.fd {
-            let _ = epoll::modify(&self.epoll, fd, data, flags);
+            let _ = self.calls.watch_anew(&self.epoll, fd, data, flags);
         }
     }
 
     /// Sends what waits; true if something did, and none of it does any more.
     fn flush(&mut self, token: Token) -> bool {
         loop {
-            let Some(socket) = self.live(token) else {
+            let Some(socket) = live(&mut self.sockets, token) else {
                 return false;
             };
             let Some(outbox) = &mut socket.outbox else {
@@ -375,7 +337,7 @@ impl Epoll {
             let (Some(front), Some(fd)) = (outbox.front(), &socket.fd) else {
                 break;
             };
-            match rustix::net::send(fd, front, SendFlags::NOSIGNAL) {
+            match self.calls.send(fd, front) {
                 Ok(count) => outbox.advance(count),
                 Err(Errno::INTR) => {}
                 Err(Errno::AGAIN) => break,
@@ -395,7 +357,7 @@ impl Epoll {
                 self.close(token);
                 return false;
             }
-            socket.end_if_asked();
+            self.end_if_asked(token);
         }
         self.set_interest(token);
         drained
@@ -411,7 +373,7 @@ impl Epoll {
             self.close(token);
             return;
         }
-        let ended = if errno == Errno::PIPE { Ended::Fin } else { Ended::Reset };
+        let ended = if errno == Errno::PIPE { PeerClose::Fin } else { PeerClose::Reset };
         socket.failed.get_or_insert(ended);
         self.set_interest(token);
     }
@@ -419,7 +381,7 @@ impl Epoll {
     /// Sends what the kernel takes; returns how much that is, none when the socket has failed.
     #[inline]
     fn send_now(&mut self, token: Token, bytes: &[u8]) -> Option<usize> {
-        let socket = self.live(token)?;
+        let socket = live(&mut self.sockets, token)?;
         if socket.failed.is_some() {
             return None;
         }
@@ -427,7 +389,7 @@ impl Epoll {
             return Some(0);
         }
         let fd = socket.fd.as_ref()?;
-        match rustix::net::send(fd, bytes, SendFlags::NOSIGNAL) {
+        match self.calls.send(fd, bytes) {
             Ok(count) => Some(count),
             Err(Errno::AGAIN | Errno::INTR) => Some(0),
             Err(errno) => {
@@ -442,7 +404,7 @@ impl Epoll {
     }
 }
 
-impl Net for Epoll {
+impl<K: Calls> Net for Epoll<K> {
     #[inline]
     fn now_ns(&self) -> u64 {
         self.now_ns
@@ -464,14 +426,24 @@ impl Net for Epoll {
         self.spin.stay_awake_until(at_ns);
     }
 
-    fn connect(&mut self, key: u32, to: &Address, from: Option<IpAddr>) -> Result<Token, Refusal> {
+    fn connect(
+        &mut self,
+        key: u32,
+        to: Remote<'_>,
+        from: Option<IpAddr>,
+    ) -> Result<Token, ConnectError> {
+        if to.transport == Transport::Datagram {
+            return self.connect_datagrams(key, to, from);
+        }
         let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
-        let fd = rustix::net::socket_with(to.socket_family(), SocketType::STREAM, flags, None)
-            .map_err(refusal)?;
-        let connected = match to {
+        let fd =
+            rustix::net::socket_with(to.address.socket_family(), SocketType::STREAM, flags, None)
+                .map_err(connect_error)?;
+        let connected = match to.address {
             Address::Ip(to) => {
                 prepare(&fd, from)?;
-                rustix::net::connect(&fd, to)
+                self.target_ports.note(to.port());
+                self.calls.connect(&fd, to)
             }
             Address::Unix(path) => {
                 SocketAddrUnix::new(&**path).and_then(|to| rustix::net::connect(&fd, &to))
@@ -479,10 +451,12 @@ impl Net for Epoll {
         };
         match connected {
             Ok(()) | Err(Errno::INPROGRESS | Errno::INTR) => {}
-            Err(Errno::AGAIN) if matches!(to, Address::Unix(_)) => return Err(Refusal::Busy),
-            Err(errno) => return Err(refusal(errno)),
+            Err(Errno::AGAIN) if matches!(to.address, Address::Unix(_)) => {
+                return Err(ConnectError::Busy);
+            }
+            Err(errno) => return Err(refusal_of(errno, to.address)),
         }
-        self.add(fd, key, true).map_err(refusal)
+        self.add(fd, key, true).map_err(connect_error)
     }
 
     #[inline]
@@ -511,12 +485,28 @@ impl Net for Epoll {
         }
     }
 
+    fn hand_over(&mut self) -> u64 {
+        // Whatever could be sent has been.
+        self.clock.now_ns()
+    }
+
+    fn watch_arrivals(&mut self, token: Token) {
+        if let Some(socket) = self.live(token)
+            && let Some(fd) = &socket.fd
+        {
+            watch(fd);
+            socket.watched = true;
+        }
+    }
+
+    fn arrived_ns(&self) -> Option<u64> {
+        self.arrived_ns
+    }
+
     fn end_sending(&mut self, token: Token) {
         let Some(socket) = self.live(token) else { return };
         socket.ending = true;
-        if socket.outbox.as_ref().is_none_or(|outbox| outbox.is_empty()) {
-            socket.end_if_asked();
-        }
+        self.end_if_asked(token);
     }
 
     fn unsent_bytes(&self, token: Token) -> usize {
@@ -529,11 +519,23 @@ impl Net for Epoll {
         self.unsent_bytes(token)
     }
 
+    fn send_datagrams(&mut self, token: Token, datagrams: Datagrams<'_>) {
+        self.send_blocks(token, datagrams);
+    }
+
+    fn dropped_datagrams(&self) -> u64 {
+        self.dropped
+    }
+
+    fn overflowed_datagrams(&self) -> u64 {
+        self.overflowed
+    }
+
     fn close(&mut self, token: Token) {
         if let Some(socket) = self.live(token) {
             // Closing the descriptor takes it out of the epoll set.
             socket.fd = None;
-            socket.outbox = None;
+            (socket.outbox, socket.datagrams) = (None, None);
             socket.generation = socket.generation.wrapping_add(1) & 0x7fff_ffff;
             self.free.push(token.index);
         }
@@ -559,11 +561,18 @@ impl Net for Epoll {
     }
 }
 
+/// The open socket of a token.
+#[inline]
+fn live(sockets: &mut [Socket], token: Token) -> Option<&mut Socket> {
+    let socket = sockets.get_mut(token.index as usize)?;
+    (socket.generation == token.generation && socket.fd.is_some()).then_some(socket)
+}
+
 /// What a socket is registered for; errors and hang-ups are always told.
-fn interest(deaf: bool) -> EventFlags {
+fn interest(reading_paused: bool) -> EventFlags {
     let heard = EventFlags::IN | EventFlags::RDHUP;
     let flags = EventFlags::OUT | EventFlags::ET;
-    if deaf { flags } else { flags | heard }
+    if reading_paused { flags } else { flags | heard }
 }
 
 fn timespec(ns: u64) -> Timespec {

@@ -3,7 +3,7 @@
 use std::fs;
 use std::os::fd::{FromRawFd, OwnedFd};
 
-use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use rustix::process::{Resource, Rlimit, setrlimit};
 use rustix::thread::{CpuSet, sched_setaffinity, set_current_timer_slack};
 use rustix::time::{ClockId, clock_gettime};
 
@@ -41,7 +41,8 @@ pub(crate) fn run_in_short_slices(short: bool) {
         return;
     }
     attributes.sched_runtime = if short { SHORT_SLICE_NS } else { 0 };
-    // SAFETY: the kernel reads what it is given. Where it refuses, wake-ups are as late as they were.
+    // SAFETY: the kernel only reads the attributes, as many bytes as their own `size` says, which `sched_getattr` has set.
+    // Where it refuses, wake-ups are as late as they were.
     #[allow(unsafe_code)]
     unsafe {
         libc::syscall(libc::SYS_sched_setattr, 0, &raw const attributes, 0);
@@ -51,7 +52,7 @@ pub(crate) fn run_in_short_slices(short: bool) {
 /// How the kernel schedules the calling thread; none where it does not say.
 fn scheduling() -> Option<libc::sched_attr> {
     let size = size_of::<libc::sched_attr>();
-    // SAFETY: zeroes are valid, and the kernel is told how much it may write.
+    // SAFETY: `sched_attr` is made of integers, so zeroes are a value of it; the kernel writes at most `size` bytes.
     #[allow(unsafe_code)]
     unsafe {
         let mut attributes: libc::sched_attr = std::mem::zeroed();
@@ -62,11 +63,34 @@ fn scheduling() -> Option<libc::sched_attr> {
 
 /// Raises the limit of open files to the hard limit; returns what holds now.
 pub fn raise_open_files() -> u64 {
-    let limit = getrlimit(Resource::Nofile);
-    if limit.current != limit.maximum {
-        let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit });
+    let (soft, hard) = open_files_limits();
+    if soft != hard {
+        let limit = |files: u64| Some(files).filter(|files| *files != u64::MAX);
+        let _ = setrlimit(Resource::Nofile, Rlimit { current: limit(hard), maximum: limit(hard) });
     }
-    getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX)
+    open_files_limit()
+}
+
+/// Open files that this process may have, `u64::MAX` without a limit.
+pub(crate) fn open_files_limit() -> u64 {
+    open_files_limits().0
+}
+
+/// The soft and the hard limit of open files. The kernel's file tells them where a sandbox forbids the system call.
+fn open_files_limits() -> (u64, u64) {
+    let limits = fs::read_to_string("/proc/self/limits").unwrap_or_default();
+    parse_open_files(&limits).unwrap_or((u64::MAX, u64::MAX))
+}
+
+/// The two numbers in the kernel's table of limits (proc(5)).
+fn parse_open_files(limits: &str) -> Option<(u64, u64)> {
+    let line = limits.lines().find_map(|line| line.strip_prefix("Max open files"))?;
+    let mut fields = line.split_whitespace();
+    let mut number = || match fields.next()? {
+        "unlimited" => Some(u64::MAX),
+        digits => digits.parse().ok(),
+    };
+    Some((number()?, number()?))
 }
 
 /// Descriptors that this process has open.
@@ -109,6 +133,7 @@ pub fn own_rss_bytes() -> u64 {
 /// As a rule it maps 16 pages around each, and starting runs through half of the program: 3 MB that would stay
 /// resident, more than 10,000 connections take. What is in use comes back from the page cache.
 pub fn keep_little_code() {
+    // SAFETY: every linker for Linux defines both names; only their addresses are used, never their values.
     #[allow(unsafe_code)]
     unsafe extern "C" {
         // The linker's names for where the program begins, and where its code ends.
@@ -117,10 +142,11 @@ pub fn keep_little_code() {
     }
     let (start, end) = (&raw const __executable_start, &raw const etext);
     // The last page may have something else behind the code.
-    let len = end.addr() - start.addr() - end.addr() % page_bytes();
+    let len = end.addr() - start.addr() - end.addr() % rustix::param::page_size();
     // Where the kernel does not do it, or is not let, only memory is lost.
     let _ = map_by_page(start.addr(), len);
-    // SAFETY: what lies here is mapped from a file and never written to, so that it is read again as it was.
+    // SAFETY: between the two addresses lies only code and constants, mapped from the program's file and never written:
+    // a page that is dropped is read again from the file, unchanged.
     #[allow(unsafe_code)]
     unsafe {
         libc::madvise(start.cast_mut().cast(), len, libc::MADV_DONTNEED);
@@ -138,7 +164,8 @@ fn map_by_page(start: usize, len: usize) -> std::io::Result<()> {
     const WRITES: u64 = 2; // UFFDIO_REGISTER_MODE_WP
     let mut api = [VERSION, WRITES_ASYNC, 0];
     let mut range = [start as u64, len as u64, WRITES, 0];
-    // SAFETY: the kernel reads and writes these two as long as they are (`struct uffdio_api`, `struct uffdio_register`).
+    // SAFETY: each array has the size of the structure that its request reads and writes (`struct uffdio_api`: 24 bytes,
+    // `struct uffdio_register`: 32); the descriptor is new, so that `OwnedFd` is its only owner.
     #[allow(unsafe_code)]
     let (watch, outcomes) = unsafe {
         let flags = libc::O_CLOEXEC | USER_MODE_ONLY;
@@ -158,14 +185,6 @@ fn map_by_page(start: usize, len: usize) -> std::io::Result<()> {
     Ok(())
 }
 
-fn page_bytes() -> usize {
-    // SAFETY: it only asks.
-    #[allow(unsafe_code)]
-    let bytes = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
-    // Every kernel says it.
-    usize::try_from(bytes).unwrap_or(4096)
-}
-
 /// Lets large allocations go back to the kernel as soon as they are freed, and grow without a copy.
 ///
 /// The C library's own threshold rises with every such block that is freed, and tables that double
@@ -174,7 +193,8 @@ pub fn map_large_allocations() {
     #[cfg(target_env = "gnu")]
     {
         const LARGE_BYTES: libc::c_int = 64 * 1024;
-        // SAFETY: it changes a setting of the allocator, and is called before there are threads.
+        // SAFETY: `mallopt` is not safe beside other threads; the engine calls this before it starts any. It changes only where
+        // later allocations are taken from.
         #[allow(unsafe_code)]
         unsafe {
             libc::mallopt(libc::M_MMAP_THRESHOLD, LARGE_BYTES);
@@ -204,17 +224,45 @@ pub struct ThreadUse {
     pub wanted_ns: u64,
 }
 
+impl ThreadUse {
+    /// What was used since an earlier reading. Nothing where it is more than now: a reading whose file could not be opened,
+    /// for want of descriptors, is smaller than it should be.
+    #[must_use]
+    pub fn since(self, before: ThreadUse) -> ThreadUse {
+        ThreadUse {
+            cpu_ns: self.cpu_ns.saturating_sub(before.cpu_ns),
+            wanted_ns: self.wanted_ns.saturating_sub(before.wanted_ns),
+        }
+    }
+}
+
 /// Reads the use of the calling thread.
 #[must_use]
 pub fn thread_use() -> ThreadUse {
     let cpu_ns = thread_cpu_ns();
-    let text = fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
-    let mut fields = text.split_whitespace().map_while(|field| field.parse::<u64>().ok());
-    let wanted_ns = match (fields.next(), fields.next()) {
-        (Some(on_cpu_ns), Some(waited_ns)) => on_cpu_ns + waited_ns,
-        _ => cpu_ns,
-    };
+    let wanted_ns = wanted_ns("/proc/thread-self/schedstat").unwrap_or(cpu_ns);
     ThreadUse { cpu_ns, wanted_ns }
+}
+
+/// The number of the calling thread in the kernel.
+#[must_use]
+pub fn thread_id() -> u32 {
+    // The kernel's numbers are never negative.
+    rustix::thread::gettid().as_raw_nonzero().get() as u32
+}
+
+/// How long a thread of this process was on a CPU or waited for one since it began, in ns; none where the kernel does not
+/// tell, or the thread has ended.
+#[must_use]
+pub fn thread_wanted_ns(id: u32) -> Option<u64> {
+    wanted_ns(&format!("/proc/self/task/{id}/schedstat"))
+}
+
+fn wanted_ns(schedstat: &str) -> Option<u64> {
+    let text = fs::read_to_string(schedstat).ok()?;
+    let mut fields = text.split_whitespace().map_while(|field| field.parse::<u64>().ok());
+    let (on_cpu_ns, waited_ns) = (fields.next()?, fields.next()?);
+    Some(on_cpu_ns.saturating_add(waited_ns))
 }
 
 /// CPU time of the calling thread, in ns.
@@ -235,6 +283,28 @@ mod tests {
         let after = thread_use();
         assert!(after.cpu_ns > before.cpu_ns, "{sum}");
         assert!(peak_rss_bytes() > 100_000);
+    }
+
+    #[test]
+    fn what_a_thread_wanted_can_be_read_from_another() {
+        let (id, before_ns) = (thread_id(), thread_use().wanted_ns);
+        let read = std::thread::spawn(move || thread_wanted_ns(id)).join().expect("it reads");
+        // Where the kernel keeps none, both know only CPU time.
+        assert!(read.is_none_or(|read_ns| read_ns >= before_ns), "{read:?} after {before_ns}");
+        assert_eq!(thread_wanted_ns(0), None);
+    }
+
+    #[test]
+    fn a_reading_that_goes_back_is_no_use_rather_than_centuries_of_it() {
+        let of = |cpu_ns, wanted_ns| ThreadUse { cpu_ns, wanted_ns };
+        for (now, before, used) in [
+            (of(5, 9), of(2, 4), of(3, 5)),
+            // The second reading had to do without the time that the thread waited.
+            (of(5, 5), of(2, 9), of(3, 0)),
+            (of(1, 1), of(2, 2), of(0, 0)),
+        ] {
+            assert_eq!(now.since(before), used, "{now:?} since {before:?}");
+        }
     }
 
     #[test]
@@ -259,6 +329,20 @@ mod tests {
             assert_eq!(ports_left(range, reserved), left, "{range:?} without {reserved:?}");
         }
         assert!(local_ports().is_some_and(|ports| ports > 0));
+    }
+
+    #[test]
+    fn the_limits_of_open_files_are_read_from_the_table_of_the_kernel() {
+        let table = "Limit                     Soft Limit           Hard Limit           Units     \n\
+                     Max processes             95155                95155                processes \n\
+                     Max open files            1024                 unlimited            files     \n";
+        assert_eq!(parse_open_files(table), Some((1024, u64::MAX)));
+        for broken in ["", "Max open files", "Max open files 7", "Max open files some 7"] {
+            assert_eq!(parse_open_files(broken), None, "{broken:?}");
+        }
+        let told = rustix::process::getrlimit(Resource::Nofile);
+        let told = (told.current.unwrap_or(u64::MAX), told.maximum.unwrap_or(u64::MAX));
+        assert_eq!(open_files_limits(), told);
     }
 
     #[test]

@@ -5,29 +5,39 @@
 //! the same program runs over epoll, over another driver, and in virtual time.
 //! What this crate must not know: HTTP, loads, meters, JSON.
 
+#![deny(clippy::undocumented_unsafe_blocks)]
+
 mod address;
+mod arrivals;
 mod clock;
+mod datagram;
 mod distance;
 mod driver;
 mod epoll;
+#[cfg(any(test, feature = "fake"))]
+pub mod fake;
 mod glance;
 mod host;
+mod kernel;
 mod net;
 mod outbox;
+mod self_connect;
 mod socket;
 mod spin;
 mod uring;
 
-pub use address::Address;
+pub use address::{Address, Remote, Transport};
 pub use clock::Clock;
+pub use datagram::{Datagrams, Path};
 pub use distance::distance_ns;
 pub use driver::{Choice, Driver, Settings};
 pub use epoll::Epoll;
 pub use host::{
     ThreadUse, keep_little_code, local_ports, map_large_allocations, open_files, own_rss_bytes,
-    peak_rss_bytes, pin_to_cpu, raise_open_files, thread_cpu_ns, thread_use, wake_precisely,
+    peak_rss_bytes, pin_to_cpu, raise_open_files, thread_cpu_ns, thread_id, thread_use,
+    thread_wanted_ns, wake_precisely,
 };
-pub use net::{Coalescing, Ended, Net, Program, Refusal, Token};
+pub use net::{Coalescing, ConnectError, Net, PeerClose, Program, Token};
 pub use outbox::Outbox;
 pub use socket::{Listener, Waker};
 pub use uring::Uring;

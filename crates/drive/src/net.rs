@@ -3,8 +3,12 @@
 use std::net::IpAddr;
 use std::ops::Range;
 use std::sync::Arc;
+use std::time::Duration;
 
-use crate::Address;
+use crate::Remote;
+use crate::clock::unix_time;
+use crate::datagram::Datagrams;
+use crate::host::{ThreadUse, thread_cpu_ns, thread_use};
 
 /// One socket of a driver. A token outlives its socket harmlessly: what is asked of a closed one is ignored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -17,22 +21,27 @@ pub struct Token {
 
 /// How a peer's side of a connection ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ended {
+pub enum PeerClose {
     /// An orderly close.
     Fin,
     /// A reset, or any other error of the socket.
     Reset,
+    /// Nobody listens for these datagrams (ICMP port unreachable). The socket stays open until the program closes it: the
+    /// next datagram may find a listener.
+    Refused,
 }
 
 /// Why no connection came about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Refusal {
-    /// The peer refused.
+pub enum ConnectError {
+    /// The peer refused, or nobody listens and the kernel connected the socket to itself.
     Refused,
     /// No answer in time (the kernel's own limit; the program has its own).
     Timeout,
     /// No route.
     Unreachable,
+    /// This machine has no address of the peer's family to connect from: mostly, IPv6 is switched off.
+    NoSource,
     /// No local port is left.
     Ports,
     /// No file descriptor is left.
@@ -66,6 +75,22 @@ pub trait Net {
         0
     }
 
+    /// CPU time of the calling thread since it began, in ns. Whoever plays the clock plays this, too.
+    fn thread_cpu_ns(&self) -> u64 {
+        thread_cpu_ns()
+    }
+
+    /// What the calling thread has used since it began, likewise. To ask opens a file of the kernel: once a phase, not for
+    /// every batch.
+    fn thread_use(&self) -> ThreadUse {
+        thread_use()
+    }
+
+    /// The wall clock, likewise, as the time since 1970 in UTC.
+    fn unix_time(&self) -> Duration {
+        unix_time()
+    }
+
     /// From now on the thread is to run as soon as it is woken, or when the kernel sees fit. Where it shares a CPU with the
     /// peer, to run at once interrupts the peer.
     fn wake_promptly(&mut self, _promptly: bool) {}
@@ -84,8 +109,13 @@ pub trait Net {
     /// Begins to connect; `key` comes back with everything about this socket.
     ///
     /// # Errors
-    /// What the kernel says at once; what it says later comes as `handle_refused`.
-    fn connect(&mut self, key: u32, to: &Address, from: Option<IpAddr>) -> Result<Token, Refusal>;
+    /// What the kernel says at once; what it says later comes as `handle_connect_error`.
+    fn connect(
+        &mut self,
+        key: u32,
+        to: Remote<'_>,
+        from: Option<IpAddr>,
+    ) -> Result<Token, ConnectError>;
 
     /// Sends; what the kernel does not take now is kept and sent later, in order.
     fn send(&mut self, token: Token, bytes: &[u8]);
@@ -93,8 +123,36 @@ pub trait Net {
     /// Sends a part of shared bytes; what the kernel does not take now is not copied.
     fn send_shared(&mut self, token: Token, bytes: &Arc<[u8]>, range: Range<usize>);
 
-    /// Hands to the kernel at once what a driver would hand over with the rest of the batch.
-    fn hand_over(&mut self) {}
+    /// Sends datagrams over a socket of theirs. What the kernel does not take now waits whole, up to a limit of the driver;
+    /// beyond it datagrams are dropped ([`Net::dropped_datagrams`]). One larger than the network takes is dropped, too.
+    fn send_datagrams(&mut self, _token: Token, _datagrams: Datagrams<'_>) {}
+
+    /// How many datagrams of all sockets did not leave: they found no room, or the kernel refused them.
+    fn dropped_datagrams(&self) -> u64 {
+        0
+    }
+
+    /// How many datagrams came and found the queue of their socket full, as far as that is known: the kernel tells it with
+    /// the next one that finds room.
+    fn overflowed_datagrams(&self) -> u64 {
+        0
+    }
+
+    /// Hands to the kernel at once what a driver would hand over with the rest of the batch. Returns a reading of the
+    /// clock taken afterwards, in ns: what was sent before the call was sent by then, unless it is queued
+    /// ([`Net::queued_bytes`]). The time of the batch stays as it is.
+    fn hand_over(&mut self) -> u64 {
+        self.now_ns()
+    }
+
+    /// From now on [`Net::arrived_ns`] is known of this connection, where the kernel can tell.
+    fn watch_arrivals(&mut self, _token: Token) {}
+
+    /// While an input is handled: when the kernel received its last byte, in ns on the driver's clock. None for a
+    /// connection that is not watched, and where the kernel did not tell.
+    fn arrived_ns(&self) -> Option<u64> {
+        None
+    }
 
     /// Ends our side when everything has been sent; the peer is still heard.
     fn end_sending(&mut self, token: Token);
@@ -132,11 +190,33 @@ pub trait Program {
     /// A peer connected; the answer is the key of the new socket.
     fn handle_accepted(&mut self, net: &mut impl Net, token: Token) -> u32;
 
+    /// The driver's own socket of datagrams is open; the answer is its key.
+    fn handle_bound(&mut self, _net: &mut impl Net, _token: Token) -> u32 {
+        0
+    }
+
+    /// Datagrams came. A program that never asks for any hears of none.
+    fn handle_datagrams(
+        &mut self,
+        _net: &mut impl Net,
+        _key: u32,
+        _token: Token,
+        _datagrams: Datagrams<'_>,
+    ) {
+    }
+
     /// The connection is established. A program that never connects hears of none.
     fn handle_connected(&mut self, _net: &mut impl Net, _key: u32, _token: Token) {}
 
     /// The connection did not come about; the token is closed.
-    fn handle_refused(&mut self, _net: &mut impl Net, _key: u32, _token: Token, _why: Refusal) {}
+    fn handle_connect_error(
+        &mut self,
+        _net: &mut impl Net,
+        _key: u32,
+        _token: Token,
+        _why: ConnectError,
+    ) {
+    }
 
     /// Bytes came. With `ending` it is known that more follows at once, the peer's close or other bytes: they are not the
     /// last word.
@@ -153,7 +233,7 @@ pub trait Program {
     fn handle_drained(&mut self, _net: &mut impl Net, _key: u32, _token: Token) {}
 
     /// The peer's side has ended; the token is still open for sending unless `Reset`.
-    fn handle_end(&mut self, net: &mut impl Net, key: u32, token: Token, ended: Ended);
+    fn handle_end(&mut self, net: &mut impl Net, key: u32, token: Token, ended: PeerClose);
 
     /// [`Program::wake_at_ns`] has come.
     fn handle_time(&mut self, net: &mut impl Net);

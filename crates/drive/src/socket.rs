@@ -1,4 +1,4 @@
-//! What both drivers share: the listening socket, the bell, what errors mean, and limits.
+//! What both drivers share: the listening socket, the waker, what errors mean, and limits.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -11,31 +11,32 @@ use std::time::Duration;
 use rustix::io::Errno;
 use rustix::net::{SocketAddrUnix, SocketFlags, SocketType, sockopt};
 
-use crate::Address;
-use crate::net::Refusal;
+use crate::net::ConnectError;
+use crate::{Address, Transport, datagram};
 
 /// Nothing more is read from a peer that was accepted and leaves this much unread on its side.
 pub(crate) const OUTBOX_MOST: usize = 256 * 1024;
 /// After `accept` met a limit the listener rests this long.
 pub(crate) const ACCEPT_PAUSE_NS: u64 = 10_000_000;
 
-/// Rings a driver's bell from another thread.
+/// Wakes a driver from another thread.
 #[derive(Clone, Debug)]
 pub struct Waker(pub(crate) Arc<OwnedFd>);
 
 impl Waker {
     /// Makes `handle_wake` happen soon.
     pub fn wake(&self) {
-        // A full counter is a bell that already rings.
+        // A full counter is a waker that is already set.
         let _ = rustix::io::write(&*self.0, &1u64.to_ne_bytes());
     }
 }
 
-/// A listening socket.
+/// A listening socket: of a stream, or of datagrams from everybody.
 #[derive(Debug)]
 pub struct Listener {
     pub(crate) fd: OwnedFd,
     address: Address,
+    transport: Transport,
 }
 
 impl Listener {
@@ -71,7 +72,25 @@ impl Listener {
             }
         };
         rustix::net::listen(&fd, 65_535)?;
-        Ok(Listener { fd, address })
+        Ok(Listener { fd, address, transport: Transport::Stream })
+    }
+
+    /// Binds a socket of datagrams; several threads may share a port, and the kernel gives each peer to one of them.
+    ///
+    /// # Errors
+    /// What the kernel says: the address is in use, not local, or not permitted; or it is no IP address.
+    pub fn bind_datagrams(address: &Address, shared: bool) -> io::Result<Self> {
+        let (fd, address) = datagram::socket::bind(address, shared)?;
+        Ok(Listener { fd, address, transport: Transport::Datagram })
+    }
+
+    /// What to accept from, or what to hear datagrams on.
+    pub(crate) fn split(listener: Option<Self>) -> (Option<OwnedFd>, Option<OwnedFd>) {
+        match listener {
+            Some(Listener { fd, transport: Transport::Stream, .. }) => (Some(fd), None),
+            Some(Listener { fd, transport: Transport::Datagram, .. }) => (None, Some(fd)),
+            None => (None, None),
+        }
     }
 
     /// Where it listens: with the real port when 0 was asked for.
@@ -117,20 +136,39 @@ pub(crate) fn earlier(one: Option<u64>, two: Option<u64>) -> Option<u64> {
 }
 
 /// What an errno means for a connection that does not come about.
-pub(crate) fn refusal(errno: Errno) -> Refusal {
+pub(crate) fn connect_error(errno: Errno) -> ConnectError {
     match errno {
-        Errno::MFILE | Errno::NFILE => Refusal::Fds,
-        Errno::ADDRNOTAVAIL | Errno::ADDRINUSE | Errno::AGAIN => Refusal::Ports,
-        Errno::TIMEDOUT => Refusal::Timeout,
-        Errno::CONNRESET | Errno::PIPE => Refusal::Reset,
+        Errno::MFILE | Errno::NFILE => ConnectError::Fds,
+        Errno::AFNOSUPPORT => ConnectError::NoSource,
+        Errno::ADDRNOTAVAIL | Errno::ADDRINUSE | Errno::AGAIN => ConnectError::Ports,
+        Errno::TIMEDOUT => ConnectError::Timeout,
+        Errno::CONNRESET | Errno::PIPE => ConnectError::Reset,
         // No socket file, or one that nobody listens on.
-        Errno::CONNREFUSED | Errno::NOENT => Refusal::Refused,
-        _ => Refusal::Unreachable,
+        Errno::CONNREFUSED | Errno::NOENT => ConnectError::Refused,
+        _ => ConnectError::Unreachable,
     }
 }
 
+/// What an errno means for a connection to `to` that does not come about.
+pub(crate) fn refusal_of(errno: Errno, to: &Address) -> ConnectError {
+    match (errno, to) {
+        // The kernel has one error for no port and for no address.
+        (Errno::ADDRNOTAVAIL, Address::Ip(to)) if !has_source(to) => ConnectError::NoSource,
+        (errno, _) => connect_error(errno),
+    }
+}
+
+/// Whether this machine has an address to reach `to` from. A datagram socket asks, as it is connected without a word to
+/// the peer, and has ports of its own.
+pub(crate) fn has_source(to: &SocketAddr) -> bool {
+    let family = Address::Ip(*to).socket_family();
+    let asked = rustix::net::socket_with(family, SocketType::DGRAM, SocketFlags::CLOEXEC, None)
+        .and_then(|fd| rustix::net::connect(&fd, to));
+    !matches!(asked, Err(Errno::ADDRNOTAVAIL | Errno::AFNOSUPPORT))
+}
+
 /// Makes a socket that is to connect ready for it: sends at once, from a port that is quickly found, from this address.
-pub(crate) fn prepare(fd: &OwnedFd, from: Option<IpAddr>) -> Result<(), Refusal> {
+pub(crate) fn prepare(fd: &OwnedFd, from: Option<IpAddr>) -> Result<(), ConnectError> {
     let _ = sockopt::set_tcp_nodelay(fd, true);
     try_all_ports(fd);
     from.map_or(Ok(()), |from| bind_from(fd, from))
@@ -145,32 +183,32 @@ fn try_all_ports(fd: &OwnedFd) {
     const IP_LOCAL_PORT_RANGE: libc::c_int = 51;
     // The lowest port in the lower half, the highest in the upper one. Where it cannot be had, ports are found late.
     const ALL_PORTS: u32 = 0xffff_0001;
-    set_ip_option(fd, IP_LOCAL_PORT_RANGE, ALL_PORTS);
+    set_option(fd, libc::IPPROTO_IP, IP_LOCAL_PORT_RANGE, ALL_PORTS);
 }
 
 /// Lets a socket connect from a local address.
 ///
 /// The port is chosen when it connects (`IP_BIND_ADDRESS_NO_PORT`): chosen here, it could not be
 /// used for another peer at the same time, and each choice would look at all ports in use.
-fn bind_from(fd: &OwnedFd, from: IpAddr) -> Result<(), Refusal> {
+pub(crate) fn bind_from(fd: &OwnedFd, from: IpAddr) -> Result<(), ConnectError> {
     const IP_BIND_ADDRESS_NO_PORT: libc::c_int = 24;
     // Where it cannot be had, the port is chosen here.
-    set_ip_option(fd, IP_BIND_ADDRESS_NO_PORT, 1);
+    set_option(fd, libc::IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, 1);
     let bound = rustix::net::bind(fd, &SocketAddr::new(from, 0));
     // A local address that is not ours is no lack of ports.
     bound.map_err(|errno| match errno {
-        Errno::ADDRINUSE => Refusal::Ports,
-        _ => Refusal::Unreachable,
+        Errno::ADDRINUSE => ConnectError::Ports,
+        _ => ConnectError::Unreachable,
     })
 }
 
-/// Sets an option of IP, which is there for IPv6, too; what the kernel does not know stays as it is.
-fn set_ip_option(fd: &OwnedFd, option: libc::c_int, value: u32) {
+/// Sets an option of four bytes (those of IP are there for IPv6, too); what the kernel does not know stays as it is.
+pub(crate) fn set_option(fd: &OwnedFd, level: libc::c_int, option: libc::c_int, value: u32) {
     let len = size_of_val(&value) as libc::socklen_t;
-    // SAFETY: the options take four bytes, which live through the call.
+    // SAFETY: `value` has `len` bytes and outlives the call; the kernel only reads it.
     #[allow(unsafe_code)]
     unsafe {
-        libc::setsockopt(fd.as_raw_fd(), libc::IPPROTO_IP, option, (&raw const value).cast(), len);
+        libc::setsockopt(fd.as_raw_fd(), level, option, (&raw const value).cast(), len);
     }
 }
 
@@ -183,15 +221,16 @@ mod tests {
     #[test]
     fn a_connection_that_does_not_come_about_is_told_by_whose_it_is() {
         for (errno, told) in [
-            (Errno::CONNREFUSED, Refusal::Refused),
-            (Errno::NOENT, Refusal::Refused),
-            (Errno::ACCESS, Refusal::Unreachable),
-            (Errno::HOSTUNREACH, Refusal::Unreachable),
-            (Errno::TIMEDOUT, Refusal::Timeout),
-            (Errno::MFILE, Refusal::Fds),
-            (Errno::ADDRNOTAVAIL, Refusal::Ports),
+            (Errno::CONNREFUSED, ConnectError::Refused),
+            (Errno::NOENT, ConnectError::Refused),
+            (Errno::ACCESS, ConnectError::Unreachable),
+            (Errno::HOSTUNREACH, ConnectError::Unreachable),
+            (Errno::TIMEDOUT, ConnectError::Timeout),
+            (Errno::MFILE, ConnectError::Fds),
+            (Errno::ADDRNOTAVAIL, ConnectError::Ports),
+            (Errno::AFNOSUPPORT, ConnectError::NoSource),
         ] {
-            assert_eq!(refusal(errno), told, "{errno}");
+            assert_eq!(connect_error(errno), told, "{errno}");
         }
     }
 

@@ -5,7 +5,7 @@ use std::thread;
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use trueload_drive::{
-    Address, Clock, Ended, Listener, Net, Program, Refusal, Settings, Token, Uring,
+    Address, Clock, ConnectError, Listener, Net, PeerClose, Program, Remote, Settings, Token, Uring,
 };
 
 /// Files that the process may have open: both ends run in it, and each leaves 256 to others.
@@ -21,7 +21,7 @@ struct Crowd {
     to: SocketAddr,
     asked: u32,
     heard: Vec<u32>,
-    refused: Vec<Refusal>,
+    refused: Vec<ConnectError>,
 }
 
 impl Crowd {
@@ -30,7 +30,7 @@ impl Crowd {
             let key = self.asked;
             self.asked += 1;
             self.heard.push(0);
-            if let Err(why) = net.connect(key, &Address::Ip(self.to), None) {
+            if let Err(why) = net.connect(key, Remote::stream(&Address::Ip(self.to)), None) {
                 self.refused.push(why);
             }
         }
@@ -53,7 +53,7 @@ impl Program for Crowd {
         }
     }
 
-    fn handle_refused(&mut self, _: &mut impl Net, _: u32, _: Token, why: Refusal) {
+    fn handle_connect_error(&mut self, _: &mut impl Net, _: u32, _: Token, why: ConnectError) {
         self.refused.push(why);
     }
 
@@ -63,8 +63,8 @@ impl Program for Crowd {
         self.connect(net);
     }
 
-    fn handle_end(&mut self, net: &mut impl Net, key: u32, token: Token, ended: Ended) {
-        let answered = ended == Ended::Fin && key.is_multiple_of(HALVES_EVERY);
+    fn handle_end(&mut self, net: &mut impl Net, key: u32, token: Token, ended: PeerClose) {
+        let answered = ended == PeerClose::Fin && key.is_multiple_of(HALVES_EVERY);
         assert!(answered, "the server ended connection {key}: {ended:?}");
         net.close(token);
     }
@@ -101,7 +101,7 @@ impl Program for Echo {
         net.send(token, bytes);
     }
 
-    fn handle_end(&mut self, net: &mut impl Net, _: u32, token: Token, _: Ended) {
+    fn handle_end(&mut self, net: &mut impl Net, _: u32, token: Token, _: PeerClose) {
         net.finish(token);
     }
 
@@ -128,7 +128,7 @@ fn more_connections_than_open_files_are_each_served_once_on_both_ends() {
         made.map_err(|(error, _)| error).expect("a ring")
     };
     let mut server = ring(Some(listener));
-    let bell = server.waker();
+    let wake_fd = server.waker();
     let server = thread::spawn(move || {
         let mut echo = Echo::default();
         server.run(&mut echo).expect("the server runs");
@@ -138,7 +138,7 @@ fn more_connections_than_open_files_are_each_served_once_on_both_ends() {
     client.waker().wake();
     let mut crowd = Crowd { to, asked: 0, heard: Vec::new(), refused: Vec::new() };
     client.run(&mut crowd).expect("the crowd runs");
-    bell.wake();
+    wake_fd.wake();
     assert_eq!(server.join().expect("the server"), CONNECTIONS);
     assert_eq!(crowd.refused, []);
     assert!(crowd.heard.iter().all(|times| *times == 1));

@@ -11,7 +11,7 @@ use std::sync::{Arc, mpsc};
 use std::thread;
 
 use shared::Kind;
-use trueload_drive::{Address, Ended, Net, Program, Token};
+use trueload_drive::{Address, Net, PeerClose, Program, Remote, Token};
 
 /// More than loopback's socket buffers take at once.
 const MUCH: usize = 24 * 1024 * 1024;
@@ -45,7 +45,7 @@ impl Sender {
 
 impl Program for Sender {
     fn handle_wake(&mut self, net: &mut impl Net) {
-        net.connect(7, &self.to, None).expect("somebody listens");
+        net.connect(7, Remote::stream(&self.to), None).expect("somebody listens");
     }
 
     fn handle_accepted(&mut self, _: &mut impl Net, _: Token) -> u32 {
@@ -70,7 +70,7 @@ impl Program for Sender {
 
     fn handle_input(&mut self, _: &mut impl Net, _: u32, _: Token, _: &[u8], _: bool) {}
 
-    fn handle_end(&mut self, _: &mut impl Net, _: u32, _: Token, _: Ended) {}
+    fn handle_end(&mut self, _: &mut impl Net, _: u32, _: Token, _: PeerClose) {}
 
     fn handle_time(&mut self, _: &mut impl Net) {}
 
@@ -106,3 +106,4 @@ fn who_waits_hears_when_there_is_room_again(kind: Kind) {
 }
 
 on_both_drivers! { who_waits_hears_when_there_is_room_again }
+on_both_drivers_watched! { who_waits_hears_when_there_is_room_again }

@@ -14,7 +14,9 @@ use std::time::Duration;
 
 use shared::Kind;
 use socket2::{Domain, Socket, Type};
-use trueload_drive::{Address, Coalescing, Ended, Listener, Net, Program, Refusal, Token};
+use trueload_drive::{
+    Address, Coalescing, ConnectError, Listener, Net, PeerClose, Program, Remote, Token,
+};
 
 /// More than loopback's socket buffers take at once.
 const MUCH: usize = 24 * 1024 * 1024;
@@ -68,6 +70,18 @@ on_both_drivers! {
     a_socket_that_was_used_often_ends_at_once_and_as_told
 }
 
+on_both_drivers_watched! {
+    what_the_kernel_does_not_take_at_once_arrives_later_whole_and_in_order
+    what_a_peer_said_before_its_reset_is_heard
+    a_socket_in_the_file_system_is_connected_to_like_any_other
+    an_accepting_program_echoes_more_than_the_kernel_buffers
+    our_side_ends_when_everything_is_sent_and_the_peer_is_still_heard
+    an_answer_is_waited_for_once
+    a_send_that_its_peer_does_not_take_holds_up_no_answer_of_another
+    answers_that_may_wait_for_each_other_are_all_heard
+    a_socket_that_was_used_often_ends_at_once_and_as_told
+}
+
 /// Connects, sends what it has, and writes down what happens until the peer's end.
 struct Caller {
     to: Address,
@@ -76,8 +90,8 @@ struct Caller {
     /// Our side ends behind what it has to say.
     half: bool,
     heard: Vec<u8>,
-    ended: Option<Ended>,
-    refused: Option<Refusal>,
+    ended: Option<PeerClose>,
+    refused: Option<ConnectError>,
     stale: Option<Token>,
 }
 
@@ -96,7 +110,7 @@ impl Caller {
 
 impl Program for Caller {
     fn handle_wake(&mut self, net: &mut impl Net) {
-        let connected = net.connect(7, &self.to, None);
+        let connected = net.connect(7, Remote::stream(&self.to), None);
         self.refused = connected.err();
     }
 
@@ -115,7 +129,7 @@ impl Program for Caller {
         self.stale = Some(token);
     }
 
-    fn handle_refused(&mut self, _: &mut impl Net, _: u32, _: Token, why: Refusal) {
+    fn handle_connect_error(&mut self, _: &mut impl Net, _: u32, _: Token, why: ConnectError) {
         self.refused = Some(why);
     }
 
@@ -123,7 +137,7 @@ impl Program for Caller {
         self.heard.extend_from_slice(bytes);
     }
 
-    fn handle_end(&mut self, net: &mut impl Net, _: u32, token: Token, ended: Ended) {
+    fn handle_end(&mut self, net: &mut impl Net, _: u32, token: Token, ended: PeerClose) {
         self.ended = Some(ended);
         net.close(token);
         // A token outlives its socket harmlessly.
@@ -164,7 +178,7 @@ impl Program for Rally {
     fn handle_wake(&mut self, net: &mut impl Net) {
         net.coalesce(self.coalescing);
         for key in 0..self.asked_ns.len() {
-            net.connect(key as u32, &self.to, None).expect("somebody listens");
+            net.connect(key as u32, Remote::stream(&self.to), None).expect("somebody listens");
         }
     }
 
@@ -184,7 +198,7 @@ impl Program for Rally {
         net.send(token, b"?");
     }
 
-    fn handle_end(&mut self, _: &mut impl Net, _: u32, _: Token, _: Ended) {
+    fn handle_end(&mut self, _: &mut impl Net, _: u32, _: Token, _: PeerClose) {
         unreachable!("the peer answers until it is left")
     }
 
@@ -205,7 +219,7 @@ impl Program for Rally {
 
 /// Sends much to who takes nothing, and a question to who answers; done when the answer is there.
 struct Torn {
-    deaf: Address,
+    reading_paused: Address,
     other: Address,
     much: Arc<[u8]>,
     first: Option<Token>,
@@ -214,7 +228,7 @@ struct Torn {
 
 impl Program for Torn {
     fn handle_wake(&mut self, net: &mut impl Net) {
-        net.connect(0, &self.deaf, None).expect("somebody listens");
+        net.connect(0, Remote::stream(&self.reading_paused), None).expect("somebody listens");
     }
 
     fn handle_accepted(&mut self, _: &mut impl Net, _: Token) -> u32 {
@@ -226,7 +240,7 @@ impl Program for Torn {
             None => {
                 assert_eq!(key, 0);
                 self.first = Some(token);
-                net.connect(1, &self.other, None).expect("somebody listens");
+                net.connect(1, Remote::stream(&self.other), None).expect("somebody listens");
             }
             Some(first) => {
                 let much = Arc::clone(&self.much);
@@ -241,7 +255,7 @@ impl Program for Torn {
         self.answered = true;
     }
 
-    fn handle_end(&mut self, _: &mut impl Net, _: u32, _: Token, _: Ended) {
+    fn handle_end(&mut self, _: &mut impl Net, _: u32, _: Token, _: PeerClose) {
         unreachable!("both peers stay")
     }
 
@@ -272,7 +286,7 @@ enum Leaving {
 
 impl Program for Leaver {
     fn handle_wake(&mut self, net: &mut impl Net) {
-        net.connect(0, &self.to, None).expect("somebody listens");
+        net.connect(0, Remote::stream(&self.to), None).expect("somebody listens");
     }
 
     fn handle_accepted(&mut self, _: &mut impl Net, _: Token) -> u32 {
@@ -297,11 +311,11 @@ impl Program for Leaver {
             Leaving::Finish => net.finish(token),
         }
         if !self.to_leave.is_empty() {
-            net.connect(0, &self.to, None).expect("somebody listens");
+            net.connect(0, Remote::stream(&self.to), None).expect("somebody listens");
         }
     }
 
-    fn handle_end(&mut self, _: &mut impl Net, _: u32, _: Token, _: Ended) {
+    fn handle_end(&mut self, _: &mut impl Net, _: u32, _: Token, _: PeerClose) {
         unreachable!("the peer answers until it is left")
     }
 
@@ -337,7 +351,7 @@ impl Program for Echo {
         self.echoed += part;
     }
 
-    fn handle_end(&mut self, net: &mut impl Net, _: u32, token: Token, _: Ended) {
+    fn handle_end(&mut self, net: &mut impl Net, _: u32, token: Token, _: PeerClose) {
         net.finish(token);
         self.over = true;
     }
@@ -368,7 +382,7 @@ fn what_the_kernel_does_not_take_at_once_arrives_later_whole_and_in_order(kind: 
     let heard = reader.join().expect("the reader");
     assert!(heard[..MUCH] == pattern(MUCH)[..], "the shared bytes are not what was sent");
     assert_eq!(&heard[MUCH..], b"after");
-    assert_eq!((caller.heard.as_slice(), caller.ended), (&b"thanks"[..], Some(Ended::Fin)));
+    assert_eq!((caller.heard.as_slice(), caller.ended), (&b"thanks"[..], Some(PeerClose::Fin)));
 }
 
 fn what_a_peer_said_before_its_reset_is_heard(kind: Kind) {
@@ -385,7 +399,7 @@ fn what_a_peer_said_before_its_reset_is_heard(kind: Kind) {
     caller.run(kind);
     peer.join().expect("the peer");
     assert_eq!(caller.heard, b"half an answer");
-    assert_eq!(caller.ended, Some(Ended::Reset));
+    assert_eq!(caller.ended, Some(PeerClose::Reset));
 }
 
 fn nobody_listening_is_a_refusal(kind: Kind) {
@@ -395,7 +409,7 @@ fn nobody_listening_is_a_refusal(kind: Kind) {
     let to = taken.local_addr().ok().and_then(|to| to.as_socket()).expect("an address");
     let mut caller = Caller::new(to, Vec::new(), Vec::new());
     caller.run(kind);
-    assert_eq!((caller.refused, caller.ended), (Some(Refusal::Refused), None));
+    assert_eq!((caller.refused, caller.ended), (Some(ConnectError::Refused), None));
 }
 
 fn a_socket_in_the_file_system_is_connected_to_like_any_other(kind: Kind) {
@@ -412,7 +426,7 @@ fn a_socket_in_the_file_system_is_connected_to_like_any_other(kind: Kind) {
     let mut caller = Caller::new(unix(&path), b"question".to_vec(), Vec::new());
     caller.run(kind);
     assert_eq!(&peer.join().expect("the peer"), b"question");
-    assert_eq!((caller.heard.as_slice(), caller.ended), (&b"thanks"[..], Some(Ended::Fin)));
+    assert_eq!((caller.heard.as_slice(), caller.ended), (&b"thanks"[..], Some(PeerClose::Fin)));
 }
 
 fn a_socket_file_that_is_missing_or_left_over_is_a_refusal(kind: Kind) {
@@ -424,7 +438,7 @@ fn a_socket_file_that_is_missing_or_left_over_is_a_refusal(kind: Kind) {
         }
         let mut caller = Caller::new(unix(&path), Vec::new(), Vec::new());
         caller.run(kind);
-        assert_eq!(caller.refused, Some(Refusal::Refused), "left over: {left_over}");
+        assert_eq!(caller.refused, Some(ConnectError::Refused), "left over: {left_over}");
     }
 }
 
@@ -459,7 +473,7 @@ fn our_side_ends_when_everything_is_sent_and_the_peer_is_still_heard(kind: Kind)
         let mut caller = Caller { half: true, ..Caller::new(to, pattern(much), b"after".to_vec()) };
         caller.run(kind);
         assert_eq!(reader.join().expect("the reader"), much + 5);
-        assert_eq!((caller.heard.as_slice(), caller.ended), (&b"thanks"[..], Some(Ended::Fin)));
+        assert_eq!((caller.heard.as_slice(), caller.ended), (&b"thanks"[..], Some(PeerClose::Fin)));
     }
 }
 
@@ -538,10 +552,10 @@ fn a_socket_that_was_used_often_ends_at_once_and_as_told(kind: Kind) {
 }
 
 fn a_send_that_its_peer_does_not_take_holds_up_no_answer_of_another(kind: Kind) {
-    let deaf = TcpListener::bind(loopback()).expect("a listener");
+    let reading_paused = TcpListener::bind(loopback()).expect("a listener");
     let (other, peer) = answering(1);
     let mut torn = Torn {
-        deaf: deaf.local_addr().expect("its address").into(),
+        reading_paused: reading_paused.local_addr().expect("its address").into(),
         other,
         much: Arc::from(pattern(MUCH)),
         first: None,

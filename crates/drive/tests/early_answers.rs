@@ -13,7 +13,7 @@ use std::thread;
 use std::time::Duration;
 
 use shared::Kind;
-use trueload_drive::{Address, Ended, Net, Program, Token};
+use trueload_drive::{Address, Net, PeerClose, Program, Remote, Token};
 
 /// More than loopback's socket buffers take at once.
 const MUCH: usize = 24 * 1024 * 1024;
@@ -30,7 +30,7 @@ struct Asker {
 
 impl Program for Asker {
     fn handle_wake(&mut self, net: &mut impl Net) {
-        net.connect(0, &self.to, None).expect("somebody listens");
+        net.connect(0, Remote::stream(&self.to), None).expect("somebody listens");
     }
 
     fn handle_accepted(&mut self, _: &mut impl Net, _: Token) -> u32 {
@@ -48,7 +48,7 @@ impl Program for Asker {
         self.heard = true;
     }
 
-    fn handle_end(&mut self, _: &mut impl Net, _: u32, _: Token, _: Ended) {
+    fn handle_end(&mut self, _: &mut impl Net, _: u32, _: Token, _: PeerClose) {
         panic!("the answer was not heard");
     }
 
@@ -83,3 +83,4 @@ fn who_answers_before_taking_all_is_heard(kind: Kind) {
 }
 
 on_both_drivers! { who_answers_before_taking_all_is_heard }
+on_both_drivers_watched! { who_answers_before_taking_all_is_heard }

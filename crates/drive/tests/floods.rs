@@ -9,7 +9,7 @@ use std::io::{ErrorKind, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 
 use shared::Kind;
-use trueload_drive::{Address, Ended, Listener, Net, Program, Token};
+use trueload_drive::{Address, Listener, Net, PeerClose, Program, Token};
 
 const PEERS: usize = 16;
 /// What the kernel holds for each, at most.
@@ -39,7 +39,7 @@ impl Program for Clerk {
         self.most = self.most.max(self.since);
     }
 
-    fn handle_end(&mut self, net: &mut impl Net, _: u32, token: Token, _: Ended) {
+    fn handle_end(&mut self, net: &mut impl Net, _: u32, token: Token, _: PeerClose) {
         self.ended += 1;
         net.close(token);
     }
@@ -85,3 +85,4 @@ fn what_is_due_does_not_wait_for_all_that_lies_ready(kind: Kind) {
 }
 
 on_both_drivers! { what_is_due_does_not_wait_for_all_that_lies_ready }
+on_both_drivers_watched! { what_is_due_does_not_wait_for_all_that_lies_ready }

@@ -12,7 +12,7 @@ use std::thread;
 use std::time::Duration;
 
 use shared::Kind;
-use trueload_drive::{Address, Ended, Net, Program, Token};
+use trueload_drive::{Address, Net, PeerClose, Program, Remote, Token};
 
 /// More than loopback's socket buffers take at once.
 const MUCH: usize = 32 * 1024 * 1024;
@@ -24,12 +24,12 @@ struct Sender {
     to: Address,
     much: Arc<[u8]>,
     heard: Vec<u8>,
-    ended: Option<Ended>,
+    ended: Option<PeerClose>,
 }
 
 impl Program for Sender {
     fn handle_wake(&mut self, net: &mut impl Net) {
-        net.connect(0, &self.to, None).expect("somebody listens");
+        net.connect(0, Remote::stream(&self.to), None).expect("somebody listens");
     }
 
     fn handle_accepted(&mut self, _: &mut impl Net, _: Token) -> u32 {
@@ -44,7 +44,7 @@ impl Program for Sender {
         self.heard.extend_from_slice(bytes);
     }
 
-    fn handle_end(&mut self, _: &mut impl Net, _: u32, _: Token, ended: Ended) {
+    fn handle_end(&mut self, _: &mut impl Net, _: u32, _: Token, ended: PeerClose) {
         self.ended = Some(ended);
     }
 
@@ -81,10 +81,11 @@ fn a_reset_in_the_middle_of_what_is_sent_is_a_reset(kind: Kind) {
         let much = Arc::clone(&much);
         let mut sender = Sender { to: to.into(), much, heard: Vec::new(), ended: None };
         kind.run(None, &mut sender);
-        assert_eq!(sender.ended, Some(Ended::Reset), "behind {} bytes", answer.len());
+        assert_eq!(sender.ended, Some(PeerClose::Reset), "behind {} bytes", answer.len());
         assert_eq!(sender.heard, answer, "what was said before it is heard");
     }
     peer.join().expect("the peer");
 }
 
 on_both_drivers! { a_reset_in_the_middle_of_what_is_sent_is_a_reset }
+on_both_drivers_watched! { a_reset_in_the_middle_of_what_is_sent_is_a_reset }

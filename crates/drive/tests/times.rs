@@ -6,7 +6,7 @@ mod shared;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 
 use shared::Kind;
-use trueload_drive::{Address, Ended, Net, Program, Refusal, Token};
+use trueload_drive::{Address, ConnectError, Net, PeerClose, Program, Remote, Token};
 
 /// Asks each ms on its own clock, whatever is answered, and keeps how late it was woken for it.
 struct Metronome {
@@ -18,7 +18,7 @@ struct Metronome {
 
 impl Program for Metronome {
     fn handle_wake(&mut self, net: &mut impl Net) {
-        net.connect(0, &self.to, None).expect("somebody listens");
+        net.connect(0, Remote::stream(&self.to), None).expect("somebody listens");
     }
 
     fn handle_accepted(&mut self, _: &mut impl Net, _: Token) -> u32 {
@@ -29,7 +29,7 @@ impl Program for Metronome {
         (self.token, self.next_ns) = (Some(token), net.now_ns());
     }
 
-    fn handle_refused(&mut self, _: &mut impl Net, _: u32, _: Token, why: Refusal) {
+    fn handle_connect_error(&mut self, _: &mut impl Net, _: u32, _: Token, why: ConnectError) {
         unreachable!("{why:?}")
     }
 
@@ -37,7 +37,7 @@ impl Program for Metronome {
         unreachable!("nobody answers")
     }
 
-    fn handle_end(&mut self, _: &mut impl Net, _: u32, _: Token, _: Ended) {
+    fn handle_end(&mut self, _: &mut impl Net, _: u32, _: Token, _: PeerClose) {
         unreachable!("the peer stays")
     }
 
@@ -57,8 +57,9 @@ impl Program for Metronome {
 }
 
 fn a_send_that_is_not_answered_delays_nothing(kind: Kind) {
-    let deaf = TcpListener::bind(SocketAddr::from((Ipv4Addr::LOCALHOST, 0))).expect("a listener");
-    let to = deaf.local_addr().expect("its address").into();
+    let reading_paused =
+        TcpListener::bind(SocketAddr::from((Ipv4Addr::LOCALHOST, 0))).expect("a listener");
+    let to = reading_paused.local_addr().expect("its address").into();
     let mut metronome = Metronome { to, token: None, next_ns: 0, late_ns: Vec::new() };
     kind.run(None, &mut metronome);
     // All but the first, which has no send before it. A busy machine delays many of them; a wait for answers delays all.

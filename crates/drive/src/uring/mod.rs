@@ -9,10 +9,16 @@
 //! well as open files, because operations find them there for less. The clock is read once per batch,
 //! or more often in a long one.
 
+mod blocks;
 mod buffers;
+mod datagrams;
+mod memory;
+mod queue;
+mod receiving;
 mod ring;
 mod sending;
 mod sockets;
+mod stamped;
 mod tables;
 mod waiting;
 
@@ -26,31 +32,38 @@ use io_uring::cqueue::{self, more};
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::io::Errno;
 use rustix::net::{SocketFlags, SocketType};
-use rustix::process::{Resource, getrlimit};
 use socket2::SockAddr;
 
+use crate::datagram::Datagrams;
 use crate::driver::Settings;
 use crate::glance::{Glance, keep_time};
-use crate::host::run_in_short_slices;
-use crate::net::{Coalescing, Ended, Net, Program, Refusal, Token};
+use crate::host::{open_files_limit, run_in_short_slices};
+use crate::kernel::Linux;
+use crate::net::{Coalescing, ConnectError, Net, PeerClose, Program, Token};
 use crate::outbox::Segment;
+use crate::self_connect::TargetPorts;
 use crate::socket::{
-    ACCEPT_PAUSE_NS, Listener, OUTBOX_MOST, Waker, earlier, end_with_reset, prepare, refusal,
+    ACCEPT_PAUSE_NS, Listener, Waker, connect_error, earlier, end_with_reset, has_source, prepare,
 };
 use crate::spin::Spin;
-use crate::{Address, Clock};
+use crate::{Address, Clock, Remote, Transport};
+pub(crate) use queue::Kernel;
+#[cfg(any(test, feature = "fake"))]
+pub(crate) use queue::Queue;
 use ring::{Handle, Op, Ring};
 use sockets::{Made, Sockets};
+use stamped::Arrivals;
 
 /// The driver.
 #[derive(Debug)]
-pub struct Uring {
+pub struct Uring<K: Kernel = Linux> {
+    kernel: K,
     clock: Clock,
     now_ns: u64,
-    /// The first is waited for; the others ring `stir` when they have something.
-    rings: Vec<Ring>,
-    stir: OwnedFd,
-    bell: Arc<OwnedFd>,
+    /// The first is waited for; the others ring `other_ring` when they have something.
+    rings: Vec<Ring<K>>,
+    other_ring: OwnedFd,
+    wake_fd: Arc<OwnedFd>,
     /// Sends handed over since the last wait: most are done within the call that waits for the next event.
     fresh_sends: usize,
     /// What comes after a send hangs on its end: it is an event like any other.
@@ -60,10 +73,13 @@ pub struct Uring {
     listener: Option<OwnedFd>,
     accept_again_ns: Option<u64>,
     sockets: Sockets,
+    datagrams: Box<datagrams::Sockets>,
+    arrivals: Box<Arrivals>,
     /// Whose receive found no buffer, or was ended by the kernel.
-    to_hear: Vec<u32>,
+    to_receive: Vec<u32>,
     /// Where connections have been made to: the kernel reads them later.
     peers: Vec<Arc<SockAddr>>,
+    target_ports: TargetPorts,
     /// Buffers of sends that are done.
     spare: Vec<Vec<u8>>,
     /// The limit of open files.
@@ -85,33 +101,49 @@ impl Uring {
         listener: Option<Listener>,
         settings: &Settings,
     ) -> Result<Self, (io::Error, Option<Listener>)> {
-        let made = Ring::new().and_then(|ring| {
+        Uring::over(Linux, clock, listener, settings)
+    }
+}
+
+impl<K: Kernel> Uring<K> {
+    /// The same over this kernel.
+    pub(crate) fn over(
+        kernel: K,
+        clock: Clock,
+        listener: Option<Listener>,
+        settings: &Settings,
+    ) -> Result<Self, (io::Error, Option<Listener>)> {
+        let made = Ring::new(&kernel).and_then(|ring| {
             let flags = EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC;
-            let (bell, stir) = (eventfd(0, flags)?, eventfd(0, flags)?);
+            let (wake_fd, other_ring) = (eventfd(0, flags)?, eventfd(0, flags)?);
             // Last: a listener that comes back must be as it was.
             listener.as_ref().map_or(Ok(()), Listener::block)?;
-            Ok((ring, bell, stir))
+            Ok((ring, wake_fd, other_ring))
         });
-        let (first, bell, stir) = match made {
+        let (first, wake_fd, other_ring) = match made {
             Ok(made) => made,
             Err(error) => return Err((error, listener)),
         };
-        let listener = listener.map(|listener| listener.fd);
-        let fds_most = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
+        let (listener, bound) = Listener::split(listener);
+        let fds_most = open_files_limit();
         Ok(Uring {
+            kernel,
             now_ns: clock.now_ns(),
             clock,
             rings: vec![first],
-            stir,
-            bell: Arc::new(bell),
+            other_ring,
+            wake_fd: Arc::new(wake_fd),
             fresh_sends: 0,
             awaits_send: false,
             coalescing: Coalescing::default(),
             listener,
             accept_again_ns: None,
             sockets: Sockets::default(),
-            to_hear: Vec::new(),
+            datagrams: Box::new(datagrams::Sockets::new(bound)),
+            arrivals: Box::new(Arrivals::new()),
+            to_receive: Vec::new(),
             peers: Vec::new(),
+            target_ports: TargetPorts::default(),
             spare: Vec::new(),
             spin: Spin::up_to(settings.spin_ns),
             glance: Glance::default(),
@@ -120,28 +152,34 @@ impl Uring {
         })
     }
 
-    /// A bell to ring from other threads.
+    /// A waker to ring from other threads.
     #[must_use]
     pub fn waker(&self) -> Waker {
-        Waker(Arc::clone(&self.bell))
+        Waker(Arc::clone(&self.wake_fd))
     }
 
     /// Runs until the program is done; the calling thread owns the rings from now on.
     ///
     /// # Errors
-    /// When waiting itself fails; nothing a peer does can cause that.
+    /// When waiting itself fails, or the kernel has lost completions; nothing a peer does can cause that.
     pub fn run<P: Program>(&mut self, program: &mut P) -> io::Result<()> {
         self.rings[0].enable()?;
         self.make_first_table();
         let first = &mut self.rings[0];
-        first.watch(&self.bell, Op::Bell);
+        first.watch(&self.wake_fd, Op::Waker);
         if let Some(listener) = &self.listener {
             first.accept(listener);
         }
+        self.bound(program)?;
         let mut batch = Vec::new();
         while !program.is_done() {
             let wake_at_ns = earlier(program.wake_at_ns(), self.accept_again_ns);
-            self.wait(wake_at_ns)?;
+            if self.take_over_early(&mut batch) {
+                self.rings.iter_mut().try_for_each(Ring::poll)?;
+            } else {
+                self.wait(wake_at_ns)?;
+            }
+            self.rings.iter_mut().try_for_each(Ring::check_losses)?;
             (self.fresh_sends, self.awaits_send) = (0, false);
             self.now_ns = self.clock.now_ns();
             for ring in 0..self.rings.len() {
@@ -151,30 +189,33 @@ impl Uring {
                 program.handle_time(self);
             }
             self.listen_again();
-            self.hear_again();
+            self.receive_again();
+            self.hear_datagrams_again();
             program.handle_batch_end(self);
         }
-        self.end_flights()
+        self.end_submissions()
     }
 
     /// What was asked last still leaves; the kernel lets go of the listener, and of bytes to send.
-    fn end_flights(&mut self) -> io::Result<()> {
-        self.rings.iter().try_for_each(Ring::poll)?;
+    fn end_submissions(&mut self) -> io::Result<()> {
+        self.rings.iter_mut().try_for_each(Ring::poll)?;
         self.rings[0].cancel(Op::Accept, 0);
         for (index, ring) in self.sockets.in_flight() {
             self.rings[usize::from(ring)].cancel(Op::Send, index);
         }
-        self.rings.iter().try_for_each(Ring::poll)
+        for place in self.datagrams.in_flight() {
+            self.rings[0].cancel(Op::SendDatagrams, place);
+        }
+        self.rings.iter_mut().try_for_each(Ring::poll)
     }
 
-    /// Takes over what one ring has completed.
+    /// Takes over what one ring has completed, behind what `batch` already has of it.
     fn take_over<P: Program>(
         &mut self,
         program: &mut P,
         ring: usize,
         batch: &mut Vec<cqueue::Entry>,
     ) {
-        batch.clear();
         self.rings[ring].drain(batch);
         for (at, entry) in batch.iter().enumerate() {
             self.sockets.note_latest(entry, at as u16);
@@ -184,9 +225,11 @@ impl Uring {
             match op {
                 Op::Recv => {
                     self.received(program, ring, index, entry, at as u16);
-                    if self.glance.is_due(usize::try_from(entry.result()).unwrap_or(0)) {
-                        keep_time(self, program);
-                    }
+                    self.look_at_clock(program, entry);
+                }
+                Op::RecvStamped => {
+                    self.received_stamped(program, index, entry, at as u16);
+                    self.look_at_clock(program, entry);
                 }
                 Op::Send => {
                     if let Some((key, token)) = self.sent(index, entry.result()) {
@@ -195,96 +238,27 @@ impl Uring {
                 }
                 Op::Connect => self.connected(program, index, entry.result()),
                 Op::Accept => self.accepted(program, entry),
-                Op::Bell => {
-                    self.rung(Op::Bell, entry);
+                Op::Waker => {
+                    self.rung(Op::Waker, entry);
                     program.handle_wake(self);
                 }
-                Op::Stir => self.rung(Op::Stir, entry),
+                Op::OtherRing => self.rung(Op::OtherRing, entry),
+                Op::Datagrams => self.datagrams_came(program, index, entry),
+                Op::SendDatagrams => self.datagrams_sent(program, index, entry.result()),
+                Op::Ready => self.datagrams_connected(program, index),
                 Op::Ignored => {}
             }
         }
+        batch.clear();
         self.rings[ring].buffers.grow_if_short();
     }
 
+    /// Reads the clock where a batch is long, and lets the program do what is due by then.
     #[inline]
-    fn received<P: Program>(
-        &mut self,
-        program: &mut P,
-        ring: usize,
-        index: u32,
-        entry: &cqueue::Entry,
-        at: u16,
-    ) {
-        let filled = self.rings[ring].buffers.take(entry);
-        let goes_on = more(entry.flags());
-        let socket = self.sockets.at(index);
-        socket.hearing = goes_on;
-        let (key, token, closed) = (socket.key, socket.token(index), socket.closed);
-        let followed = socket.latest > at;
-        if let Some(filled) = filled {
-            if !closed && filled.end > filled.start {
-                let bytes = &filled.block[filled.start..filled.end];
-                program.handle_input(self, key, token, bytes, followed);
-            }
-            self.rings[ring].buffers.put_back(filled);
+    fn look_at_clock<P: Program>(&mut self, program: &mut P, entry: &cqueue::Entry) {
+        if self.glance.is_due(usize::try_from(entry.result()).unwrap_or(0)) {
+            keep_time(self, program);
         }
-        if goes_on {
-            return;
-        }
-        let outcome = outcome(entry.result());
-        if closed || !matches!(outcome, Ok(0) | Err(_)) {
-            self.hear_or_release(index);
-            return;
-        }
-        let ended = match outcome {
-            Ok(_) => self.sockets.at(index).failed.unwrap_or(Ended::Fin),
-            Err(Errno::CANCELED) => return self.hear_or_release(index),
-            Err(Errno::NOBUFS) => {
-                self.rings[ring].buffers.ran_out = true;
-                return self.hear_or_release(index);
-            }
-            // After a FIN the peer's reset arrives as EPIPE: the orderly close came first.
-            Err(Errno::PIPE) => Ended::Fin,
-            Err(_) => Ended::Reset,
-        };
-        self.end(program, key, token, ended);
-    }
-
-    fn end<P: Program>(&mut self, program: &mut P, key: u32, token: Token, ended: Ended) {
-        program.handle_end(self, key, token, ended);
-        // A program that keeps a half-closed socket has output to finish; it hears no more input.
-        if let Some(socket) = self.sockets.live(token) {
-            socket.ended = true;
-            if socket.nothing_to_send() || ended == Ended::Reset {
-                self.close(token);
-            } else {
-                socket.finishing = true;
-                self.awaits_send = true;
-            }
-        }
-    }
-
-    /// A socket whose receive is over: it is heard again after the batch, or its place becomes free.
-    fn hear_or_release(&mut self, index: u32) {
-        if self.sockets.at(index).closed {
-            self.release(index);
-        } else {
-            self.to_hear.push(index);
-        }
-    }
-
-    fn hear_again(&mut self) {
-        let mut to_hear = std::mem::take(&mut self.to_hear);
-        for index in to_hear.drain(..) {
-            let socket = self.sockets.at(index);
-            if socket.may_hear()
-                && let Some(handle) = &socket.handle
-            {
-                socket.hearing = true;
-                self.rings[usize::from(socket.ring)].recv(handle, index);
-            }
-        }
-        self.to_hear = to_hear;
     }
 
     fn connected<P: Program>(&mut self, program: &mut P, index: u32, result: i32) {
@@ -299,15 +273,26 @@ impl Uring {
             Ok(_) => {}
             // A reset is what an established connection gets (one that is refused says so):
             // the peer accepted, and reset before this was looked at.
-            Err(Errno::CONNRESET | Errno::PIPE) => socket.failed = Some(Ended::Reset),
+            Err(Errno::CONNRESET | Errno::PIPE) => socket.failed = Some(PeerClose::Reset),
             Err(errno) => {
                 self.close(token);
-                program.handle_refused(self, key, token, refusal(errno));
+                program.handle_connect_error(self, key, token, connect_error(errno));
                 return;
             }
         }
-        self.to_hear.push(index);
+        let fd = self.sockets.at(index).handle.as_ref().and_then(Handle::own);
+        if fd.is_some_and(|fd| self.target_ports.is_own_peer(fd)) {
+            self.reset(token);
+            program.handle_connect_error(self, key, token, ConnectError::Refused);
+            return;
+        }
+        self.to_receive.push(index);
+        // What waits leaves before what the program sends now.
+        self.send_next(index);
         program.handle_connected(self, key, token);
+        if self.sent_what_waited(token) {
+            program.handle_drained(self, key, token);
+        }
     }
 
     fn accepted<P: Program>(&mut self, program: &mut P, entry: &cqueue::Entry) {
@@ -318,7 +303,7 @@ impl Uring {
             let key = program.handle_accepted(self, token);
             if let Some(socket) = self.sockets.live(token) {
                 socket.key = key;
-                self.to_hear.push(index);
+                self.to_receive.push(index);
             }
         }
         if !more(entry.flags()) {
@@ -339,7 +324,7 @@ impl Uring {
 
     /// An event descriptor was written to: it is silenced, and watched on.
     fn rung(&mut self, op: Op, entry: &cqueue::Entry) {
-        let fd = if op == Op::Bell { &*self.bell } else { &self.stir };
+        let fd = if op == Op::Waker { &*self.wake_fd } else { &self.other_ring };
         let mut count = [0; 8];
         let _ = rustix::io::read(fd, &mut count);
         if !more(entry.flags()) {
@@ -350,29 +335,13 @@ impl Uring {
     /// Frees the place of a closed socket once nothing of it is in flight.
     fn release(&mut self, index: u32) {
         if let Some((ring, handle)) = self.sockets.release(index) {
+            self.arrivals.forget(index);
             self.rings[usize::from(ring)].close(handle, index);
-        }
-    }
-
-    /// Stops hearing a peer that asks and takes nothing, and hears it again when it does. One that we ask is always
-    /// heard: it may answer before it has taken all, and take no more before it is heard.
-    fn set_interest(&mut self, token: Token) {
-        let Some(socket) = self.sockets.live(token) else { return };
-        let pending = socket.outbox.as_ref().map_or(0, |outbox| outbox.len());
-        let deaf = socket.finishing || (socket.made == Made::Accepted && pending > OUTBOX_MOST);
-        if deaf == socket.deaf {
-            return;
-        }
-        socket.deaf = deaf;
-        if !deaf {
-            self.to_hear.push(token.index);
-        } else if socket.hearing {
-            self.rings[usize::from(socket.ring)].cancel(Op::Recv, token.index);
         }
     }
 }
 
-impl Net for Uring {
+impl<K: Kernel> Net for Uring<K> {
     #[inline]
     fn now_ns(&self) -> u64 {
         self.now_ns
@@ -395,24 +364,38 @@ impl Net for Uring {
     }
 
     fn can_coalesce(&self) -> bool {
-        self.rings[0].has_patience
+        self.rings[0].has_min_wait
     }
 
     fn coalesce(&mut self, coalescing: Coalescing) {
         self.coalescing = coalescing;
     }
 
-    fn connect(&mut self, key: u32, to: &Address, from: Option<IpAddr>) -> Result<Token, Refusal> {
+    fn connect(
+        &mut self,
+        key: u32,
+        to: Remote<'_>,
+        from: Option<IpAddr>,
+    ) -> Result<Token, ConnectError> {
+        if to.transport == Transport::Datagram {
+            return self.connect_datagrams(key, to, from);
+        }
         // Blocking for the ring: it waits for the socket itself, and takes O_NONBLOCK as "do not".
         let flags = SocketFlags::CLOEXEC;
-        let fd = rustix::net::socket_with(to.socket_family(), SocketType::STREAM, flags, None)
-            .map_err(refusal)?;
-        let peer = match to {
+        let fd =
+            rustix::net::socket_with(to.address.socket_family(), SocketType::STREAM, flags, None)
+                .map_err(connect_error)?;
+        let peer = match to.address {
             Address::Ip(to) => {
                 prepare(&fd, from)?;
+                self.target_ports.note(to.port());
+                // What the kernel says of the connection later could also mean that no port is left.
+                if !self.peers.iter().any(|peer| peer.as_socket() == Some(*to)) && !has_source(to) {
+                    return Err(ConnectError::NoSource);
+                }
                 SockAddr::from(*to)
             }
-            Address::Unix(path) => SockAddr::unix(path).map_err(|_| Refusal::Unreachable)?,
+            Address::Unix(path) => SockAddr::unix(path).map_err(|_| ConnectError::Unreachable)?,
         };
         let peer = self.peer(peer);
         let index = self.add(fd, key, Made::Connecting);
@@ -430,7 +413,7 @@ impl Net for Uring {
             Some(false) if !bytes.is_empty() => {
                 let mut copy = self.spare.pop().unwrap_or_default();
                 copy.extend_from_slice(bytes);
-                self.fly(token.index, Segment::Copied(copy, 0));
+                self.submit_send(token.index, Segment::Copied(copy, 0));
             }
             Some(true) => {
                 let socket = self.sockets.at(token.index);
@@ -445,7 +428,7 @@ impl Net for Uring {
     fn send_shared(&mut self, token: Token, bytes: &Arc<[u8]>, range: Range<usize>) {
         match self.has_to_queue(token) {
             Some(false) if !range.is_empty() => {
-                self.fly(token.index, Segment::Shared(Arc::clone(bytes), range));
+                self.submit_send(token.index, Segment::Shared(Arc::clone(bytes), range));
             }
             Some(true) => {
                 let socket = self.sockets.at(token.index);
@@ -456,9 +439,19 @@ impl Net for Uring {
         }
     }
 
-    fn hand_over(&mut self) {
+    fn hand_over(&mut self) -> u64 {
         // What fails here is told by the next wait.
-        self.rings.iter().for_each(|ring| drop(ring.submit()));
+        self.rings.iter_mut().for_each(|ring| drop(ring.submit()));
+        self.fresh_sends = 0;
+        self.clock.now_ns()
+    }
+
+    fn watch_arrivals(&mut self, token: Token) {
+        self.watch(token);
+    }
+
+    fn arrived_ns(&self) -> Option<u64> {
+        self.arrivals.latest_ns()
     }
 
     fn unsent_bytes(&self, token: Token) -> usize {
@@ -469,20 +462,33 @@ impl Net for Uring {
         self.sockets.queued_bytes(token)
     }
 
+    fn send_datagrams(&mut self, token: Token, datagrams: Datagrams<'_>) {
+        self.send_blocks(token, datagrams);
+    }
+
+    fn dropped_datagrams(&self) -> u64 {
+        self.datagrams.dropped
+    }
+
+    fn overflowed_datagrams(&self) -> u64 {
+        self.datagrams.overflowed
+    }
+
     fn close(&mut self, token: Token) {
+        if datagrams::Sockets::has(token) {
+            return self.close_datagrams(token);
+        }
         let Some(socket) = self.sockets.live(token) else { return };
         socket.closed = true;
         socket.outbox = None;
-        self.awaits_send |= socket.flight.is_some();
+        self.awaits_send |= socket.in_flight_send.is_some();
         let ring = &mut self.rings[usize::from(socket.ring)];
-        let in_flight = [
-            (socket.hearing, Op::Recv),
-            (socket.is_connecting(), Op::Connect),
-            (socket.flight.is_some(), Op::Send),
-        ];
-        for (_, op) in in_flight.iter().filter(|(flies, _)| *flies) {
+        let in_flight =
+            [(socket.is_connecting(), Op::Connect), (socket.in_flight_send.is_some(), Op::Send)];
+        for (_, op) in in_flight.iter().filter(|(is_busy, _)| *is_busy) {
             ring.cancel(*op, token.index);
         }
+        self.end_receive(token.index);
         self.release(token.index);
     }
 
@@ -505,6 +511,9 @@ impl Net for Uring {
     }
 
     fn finish(&mut self, token: Token) {
+        if datagrams::Sockets::has(token) {
+            return self.close_datagrams(token);
+        }
         let Some(socket) = self.sockets.live(token) else { return };
         if socket.nothing_to_send() {
             self.close(token);
@@ -516,7 +525,7 @@ impl Net for Uring {
     }
 }
 
-impl Uring {
+impl<K: Kernel> Uring<K> {
     /// Where an address is kept for the kernel.
     fn peer(&mut self, to: SockAddr) -> usize {
         let known = self.peers.iter().position(|peer| **peer == to);

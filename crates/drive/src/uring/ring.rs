@@ -3,29 +3,25 @@
 //! Everything unsafe about submitting is here: whoever submits an operation on memory
 //! promises to keep that memory until the completion.
 
+use std::collections::VecDeque;
 use std::fmt;
 use std::io;
 use std::ops::Range;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
 use io_uring::squeue::Flags;
-use io_uring::types::{Fd, SubmitArgs, Timespec};
-use io_uring::{IoUring, cqueue, opcode, squeue};
-use rustix::io::Errno;
+use io_uring::types::Fd;
+use io_uring::{cqueue, opcode, squeue};
 
+use super::blocks;
 use super::buffers::{Buffers, GROUP};
+use super::queue::{Kernel, Queue};
 
-/// Operations handed over at once.
-const SUBMISSIONS: u32 = 1024;
-/// Completions that find room without a detour.
-const COMPLETIONS: u32 = 8192;
 /// Completions taken over at once: with one reading of the clock, and until the sends that they lead to are handed over,
 /// which take memory meanwhile. A system call more is nothing beside so many.
 const BATCH_MOST: usize = 1024;
-// A place among those taken over at once has 16 bits.
-const _: () = assert!(BATCH_MOST <= u16::MAX as usize);
-/// Asks the kernel for completions, without waiting.
-const GET_EVENTS: u32 = 1;
+// A place among those taken over at once has 16 bits; some may have been taken over before the wait.
+const _: () = assert!(2 * BATCH_MOST <= u16::MAX as usize);
 
 /// What an operation was, and whose: travels through the kernel as user data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,9 +31,17 @@ pub(super) enum Op {
     Send,
     Connect,
     Accept,
-    Bell,
-    Stir,
+    Waker,
+    OtherRing,
     Ignored,
+    /// A receive of datagrams.
+    Datagrams,
+    /// A send of datagrams; its number is that of its place among all of them.
+    SendDatagrams,
+    /// A socket of datagrams is ready for use.
+    Ready,
+    /// A receive that tells when the bytes arrived.
+    RecvStamped,
 }
 
 impl Op {
@@ -53,8 +57,12 @@ impl Op {
             2 => Op::Send,
             3 => Op::Connect,
             4 => Op::Accept,
-            5 => Op::Bell,
-            6 => Op::Stir,
+            5 => Op::Waker,
+            6 => Op::OtherRing,
+            8 => Op::Datagrams,
+            9 => Op::SendDatagrams,
+            10 => Op::Ready,
+            11 => Op::RecvStamped,
             _ => Op::Ignored,
         };
         (op, user_data as u32)
@@ -90,75 +98,69 @@ impl Handle {
 }
 
 /// A ring of one thread. The kernel's side goes before the buffers that it fills.
-pub(super) struct Ring {
-    ring: IoUring,
+pub(super) struct Ring<K: Kernel> {
+    queue: K::Queue,
     pub(super) buffers: Buffers,
+    /// Operations that found the submission queue full, in order.
+    backlog: VecDeque<squeue::Entry>,
     /// Places of the table that were never used, and those that are free again.
     fresh_places: Range<u32>,
     free_places: Vec<u32>,
-    /// The kernel knows of a [`Patience`] (Linux 6.12).
-    pub(super) has_patience: bool,
+    /// The kernel knows of a [`WaitPolicy`] (Linux 6.12).
+    pub(super) has_min_wait: bool,
 }
 
 /// For how many completions to wait, and for how long one of them may wait for the others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Patience {
+pub(super) struct WaitPolicy {
     pub(super) least: usize,
     /// After this any one will do; 0 for no such time.
     pub(super) within_us: u32,
 }
 
-impl Ring {
+impl<K: Kernel> Ring<K> {
     /// A ring that the thread which calls [`Ring::enable`] will own.
     ///
     /// # Errors
     /// When the kernel has no rings, forbids them, or lacks what this driver builds on (Linux 6.1).
-    pub(super) fn new() -> io::Result<Self> {
-        let ring = IoUring::builder()
-            .setup_r_disabled()
-            .setup_single_issuer()
-            .setup_defer_taskrun()
-            .setup_taskrun_flag()
-            .setup_submit_all()
-            .setup_cqsize(COMPLETIONS)
-            .dontfork()
-            .build(SUBMISSIONS)?;
-        refuse_unusable(&ring)?;
-        let buffers = Buffers::register(&ring)?;
-        let has_patience = ring.params().is_feature_min_timeout();
-        Ok(Ring { ring, buffers, fresh_places: 0..0, free_places: Vec::new(), has_patience })
+    pub(super) fn new(kernel: &K) -> io::Result<Self> {
+        let queue = kernel.queue()?;
+        let buffers = Buffers::register(&queue)?;
+        let has_min_wait = queue.waits_for_several();
+        let (backlog, fresh_places, free_places) = (VecDeque::new(), 0..0, Vec::new());
+        Ok(Ring { queue, buffers, backlog, fresh_places, free_places, has_min_wait })
     }
 
     /// Makes the calling thread the owner.
     pub(super) fn enable(&self) -> io::Result<()> {
-        self.ring.submitter().register_enable_rings()
+        self.queue.enable()
     }
 
     /// Grants itself a table of direct descriptors, as many as the limit of open files at most; the first `known` places
     /// are those of sockets with their numbers.
     pub(super) fn make_table(&mut self, places: u32, known: u32) -> io::Result<()> {
-        self.ring.submitter().register_files_sparse(places)?;
+        self.queue.register_files_sparse(places)?;
         self.fresh_places = known..places;
         Ok(())
     }
 
     /// Puts a descriptor into the place of its socket's number, where an operation finds it for less.
     pub(super) fn get_to_know(&mut self, fd: &OwnedFd, index: u32) -> io::Result<()> {
-        self.ring.submitter().register_files_update(index, &[fd.as_raw_fd()]).map(drop)
+        self.queue.register_file(index, fd.as_raw_fd())
     }
 
     /// A cleared place lets go of its file at once (Linux 6.13; this tells 6.15). Before, it waited for all that was in
     /// flight, of other sockets as well.
     pub(super) fn lets_go(&self) -> bool {
-        self.ring.params().is_feature_no_iowait()
+        self.queue.lets_go()
     }
 
     /// Moves a descriptor into the table; gives it back when there is no room.
     pub(super) fn adopt(&mut self, fd: OwnedFd) -> Result<Handle, OwnedFd> {
         let free = self.free_places.pop().or_else(|| self.fresh_places.next());
         let Some(place) = free else { return Err(fd) };
-        match self.ring.submitter().register_files_update(place, &[fd.as_raw_fd()]) {
-            Ok(_) => Ok(Handle::Direct(place)),
+        match self.queue.register_file(place, fd.as_raw_fd()) {
+            Ok(()) => Ok(Handle::Direct(place)),
             Err(_) => {
                 self.free_places.push(place);
                 Err(fd)
@@ -168,7 +170,7 @@ impl Ring {
 
     /// Closes a descriptor on which nothing is in flight, that of the socket with this number.
     pub(super) fn close(&mut self, handle: Handle, index: u32) {
-        let clear = |place| self.ring.submitter().register_files_update(place, &[-1]).is_ok();
+        let clear = |place| self.queue.register_file(place, -1).is_ok();
         match handle {
             Handle::Plain(_) => {}
             Handle::Known(_) => drop(clear(index)),
@@ -180,64 +182,96 @@ impl Ring {
 
     /// Writes to an event descriptor when it has something to do. (Watching the ring itself is of no
     /// use: under `DEFER_TASKRUN` it becomes readable only when its owner has entered it.)
-    pub(super) fn stirs(&self, fd: &OwnedFd) -> io::Result<()> {
-        self.ring.submitter().register_eventfd(fd.as_raw_fd())
+    pub(super) fn notify(&self, fd: &OwnedFd) -> io::Result<()> {
+        self.queue.register_eventfd(fd.as_raw_fd())
     }
 
-    /// Hands over what is queued, and waits for completions, at most until the timeout.
-    pub(super) fn wait(&self, timeout_ns: Option<u64>, patience: Patience) -> io::Result<()> {
-        let submitter = self.ring.submitter();
-        let Patience { least, within_us } = patience;
-        let args = SubmitArgs::new().min_wait_usec(within_us);
-        let submitted = match timeout_ns {
-            Some(0) => return self.poll(),
-            Some(ns) => {
-                let (sec, nsec) = (ns / 1_000_000_000, ns % 1_000_000_000);
-                let timespec = Timespec::new().sec(sec).nsec(nsec as u32);
-                submitter.submit_with_args(least, &args.timespec(&timespec))
-            }
-            None => submitter.submit_with_args(least, &args),
-        };
-        settled(submitted)
+    /// Hands over what is queued, and waits for completions, at most until the timeout. With a backlog it does not wait:
+    /// what has not been submitted cannot complete.
+    pub(super) fn wait(
+        &mut self,
+        timeout_ns: Option<u64>,
+        wait_policy: WaitPolicy,
+    ) -> io::Result<()> {
+        if !self.backlog.is_empty() || timeout_ns == Some(0) {
+            return self.poll();
+        }
+        settled(self.queue.wait(wait_policy.least, wait_policy.within_us, timeout_ns))
     }
 
     /// Hands over what is queued and takes what has completed, without waiting.
-    pub(super) fn poll(&self) -> io::Result<()> {
-        // SAFETY: no argument is passed; the submissions were vouched for when they were queued.
-        #[allow(unsafe_code)]
-        let submitted = unsafe {
-            let queued = self.ring.submission_shared().len() as u32;
-            self.ring.submitter().enter::<()>(queued, 0, GET_EVENTS, None)
-        };
-        settled(submitted)
+    pub(super) fn poll(&mut self) -> io::Result<()> {
+        loop {
+            settled(self.queue.poll())?;
+            if !self.refill() {
+                return Ok(());
+            }
+        }
     }
 
-    /// Hands over what is queued.
-    pub(super) fn submit(&self) -> io::Result<()> {
-        settled(self.ring.submit())
+    /// Hands over what is queued, if anything is.
+    pub(super) fn submit(&mut self) -> io::Result<()> {
+        while self.queue.queued() > 0 {
+            settled(self.queue.submit())?;
+            if !self.refill() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns an error once the kernel has lost completions of this ring.
+    pub(super) fn check_losses(&mut self) -> io::Result<()> {
+        losses(self.queue.lost())
     }
 
     /// How many completions there are to take over.
     pub(super) fn completed(&mut self) -> usize {
-        self.ring.completion().len()
+        self.queue.completed()
     }
 
     /// Takes over completions, a batch of them at most.
     #[inline]
     pub(super) fn drain(&mut self, batch: &mut Vec<cqueue::Entry>) {
-        batch.extend(self.ring.completion().by_ref().take(BATCH_MOST));
+        self.queue.drain(batch, BATCH_MOST);
     }
 
     #[inline]
     fn push(&mut self, entry: &squeue::Entry) {
-        // SAFETY: each caller below keeps what its operation points to until the completion.
+        if !self.backlog.is_empty() || !self.enqueue(entry) {
+            self.push_later(entry);
+        }
+    }
+
+    /// Appends to the submission queue; false when it is full.
+    #[inline]
+    fn enqueue(&mut self, entry: &squeue::Entry) -> bool {
+        // SAFETY: an operation's memory outlives it: each caller of `push` keeps what its operation points to until the
+        // completion, and the backlog holds only operations that have not been submitted.
         #[allow(unsafe_code)]
-        while unsafe { self.ring.submission().push(entry) }.is_err() {
-            // Full: handing over makes room. What fails here is told by the next wait.
-            if self.ring.submit().is_err() && self.poll().is_err() {
-                return;
+        unsafe {
+            self.queue.push(entry)
+        }
+    }
+
+    /// The queue is full: submitting it makes room. If the kernel takes nothing, the backlog keeps the operation, and the
+    /// next wait submits it or returns the error.
+    #[cold]
+    fn push_later(&mut self, entry: &squeue::Entry) {
+        self.backlog.push_back(entry.clone());
+        let _ = self.submit();
+    }
+
+    /// Moves operations from the backlog to the submission queue; true if at least one found room.
+    fn refill(&mut self) -> bool {
+        let before = self.backlog.len();
+        while let Some(entry) = self.backlog.pop_front() {
+            if !self.enqueue(&entry) {
+                self.backlog.push_front(entry);
+                break;
             }
         }
+        self.backlog.len() < before
     }
 
     /// Hears a socket until told otherwise.
@@ -246,6 +280,20 @@ impl Ring {
         let entry = opcode::RecvMulti::new(Fd(fd), GROUP).build();
         let select = Flags::BUFFER_SELECT;
         self.push(&entry.flags(flags | select).user_data(Op::Recv.about(index)));
+    }
+
+    /// Hears a socket as [`Ring::recv`] does, and when the bytes arrived; `wanted` must stay where it is until the
+    /// completion.
+    pub(super) fn recv_stamped(
+        &mut self,
+        handle: &Handle,
+        index: u32,
+        wanted: *const libc::msghdr,
+    ) {
+        let (fd, flags) = handle.target(index);
+        let group = blocks::STAMPED.group;
+        let entry = opcode::RecvMsgMulti::new(Fd(fd), wanted, group).build();
+        self.push(&entry.flags(flags).user_data(Op::RecvStamped.about(index)));
     }
 
     /// Sends; the bytes must stay where they are until the completion.
@@ -259,6 +307,34 @@ impl Ring {
         let len = bytes.len().min(i32::MAX as usize) as u32;
         let entry = opcode::Send::new(Fd(fd), bytes.as_ptr(), len).flags(message).build();
         self.push(&entry.flags(flags).user_data(Op::Send.about(index)));
+    }
+
+    /// Hears a socket of datagrams until told otherwise; `wanted` must stay where it is until the completion.
+    pub(super) fn recv_messages(&mut self, fd: &OwnedFd, index: u32, wanted: *const libc::msghdr) {
+        let fd = Fd(fd.as_raw_fd());
+        let entry = opcode::RecvMsgMulti::new(fd, wanted, blocks::DATAGRAMS.group).build();
+        self.push(&entry.user_data(Op::Datagrams.about(index)));
+    }
+
+    /// Sends datagrams; what the header points to must stay where it is until the completion.
+    #[inline]
+    pub(super) fn send_message(&mut self, fd: &OwnedFd, place: u32, header: *const libc::msghdr) {
+        let entry = opcode::SendMsg::new(Fd(fd.as_raw_fd()), header).build();
+        self.push(&entry.user_data(Op::SendDatagrams.about(place)));
+    }
+
+    /// Completes at once.
+    pub(super) fn announce(&mut self, op: Op, index: u32) {
+        self.push(&opcode::Nop::new().build().user_data(op.about(index)));
+    }
+
+    /// Provides a group of buffers, whose places must live as long as the ring.
+    pub(super) fn register_blocks(&self, address: u64, places: u16, group: u16) -> io::Result<()> {
+        // SAFETY: the places are kept beside the ring, and dropped after it.
+        #[allow(unsafe_code)]
+        unsafe {
+            self.queue.register_buf_ring(address, places, group, 0)
+        }
     }
 
     /// Ends our side; the completion comes as that of a send.
@@ -298,44 +374,47 @@ impl Ring {
     }
 }
 
-impl fmt::Debug for Ring {
+impl<K: Kernel> fmt::Debug for Ring<K> {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let free = self.free_places.len() + self.fresh_places.len();
-        out.debug_struct("Ring")
-            .field("fd", &self.ring.as_raw_fd())
-            .field("free_places", &free)
-            .finish()
+        out.debug_struct("Ring").field("free_places", &free).finish_non_exhaustive()
     }
 }
 
-impl Drop for Ring {
+impl<K: Kernel> Drop for Ring<K> {
     fn drop(&mut self) {
         // Nothing may still fill buffers that are about to be freed. (To cancel every receive would do
         // it, too, but looks at all of them for each: 20 s at 100,000 connections.)
-        let _ = self.ring.submitter().unregister_buf_ring(GROUP);
+        self.queue.unregister_buf_ring(GROUP);
+        self.queue.unregister_buf_ring(blocks::DATAGRAMS.group);
+        self.queue.unregister_buf_ring(blocks::STAMPED.group);
     }
 }
 
-/// The descriptor that an accept has received.
+/// The descriptor in the result of an accept, for whoever takes over its completion.
 pub(super) fn received_fd(result: i32) -> OwnedFd {
-    // SAFETY: the kernel has just made it for us, and told nobody else.
+    // SAFETY: the kernel opens one descriptor for each completion of an accept and names it nowhere else; each completion
+    // is taken over once, so that this is its only owner.
     #[allow(unsafe_code)]
     unsafe {
         OwnedFd::from_raw_fd(result)
     }
 }
 
-/// A filter of system calls may let a ring be made and not be used: better known now than in mid-run.
-fn refuse_unusable(ring: &IoUring) -> io::Result<()> {
-    match ring.submit() {
-        // What the kernel itself says: the ring is not enabled yet.
-        Err(error) if Errno::from_io_error(&error) != Some(Errno::BADFD) => Err(error),
-        _ => Ok(()),
+/// The error for so many lost completions. A completion that finds the queue full waits in memory of the kernel
+/// (`IORING_FEAT_NODROP`); the kernel drops and counts only those for which it finds no memory. What was sent or received
+/// is unknown then, so the run has no result.
+fn losses(count: u32) -> io::Result<()> {
+    match count {
+        0 => Ok(()),
+        _ => Err(io::Error::other(format!("io_uring: out of memory, {count} completions lost"))),
     }
 }
 
 /// Being interrupted, late, or short of room for completions is no failure of the ring.
 fn settled(submitted: io::Result<usize>) -> io::Result<()> {
+    // A wait returns it once completions were lost (`IO_CHECK_CQ_DROPPED_BIT`).
+    const EBADR: i32 = 53;
     const ETIME: i32 = 62;
     const EBUSY: i32 = 16;
     const EAGAIN: i32 = 11;
@@ -344,7 +423,77 @@ fn settled(submitted: io::Result<usize>) -> io::Result<()> {
         Ok(_) => Ok(()),
         Err(error) => match error.raw_os_error() {
             Some(ETIME | EBUSY | EAGAIN | EINTR) => Ok(()),
+            Some(EBADR) => Err(io::Error::other("io_uring: out of memory, completions lost")),
             _ => Err(error),
         },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::queue::{COMPLETIONS, SUBMISSIONS};
+    use super::*;
+    use crate::kernel::Linux;
+
+    // A ring that is not enabled takes no submission: the queue fills and cannot be emptied.
+    #[test]
+    fn operations_that_find_no_room_are_submitted_later_in_order() {
+        const OPERATIONS: u64 = 3 * SUBMISSIONS as u64 + 7;
+        let mut ring = Ring::new(&Linux).expect("a ring");
+        for number in 0..OPERATIONS {
+            ring.push(&opcode::Nop::new().build().user_data(number));
+        }
+        assert!(ring.poll().is_err(), "the error that keeps them from the kernel is returned");
+        ring.enable().expect("this thread owns it");
+        ring.poll().expect("it takes submissions now");
+        let mut batch = Vec::new();
+        while ring.completed() > 0 {
+            ring.drain(&mut batch);
+        }
+        let numbers: Vec<u64> = batch.iter().map(cqueue::Entry::user_data).collect();
+        assert_eq!(numbers, (0..OPERATIONS).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn completions_that_find_no_room_are_taken_over_later() {
+        const OPERATIONS: u64 = 2 * COMPLETIONS as u64 + 7;
+        let mut ring = Ring::new(&Linux).expect("a ring");
+        ring.enable().expect("this thread owns it");
+        for number in 0..OPERATIONS {
+            ring.push(&opcode::Nop::new().build().user_data(number));
+        }
+        let mut batch = Vec::new();
+        loop {
+            ring.poll().expect("it takes submissions");
+            if ring.completed() == 0 {
+                break;
+            }
+            ring.drain(&mut batch);
+        }
+        let numbers: Vec<u64> = batch.iter().map(cqueue::Entry::user_data).collect();
+        assert_eq!(numbers, (0..OPERATIONS).collect::<Vec<_>>());
+        assert!(ring.check_losses().is_ok());
+    }
+
+    #[test]
+    fn lost_completions_are_an_error_and_those_that_wait_are_not() {
+        assert!(losses(0).is_ok());
+        assert!(losses(3).is_err_and(|error| error.to_string().contains("3 completions lost")));
+        for (errno, fails) in [(53, true), (16, false), (62, false), (9, true)] {
+            let settled = settled(Err(io::Error::from_raw_os_error(errno)));
+            assert_eq!(settled.is_err(), fails, "errno {errno}");
+        }
+    }
+
+    #[test]
+    fn a_ring_does_not_wait_while_operations_have_not_been_submitted() {
+        let mut ring = Ring::new(&Linux).expect("a ring");
+        for number in 0..=u64::from(SUBMISSIONS) {
+            ring.push(&opcode::Nop::new().build().user_data(number));
+        }
+        ring.enable().expect("this thread owns it");
+        let all = SUBMISSIONS as usize + 1;
+        ring.wait(None, WaitPolicy { least: all, within_us: 0 }).expect("it takes them");
+        assert_eq!(ring.completed(), all);
     }
 }

@@ -2,9 +2,10 @@
 
 use rustix::io::Errno;
 
+use super::queue::Kernel;
 use super::ring::Handle;
 use super::{Uring, outcome};
-use crate::net::{Ended, Net, Token};
+use crate::net::{Net, PeerClose, Token};
 use crate::outbox::Segment;
 
 /// Buffers kept for sends to come.
@@ -12,10 +13,10 @@ const SPARE_MOST: usize = 4096;
 /// A spare buffer larger than this is given back.
 const SPARE_BYTES: usize = 16 * 1024;
 
-impl Uring {
+impl<K: Kernel> Uring<K> {
     /// A send has ended; whose it was, if it was the last behind which something waited.
     pub(super) fn sent(&mut self, index: u32, result: i32) -> Option<(u32, Token)> {
-        let mut segment = self.sockets.land(index)?;
+        let mut segment = self.sockets.complete_send(index)?;
         let socket = self.sockets.at(index);
         if socket.closed {
             self.keep_spare(segment);
@@ -34,7 +35,7 @@ impl Uring {
         if !segment.bytes().is_empty() {
             // The peer keeps it from being done: what the others say does not wait for it.
             self.awaits_send = true;
-            self.fly(index, segment);
+            self.submit_send(index, segment);
             return None;
         }
         let next = socket.outbox.as_mut().and_then(|outbox| outbox.pop());
@@ -45,13 +46,33 @@ impl Uring {
         let (finishing, ending) = (socket.finishing, socket.ending);
         self.keep_spare(segment);
         match next {
-            Some(next) => self.fly(index, next),
+            Some(next) => self.submit_send(index, next),
             None if finishing => self.close(token),
             None if ending => self.end_now(index),
             None => {}
         }
         self.set_interest(token);
         drained.then_some((key, token))
+    }
+
+    /// Hands the first segment that waits to the kernel, if there is one; none is in flight.
+    pub(super) fn send_next(&mut self, index: u32) {
+        let socket = self.sockets.at(index);
+        if let Some(next) = socket.outbox.as_mut().and_then(|outbox| outbox.pop()) {
+            self.submit_send(index, next);
+        }
+    }
+
+    /// Our side of a new connection ends if that was asked for before and nothing is to be sent. True if bytes have waited
+    /// for the connection and all of them are with the kernel; of others [`Uring::sent`] tells.
+    pub(super) fn sent_what_waited(&mut self, token: Token) -> bool {
+        let Some(socket) = self.sockets.live(token) else { return false };
+        let sent = socket.outbox.take_if(|outbox| outbox.is_empty()).is_some();
+        if socket.ending && socket.nothing_to_send() {
+            self.end_now(token.index);
+        }
+        self.set_interest(token);
+        sent
     }
 
     fn keep_spare(&mut self, segment: Segment) {
@@ -72,14 +93,14 @@ impl Uring {
             self.close(token);
             return;
         }
-        let ended = if errno == Errno::PIPE { Ended::Fin } else { Ended::Reset };
+        let ended = if errno == Errno::PIPE { PeerClose::Fin } else { PeerClose::Reset };
         socket.failed.get_or_insert(ended);
         self.set_interest(token);
     }
 
     /// Hands a segment to the kernel; the socket keeps it until the completion.
     #[inline]
-    pub(super) fn fly(&mut self, index: u32, segment: Segment) {
+    pub(super) fn submit_send(&mut self, index: u32, segment: Segment) {
         if index < self.known_most
             && let Some(Handle::Plain(_)) = self.sockets.at(index).handle
         {
@@ -91,7 +112,7 @@ impl Uring {
         self.awaits_send |= socket.outbox.is_some() || socket.finishing || socket.ending;
         // The bytes lie on the heap: they stay where they are when the segment moves.
         self.rings[usize::from(socket.ring)].send(handle, index, segment.bytes());
-        self.sockets.take_off(index, segment);
+        self.sockets.begin_send(index, segment);
     }
 
     /// Everything is sent: ends our side.
@@ -100,14 +121,13 @@ impl Uring {
         socket.ending = false;
         let Some(handle) = &socket.handle else { return };
         if let Some(fd) = handle.own() {
-            // Of a connection that is gone the next receive tells.
-            let _ = rustix::net::shutdown(fd, rustix::net::Shutdown::Write);
+            self.kernel.end_sending(fd);
             return;
         }
         // Its place must not be used again before: an empty send, so to speak, is in flight.
         self.rings[usize::from(socket.ring)].end_sending(handle, index);
         self.awaits_send = true;
-        self.sockets.take_off(index, Segment::Copied(Vec::new(), 0));
+        self.sockets.begin_send(index, Segment::Copied(Vec::new(), 0));
     }
 
     /// Whether a send has to queue; none when it is of no use.
@@ -115,7 +135,7 @@ impl Uring {
     pub(super) fn has_to_queue(&mut self, token: Token) -> Option<bool> {
         let socket = self.sockets.live(token)?;
         let dead = socket.failed.is_some() || socket.finishing;
-        let queues = socket.is_connecting() || socket.flight.is_some();
+        let queues = socket.is_connecting() || socket.in_flight_send.is_some();
         self.awaits_send |= queues;
         (!dead).then_some(queues)
     }

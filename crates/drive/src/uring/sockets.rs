@@ -5,7 +5,7 @@ use std::num::NonZeroU32;
 use io_uring::cqueue;
 use rustix::io::Errno;
 
-use crate::net::{Ended, Token};
+use crate::net::{PeerClose, Token};
 use crate::outbox::{Outbox, Segment};
 
 use super::ring::{Handle, Op};
@@ -13,7 +13,7 @@ use super::ring::{Handle, Op};
 /// Where the bytes of a send in flight are kept. A send mostly ends before the next batch: there are far fewer of
 /// them than sockets, and so they are not kept with the sockets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Flight(NonZeroU32);
+pub(super) struct InFlight(NonZeroU32);
 
 /// How a socket came about.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -42,9 +42,9 @@ pub(super) struct Socket {
     pub(super) sent_before: bool,
     pub(super) made: Made,
     /// A receive is in flight.
-    pub(super) hearing: bool,
+    pub(super) receiving: bool,
     /// The send in flight: where it is among all of them.
-    pub(super) flight: Option<Flight>,
+    pub(super) in_flight_send: Option<InFlight>,
     /// What is to be sent after it.
     pub(super) outbox: Option<Box<Outbox>>,
     /// Our side ends when everything is sent.
@@ -52,15 +52,15 @@ pub(super) struct Socket {
     /// To be closed when everything is sent.
     pub(super) finishing: bool,
     /// The peer takes nothing, so nothing is read from it.
-    pub(super) deaf: bool,
+    pub(super) reading_paused: bool,
     /// The peer's side is over.
     pub(super) ended: bool,
     /// The program has closed it; the place waits for what is in flight.
     pub(super) closed: bool,
-    pub(super) failed: Option<Ended>,
+    pub(super) failed: Option<PeerClose>,
 }
 
-impl Flight {
+impl InFlight {
     /// Places count from one, so that none takes no memory.
     #[inline]
     fn place(self) -> usize {
@@ -76,7 +76,7 @@ impl Socket {
 
     #[inline]
     pub(super) fn nothing_to_send(&self) -> bool {
-        self.flight.is_none() && self.outbox.is_none()
+        self.in_flight_send.is_none() && self.outbox.is_none()
     }
 
     #[inline]
@@ -84,8 +84,12 @@ impl Socket {
         self.made == Made::Connecting
     }
 
-    pub(super) fn may_hear(&self) -> bool {
-        !(self.closed || self.deaf || self.hearing || self.is_connecting() || self.ended)
+    pub(super) fn may_receive(&self) -> bool {
+        !(self.closed
+            || self.reading_paused
+            || self.receiving
+            || self.is_connecting()
+            || self.ended)
     }
 }
 
@@ -95,8 +99,8 @@ pub(super) struct Sockets {
     sockets: Vec<Socket>,
     free: Vec<u32>,
     /// The sends in flight; a place without one is free.
-    flights: Vec<Option<Segment>>,
-    free_flights: Vec<Flight>,
+    sends: Vec<Option<Segment>>,
+    free_sends: Vec<InFlight>,
 }
 
 impl Sockets {
@@ -127,8 +131,9 @@ impl Sockets {
 
     /// What the socket of a token has still to send, in flight or behind it.
     pub(super) fn unsent_bytes(&self, token: Token) -> usize {
-        let flight = self.of(token).and_then(|socket| socket.flight);
-        let in_flight = flight.and_then(|flight| self.flights[flight.place()].as_ref());
+        let in_flight_send = self.of(token).and_then(|socket| socket.in_flight_send);
+        let in_flight =
+            in_flight_send.and_then(|in_flight_send| self.sends[in_flight_send.place()].as_ref());
         in_flight.map_or(0, |segment| segment.bytes().len()) + self.queued_bytes(token)
     }
 
@@ -148,42 +153,42 @@ impl Sockets {
 
     /// Notes that a segment is on its way.
     #[inline]
-    pub(super) fn take_off(&mut self, index: u32, segment: Segment) {
-        let flight = self.free_flights.pop().unwrap_or_else(|| {
-            self.flights.push(None);
+    pub(super) fn begin_send(&mut self, index: u32, segment: Segment) {
+        let in_flight_send = self.free_sends.pop().unwrap_or_else(|| {
+            self.sends.push(None);
             // As many sends as sockets at most, each of which has a 32-bit index.
-            Flight(NonZeroU32::new(self.flights.len() as u32).unwrap_or(NonZeroU32::MAX))
+            InFlight(NonZeroU32::new(self.sends.len() as u32).unwrap_or(NonZeroU32::MAX))
         });
-        self.flights[flight.place()] = Some(segment);
-        self.sockets[index as usize].flight = Some(flight);
+        self.sends[in_flight_send.place()] = Some(segment);
+        self.sockets[index as usize].in_flight_send = Some(in_flight_send);
     }
 
     /// The segment that was on its way; its socket has none in flight from now on.
     #[inline]
-    pub(super) fn land(&mut self, index: u32) -> Option<Segment> {
-        let flight = self.sockets[index as usize].flight.take()?;
-        self.free_flights.push(flight);
-        self.flights[flight.place()].take()
+    pub(super) fn complete_send(&mut self, index: u32) -> Option<Segment> {
+        let in_flight_send = self.sockets[index as usize].in_flight_send.take()?;
+        self.free_sends.push(in_flight_send);
+        self.sends[in_flight_send.place()].take()
     }
 
     /// How many sends are in flight.
     #[inline]
     pub(super) fn sends_in_flight(&self) -> usize {
-        self.flights.len() - self.free_flights.len()
+        self.sends.len() - self.free_sends.len()
     }
 
     /// Sockets with a send in flight, and their rings.
     pub(super) fn in_flight(&self) -> impl Iterator<Item = (u32, u8)> {
         let sockets = self.sockets.iter().enumerate();
-        let flying = sockets.filter(|(_, socket)| socket.flight.is_some());
-        flying.map(|(index, socket)| (index as u32, socket.ring))
+        let busy = sockets.filter(|(_, socket)| socket.in_flight_send.is_some());
+        busy.map(|(index, socket)| (index as u32, socket.ring))
     }
 
     /// Frees the place of a closed socket, once nothing is in flight; its descriptor is to be closed.
     pub(super) fn release(&mut self, index: u32) -> Option<(u8, Handle)> {
         let socket = &mut self.sockets[index as usize];
-        let flies = socket.hearing || socket.is_connecting() || socket.flight.is_some();
-        if !socket.closed || flies {
+        let is_busy = socket.receiving || socket.is_connecting() || socket.in_flight_send.is_some();
+        if !socket.closed || is_busy {
             return None;
         }
         let handle = socket.handle.take()?;
@@ -199,7 +204,7 @@ impl Sockets {
     pub(super) fn note_latest(&mut self, entry: &cqueue::Entry, at: u16) {
         let (op, index) = Op::of(entry.user_data());
         let no_news = [Errno::NOBUFS, Errno::CANCELED].map(|errno| -errno.raw_os_error());
-        if op == Op::Recv && !no_news.contains(&entry.result()) {
+        if matches!(op, Op::Recv | Op::RecvStamped) && !no_news.contains(&entry.result()) {
             self.sockets[index as usize].latest = at;
         }
     }
@@ -224,13 +229,13 @@ mod tests {
             sockets.add(Socket::default());
         }
         for index in [2, 0, 1] {
-            sockets.take_off(index, segment(index as u8));
+            sockets.begin_send(index, segment(index as u8));
         }
-        assert_eq!(bytes(sockets.land(0)), Some(vec![0]));
-        assert_eq!(bytes(sockets.land(0)), None);
-        sockets.take_off(0, segment(9));
-        let landed = [0, 1, 2].map(|index| bytes(sockets.land(index)));
-        assert_eq!(landed, [Some(vec![9]), Some(vec![1]), Some(vec![2])]);
-        assert_eq!(sockets.flights.len(), 3, "places are used again");
+        assert_eq!(bytes(sockets.complete_send(0)), Some(vec![0]));
+        assert_eq!(bytes(sockets.complete_send(0)), None);
+        sockets.begin_send(0, segment(9));
+        let completed = [0, 1, 2].map(|index| bytes(sockets.complete_send(index)));
+        assert_eq!(completed, [Some(vec![9]), Some(vec![1]), Some(vec![2])]);
+        assert_eq!(sockets.sends.len(), 3, "places are used again");
     }
 }

@@ -9,6 +9,7 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use rustix::io::Errno;
 
 use super::Uring;
+use super::queue::Kernel;
 use super::ring::{Handle, Op, Ring};
 use super::sockets::{Made, Socket};
 
@@ -27,7 +28,7 @@ fn known_most(fds_most: u64) -> u32 {
     (fds_most / SHARE).min(MOST) as u32
 }
 
-impl Uring {
+impl<K: Kernel> Uring<K> {
     /// Gives a descriptor its place; one that comes near the limit of open files moves into a table.
     pub(super) fn add(&mut self, fd: OwnedFd, key: u32, made: Made) -> u32 {
         let scarce = fd.as_raw_fd() as u64 + FDS_KEPT >= self.fds_most;
@@ -84,12 +85,12 @@ impl Uring {
         if self.rings.len() > usize::from(u8::MAX) {
             return Err(Errno::MFILE.into());
         }
-        let mut ring = Ring::new()?;
+        let mut ring = Ring::new(&self.kernel)?;
         ring.enable()?;
         ring.make_table(self.fds_most.min(TABLE_MOST) as u32, 0)?;
-        ring.stirs(&self.stir)?;
+        ring.notify(&self.other_ring)?;
         if self.rings.len() == 1 {
-            self.rings[0].watch(&self.stir, Op::Stir);
+            self.rings[0].watch(&self.other_ring, Op::OtherRing);
         }
         self.rings.push(ring);
         Ok(())

@@ -2,66 +2,91 @@
 
 use std::io;
 
+use io_uring::cqueue;
+
 use super::Uring;
-use super::ring::{Patience, Ring};
+use super::queue::Kernel;
+use super::ring::{Op, Ring, WaitPolicy};
 use crate::net::Coalescing;
 
-/// A send that its peer keeps from being done holds up what the others say no longer than this, in us, and once: in the
-/// next call it is no longer waited for. As long as a heartbeat, which ends a generator's wait in any case; what is to be
-/// done sooner ends it sooner ([`Patience::until`]).
-const HELD_UP_US_MOST: u32 = 10_000;
+/// A program that does not hand over its sends ([`crate::Net::hand_over`]) has them handed over by the call that waits. One
+/// that its peer keeps from being done then holds up what the others say: no longer than this, in us, and once. In the
+/// next call it is no longer waited for. What is to be done sooner ends the wait sooner ([`WaitPolicy::until`]).
+const HELD_UP_US_MOST: u32 = 1_000;
 
-impl Uring {
+impl<K: Kernel> Uring<K> {
+    /// Takes over what the first ring has completed since the last batch. That a send is done is no event unless the program
+    /// waits to hear of it: it is seen to here, and not waited for. Whether `batch` holds events.
+    pub(super) fn take_over_early(&mut self, batch: &mut Vec<cqueue::Entry>) -> bool {
+        self.rings[0].drain(batch);
+        let sockets = &mut self.sockets;
+        let is_event = |entry: &cqueue::Entry| match Op::of(entry.user_data()) {
+            (Op::Send, index) => sockets.at(index).outbox.is_some(),
+            _ => true,
+        };
+        if batch.iter().any(is_event) {
+            return true;
+        }
+        self.fresh_sends = self.fresh_sends.saturating_sub(batch.len());
+        for entry in batch.drain(..) {
+            let (_, index) = Op::of(entry.user_data());
+            let drained = self.sent(index, entry.result());
+            debug_assert!(drained.is_none(), "the program waits to hear of this send");
+        }
+        false
+    }
+
     pub(super) fn wait(&mut self, wake_at_ns: Option<u64>) -> io::Result<()> {
         // What the last batch left is taken over next, once the sends of that batch are handed over.
         if self.rings.iter_mut().any(|ring| ring.completed() > 0) {
-            return self.rings.iter().try_for_each(Ring::poll);
+            return self.rings.iter_mut().try_for_each(Ring::poll);
         }
-        self.rings[1..].iter().try_for_each(Ring::poll)?;
-        let patience = self.patience();
+        self.rings[1..].iter_mut().try_for_each(Ring::poll)?;
+        let wait_policy = self.wait_policy();
         let first = &mut self.rings[0];
         let spared = self.spin.spares_sleep(self.clock, wake_at_ns, || {
             first.poll()?;
-            Ok(first.completed() >= patience.least)
+            Ok(first.completed() >= wait_policy.least)
         })?;
         if spared {
             return Ok(());
         }
         let timeout_ns = wake_at_ns.map(|at_ns| at_ns.saturating_sub(self.clock.now_ns()));
-        self.rings[0].wait(timeout_ns, patience.until(timeout_ns))
+        self.rings[0].wait(timeout_ns, wait_policy.until(timeout_ns))
     }
 
-    fn patience(&self) -> Patience {
+    fn wait_policy(&self) -> WaitPolicy {
         // A send that the peer has kept from being done in a call before is not waited for.
-        let all_fresh = self.sockets.sends_in_flight() == self.fresh_sends;
+        let in_flight = self.sockets.sends_in_flight() + self.datagrams.sends_in_flight();
+        let all_fresh = in_flight == self.fresh_sends;
         let only_events = all_fresh && !self.awaits_send && self.rings.len() == 1;
-        if only_events && self.rings[0].has_patience {
-            patience(self.fresh_sends, self.coalescing)
+        if only_events && self.rings[0].has_min_wait {
+            wait_policy(self.fresh_sends, self.coalescing)
         } else {
-            Patience { least: 1, within_us: 0 }
+            WaitPolicy { least: 1, within_us: 0 }
         }
     }
 }
 
-impl Patience {
+impl WaitPolicy {
     /// The same of a wait that ends after this timeout. The kernel looks at it only when `within_us` have passed
     /// (`io_cqring_min_timer_wakeup`), so that a sooner one takes their place.
     fn until(self, timeout_ns: Option<u64>) -> Self {
         let sooner = timeout_ns.is_some_and(|ns| ns <= u64::from(self.within_us) * 1_000);
-        Patience { within_us: if sooner { 0 } else { self.within_us }, ..self }
+        WaitPolicy { within_us: if sooner { 0 } else { self.within_us }, ..self }
     }
 }
 
 /// How many completions make an event, where so many sends are handed over by the same call. That a send is done is none:
 /// alone, it would end the wait at once, and where answers come one by one each would be waited for twice.
-fn patience(fresh_sends: usize, coalescing: Coalescing) -> Patience {
+fn wait_policy(fresh_sends: usize, coalescing: Coalescing) -> WaitPolicy {
     let Coalescing { events, within_us } = coalescing;
     match fresh_sends {
         _ if events > 1 && within_us > 0 => {
-            Patience { least: fresh_sends + events as usize, within_us }
+            WaitPolicy { least: fresh_sends + events as usize, within_us }
         }
-        0 => Patience { least: 1, within_us: 0 },
-        _ => Patience { least: 1 + fresh_sends, within_us: HELD_UP_US_MOST },
+        0 => WaitPolicy { least: 1, within_us: 0 },
+        _ => WaitPolicy { least: 1 + fresh_sends, within_us: HELD_UP_US_MOST },
     }
 }
 
@@ -81,8 +106,12 @@ mod tests {
             (3, Coalescing { events: 4, within_us: 0 }, 4, HELD_UP_US_MOST),
         ];
         for (fresh_sends, coalescing, least, within_us) in cases {
-            let found = patience(fresh_sends, coalescing);
-            assert_eq!(found, Patience { least, within_us }, "{fresh_sends} sends, {coalescing:?}");
+            let found = wait_policy(fresh_sends, coalescing);
+            assert_eq!(
+                found,
+                WaitPolicy { least, within_us },
+                "{fresh_sends} sends, {coalescing:?}"
+            );
         }
     }
 
@@ -97,8 +126,8 @@ mod tests {
             (0, Some(25_000), 0),
         ];
         for (within_us, timeout_ns, then_us) in cases {
-            let found = Patience { least: 4, within_us }.until(timeout_ns);
-            let expected = Patience { least: 4, within_us: then_us };
+            let found = WaitPolicy { least: 4, within_us }.until(timeout_ns);
+            let expected = WaitPolicy { least: 4, within_us: then_us };
             assert_eq!(found, expected, "{within_us} us, at most {timeout_ns:?} ns");
         }
     }

@@ -1,35 +1,58 @@
 //! Either driver, for tests that hold of both.
 
-#![allow(missing_docs, unreachable_pub, clippy::expect_used)]
+#![allow(missing_docs, unreachable_pub, dead_code, unused_macros, clippy::expect_used)]
+
+mod watching;
 
 use trueload_drive::{Clock, Epoll, Listener, Program, Settings, Uring};
+use watching::{Watching, When};
 
-/// Which driver.
-#[derive(Clone, Copy, Debug)]
+/// Which driver, and whether all connections are watched for the arrival of their bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     Epoll,
     Uring,
+    WatchedEpoll,
+    WatchedUring,
+    UringWatchedLater,
 }
 
 impl Kind {
     /// Runs a program to its end, woken once at the start.
     pub fn run(self, listener: Option<Listener>, program: &mut impl Program) {
+        self.run_on(Clock::start(), listener, program);
+    }
+
+    /// The same, by a clock that others read, too.
+    pub fn run_on(self, clock: Clock, listener: Option<Listener>, program: &mut impl Program) {
+        let watching = |program, when| Watching { program, when };
         match self {
-            Kind::Epoll => {
-                let settings = Settings::default();
-                let driver = Epoll::new(Clock::start(), listener, &settings);
-                let mut driver = driver.expect("an epoll");
-                driver.waker().wake();
-                driver.run(program).expect("the loop runs");
+            Kind::Epoll => run_epoll(clock, listener, program),
+            Kind::Uring => run_uring(clock, listener, program),
+            Kind::WatchedEpoll => {
+                run_epoll(clock, listener, &mut watching(program, When::AtTheStart));
             }
-            Kind::Uring => {
-                let driver = Uring::new(Clock::start(), listener, &Settings::default());
-                let mut driver = driver.map_err(|(error, _)| error).expect("a ring");
-                driver.waker().wake();
-                driver.run(program).expect("the loop runs");
+            Kind::WatchedUring => {
+                run_uring(clock, listener, &mut watching(program, When::AtTheStart));
+            }
+            Kind::UringWatchedLater => {
+                run_uring(clock, listener, &mut watching(program, When::WithItsFirstBytes));
             }
         }
     }
+}
+
+fn run_epoll(clock: Clock, listener: Option<Listener>, program: &mut impl Program) {
+    let mut driver = Epoll::new(clock, listener, &Settings::default()).expect("an epoll");
+    driver.waker().wake();
+    driver.run(program).expect("the loop runs");
+}
+
+fn run_uring(clock: Clock, listener: Option<Listener>, program: &mut impl Program) {
+    let driver = Uring::new(clock, listener, &Settings::default());
+    let mut driver = driver.map_err(|(error, _)| error).expect("a ring");
+    driver.waker().wake();
+    driver.run(program).expect("the loop runs");
 }
 
 macro_rules! on_both_drivers {
@@ -39,6 +62,21 @@ macro_rules! on_both_drivers {
         }
         mod on_io_uring {
             $(#[test] fn $name() { super::$name(crate::shared::Kind::Uring); })*
+        }
+    };
+}
+
+/// The same with every connection watched: nothing else changes.
+macro_rules! on_both_drivers_watched {
+    ($($name:ident)*) => {
+        mod on_epoll_watched {
+            $(#[test] fn $name() { super::$name(crate::shared::Kind::WatchedEpoll); })*
+        }
+        mod on_io_uring_watched {
+            $(#[test] fn $name() { super::$name(crate::shared::Kind::WatchedUring); })*
+        }
+        mod on_io_uring_watched_later {
+            $(#[test] fn $name() { super::$name(crate::shared::Kind::UringWatchedLater); })*
         }
     };
 }

@@ -1,0 +1,137 @@
+//! Datagram sockets: made, bound and connected alike for both drivers.
+
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::os::fd::OwnedFd;
+
+use rustix::io::Errno;
+use rustix::net::{SocketFlags, SocketType, sockopt};
+
+use crate::Address;
+use crate::net::{ConnectError, PeerClose};
+use crate::socket::{bind_from, connect_error, set_option};
+
+/// The queue that is asked for in the kernel, in bytes: a burst waits there while a thread is at work. The kernel
+/// grants what `net.core.rmem_max` allows.
+const QUEUE_BYTES: usize = 4 << 20;
+
+/// A socket that sends to one peer and hears nobody else.
+pub(crate) fn connect(
+    to: &Address,
+    from: Option<IpAddr>,
+    flags: SocketFlags,
+) -> Result<OwnedFd, ConnectError> {
+    let Address::Ip(peer) = to else { return Err(ConnectError::Unreachable) };
+    let fd = make(to, flags).map_err(connect_error)?;
+    from.map_or(Ok(()), |from| bind_from(&fd, from))?;
+    rustix::net::connect(&fd, peer).map_err(connect_error)?;
+    if hears_itself(&fd, peer).map_err(connect_error)? {
+        return Err(ConnectError::Refused);
+    }
+    Ok(fd)
+}
+
+/// Whether the kernel has chosen the peer's own port for us, as it may where nobody listens: all that we send would come back.
+fn hears_itself(fd: &OwnedFd, peer: &SocketAddr) -> Result<bool, Errno> {
+    let local = rustix::net::getsockname(fd)?;
+    Ok(SocketAddr::try_from(local).is_ok_and(|local| local == *peer))
+}
+
+/// A socket that hears everybody at an address; `shared`: among several threads.
+pub(crate) fn bind(address: &Address, shared: bool) -> io::Result<(OwnedFd, Address)> {
+    let Address::Ip(at) = address else { return Err(io::ErrorKind::Unsupported.into()) };
+    let fd = make(address, SocketFlags::NONBLOCK | SocketFlags::CLOEXEC)?;
+    if shared {
+        sockopt::set_socket_reuseport(&fd, true)?;
+    }
+    // Where an answer is to leave from is known only if the kernel tells where its question came.
+    match at {
+        SocketAddr::V4(_) => set_option(&fd, libc::IPPROTO_IP, libc::IP_PKTINFO, 1),
+        SocketAddr::V6(_) => set_option(&fd, libc::IPPROTO_IPV6, libc::IPV6_RECVPKTINFO, 1),
+    }
+    rustix::net::bind(&fd, at)?;
+    let bound: SocketAddr = rustix::net::getsockname(&fd)?
+        .try_into()
+        .map_err(|_| io::Error::from(io::ErrorKind::Unsupported))?;
+    Ok((fd, Address::Ip(bound)))
+}
+
+fn make(address: &Address, flags: SocketFlags) -> Result<OwnedFd, Errno> {
+    let family = address.socket_family();
+    let fd = rustix::net::socket_with(family, SocketType::DGRAM, flags, None)?;
+    // Without these, datagrams come one by one, without their ECN, or without what the
+    // queue had no room for: slower, and not wrong.
+    set_option(&fd, libc::SOL_UDP, libc::UDP_GRO, 1);
+    set_option(&fd, libc::IPPROTO_IP, libc::IP_RECVTOS, 1);
+    if family == rustix::net::AddressFamily::INET6 {
+        set_option(&fd, libc::IPPROTO_IPV6, libc::IPV6_RECVTCLASS, 1);
+    }
+    set_option(&fd, libc::SOL_SOCKET, libc::SO_RXQ_OVFL, 1);
+    let _ = sockopt::set_socket_recv_buffer_size(&fd, QUEUE_BYTES);
+    Ok(fd)
+}
+
+/// What became of a block that the kernel did not take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum NotSent {
+    /// There is no room now.
+    Later,
+    /// It cannot be cut apart here: its datagrams are to be sent one by one.
+    OneByOne,
+    /// The peer is gone.
+    PeerClose(PeerClose),
+    /// It is lost, as it may be anywhere on its way.
+    Dropped,
+}
+
+impl NotSent {
+    /// What an error means for a block; `segmented`: the kernel was to cut it apart.
+    pub(crate) fn of(errno: Errno, segmented: bool) -> Self {
+        match errno {
+            Errno::AGAIN | Errno::INTR => NotSent::Later,
+            // A datagram is larger than the way takes whole, or nobody computes the checksums.
+            Errno::INVAL | Errno::IO | Errno::MSGSIZE if segmented => NotSent::OneByOne,
+            Errno::CONNREFUSED => NotSent::PeerClose(PeerClose::Refused),
+            _ => NotSent::Dropped,
+        }
+    }
+}
+
+/// What an error of a receive means; none for one that only interrupts it.
+pub(crate) fn ended(errno: Errno) -> Option<PeerClose> {
+    match errno {
+        Errno::AGAIN | Errno::INTR | Errno::NOBUFS | Errno::CANCELED => None,
+        Errno::CONNREFUSED => Some(PeerClose::Refused),
+        _ => Some(PeerClose::Reset),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_an_error_means_for_a_block_depends_on_how_it_was_to_leave() {
+        for (errno, segmented, expected) in [
+            (Errno::AGAIN, true, NotSent::Later),
+            (Errno::INVAL, true, NotSent::OneByOne),
+            (Errno::INVAL, false, NotSent::Dropped),
+            (Errno::MSGSIZE, false, NotSent::Dropped),
+            (Errno::NOBUFS, true, NotSent::Dropped),
+            (Errno::CONNREFUSED, true, NotSent::PeerClose(PeerClose::Refused)),
+        ] {
+            assert_eq!(NotSent::of(errno, segmented), expected, "{errno}, {segmented}");
+        }
+    }
+
+    #[test]
+    fn a_socket_that_hears_itself_is_found_out() {
+        let any = Address::Ip(SocketAddr::from(([127, 0, 0, 1], 0)));
+        let (bound, address) = bind(&any, false).expect("a free port");
+        let Address::Ip(own) = &address else { panic!("it was bound to a port") };
+        rustix::net::connect(&bound, own).expect("a datagram socket connects to anything");
+        assert_eq!(hears_itself(&bound, own), Ok(true));
+        let other = connect(&address, None, SocketFlags::CLOEXEC).expect("another port");
+        assert_eq!(hears_itself(&other, own), Ok(false));
+    }
+}

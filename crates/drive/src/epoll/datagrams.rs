@@ -1,0 +1,318 @@
+//! Datagrams over epoll: several blocks a read (`recvmmsg`) and a send (`sendmmsg`); what finds no room waits whole.
+
+use std::collections::VecDeque;
+use std::net::IpAddr;
+use std::os::fd::{AsRawFd, OwnedFd};
+
+use rustix::event::epoll::EventFlags;
+use rustix::io::Errno;
+use rustix::net::SocketFlags;
+
+use super::calls::Calls;
+use super::{Epoll, READS_PER_TURN};
+use crate::Remote;
+use crate::datagram::message::Message;
+use crate::datagram::receive::{BLOCKS, Inbox, last_error};
+use crate::datagram::socket::{NotSent, connect, ended};
+use crate::datagram::{Datagrams, Path};
+use crate::glance::keep_time;
+use crate::net::{ConnectError, Net, PeerClose, Program, Token};
+
+/// Bytes that wait for room in the kernel, of one socket; beyond them datagrams are dropped. As much as the kernel itself
+/// keeps by default (`net.core.wmem_default`), so that nothing waits for long.
+const WAITING_BYTES_MOST: usize = 256 * 1024;
+const SEND_FLAGS: i32 = libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL;
+
+/// What a socket of datagrams has beside its descriptor.
+#[derive(Debug)]
+pub(super) struct Side {
+    /// It hears one peer only.
+    connected: bool,
+    /// The kernel cuts blocks apart.
+    segmented: bool,
+    waiting: VecDeque<Waiting>,
+    waiting_bytes: usize,
+    /// Datagrams that its queue had no room for.
+    overflowed: u32,
+}
+
+/// A block that the kernel had no room for.
+#[derive(Debug)]
+struct Waiting {
+    bytes: Vec<u8>,
+    segment_bytes: usize,
+    ecn: u8,
+    path: Option<Path>,
+}
+
+impl Waiting {
+    fn datagrams(&self) -> Datagrams<'_> {
+        let Waiting { bytes, segment_bytes, ecn, path } = self;
+        Datagrams { bytes, segment_bytes: *segment_bytes, ecn: *ecn, path: *path }
+    }
+}
+
+impl Side {
+    pub(super) fn new(connected: bool) -> Self {
+        Side {
+            connected,
+            segmented: true,
+            waiting: VecDeque::new(),
+            waiting_bytes: 0,
+            overflowed: 0,
+        }
+    }
+
+    /// Keeps a block until there is room; false where too many wait.
+    fn keep(&mut self, block: &Datagrams<'_>) -> bool {
+        let room = self.waiting_bytes + block.bytes.len() <= WAITING_BYTES_MOST;
+        if room {
+            let Datagrams { bytes, segment_bytes, ecn, path } = *block;
+            self.waiting_bytes += bytes.len();
+            self.waiting.push_back(Waiting { bytes: bytes.to_vec(), segment_bytes, ecn, path });
+        }
+        room
+    }
+}
+
+impl<K: Calls> Epoll<K> {
+    pub(super) fn connect_datagrams(
+        &mut self,
+        key: u32,
+        to: Remote<'_>,
+        from: Option<IpAddr>,
+    ) -> Result<Token, ConnectError> {
+        let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
+        let fd = connect(to.address, from, flags)?;
+        self.add_datagrams(fd, key, true).map_err(crate::socket::connect_error)
+    }
+
+    pub(super) fn add_datagrams(
+        &mut self,
+        fd: OwnedFd,
+        key: u32,
+        connected: bool,
+    ) -> Result<Token, Errno> {
+        let token = self.add(fd, key, connected)?;
+        self.inbox.get_or_insert_with(|| Box::new(Inbox::new()));
+        self.sockets[token.index as usize].datagrams = Some(Box::new(Side::new(connected)));
+        Ok(token)
+    }
+
+    /// The socket that the driver was given is there.
+    pub(super) fn bound<P: Program>(&mut self, program: &mut P) -> Result<(), Errno> {
+        let Some(fd) = self.bound.take() else { return Ok(()) };
+        let token = self.add_datagrams(fd, 0, false)?;
+        let key = program.handle_bound(self, token);
+        if let Some(socket) = self.live(token) {
+            socket.key = key;
+        }
+        Ok(())
+    }
+
+    /// Something happened on a socket of datagrams.
+    pub(super) fn datagrams_ready<P: Program>(
+        &mut self,
+        program: &mut P,
+        key: u32,
+        token: Token,
+        flags: EventFlags,
+    ) {
+        if let Some(ended) = self.live(token).and_then(|socket| socket.failed.take()) {
+            self.end_datagrams(program, key, token, ended);
+        }
+        if flags.intersects(EventFlags::IN | EventFlags::ERR | EventFlags::HUP)
+            && let Some(mut inbox) = self.inbox.take()
+        {
+            let mut reads = 0;
+            while self.read_datagrams(program, key, token, &mut inbox, flags) {
+                reads += 1;
+                if reads == READS_PER_TURN {
+                    self.arm_again(token);
+                    break;
+                }
+            }
+            self.inbox = Some(inbox);
+        }
+        if flags.contains(EventFlags::OUT) {
+            self.flush_datagrams(token);
+        }
+    }
+
+    /// One read; whether there may be more to read now.
+    fn read_datagrams<P: Program>(
+        &mut self,
+        program: &mut P,
+        key: u32,
+        token: Token,
+        inbox: &mut Inbox,
+        flags: EventFlags,
+    ) -> bool {
+        let Some(socket) = self.live(token) else { return false };
+        let (Some(fd), Some(side)) = (&socket.fd, &socket.datagrams) else { return false };
+        let named = !side.connected;
+        let count = match inbox.receive(fd) {
+            Ok(count) => count,
+            Err(errno) => {
+                if let Some(ended) = ended(errno) {
+                    self.end_datagrams(program, key, token, ended);
+                }
+                return errno != Errno::AGAIN;
+            }
+        };
+        for at in 0..count {
+            let (datagrams, overflowed) = inbox.datagrams(at, named);
+            let side = self.live(token).and_then(|socket| socket.datagrams.as_mut());
+            let Some(side) = side else { return false };
+            let since = overflowed.wrapping_sub(side.overflowed);
+            side.overflowed = overflowed;
+            self.overflowed += u64::from(since);
+            program.handle_datagrams(self, key, token, datagrams);
+            if self.glance.is_due(datagrams.bytes.len()) {
+                keep_time(self, program);
+            }
+        }
+        // Fewer have emptied the socket; an error that is known is read out now.
+        count == BLOCKS || flags.contains(EventFlags::ERR)
+    }
+
+    fn end_datagrams<P: Program>(
+        &mut self,
+        program: &mut P,
+        key: u32,
+        token: Token,
+        ended: PeerClose,
+    ) {
+        program.handle_end(self, key, token, ended);
+        if ended != PeerClose::Refused {
+            self.close(token);
+        }
+    }
+
+    pub(super) fn send_blocks(&mut self, token: Token, datagrams: Datagrams<'_>) {
+        let side = self.live(token).and_then(|socket| socket.datagrams.as_ref());
+        let Some(side) = side else { return };
+        let mut blocks = datagrams.blocks(side.segmented);
+        let first = blocks.next().map(|bytes| Datagrams { bytes, ..datagrams });
+        let mut more = blocks.map(|bytes| Datagrams { bytes, ..datagrams }).peekable();
+        if more.peek().is_none() {
+            self.send_together(token, first.as_slice());
+            return;
+        }
+        let all: Vec<_> = first.into_iter().chain(more).collect();
+        self.send_together(token, &all);
+    }
+
+    fn send_together(&mut self, token: Token, mut blocks: &[Datagrams<'_>]) {
+        while let Some(first) = blocks.first()
+            && let Some(socket) = self.live(token)
+            && let (Some(fd), Some(side)) = (&socket.fd, &socket.datagrams)
+        {
+            let waits = !side.waiting.is_empty();
+            let outcome = if waits { Err(NotSent::Later) } else { send(fd, blocks) };
+            blocks = match outcome {
+                Ok(count) => &blocks[count..],
+                Err(why) => {
+                    self.note_not_sent(token, first, why);
+                    &blocks[1..]
+                }
+            };
+        }
+    }
+
+    fn note_not_sent(&mut self, token: Token, block: &Datagrams<'_>, why: NotSent) {
+        let Some(socket) = self.live(token) else { return };
+        let Some(side) = &mut socket.datagrams else { return };
+        match why {
+            NotSent::Later => {
+                if !side.keep(block) {
+                    self.dropped += block.count() as u64;
+                }
+            }
+            NotSent::OneByOne => {
+                side.segmented = false;
+                let single: Vec<_> =
+                    block.iter().map(|bytes| Datagrams { bytes, ..*block }).collect();
+                self.send_together(token, &single);
+            }
+            NotSent::PeerClose(ended) => {
+                // The program hears of it with the next batch: it is at work now.
+                socket.failed = Some(ended);
+                self.dropped += block.count() as u64;
+                self.arm_again(token);
+            }
+            NotSent::Dropped => self.dropped += block.count() as u64,
+        }
+    }
+
+    /// There is room again: sends what waits.
+    fn flush_datagrams(&mut self, token: Token) {
+        while let Some(socket) = self.live(token)
+            && let (Some(fd), Some(side)) = (&socket.fd, &mut socket.datagrams)
+            && !side.waiting.is_empty()
+        {
+            let blocks: Vec<_> = side.waiting.iter().take(BLOCKS).map(Waiting::datagrams).collect();
+            let outcome = send(fd, &blocks);
+            if outcome == Err(NotSent::Later) {
+                return;
+            }
+            let mut dropped = 0;
+            for waited in side.waiting.drain(..outcome.unwrap_or(1)) {
+                side.waiting_bytes -= waited.bytes.len();
+                dropped += if outcome.is_err() { waited.datagrams().count() as u64 } else { 0 };
+            }
+            self.dropped += dropped;
+        }
+    }
+}
+
+/// Sends blocks without waiting, as many as the kernel takes at once; how many that were, or why not even the first.
+fn send(fd: &OwnedFd, blocks: &[Datagrams<'_>]) -> Result<usize, NotSent> {
+    let about = |block: &Datagrams<'_>| Message::about(block, block.bytes.len());
+    if let [block] = blocks {
+        let mut message = about(block);
+        let header = message.header(block.bytes);
+        // SAFETY: the header points into the message and to the bytes, which live through the call.
+        #[allow(unsafe_code)]
+        let sent = unsafe { libc::sendmsg(fd.as_raw_fd(), header, SEND_FLAGS) };
+        let refused = || NotSent::of(last_error(), message.is_segmented());
+        return if sent < 0 { Err(refused()) } else { Ok(1) };
+    }
+    let blocks = &blocks[..blocks.len().min(BLOCKS)];
+    let mut messages: Vec<_> = blocks.iter().map(about).collect();
+    let mut headers: Vec<_> = messages.iter_mut().zip(blocks).map(header).collect();
+    // SAFETY: the headers point into the messages and to the bytes, which live through the call; the messages are not
+    // moved any more.
+    #[allow(unsafe_code)]
+    let sent = unsafe {
+        libc::sendmmsg(fd.as_raw_fd(), headers.as_mut_ptr(), headers.len() as u32, SEND_FLAGS as _)
+    };
+    let segmented = messages.first().is_some_and(Message::is_segmented);
+    usize::try_from(sent).map_err(|_| NotSent::of(last_error(), segmented))
+}
+
+fn header((message, block): (&mut Message, &Datagrams<'_>)) -> libc::mmsghdr {
+    // SAFETY: `header` gives a pointer into the message, which lives here.
+    #[allow(unsafe_code)]
+    let msg_hdr = unsafe { *message.header(block.bytes) };
+    libc::mmsghdr { msg_hdr, msg_len: 0 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_finds_no_room_waits_whole_and_in_order_up_to_a_limit() {
+        let (mut side, block) = (Side::new(true), vec![7; 1000]);
+        let fits = WAITING_BYTES_MOST / block.len();
+        for number in 0..2 * fits {
+            let segment_bytes = 1 + number;
+            let kept = side.keep(&Datagrams { segment_bytes, ..Datagrams::one(&block) });
+            assert_eq!(kept, number < fits, "block {number}");
+        }
+        let sizes: Vec<_> = side.waiting.iter().map(|block| block.segment_bytes).collect();
+        assert_eq!(sizes, (1..=fits).collect::<Vec<_>>());
+        assert!(side.waiting.iter().all(|waiting| waiting.bytes == block));
+    }
+}

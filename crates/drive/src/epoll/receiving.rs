@@ -1,0 +1,98 @@
+//! How the epoll driver reads: until the socket is empty, but not for ever.
+
+use rustix::io::Errno;
+
+use super::calls::Calls;
+use super::{Epoll, READS_PER_TURN, live};
+use crate::arrivals;
+use crate::glance::keep_time;
+use crate::net::{Net, PeerClose, Program, Token};
+
+impl<K: Calls> Epoll<K> {
+    pub(super) fn readable<P: Program>(
+        &mut self,
+        program: &mut P,
+        key: u32,
+        token: Token,
+        closing: bool,
+    ) {
+        let mut buffer = std::mem::take(&mut self.buffer);
+        let mut reads = 0;
+        while self.read(program, key, token, closing, &mut buffer) {
+            reads += 1;
+            if reads == READS_PER_TURN {
+                self.arm_again(token);
+                break;
+            }
+        }
+        self.buffer = buffer;
+    }
+
+    /// One read; whether there may be more to read now.
+    #[inline]
+    fn read<P: Program>(
+        &mut self,
+        program: &mut P,
+        key: u32,
+        token: Token,
+        closing: bool,
+        buffer: &mut [u8],
+    ) -> bool {
+        let Some(socket) = live(&mut self.sockets, token) else { return false };
+        let Some(fd) = &socket.fd else { return false };
+        let received = if socket.watched {
+            self.receive_stamped(token, buffer)
+        } else {
+            self.calls.receive(fd, buffer)
+        };
+        let ended = match received {
+            Ok(0) => self.failed(token).unwrap_or(PeerClose::Fin),
+            Ok(count) => {
+                program.handle_input(self, key, token, &buffer[..count], closing);
+                self.arrived_ns = None;
+                if self.glance.is_due(count) {
+                    keep_time(self, program);
+                }
+                // A short read has emptied the socket; a close that is known is read out now.
+                return count == buffer.len() || closing;
+            }
+            Err(Errno::AGAIN) => return false,
+            Err(Errno::INTR) => return true,
+            // After a FIN the peer's reset arrives as EPIPE: the orderly close came first.
+            Err(Errno::PIPE) => PeerClose::Fin,
+            Err(_) => PeerClose::Reset,
+        };
+        self.end(program, key, token, ended);
+        false
+    }
+
+    /// Receives, and notes when the bytes arrived.
+    #[cold]
+    fn receive_stamped(&mut self, token: Token, buffer: &mut [u8]) -> Result<usize, Errno> {
+        let fd = self.sockets[token.index as usize].fd.as_ref().ok_or(Errno::BADF)?;
+        let (count, stamp_ns) = arrivals::receive(fd, buffer)?;
+        let arrived_ns = stamp_ns.and_then(|ns| self.stamps.arrived_ns(self.clock, ns));
+        self.arrived_ns = arrived_ns.filter(|_| count > 0);
+        Ok(count)
+    }
+
+    /// How an earlier send has failed.
+    fn failed(&self, token: Token) -> Option<PeerClose> {
+        self.sockets[token.index as usize].failed
+    }
+
+    fn end<P: Program>(&mut self, program: &mut P, key: u32, token: Token, ended: PeerClose) {
+        program.handle_end(self, key, token, ended);
+        // A program that keeps a half-closed socket has output to finish; it hears no more input.
+        if let Some(socket) = self.live(token) {
+            if socket.outbox.as_ref().is_none_or(|outbox| outbox.is_empty())
+                || ended == PeerClose::Reset
+            {
+                self.close(token);
+            } else {
+                socket.finishing = true;
+                self.set_interest(token);
+            }
+        }
+    }
+}

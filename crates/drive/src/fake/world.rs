@@ -1,0 +1,368 @@
+//! Connections, the network between both ends, and peers that follow a script.
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::os::fd::AsFd;
+
+use rustix::io::Errno;
+
+use super::Rng;
+
+/// Bytes that a socket takes before its peer has taken any.
+const SEND_BYTES: usize = 3_000;
+/// Bytes that wait to be read.
+const RECEIVE_BYTES: usize = 5_000;
+
+/// What the peer of a connection says to an attempt to connect.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Answer {
+    /// It accepts.
+    Accept,
+    /// The attempt fails with this error.
+    Fail(Errno),
+}
+
+/// One step of a peer's script; the next one begins when it is done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// Takes so many bytes.
+    Hear(usize),
+    /// Takes bytes until the other side ends.
+    HearEnd,
+    /// Says so many bytes.
+    Say(usize),
+    /// Ends its side, and takes no more.
+    Fin,
+    /// Resets the connection.
+    Reset,
+}
+
+/// A peer: what it does with one connection.
+#[derive(Clone, Debug)]
+pub struct Peer {
+    /// Whether it accepts.
+    pub answer: Answer,
+    /// What it does then.
+    pub steps: Vec<Step>,
+}
+
+/// The byte at this place of what either side says.
+#[must_use]
+pub fn pattern(place: usize) -> u8 {
+    (place % 251) as u8
+}
+
+/// A socket. Its number is given to another one as soon as it is closed, and by other threads of this process, too: a
+/// history that depended on numbers would differ from run to run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct SocketId(u64);
+
+impl SocketId {
+    /// The socket of a descriptor; none when it is closed.
+    pub(super) fn of(fd: impl AsFd) -> Option<Self> {
+        rustix::fs::fstat(fd).ok().map(|stat| SocketId(stat.st_ino))
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum End {
+    Fin,
+    Reset,
+}
+
+/// What a change of a connection means to who waits for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Edge {
+    Nothing,
+    /// It has become ready for something, once more.
+    Ready,
+}
+
+/// One of the things that can happen to a connection.
+type Change = fn(&mut Connection, &mut Rng) -> Edge;
+
+#[derive(Debug)]
+struct Connection {
+    peer: Peer,
+    /// The step that is under way, and how many bytes of it have been taken.
+    step: usize,
+    step_heard: usize,
+    /// What became of the attempt to connect.
+    connected: Option<Result<(), Errno>>,
+    /// Taken from the program, and not yet by the peer.
+    sent: VecDeque<u8>,
+    our_side_ended: bool,
+    /// A send has found too little room.
+    wants_room: bool,
+    heard: usize,
+    /// Said by the peer, and on its way.
+    under_way: VecDeque<u8>,
+    said: usize,
+    ending: Option<End>,
+    /// Arrived, and not yet read.
+    received: VecDeque<u8>,
+    ended: Option<End>,
+    /// Told once, to whoever asks first: a send or a receive.
+    error: Option<Errno>,
+}
+
+/// In the order in which they were begun.
+#[derive(Debug, Default)]
+struct Connections(Vec<(SocketId, Connection)>);
+
+impl Connections {
+    fn get(&self, socket: SocketId) -> Option<&Connection> {
+        self.0.iter().find(|(id, _)| *id == socket).map(|(_, connection)| connection)
+    }
+
+    fn get_mut(&mut self, socket: SocketId) -> Option<&mut Connection> {
+        self.0.iter_mut().find(|(id, _)| *id == socket).map(|(_, connection)| connection)
+    }
+}
+
+/// The peer of each port.
+type Peers = Box<dyn Fn(u16) -> Peer>;
+
+/// All connections of a run, and where its chance comes from.
+pub struct World {
+    pub(super) rng: Rng,
+    /// Whether the kernel is short of memory: it loses completions that find no room. How many it has lost.
+    pub(super) loses: bool,
+    pub(super) lost: u32,
+    /// Calls that had something to tell, and waited on for a send.
+    pub(super) held_up: u32,
+    peers: Peers,
+    connections: Connections,
+}
+
+impl fmt::Debug for World {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_struct("World").field("connections", &self.connections).finish_non_exhaustive()
+    }
+}
+
+impl World {
+    /// A world in which `peers` says who listens at a port.
+    pub fn new(seed: u64, peers: impl Fn(u16) -> Peer + 'static) -> Self {
+        World {
+            rng: Rng::new(seed),
+            loses: false,
+            lost: 0,
+            held_up: 0,
+            peers: Box::new(peers),
+            connections: Connections::default(),
+        }
+    }
+
+    /// Begins to connect a socket.
+    pub(super) fn connect(&mut self, socket: SocketId, port: u16) {
+        let connection = Connection {
+            peer: (self.peers)(port),
+            step: 0,
+            step_heard: 0,
+            connected: None,
+            sent: VecDeque::new(),
+            our_side_ended: false,
+            wants_room: false,
+            heard: 0,
+            under_way: VecDeque::new(),
+            said: 0,
+            ending: None,
+            received: VecDeque::new(),
+            ended: None,
+            error: None,
+        };
+        self.connections.0.push((socket, connection));
+    }
+
+    /// What became of an attempt to connect; none while it is under way.
+    pub(super) fn connected(&self, socket: SocketId) -> Option<Result<(), Errno>> {
+        self.connections.get(socket)?.connected
+    }
+
+    /// Takes bytes from the program: all, some, or none (`EAGAIN`).
+    pub(super) fn send(&mut self, socket: SocketId, bytes: &[u8]) -> Result<usize, Errno> {
+        let Some(connection) = self.connections.get_mut(socket) else { return Err(Errno::NOTCONN) };
+        if let Some(error) = connection.error.take() {
+            return Err(error);
+        }
+        if connection.ended == Some(End::Reset) || connection.our_side_ended {
+            return Err(Errno::PIPE);
+        }
+        let room = (SEND_BYTES - connection.sent.len()).min(bytes.len());
+        let taken = if room > 0 && self.rng.one_in(3) { self.rng.up_to(room) } else { room };
+        connection.wants_room |= taken < bytes.len();
+        if taken == 0 {
+            return Err(Errno::AGAIN);
+        }
+        connection.sent.extend(&bytes[..taken]);
+        Ok(taken)
+    }
+
+    /// Gives the program as much as has arrived, up to the size of the buffer; nothing at the end.
+    pub(super) fn receive(&mut self, socket: SocketId, buffer: &mut [u8]) -> Result<usize, Errno> {
+        let Some(connection) = self.connections.get_mut(socket) else { return Err(Errno::NOTCONN) };
+        let count = connection.received.len().min(buffer.len());
+        if count > 0 {
+            let bytes = connection.received.drain(..count);
+            buffer.iter_mut().zip(bytes).for_each(|(place, byte)| *place = byte);
+            return Ok(count);
+        }
+        match (connection.error.take(), connection.ended) {
+            (Some(error), _) => Err(error),
+            (None, Some(_)) => Ok(0),
+            (None, None) => Err(Errno::AGAIN),
+        }
+    }
+
+    /// True if a receive has something to say.
+    pub(super) fn is_readable(&self, socket: SocketId) -> bool {
+        self.connections
+            .get(socket)
+            .is_some_and(|connection| !connection.received.is_empty() || connection.ended.is_some())
+    }
+
+    /// True if a send has something to say.
+    pub(super) fn is_writable(&self, socket: SocketId) -> bool {
+        self.connections.get(socket).is_some_and(|connection| {
+            let open = matches!(connection.connected, Some(Ok(())));
+            let room = connection.sent.len() < SEND_BYTES;
+            open && (room || connection.ended == Some(End::Reset))
+        })
+    }
+
+    /// True if the peer's side has ended, or the attempt to connect has failed; and if that was no orderly end.
+    pub(super) fn ending(&self, socket: SocketId) -> (bool, bool) {
+        self.connections.get(socket).map_or((false, false), |connection| {
+            let failed = matches!(connection.connected, Some(Err(_)));
+            let reset = connection.ended == Some(End::Reset);
+            (failed || connection.ended.is_some(), failed || reset)
+        })
+    }
+
+    /// Our side ends. A kernel gives up a connection whose side ends while it is being set up.
+    pub(super) fn end_sending(&mut self, socket: SocketId) {
+        if let Some(connection) = self.connections.get_mut(socket) {
+            assert_eq!(connection.connected, Some(Ok(())), "a side ends before it is connected");
+            connection.our_side_ended = true;
+        }
+    }
+
+    /// Something happens in the network, to a connection drawn from the seed: to whom, and whether a kernel tells of it;
+    /// none when nothing can happen.
+    pub(super) fn go_on(&mut self) -> Option<(SocketId, Edge)> {
+        let able = self.connections.0.iter_mut().filter(|(_, connection)| connection.can_go_on());
+        let mut able: Vec<_> = able.collect();
+        if able.is_empty() {
+            return None;
+        }
+        let (socket, connection) = able.swap_remove(self.rng.below(able.len()));
+        Some((*socket, connection.go_on(&mut self.rng)))
+    }
+}
+
+impl Connection {
+    fn can_go_on(&self) -> bool {
+        match self.connected {
+            None => true,
+            Some(Err(_)) => false,
+            Some(Ok(())) => self.can_deliver() || self.can_end() || self.can_step(),
+        }
+    }
+
+    fn can_deliver(&self) -> bool {
+        !self.under_way.is_empty() && self.received.len() < RECEIVE_BYTES
+    }
+
+    fn can_end(&self) -> bool {
+        self.ending.is_some() && self.under_way.is_empty()
+    }
+
+    /// The peer can do something for its step.
+    fn can_step(&self) -> bool {
+        match self.peer.steps.get(self.step) {
+            None => false,
+            Some(Step::Hear(_)) => !self.sent.is_empty(),
+            Some(Step::HearEnd) => !self.sent.is_empty() || self.our_side_ended,
+            Some(Step::Say(_) | Step::Fin | Step::Reset) => true,
+        }
+    }
+
+    fn go_on(&mut self, rng: &mut Rng) -> Edge {
+        if self.connected.is_none() {
+            self.connected = Some(match self.peer.answer {
+                Answer::Accept => Ok(()),
+                Answer::Fail(error) => Err(error),
+            });
+            return Edge::Ready;
+        }
+        let steps: [(bool, Change); 3] = [
+            (self.can_deliver(), Self::deliver),
+            (self.can_end(), Self::end),
+            (self.can_step(), Self::take_step),
+        ];
+        let first = rng.below(steps.len());
+        let mut turns = (first..first + steps.len()).map(|at| steps[at % steps.len()]);
+        turns.find(|(able, _)| *able).map_or(Edge::Nothing, |(_, step)| step(self, rng))
+    }
+
+    fn deliver(&mut self, rng: &mut Rng) -> Edge {
+        let most = self.under_way.len().min(RECEIVE_BYTES - self.received.len());
+        let count = if rng.one_in(2) { rng.up_to(most) } else { most };
+        self.received.extend(self.under_way.drain(..count));
+        Edge::Ready
+    }
+
+    fn end(&mut self, _: &mut Rng) -> Edge {
+        self.ended = self.ending.take();
+        if self.ended == Some(End::Reset) {
+            self.error = Some(Errno::CONNRESET);
+            self.sent.clear();
+        }
+        Edge::Ready
+    }
+
+    fn take_step(&mut self, rng: &mut Rng) -> Edge {
+        match self.peer.steps[self.step] {
+            Step::Hear(bytes) => {
+                let most = self.sent.len().min(bytes - self.step_heard);
+                self.hear(rng.up_to(most));
+                if self.step_heard == bytes {
+                    self.next_step();
+                }
+            }
+            Step::HearEnd if self.sent.is_empty() => self.next_step(),
+            Step::HearEnd => self.hear(rng.up_to(self.sent.len())),
+            Step::Say(bytes) => {
+                self.under_way.extend((self.said..self.said + bytes).map(pattern));
+                self.said += bytes;
+                self.next_step();
+            }
+            Step::Fin => self.leave(End::Fin),
+            Step::Reset => self.leave(End::Reset),
+        }
+        // Of room a kernel tells whom it has told that there was none (`SOCK_NOSPACE`).
+        let told = self.wants_room && self.sent.len() < SEND_BYTES;
+        self.wants_room &= !told;
+        if told { Edge::Ready } else { Edge::Nothing }
+    }
+
+    /// Takes bytes that were sent, which come whole and in order.
+    fn hear(&mut self, count: usize) {
+        for byte in self.sent.drain(..count) {
+            assert_eq!(byte, pattern(self.heard), "byte {} of what was sent", self.heard);
+            self.heard += 1;
+        }
+        self.step_heard += count;
+    }
+
+    fn next_step(&mut self) {
+        self.step += 1;
+        self.step_heard = 0;
+    }
+
+    fn leave(&mut self, end: End) {
+        self.ending = Some(end);
+        self.step = self.peer.steps.len();
+    }
+}

@@ -1,0 +1,422 @@
+//! Datagrams over io_uring: one multishot `recvmsg` per socket, and any number of sends in flight.
+//!
+//! Unlike a stream, a datagram may overtake another, so that none waits for the one before it: the kernel takes each when
+//! it can. Sockets of datagrams have a table of their own; a mark in their tokens keeps them apart from streams.
+
+use std::fmt;
+use std::net::IpAddr;
+use std::os::fd::OwnedFd;
+
+use io_uring::cqueue::{self, more};
+use io_uring::types::RecvMsgOut;
+use rustix::net::SocketFlags;
+
+use super::blocks::{Block, Blocks, DATAGRAMS};
+use super::queue::Kernel;
+use super::ring::Op;
+use super::{Uring, outcome};
+use crate::Remote;
+use crate::datagram::message::{CONTROL_IN_BYTES, Message, NAME_BYTES, Told, peer};
+use crate::datagram::socket::{NotSent, connect, ended};
+use crate::datagram::{Datagrams, Path};
+use crate::glance::keep_time;
+use crate::net::{ConnectError, PeerClose, Program, Token};
+
+/// Marks the token of a socket of datagrams.
+const MARK: u32 = 1 << 31;
+/// Bytes handed to the kernel and not yet taken by it, over all sockets; beyond them datagrams are dropped. Twice what one
+/// batch of an echo server may send at most.
+const IN_FLIGHT_BYTES_MOST: usize = 64 << 20;
+/// Places of sends kept for those to come.
+const SPARE_MOST: usize = 1024;
+/// A spare buffer larger than this is given back.
+const SPARE_BYTES: usize = 16 * 1024;
+
+/// One socket, or a place for one.
+#[derive(Debug, Default)]
+struct Socket {
+    fd: Option<OwnedFd>,
+    generation: u32,
+    key: u32,
+    connected: bool,
+    /// What tells the program that it is connected is in flight.
+    announced: bool,
+    /// A receive is in flight.
+    receiving: bool,
+    /// So many sends are.
+    sends: u32,
+    /// The kernel cannot cut blocks apart for it.
+    one_by_one: bool,
+    /// Datagrams that its queue had no room for.
+    overflowed: u32,
+    /// The program has closed it; the place waits for what is in flight.
+    closed: bool,
+}
+
+/// A block on its way to the kernel, with all that its header points to.
+struct InFlight {
+    message: Message,
+    bytes: Vec<u8>,
+    socket: u32,
+    segment_bytes: usize,
+    ecn: u8,
+    path: Option<Path>,
+}
+
+/// Which fields of a message the kernel writes, for all receives.
+struct Wanted(Box<libc::msghdr>);
+
+// SAFETY: its pointers are null: the kernel reads only how much room there is.
+#[allow(unsafe_code)]
+unsafe impl Send for Wanted {}
+
+/// All sockets of datagrams of a driver.
+pub(super) struct Sockets {
+    sockets: Vec<Socket>,
+    free: Vec<u32>,
+    /// The sends in flight; a place without one is free.
+    sends: Vec<Option<Box<InFlight>>>,
+    free_sends: Vec<u32>,
+    // In boxes, which move among the flights and back.
+    #[allow(clippy::vec_box)]
+    spare: Vec<Box<InFlight>>,
+    in_flight_bytes: usize,
+    /// Made for the first socket.
+    blocks: Option<Blocks>,
+    wanted: Wanted,
+    /// Whose receive found no buffer, or was ended by the kernel.
+    to_receive: Vec<u32>,
+    /// The socket that the driver was given, until it runs.
+    pub(super) bound: Option<OwnedFd>,
+    /// Datagrams that found no room.
+    pub(super) dropped: u64,
+    /// Datagrams that a socket's queue had no room for.
+    pub(super) overflowed: u64,
+}
+
+impl fmt::Debug for Sockets {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (sockets, sends) = (self.sockets.len(), self.sends_in_flight());
+        let out = &mut out.debug_struct("Sockets");
+        out.field("sockets", &sockets).field("sends", &sends).finish_non_exhaustive()
+    }
+}
+
+impl Sockets {
+    pub(super) fn new(bound: Option<OwnedFd>) -> Self {
+        // SAFETY: zeroes are a valid header: null pointers and no lengths.
+        #[allow(unsafe_code)]
+        let mut wanted: libc::msghdr = unsafe { std::mem::zeroed() };
+        wanted.msg_namelen = NAME_BYTES as libc::socklen_t;
+        wanted.msg_controllen = CONTROL_IN_BYTES as _;
+        Sockets {
+            sockets: Vec::new(),
+            free: Vec::new(),
+            sends: Vec::new(),
+            free_sends: Vec::new(),
+            spare: Vec::new(),
+            in_flight_bytes: 0,
+            blocks: None,
+            wanted: Wanted(Box::new(wanted)),
+            to_receive: Vec::new(),
+            bound,
+            dropped: 0,
+            overflowed: 0,
+        }
+    }
+
+    /// Whether a token is of a socket of datagrams.
+    #[inline]
+    pub(super) fn has(token: Token) -> bool {
+        token.index & MARK != 0
+    }
+
+    pub(super) fn sends_in_flight(&self) -> usize {
+        self.sends.len() - self.free_sends.len()
+    }
+
+    /// The places of all sends in flight.
+    pub(super) fn in_flight(&self) -> impl Iterator<Item = u32> {
+        let places = self.sends.iter().enumerate();
+        places.filter(|(_, in_flight_send)| in_flight_send.is_some()).map(|(place, _)| place as u32)
+    }
+
+    fn add(&mut self, fd: OwnedFd, key: u32, connected: bool) -> u32 {
+        let index = self.free.pop().unwrap_or_else(|| {
+            self.sockets.push(Socket::default());
+            (self.sockets.len() - 1) as u32
+        });
+        let place = &mut self.sockets[index as usize];
+        let generation = place.generation;
+        *place = Socket { fd: Some(fd), generation, key, connected, ..Socket::default() };
+        index
+    }
+
+    fn token(&self, index: u32) -> Token {
+        Token { index: index | MARK, generation: self.sockets[index as usize].generation }
+    }
+
+    /// The open socket of a token, and its place.
+    fn live(&mut self, token: Token) -> Option<(u32, &mut Socket)> {
+        let index = token.index & !MARK;
+        let socket = self.sockets.get_mut(index as usize)?;
+        let open = socket.fd.is_some() && !socket.closed;
+        (open && socket.generation == token.generation).then_some((index, socket))
+    }
+
+    /// Frees the place of a closed socket once nothing of it is in flight.
+    fn release(&mut self, index: u32) {
+        let socket = &mut self.sockets[index as usize];
+        if socket.closed && !socket.announced && !socket.receiving && socket.sends == 0 {
+            let generation = socket.generation.wrapping_add(1);
+            *socket = Socket { generation, ..Socket::default() };
+            self.free.push(index);
+        }
+    }
+
+    /// Gives a block a place among the sends in flight; none where too much is on its way.
+    fn begin_send(&mut self, socket: u32, block: &Datagrams<'_>) -> Option<u32> {
+        if self.in_flight_bytes + block.bytes.len() > IN_FLIGHT_BYTES_MOST {
+            self.dropped += block.count() as u64;
+            return None;
+        }
+        let message = Message::about(block, block.bytes.len());
+        let Datagrams { bytes, segment_bytes, ecn, path } = *block;
+        let mut in_flight_send = match self.spare.pop() {
+            Some(mut spare) => {
+                *spare = InFlight {
+                    message,
+                    bytes: std::mem::take(&mut spare.bytes),
+                    socket,
+                    segment_bytes,
+                    ecn,
+                    path,
+                };
+                spare
+            }
+            None => {
+                Box::new(InFlight { message, bytes: Vec::new(), socket, segment_bytes, ecn, path })
+            }
+        };
+        in_flight_send.bytes.extend_from_slice(bytes);
+        self.in_flight_bytes += bytes.len();
+        self.sockets[socket as usize].sends += 1;
+        let place = self.free_sends.pop().unwrap_or_else(|| {
+            self.sends.push(None);
+            (self.sends.len() - 1) as u32
+        });
+        self.sends[place as usize] = Some(in_flight_send);
+        Some(place)
+    }
+
+    /// A block is no longer in flight.
+    fn complete_send(&mut self, place: u32) -> Option<Box<InFlight>> {
+        let in_flight_send = self.sends.get_mut(place as usize)?.take()?;
+        self.free_sends.push(place);
+        self.in_flight_bytes -= in_flight_send.bytes.len();
+        self.sockets[in_flight_send.socket as usize].sends -= 1;
+        Some(in_flight_send)
+    }
+
+    fn keep_spare(&mut self, mut in_flight_send: Box<InFlight>) {
+        if self.spare.len() < SPARE_MOST && in_flight_send.bytes.capacity() <= SPARE_BYTES {
+            in_flight_send.bytes.clear();
+            self.spare.push(in_flight_send);
+        }
+    }
+}
+
+impl<K: Kernel> Uring<K> {
+    pub(super) fn connect_datagrams(
+        &mut self,
+        key: u32,
+        to: Remote<'_>,
+        from: Option<IpAddr>,
+    ) -> Result<Token, ConnectError> {
+        let fd = connect(to.address, from, SocketFlags::CLOEXEC)?;
+        let index = self.add_datagrams(fd, key, true)?;
+        // The socket is ready, and the program hears of it as of any other: with the next batch.
+        self.datagrams.sockets[index as usize].announced = true;
+        self.rings[0].announce(Op::Ready, index);
+        Ok(self.datagrams.token(index))
+    }
+
+    fn add_datagrams(
+        &mut self,
+        fd: OwnedFd,
+        key: u32,
+        connected: bool,
+    ) -> Result<u32, ConnectError> {
+        if self.datagrams.blocks.is_none() {
+            let blocks = Blocks::register(&self.rings[0], DATAGRAMS);
+            self.datagrams.blocks = Some(blocks.map_err(|_| ConnectError::Fds)?);
+        }
+        let index = self.datagrams.add(fd, key, connected);
+        self.datagrams.to_receive.push(index);
+        Ok(index)
+    }
+
+    /// The socket that the driver was given is there.
+    pub(super) fn bound<P: Program>(&mut self, program: &mut P) -> std::io::Result<()> {
+        let Some(fd) = self.datagrams.bound.take() else { return Ok(()) };
+        let index = self.add_datagrams(fd, 0, false);
+        let index = index.map_err(|_| std::io::Error::other("no buffers for datagrams"))?;
+        let token = self.datagrams.token(index);
+        let key = program.handle_bound(self, token);
+        self.datagrams.sockets[index as usize].key = key;
+        self.hear_datagrams_again();
+        Ok(())
+    }
+
+    pub(super) fn hear_datagrams_again(&mut self) {
+        let mut to_receive = std::mem::take(&mut self.datagrams.to_receive);
+        for index in to_receive.drain(..) {
+            let wanted = &raw const *self.datagrams.wanted.0;
+            let socket = &mut self.datagrams.sockets[index as usize];
+            if let Some(fd) = &socket.fd
+                && !socket.closed
+                && !socket.receiving
+            {
+                socket.receiving = true;
+                self.rings[0].recv_messages(fd, index, wanted);
+            }
+        }
+        self.datagrams.to_receive = to_receive;
+    }
+
+    /// A socket that was connected is to be told of.
+    pub(super) fn datagrams_connected<P: Program>(&mut self, program: &mut P, index: u32) {
+        let socket = &mut self.datagrams.sockets[index as usize];
+        socket.announced = false;
+        if socket.closed {
+            return self.datagrams.release(index);
+        }
+        let key = socket.key;
+        program.handle_connected(self, key, self.datagrams.token(index));
+    }
+
+    /// A receive has filled a block, or come to its end.
+    pub(super) fn datagrams_came<P: Program>(
+        &mut self,
+        program: &mut P,
+        index: u32,
+        entry: &cqueue::Entry,
+    ) {
+        let goes_on = more(entry.flags());
+        let token = self.datagrams.token(index);
+        let socket = &mut self.datagrams.sockets[index as usize];
+        socket.receiving = goes_on;
+        let (key, closed) = (socket.key, socket.closed);
+        let block = self.datagrams.blocks.as_ref().and_then(|blocks| blocks.take(entry));
+        if let Some(block) = block {
+            if !closed {
+                self.heard_block(program, key, token, &block);
+            }
+            if let Some(blocks) = &mut self.datagrams.blocks {
+                blocks.put_back(&block);
+            }
+        }
+        if goes_on {
+            return;
+        }
+        let ended = outcome(entry.result()).err().and_then(ended);
+        if let Some(ended) = ended.filter(|_| !closed) {
+            self.end_datagrams(program, key, token, ended);
+        }
+        match self.datagrams.live(token) {
+            Some(_) => self.datagrams.to_receive.push(index),
+            None => self.datagrams.release(index),
+        }
+    }
+
+    fn heard_block<P: Program>(&mut self, program: &mut P, key: u32, token: Token, block: &Block) {
+        let Ok(message) = RecvMsgOut::parse(block.bytes(), &self.datagrams.wanted.0) else {
+            return;
+        };
+        let told = Told::read(message.control_data());
+        let Some((_, socket)) = self.datagrams.live(token) else { return };
+        let named = !socket.connected;
+        let since = told.overflowed.wrapping_sub(socket.overflowed);
+        socket.overflowed = told.overflowed;
+        self.datagrams.overflowed += u64::from(since);
+        let peer = peer(message.name_data()).filter(|_| named);
+        let bytes = message.payload_data();
+        let datagrams = told.datagrams(bytes, peer);
+        program.handle_datagrams(self, key, token, datagrams);
+        if self.glance.is_due(bytes.len()) {
+            keep_time(self, program);
+        }
+    }
+
+    fn end_datagrams<P: Program>(
+        &mut self,
+        program: &mut P,
+        key: u32,
+        token: Token,
+        ended: PeerClose,
+    ) {
+        program.handle_end(self, key, token, ended);
+        if ended != PeerClose::Refused {
+            self.close_datagrams(token);
+        }
+    }
+
+    pub(super) fn send_blocks(&mut self, token: Token, datagrams: Datagrams<'_>) {
+        let Some((index, socket)) = self.datagrams.live(token) else { return };
+        for bytes in datagrams.blocks(!socket.one_by_one) {
+            self.send_block(index, &Datagrams { bytes, ..datagrams });
+        }
+    }
+
+    fn send_block(&mut self, index: u32, block: &Datagrams<'_>) {
+        let Some(place) = self.datagrams.begin_send(index, block) else { return };
+        let Sockets { sockets, sends, .. } = &mut *self.datagrams;
+        let fd = sockets[index as usize].fd.as_ref();
+        if let (Some(fd), Some(in_flight_send)) = (fd, &mut sends[place as usize]) {
+            self.fresh_sends += 1;
+            // Message and bytes lie on the heap until the completion.
+            let InFlight { message, bytes, .. } = &mut **in_flight_send;
+            self.rings[0].send_message(fd, place, message.header(bytes));
+        }
+    }
+
+    /// The kernel has taken a block, or not.
+    pub(super) fn datagrams_sent<P: Program>(&mut self, program: &mut P, place: u32, result: i32) {
+        let Some(mut in_flight_send) = self.datagrams.complete_send(place) else { return };
+        let index = in_flight_send.socket;
+        let Err(errno) = outcome(result) else {
+            self.datagrams.keep_spare(in_flight_send);
+            return self.datagrams.release(index);
+        };
+        let bytes = std::mem::take(&mut in_flight_send.bytes);
+        let (segment_bytes, ecn, path) =
+            (in_flight_send.segment_bytes, in_flight_send.ecn, in_flight_send.path);
+        let block = Datagrams { bytes: &bytes, segment_bytes, ecn, path };
+        let (key, token) =
+            (self.datagrams.sockets[index as usize].key, self.datagrams.token(index));
+        let socket = self.datagrams.live(token);
+        match (NotSent::of(errno, in_flight_send.message.is_segmented()), socket) {
+            (_, None) => self.datagrams.release(index),
+            (NotSent::OneByOne, Some((_, socket))) => {
+                socket.one_by_one = true;
+                self.send_blocks(token, block);
+            }
+            (NotSent::PeerClose(ended), Some(_)) => {
+                self.datagrams.dropped += block.count() as u64;
+                self.end_datagrams(program, key, token, ended);
+            }
+            (NotSent::Later | NotSent::Dropped, Some(_)) => {
+                self.datagrams.dropped += block.count() as u64;
+            }
+        }
+    }
+
+    pub(super) fn close_datagrams(&mut self, token: Token) {
+        let Some((index, socket)) = self.datagrams.live(token) else { return };
+        socket.closed = true;
+        if socket.receiving {
+            self.rings[0].cancel(Op::Datagrams, index);
+        }
+        self.datagrams.release(index);
+    }
+}

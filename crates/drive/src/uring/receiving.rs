@@ -1,0 +1,184 @@
+//! How bytes are received: one multishot receive per socket, begun anew when it has ended.
+
+use io_uring::cqueue::{self, more};
+use io_uring::types::RecvMsgOut;
+use rustix::io::Errno;
+
+use super::queue::Kernel;
+use super::ring::{Handle, Op};
+use super::sockets::Made;
+use super::{Uring, outcome};
+use crate::net::{Net, PeerClose, Program, Token};
+use crate::socket::OUTBOX_MOST;
+
+impl<K: Kernel> Uring<K> {
+    #[inline]
+    pub(super) fn received<P: Program>(
+        &mut self,
+        program: &mut P,
+        ring: usize,
+        index: u32,
+        entry: &cqueue::Entry,
+        at: u16,
+    ) {
+        let filled = self.rings[ring].buffers.take(entry);
+        let goes_on = more(entry.flags());
+        let socket = self.sockets.at(index);
+        socket.receiving = goes_on;
+        let (key, token, closed) = (socket.key, socket.token(index), socket.closed);
+        let followed = socket.latest > at;
+        if let Some(filled) = filled {
+            if !closed && !filled.bytes().is_empty() {
+                program.handle_input(self, key, token, filled.bytes(), followed);
+            }
+            self.rings[ring].buffers.put_back(filled);
+        }
+        if goes_on {
+            return;
+        }
+        let outcome = outcome(entry.result());
+        if outcome == Err(Errno::NOBUFS) {
+            self.rings[ring].buffers.ran_out = true;
+        }
+        self.receive_ended(program, index, closed, outcome);
+    }
+
+    /// The same of a socket that is watched ([`Net::watch_arrivals`]): a message carries the time of its arrival.
+    pub(super) fn received_stamped<P: Program>(
+        &mut self,
+        program: &mut P,
+        index: u32,
+        entry: &cqueue::Entry,
+        at: u16,
+    ) {
+        let goes_on = more(entry.flags());
+        let socket = self.sockets.at(index);
+        socket.receiving = goes_on;
+        let (key, token, closed) = (socket.key, socket.token(index), socket.closed);
+        let followed = socket.latest > at;
+        let mut received = outcome(entry.result());
+        if let Some(block) = self.arrivals.take(entry) {
+            let parsed = RecvMsgOut::parse(block.bytes(), self.arrivals.wanted());
+            let bytes = parsed.as_ref().map_or(&[][..], RecvMsgOut::payload_data);
+            received = received.map(|_| bytes.len());
+            if !closed && !bytes.is_empty() {
+                let control = parsed.as_ref().map_or(&[][..], RecvMsgOut::control_data);
+                self.arrivals.note(self.clock, control);
+                program.handle_input(self, key, token, bytes, followed);
+                self.arrivals.forget_latest();
+            }
+            self.arrivals.put_back(&block);
+        }
+        if !goes_on {
+            self.receive_ended(program, index, closed, received);
+        }
+    }
+
+    /// A receive is over, with the last of its bytes or without any. `closed`: the program had closed the socket before.
+    fn receive_ended<P: Program>(
+        &mut self,
+        program: &mut P,
+        index: u32,
+        closed: bool,
+        outcome: Result<usize, Errno>,
+    ) {
+        if closed {
+            return self.receive_or_release(index);
+        }
+        let socket = self.sockets.at(index);
+        let ended = match outcome {
+            Ok(0) => socket.failed.unwrap_or(PeerClose::Fin),
+            Ok(_) | Err(Errno::CANCELED | Errno::NOBUFS) => return self.receive_or_release(index),
+            // After a FIN the peer's reset arrives as EPIPE: the orderly close came first.
+            Err(Errno::PIPE) => PeerClose::Fin,
+            Err(_) => PeerClose::Reset,
+        };
+        let (key, token) = (socket.key, socket.token(index));
+        self.end(program, key, token, ended);
+    }
+
+    fn end<P: Program>(&mut self, program: &mut P, key: u32, token: Token, ended: PeerClose) {
+        program.handle_end(self, key, token, ended);
+        // A program that keeps a half-closed socket has output to finish; it hears no more input.
+        if let Some(socket) = self.sockets.live(token) {
+            socket.ended = true;
+            if socket.nothing_to_send() || ended == PeerClose::Reset {
+                self.close(token);
+            } else {
+                socket.finishing = true;
+                self.awaits_send = true;
+            }
+        }
+    }
+
+    /// A socket whose receive is over: it is heard again after the batch, or its place becomes free.
+    fn receive_or_release(&mut self, index: u32) {
+        if self.sockets.at(index).closed {
+            self.release(index);
+        } else {
+            self.to_receive.push(index);
+        }
+    }
+
+    pub(super) fn receive_again(&mut self) {
+        let mut to_receive = std::mem::take(&mut self.to_receive);
+        for index in to_receive.drain(..) {
+            let socket = self.sockets.at(index);
+            if socket.may_receive()
+                && let Some(handle) = &socket.handle
+            {
+                socket.receiving = true;
+                let ring = &mut self.rings[usize::from(socket.ring)];
+                if self.arrivals.watches(index) {
+                    ring.recv_stamped(handle, index, self.arrivals.wanted());
+                } else {
+                    ring.recv(handle, index);
+                }
+            }
+        }
+        self.to_receive = to_receive;
+    }
+
+    /// Ends the receive in flight.
+    pub(super) fn end_receive(&mut self, index: u32) {
+        let socket = self.sockets.at(index);
+        if socket.receiving {
+            let ring = &mut self.rings[usize::from(socket.ring)];
+            ring.cancel(Op::Recv, index);
+            // It may be of the one kind or the other, when it was begun before the socket was watched.
+            if self.arrivals.watches(index) {
+                ring.cancel(Op::RecvStamped, index);
+            }
+        }
+    }
+
+    /// From now on this socket is received from with the time of arrival. Only one with a descriptor of its own can be.
+    pub(super) fn watch(&mut self, token: Token) {
+        let Some(socket) = self.sockets.live(token) else { return };
+        let Some(fd) = socket.handle.as_ref().and_then(Handle::own) else { return };
+        if !self.arrivals.watches(token.index)
+            && self.arrivals.watch(&self.rings[0], fd, token.index)
+        {
+            // What is in flight begins anew, with the time.
+            self.end_receive(token.index);
+        }
+    }
+
+    /// Stops hearing a peer that asks and takes nothing, and hears it again when it does. One that we ask is always
+    /// heard: it may answer before it has taken all, and take no more before it is heard.
+    pub(super) fn set_interest(&mut self, token: Token) {
+        let Some(socket) = self.sockets.live(token) else { return };
+        let pending = socket.outbox.as_ref().map_or(0, |outbox| outbox.len());
+        let reading_paused =
+            socket.finishing || (socket.made == Made::Accepted && pending > OUTBOX_MOST);
+        if reading_paused == socket.reading_paused {
+            return;
+        }
+        socket.reading_paused = reading_paused;
+        if reading_paused {
+            self.end_receive(token.index);
+        } else {
+            self.to_receive.push(token.index);
+        }
+    }
+}

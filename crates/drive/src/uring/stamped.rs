@@ -1,0 +1,148 @@
+//! Which sockets are watched for the arrival of their bytes, and what their receives need.
+//!
+//! A socket that is watched receives by multishot `recvmsg`, whose buffers have room for the kernel's stamp beside the
+//! bytes. They are made for the first one: without any, all this takes a few words.
+
+use std::fmt;
+use std::os::fd::OwnedFd;
+
+use io_uring::cqueue;
+
+use super::blocks::{Block, Blocks, STAMPED};
+use super::queue::Kernel;
+use super::ring::Ring;
+use crate::Clock;
+use crate::arrivals::{CONTROL_BYTES, Stamps, stamp_ns, watch};
+
+/// What is watched.
+pub(super) struct Arrivals {
+    /// One bit for each place of a socket: the sockets themselves are to stay small.
+    watched: Vec<u64>,
+    blocks: Option<Blocks>,
+    /// Which fields of a message the kernel writes, for all receives; its pointers are null.
+    wanted: Box<libc::msghdr>,
+    stamps: Stamps,
+    /// When the bytes arrived that are being handled.
+    latest_ns: Option<u64>,
+}
+
+// SAFETY: the pointers of `wanted` are null and stay so: the kernel reads only its lengths.
+#[allow(unsafe_code)]
+unsafe impl Send for Arrivals {}
+
+impl fmt::Debug for Arrivals {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let watched: u32 = self.watched.iter().map(|bits| bits.count_ones()).sum();
+        out.debug_struct("Arrivals").field("watched", &watched).finish_non_exhaustive()
+    }
+}
+
+impl Arrivals {
+    pub(super) fn new() -> Self {
+        // SAFETY: `msghdr` is made of integers and pointers, so zeroes are a value of it.
+        #[allow(unsafe_code)]
+        let mut wanted: libc::msghdr = unsafe { std::mem::zeroed() };
+        wanted.msg_controllen = CONTROL_BYTES as _;
+        Arrivals {
+            watched: Vec::new(),
+            blocks: None,
+            wanted: Box::new(wanted),
+            stamps: Stamps::default(),
+            latest_ns: None,
+        }
+    }
+
+    /// True if the socket with this number is watched.
+    #[inline]
+    pub(super) fn watches(&self, index: u32) -> bool {
+        let (word, bit) = place(index);
+        self.watched.get(word).is_some_and(|bits| bits & bit != 0)
+    }
+
+    /// Watches a socket of this ring; false where the kernel provides no buffers for it.
+    pub(super) fn watch<K: Kernel>(&mut self, ring: &Ring<K>, fd: &OwnedFd, index: u32) -> bool {
+        if self.blocks.is_none() {
+            self.blocks = Blocks::register(ring, STAMPED).ok();
+        }
+        if self.blocks.is_none() {
+            return false;
+        }
+        watch(fd);
+        let (word, bit) = place(index);
+        if self.watched.len() <= word {
+            self.watched.resize(word + 1, 0);
+        }
+        self.watched[word] |= bit;
+        true
+    }
+
+    /// The place with this number has been left by its socket.
+    #[inline]
+    pub(super) fn forget(&mut self, index: u32) {
+        let (word, bit) = place(index);
+        if let Some(bits) = self.watched.get_mut(word) {
+            *bits &= !bit;
+        }
+    }
+
+    /// The fields that a receive asks for.
+    pub(super) fn wanted(&self) -> &libc::msghdr {
+        &self.wanted
+    }
+
+    /// What a completion has filled, if it has.
+    pub(super) fn take(&self, entry: &cqueue::Entry) -> Option<Block> {
+        self.blocks.as_ref()?.take(entry)
+    }
+
+    /// Gives a buffer back to the kernel.
+    pub(super) fn put_back(&mut self, block: &Block) {
+        if let Some(blocks) = &mut self.blocks {
+            blocks.put_back(block);
+        }
+    }
+
+    /// Notes when the bytes arrived that are handled next, by the control messages beside them.
+    pub(super) fn note(&mut self, clock: Clock, control: &[u8]) {
+        let stamp_ns = stamp_ns(control);
+        self.latest_ns = stamp_ns.and_then(|stamp_ns| self.stamps.arrived_ns(clock, stamp_ns));
+    }
+
+    /// They have been handled.
+    pub(super) fn forget_latest(&mut self) {
+        self.latest_ns = None;
+    }
+
+    /// When the bytes arrived that are being handled, in ns of the driver's clock.
+    pub(super) fn latest_ns(&self) -> Option<u64> {
+        self.latest_ns
+    }
+}
+
+/// The word of a number's bit, and the bit in it.
+fn place(index: u32) -> (usize, u64) {
+    (index as usize / 64, 1 << (index % 64))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kernel::Linux;
+
+    #[test]
+    fn each_place_is_watched_until_its_socket_has_left_it() {
+        let ring = Ring::new(&Linux).expect("a ring");
+        ring.enable().expect("this thread owns it");
+        let mut arrivals = Arrivals::new();
+        let fd = OwnedFd::from(std::net::UdpSocket::bind("127.0.0.1:0").expect("a socket"));
+        for index in [0, 63, 64, 1000] {
+            assert!(!arrivals.watches(index));
+            assert!(arrivals.watch(&ring, &fd, index));
+        }
+        arrivals.forget(64);
+        arrivals.forget(5000);
+        let watched: Vec<u32> = (0..2000).filter(|index| arrivals.watches(*index)).collect();
+        assert_eq!(watched, [0, 63, 1000]);
+        drop(ring);
+    }
+}

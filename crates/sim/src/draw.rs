@@ -1,0 +1,312 @@
+//! A scenario from a seed. Half of them have only peers that answer rightly.
+//!
+//! The sizes are chosen so that a run has tens to hundreds of requests: what matters is that many different runs are
+//! played. What a seed means changes whenever the drawing does.
+
+use std::sync::Arc;
+
+use trueload_load::{Arrivals, Load, Stage, Stop, refill};
+use trueload_wire::shootout::Dialect;
+
+use crate::chance::Chance;
+use crate::scenario::{
+    Accept, Bytes, Delay, End, HttpPlan, KernelPlan, MS, Manner, PhasePlan, Protocol, S, Scenario,
+    Style, Trick, US,
+};
+
+/// Draws the scenario of a seed.
+#[must_use]
+pub fn scenario(seed: u64) -> Scenario {
+    let mut chance = Chance::new(seed);
+    let fair = chance.one_in(2);
+    let protocol = protocol(&mut chance);
+    let half_close = matches!(protocol, Protocol::Tcp { half_close: true, .. });
+    let broadcast = matches!(protocol, Protocol::Broadcast { .. });
+    let datagrams = matches!(protocol, Protocol::Udp { .. });
+    let lasting = broadcast || datagrams || matches!(protocol, Protocol::Ws { .. });
+    let close = half_close || (!lasting && chance.one_in(5));
+    let depth = if broadcast || chance.one_in(2) { 1 } else { chance.between(2, 12) as usize };
+    let connections = chance.between(1, 8) as u32;
+    let mut kernel = kernel(&mut chance, fair);
+    if datagrams && !fair {
+        kernel.lost_one_in = chance.pick(&[0, 2, 10, 40]);
+        kernel.twice_one_in = chance.pick(&[0, 2, 10]);
+    }
+    let peers: Vec<Manner> = (0..chance.between(1, 3))
+        .map(|_| manner(&mut chance, fair || datagrams, &protocol, close))
+        .collect();
+    let mut scenario = Scenario {
+        seed,
+        protocol,
+        threads: if broadcast { 1 } else { chance.pick(&[1, 1, 2, 3]) },
+        connections,
+        depth,
+        refill: if chance.one_in(3) {
+            chance.between(1, depth as u64) as usize
+        } else {
+            refill(depth)
+        },
+        close,
+        dead_address: chance.one_in(12),
+        timeout_ns: chance.scaled(4 * MS, 400 * MS),
+        connect_timeout_ns: chance.scaled(20 * MS, 400 * MS),
+        connect_interval_ns: chance.pick(&[0, 10 * US, 300 * US]),
+        send_quantum_ns: chance.pick(&[0, 0, 100 * US]),
+        phases: Vec::new(),
+        stop_ns: None,
+        kernel,
+        peers,
+    };
+    if fair {
+        let patience_ns = 4 * scenario.slowest_ns() + 50 * MS;
+        scenario.timeout_ns = patience_ns;
+        scenario.connect_timeout_ns = patience_ns;
+    }
+    add_phases(&mut scenario, &mut chance);
+    if fair {
+        answer_with_status(&mut scenario, &mut chance);
+        forget_quiet_connections(&mut scenario, &mut chance);
+    }
+    if chance.one_in(12) {
+        scenario.stop_ns = Some(chance.scaled(10 * US, 2 * S));
+    }
+    scenario
+}
+
+fn protocol(chance: &mut Chance) -> Protocol {
+    match chance.below(10) {
+        0..=3 => Protocol::Http(HttpPlan {
+            method: chance.pick(&["GET", "GET", "GET", "HEAD", "POST"]),
+            several: chance.one_in(4),
+            expect_body: chance.one_in(2),
+        }),
+        4 | 5 => {
+            Protocol::Tcp { size: chance.pick(&[1, 5, 64, 700]), half_close: chance.one_in(8) }
+        }
+        6 | 7 => Protocol::Ws { size: chance.pick(&[1, 5, 64, 700]) },
+        8 => Protocol::Udp { size: chance.pick(&[16, 17, 64, 700]) },
+        _ => Protocol::Broadcast {
+            dialect: chance.pick(&Dialect::ALL),
+            padding: chance.scaled(1, 200) as u32,
+        },
+    }
+}
+
+fn kernel(chance: &mut Chance, fair: bool) -> KernelPlan {
+    let costs = !chance.one_in(3);
+    let cost = |chance: &mut Chance, most_ns| if costs { chance.below(most_ns) } else { 0 };
+    let narrow = chance.one_in(4);
+    // The peers of a fair run are not to wait for too long for a request that leaves in pieces.
+    let least = if fair { 40 } else { 1 };
+    let read_most = match chance.below(4) {
+        0 => chance.scaled(if fair { 8 } else { 1 }, 200) as usize,
+        _ => 64 * 1024,
+    };
+    KernelPlan {
+        together: chance.one_in(2),
+        latency_ns: match chance.below(4) {
+            0 => 0,
+            1 => 50 * US,
+            _ => chance.scaled(US, 4 * MS),
+        },
+        jitter_ns: if chance.one_in(2) { chance.scaled(US, MS) } else { 0 },
+        batch_cost_ns: chance.between(300, 4 * US),
+        input_cost_ns: cost(chance, 3 * US),
+        send_cost_ns: cost(chance, 6 * US),
+        late_ns: if chance.one_in(3) { chance.scaled(US, 3 * MS) } else { 0 },
+        coalesce_ns: if chance.one_in(5) { chance.scaled(4 * US, 200 * US) } else { 0 },
+        coalesces: chance.one_in(3),
+        lost_one_in: 0,
+        twice_one_in: 0,
+        room: if narrow { chance.scaled(least, 400) as usize } else { usize::MAX },
+        send_most: if chance.one_in(5) { chance.scaled(least, 400) as usize } else { usize::MAX },
+        read_most,
+        read_random: chance.one_in(2),
+        read_all: chance.one_in(2),
+        shuffled: chance.one_in(2),
+        timers_first: chance.one_in(4),
+        hides_waits: chance.one_in(4),
+    }
+}
+
+fn delay(chance: &mut Chance) -> Delay {
+    let least_ns = if chance.one_in(4) { 0 } else { chance.scaled(US, 6 * MS) };
+    let more_ns = if chance.one_in(2) { 0 } else { chance.scaled(US, 6 * MS) };
+    Delay { least_ns, most_ns: least_ns + more_ns }
+}
+
+/// A peer on one connection.
+fn manner(chance: &mut Chance, fair: bool, protocol: &Protocol, close: bool) -> Manner {
+    // Idempotent requests behind an announced end are sent again (RFC 9112 section 9.6).
+    let announces = matches!(protocol, Protocol::Http(plan) if plan.method != "POST");
+    let plain = matches!(protocol, Protocol::Http(plan) if plan.expect_body);
+    let right = fair || chance.one_in(3);
+    let mut tricks = Vec::new();
+    if announces && !close && chance.one_in(4) {
+        tricks.push((chance.below(6) as u32, Trick::Announce(chance.pick(&[0, 0, 200 * US]))));
+    }
+    let (mut accept, mut greeting) = (Accept::Yes, None);
+    if !right {
+        for _ in 0..chance.between(0, 2) {
+            tricks.push((chance.scaled(1, 12) as u32 - 1, trick(chance)));
+        }
+        if chance.one_in(4) {
+            let silent = [Accept::Silent, Accept::Unreachable, Accept::NoPort, Accept::Busy];
+            let heard = [Accept::Refused, Accept::Refused, Accept::Reset];
+            accept = if chance.one_in(2) { chance.pick(&silent) } else { chance.pick(&heard) };
+        }
+        greeting = chance.one_in(6).then(|| trick(chance));
+    }
+    Manner {
+        accept,
+        greeting,
+        delay: delay(chance),
+        style: match chance.below(12) {
+            0 => Style::Dated,
+            1 => Style::Chunked,
+            2 => Style::Interim,
+            3 if close => Style::UntilEnd,
+            4 if !plain => Style::Large(chance.scaled(10, 3000) as usize),
+            5 => Style::Folded,
+            6 => Style::Repeated,
+            7 => Style::LaterVersion,
+            _ => Style::Length,
+        },
+        tricks,
+        keeps_open: chance.one_in(6),
+        forgets_ns: None,
+    }
+}
+
+/// A peer of some runs answers rightly, with a status that is no success.
+fn answer_with_status(scenario: &mut Scenario, chance: &mut Chance) {
+    if matches!(scenario.protocol, Protocol::Http(_)) && chance.one_in(16) {
+        scenario.peers[0].style = Style::Status(chance.pick(&[404, 500, 600, 999]));
+    }
+}
+
+/// The peers of some runs forget connections over the pauses between phases. How long a connection was quiet looks a bit
+/// different from both ends: so it is either quiet for longer than that by far, or always at work.
+fn forget_quiet_connections(scenario: &mut Scenario, chance: &mut Chance) {
+    let again = matches!(&scenario.protocol, Protocol::Http(plan) if plan.method != "POST");
+    let busy =
+        |phase: &PhasePlan| matches!(&phase.load, Load::Closed { active } if active.is_empty());
+    let alone = scenario.depth == 1 && !scenario.close;
+    if !(again && alone && scenario.phases.iter().all(busy) && chance.one_in(2)) {
+        return;
+    }
+    let forgets_ns = S + 4 * scenario.slowest_ns() + chance.scaled(MS, 2 * S);
+    scenario.peers.iter_mut().for_each(|manner| manner.forgets_ns = Some(forgets_ns));
+    for phase in &mut scenario.phases {
+        phase.pause_ns += 2 * forgets_ns;
+    }
+}
+
+fn end(chance: &mut Chance) -> End {
+    chance.pick(&[End::Fin, End::Fin, End::Reset, End::Silence])
+}
+
+const JUNK: [&[u8]; 10] = [
+    b"x",
+    b"\r\n",
+    b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello",
+    b"HTTP/1.1 500 Internal Server Error\r\nContent-Length: 4\r\n\r\noops",
+    b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhullo",
+    b"HTTP/1.1 200 OK\r\nContent-Length: +5\r\n\r\nhello",
+    b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nZZ\r\n",
+    b"\x81\x05hello",
+    b"\x88\x02\x03\xe8",
+    b"\x89\x02hi\xc1\x00",
+];
+
+/// A ping, to which a client has to say more than it heard.
+const PING: &[u8] = b"\x89\x02hi";
+
+fn trick(chance: &mut Chance) -> Trick {
+    match chance.below(23) {
+        0..=2 => Trick::Double,
+        3..=5 => Trick::Truncate(chance.between(1, 99), end(chance)),
+        6..=8 => Trick::EndInstead(end(chance)),
+        9..=11 => Trick::EndBehind(end(chance)),
+        12..=14 => Trick::Instead(Bytes(chance.pick(&JUNK))),
+        15..=17 => Trick::Behind(Bytes(chance.pick(&JUNK))),
+        18 => Trick::Dribble(chance.scaled(US, 2 * MS)),
+        19 | 20 => Trick::Late(chance.scaled(10 * US, 500 * MS)),
+        21 => Trick::Deaf,
+        _ if chance.one_in(6) => Trick::Flood(Bytes(chance.pick(&JUNK))),
+        _ if chance.one_in(2) => Trick::FloodDeaf(Bytes(PING)),
+        _ => Trick::Announce(chance.scaled(US, 100 * MS)),
+    }
+}
+
+fn add_phases(scenario: &mut Scenario, chance: &mut Chance) {
+    let mut connections = scenario.connections;
+    for index in 0..chance.pick(&[1, 1, 2, 3]) {
+        if index > 0 && chance.one_in(3) {
+            connections = chance.between(1, 8) as u32;
+        }
+        let broadcast = matches!(scenario.protocol, Protocol::Broadcast { .. });
+        let idle = if !broadcast && chance.one_in(8) {
+            chance.below(connections.into()) as u32
+        } else {
+            0
+        };
+        let (load, stop) = load(scenario, chance, connections - idle);
+        let pause_ns = if chance.one_in(3) { chance.scaled(US, 300 * MS) } else { 0 };
+        scenario.phases.push(PhasePlan { load, stop, connections, idle, pause_ns });
+    }
+}
+
+/// A load of some tens to hundreds of requests, and when it stops.
+fn load(scenario: &Scenario, chance: &mut Chance, senders: u32) -> (Load, Stop) {
+    let Scenario { kernel, peers, .. } = scenario;
+    let requests = chance.scaled(4, 250);
+    let senders = senders.max(1);
+    let delays = peers.iter().map(|manner| (manner.delay.least_ns + manner.delay.most_ns) / 2);
+    let delay_ns = delays.sum::<u64>() / peers.len() as u64;
+    let exchange_ns = 2 * kernel.latency_ns + kernel.batch_cost_ns + delay_ns;
+    let places = u64::from(senders) * if scenario.close { 1 } else { scenario.depth as u64 };
+    let by_requests = chance.one_in(3);
+    if let Protocol::Broadcast { .. } = scenario.protocol {
+        let window_ns = (requests * exchange_ns / 4).clamp(US, 2 * S);
+        let stop = if by_requests { Stop::Requests(requests / 2) } else { Stop::After(window_ns) };
+        return (Load::Turns { concurrent: chance.between(1, 8) as u32 }, stop);
+    }
+    if chance.one_in(2) {
+        let window_ns = (requests * exchange_ns / places).clamp(US, 2 * S);
+        let stop = if by_requests { Stop::Requests(requests) } else { Stop::After(window_ns) };
+        // A slot that is not active any more would keep its share of a number of requests.
+        let staged = !by_requests && chance.one_in(4);
+        let active = if staged { active(chance, senders, window_ns) } else { Arc::default() };
+        return (Load::Closed { active }, stop);
+    }
+    let window_ns = chance.scaled(MS, S);
+    let rate = requests as f64 / (window_ns as f64 / S as f64);
+    let arrivals = match chance.below(2) {
+        0 => Arrivals::Constant,
+        _ => Arrivals::Poisson { seed: chance.draw() },
+    };
+    let stop = if by_requests { Stop::Requests(requests) } else { Stop::After(window_ns) };
+    // A load by requests goes on until they are sent; one by time may be cut off.
+    let last_ns = if by_requests || chance.one_in(2) { 3_600 * S } else { window_ns };
+    (Load::Open { stages: rates(chance, rate, window_ns, last_ns), arrivals }, stop)
+}
+
+/// How many connections send, over time.
+fn active(chance: &mut Chance, senders: u32, window_ns: u64) -> Arc<[Stage]> {
+    let stage =
+        |from: u64, to: u64| Stage { ns: window_ns / 2 + 1, from: from as f64, to: to as f64 };
+    let (first, last) = (chance.between(1, senders.into()), chance.between(1, senders.into()));
+    [stage(first, first), stage(first, last)].into()
+}
+
+fn rates(chance: &mut Chance, rate: f64, window_ns: u64, last_ns: u64) -> Arc<[Stage]> {
+    match chance.below(3) {
+        0 => [
+            Stage { ns: window_ns / 2, from: rate / 2.0, to: rate * 2.0 },
+            Stage { ns: last_ns / 2, from: rate, to: rate },
+        ]
+        .into(),
+        _ => [Stage { ns: last_ns, from: rate, to: rate }].into(),
+    }
+}

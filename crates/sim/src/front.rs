@@ -1,0 +1,219 @@
+//! What tells the generators what to do, as the engine's own `generate` role does: connect, then phase by phase.
+//!
+//! It keeps to the same rules: a phase is told when all have connected, one that follows a phase by time is told before
+//! that ends, and the number of connections changes only while nothing runs.
+
+use std::sync::mpsc::Sender;
+
+use trueload_engine::generator::{Command, Connected, DoneReport, PhaseShare, Report, TickReport};
+use trueload_load::Stop;
+
+use crate::history::{Event, History};
+use crate::scenario::{MS, Scenario};
+
+/// Several threads are told of a phase so long before it starts, as in the engine.
+const START_LEAD_NS: u64 = 5 * MS;
+
+/// A phase that was told.
+#[derive(Debug)]
+pub struct Told {
+    /// As it was told.
+    pub share: PhaseShare,
+    /// Threads for which it is over.
+    pub done: u32,
+}
+
+/// What a generator reported, with the time of its thread.
+#[derive(Debug)]
+pub struct Reported {
+    /// Its thread.
+    pub thread: u32,
+    /// When.
+    pub at_ns: u64,
+    /// The phase that is over.
+    pub done: Box<DoneReport>,
+}
+
+/// The front.
+#[derive(Debug)]
+pub struct Front {
+    inboxes: Vec<Sender<Command>>,
+    plan: Scenario,
+    connections: u32,
+    connected: u32,
+    /// Phases told so far.
+    pub told: Vec<Told>,
+    /// Phases that are over, as they were reported.
+    pub done: Vec<Reported>,
+    /// Set-ups of connections that were reported, with the threads.
+    pub set_ups: Vec<(u32, Connected)>,
+    /// Ticks, with the threads and their times.
+    pub ticks: Vec<(u32, u64, TickReport)>,
+    /// The stages of phases that were reported: thread, time, phase, moment.
+    pub stages: Vec<(u32, u64, usize, u64)>,
+    /// Threads that have ended.
+    pub ended: u32,
+    /// It has told them to end.
+    pub stopped: bool,
+    /// When to look again without a report; none for never.
+    pub next_ns: Option<u64>,
+    /// Threads to be woken.
+    rings: bool,
+    /// What happened.
+    pub history: History,
+}
+
+impl Front {
+    /// A front that has told nothing yet.
+    #[must_use]
+    pub fn new(plan: &Scenario, inboxes: Vec<Sender<Command>>, trace: bool) -> Self {
+        Front {
+            inboxes,
+            plan: plan.clone(),
+            connections: plan.connections,
+            connected: 0,
+            told: Vec::new(),
+            done: Vec::new(),
+            set_ups: Vec::new(),
+            ticks: Vec::new(),
+            stages: Vec::new(),
+            ended: 0,
+            stopped: false,
+            next_ns: None,
+            rings: false,
+            history: History::new(trace),
+        }
+    }
+
+    /// Asks for the first connections.
+    pub fn begin(&mut self, now_ns: u64) {
+        self.tell_all(now_ns, &Command::Connections(self.connections));
+        self.next_ns = self.plan.stop_ns.map(|stop_ns| now_ns + stop_ns);
+    }
+
+    /// Whether the threads are to be woken, because they were told something.
+    pub fn take_rings(&mut self) -> bool {
+        std::mem::take(&mut self.rings)
+    }
+
+    /// Its time has come.
+    pub fn time(&mut self, now_ns: u64) {
+        if self.next_ns.is_some_and(|next_ns| next_ns <= now_ns) {
+            self.next_ns = None;
+            self.stop(now_ns);
+        }
+    }
+
+    /// All that was asked for is over.
+    #[must_use]
+    pub fn is_over(&self) -> bool {
+        self.told.len() == self.plan.phases.len() && self.is_quiet()
+    }
+
+    /// Tells all to end.
+    pub fn stop(&mut self, now_ns: u64) {
+        if !std::mem::replace(&mut self.stopped, true) {
+            self.tell_all(now_ns, &Command::Stop);
+        }
+    }
+
+    /// A thread reports.
+    pub fn hear(&mut self, thread: u32, now_ns: u64, report: Report) {
+        let about = u64::from(thread);
+        match report {
+            Report::Connected(connected) => {
+                self.note(now_ns, "tried", about, &[connected.established.into()]);
+                self.set_ups.push((thread, connected));
+                self.connected += 1;
+            }
+            Report::Started(phase, at_ns) => self.stage(thread, now_ns, phase, at_ns, "started"),
+            Report::Stopped(phase, at_ns) => self.stage(thread, now_ns, phase, at_ns, "stopped"),
+            Report::Tick(tick) => {
+                self.note(now_ns, "tick", about, &tick.counts);
+                self.history.mix(tick.cpu_ns);
+                self.ticks.push((thread, now_ns, tick));
+            }
+            Report::Done(done) => {
+                let meter = &done.meter;
+                self.history.mix(done.used.cpu_ns);
+                self.history.mix(done.used.wanted_ns);
+                let counts =
+                    [meter.scheduled, meter.issued, meter.ok, meter.failed_sum(), meter.stale];
+                self.note(now_ns, "done", about, &counts);
+                if let Some(told) = self.told.get_mut(done.phase) {
+                    told.done += 1;
+                }
+                self.done.push(Reported { thread, at_ns: now_ns, done });
+            }
+            Report::PeerClose => {
+                self.note(now_ns, "over", about, &[]);
+                self.ended += 1;
+            }
+            Report::Sent(..) | Report::Settled(..) => {}
+        }
+        self.dispatch(now_ns);
+    }
+
+    fn stage(&mut self, thread: u32, now_ns: u64, phase: usize, at_ns: u64, kind: &'static str) {
+        self.note(now_ns, kind, u64::from(thread), &[phase as u64, at_ns]);
+        self.stages.push((thread, now_ns, phase, at_ns));
+    }
+
+    fn is_quiet(&self) -> bool {
+        self.told.iter().all(|told| told.done == self.plan.threads)
+    }
+
+    /// Tells the next phase as soon as its start is known.
+    fn dispatch(&mut self, now_ns: u64) {
+        while !self.stopped && self.connected == self.plan.threads {
+            let Some(next) = self.plan.phases.get(self.told.len()).cloned() else { return };
+            let quiet = self.is_quiet();
+            if next.connections != self.connections {
+                if quiet {
+                    self.connections = next.connections;
+                    self.connected = 0;
+                    self.tell_all(now_ns, &Command::Connections(next.connections));
+                }
+                return;
+            }
+            let after_ns = match self.told.last() {
+                Some(last) if !quiet => match last.share.stop {
+                    Stop::After(ns) => last.share.start_ns.saturating_add(ns),
+                    Stop::Requests(_) => return,
+                },
+                _ if self.plan.threads > 1 => now_ns + START_LEAD_NS,
+                _ => now_ns,
+            };
+            let share = PhaseShare {
+                load: next.load,
+                stop: next.stop,
+                connections: next.connections,
+                idle: next.idle,
+                start_ns: after_ns.max(now_ns) + next.pause_ns,
+            };
+            self.tell_all(now_ns, &Command::Phase(share.clone()));
+            self.told.push(Told { share, done: 0 });
+        }
+    }
+
+    fn tell_all(&mut self, now_ns: u64, command: &Command) {
+        let kind = match command {
+            Command::Connections(_) => "resize",
+            Command::Phase(_) => "phase",
+            _ => "stop",
+        };
+        let event = Event::of(kind, self.told.len() as u64, b"");
+        self.history.note(now_ns, event, || format!("front: {command:?}"));
+        for inbox in &self.inboxes {
+            // A thread that has ended hears nothing more.
+            let _ = inbox.send(command.clone());
+        }
+        self.rings = true;
+    }
+
+    fn note(&mut self, now_ns: u64, kind: &'static str, about: u64, numbers: &[u64]) {
+        numbers.iter().for_each(|number| self.history.mix(*number));
+        let event = Event::of(kind, about, b"");
+        self.history.note(now_ns, event, || format!("thread {about}: {numbers:?}"));
+    }
+}

@@ -1,0 +1,65 @@
+//! Datagrams: each finds its own way to the peer and back, or does not.
+//!
+//! The peer echoes whatever comes. What is lost, comes twice or overtakes another is the network's doing.
+
+use trueload_drive::{Datagrams, Program};
+
+use super::{Happening, Kernel, token};
+use crate::history::readable;
+
+/// A datagram, and when the generator handed it over.
+pub(super) type Datagram = (Vec<u8>, u64);
+
+impl Kernel {
+    /// What was sent over a socket of datagrams leaves.
+    pub(super) fn flush_datagrams(&mut self, index: u32) {
+        let handed_ns = self.clock_ns;
+        for bytes in std::mem::take(&mut self.sockets[index as usize].datagrams_out) {
+            let at_ns = handed_ns + self.way_ns();
+            if !self.is_lost() {
+                self.later(at_ns, index, Happening::DatagramAtPeer(bytes, handed_ns));
+            }
+        }
+    }
+
+    /// The peer has a datagram, and sends it back.
+    pub(super) fn datagram_at_peer(&mut self, at_ns: u64, index: u32, datagram: Datagram) {
+        self.seen.datagrams_at_peers += 1;
+        let peers = &self.scenario.peers;
+        let delay = peers[index as usize % peers.len()].delay;
+        let delay_ns = self.chance.between(delay.least_ns, delay.most_ns);
+        let twice = self.plan.twice_one_in > 0 && self.chance.one_in(self.plan.twice_one_in);
+        for _ in 0..1 + u64::from(twice) {
+            let arrives_ns = at_ns + delay_ns + self.way_ns();
+            if !self.is_lost() {
+                self.later(arrives_ns, index, Happening::Datagram(datagram.0.clone(), datagram.1));
+            }
+        }
+        self.seen.datagrams_twice += u64::from(twice);
+    }
+
+    fn is_lost(&mut self) -> bool {
+        self.plan.lost_one_in > 0 && self.chance.one_in(self.plan.lost_one_in)
+    }
+
+    /// Tells the program of datagrams that have come: of one size, as many as the kernel gives at once.
+    pub(super) fn read_datagrams(&mut self, program: &mut impl Program, index: u32) -> bool {
+        let most = if self.plan.read_random { self.chance.between(1, 8) } else { 64 };
+        let read_ns = self.read_ns;
+        let socket = &mut self.sockets[index as usize];
+        let Some((first, _)) = socket.datagrams_in.front().filter(|_| socket.open) else {
+            return false;
+        };
+        let (key, segment_bytes, mut bytes) = (socket.key, first.len(), Vec::new());
+        for _ in 0..most {
+            let Some((datagram, handed_ns)) = socket.datagrams_in.pop_front() else { break };
+            bytes.extend_from_slice(&datagram);
+            self.seen.service_ns.push(read_ns.saturating_sub(handed_ns));
+        }
+        self.clock_ns += self.plan.input_cost_ns;
+        self.note("datagrams", index.into(), &bytes, || format!("#{index} {}", readable(&bytes)));
+        let datagrams = Datagrams { bytes: &bytes, segment_bytes, ecn: 0, path: None };
+        program.handle_datagrams(self, key, token(index), datagrams);
+        true
+    }
+}

@@ -1,0 +1,550 @@
+//! The kernel, the network and the clock of one thread, played.
+//!
+//! Whatever crosses the wire is an event with a time. A thread runs in batches, as drivers do: it is told of all that has
+//! come by then, reads the clock once, and its clock goes on while it works. What comes meanwhile waits for the next
+//! batch. It must not know what the generator makes of what it hears.
+
+mod datagrams;
+mod net;
+mod socket;
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::sync::Arc;
+
+use trueload_drive::{Address, Coalescing, ConnectError, Net, PeerClose, Program, Token};
+
+use crate::chance::Chance;
+use crate::history::{Event, History, readable};
+use crate::peer::{Act, What};
+use crate::scenario::{Accept, KernelPlan, Scenario, US};
+use socket::Socket;
+
+/// Batches at one moment, at most: a generator that asks to be woken again and again never comes to rest.
+const BATCHES_AT_ONCE_MOST: u32 = 10_000;
+/// How long a reading of the clock takes.
+const CLOCK_COST_NS: u64 = 30;
+/// A socket that took only a part of a send can take more after this time.
+const WRITABLE_NS: u64 = 5_000;
+
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Happening {
+    Connected,
+    Refused,
+    Writable,
+    AtPeer(Vec<u8>),
+    FinAtPeer,
+    GoneAtPeer,
+    PeerActs(What),
+    Bytes(Vec<u8>, Option<u64>),
+    DatagramAtPeer(Vec<u8>, u64),
+    Datagram(Vec<u8>, u64),
+    Fin,
+    Reset,
+}
+
+/// When, in which order, where, what.
+type Due = Reverse<(u64, u64, u32, Happening)>;
+
+/// What a kernel has seen.
+#[derive(Debug, Default)]
+pub struct Seen {
+    /// Service times as they were, at least: from the hand-over of a request to the batch that read its right answer.
+    pub service_ns: Vec<u64>,
+    /// The longest that a batch took.
+    pub batch_most_ns: u64,
+    /// The longest from the arrival of bytes to the batch that read them.
+    pub receive_most_ns: u64,
+    /// The most bytes that ever waited on one connection.
+    pub waiting_most: usize,
+    /// Datagrams that came to the peers.
+    pub datagrams_at_peers: u64,
+    /// Datagrams that came back twice.
+    pub datagrams_twice: u64,
+    /// Attempts to connect.
+    pub attempts: u64,
+    /// Connections that were open at once, at most.
+    pub open_most: u32,
+    /// Why the run was given up, if it was.
+    pub stuck: Option<String>,
+}
+
+/// The kernel of one thread.
+#[derive(Debug)]
+pub struct Kernel {
+    plan: KernelPlan,
+    scenario: Arc<Scenario>,
+    thread: u32,
+    chance: Chance,
+    /// The time, and what the thread read when it last looked.
+    clock_ns: u64,
+    read_ns: u64,
+    order: u64,
+    due: BinaryHeap<Due>,
+    sockets: Vec<Socket>,
+    /// Sockets of which something is to be told, and since when one is.
+    ready: Vec<u32>,
+    ready_since_ns: u64,
+    /// When somebody rings.
+    rung_ns: Option<u64>,
+    /// Sockets with sends that are not handed over yet.
+    unhanded: Vec<u32>,
+    dead_address: Address,
+    open: u32,
+    batches_at_once: u32,
+    /// How long the thread has been at work, and how long it waited for that.
+    busy_ns: u64,
+    waited_ns: u64,
+    /// How long events may wait for each other, as the program asked.
+    coalescing: Coalescing,
+    /// When the bytes that are being told arrived, where the program asked for it.
+    arrived_ns: Option<u64>,
+    /// What happened.
+    pub history: History,
+    /// What was seen.
+    pub seen: Seen,
+}
+
+impl Kernel {
+    /// The kernel of a thread, whose clock shows `now_ns`.
+    #[must_use]
+    pub fn new(
+        scenario: &Arc<Scenario>,
+        thread: u32,
+        dead_address: Address,
+        now_ns: u64,
+        trace: bool,
+    ) -> Self {
+        Kernel {
+            plan: scenario.kernel.clone(),
+            scenario: Arc::clone(scenario),
+            thread,
+            chance: Chance::part(scenario.seed, u64::from(thread) + 1),
+            clock_ns: now_ns,
+            read_ns: now_ns,
+            order: 0,
+            due: BinaryHeap::new(),
+            sockets: Vec::new(),
+            ready: Vec::new(),
+            ready_since_ns: 0,
+            rung_ns: None,
+            unhanded: Vec::new(),
+            dead_address,
+            open: 0,
+            batches_at_once: 0,
+            busy_ns: 0,
+            waited_ns: 0,
+            coalescing: Coalescing::default(),
+            arrived_ns: None,
+            history: History::new(trace),
+            seen: Seen::default(),
+        }
+    }
+
+    /// The time of this thread.
+    #[must_use]
+    pub fn clock_ns(&self) -> u64 {
+        self.clock_ns
+    }
+
+    /// Requests of which at least a part has come to the peers.
+    pub fn requests_at_peers(&mut self) -> u64 {
+        let begun = self.sockets.iter_mut().map(|socket| socket.peer.begun());
+        begun.sum::<u64>() + self.seen.datagrams_at_peers
+    }
+
+    /// Wakes the thread at this time, or when it is free.
+    pub fn ring(&mut self, at_ns: u64) {
+        self.rung_ns = Some(self.rung_ns.map_or(at_ns, |rung_ns| rung_ns.min(at_ns)));
+    }
+
+    /// When something is to be done next; none for never.
+    #[must_use]
+    pub fn next_ns(&self, program: &impl Program) -> Option<u64> {
+        let event_ns = self.due.peek().map(|Reverse((at_ns, ..))| *at_ns);
+        let ready_ns = (!self.ready.is_empty()).then(|| self.ready_ns());
+        [event_ns, ready_ns, self.rung_ns, program.wake_at_ns()].into_iter().flatten().min()
+    }
+
+    /// When the program is told of what is ready: the events wait for others, if it asked for that.
+    fn ready_ns(&self) -> u64 {
+        let enough = self.ready.len() >= self.coalescing.events as usize;
+        let asked_us = if enough { 0 } else { self.coalescing.within_us };
+        self.ready_since_ns + self.plan.coalesce_ns.max(u64::from(asked_us) * US)
+    }
+
+    /// Does what is to be done next: something happens in the network, or the thread runs for a batch.
+    pub fn step(&mut self, program: &mut impl Program) {
+        let Some(next_ns) = self.next_ns(program) else { return };
+        let at_ns = next_ns.max(self.clock_ns);
+        self.happen(at_ns);
+        let is_ready = !self.ready.is_empty() && self.ready_ns() <= at_ns;
+        let rung = self.rung_ns.is_some_and(|rung_ns| rung_ns <= at_ns);
+        if !is_ready && !rung && !is_due(program, at_ns) {
+            return;
+        }
+        self.batches_at_once = if at_ns > self.read_ns { 0 } else { self.batches_at_once + 1 };
+        if self.batches_at_once > BATCHES_AT_ONCE_MOST {
+            self.seen.stuck = Some("the clock stands still".to_owned());
+        }
+        let late_ns = self.chance.below(self.plan.late_ns + 1);
+        self.waited_ns += late_ns;
+        self.clock_ns = at_ns + late_ns;
+        self.happen(self.clock_ns);
+        self.read_ns = self.clock_ns;
+        let began_ns = self.clock_ns;
+        self.batch(program);
+        let took_ns = self.clock_ns - began_ns;
+        self.busy_ns += took_ns;
+        self.seen.batch_most_ns = self.seen.batch_most_ns.max(took_ns);
+    }
+
+    /// What is still under way when the programs have ended reaches the peers.
+    pub fn settle(&mut self) {
+        while let Some(Reverse((at_ns, _, index, happening))) = self.due.pop() {
+            match happening {
+                Happening::AtPeer(bytes) => {
+                    self.sockets[index as usize].peer.hear(at_ns, &bytes, &mut Vec::new());
+                }
+                Happening::DatagramAtPeer(..) => self.seen.datagrams_at_peers += 1,
+                _ => {}
+            }
+        }
+    }
+
+    fn batch(&mut self, program: &mut impl Program) {
+        self.clock_ns += self.plan.batch_cost_ns;
+        if self.rung_ns.is_some_and(|rung_ns| rung_ns <= self.read_ns) {
+            self.rung_ns = None;
+            self.note("wake", u64::from(self.thread), b"", || "");
+            program.handle_wake(self);
+        }
+        if self.plan.timers_first {
+            self.run_timers(program);
+        }
+        let mut ready = std::mem::take(&mut self.ready);
+        if self.plan.shuffled {
+            self.shuffle(&mut ready);
+        }
+        for index in ready {
+            self.sockets[index as usize].is_ready = false;
+            self.deliver(program, index);
+            if self.sockets[index as usize].has_news() {
+                self.is_ready(index, self.clock_ns);
+            }
+        }
+        self.run_timers(program);
+        program.handle_batch_end(self);
+        self.hand_over_all();
+    }
+
+    fn run_timers(&mut self, program: &mut impl Program) {
+        if is_due(program, self.read_ns) {
+            self.note("time", u64::from(self.thread), b"", || "");
+            program.handle_time(self);
+        }
+    }
+
+    fn shuffle(&mut self, ready: &mut [u32]) {
+        for last in (1..ready.len()).rev() {
+            let other = self.chance.below(last as u64 + 1) as usize;
+            ready.swap(last, other);
+        }
+    }
+
+    /// Everything in the network that is due by `until_ns` happens.
+    fn happen(&mut self, until_ns: u64) {
+        while self.due.peek().is_some_and(|Reverse((at_ns, ..))| *at_ns <= until_ns) {
+            if let Some(Reverse((at_ns, _, index, happening))) = self.due.pop() {
+                self.take(at_ns, index, happening);
+            }
+        }
+    }
+
+    fn take(&mut self, at_ns: u64, index: u32, happening: Happening) {
+        let socket = &mut self.sockets[index as usize];
+        match happening {
+            Happening::Connected => {
+                (socket.connected, socket.peer_alive) = (true, true);
+                let mut acts = Vec::new();
+                socket.peer.connected(at_ns, &mut acts);
+                self.plan_acts(index, acts);
+            }
+            Happening::Refused => socket.refused = Some(ConnectError::Refused),
+            Happening::Writable => socket.writable = true,
+            Happening::AtPeer(bytes) => return self.at_peer(at_ns, index, &bytes),
+            Happening::FinAtPeer => {
+                let mut acts = Vec::new();
+                socket.peer.ended(at_ns, &mut acts);
+                return self.plan_acts(index, acts);
+            }
+            Happening::GoneAtPeer => socket.peer_alive = false,
+            Happening::PeerActs(what) => return self.act(at_ns, index, what),
+            Happening::Bytes(bytes, answered) => {
+                socket.came += bytes.len() as u64;
+                if let Some(start) = answered {
+                    socket.answers.push_back((socket.came, start));
+                }
+                socket.inbox.extend(bytes);
+                socket.arrived_ns = at_ns;
+            }
+            Happening::DatagramAtPeer(bytes, handed_ns) => {
+                return self.datagram_at_peer(at_ns, index, (bytes, handed_ns));
+            }
+            Happening::Datagram(bytes, handed_ns) => {
+                socket.datagrams_in.push_back((bytes, handed_ns));
+            }
+            Happening::Fin => socket.end = socket.end.or(Some(PeerClose::Fin)),
+            Happening::Reset => socket.end = socket.end.or(Some(PeerClose::Reset)),
+        }
+        if self.sockets[index as usize].has_news() {
+            self.is_ready(index, at_ns);
+        }
+    }
+
+    fn at_peer(&mut self, at_ns: u64, index: u32, bytes: &[u8]) {
+        let socket = &mut self.sockets[index as usize];
+        if socket.peer.is_deaf() {
+            return;
+        }
+        socket.on_wire -= bytes.len();
+        if !socket.outbox.is_empty() {
+            self.later(at_ns + self.plan.latency_ns, index, Happening::Writable);
+        }
+        let mut acts = Vec::new();
+        self.sockets[index as usize].peer.hear(at_ns, bytes, &mut acts);
+        self.plan_acts(index, acts);
+    }
+
+    fn plan_acts(&mut self, index: u32, acts: Vec<Act>) {
+        for Act { at_ns, what } in acts {
+            self.later(at_ns, index, Happening::PeerActs(what));
+        }
+    }
+
+    /// The peer does what it had planned, unless it has heard that the connection is gone.
+    fn act(&mut self, at_ns: u64, index: u32, what: What) {
+        let way_ns = self.way_ns();
+        let socket = &mut self.sockets[index as usize];
+        if !socket.peer_alive {
+            return;
+        }
+        if let What::SayToAll(bytes) = what {
+            return self.say_to_all(at_ns, &bytes);
+        }
+        socket.last_in_ns = socket.last_in_ns.max(at_ns + way_ns);
+        let arrives_ns = socket.last_in_ns;
+        let happening = match what {
+            What::Say(bytes, answered) => Happening::Bytes(bytes, answered),
+            What::SayToAll(_) => return,
+            What::Fin => Happening::Fin,
+            What::Reset => {
+                socket.peer_alive = false;
+                Happening::Reset
+            }
+        };
+        self.later(arrives_ns, index, happening);
+    }
+
+    fn say_to_all(&mut self, at_ns: u64, bytes: &[u8]) {
+        for index in 0..self.sockets.len() as u32 {
+            let socket = &mut self.sockets[index as usize];
+            if socket.peer_alive && socket.peer.listens() {
+                self.act(at_ns, index, What::Say(bytes.to_vec(), None));
+            }
+        }
+    }
+
+    /// Tells the program what there is to tell of a connection.
+    fn deliver(&mut self, program: &mut impl Program, index: u32) {
+        let (key, token) = (self.sockets[index as usize].key, token(index));
+        let socket = &mut self.sockets[index as usize];
+        if !socket.open {
+            return;
+        }
+        if socket.refused.take().is_some() {
+            self.shut(index);
+            self.note("refused", u64::from(index), b"", || format!("#{index}, slot {key}"));
+            return program.handle_connect_error(self, key, token, ConnectError::Refused);
+        }
+        if std::mem::take(&mut socket.connected) {
+            socket.connecting = false;
+            self.note("connected", u64::from(index), b"", || format!("#{index}, slot {key}"));
+            program.handle_connected(self, key, token);
+            self.flush(index);
+        }
+        let drained_first = self.plan.together && self.chance.one_in(2);
+        if drained_first {
+            self.drain(program, index);
+        }
+        while self.read_datagrams(program, index) && self.plan.read_all {}
+        while self.read(program, index) && self.plan.read_all {}
+        if !drained_first {
+            self.drain(program, index);
+        }
+    }
+
+    /// One read, as the kernel would have it; true if there was anything.
+    fn read(&mut self, program: &mut impl Program, index: u32) -> bool {
+        let most = match self.plan.read_random {
+            true => self.chance.between(1, self.plan.read_most as u64) as usize,
+            false => self.plan.read_most,
+        };
+        let read_ns = self.read_ns;
+        let socket = &mut self.sockets[index as usize];
+        let (key, token) = (socket.key, token(index));
+        if !socket.open {
+            return false;
+        }
+        if socket.inbox.is_empty() {
+            let Some(ended) = socket.end.take() else { return false };
+            self.clock_ns += self.plan.input_cost_ns;
+            self.note("ended", u64::from(index), b"", || format!("#{index} {ended:?}"));
+            program.handle_end(self, key, token, ended);
+            self.close(token);
+            return false;
+        }
+        let count = most.min(socket.inbox.len());
+        let bytes: Vec<u8> = socket.inbox.drain(..count).collect();
+        let ending = self.plan.read_all && (!socket.inbox.is_empty() || socket.end.is_some());
+        let arrived_ns = socket.watched.then_some(socket.arrived_ns);
+        let waited_ns = read_ns - socket.arrived_ns;
+        self.seen.receive_most_ns = self.seen.receive_most_ns.max(waited_ns);
+        let service_ns = &mut self.seen.service_ns;
+        socket.read_on(count, |handed_ns| service_ns.push(read_ns.saturating_sub(handed_ns)));
+        self.clock_ns += self.plan.input_cost_ns;
+        self.note("reads", u64::from(index), &bytes, || {
+            format!("#{index} {}{}", readable(&bytes), if ending { " (more follows)" } else { "" })
+        });
+        self.arrived_ns = arrived_ns;
+        program.handle_input(self, key, token, &bytes, ending);
+        self.arrived_ns = None;
+        true
+    }
+
+    /// Sends what waited, as far as there is room, and tells the program when nothing waits any more.
+    fn drain(&mut self, program: &mut impl Program, index: u32) {
+        let socket = &mut self.sockets[index as usize];
+        if !std::mem::take(&mut socket.writable) || socket.outbox.is_empty() || !socket.open {
+            return;
+        }
+        self.flush(index);
+        let socket = &self.sockets[index as usize];
+        if socket.open && socket.outbox.is_empty() {
+            let key = socket.key;
+            self.note("drained", u64::from(index), b"", || format!("#{index}"));
+            program.handle_drained(self, key, token(index));
+        }
+    }
+
+    /// The kernel takes what it has room for.
+    fn flush(&mut self, index: u32) {
+        let clock_ns = self.clock_ns;
+        let socket = &mut self.sockets[index as usize];
+        if !socket.takes() {
+            socket.outbox = trueload_drive::Outbox::default();
+            return;
+        }
+        if socket.connecting {
+            return;
+        }
+        socket.hand_over(clock_ns);
+        self.flush_datagrams(index);
+        let mut left = self.plan.send_most;
+        while let Some(front) = self.sockets[index as usize].outbox.front() {
+            let room = self.plan.room - self.sockets[index as usize].on_wire;
+            let taken = front[..front.len().min(room).min(left)].to_vec();
+            if taken.is_empty() {
+                break;
+            }
+            left -= taken.len();
+            let way_ns = self.way_ns();
+            let socket = &mut self.sockets[index as usize];
+            socket.outbox.advance(taken.len());
+            socket.in_flight = match socket.in_flight.saturating_sub(taken.len()) {
+                // The next one begins, with all that has been queued behind the last.
+                0 => socket.outbox.front().map_or(0, <[u8]>::len),
+                left => left,
+            };
+            socket.on_wire += taken.len();
+            socket.last_out_ns = socket.last_out_ns.max(clock_ns + way_ns);
+            let arrives_ns = socket.last_out_ns;
+            self.later(arrives_ns, index, Happening::AtPeer(taken));
+        }
+        if self.sockets[index as usize].outbox.is_empty() {
+            self.end_if_asked(index);
+        } else if left == 0 {
+            self.later(clock_ns + WRITABLE_NS, index, Happening::Writable);
+        }
+    }
+
+    fn end_if_asked(&mut self, index: u32) {
+        let socket = &mut self.sockets[index as usize];
+        if std::mem::take(&mut socket.ending) {
+            let at_ns = socket.last_out_ns.max(self.clock_ns + self.plan.latency_ns);
+            socket.last_out_ns = at_ns;
+            self.later(at_ns, index, Happening::FinAtPeer);
+        }
+    }
+
+    /// The socket is gone for the program.
+    fn shut(&mut self, index: u32) -> bool {
+        let socket = &mut self.sockets[index as usize];
+        let was_open = std::mem::replace(&mut socket.open, false);
+        if was_open {
+            self.open -= 1;
+            socket.inbox.clear();
+            socket.outbox = trueload_drive::Outbox::default();
+        }
+        was_open
+    }
+
+    fn hand_over_all(&mut self) {
+        for index in std::mem::take(&mut self.unhanded) {
+            self.clock_ns += self.plan.send_cost_ns;
+            self.flush(index);
+        }
+    }
+
+    fn accept(&self) -> (Accept, crate::scenario::Manner) {
+        let peers = &self.scenario.peers;
+        let manner = peers[self.seen.attempts as usize % peers.len()].clone();
+        (manner.accept, manner)
+    }
+
+    fn way_ns(&mut self) -> u64 {
+        self.plan.latency_ns + self.chance.below(self.plan.jitter_ns + 1)
+    }
+
+    fn later(&mut self, at_ns: u64, index: u32, happening: Happening) {
+        self.order += 1;
+        self.due.push(Reverse((at_ns, self.order, index, happening)));
+    }
+
+    fn is_ready(&mut self, index: u32, at_ns: u64) {
+        if !std::mem::replace(&mut self.sockets[index as usize].is_ready, true) {
+            if self.ready.is_empty() {
+                self.ready_since_ns = at_ns;
+            }
+            self.ready.push(index);
+        }
+    }
+
+    fn note<L: std::fmt::Display>(
+        &mut self,
+        kind: &'static str,
+        about: u64,
+        bytes: &[u8],
+        line: impl FnOnce() -> L,
+    ) {
+        self.history.note(self.clock_ns, Event::of(kind, about, bytes), line);
+    }
+}
+
+fn token(index: u32) -> Token {
+    Token { index, generation: 0 }
+}
+
+fn is_due(program: &impl Program, now_ns: u64) -> bool {
+    program.wake_at_ns().is_some_and(|at_ns| at_ns <= now_ns)
+}

@@ -1,0 +1,193 @@
+//! What a generator may ask of the kernel.
+
+use std::net::IpAddr;
+use std::ops::Range;
+use std::sync::Arc;
+use std::time::Duration;
+
+use trueload_drive::{Coalescing, ConnectError, Datagrams, Net, Remote, ThreadUse, Token};
+
+use super::socket::Socket;
+use super::{CLOCK_COST_NS, Happening, Kernel};
+use crate::chance::Chance;
+use crate::history::readable;
+use crate::peer::Peer;
+use crate::scenario::Accept;
+
+/// When the clock of a run began, in the time since 1970: 2035, so that nobody takes it for today.
+const UNIX_NS: u64 = 2_051_222_400_000_000_000;
+
+impl Kernel {
+    /// Something was added to what a socket has to send.
+    fn sent(&mut self, index: u32, len: usize) {
+        let socket = &mut self.sockets[index as usize];
+        socket.sent += len as u64;
+        let waiting = socket.outbox.len();
+        self.seen.waiting_most = self.seen.waiting_most.max(waiting);
+        if !self.plan.together {
+            self.clock_ns += self.plan.send_cost_ns;
+            return self.flush(index);
+        }
+        if socket.in_flight == 0 {
+            socket.in_flight = waiting;
+            self.unhanded.push(index);
+        }
+    }
+
+    fn live(&mut self, token: Token) -> Option<&mut Socket> {
+        self.sockets.get_mut(token.index as usize).filter(|socket| socket.open)
+    }
+}
+
+impl Net for Kernel {
+    fn now_ns(&self) -> u64 {
+        self.read_ns
+    }
+
+    fn read_clock(&mut self) {
+        self.clock_ns += CLOCK_COST_NS;
+        self.read_ns = self.clock_ns;
+    }
+
+    fn thread_cpu_ns(&self) -> u64 {
+        self.busy_ns
+    }
+
+    fn thread_use(&self) -> ThreadUse {
+        // A reading that fails knows only of the time on a CPU, as where the process has no descriptor left.
+        let hidden = self.plan.hides_waits && self.busy_ns & 1 == 0;
+        let waited_ns = if hidden { 0 } else { self.waited_ns };
+        ThreadUse { cpu_ns: self.busy_ns, wanted_ns: self.busy_ns + waited_ns }
+    }
+
+    fn unix_time(&self) -> Duration {
+        Duration::from_nanos(UNIX_NS + self.read_ns)
+    }
+
+    fn can_coalesce(&self) -> bool {
+        self.plan.coalesces
+    }
+
+    fn coalesce(&mut self, coalescing: Coalescing) {
+        self.coalescing = coalescing;
+    }
+
+    fn watch_arrivals(&mut self, token: Token) {
+        if let Some(socket) = self.live(token) {
+            socket.watched = true;
+        }
+    }
+
+    fn arrived_ns(&self) -> Option<u64> {
+        self.arrived_ns
+    }
+
+    fn connect(
+        &mut self,
+        key: u32,
+        to: Remote<'_>,
+        _: Option<IpAddr>,
+    ) -> Result<Token, ConnectError> {
+        self.clock_ns += self.plan.send_cost_ns;
+        let (mut accept, manner) = self.accept();
+        if *to.address == self.dead_address {
+            accept = Accept::Refused;
+        } else {
+            self.seen.attempts += 1;
+        }
+        let index = self.sockets.len() as u32;
+        self.note("connects", u64::from(index), b"", || {
+            format!("#{index}, slot {key}, {accept:?}")
+        });
+        match accept {
+            Accept::Unreachable => return Err(ConnectError::Unreachable),
+            Accept::NoPort => return Err(ConnectError::Ports),
+            Accept::Busy => return Err(ConnectError::Busy),
+            _ => {}
+        }
+        let number = u64::from(self.thread) << 32 | u64::from(index);
+        let chance = Chance::part(self.scenario.seed ^ 0x5eed, number);
+        let peer = Peer::new(&self.scenario, manner, chance);
+        self.sockets.push(Socket::new(key, peer, self.clock_ns));
+        self.open += 1;
+        self.seen.open_most = self.seen.open_most.max(self.open);
+        let at_ns = self.clock_ns + self.way_ns() + self.way_ns();
+        match accept {
+            Accept::Refused => self.later(at_ns, index, Happening::Refused),
+            Accept::Yes => self.later(at_ns, index, Happening::Connected),
+            Accept::Reset => {
+                self.later(at_ns, index, Happening::Connected);
+                self.later(at_ns, index, Happening::Reset);
+            }
+            _ => {}
+        }
+        Ok(Token { index, generation: 0 })
+    }
+
+    fn send(&mut self, token: Token, bytes: &[u8]) {
+        let Some(socket) = self.live(token) else { return };
+        socket.outbox.push(bytes);
+        let index = token.index;
+        self.note("sends", index.into(), bytes, || format!("#{index} {}", readable(bytes)));
+        self.sent(index, bytes.len());
+    }
+
+    fn send_shared(&mut self, token: Token, bytes: &Arc<[u8]>, range: Range<usize>) {
+        let Some(socket) = self.live(token) else { return };
+        socket.outbox.push_shared(bytes, range.clone());
+        let (index, bytes) = (token.index, &bytes[range]);
+        self.note("sends", index.into(), bytes, || format!("#{index} {}", readable(bytes)));
+        self.sent(index, bytes.len());
+    }
+
+    fn send_datagrams(&mut self, token: Token, datagrams: Datagrams<'_>) {
+        let index = token.index;
+        let Some(socket) = self.live(token) else { return };
+        socket.datagrams_out.extend(datagrams.iter().map(<[u8]>::to_vec));
+        let bytes = datagrams.bytes;
+        self.note("sends", index.into(), bytes, || format!("#{index} {}", readable(bytes)));
+        if self.plan.together {
+            return self.unhanded.push(index);
+        }
+        self.clock_ns += self.plan.send_cost_ns;
+        self.flush(index);
+    }
+
+    fn hand_over(&mut self) -> u64 {
+        self.hand_over_all();
+        self.clock_ns += CLOCK_COST_NS;
+        self.clock_ns
+    }
+
+    fn end_sending(&mut self, token: Token) {
+        let Some(socket) = self.live(token) else { return };
+        socket.ending = true;
+        self.note("half ends", token.index.into(), b"", || format!("#{}", token.index));
+        if self.sockets[token.index as usize].outbox.is_empty() {
+            self.end_if_asked(token.index);
+        }
+    }
+
+    fn unsent_bytes(&self, token: Token) -> usize {
+        self.sockets[token.index as usize].outbox.len()
+    }
+
+    fn queued_bytes(&self, token: Token) -> usize {
+        let socket = &self.sockets[token.index as usize];
+        // Over io_uring a send that is under way counts as sent.
+        let in_flight = if self.plan.together { socket.in_flight } else { 0 };
+        socket.outbox.len().saturating_sub(in_flight)
+    }
+
+    fn close(&mut self, token: Token) {
+        if self.shut(token.index) {
+            self.note("closes", token.index.into(), b"", || format!("#{}", token.index));
+            let at_ns = self.sockets[token.index as usize].last_out_ns.max(self.clock_ns);
+            self.later(at_ns + self.plan.latency_ns, token.index, Happening::GoneAtPeer);
+        }
+    }
+
+    fn finish(&mut self, token: Token) {
+        self.close(token);
+    }
+}

@@ -1,0 +1,128 @@
+//! One connection: what the kernel holds of it, and the peer at its other end.
+
+use std::collections::VecDeque;
+
+use trueload_drive::{ConnectError, Outbox, PeerClose};
+
+use crate::peer::Peer;
+
+/// A connection of one generator.
+#[derive(Debug)]
+pub(super) struct Socket {
+    pub(super) key: u32,
+    pub(super) open: bool,
+    /// The attempt is under way.
+    pub(super) connecting: bool,
+    pub(super) connected: bool,
+    pub(super) refused: Option<ConnectError>,
+    /// What has come and is not read, and how the peer's side ends behind it.
+    pub(super) inbox: VecDeque<u8>,
+    pub(super) end: Option<PeerClose>,
+    /// What the kernel has not taken.
+    pub(super) outbox: Outbox,
+    /// The part that a driver would have handed over as one send that is not done yet.
+    pub(super) in_flight: usize,
+    /// Bytes that the kernel has taken and the peer does not have.
+    pub(super) on_wire: usize,
+    /// Datagrams that are not handed over yet, and that have come.
+    pub(super) datagrams_out: Vec<Vec<u8>>,
+    pub(super) datagrams_in: VecDeque<super::datagrams::Datagram>,
+    /// Our side ends when everything is sent.
+    pub(super) ending: bool,
+    /// The kernel may have room again.
+    pub(super) writable: bool,
+    /// It is among those that are ready.
+    pub(super) is_ready: bool,
+    /// Whether the program asked when its bytes arrive, and when the last did.
+    pub(super) watched: bool,
+    pub(super) arrived_ns: u64,
+    pub(super) peer: Peer,
+    pub(super) peer_alive: bool,
+    /// Bytes on the wire keep their order: nothing arrives before these times.
+    pub(super) last_out_ns: u64,
+    pub(super) last_in_ns: u64,
+    /// Bytes that the generator has sent, and up to where they were handed over, when.
+    pub(super) sent: u64,
+    pub(super) handed: VecDeque<(u64, u64)>,
+    /// Bytes that have come, and been read; where answers end, and where their requests began.
+    pub(super) came: u64,
+    pub(super) read: u64,
+    pub(super) answers: VecDeque<(u64, u64)>,
+}
+
+impl Socket {
+    pub(super) fn new(key: u32, peer: Peer, now_ns: u64) -> Self {
+        Socket {
+            key,
+            open: true,
+            connecting: true,
+            connected: false,
+            refused: None,
+            inbox: VecDeque::new(),
+            end: None,
+            outbox: Outbox::default(),
+            in_flight: 0,
+            on_wire: 0,
+            datagrams_out: Vec::new(),
+            datagrams_in: VecDeque::new(),
+            ending: false,
+            writable: false,
+            is_ready: false,
+            watched: false,
+            arrived_ns: 0,
+            peer,
+            peer_alive: false,
+            last_out_ns: now_ns,
+            last_in_ns: now_ns,
+            sent: 0,
+            handed: VecDeque::new(),
+            came: 0,
+            read: 0,
+            answers: VecDeque::new(),
+        }
+    }
+
+    /// Whether something is to be told of it.
+    pub(super) fn has_news(&self) -> bool {
+        let bytes = !self.inbox.is_empty() || !self.datagrams_in.is_empty();
+        let read = bytes || self.end.is_some();
+        self.open && (self.connected || self.refused.is_some() || read || self.can_flush())
+    }
+
+    fn can_flush(&self) -> bool {
+        self.writable && !self.outbox.is_empty()
+    }
+
+    /// Whether the kernel takes anything: after a reset that has been read up to it does not.
+    pub(super) fn takes(&self) -> bool {
+        self.open && !(self.end == Some(PeerClose::Reset) && self.inbox.is_empty())
+    }
+
+    /// All that was sent up to now has been handed over at this time.
+    pub(super) fn hand_over(&mut self, at_ns: u64) {
+        if self.handed.back().is_none_or(|(end, _)| *end < self.sent) {
+            self.handed.push_back((self.sent, at_ns));
+        }
+    }
+
+    /// When the request that began at this offset was handed over.
+    fn handed_ns(&mut self, start: u64) -> Option<u64> {
+        while self.handed.front().is_some_and(|(end, _)| *end <= start) {
+            self.handed.pop_front();
+        }
+        self.handed.front().map(|(_, at_ns)| *at_ns)
+    }
+
+    /// So many bytes were read: when the requests were handed over whose answers are whole now.
+    pub(super) fn read_on(&mut self, count: usize, mut answered: impl FnMut(u64)) {
+        self.read += count as u64;
+        while let Some((end, start)) = self.answers.front().copied()
+            && end <= self.read
+        {
+            self.answers.pop_front();
+            if let Some(handed_ns) = self.handed_ns(start) {
+                answered(handed_ns);
+            }
+        }
+    }
+}

@@ -1,0 +1,276 @@
+//! A peer on one connection, as a pure state machine: bytes and a time in, what it does and when out.
+//!
+//! How it works: what the protocol is only decides where a request ends and how its answer looks ([`Speech`]); whether
+//! the answer is right, late, torn or doubled is the manner's business and the same in all protocols. A peer must not
+//! know the generator, nor what the kernel does with its bytes.
+
+mod echo;
+mod http;
+mod websocket;
+
+use crate::chance::Chance;
+use crate::scenario::{End, Manner, Protocol, Scenario, Style, Trick};
+
+/// A flood has so many pieces of so many bytes, one each so many ns: more than the generator may keep.
+const FLOOD_PIECES: u64 = 48;
+const FLOOD_PIECE_BYTES: usize = 8 * 1024;
+const FLOOD_EVERY_NS: u64 = 20_000;
+
+/// What a peer does, and when.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Act {
+    pub(crate) at_ns: u64,
+    pub(crate) what: What,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum What {
+    /// Says bytes; with them the right answer to the request that began at this offset of what it heard is whole.
+    Say(Vec<u8>, Option<u64>),
+    /// Says bytes to every listener of a broadcast.
+    SayToAll(Vec<u8>),
+    Fin,
+    Reset,
+}
+
+/// A request that has come whole.
+#[derive(Debug)]
+pub(crate) struct Request {
+    /// Where it began in what was heard, in bytes.
+    start: u64,
+    /// What is to come back, of an echo.
+    payload: Vec<u8>,
+    /// What is due to every listener first, of a broadcast.
+    to_all: Option<Vec<u8>>,
+}
+
+/// What differs between protocols.
+pub(crate) trait Speech {
+    /// Takes in bytes: adds the requests that are whole, and what is to be answered to anything else.
+    fn hear(&mut self, bytes: &[u8], requests: &mut Vec<Request>, said: &mut Vec<u8>);
+
+    /// Writes the right answer; with `last` it says that the connection ends behind it.
+    fn answer(&mut self, request: &Request, style: Style, last: bool, out: &mut Vec<u8>);
+
+    /// Requests of which at least a part has come.
+    fn begun(&self) -> u64;
+
+    /// Whether it is to have what is said to all.
+    fn listens(&self) -> bool {
+        false
+    }
+}
+
+#[derive(Debug)]
+enum Language {
+    Http(http::Http),
+    Echo(echo::Echo),
+    WebSocket(websocket::WebSocket),
+}
+
+impl Language {
+    fn of(scenario: &Scenario) -> Self {
+        match &scenario.protocol {
+            Protocol::Http(plan) => Language::Http(http::Http::new(plan.method == "HEAD")),
+            Protocol::Tcp { size, .. } | Protocol::Udp { size } => {
+                Language::Echo(echo::Echo::new(*size))
+            }
+            Protocol::Ws { .. } => Language::WebSocket(websocket::WebSocket::new(None)),
+            Protocol::Broadcast { dialect, .. } => {
+                Language::WebSocket(websocket::WebSocket::new(Some(*dialect)))
+            }
+        }
+    }
+
+    fn speech(&mut self) -> &mut dyn Speech {
+        match self {
+            Language::Http(http) => http,
+            Language::Echo(echo) => echo,
+            Language::WebSocket(websocket) => websocket,
+        }
+    }
+}
+
+/// The peer of one connection.
+#[derive(Debug)]
+pub(crate) struct Peer {
+    manner: Manner,
+    chance: Chance,
+    language: Language,
+    /// Connections are for one request.
+    close: bool,
+    /// Requests heard whole.
+    heard: u32,
+    /// When all that it has to say so far is said.
+    busy_until_ns: u64,
+    /// It has answered at least once.
+    answered: bool,
+    /// It says nothing any more.
+    over: bool,
+    deaf: bool,
+}
+
+impl Peer {
+    pub(crate) fn new(scenario: &Scenario, manner: Manner, chance: Chance) -> Self {
+        Peer {
+            manner,
+            chance,
+            language: Language::of(scenario),
+            close: scenario.close,
+            heard: 0,
+            busy_until_ns: 0,
+            answered: false,
+            over: false,
+            deaf: false,
+        }
+    }
+
+    /// Requests of which at least a part has come.
+    pub(crate) fn begun(&mut self) -> u64 {
+        self.language.speech().begun()
+    }
+
+    /// Whether it is to have what is said to all.
+    pub(crate) fn listens(&mut self) -> bool {
+        !self.over && self.language.speech().listens()
+    }
+
+    /// Whether it reads nothing any more.
+    pub(crate) fn is_deaf(&self) -> bool {
+        self.deaf
+    }
+
+    /// The connection is there.
+    pub(crate) fn connected(&mut self, at_ns: u64, acts: &mut Vec<Act>) {
+        if let Some(trick) = self.manner.greeting.clone() {
+            let request = Request { start: u64::MAX, payload: b"hello".to_vec(), to_all: None };
+            self.busy_until_ns = at_ns;
+            self.play(&trick, &request, acts);
+        }
+    }
+
+    /// Bytes have come.
+    pub(crate) fn hear(&mut self, at_ns: u64, bytes: &[u8], acts: &mut Vec<Act>) {
+        if self.has_forgotten(at_ns) {
+            self.busy_until_ns = at_ns;
+            self.end(End::Reset, 0, acts);
+        }
+        let (mut requests, mut said) = (Vec::new(), Vec::new());
+        self.language.speech().hear(bytes, &mut requests, &mut said);
+        self.busy_until_ns = self.busy_until_ns.max(at_ns);
+        if !said.is_empty() && !self.over {
+            acts.push(Act { at_ns: self.busy_until_ns, what: What::Say(said, None) });
+        }
+        for request in requests {
+            let number = self.heard;
+            self.heard += 1;
+            if self.over {
+                continue;
+            }
+            let delay = self.manner.delay;
+            self.busy_until_ns += self.chance.between(delay.least_ns, delay.most_ns);
+            let trick = self.manner.tricks.iter().find(|(at, _)| *at == number);
+            match trick.map(|(_, trick)| trick.clone()) {
+                Some(trick) => self.play(&trick, &request, acts),
+                None => self.answer(&request, acts),
+            }
+        }
+    }
+
+    fn has_forgotten(&self, at_ns: u64) -> bool {
+        let quiet_ns = at_ns.saturating_sub(self.busy_until_ns);
+        self.answered && self.manner.forgets_ns.is_some_and(|most_ns| quiet_ns >= most_ns)
+    }
+
+    /// The other side has ended: so does this one, behind its answers.
+    pub(crate) fn ended(&mut self, at_ns: u64, acts: &mut Vec<Act>) {
+        self.busy_until_ns = self.busy_until_ns.max(at_ns);
+        if !self.manner.keeps_open {
+            self.end(End::Fin, 0, acts);
+        }
+    }
+
+    fn say(&self, bytes: Vec<u8>, answered: Option<u64>, acts: &mut Vec<Act>) {
+        acts.push(Act { at_ns: self.busy_until_ns, what: What::Say(bytes, answered) });
+    }
+
+    fn end(&mut self, end: End, after_ns: u64, acts: &mut Vec<Act>) {
+        if std::mem::replace(&mut self.over, true) {
+            return;
+        }
+        let what = match end {
+            End::Fin => What::Fin,
+            End::Reset => What::Reset,
+            End::Silence => return,
+        };
+        acts.push(Act { at_ns: self.busy_until_ns + after_ns, what });
+    }
+
+    fn right(&mut self, request: &Request, last: bool) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        let style = self.manner.style;
+        self.language.speech().answer(request, style, last || self.close, &mut bytes);
+        bytes
+    }
+
+    fn answer(&mut self, request: &Request, acts: &mut Vec<Act>) {
+        if let Some(to_all) = request.to_all.clone() {
+            acts.push(Act { at_ns: self.busy_until_ns, what: What::SayToAll(to_all) });
+        }
+        let bytes = self.right(request, false);
+        self.say(bytes, Some(request.start), acts);
+        self.answered = true;
+        let http = matches!(self.language, Language::Http(_));
+        let until_end = http && self.manner.style == Style::UntilEnd;
+        if (http && self.close && !self.manner.keeps_open) || until_end {
+            self.end(End::Fin, 0, acts);
+        }
+    }
+
+    fn play(&mut self, trick: &Trick, request: &Request, acts: &mut Vec<Act>) {
+        let right = self.right(request, matches!(trick, Trick::Announce(_)));
+        match trick {
+            Trick::Double => self.say([&right[..], &right[..]].concat(), None, acts),
+            Trick::Truncate(percent, end) => {
+                let kept = right.len() * *percent as usize / 100;
+                self.say(right[..kept].to_vec(), None, acts);
+                self.end(*end, 0, acts);
+            }
+            Trick::EndInstead(end) => self.end(*end, 0, acts),
+            Trick::EndBehind(end) => {
+                self.answer(request, acts);
+                self.end(*end, 0, acts);
+            }
+            Trick::Announce(after_ns) => {
+                self.say(right, Some(request.start), acts);
+                self.end(End::Fin, *after_ns, acts);
+            }
+            Trick::Instead(bytes) => self.say(bytes.0.to_vec(), None, acts),
+            Trick::Behind(bytes) => self.say([&right[..], bytes.0].concat(), None, acts),
+            Trick::Dribble(every_ns) => self.dribble(&right, *every_ns, acts),
+            Trick::Late(by_ns) => {
+                self.busy_until_ns += by_ns;
+                self.answer(request, acts);
+            }
+            Trick::Flood(bytes) | Trick::FloodDeaf(bytes) => {
+                self.deaf = matches!(trick, Trick::FloodDeaf(_));
+                let piece = bytes.0.repeat(FLOOD_PIECE_BYTES / bytes.0.len());
+                for _ in 0..FLOOD_PIECES {
+                    self.say(piece.clone(), None, acts);
+                    self.busy_until_ns += FLOOD_EVERY_NS;
+                }
+            }
+            Trick::Deaf => {
+                self.deaf = true;
+                self.answer(request, acts);
+            }
+        }
+    }
+
+    fn dribble(&mut self, bytes: &[u8], every_ns: u64, acts: &mut Vec<Act>) {
+        for byte in bytes {
+            self.busy_until_ns += every_ns;
+            self.say(vec![*byte], None, acts);
+        }
+    }
+}

@@ -1,0 +1,256 @@
+//! Plays a scenario: the generators, each with a kernel of its own, and the front, in the order of their times.
+
+use std::sync::mpsc::{Receiver, channel};
+use std::sync::{Arc, OnceLock};
+
+use trueload_drive::{Address, Program};
+use trueload_engine::generator::{
+    Broadcast, Broadcasting, Config, Generator, Http, Protocol as Spoken, Report, Requests, Target,
+    TcpEcho, UdpEcho, WsEcho,
+};
+use trueload_engine::outlet::Outlet;
+use trueload_load::{Mix, Stop};
+use trueload_wire::echo::Messages;
+use trueload_wire::http1::client::Rules;
+use trueload_wire::http1::template::{Template, Texts};
+use trueload_wire::websocket::Kind;
+use trueload_wire::websocket::client::Opening;
+use trueload_wire::websocket::echo::Words;
+
+use crate::chance::Chance;
+use crate::front::Front;
+use crate::kernel::Kernel;
+use crate::scenario::{HttpPlan, Protocol, S, Scenario};
+
+/// The time at which every run begins.
+pub const BEGIN_NS: u64 = S;
+/// Steps of a run, at most: more than any needs by far.
+pub const STEPS_MOST: u64 = 3_000_000;
+/// Messages of an echo before the first has its turn again.
+const MESSAGES: usize = 7;
+
+/// What came of a run.
+#[derive(Debug)]
+pub struct Played {
+    /// What was played.
+    pub scenario: Arc<Scenario>,
+    /// What the generators were told and reported.
+    pub front: Front,
+    /// What the kernels saw.
+    pub kernels: Vec<Kernel>,
+    /// When it ended.
+    pub end_ns: u64,
+    /// Steps that it took.
+    pub steps: u64,
+}
+
+/// Plays a scenario to its end; with `trace` the history can be read.
+#[must_use]
+pub fn play(scenario: &Arc<Scenario>, trace: bool) -> Played {
+    match &scenario.protocol {
+        Protocol::Http(plan) => play_in(scenario, trace, http(scenario, plan)),
+        Protocol::Tcp { size, half_close } => {
+            let protocol = TcpEcho::new(messages(*size), *half_close);
+            play_in(scenario, trace, |_| protocol.clone())
+        }
+        Protocol::Udp { size } => play_in(scenario, trace, |thread| {
+            let seed = Chance::part(scenario.seed, 100 + u64::from(thread)).draw();
+            UdpEcho::new(messages(*size), seed)
+        }),
+        Protocol::Ws { size } => {
+            let opening = Opening::new("/echo", &[("Host".to_owned(), "a".to_owned())]);
+            let opening = opening.expect("the header is not one of the handshake's own");
+            let words = Words::Plain(messages(*size), Kind::Text);
+            play_in(scenario, trace, |thread| {
+                let seed = Chance::part(scenario.seed, 100 + u64::from(thread)).draw();
+                WsEcho::new(opening.clone(), words.clone(), seed)
+            })
+        }
+        Protocol::Broadcast { dialect, padding } => {
+            let mut headers = vec![("Host".to_owned(), "a".to_owned())];
+            if let Some(name) = dialect.subprotocol() {
+                headers.push(("Sec-WebSocket-Protocol".to_owned(), name.to_owned()));
+            }
+            let opening = Opening::new("/ws", &headers).expect("no header of the handshake's own");
+            let (dialect, padding, timeout_ns) = (*dialect, *padding, scenario.timeout_ns);
+            let protocol =
+                |_| Broadcast::new(opening.clone(), dialect, padding, timeout_ns, scenario.seed);
+            play_as(scenario, trace, protocol, Broadcasting::new)
+        }
+    }
+}
+
+fn messages(size: usize) -> Messages {
+    let text = (0..MESSAGES * size).map(|at| b'a' + (at % 23) as u8);
+    Messages::new(text.collect(), size).expect("the payload is whole messages")
+}
+
+fn http(scenario: &Scenario, plan: &HttpPlan) -> impl Fn(u32) -> Http + use<> {
+    let body = if plan.method == "POST" { "name=value" } else { "" };
+    let fields = match plan.method {
+        "POST" => format!("Content-Length: {}\r\n", body.len()),
+        _ => String::new(),
+    };
+    let close = if scenario.close { "Connection: close\r\n" } else { "" };
+    let request = format!("{} / HTTP/1.1\r\nHost: a\r\n{fields}{close}\r\n{body}", plan.method);
+    let rules = Rules {
+        body: plan.expect_body.then(|| b"hello".to_vec()).filter(|_| plan.method != "HEAD"),
+        head_request: plan.method == "HEAD",
+        idempotent: plan.method != "POST",
+        ..Rules::default()
+    };
+    let several = plan.several.then(|| several(scenario, plan, &rules));
+    let (burst, depth): (Arc<[u8]>, _) =
+        (request.repeat(scenario.depth).into_bytes().into(), scenario.depth);
+    move |_| match &several {
+        Some(requests) => Http::several(Arc::clone(requests)),
+        None => Http::plain(Arc::clone(&burst), depth, rules.clone()),
+    }
+}
+
+/// The request three times over, once with places to fill in; their order is by weight.
+fn several(scenario: &Scenario, plan: &HttpPlan, rules: &Rules) -> Arc<Requests> {
+    let target = |places: bool| {
+        let mut headers = vec![("Host".to_owned(), "a".to_owned())];
+        if places {
+            headers.push(("X-Number".to_owned(), "{counter} {random}".to_owned()));
+        }
+        if scenario.close {
+            headers.push(("Connection".to_owned(), "close".to_owned()));
+        }
+        let body = (plan.method == "POST").then_some(&b"name=value"[..]);
+        let texts = Texts { method: plan.method, path: "/", headers: &headers, body };
+        Target { template: Template::filled(&texts), rules: rules.clone() }
+    };
+    let targets = vec![target(false), target(true), target(false)];
+    let order = Mix::new(&[2, 1, 1]).expect("weights");
+    Arc::new(Requests::new(targets, order, scenario.seed, true, (0, 1)))
+}
+
+fn addresses() -> &'static [Address; 2] {
+    static ADDRESSES: OnceLock<[Address; 2]> = OnceLock::new();
+    ADDRESSES.get_or_init(|| {
+        ["127.0.0.1:81", "127.0.0.1:80"].map(|text| text.parse().expect("an address"))
+    })
+}
+
+fn config(scenario: &Scenario, thread: u32) -> Config {
+    let first = usize::from(!scenario.dead_address);
+    Config {
+        addresses: addresses()[first..].to_vec(),
+        local_addresses: Vec::new(),
+        depth: scenario.depth,
+        refill: scenario.refill,
+        close: scenario.close,
+        tls: None,
+        timeout_ns: scenario.timeout_ns,
+        connect_timeout_ns: scenario.connect_timeout_ns,
+        connect_interval_ns: scenario.connect_interval_ns,
+        send_quantum_ns: scenario.send_quantum_ns,
+        coalesce_ns: if scenario.kernel.coalesces { 100_000 } else { 0 },
+        seed: scenario.seed,
+        thread,
+        threads: scenario.threads,
+        places: None,
+    }
+}
+
+/// A generator, its kernel, and where it reports.
+struct Thread<G> {
+    generator: G,
+    kernel: Kernel,
+    reports: Receiver<Report>,
+}
+
+fn play_in<P: Spoken>(
+    scenario: &Arc<Scenario>,
+    trace: bool,
+    protocol: impl Fn(u32) -> P,
+) -> Played {
+    play_as(scenario, trace, protocol, |generator| generator)
+}
+
+/// The same, with a program around each generator.
+fn play_as<P: Spoken, G: Program>(
+    scenario: &Arc<Scenario>,
+    trace: bool,
+    protocol: impl Fn(u32) -> P,
+    program: impl Fn(Generator<P>) -> G,
+) -> Played {
+    let settled = Arc::default();
+    let (mut threads, mut inboxes) = (Vec::new(), Vec::new());
+    for thread in 0..scenario.threads {
+        let (to_generator, inbox) = channel();
+        let (sender, reports) = channel();
+        let (config, outlet) = (Arc::new(config(scenario, thread)), Outlet::to(sender, |it| it));
+        let settled = Arc::clone(&settled);
+        let generator = Generator::new(config, protocol(thread), settled, inbox, outlet);
+        let dead = addresses()[0].clone();
+        let generator = program(generator);
+        let kernel = Kernel::new(scenario, thread, dead, BEGIN_NS, trace);
+        threads.push(Thread { generator, kernel, reports });
+        inboxes.push(to_generator);
+    }
+    let mut front = Front::new(scenario, inboxes, trace);
+    front.begin(BEGIN_NS);
+    let steps = run(scenario, &mut threads, &mut front);
+    let mut kernels: Vec<Kernel> = threads.into_iter().map(|thread| thread.kernel).collect();
+    kernels.iter_mut().for_each(Kernel::settle);
+    let end_ns = kernels.iter().map(Kernel::clock_ns).max().unwrap_or(0);
+    Played { scenario: Arc::clone(scenario), front, kernels, end_ns, steps }
+}
+
+/// Runs until all threads have ended, nothing more can happen, or the end that is promised is past.
+fn run<G: Program>(scenario: &Scenario, threads: &mut [Thread<G>], front: &mut Front) -> u64 {
+    let mut chance = Chance::part(scenario.seed, 99);
+    let end_ns = BEGIN_NS + promised_ns(scenario);
+    let mut now_ns = BEGIN_NS;
+    for step in 0..STEPS_MOST {
+        if front.is_over() {
+            front.stop(now_ns);
+        }
+        if front.take_rings() {
+            for thread in threads.iter_mut() {
+                thread.kernel.ring(now_ns + chance.below(20_000));
+            }
+        }
+        let running = (0..threads.len()).filter(|index| !threads[*index].generator.is_done());
+        let next = running.filter_map(|index| {
+            let Thread { generator, kernel, .. } = &threads[index];
+            Some((kernel.next_ns(generator)?.max(kernel.clock_ns()), index))
+        });
+        let next = next.min();
+        if let Some(front_ns) = front.next_ns
+            && next.is_none_or(|(at_ns, _)| front_ns <= at_ns)
+        {
+            now_ns = front_ns.max(now_ns);
+            front.time(now_ns);
+            continue;
+        }
+        let Some((at_ns, index)) = next.filter(|(at_ns, _)| *at_ns <= end_ns) else { return step };
+        let Thread { generator, kernel, reports } = &mut threads[index];
+        kernel.step(generator);
+        if kernel.seen.stuck.is_some() {
+            return step;
+        }
+        now_ns = now_ns.max(at_ns);
+        let told_ns = kernel.clock_ns();
+        reports.try_iter().for_each(|report| front.hear(index as u32, told_ns, report));
+    }
+    STEPS_MOST
+}
+
+/// After so long a run is over, whatever the peers do: connecting, and law 3 for each phase.
+#[must_use]
+pub fn promised_ns(scenario: &Scenario) -> u64 {
+    let connecting_ns = 3 * scenario.connect_timeout_ns + 2 * S;
+    let phases = scenario.phases.iter().map(|phase| {
+        let sending_ns = match phase.stop {
+            Stop::After(ns) => ns,
+            // Each may be the last before all patience ends (three timeouts and 2 s since one that ended well).
+            Stop::Requests(count) => (count + 4) * (scenario.timeout_ns + 1_100_000_000) + 2 * S,
+        };
+        phase.pause_ns + sending_ns + scenario.timeout_ns + 2 * S + connecting_ns
+    });
+    connecting_ns + phases.sum::<u64>()
+}

@@ -1,0 +1,115 @@
+//! Every law can be broken: a run that went well is tampered with, and the law must tell.
+
+#![allow(missing_docs, clippy::unwrap_used, clippy::expect_used)]
+
+use std::sync::Arc;
+
+use trueload_meter::{Answered, Class, Deliveries};
+use trueload_sim::laws;
+use trueload_sim::play::{Played, play};
+use trueload_sim::scenario::{MS, S, Scenario, Style};
+
+/// The laws that are broken when a good run is changed so.
+fn broken(tamper: impl FnOnce(&mut Played)) -> Vec<&'static str> {
+    let mut played = play(&Arc::new(Scenario::default()), false);
+    tamper(&mut played);
+    laws::check(&mut played).into_iter().map(|(law, _)| law).collect()
+}
+
+#[test]
+fn a_good_run_breaks_no_law() {
+    assert_eq!(broken(|_| {}), [""; 0]);
+}
+
+#[test]
+fn each_law_tells_what_breaks_it() {
+    let meter_of = |played: &mut Played| std::mem::take(&mut played.front.done[0].done.meter);
+    type Tamper<'a> = &'a dyn Fn(&mut Played);
+    let rows: &[(&str, Tamper)] = &[
+        ("no slot hangs", &|played| played.front.ended = 0),
+        ("no slot hangs", &|played| played.kernels[0].seen.stuck = Some("it stands".to_owned())),
+        ("the ledger adds up", &|played| {
+            let mut meter = meter_of(played);
+            meter.issued += 1;
+            meter.scheduled += 1;
+            played.front.done[0].done.meter = meter;
+        }),
+        ("what was asked for is sent or unsent", &|played| {
+            played.front.done[0].done.meter.scheduled -= 1;
+        }),
+        ("one response settles one request", &|played| {
+            played.front.done[0].done.meter.record_status(200, 1);
+        }),
+        ("the end comes in time", &|played| played.front.done[0].at_ns += 10 * S),
+        ("a failed request leaves no time behind", &|played| {
+            played.front.done[0].done.meter.times.record(1, 1, 1, 1);
+        }),
+        ("the peers count the same", &|played| {
+            let mut meter = meter_of(played);
+            meter.issued -= 1;
+            meter.retract_ok(&fastest(), Class::Reset);
+            played.front.done[0].done.meter = meter;
+        }),
+        ("time does not go backwards", &|played| played.front.done[0].done.done_ns = 0),
+        ("time does not go backwards", &|played| {
+            let first = played.front.stages[0];
+            played.front.stages.push((first.0, first.1, first.2, 0));
+        }),
+        ("ticks stay within bounds", &|played| played.front.set_ups[0].1.established = 3),
+        ("memory is bounded", &|played| played.kernels[0].seen.waiting_most = 1 << 20),
+        ("memory is bounded", &|played| played.kernels[0].seen.open_most = 3),
+        ("datagrams are told apart", &|played| {
+            played.front.done[0].done.meter.datagrams.unsolicited = 1;
+        }),
+        ("each delivery is had once or lost", &|played| {
+            let mut of = Deliveries::default();
+            of.expected = 1;
+            played.front.done[0].done.deliveries = Some(of);
+        }),
+        ("nobody is accused falsely", &|played| {
+            played.front.done[0].done.meter.record_failed(Class::Reset);
+        }),
+        ("service times are true", &|played| {
+            let service_ns = &mut played.kernels[0].seen.service_ns;
+            service_ns.iter_mut().for_each(|ns| *ns += MS);
+        }),
+        ("service times are true", &|played| {
+            let service_ns = &mut played.kernels[0].seen.service_ns;
+            service_ns.iter_mut().for_each(|ns| *ns /= 2);
+        }),
+    ];
+    for (law, tamper) in rows {
+        let broken = broken(tamper);
+        assert!(broken.contains(law), "{law}: {broken:?}");
+    }
+    let told: Vec<&str> = rows.iter().map(|(law, _)| *law).collect();
+    assert!(laws::LAWS.iter().all(|(law, _)| told.contains(law)), "each law has a row");
+}
+
+/// Times that are in no run.
+fn fastest() -> Answered {
+    Answered { latency_ns: 1, service_ns: 1, first_byte_ns: 1, total_ns: None }
+}
+
+#[test]
+fn a_status_that_is_no_success_excuses_no_other_failure() {
+    let broken = |class: Class| {
+        let mut scenario = Scenario::default();
+        scenario.peers[0].style = Style::Status(600);
+        let mut played = play(&Arc::new(scenario), false);
+        assert_eq!(played.front.done[0].done.meter.failed_sum(), 20);
+        played.front.done[0].done.meter.reclass_failed(Class::Status, class);
+        laws::check(&mut played).into_iter().map(|(law, _)| law).collect::<Vec<_>>()
+    };
+    assert_eq!(broken(Class::Status), [""; 0]);
+    assert!(broken(Class::Framing).contains(&"nobody is accused falsely"));
+}
+
+#[test]
+fn a_connection_too_many_in_a_tick_is_told() {
+    let broken = broken(|played| {
+        let tick = trueload_engine::generator::TickReport { open: u32::MAX, ..Default::default() };
+        played.front.ticks.push((0, 0, tick));
+    });
+    assert_eq!(broken, ["ticks stay within bounds"]);
+}
