@@ -4,36 +4,22 @@
 use std::io::{self, BufReader};
 use std::process::ExitCode;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
-use std::thread;
 use std::time::{Duration, Instant};
 
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use trueload_drive::{Clock, distance_ns};
 
+use crate::failure::Failure;
 use crate::lines::{self, Input, say};
 use crate::protocol::{FromEngine, PROTOCOL, ToEngine};
-use crate::{generate, generator, machine, serve, server};
+use crate::role::{Event, Role};
+use crate::{generate, machine, serve, threads};
 
 /// Without a word from the front for so long, the engine ends (design §5).
 const LEASE: Duration = Duration::from_secs(2);
 /// Threads that were told to end have this long.
 const FAREWELL: Duration = Duration::from_millis(900);
-
-/// Everything that can happen to an engine.
-#[derive(Debug)]
-pub enum Event {
-    /// The front said something, or is gone.
-    Input(Input),
-    /// SIGTERM, SIGINT or SIGHUP.
-    Signal,
-    /// A generator thread reports.
-    Generator(u32, generator::Report),
-    /// A server thread reports.
-    Server(server::Report),
-    /// A thread ended in a way that it should not.
-    Died(String),
-}
 
 /// Why the engine ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,67 +39,6 @@ impl Why {
             Why::Signalled => "signalled",
         }
     }
-}
-
-/// How an engine can fail.
-#[derive(Debug, thiserror::Error)]
-pub enum Failure {
-    /// The plan cannot be carried out; nothing was sent.
-    #[error("{0}")]
-    Plan(String),
-    /// This machine has too little of something for it; nothing was sent.
-    #[error("{message}")]
-    Short {
-        /// The failure class that it would have met.
-        class: &'static str,
-        /// One line.
-        message: String,
-    },
-    /// The address to listen on cannot be had.
-    #[error("{0}")]
-    Listen(String),
-    /// The engine itself failed.
-    #[error("{0}")]
-    Engine(String),
-    /// Stdout is gone.
-    #[error("stdout: {0}")]
-    Stdout(#[from] io::Error),
-}
-
-impl Failure {
-    /// Its class, as the front is told.
-    pub(crate) fn class(&self) -> &'static str {
-        match self {
-            Failure::Short { class, .. } => class,
-            Failure::Plan(_) => "plan",
-            Failure::Listen(_) => "listen",
-            Failure::Engine(_) | Failure::Stdout(_) => "engine",
-        }
-    }
-}
-
-/// One role of the engine: threads at work, and how their reports become lines.
-pub trait Role {
-    /// The front has one more phase, or a body.
-    ///
-    /// # Errors
-    /// When it does not fit this role or what came before.
-    fn tell(&mut self, message: ToEngine) -> Result<(), Failure>;
-
-    /// A thread reports.
-    ///
-    /// # Errors
-    /// When stdout is gone.
-    fn hear(&mut self, event: Event) -> Result<(), Failure>;
-
-    /// Tells every thread to end.
-    fn stop(&mut self);
-
-    /// Every thread has ended.
-    fn ended(&self) -> bool;
-
-    /// Nothing was left to do.
-    fn idle(&self) -> bool;
 }
 
 /// Runs the engine over stdin and stdout.
@@ -141,9 +66,9 @@ fn converse(clock: Clock, sink: &Sender<Event>, events: &Receiver<Event>) -> Res
     say(&FromEngine::Hello { protocol: PROTOCOL, version, pid, machine })?;
     listen_to_signals(sink)?;
     let input = sink.clone();
-    thread::spawn(move || {
+    threads::spawn("input", move || {
         lines::read_all(BufReader::new(io::stdin()), &input, Event::Input);
-    });
+    })?;
     let mut role: Box<dyn Role> = match first(clock, events)? {
         Some(ToEngine::Generate(plan)) => Box::new(generate::Role::new(*plan, clock, sink)?),
         Some(ToEngine::Serve(plan)) => Box::new(serve::Role::new(plan, clock, sink)?),
@@ -179,12 +104,11 @@ fn listen_to_signals(sink: &Sender<Event>) -> Result<(), Failure> {
     let mut signals = Signals::new([SIGTERM, SIGINT, SIGHUP])
         .map_err(|error| Failure::Engine(format!("signals: {error}")))?;
     let sink = sink.clone();
-    thread::spawn(move || {
+    threads::spawn("signals", move || {
         for _ in &mut signals {
             let _ = sink.send(Event::Signal);
         }
-    });
-    Ok(())
+    })
 }
 
 /// The plan, or none when the front went away before it. A front that is kept busy says that it is

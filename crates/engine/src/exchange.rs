@@ -2,13 +2,15 @@
 
 use std::sync::Arc;
 
+use trueload_drive::Address;
 use trueload_wire::echo::Messages;
+use trueload_wire::udp_echo::{SIZE_LEAST, SIZE_MOST};
 use trueload_wire::websocket::Kind;
 use trueload_wire::websocket::client::Opening;
 use trueload_wire::websocket::echo::Words;
 
-use crate::control::Failure;
-use crate::plan::Blobs;
+use crate::blobs::{self, Blobs};
+use crate::failure::Failure;
 use crate::protocol::{DialectPlan, ExchangePlan, GeneratePlan, LoadPlan, PhasePlan, RequestPlan};
 use crate::request::check_request;
 
@@ -19,6 +21,7 @@ const MESSAGE_BYTES_MOST: usize = 1 << 20;
 pub(crate) fn payload(exchange: &ExchangePlan) -> Option<&String> {
     match exchange {
         ExchangePlan::TcpEcho { payload_sha256, .. }
+        | ExchangePlan::UdpEcho { payload_sha256, .. }
         | ExchangePlan::WsEcho { payload_sha256, .. } => Some(payload_sha256),
         ExchangePlan::WsBroadcast { .. } => None,
     }
@@ -37,6 +40,13 @@ pub(crate) fn check(plan: &GeneratePlan) -> Result<(), Failure> {
         Some(ExchangePlan::TcpEcho { .. }) if plan.tls.is_some() => {
             refused("tls: is not for tcp_echo")
         }
+        Some(ExchangePlan::UdpEcho { .. }) if plan.tls.is_some() => {
+            refused("tls: is not for udp_echo")
+        }
+        Some(ExchangePlan::UdpEcho { .. }) if plan.close => refused("close: is not for udp_echo"),
+        Some(ExchangePlan::UdpEcho { .. }) if over_socket_file(plan) => {
+            refused("addresses: UDP has no socket file")
+        }
         Some(ExchangePlan::WsEcho { opening, .. }) => check_request("exchange.opening", opening),
         Some(ExchangePlan::WsBroadcast { opening, padding, .. }) => {
             check_request("exchange.opening", opening)?;
@@ -53,6 +63,29 @@ pub(crate) fn check(plan: &GeneratePlan) -> Result<(), Failure> {
         }
         _ => Ok(()),
     }
+}
+
+fn over_socket_file(plan: &GeneratePlan) -> bool {
+    plan.addresses.iter().any(|address| matches!(address.0, Address::Unix(_)))
+}
+
+/// Whether datagrams carry the requests.
+pub(crate) fn is_of_datagrams(plan: &GeneratePlan) -> bool {
+    matches!(plan.exchange, Some(ExchangePlan::UdpEcho { .. }))
+}
+
+/// The messages of datagrams that a payload is cut into.
+pub(crate) fn datagrams(
+    payload_sha256: &String,
+    size: Option<u32>,
+    blobs: &Blobs,
+) -> Result<Messages, Failure> {
+    let messages = messages(payload_sha256, size, blobs)?;
+    if !(SIZE_LEAST..=SIZE_MOST).contains(&messages.size()) {
+        let what = format!("exchange.size: a datagram has {SIZE_LEAST} to {SIZE_MOST} bytes");
+        return Err(Failure::Plan(what));
+    }
+    Ok(messages)
 }
 
 /// Refuses a phase that does not fit what is exchanged, with the field's name.
@@ -95,10 +128,29 @@ pub(crate) fn messages(
     })
 }
 
+/// The same messages, with bytes for one thread alone.
+pub(crate) fn own(messages: &Messages) -> Messages {
+    let own = Messages::new(blobs::own(messages.bytes()), messages.size());
+    own.unwrap_or_else(|| messages.clone())
+}
+
 /// What is echoed over WebSocket.
 pub(crate) fn words(messages: Messages, text: bool, dialect: Option<DialectPlan>) -> Words {
     match dialect {
         Some(dialect) => Words::Dialect(dialect.into(), messages.at(0).into()),
         None => Words::Plain(messages, if text { Kind::Text } else { Kind::Binary }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_thread_echoes_messages_of_its_own() {
+        let messages = Messages::new(Arc::from(&b"pingpong"[..]), 4).expect("two messages");
+        let own = own(&messages);
+        assert_eq!((own.size(), own.bytes()), (messages.size(), messages.bytes()));
+        assert_eq!(Arc::strong_count(messages.bytes()), 1);
     }
 }

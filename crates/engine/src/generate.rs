@@ -9,26 +9,28 @@ use std::sync::mpsc::{self, Sender};
 
 use trueload_drive::{Clock, Driver, Program, keep_little_code, own_rss_bytes};
 use trueload_load::{Stop, random};
-use trueload_meter::Failed;
+use trueload_meter::{Failed, Series, Sparse};
 use trueload_wire::tls::client;
 
-use crate::control::{self, Event, Failure};
+use crate::blobs::Blobs;
 use crate::exchange;
+use crate::failure::Failure;
 use crate::generator::{
-    Broadcast, Command, Connected, DoneReport, Generator, PerOrigin, PhaseShare, Protocol, Report,
-    START_LEAD_NS, TcpEcho, TickReport, WsEcho,
+    Broadcast, Broadcasting, Command, Connected, DoneReport, Generator, PerOrigin, PhaseShare,
+    Protocol, Report, START_LEAD_NS, TcpEcho, TickReport, UdpEcho, WsEcho,
 };
 use crate::limits::{self, Have};
 use crate::lines::say;
 use crate::machine::Ticks;
 use crate::origins::{self, Division};
 use crate::outlet::Outlet;
-use crate::plan::{self, Blobs};
+use crate::plan;
 use crate::protocol::{
     AddressPlan, ExchangePlan, FailedMessage, FromEngine, GeneratePlan, Measurement, PhasePlan,
-    Ready, StopPlan, ToEngine,
+    Ready, StopPlan, Tick, ToEngine,
 };
 use crate::request;
+use crate::role::{self, Event};
 use crate::secrets;
 use crate::sums;
 use crate::threads::{self, Driven, Worker};
@@ -43,7 +45,15 @@ struct Running {
     /// By the number of the thread, or of its part.
     done: Vec<(u32, DoneReport)>,
     settling: Stand,
+    /// The latest tick of each thread.
     ticks: Vec<TickReport>,
+    /// How long each thread was busy in the phase by then.
+    busy_ns: Vec<u64>,
+    /// What came since the tick that was told.
+    latency: Sparse,
+    service: Sparse,
+    /// All that came, over time.
+    series: Series,
     /// What the machine had done when the threads were told.
     machine: Option<Ticks>,
     over: bool,
@@ -112,7 +122,7 @@ impl Role {
     }
 
     fn start_when_complete(&mut self) -> Result<(), Failure> {
-        if !self.workers.is_empty() || !self.blobs.complete(&self.plan) {
+        if !self.workers.is_empty() || !plan::is_complete(&self.plan, &self.blobs) {
             return Ok(());
         }
         let options = self.plan.tls.as_ref().map(|tls| secrets::client_options(tls, &self.blobs));
@@ -137,8 +147,18 @@ impl Role {
             }
             Some(ExchangePlan::TcpEcho { payload_sha256, size, half_close }) => {
                 let messages = exchange::messages(&payload_sha256, size, &self.blobs)?;
-                let protocol = TcpEcho::new(messages, half_close);
-                self.start(drivers, options.as_ref(), || protocol.clone())?;
+                self.start(drivers, options.as_ref(), || {
+                    TcpEcho::new(exchange::own(&messages), half_close)
+                })?;
+            }
+            Some(ExchangePlan::UdpEcho { payload_sha256, size }) => {
+                let messages = exchange::datagrams(&payload_sha256, size, &self.blobs)?;
+                let (seed, part, threads) = (self.plan.seed, self.plan.part, Cell::new(0));
+                self.start(drivers, options.as_ref(), || {
+                    // A stream of numbers for each thread.
+                    let thread = u64::from(part.thread(threads.replace(threads.get() + 1)));
+                    UdpEcho::new(messages.clone(), random(seed, thread, 0))
+                })?;
             }
             Some(ExchangePlan::WsBroadcast { opening, dialect, padding }) => {
                 let opening = exchange::opening(&opening)?;
@@ -148,7 +168,7 @@ impl Role {
                     Broadcast::new(opening.clone(), dialect.into(), padding, timeout_ns, seed)
                         .of_part(part.index, part.of)
                 };
-                self.start(drivers, options.as_ref(), make)?;
+                self.start_as(drivers, options.as_ref(), make, Broadcasting::new)?;
             }
             Some(ExchangePlan::WsEcho { opening, payload_sha256, size, text, dialect }) => {
                 let opening = exchange::opening(&opening)?;
@@ -176,6 +196,17 @@ impl Role {
     where
         P::Client: Send,
     {
+        self.start_as(drivers, tls, protocol, |generator| generator)
+    }
+
+    /// The same, with a program around each generator.
+    fn start_as<P: Protocol, R: Program + Send + 'static>(
+        &mut self,
+        drivers: Vec<Driver>,
+        tls: Option<&client::Options>,
+        protocol: impl Fn() -> P,
+        program: impl Fn(Generator<P>) -> R,
+    ) -> Result<(), Failure> {
         let settled = Arc::new(AtomicU64::new(0));
         for (thread, driver) in (0..).zip(drivers) {
             let config = Arc::new(plan::config(&self.plan, tls, thread)?);
@@ -183,8 +214,8 @@ impl Role {
             let outlet =
                 Outlet::to(self.sink.clone(), move |report| Event::Generator(thread, report));
             let settled = Arc::clone(&settled);
-            let program = Generator::new(config, protocol(), settled, commands, outlet);
-            self.start_thread(thread, driver, inbox, program)?;
+            let generator = Generator::new(config, protocol(), settled, commands, outlet);
+            self.start_thread(thread, driver, inbox, program(generator))?;
         }
         Ok(())
     }
@@ -306,6 +337,10 @@ impl Role {
             done: Vec::new(),
             settling: Stand::Nothing,
             ticks: vec![TickReport::default(); self.reporters()],
+            busy_ns: vec![0; self.reporters()],
+            latency: Sparse::new(),
+            service: Sparse::new(),
+            series: Series::default(),
             machine: None,
             over: false,
         });
@@ -376,7 +411,7 @@ impl Role {
                 let failed = failed.into_iter().map(FailedMessage::from).collect();
                 say(&FromEngine::Settled { id: phase.id.clone(), failed })?;
             }
-            Report::Ended => self.ended += 1,
+            Report::PeerClose => self.ended += 1,
         }
         Ok(())
     }
@@ -393,24 +428,35 @@ impl Role {
     }
 
     fn hear_tick(&mut self, thread: u32, tick: TickReport) -> Result<(), Failure> {
+        let parts = self.plan.origins.len().max(1);
+        let worker = self.workers.get(thread as usize / parts);
+        let wanted_ns = worker.and_then(Worker::wanted_ns).unwrap_or(tick.cpu_ns);
         let phase = &mut self.phases[tick.phase];
-        let mut tick = tick;
-        let before = &phase.ticks[thread as usize];
-        sums::add(&mut tick.latency, &before.latency);
-        sums::add(&mut tick.service, &before.service);
+        let busy_ns = wanted_ns.saturating_sub(tick.used_before.wanted_ns);
+        phase.busy_ns[thread as usize] = busy_ns;
+        sums::add(&mut phase.latency, tick.recorded.latency.iter());
+        sums::add(&mut phase.service, tick.service.iter());
+        phase.series.add(&tick.recorded);
         phase.ticks[thread as usize] = tick;
         // Of those that have not ended the first one sets the pace.
         let ended = |thread| phase.done.iter().any(|(done, _)| *done == thread);
         if !(0..thread).any(|before| !ended(before)) {
-            let merged = sums::tick(self.clock.now_ns(), &phase.id, &mut phase.ticks);
-            say(&FromEngine::Tick(merged))?;
+            let totals = sums::tick(self.clock.now_ns(), &phase.id, &phase.ticks);
+            say(&FromEngine::Tick(Tick {
+                latency: std::mem::take(&mut phase.latency),
+                service: std::mem::take(&mut phase.service),
+                busiest_ns: phase.busy_ns.iter().copied().max().unwrap_or(0),
+                ..totals
+            }))?;
         }
         Ok(())
     }
 
     fn hear_done(&mut self, thread: u32, done: DoneReport) -> Result<(), Failure> {
         let all = self.reporters();
-        let phase = &mut self.phases[done.phase];
+        let number = done.phase;
+        let phase = &mut self.phases[number];
+        phase.series.add(&done.last);
         phase.done.push((thread, done));
         if phase.done.len() < all {
             return Ok(());
@@ -428,8 +474,9 @@ impl Role {
             by_origin = division.connections(&self.plan, self.connections, &self.connected, &done);
         }
         let done = done.into_iter().map(|(_, done)| done).collect();
+        let series = sums::series(std::mem::take(&mut self.phases[number].series));
         let measured = sums::measurement(&self.plan, &self.driven, requested, &set_up, done);
-        let mut measurement = Box::new(Measurement { origins: by_origin, ..measured });
+        let mut measurement = Box::new(Measurement { origins: by_origin, series, ..measured });
         measurement.generator.machine = used;
         say(&FromEngine::PhaseDone { id, measurement })?;
         self.dispatch();
@@ -437,7 +484,7 @@ impl Role {
     }
 }
 
-impl control::Role for Role {
+impl role::Role for Role {
     fn tell(&mut self, message: ToEngine) -> Result<(), Failure> {
         match message {
             ToEngine::Blob(blob) if self.workers.is_empty() => {
@@ -446,6 +493,7 @@ impl control::Role for Role {
             }
             ToEngine::Blob(_) => Err(Failure::Plan("blob: comes too late".into())),
             ToEngine::Phase(phase) => {
+                plan::check_phases(self.phases.len() + self.waiting.len())?;
                 plan::check_phase(&phase)?;
                 exchange::check_phase(&self.plan, &phase)?;
                 origins::check_phase(&self.plan, &phase)?;

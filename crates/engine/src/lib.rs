@@ -4,8 +4,10 @@
 //! the programs that the threads run; `protocol` is what is said,
 //! `secrets` what TLS is set up with.
 
+mod blobs;
 pub mod control;
 mod exchange;
+pub mod failure;
 pub mod generate;
 pub mod generator;
 mod limits;
@@ -16,6 +18,7 @@ pub mod outlet;
 mod plan;
 pub mod protocol;
 mod request;
+pub mod role;
 mod secrets;
 pub mod serve;
 pub mod server;

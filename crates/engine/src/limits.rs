@@ -6,7 +6,7 @@
 use trueload_drive::{Address, local_ports, open_files, raise_open_files};
 use trueload_meter::Class;
 
-use crate::control::Failure;
+use crate::failure::Failure;
 use crate::protocol::GeneratePlan;
 
 /// Descriptors for what is opened in passing: each thread reads its own use now and then.

@@ -12,6 +12,9 @@ use crate::protocol::{FailedMessage, FromEngine, SentPlan, ToEngine};
 /// The longest line taken: a body of 48 MiB in base64.
 const LINE_BYTES_MOST: u64 = 64 * 1024 * 1024;
 
+/// Bytes handed to the kernel at once.
+const WRITTEN_AT_ONCE_BYTES: usize = 64 * 1024;
+
 /// Why a line was refused: one sentence that names the field.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
@@ -116,15 +119,18 @@ pub enum Input {
     End,
 }
 
-/// Reads lines until the end of input and hands them over.
+/// Reads lines until the end of input, or one that is too long, and hands them over.
 pub fn read_all<E>(mut input: impl BufRead, sink: &Sender<E>, wrap: impl Fn(Input) -> E) {
     loop {
         let mut line = Vec::new();
         let mut limited = io::Read::take(&mut input, LINE_BYTES_MOST);
         let said = match limited.read_until(b'\n', &mut line) {
             Ok(0) | Err(_) => Input::End,
-            Ok(_) if line.len() as u64 == LINE_BYTES_MOST => {
-                Input::Line(Box::new(Err(Refused("a line is longer than 64 MiB".into()))))
+            Ok(_) if line.len() as u64 == LINE_BYTES_MOST && !line.ends_with(b"\n") => {
+                let why = Refused("a line is longer than 64 MiB".into());
+                let _ = sink.send(wrap(Input::Line(Box::new(Err(why)))));
+                // What follows is the rest of that line, and means nothing.
+                return;
             }
             Ok(_) => match std::str::from_utf8(&line) {
                 Ok(text) if text.trim().is_empty() => continue,
@@ -144,10 +150,10 @@ pub fn read_all<E>(mut input: impl BufRead, sink: &Sender<E>, wrap: impl Fn(Inpu
 /// # Errors
 /// When stdout is gone; the engine then ends.
 pub fn say(message: &FromEngine) -> io::Result<()> {
-    let mut line = serde_json::to_vec(message)?;
-    line.push(b'\n');
-    let mut out = io::stdout().lock();
-    out.write_all(&line)?;
+    // Not made as a whole before: what a phase leaves may be tens of MB.
+    let mut out = io::BufWriter::with_capacity(WRITTEN_AT_ONCE_BYTES, io::stdout().lock());
+    serde_json::to_writer(&mut out, message)?;
+    out.write_all(b"\n")?;
     out.flush()
 }
 
@@ -188,6 +194,28 @@ mod tests {
             let said = refusal(line);
             assert!(said.contains(expected), "{line}: {said}");
         }
+    }
+
+    /// The front, which writes `a` for ever.
+    struct Endless(u64);
+
+    impl io::Read for Endless {
+        fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+            into.fill(b'a');
+            self.0 += into.len() as u64;
+            Ok(into.len())
+        }
+    }
+
+    #[test]
+    fn a_line_without_end_is_refused_once_and_nothing_behind_it_is_read() {
+        let (sink, heard) = std::sync::mpsc::channel();
+        let mut front = Endless(0);
+        read_all(io::BufReader::new(&mut front), &sink, |input| input);
+        drop(sink);
+        let heard: Vec<String> = heard.iter().map(|input| format!("{input:?}")).collect();
+        assert_eq!(heard, [r#"Line(Err(Refused("a line is longer than 64 MiB")))"#]);
+        assert!(front.0 < LINE_BYTES_MOST + 100_000, "{} bytes were read", front.0);
     }
 
     #[test]

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use trueload_load::{Origins, dealt};
 use trueload_meter::TargetMeter;
 
-use crate::control::Failure;
+use crate::failure::Failure;
 use crate::generator::{Config, Connected, DoneReport};
 use crate::protocol::{GeneratePlan, OriginConnections, PhasePlan};
 use crate::sums;

@@ -1,26 +1,22 @@
 //! From a plan as said to a generator's configuration: everything is checked here, once.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
-use sha2::{Digest, Sha256};
 use trueload_drive::{Choice, Settings};
-use trueload_load::{Arrivals, Load, Stage, refill};
+use trueload_load::{Arrivals, Load, Stage};
 use trueload_wire::tls::client;
 
-use crate::control::Failure;
+use crate::blobs::Blobs;
 use crate::exchange;
+use crate::failure::Failure;
 use crate::generator::Config;
 use crate::origins;
 use crate::protocol::{
-    ArrivalsPlan, Blob, DriverPlan, ExpectPlan, FaultsPlan, GeneratePlan, LoadPlan, PROTOCOL,
-    PhasePlan, RequestPlan, StagePlan,
+    ArrivalsPlan, DriverPlan, FaultsPlan, GeneratePlan, LoadPlan, PROTOCOL, PhasePlan, StagePlan,
 };
 use crate::request;
 use crate::secrets;
-use crate::serve::THREADS_MOST;
+use crate::threads::THREADS_MOST;
 
 /// Connections of one engine, at most.
 const CONNECTIONS_MOST: u32 = 10_000_000;
@@ -30,6 +26,8 @@ const PIPELINE_MOST: u32 = 65_536;
 const PARTS_MOST: u32 = 10_000;
 /// Messages of a broadcast in flight, at most: each has a bit for every client.
 const CONCURRENT_MOST: u32 = 65_536;
+/// Phases of one engine, at most: every request in flight names its phase by 16 bits.
+const PHASES_MOST: usize = 1 << 16;
 /// A tenth of the smallest send lag that the verdict warns of (design §6, `send-lag`: 250 us).
 const SEND_QUANTUM_NS: u64 = 25_000;
 /// The longest spin: beyond a scheduler's slice it saves nothing.
@@ -39,47 +37,15 @@ const COALESCE_NS_MOST: u64 = 1_000_000;
 /// Requests per second of an open loop, at most.
 const RATE_MOST_PER_S: f64 = 1e9;
 
-/// Bodies, by their SHA-256 in hex.
-#[derive(Debug, Default)]
-pub(crate) struct Blobs(HashMap<String, Vec<u8>>);
-
-impl Blobs {
-    /// Takes a body, after a look whether it is the one that its name says.
-    pub(crate) fn take(&mut self, blob: &Blob) -> Result<(), Failure> {
-        let refused = |what: &str| Failure::Plan(format!("blob: {what}"));
-        let bytes = STANDARD.decode(&blob.base64).map_err(|_| refused("base64: not base64"))?;
-        let digest: String =
-            Sha256::digest(&bytes).iter().map(|byte| format!("{byte:02x}")).collect();
-        if digest != blob.sha256 {
-            return Err(refused("sha256: is not that of the bytes"));
-        }
-        self.0.insert(digest, bytes);
-        Ok(())
-    }
-
-    /// Whether everything that a plan names is here.
-    pub(crate) fn complete(&self, plan: &GeneratePlan) -> bool {
-        let named = |(_, request, expect): (String, &RequestPlan, &ExpectPlan)| {
-            let known =
-                |name: &Option<String>| name.as_ref().is_none_or(|name| self.0.contains_key(name));
-            known(&request.body_sha256) && known(&expect.body_sha256)
-        };
-        let own = plan.tls.iter().map(AsRef::as_ref);
-        let tls = own.chain(plan.origins.iter().filter_map(|origin| origin.tls.as_ref()));
-        let tls = tls.flat_map(secrets::named);
-        let payload = plan.exchange.iter().filter_map(exchange::payload);
-        request::all(plan).all(named) && self.hold(tls) && self.hold(payload)
-    }
-
-    /// Whether these are here.
-    pub(crate) fn hold<'a>(&self, mut names: impl Iterator<Item = &'a String>) -> bool {
-        names.all(|name| self.0.contains_key(name))
-    }
-
-    /// The body of this name.
-    pub(crate) fn get(&self, name: Option<&String>) -> Option<&Vec<u8>> {
-        self.0.get(name?)
-    }
+/// Whether everything that a plan names has come.
+pub(crate) fn is_complete(plan: &GeneratePlan, blobs: &Blobs) -> bool {
+    let bodies = request::all(plan).flat_map(|(_, request, expect)| {
+        [request.body_sha256.as_ref(), expect.body_sha256.as_ref()]
+    });
+    let own = plan.tls.iter().map(AsRef::as_ref);
+    let tls = own.chain(plan.origins.iter().filter_map(|origin| origin.tls.as_ref()));
+    let payload = plan.exchange.iter().filter_map(exchange::payload);
+    blobs.hold(bodies.flatten().chain(tls.flat_map(secrets::named)).chain(payload))
 }
 
 /// Refuses what cannot be carried out, with the field's name.
@@ -111,7 +77,7 @@ pub(crate) fn check(plan: &GeneratePlan) -> Result<(), Failure> {
     }
     check_part(plan)?;
     origins::check(plan)?;
-    request::check(plan)
+    if plan.exchange.is_some() { exchange::check(plan) } else { request::check(plan) }
 }
 
 /// Refuses a part that is none, or that would have nothing to do.
@@ -168,9 +134,13 @@ pub(crate) fn settings(driver: DriverPlan, spin_ns: u64) -> Settings {
     Settings { choice, spin_ns }
 }
 
-/// Free places from which on a connection is filled again.
-pub(crate) fn refill_of(plan: &GeneratePlan) -> usize {
-    plan.refill.map_or_else(|| refill(plan.pipeline as usize), |places| places as usize)
+/// Refuses one more phase where there have been so many.
+pub(crate) fn check_phases(before: usize) -> Result<(), Failure> {
+    if before >= PHASES_MOST {
+        let message = format!("phase: one engine runs at most {PHASES_MOST}; start another");
+        return Err(Failure::Plan(message));
+    }
+    Ok(())
 }
 
 /// Refuses a phase that cannot be carried out, with the field's name.
@@ -235,7 +205,7 @@ pub(crate) fn config(
         addresses: plan.addresses.iter().map(|address| address.0.clone()).collect(),
         local_addresses: plan.local_addresses.clone(),
         depth,
-        refill: refill_of(plan),
+        refill: plan.refill_places(),
         close: plan.close,
         tls: tls.map(secrets::client_setup).transpose()?,
         timeout_ns: plan.timeout_ns,
@@ -243,8 +213,23 @@ pub(crate) fn config(
         send_quantum_ns: SEND_QUANTUM_NS,
         coalesce_ns: if plan.spin_ns > 0 { 0 } else { plan.coalesce_ns },
         connect_interval_ns: 1_000_000_000 * u64::from(threads) / rate,
+        seed: plan.seed,
         thread: plan.part.thread(thread),
         threads,
         places: None,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn there_are_no_more_phases_than_a_request_can_name() {
+        let last = usize::from(u16::MAX);
+        for (before, taken) in [(0, true), (last, true), (last + 1, false)] {
+            let found = check_phases(before).map_err(|failure| failure.to_string());
+            assert_eq!(found.is_ok(), taken, "after {before} phases: {found:?}");
+        }
+    }
 }

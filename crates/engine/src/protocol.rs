@@ -12,6 +12,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 mod address;
 mod connections;
+mod datagrams;
 mod deliveries;
 mod exchange;
 mod faults;
@@ -20,6 +21,7 @@ mod origins;
 mod part;
 mod ready;
 mod requests;
+mod second;
 mod seen;
 mod served;
 mod settling;
@@ -27,6 +29,7 @@ mod tls;
 
 pub use address::AddressPlan;
 pub use connections::{Connections, Slots};
+pub use datagrams::Datagrams;
 pub use deliveries::{Deliveries, DeliveryHistograms};
 pub use exchange::{DialectPlan, ExchangePlan, ServicePlan};
 pub use faults::FaultsPlan;
@@ -35,6 +38,7 @@ pub use origins::{OriginConnections, OriginPlan};
 pub use part::{Machine, MachineShares, PartPlan};
 pub use ready::Ready;
 pub use requests::{Blob, ExpectPlan, RequestPlan, TargetCounts, TargetPlan};
+pub use second::Second;
 pub use seen::{Concurrent, Interval, Quantiles, Span};
 pub use served::Served;
 pub use settling::{DeliveryFault, FailedMessage, SentPlan};
@@ -358,7 +362,7 @@ pub enum FromEngine {
     Seen(Box<Interval>),
     /// What went wrong in the engine itself or in the plan. Ends with `done` unless the plan was refused.
     Error {
-        /// `plan` (refused; nothing was sent), `listen`, `engine`, or a failure class.
+        /// `plan` (refused; nothing was sent), `listen`, `machine` (it refused a thread or descriptors), `engine`, or a failure class.
         class: String,
         /// One line.
         message: String,
@@ -384,6 +388,8 @@ pub struct Counts {
     pub ok: u64,
     /// Sent again after a stale connection.
     pub stale: u64,
+    /// Stale requests whose connection was reset, a part of `stale`.
+    pub stale_resets: u64,
     /// Open at the very end.
     pub cancelled: u64,
     /// Failures by class.
@@ -457,7 +463,7 @@ pub struct Measurement {
     pub connections: Connections,
     /// Slots: connections by identity, which survives reconnects.
     pub slots: Slots,
-    /// One entry per second of the phase.
+    /// One entry per second of the phase; after an hour of it per 2 s, then 4 s, and so on.
     pub series: Vec<Second>,
     /// The engine's own load.
     pub generator: Generator,
@@ -470,6 +476,9 @@ pub struct Measurement {
     /// Of a broadcast.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deliveries: Option<Deliveries>,
+    /// Counts of datagrams; null where a stream carries the requests.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub datagrams: Option<Datagrams>,
 }
 
 /// Of ok requests only, except `connect` (every established connection).
@@ -489,21 +498,14 @@ pub struct Histograms {
     pub first_byte: Option<String>,
     /// With a connection per request: from the connection attempt to the last byte.
     pub total: Option<String>,
-    /// Open loop: from the time when a request could have been sent, its schedule come and a connection free, to its send.
+    /// From the time when a request could have been sent, its schedule come and a connection free, to when it was handed
+    /// to the kernel.
     pub send_lag: Option<String>,
-}
-
-/// One second of a phase, by the time of settling.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Second {
-    /// Seconds since the start of the phase.
-    pub t_s: u32,
-    /// Ended well.
-    pub ok: u64,
-    /// Ended badly.
-    pub failed: u64,
-    /// Latencies of those that ended well.
-    #[serde(deserialize_with = "sparse")]
-    pub latency: Sparse,
+    /// From the kernel's receive time of an answer's last byte to when it was read, on a sample of the connections.
+    #[serde(default)]
+    pub receive_lag: Option<String>,
+    /// From when a request was handed to the kernel to the kernel's receive time of its answer's last byte, on the same
+    /// sample: the service time without this engine's part in it.
+    #[serde(default)]
+    pub round_trip: Option<String>,
 }

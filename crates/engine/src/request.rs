@@ -10,10 +10,9 @@ use trueload_wire::http1::Limits;
 use trueload_wire::http1::client::Rules;
 use trueload_wire::http1::template::{Template, Texts};
 
-use crate::control::Failure;
-use crate::exchange;
+use crate::blobs::{self, Blobs};
+use crate::failure::Failure;
 use crate::generator::{Http, Requests, Target};
-use crate::plan::Blobs;
 use crate::protocol::{ExpectPlan, GeneratePlan, RequestPlan};
 
 /// Bytes kept for requests in a row that are always the same: one call sends as many as this holds. A longer one is
@@ -39,7 +38,7 @@ impl Sending {
     /// HTTP/1 for one thread.
     pub(crate) fn protocol(&self) -> Http {
         match (&self.requests, &self.burst) {
-            (None, (burst, times)) => Http::plain(Arc::clone(burst), *times, self.rules.clone()),
+            (None, (burst, times)) => Http::plain(blobs::own(burst), *times, self.rules.clone()),
             (Some(requests), _) => Http::several(Arc::clone(requests)),
         }
     }
@@ -58,9 +57,6 @@ pub(crate) fn all(
 
 /// Refuses requests that cannot be sent, with the field's name.
 pub(crate) fn check(plan: &GeneratePlan) -> Result<(), Failure> {
-    if plan.exchange.is_some() {
-        return exchange::check(plan);
-    }
     if plan.request.is_some() != plan.targets.is_empty() {
         return Err(Failure::Plan("request: either this or targets must be given".into()));
     }
@@ -166,6 +162,16 @@ fn target(request: &RequestPlan, expect: &ExpectPlan, blobs: &Blobs) -> Target {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn each_thread_sends_bytes_of_its_own() {
+        for (len, users) in [(50, 1), (BURST_BYTES, 1), (BURST_BYTES + 1, 3)] {
+            let burst = (Arc::from(vec![b'a'; len]), 1);
+            let sending = Sending { burst, rules: Rules::default(), requests: None };
+            let threads = [sending.protocol(), sending.protocol()];
+            assert_eq!(Arc::strong_count(&sending.burst.0), users, "{len} bytes: {threads:?}");
+        }
+    }
 
     #[test]
     fn a_long_request_is_held_once_however_many_are_in_flight() {

@@ -7,8 +7,8 @@ use trueload_wire::tls::{
     CertificateDer, Identity, SetupError, TimeProvider, UnixTime, certificates, client, server,
 };
 
-use crate::control::Failure;
-use crate::plan::Blobs;
+use crate::blobs::Blobs;
+use crate::failure::Failure;
 use crate::protocol::{ServeTlsPlan, TlsPlan, TrustPlan};
 
 /// What certificates are held against.

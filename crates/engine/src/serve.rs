@@ -6,20 +6,19 @@ use std::sync::mpsc::{self, Receiver, Sender};
 
 use trueload_drive::{Address, Clock, Driver, Listener, Program};
 
-use crate::control::{self, Event, Failure};
+use crate::blobs::Blobs;
+use crate::failure::Failure;
 use crate::lines::say;
 use crate::outlet::Outlet;
-use crate::plan::{self, Blobs};
+use crate::plan;
 use crate::protocol::{
     AddressPlan, FromEngine, PROTOCOL, Ready, ServePlan, Served, ServicePlan, ToEngine,
 };
+use crate::role::{self, Event};
 use crate::secrets;
 use crate::server::websocket::{self, Hub};
-use crate::server::{Command, Echo, Faults, Interval, Report, Seen, Server, Watch};
-use crate::threads::{self, Driven, Worker};
-
-/// Threads of one engine, at most.
-pub(crate) const THREADS_MOST: u32 = 1024;
+use crate::server::{Command, Echo, Faults, Interval, Report, Seen, Server, UdpEcho, Watch};
+use crate::threads::{self, Driven, THREADS_MOST, Worker};
 
 /// A server at work.
 #[derive(Debug)]
@@ -68,6 +67,9 @@ impl Role {
         }
         if plan.threads > 1 && matches!(plan.listen.0, Address::Unix(_)) {
             return Err(Failure::Plan("threads: a socket file has one".into()));
+        }
+        if matches!((plan.service, &plan.listen.0), (ServicePlan::UdpEcho, Address::Unix(_))) {
+            return Err(Failure::Plan("listen: UDP has no socket file".into()));
         }
         plan::check_spin(plan.spin_ns)?;
         if let ServicePlan::Http { faults: Some(faults), .. } = &plan.service {
@@ -118,6 +120,9 @@ impl Role {
             }
             ServicePlan::TcpEcho => self.start(drivers, |index, commands, outlet| {
                 Echo::new(Watch::new(index, commands, outlet))
+            })?,
+            ServicePlan::UdpEcho => self.start(drivers, |index, commands, outlet| {
+                UdpEcho::new(Watch::new(index, commands, outlet))
             })?,
             ServicePlan::Ws { dialect } => {
                 let hub = Arc::new(Hub::new(drivers.iter().map(Driver::waker).collect()));
@@ -213,14 +218,18 @@ fn bind(plan: &ServePlan) -> Result<Vec<Listener>, Failure> {
     let failed = |error: std::io::Error| {
         Failure::Listen(format!("cannot listen on {}: {error}", plan.listen.0))
     };
+    let bind = match plan.service {
+        ServicePlan::UdpEcho => Listener::bind_datagrams,
+        _ => Listener::bind,
+    };
     if plan.threads == 1 {
-        return Ok(vec![Listener::bind(&plan.listen.0, false).map_err(failed)?]);
+        return Ok(vec![bind(&plan.listen.0, false).map_err(failed)?]);
     }
     // A port that somebody else shares would take a part of the connections: must be ours alone.
-    let alone = Listener::bind(&plan.listen.0, false).map_err(failed)?;
+    let alone = bind(&plan.listen.0, false).map_err(failed)?;
     let address = alone.address().clone();
     drop(alone);
-    (0..plan.threads).map(|_| Listener::bind(&address, true).map_err(failed)).collect()
+    (0..plan.threads).map(|_| bind(&address, true).map_err(failed)).collect()
 }
 
 impl Drop for Role {
@@ -232,7 +241,7 @@ impl Drop for Role {
     }
 }
 
-impl control::Role for Role {
+impl role::Role for Role {
     fn tell(&mut self, message: ToEngine) -> Result<(), Failure> {
         match message {
             ToEngine::Blob(blob) if self.workers.is_empty() => {

@@ -4,21 +4,21 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
 use trueload_drive::{Address, peak_rss_bytes};
-use trueload_meter::{Class, Meter, Sparse, TargetMeter};
+use trueload_meter::{Bin, Class, Meter, Series, Sparse, TargetMeter};
 use trueload_wire::tls::Secured;
 
+use crate::exchange;
 use crate::generator::{Connected, DoneReport, TickReport};
-use crate::plan::refill_of;
 use crate::protocol::{
     Connections, Counts, Deliveries, DeliveryHistograms, GeneratePlan, Generator, Histograms,
     Measurement, Second, Slots, TargetCounts, Tick, Tls,
 };
 use crate::threads::Driven;
 
-/// Adds one sparse histogram to another.
-pub(crate) fn add(into: &mut Sparse, from: &Sparse) {
+/// Adds counts to a sparse histogram.
+pub(crate) fn add(into: &mut Sparse, from: impl Iterator<Item = (u32, u64)>) {
     for (index, count) in from {
-        *into.entry(*index).or_default() += count;
+        *into.entry(index).or_default() += count;
     }
 }
 
@@ -72,9 +72,9 @@ pub(crate) fn connected(threads: &[(u32, Connected)]) -> Connected {
     sum
 }
 
-/// The latest ticks of all threads as one; their times are handed over.
-pub(crate) fn tick(at_ns: u64, id: &str, threads: &mut [TickReport]) -> Tick {
-    let mut counts = [0; 6];
+/// The totals of the latest ticks of all threads as one tick.
+pub(crate) fn tick(at_ns: u64, id: &str, threads: &[TickReport]) -> Tick {
+    let mut counts = [0; 7];
     let (mut failed, mut statuses) = (Vec::new(), Vec::new());
     let mut sum = Tick {
         at_ns,
@@ -91,16 +91,14 @@ pub(crate) fn tick(at_ns: u64, id: &str, threads: &mut [TickReport]) -> Tick {
         counts.iter_mut().zip(thread.counts).for_each(|(sum, count)| *sum += count);
         failed.extend(&thread.failed);
         statuses.extend(&thread.statuses);
-        add(&mut sum.latency, &std::mem::take(&mut thread.latency));
-        add(&mut sum.service, &std::mem::take(&mut thread.service));
         sum.open += thread.open;
         sum.bytes_in += thread.bytes_in;
         sum.bytes_out += thread.bytes_out;
-        sum.busiest_ns = sum.busiest_ns.max(thread.busy_ns);
     }
-    let [scheduled, unsent, issued, ok, stale, cancelled] = counts;
+    let [scheduled, unsent, issued, ok, stale, stale_resets, cancelled] = counts;
     let (failed, statuses) = (by_class(&failed), by_status(&statuses));
-    sum.counts = Counts { scheduled, unsent, issued, ok, stale, cancelled, failed, statuses };
+    sum.counts =
+        Counts { scheduled, unsent, issued, ok, stale, stale_resets, cancelled, failed, statuses };
     sum
 }
 
@@ -111,6 +109,7 @@ fn counts(meter: &Meter) -> Counts {
         issued: meter.issued,
         ok: meter.ok,
         stale: meter.stale,
+        stale_resets: meter.stale_resets,
         cancelled: meter.cancelled,
         failed: by_class(&meter.failed().collect::<Vec<_>>()),
         statuses: by_status(&meter.statuses().collect::<Vec<_>>()),
@@ -164,6 +163,8 @@ pub(crate) fn measurement(
             first_byte: times.first_byte,
             total: times.total,
             send_lag: times.send_lag,
+            receive_lag: times.receive_lag,
+            round_trip: times.round_trip,
         },
         connections: Connections {
             requested,
@@ -183,11 +184,12 @@ pub(crate) fn measurement(
             family: family.to_owned(),
         },
         slots: slots(&meter),
-        series: series(&meter),
+        series: Vec::new(),
         generator,
         targets: (!plan.targets.is_empty()).then(|| meter.targets.iter().map(target).collect()),
         origins: Vec::new(),
         deliveries,
+        datagrams: exchange::is_of_datagrams(plan).then(|| meter.datagrams.into()),
     }
 }
 
@@ -263,15 +265,15 @@ fn slots(meter: &Meter) -> Slots {
     }
 }
 
-fn series(meter: &Meter) -> Vec<Second> {
-    let seconds = meter.series().iter().enumerate();
-    let entry = |(index, second): (usize, &trueload_meter::Second)| Second {
-        t_s: index as u32,
-        ok: second.ok,
-        failed: second.failed,
-        latency: second.latency.clone(),
+/// A phase over time.
+pub(crate) fn series(series: Series) -> Vec<Second> {
+    let width_s = series.width_s() as u32;
+    let bins = (0..).zip(series.into_bins());
+    let entry = |(place, bin): (u32, Bin)| {
+        let Bin { ok, failed, latency } = bin;
+        Second { t_s: place * width_s, width_s, ok, failed, latency }
     };
-    seconds.map(entry).collect()
+    bins.map(entry).collect()
 }
 
 /// How far apart the threads began; of one thread there is nothing to say.
@@ -298,7 +300,7 @@ fn generator(
     Generator {
         driver: driven.driver.clone(),
         driver_note: driven.note.clone(),
-        refill: refill_of(plan) as u32,
+        refill: plan.refill_places() as u32,
         spin_ns: plan.spin_ns,
         spun_ns: threads.iter().map(|thread| thread.spun_ns).sum(),
         coalesced_ns: threads.iter().map(|thread| thread.coalesced_ns).max().unwrap_or(0),

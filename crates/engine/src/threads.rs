@@ -1,20 +1,29 @@
 //! Starting the threads of a role: a driver each, pinned, their deaths noticed.
 
 use std::panic::{self, AssertUnwindSafe};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc::Sender;
 use std::thread;
 
 use trueload_drive::{
-    Clock, Driver, Listener, Program, Settings, Waker, pin_to_cpu, wake_precisely,
+    Clock, Driver, Listener, Program, Settings, Waker, pin_to_cpu, thread_id, thread_wanted_ns,
+    wake_precisely,
 };
 
-use crate::control::{Event, Failure};
+use crate::failure::Failure;
+use crate::role::Event;
+
+/// Threads of one engine, at most.
+pub(crate) const THREADS_MOST: u32 = 1024;
 
 /// One thread at work and how to tell it something.
 #[derive(Debug)]
 pub(crate) struct Worker<C> {
     inbox: Sender<C>,
     waker: Waker,
+    /// Its number in the kernel; 0 until it runs.
+    id: Arc<AtomicU32>,
 }
 
 impl<C> Worker<C> {
@@ -22,6 +31,11 @@ impl<C> Worker<C> {
     pub(crate) fn tell(&self, command: C) {
         let _ = self.inbox.send(command);
         self.waker.wake();
+    }
+
+    /// How long the thread has been on a CPU or waited for one since it began, in ns; none where nobody tells.
+    pub(crate) fn wanted_ns(&self) -> Option<u64> {
+        thread_wanted_ns(self.id.load(Ordering::Relaxed))
     }
 }
 
@@ -53,7 +67,7 @@ pub(crate) fn driver(
     listener: Option<Listener>,
 ) -> Result<Driver, Failure> {
     Driver::new(settings, clock, listener)
-        .map_err(|error| Failure::Engine(format!("driver: {error}")))
+        .map_err(|error| Failure::Machine(format!("no descriptors for a thread: {error}")))
 }
 
 /// Starts one thread that runs `program` over a driver of its own.
@@ -68,10 +82,12 @@ pub(crate) fn start<C, P: Program + Send + 'static>(
     mut program: P,
     sink: &Sender<Event>,
 ) -> Result<Worker<C>, Failure> {
-    let worker = Worker { inbox, waker: driver.waker() };
+    let id = Arc::new(AtomicU32::new(0));
+    let worker = Worker { inbox, waker: driver.waker(), id: Arc::clone(&id) };
     let sink = sink.clone();
     let title = name.to_owned();
     let body = move || {
+        id.store(thread_id(), Ordering::Relaxed);
         if let Some(cpu) = cpu
             && let Err(error) = pin_to_cpu(cpu)
         {
@@ -87,11 +103,20 @@ pub(crate) fn start<C, P: Program + Send + 'static>(
         };
         let _ = sink.send(Event::Died(message));
     };
+    spawn(name, body)?;
+    Ok(worker)
+}
+
+/// Starts a thread by name; nobody waits for its end.
+///
+/// # Errors
+/// When the kernel grants no thread.
+pub(crate) fn spawn(name: &str, body: impl FnOnce() + Send + 'static) -> Result<(), Failure> {
     thread::Builder::new()
         .name(name.to_owned())
         .spawn(body)
-        .map_err(|error| Failure::Engine(format!("thread: {error}")))?;
-    Ok(worker)
+        .map(drop)
+        .map_err(|error| Failure::Machine(format!("no thread for {name}: {error}")))
 }
 
 /// The CPU of thread `index`, when CPUs were named.

@@ -4,20 +4,24 @@ use std::net::IpAddr;
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
+use std::time::Duration;
 
 use proptest::prelude::*;
-use trueload_drive::{Address, Ended, Net, Program, Refusal, Token};
+use trueload_drive::{ConnectError, Net, PeerClose, Program, Remote, Token};
 use trueload_engine::outlet::Outlet;
 use trueload_engine::protocol::{FaultsPlan, Interval};
 use trueload_engine::server::{Command, Faults, Report, Seen, Server, Watch};
 
 const MS: u64 = 1_000_000;
+/// The Date of RFC 9110 §5.6.7: Sun, 06 Nov 1994 08:49:37 GMT.
+const NOVEMBER_1994_S: u64 = 784_111_777;
 const TOKEN: Token = Token { index: 0, generation: 0 };
 
 /// What the server has said, when, and whether it has closed.
 #[derive(Default)]
 struct Wire {
     now_ns: u64,
+    unix_time: Duration,
     /// How much time passes until the clock is read again.
     step_ns: u64,
     said: Vec<(u64, String)>,
@@ -34,7 +38,11 @@ impl Net for Wire {
         self.now_ns += self.step_ns;
     }
 
-    fn connect(&mut self, _: u32, _: &Address, _: Option<IpAddr>) -> Result<Token, Refusal> {
+    fn unix_time(&self) -> Duration {
+        self.unix_time
+    }
+
+    fn connect(&mut self, _: u32, _: Remote<'_>, _: Option<IpAddr>) -> Result<Token, ConnectError> {
         unreachable!("a server does not connect")
     }
 
@@ -91,7 +99,8 @@ impl World {
         let (sink, reports) = channel();
         let watch = Watch::new(0, inbox, Outlet::to(sink, |report| report));
         let mut server = habits(Server::new(None, watch));
-        let mut wire = Wire::default();
+        let unix_time = Duration::from_secs(NOVEMBER_1994_S);
+        let mut wire = Wire { unix_time, ..Wire::default() };
         let key = server.handle_accepted(&mut wire, TOKEN);
         World { server, wire, key, commands, reports }
     }
@@ -149,6 +158,34 @@ impl World {
 
 fn get(path: &str, fields: &str) -> Vec<u8> {
     format!("GET {path} HTTP/1.1\r\nHost: x\r\n{fields}\r\n").into_bytes()
+}
+
+#[test]
+fn the_date_is_the_wall_clock_of_the_driver() {
+    let mut world = World::new();
+    let mut date = |unix_s| {
+        world.wire.unix_time = Duration::from_secs(unix_s);
+        world.pass(world.wire.now_ns + 250 * MS);
+        world.wire.said.clear();
+        world.hear(&get("/", ""));
+        let said = world.said();
+        let line = said.lines().find_map(|line| line.strip_prefix("Date: ")).map(str::to_owned);
+        line.expect("a date")
+    };
+    assert_eq!(date(NOVEMBER_1994_S), "Sun, 06 Nov 1994 08:49:37 GMT");
+    assert_eq!(date(NOVEMBER_1994_S + 1), "Sun, 06 Nov 1994 08:49:38 GMT");
+    assert_eq!(date(4_102_444_800), "Fri, 01 Jan 2100 00:00:00 GMT");
+}
+
+#[test]
+fn the_first_answer_has_a_date() {
+    let mut world = World::new();
+    world.hear(&get("/", ""));
+    assert!(
+        world.said().contains("\r\nDate: Sun, 06 Nov 1994 08:49:37 GMT\r\n"),
+        "{}",
+        world.said()
+    );
 }
 
 #[test]
@@ -229,10 +266,39 @@ fn what_is_not_http_is_refused_once_and_counted() {
 }
 
 #[test]
+fn a_request_that_would_have_to_be_repaired_is_refused() {
+    let post = |fields: &str| format!("POST / HTTP/1.1\r\nHost: h\r\n{fields}\r\n");
+    for (sentence, request) in [
+        ("a folded field", post("X: y\r\n z\r\n")),
+        ("equal lengths", post("Content-Length: 2\r\nContent-Length: 2\r\n") + "ab"),
+        ("a list of them", post("Content-Length: 2, 2\r\n") + "ab"),
+        (
+            "a length behind the body",
+            post("Transfer-Encoding: chunked\r\n") + "0\r\nContent-Length: 0\r\n\r\n",
+        ),
+    ] {
+        let mut world = World::new();
+        world.hear(request.as_bytes());
+        assert_eq!(world.statuses(), ["400"], "{sentence}");
+        assert!(world.wire.closed, "{sentence}");
+        assert_eq!(world.seen().malformed, 1, "{sentence}");
+    }
+}
+
+#[test]
+fn a_later_minor_version_is_answered_as_http11() {
+    let mut world = World::new();
+    world.hear(b"GET / HTTP/1.2\r\nHost: h\r\n\r\n");
+    assert_eq!(world.statuses(), ["200"]);
+    assert!(world.said().starts_with("HTTP/1.1 200 OK\r\n"));
+    assert!(!world.wire.closed);
+}
+
+#[test]
 fn a_client_that_leaves_while_its_answer_waits_is_counted_as_aborted() {
     let mut world = World::new();
     world.hear(&[get("/wait/50", ""), get("/", "")].concat());
-    world.server.handle_end(&mut world.wire, world.key, TOKEN, Ended::Reset);
+    world.server.handle_end(&mut world.wire, world.key, TOKEN, PeerClose::Reset);
     world.pass(100 * MS);
     assert_eq!(world.said(), "");
     let seen = world.seen();
@@ -261,7 +327,7 @@ fn a_record_tells_what_was_seen_since_the_mark_before() {
     assert_eq!((first.open_requests.now, first.open_requests.peak), (1, 1));
     assert!((first.open_requests.mean - 1.0).abs() < 1e-9, "{:?}", first.open_requests);
     world.pass(30 * MS);
-    world.server.handle_end(&mut world.wire, world.key, TOKEN, Ended::Fin);
+    world.server.handle_end(&mut world.wire, world.key, TOKEN, PeerClose::Fin);
     world.pass(40 * MS);
     let second = world.mark();
     assert_eq!((second.requests, second.answered, second.accepted, second.closed), (0, 1, 0, 1));

@@ -4,9 +4,12 @@ use std::net::IpAddr;
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
+use std::time::Duration;
 
 use proptest::prelude::*;
-use trueload_drive::{Address, Clock, Ended, Epoll, Net, Program, Refusal, Settings, Token};
+use trueload_drive::{
+    Clock, ConnectError, Epoll, Net, PeerClose, Program, Remote, Settings, Token,
+};
 use trueload_engine::outlet::Outlet;
 use trueload_engine::server::websocket::{Hub, Server};
 use trueload_engine::server::{Command, Report, Seen, Watch};
@@ -38,7 +41,12 @@ impl Net for Wire {
 
     fn read_clock(&mut self) {}
 
-    fn connect(&mut self, _: u32, _: &Address, _: Option<IpAddr>) -> Result<Token, Refusal> {
+    /// The wall clock began with the engine's.
+    fn unix_time(&self) -> Duration {
+        Duration::from_nanos(self.now_ns)
+    }
+
+    fn connect(&mut self, _: u32, _: Remote<'_>, _: Option<IpAddr>) -> Result<Token, ConnectError> {
         unreachable!("a server does not connect")
     }
 
@@ -407,7 +415,7 @@ fn who_has_not_joined_or_is_gone_is_no_listener() {
     let leaving = world.open(0, "/ws");
     let mut echoing = world.open(0, "/echo");
     let Thread { server, wire, .. } = &mut world.threads[0];
-    server.handle_end(wire, leaving.token.index, leaving.token, Ended::Fin);
+    server.handle_end(wire, leaving.token.index, leaving.token, PeerClose::Fin);
     world.broadcast(&joined, 1);
     world.settle();
     assert_eq!(world.heard(&mut joined).len(), 2);
@@ -579,5 +587,8 @@ fn action_cable_says_a_sign_of_life_every_three_seconds() {
     assert!(world.heard(&mut client).is_empty());
     world.pass(6_000_000_000);
     assert_eq!(world.heard(&mut client), ["Ping", "Ping"]);
+    let pings =
+        [3, 6].map(|unix_s| format!(r#"{{"type":"ping","message":{unix_s}}}"#).into_bytes());
+    assert_eq!(client.messages, pings, "by the wall clock of the driver");
     assert!(world.heard(&mut echoing).is_empty());
 }

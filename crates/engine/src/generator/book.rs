@@ -1,13 +1,15 @@
 //! The book: every request of every phase, from its send to its one ending.
 
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use trueload_load::Stop;
 use trueload_meter::{Answered, Class, TargetMeter, Times};
-use trueload_wire::exchange::{Ending, Heard};
+use trueload_wire::exchange::{Ending, Outcome};
 
 use super::coalescing::Wakings;
+use super::crossings::Crossings;
 use super::phase::{Phase, PhaseShare, Stage};
 use super::requests::Requests;
 use super::slot::{Last, Numbered, State, Tag};
@@ -24,15 +26,15 @@ const DROPPED_WITHIN_NS: u64 = 1_000_000_000;
 #[derive(Debug, Default)]
 pub(super) struct Row {
     /// The last ones.
-    last: Option<Heard<Tag>>,
+    last: Option<Outcome<Tag>>,
 }
 
 impl Row {
     /// Adds some; gives back those before them when they are not alike.
     #[inline]
-    pub(super) fn add(&mut self, heard: Heard<Tag>) -> Option<Heard<Tag>> {
+    pub(super) fn add(&mut self, heard: Outcome<Tag>) -> Option<Outcome<Tag>> {
         match &mut self.last {
-            Some(last) if *last == (Heard { count: last.count, ..heard }) => {
+            Some(last) if *last == (Outcome { count: last.count, ..heard }) => {
                 last.count += heard.count;
                 None
             }
@@ -42,7 +44,7 @@ impl Row {
 
     /// Those that have not been given back.
     #[inline]
-    pub(super) fn end(self) -> Option<Heard<Tag>> {
+    pub(super) fn end(self) -> Option<Outcome<Tag>> {
         self.last
     }
 }
@@ -53,6 +55,8 @@ pub(super) struct Book {
     pub(super) phases: Vec<Phase>,
     /// The phase started last; none before the first.
     pub(super) current: Option<usize>,
+    /// All phases before this one are over.
+    first_open: usize,
     /// Set-up times of connections opened before a phase began.
     pub(super) early: Times,
     /// Connections dropped before a phase began.
@@ -63,6 +67,7 @@ pub(super) struct Book {
     settled_all: Arc<AtomicU64>,
     pub(super) own_connection: bool,
     pub(super) wakings: Wakings,
+    pub(super) crossings: Crossings,
     /// Something may have ended a phase: look at the end of the batch.
     pub(super) look: bool,
     /// Where requests differ: what they are, and how many numbers this thread knows to be drawn.
@@ -79,6 +84,7 @@ impl Book {
         Book {
             phases: Vec::new(),
             current: None,
+            first_open: 0,
             early: Times::default(),
             early_dropped: 0,
             settled: 0,
@@ -86,6 +92,7 @@ impl Book {
             settled_all,
             own_connection,
             wakings: Wakings::default(),
+            crossings: Crossings::default(),
             look: false,
             requests,
             drawn: 0,
@@ -93,8 +100,8 @@ impl Book {
     }
 
     /// One more phase of `threads` threads, not yet begun.
-    pub(super) fn add(&mut self, share: PhaseShare, threads: u32) {
-        let mut phase = Phase::new(share, threads);
+    pub(super) fn add(&mut self, share: PhaseShare, threads: u32, held: bool) {
+        let mut phase = Phase::new(share, threads, held);
         let targets = self.requests.as_ref().map_or(0, |requests| requests.counted());
         phase.meter.targets.resize_with(targets, TargetMeter::default);
         self.phases.push(phase);
@@ -114,6 +121,15 @@ impl Book {
         self.current.map_or(0, |current| current + 1)
     }
 
+    /// The phases that have begun and may not be over: a run of a thousand phases looks at one or two of them at a time.
+    pub(super) fn unfinished(&mut self) -> Range<usize> {
+        let begun = self.next().min(self.phases.len());
+        while self.first_open < begun && self.phases[self.first_open].stage == Stage::Done {
+            self.first_open += 1;
+        }
+        self.first_open..begun
+    }
+
     /// The phase started last.
     pub(super) fn current_mut(&mut self) -> Option<&mut Phase> {
         self.phases.get_mut(self.current?)
@@ -128,6 +144,7 @@ impl Book {
             settled_before: self.settled_seen,
             phase: phase as u16,
             again: false,
+            handed_over: false,
             number: 0,
         }
     }
@@ -158,7 +175,8 @@ impl Book {
 
     /// The same request, sent again now.
     pub(super) fn tag_again(&self, now_ns: u64, tag: Tag) -> Tag {
-        Tag { sent_ns: now_ns, settled_before: self.settled_seen, ..tag }
+        let settled_before = self.settled_seen;
+        Tag { sent_ns: now_ns, settled_before, handed_over: false, ..tag }
     }
 
     /// `count` requests of a phase have been sent.
@@ -199,10 +217,12 @@ impl Book {
 
     /// Requests have ended. What is stale goes to `state.again` instead.
     #[inline]
-    pub(super) fn settle(&mut self, state: &mut State, now_ns: u64, heard: Heard<Tag>) {
-        let Heard { tag, count, ending, complete, status, first_byte_ns } = heard;
+    pub(super) fn settle(&mut self, state: &mut State, now_ns: u64, heard: Outcome<Tag>) {
+        let Outcome { tag, count, ending, complete, status, first_byte_ns } = heard;
         let count = count as u64;
         if complete {
+            self.crossings.note_answer(tag.sent_ns.saturating_sub(state.quiet_since_ns));
+            state.quiet_since_ns = now_ns;
             state.answered(count);
         }
         if let Some(status) = status {
@@ -212,10 +232,22 @@ impl Book {
         if ending == Ending::Ok {
             return self.settle_ok(state, now_ns, first_byte_ns, tag, count);
         }
-        let Some(class) = class_of(ending).filter(|_| ending != Ending::Stale || tag.again) else {
+        let Some(class) = class_of_ending(ending).filter(|_| !self.goes_again(state, ending, tag))
+        else {
             return self.stale(state, tag, count);
         };
         (0..count).for_each(|_| self.fail(state, now_ns, tag, class));
+    }
+
+    /// Whether the request is sent once more: its connection went stale before the answer, for the first time.
+    fn goes_again(&mut self, state: &State, ending: Ending, tag: Tag) -> bool {
+        if ending != Ending::StaleReset || tag.again {
+            return ending == Ending::Stale && !tag.again;
+        }
+        let quiet_ns = tag.sent_ns.saturating_sub(state.quiet_since_ns);
+        let explained = self.crossings.explain(quiet_ns);
+        self.phases[usize::from(tag.phase)].meter.stale_resets += u64::from(explained);
+        explained
     }
 
     #[inline]
@@ -230,7 +262,7 @@ impl Book {
         let own_connection = self.own_connection.then(|| now_ns - state.attempted_ns);
         let answered = Answered {
             latency_ns: now_ns - tag.scheduled_ns,
-            service_ns: now_ns - tag.sent_ns,
+            service_ns: now_ns.saturating_sub(tag.sent_ns),
             first_byte_ns: first_byte_ns.saturating_sub(tag.sent_ns),
             total_ns: own_connection,
         };
@@ -264,7 +296,7 @@ impl Book {
         phase.settled_ns = now_ns;
         self.look |= phase.open == 0;
         self.settled += count;
-        let wait_ns = now_ns - tag.sent_ns;
+        let wait_ns = now_ns.saturating_sub(tag.sent_ns);
         if wait_ns >= LONG_WAIT_NS {
             let others = (self.settled_seen + self.settled).saturating_sub(tag.settled_before + 1);
             if others >= LONG_WAIT_OTHERS {
@@ -345,6 +377,12 @@ impl Book {
         }
     }
 
+    /// Whether something may have ended a phase since this was asked last.
+    #[inline]
+    pub(super) fn take_look(&mut self) -> bool {
+        std::mem::take(&mut self.look)
+    }
+
     /// Enters a slot's part into the phase that it has just been through.
     pub(super) fn enter_slot(&mut self, index: usize, state: &mut State) {
         let phase = &mut self.phases[index];
@@ -367,7 +405,7 @@ impl Book {
 }
 
 /// The failure class of an ending; none for what has not failed. A stale request that has been sent again has.
-pub(super) fn class_of(ending: Ending) -> Option<Class> {
+pub(super) fn class_of_ending(ending: Ending) -> Option<Class> {
     Some(match ending {
         Ending::Ok | Ending::StaleBehind => return None,
         Ending::Stale | Ending::Empty => Class::Empty,
@@ -376,12 +414,54 @@ pub(super) fn class_of(ending: Ending) -> Option<Class> {
         Ending::Framing => Class::Framing,
         Ending::Limit => Class::Limit,
         Ending::Truncated => Class::Truncated,
-        Ending::Reset => Class::Reset,
+        Ending::Reset | Ending::StaleReset => Class::Reset,
         Ending::ClosedPipelined => Class::ClosedPipelined,
         Ending::TimeoutFirstByte => Class::TimeoutFirstByte,
         Ending::TimeoutTotal => Class::TimeoutTotal,
         Ending::WsProtocol => Class::WsProtocol,
         Ending::WsPayload => Class::WsPayload,
         Ending::WsClosed => Class::WsClosed,
+        Ending::Lost => Class::Lost,
+        Ending::Refused => Class::ConnectRefused,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use trueload_load::Load;
+
+    use super::*;
+
+    fn book_of(phases: usize) -> Book {
+        let mut book = Book::new(Arc::default(), false, None);
+        let load = Load::Closed { active: Arc::default() };
+        let (stop, connections) = (Stop::Requests(1), 1);
+        let share = PhaseShare { load, stop, connections, idle: 0, start_ns: 0 };
+        (0..phases).for_each(|_| book.add(share.clone(), 1, false));
+        book
+    }
+
+    #[test]
+    fn only_phases_that_have_begun_and_are_not_over_are_looked_at() {
+        let mut book = book_of(1000);
+        assert_eq!(book.unfinished(), 0..0, "none has begun");
+        for current in 1..1000 {
+            book.current = Some(current);
+            // The one before is still drained when the next begins; the ones before that are over.
+            assert_eq!(book.unfinished(), current - 1..current + 1);
+            book.phases[current - 1].stage = Stage::Done;
+        }
+        book.phases[999].stage = Stage::Done;
+        assert_eq!(book.unfinished(), 1000..1000, "all are over");
+    }
+
+    #[test]
+    fn a_phase_that_is_over_before_an_earlier_one_does_not_hide_it() {
+        let mut book = book_of(3);
+        book.current = Some(2);
+        book.phases[1].stage = Stage::Done;
+        assert_eq!(book.unfinished(), 0..3);
+        book.phases[0].stage = Stage::Done;
+        assert_eq!(book.unfinished(), 2..3);
+    }
 }

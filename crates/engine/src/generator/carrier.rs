@@ -6,7 +6,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use trueload_drive::{Net, Token};
+use trueload_drive::{Datagrams, Net, Token};
 
 use super::slot::Secure;
 
@@ -52,6 +52,12 @@ impl<N: Net> Carrier<'_, N> {
                 self.seal_waiting();
             }
         }
+    }
+
+    /// Sends datagrams of `segment_bytes` each; the last may have fewer.
+    pub fn send_datagrams(&mut self, bytes: &[u8], segment_bytes: usize) {
+        let datagrams = Datagrams { segment_bytes, ..Datagrams::one(bytes) };
+        self.net.send_datagrams(self.token, datagrams);
     }
 
     /// Whether more may be copied for this connection alone; where not, [`super::protocol::Protocol::send_waiting`] comes.

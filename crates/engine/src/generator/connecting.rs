@@ -2,15 +2,14 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use trueload_drive::{Address, Net, Refusal, Token};
+use trueload_drive::{Address, ConnectError, Net, Remote, Token};
 use trueload_load::dealt;
 use trueload_meter::Class;
 use trueload_wire::tls::Secured;
 
-use super::carrier::Carrier;
 use super::endings::Leave;
 use super::protocol::Protocol;
-use super::slot::{Link, NEVER, Slot, Trouble};
+use super::slot::{ConnectionState, NEVER, Slot, Trouble};
 use super::{Connected, Generator, Report};
 
 /// Attempts made at one moment, at most, when the set-up has fallen behind its rate.
@@ -19,6 +18,9 @@ const CATCH_UP: u32 = 32;
 const PIONEER_LOOK_NS: u64 = 1_000_000;
 /// A socket file whose queue is full is tried again after this time.
 const BUSY_PAUSE_NS: u64 = 1_000_000;
+/// Why a machine cannot connect that has no address of the server's family.
+const NO_SOURCE: &str =
+    "this machine has no address of the server's family; IPv6 may be switched off";
 
 /// The first set-up of slots, at a limited rate: an accept queue that overflows drops
 /// connections, and the retry a second later would be measured as the server's.
@@ -71,33 +73,14 @@ impl Pace {
 impl<P: Protocol> Generator<P> {
     /// Has this thread's part of `total` connections; reports when each has been tried.
     pub(super) fn resize(&mut self, net: &mut impl Net, total: u32) {
-        let mine = dealt(total, self.config.threads, self.config.thread) as usize;
-        while self.slots.len() > mine {
-            let slot = self.slots.pop();
-            if let Some(under_way) = self.protocol.under_way() {
-                under_way.leave(self.slots.len() as u32);
-            }
-            if let Some(
-                Link::Open { token }
-                | Link::Connecting { token }
-                | Link::Handshaking { token }
-                | Link::Opening { token, .. }
-                | Link::Closing { token, .. },
-            ) = slot.map(|slot| slot.state.link)
-            {
-                net.close(token);
-            }
+        let mine = dealt(total, self.config.threads, self.config.thread);
+        while let Some(slot) = self.slots.pop_beyond(mine) {
+            slot.state.connection.token().into_iter().for_each(|token| net.close(token));
         }
-        if let Some(under_way) = self.protocol.under_way() {
-            under_way.expect_senders(total);
-        }
-        let first = self.slots.len();
-        self.slots.reserve_exact(mine - first);
-        for key in first..mine {
-            self.slots.push(Slot::new());
-            self.pace.waiting.push_back(key as u32);
-        }
-        self.open = self.slots.iter().filter(|slot| is_open(slot)).count() as u32;
+        // Arrivals that are due behind the last phase must not find what is gone.
+        self.ready.truncate(mine);
+        self.pace.waiting.extend(self.slots.len()..mine);
+        self.slots.grow(mine);
         self.call_back();
         self.pace.undecided = self.pace.waiting.len() as u32;
         self.pace.asked = true;
@@ -107,13 +90,13 @@ impl<P: Protocol> Generator<P> {
         self.set_up(net);
     }
 
-    /// Clients of a broadcast that stayed away are asked for again.
+    /// Connections that were lost, and stayed away, are asked for again.
     fn call_back(&mut self) {
-        if self.protocol.under_way().is_none() {
+        if self.codec.protocol.reconnects() {
             return;
         }
-        for (key, slot) in (0..).zip(&mut self.slots) {
-            if slot.state.tried && slot.state.link == Link::Down {
+        for (key, slot) in (0..).zip(self.slots.iter_mut()) {
+            if slot.state.tried && slot.state.connection == ConnectionState::Down {
                 slot.state.tried = false;
                 self.pace.waiting.push_back(key);
             }
@@ -148,11 +131,11 @@ impl<P: Protocol> Generator<P> {
             return;
         }
         self.pace.asked = false;
-        let established = self.established();
+        let established = self.slots.established();
         let failed = std::mem::take(&mut self.pace.failed);
         let (address, secured) = (self.pace.address.clone(), self.pace.secured.clone());
         let reasons = self.pace.reasons();
-        self.report(Report::Connected(Connected {
+        self.link.report(Report::Connected(Connected {
             established,
             failed,
             began_ns: self.pace.began_ns,
@@ -163,38 +146,37 @@ impl<P: Protocol> Generator<P> {
         }));
     }
 
-    pub(super) fn established(&self) -> u32 {
-        self.slots.iter().filter(|slot| slot.state.ever_established).count() as u32
-    }
-
     /// One attempt to connect a slot.
     pub(super) fn attempt(&mut self, net: &mut impl Net, key: u32) {
         let now_ns = net.now_ns();
         let local = &self.config.local_addresses;
         let global = self.config.global(key) as usize;
         let from = (!local.is_empty()).then(|| local[global % local.len()]);
-        let state = &mut self.slots[key as usize].state;
+        let state = &mut self.slots[key].state;
         let tried = &self.config.addresses[usize::from(state.address)];
         let to = self.pace.address.as_ref().unwrap_or(tried);
-        if state.link != Link::Busy {
+        if state.connection != ConnectionState::Busy {
             state.attempted_ns = now_ns;
         }
         let deadline_ns = self.config.deadline_ns(state.attempted_ns);
-        match net.connect(key, to, from) {
+        let transport = self.codec.protocol.transport();
+        match net.connect(key, Remote { address: to, transport }, from) {
             Ok(token) => {
-                (state.link, state.until_ns) = (Link::Connecting { token }, deadline_ns);
-                self.arm(key);
+                (state.connection, state.until_ns) =
+                    (ConnectionState::Connecting { token }, deadline_ns);
+                self.slots.arm(key);
             }
-            Err(Refusal::Busy) if now_ns < deadline_ns => {
-                state.link = Link::Busy;
+            Err(ConnectError::Busy) if now_ns < deadline_ns => {
+                state.connection = ConnectionState::Busy;
                 state.until_ns = (now_ns + BUSY_PAUSE_NS).min(deadline_ns);
-                self.arm(key);
+                self.slots.arm(key);
             }
             Err(why) => self.refused(net, key, why),
         }
     }
 
     pub(super) fn connected(&mut self, net: &mut impl Net, key: u32, token: Token) {
+        self.watch_if_sampled(net, key, token);
         if self.config.tls.is_some() {
             self.begin_handshake(net, key, token);
         } else {
@@ -206,9 +188,9 @@ impl<P: Protocol> Generator<P> {
     /// The slot has a connection, on which nothing has been asked yet.
     pub(super) fn opened(&mut self, net: &mut impl Net, key: u32, token: Token) {
         let now_ns = net.now_ns();
-        let state = &mut self.slots[key as usize].state;
-        state.link = Link::Open { token };
-        self.open += 1;
+        self.slots.open += 1;
+        let state = &mut self.slots[key].state;
+        state.connection = ConnectionState::Open { token };
         self.pace.answered_by(&self.config.addresses[usize::from(state.address)]);
         let times = match self.book.current_mut() {
             Some(phase) => {
@@ -223,6 +205,8 @@ impl<P: Protocol> Generator<P> {
         state.found_again();
         state.ever_established = true;
         state.open_since_ns = now_ns;
+        // Before its first answer a connection has not been kept; peers give a first request more time.
+        state.quiet_since_ns = NEVER;
         (state.gap, state.gap_since_ns) = (0, now_ns);
         if !state.tried {
             self.pace.latest_ns = now_ns;
@@ -232,8 +216,8 @@ impl<P: Protocol> Generator<P> {
     }
 
     /// The attempt failed: the next address, or a failure for the request that needed it.
-    pub(super) fn refused(&mut self, net: &mut impl Net, key: u32, why: Refusal) {
-        let state = &mut self.slots[key as usize].state;
+    pub(super) fn refused(&mut self, net: &mut impl Net, key: u32, why: ConnectError) {
+        let state = &mut self.slots[key].state;
         state.down_until(NEVER);
         if self.pace.address.is_none()
             && usize::from(state.address) + 1 < self.config.addresses.len()
@@ -242,13 +226,16 @@ impl<P: Protocol> Generator<P> {
             self.attempt(net, key);
             return;
         }
-        self.attempt_failed(net, key, class_of(why));
+        if why == ConnectError::NoSource {
+            self.pace.note_reason(class_of_connect_error(why), NO_SOURCE);
+        }
+        self.attempt_failed(net, key, class_of_connect_error(why));
     }
 
     /// The attempt came to nothing, and there is no other address to try.
     pub(super) fn attempt_failed(&mut self, net: &mut impl Net, key: u32, class: Class) {
         let now_ns = net.now_ns();
-        let Slot { state, tls, .. } = &mut self.slots[key as usize];
+        let Slot { state, tls, .. } = &mut self.slots[key];
         *tls = None;
         state.down_until(NEVER);
         // However politely it closed: a server that then refuses was away.
@@ -262,14 +249,14 @@ impl<P: Protocol> Generator<P> {
         }
         self.charge(key, now_ns, class);
         self.decided(key);
-        let state = &mut self.slots[key as usize].state;
+        let state = &mut self.slots[key].state;
         let pause_ns = state.trouble().backoff.pause();
         self.retry(net, key, now_ns + pause_ns);
     }
 
     /// Charges the request that waits for this slot's connection, if there is one.
     fn charge(&mut self, key: u32, now_ns: u64, class: Class) {
-        let state = &mut self.slots[key as usize].state;
+        let state = &mut self.slots[key].state;
         if state.waiting_again() > 0 {
             let tag = state.trouble().again.remove(0);
             self.book.fail(state, now_ns, tag, class);
@@ -283,7 +270,7 @@ impl<P: Protocol> Generator<P> {
     }
 
     fn decided(&mut self, key: u32) {
-        let state = &mut self.slots[key as usize].state;
+        let state = &mut self.slots[key].state;
         if !std::mem::replace(&mut state.tried, true) {
             self.pace.undecided -= 1;
             self.pace.pioneered = true;
@@ -305,15 +292,15 @@ impl<P: Protocol> Generator<P> {
         if leave == Leave::Reset {
             return self.end_alone(net, key, token);
         }
-        let Slot { state, tls, .. } = &mut self.slots[key as usize];
+        let slot = &mut self.slots[key];
         let told = leave == Leave::First;
         if told {
-            let tls = tls.as_deref_mut();
-            Carrier { net, token, tls, sealed: &mut self.sealed }.take_leave();
+            self.codec.take_leave(net, slot, token);
         }
-        state.link = Link::Closing { token, told };
+        let state = &mut slot.state;
+        state.connection = ConnectionState::Closing { token, told };
         state.until_ns = now_ns + self.endings.patience_ns(leave);
-        self.arm(key);
+        self.slots.arm(key);
     }
 
     /// Bytes were looked for, and the peer's end has not come.
@@ -344,12 +331,10 @@ impl<P: Protocol> Generator<P> {
     /// The connection is gone; opens the next one when there is something to send on it.
     pub(super) fn lost(&mut self, net: &mut impl Net, key: u32, polite: bool, pause_ns: u64) {
         let now_ns = net.now_ns();
-        self.open -= 1;
+        self.slots.open -= 1;
         self.end_open(key, now_ns);
-        if let Some(under_way) = self.protocol.under_way() {
-            under_way.drop_out(key);
-        }
-        let Slot { state, tls, .. } = &mut self.slots[key as usize];
+        self.codec.protocol.closed(key);
+        let Slot { state, tls, .. } = &mut self.slots[key];
         *tls = None;
         state.down_until(NEVER);
         state.trouble().lost = Some((now_ns, polite));
@@ -359,12 +344,12 @@ impl<P: Protocol> Generator<P> {
 
     /// Plans the next attempt, if the slot has a use for a connection.
     fn retry(&mut self, net: &mut impl Net, key: u32, at_ns: u64) {
-        if self.protocol.under_way().is_some() {
+        if !self.codec.protocol.reconnects() {
             return;
         }
         let now_ns = net.now_ns();
         let sending = self.book.sending(now_ns).is_some();
-        let state = &mut self.slots[key as usize].state;
+        let state = &mut self.slots[key].state;
         if state.waiting_again() == 0 && !(sending && state.quota > 0) {
             // Nobody misses this connection, so it is not down.
             if let Some(Trouble { lost: Some((_, polite)), .. }) = state.had_trouble() {
@@ -377,12 +362,12 @@ impl<P: Protocol> Generator<P> {
             return;
         }
         state.down_until(at_ns);
-        self.arm(key);
+        self.slots.arm(key);
     }
 
     /// Opens a slot's connection at the start of a phase.
     pub(super) fn reopen(&mut self, net: &mut impl Net, key: u32) {
-        if self.slots[key as usize].state.link == Link::Down {
+        if self.slots[key].state.connection == ConnectionState::Down {
             let now_ns = net.now_ns();
             self.retry(net, key, now_ns);
         }
@@ -391,7 +376,7 @@ impl<P: Protocol> Generator<P> {
     /// Violations that no request could be charged with: the next ones pay.
     pub(super) fn settle_debts(&mut self, net: &mut impl Net, key: u32) {
         let now_ns = net.now_ns();
-        let state = &mut self.slots[key as usize].state;
+        let state = &mut self.slots[key].state;
         while state.quota > 0 && state.owes() {
             let Some((phase, running)) = self.book.sending(now_ns) else {
                 return;
@@ -409,7 +394,7 @@ impl<P: Protocol> Generator<P> {
     /// A slot is open no more: the load permits nothing on it until it is again.
     pub(super) fn end_open(&mut self, key: u32, now_ns: u64) {
         let depth = self.config.depth_used() as u64;
-        let state = &mut self.slots[key as usize].state;
+        let state = &mut self.slots[key].state;
         if let Some((_, phase)) = self.book.sending(now_ns) {
             let permitted_ns = state.permitted_ns(depth, phase.started_ns, now_ns);
             phase.meter.permitted_ns = phase.meter.permitted_ns.wrapping_add(permitted_ns);
@@ -418,17 +403,13 @@ impl<P: Protocol> Generator<P> {
     }
 }
 
-pub(super) fn is_open<C>(slot: &Slot<C>) -> bool {
-    matches!(slot.state.link, Link::Open { .. } | Link::Closing { .. })
-}
-
-fn class_of(why: Refusal) -> Class {
+fn class_of_connect_error(why: ConnectError) -> Class {
     match why {
-        Refusal::Refused => Class::ConnectRefused,
-        Refusal::Timeout | Refusal::Busy => Class::ConnectTimeout,
-        Refusal::Unreachable => Class::ConnectUnreachable,
-        Refusal::Ports => Class::LocalPorts,
-        Refusal::Fds => Class::LocalFds,
-        Refusal::Reset => Class::Reset,
+        ConnectError::Refused => Class::ConnectRefused,
+        ConnectError::Timeout | ConnectError::Busy => Class::ConnectTimeout,
+        ConnectError::Unreachable | ConnectError::NoSource => Class::ConnectUnreachable,
+        ConnectError::Ports => Class::LocalPorts,
+        ConnectError::Fds => Class::LocalFds,
+        ConnectError::Reset => Class::Reset,
     }
 }

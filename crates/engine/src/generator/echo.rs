@@ -2,7 +2,7 @@
 
 use trueload_drive::Net;
 use trueload_wire::echo::{Client, Messages};
-use trueload_wire::exchange::{Heard, Link};
+use trueload_wire::exchange::{Disposition, InOrder, Outcome};
 
 use super::carrier::Carrier;
 use super::protocol::{Input, Over, Protocol};
@@ -35,23 +35,24 @@ impl Protocol for TcpEcho {
         &mut self,
         client: &mut Client<Tag>,
         input: Input<'_>,
-        _said: &mut Vec<u8>,
-        hear: &mut impl FnMut(Heard<Tag>),
-    ) -> Link {
-        client.handle_input(input.now_ns, input.bytes, &self.messages, hear)
+        _output: &mut Vec<u8>,
+        on_outcome: &mut impl FnMut(Outcome<Tag>),
+    ) -> Disposition {
+        client.handle_input(input.now_ns, input.bytes, &self.messages, on_outcome)
     }
 
     fn handle_end(
         &mut self,
         client: &mut Client<Tag>,
         over: Over,
-        hear: &mut impl FnMut(Heard<Tag>),
+        on_outcome: &mut impl FnMut(Outcome<Tag>),
     ) {
-        client.handle_end(over.now_ns, over.end, hear);
+        client.handle_end(over.now_ns, over.end, on_outcome);
     }
 
-    fn unsent(&self, _client: &Client<Tag>, _drawn: u64, bytes: usize) -> usize {
-        bytes / self.messages.size()
+    #[inline]
+    fn note_queued(&self, client: &mut Client<Tag>, _drawn: u64, bytes: usize) {
+        client.hold_back(bytes / self.messages.size());
     }
 
     #[inline]

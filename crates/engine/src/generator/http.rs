@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use trueload_drive::Net;
-use trueload_wire::exchange::{Exchange, Heard, Link};
+use trueload_wire::exchange::{Disposition, Exchange, InOrder, Outcome};
 use trueload_wire::http1::client::{Client, Rules};
 use trueload_wire::http1::response::HeadMemory;
 
@@ -75,18 +75,18 @@ impl Protocol for Http {
         &mut self,
         client: &mut Client<Tag>,
         input: Input<'_>,
-        _said: &mut Vec<u8>,
-        hear: &mut impl FnMut(Heard<Tag>),
-    ) -> Link {
+        _output: &mut Vec<u8>,
+        on_outcome: &mut impl FnMut(Outcome<Tag>),
+    ) -> Disposition {
         let Input { now_ns, drawn, bytes, .. } = input;
         match self {
             Http::Plain(Plain { rules, memory, .. }) => {
-                client.handle_input(now_ns, bytes, rules, memory, hear)
+                client.handle_input(now_ns, bytes, rules, memory, on_outcome)
             }
             Http::Several(Several { requests, heads, .. }) => {
                 let by = ByTarget { requests, drawn };
                 let mut heads = HeadsByTarget { heads, by: &by };
-                client.handle_input(now_ns, bytes, &by, &mut heads, hear)
+                client.handle_input(now_ns, bytes, &by, &mut heads, on_outcome)
             }
         }
     }
@@ -95,25 +95,28 @@ impl Protocol for Http {
         &mut self,
         client: &mut Client<Tag>,
         over: Over,
-        hear: &mut impl FnMut(Heard<Tag>),
+        on_outcome: &mut impl FnMut(Outcome<Tag>),
     ) {
         let Over { now_ns, drawn, end } = over;
         match self {
-            Http::Plain(Plain { rules, .. }) => client.handle_end(now_ns, end, rules, hear),
+            Http::Plain(Plain { rules, .. }) => client.handle_end(now_ns, end, rules, on_outcome),
             Http::Several(Several { requests, .. }) => {
-                client.handle_end(now_ns, end, &ByTarget { requests, drawn }, hear);
+                client.handle_end(now_ns, end, &ByTarget { requests, drawn }, on_outcome);
             }
         }
     }
 
-    fn unsent(&self, client: &Client<Tag>, drawn: u64, bytes: usize) -> usize {
-        match self {
+    #[inline]
+    fn note_queued(&self, client: &mut Client<Tag>, drawn: u64, bytes: usize) {
+        let unsent = match self {
+            _ if bytes == 0 => 0,
             Http::Plain(Plain { request_len, .. }) => bytes / request_len,
             Http::Several(Several { requests, .. }) => {
                 let tags: Vec<_> = client.newest(client.outstanding()).collect();
                 requests.within(drawn, tags.into_iter().rev(), bytes)
             }
-        }
+        };
+        client.hold_back(unsent);
     }
 
     #[inline]

@@ -1,12 +1,38 @@
 //! What the generator of one thread is told, and what it tells.
 
 use std::sync::Arc;
+use std::sync::mpsc::Receiver;
 
 use trueload_drive::{Address, ThreadUse};
-use trueload_meter::{Class, Deliveries, Failed, Meter, Sparse};
+use trueload_meter::{Class, Counted, Deliveries, Failed, Meter, Recorded};
 use trueload_wire::tls::Secured;
 
 use super::{PhaseShare, Sent};
+use crate::outlet::Outlet;
+
+/// The two ends of a generator's talk with the main thread.
+#[derive(Debug)]
+pub(super) struct Link {
+    inbox: Receiver<Command>,
+    reports: Outlet<Report>,
+    /// The last report has been sent: the thread is about to end.
+    pub(super) finished: bool,
+}
+
+impl Link {
+    pub(super) fn new(inbox: Receiver<Command>, reports: Outlet<Report>) -> Self {
+        Link { inbox, reports, finished: false }
+    }
+
+    /// The next command, if one has come.
+    pub(super) fn next_command(&self) -> Option<Command> {
+        self.inbox.try_recv().ok()
+    }
+
+    pub(super) fn report(&self, report: Report) {
+        self.reports.send(report);
+    }
+}
 
 /// What a generator is told while it runs.
 #[derive(Clone, Debug, PartialEq)]
@@ -41,7 +67,7 @@ pub enum Report {
     /// Every request of the phase is settled.
     Done(Box<DoneReport>),
     /// The thread is about to end.
-    Ended,
+    PeerClose,
 }
 
 /// How the set-up of connections went.
@@ -63,29 +89,31 @@ pub struct Connected {
     pub secured: Option<Secured>,
 }
 
-/// Totals of a phase up to now, and the latencies since the last tick.
+/// Totals of a phase up to now, and what came since the last tick: raw, as the thread has better things to do.
 #[derive(Clone, Debug, Default)]
 pub struct TickReport {
     /// The phase.
     pub phase: usize,
-    /// scheduled, unsent, issued, ok, stale, cancelled.
-    pub counts: [u64; 6],
+    /// scheduled, unsent, issued, ok, stale, stale_resets, cancelled.
+    pub counts: [u64; 7],
     /// Failures by class.
     pub failed: Vec<(Class, u64)>,
     /// Answers by status.
     pub statuses: Vec<(u16, u64)>,
-    /// Latencies since the last tick.
-    pub latency: Sparse,
+    /// What ended since the last tick.
+    pub recorded: Recorded,
     /// Service times since the last tick, of an open loop.
-    pub service: Sparse,
+    pub service: Counted,
     /// Connections open now.
     pub open: u32,
     /// Bytes received.
     pub bytes_in: u64,
     /// Bytes sent.
     pub bytes_out: u64,
-    /// How long the thread was on a CPU or waited for one.
-    pub busy_ns: u64,
+    /// What the thread had used when the phase began.
+    pub used_before: ThreadUse,
+    /// CPU time of the thread, since it began.
+    pub cpu_ns: u64,
 }
 
 /// A phase that is over.
@@ -95,6 +123,8 @@ pub struct DoneReport {
     pub phase: usize,
     /// What it counted.
     pub meter: Meter,
+    /// What ended since the last tick.
+    pub last: Recorded,
     /// Start of sending, as planned.
     pub started_ns: u64,
     /// When this thread did begin.

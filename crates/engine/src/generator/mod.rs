@@ -1,7 +1,8 @@
 //! The load generator of one thread, as a program without socket or clock.
 //!
-//! Slots hold the machines; the book holds the phases and settles each request once;
-//! timers say when to look at a slot again. Everything comes in through [`Program`]
+//! Its parts own their state: the slots have the machines and the timers, the book has the
+//! phases and settles each request once, the codec has the protocol and its buffers. The
+//! generator joins them. Everything comes in through [`Program`]
 //! and goes out through [`Net`] and `reports`, so that a test can play the kernel,
 //! the peer and the clock.
 
@@ -9,8 +10,13 @@ mod book;
 mod broadcast;
 mod carrier;
 mod coalescing;
+mod codec;
 mod connecting;
+mod crossings;
+mod datagrams;
+mod due;
 mod echo;
+mod ended;
 mod endings;
 mod http;
 mod messages;
@@ -19,47 +25,52 @@ mod per_origin;
 mod phase;
 mod phases;
 mod protocol;
+mod ready;
 mod requests;
 mod securing;
 mod sending;
-mod settling;
 mod slot;
+mod slots;
+mod stamps;
 mod timers;
-mod turns;
+mod udp_echo;
 mod websocket;
 mod ws_echo;
 
-use std::collections::VecDeque;
 use std::net::IpAddr;
-use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::sync::mpsc::Receiver;
 
-use trueload_drive::{Address, Ended, Net, Program, Refusal, Token};
+use trueload_drive::{Address, ConnectError, Datagrams, Net, PeerClose, Program, Token};
 use trueload_load::{Places, dealt_slot};
-use trueload_meter::Class;
+use trueload_meter::{Answered, Class};
 use trueload_wire::exchange::{self, End, Exchange};
-use trueload_wire::tls::{self, Buffers};
+use trueload_wire::tls;
 
 use crate::outlet::Outlet;
-use book::{Book, Row, class_of};
-pub use broadcast::{Broadcast, Sent, UnderWay};
+use book::{Book, Row, class_of_ending};
+pub use broadcast::{Broadcast, Broadcasting, Sent};
 pub use carrier::Carrier;
+use codec::Codec;
 use connecting::Pace;
+use datagrams::Missed;
 pub use echo::TcpEcho;
 use endings::Endings;
 pub use http::Http;
+use messages::Link;
 pub use messages::{Command, Connected, DoneReport, Report, TickReport};
 pub use per_origin::PerOrigin;
 pub use phase::PhaseShare;
 pub(crate) use phase::START_LEAD_NS;
-pub use protocol::{Input, Over, Protocol, Refused};
+pub use protocol::{Input, OpenError, Over, Protocol};
+use ready::Ready;
 pub use requests::{Requests, Target};
 pub use slot::Tag;
-use slot::{Link, NEVER, Slot};
-use timers::Timers;
-use turns::Turns;
+use slot::{ConnectionState, NEVER, Numbered, Slot};
+use slots::Slots;
+use stamps::{Stamps, Written};
+pub use udp_echo::UdpEcho;
 pub use ws_echo::WsEcho;
 
 /// Bytes that come this long after an announced close are still looked at (design §7).
@@ -90,6 +101,8 @@ pub struct Config {
     pub send_quantum_ns: u64,
     /// Under a closed loop answers wait for each other no longer than this, in ns; 0 for not at all.
     pub coalesce_ns: u64,
+    /// Draws the connections whose answers' arrivals are watched.
+    pub seed: u64,
     /// This thread's number.
     pub thread: u32,
     /// Threads in all.
@@ -121,33 +134,15 @@ impl Config {
 #[derive(Debug)]
 pub struct Generator<P: Protocol> {
     config: Arc<Config>,
-    protocol: P,
-    slots: Vec<Slot<P::Client>>,
-    timers: Timers,
+    codec: Codec<P>,
+    slots: Slots<P::Client>,
     book: Book,
     pace: Pace,
     endings: Endings,
-    /// What the protocol says out of turn.
-    said: Vec<u8>,
-    open: u32,
-    /// Slots that the phase has not started yet.
-    starting: Range<u32>,
-    /// Under an open loop: slots that can take a request, the longest idle first.
-    ready: VecDeque<u32>,
-    /// When requests were last sent because their time had come.
-    sent_due_ns: u64,
-    /// Under turns: whose it is.
-    turns: Turns,
-    /// For how long the driver had polled in vain when the phases were last looked at.
-    spun_ns: u64,
-    /// Bytes of the longest request sent so far.
-    longest: usize,
-    /// What TLS reads and writes in.
-    buffers: Buffers,
-    sealed: Vec<u8>,
-    inbox: Receiver<Command>,
-    reports: Outlet<Report>,
-    finished: bool,
+    stamps: Stamps,
+    ready: Ready,
+    missed: Missed,
+    link: Link,
 }
 
 impl<P: Protocol> Generator<P> {
@@ -161,67 +156,87 @@ impl<P: Protocol> Generator<P> {
         reports: Outlet<Report>,
     ) -> Self {
         let book = Book::new(settled_all, config.close, protocol.requests());
+        let slots = Slots::new(config.timeout_ns);
         Generator {
             config,
-            protocol,
-            slots: Vec::new(),
-            timers: Timers::default(),
+            codec: Codec::new(protocol),
+            slots,
             book,
             pace: Pace::default(),
             endings: Endings::default(),
-            said: Vec::new(),
-            open: 0,
-            starting: 0..0,
-            ready: VecDeque::new(),
-            sent_due_ns: 0,
-            turns: Turns::default(),
-            spun_ns: 0,
-            longest: 0,
-            buffers: Buffers::default(),
-            sealed: Vec::new(),
-            inbox,
-            reports,
-            finished: false,
+            stamps: Stamps::default(),
+            ready: Ready::default(),
+            missed: Missed::default(),
+            link: Link::new(inbox, reports),
         }
     }
 
-    fn report(&self, report: Report) {
-        self.reports.send(report);
+    /// The first step when time has come: connections to attempt, and timers of slots.
+    fn run_due(&mut self, net: &mut impl Net) {
+        self.set_up(net);
+        self.run_timers(net);
     }
 
+    /// The second step: phases start, stop and end, and what is due in them is sent.
+    fn move_on(&mut self, net: &mut impl Net) {
+        self.note_missed_datagrams(net);
+        self.advance(net);
+        self.start_slots(net);
+        self.send_due(net);
+    }
+
+    /// The last step: heartbeat and tick.
+    fn keep_time(&mut self, net: &mut impl Net) {
+        self.beat(net);
+        self.tick(net);
+    }
+
+    /// A batch of events is over: share its counts with the other threads.
     #[inline]
-    fn arm(&mut self, key: u32) {
-        let slot = &mut self.slots[key as usize];
-        let due_ns = slot.due_ns(self.config.timeout_ns);
-        self.timers.arm(&mut slot.state.armed_ns, due_ns, key);
+    fn end_batch(&mut self, net: &mut impl Net) {
+        self.book.end_batch();
+        self.note_missed_datagrams(net);
     }
 
     /// Bytes that nobody asked for: the connection cannot be trusted, one request pays.
     fn violated(&mut self, net: &mut impl Net, key: u32, token: Token, class: Class) {
         let now_ns = net.now_ns();
         net.close(token);
-        self.book.violated(&mut self.slots[key as usize].state, class);
+        self.book.violated(&mut self.slots[key].state, class);
         self.end_all(now_ns, key, End::Reset);
-        let state = &mut self.slots[key as usize].state;
+        let state = &mut self.slots[key].state;
         let pause_ns = state.trouble().backoff.pause();
         self.lost(net, key, false, pause_ns);
     }
 
     /// The peer says ever more and takes none of the answers: the request that is outstanding pays, if there is one.
     fn takes_nothing(&mut self, net: &mut impl Net, key: u32, token: Token) {
-        let class = self.protocol.violation();
-        if self.slots[key as usize].client.outstanding() == 0 {
+        let class = self.codec.protocol.violation();
+        if let ConnectionState::Opening { .. } = self.slots[key].state.connection {
+            // It was never open: what fails is the attempt.
+            let why = "the peer said ever more and took none of the answers".to_owned();
+            return self.not_opened(net, key, token, &OpenError { class, why });
+        }
+        if self.slots[key].client.outstanding() == 0 {
             return self.violated(net, key, token, class);
         }
         self.fail_all(net.now_ns(), key, class);
         net.close(token);
-        let pause_ns = self.slots[key as usize].state.trouble().backoff.pause();
+        let pause_ns = self.slots[key].state.trouble().backoff.pause();
         self.lost(net, key, false, pause_ns);
+    }
+
+    /// Count a request as failed that had ended well.
+    fn take_back(&mut self, key: u32, whose: Numbered, answered: &Answered, class: Class) {
+        self.book.take_back(whose.phase, answered, class);
+        if let Some(slot) = self.slots.get_mut(key) {
+            slot.state.forget_last(whose);
+        }
     }
 
     /// Every request outstanding has failed: the oldest so, those behind it with their connection.
     fn fail_all(&mut self, now_ns: u64, key: u32, class: Class) {
-        let Slot { client, state, .. } = &mut self.slots[key as usize];
+        let Slot { client, state, .. } = &mut self.slots[key];
         let tags: Vec<_> = client.cancel().collect();
         let classes = std::iter::once(class).chain(std::iter::repeat(Class::ClosedPipelined));
         for (tag, class) in tags.into_iter().zip(classes) {
@@ -229,19 +244,11 @@ impl<P: Protocol> Generator<P> {
         }
     }
 
-    /// The peer's side has ended, and with it every request outstanding.
-    fn end_all(&mut self, now_ns: u64, key: u32, end: End) {
-        let Slot { client, state, .. } = &mut self.slots[key as usize];
-        let book = &mut self.book;
-        let over = Over { now_ns, drawn: book.drawn, end };
-        self.protocol.handle_end(client, over, &mut |heard| book.settle(state, now_ns, heard));
-    }
-
     /// Keeps why the peer's bytes were refused, for the user.
     fn note_why(&mut self, key: u32) {
-        let why = self.slots[key as usize].client.why_broken();
+        let why = self.slots[key].client.why_broken();
         if let Some((ending, why)) = why
-            && let Some(class) = class_of(ending)
+            && let Some(class) = class_of_ending(ending)
         {
             self.pace.note_reason(class, why);
         }
@@ -250,7 +257,7 @@ impl<P: Protocol> Generator<P> {
     /// Nothing more can come of this connection, which was broken by the peer or given up by us.
     fn broken(&mut self, net: &mut impl Net, key: u32, token: Token) {
         net.close(token);
-        let pause_ns = self.slots[key as usize].state.fruitless_pause_ns();
+        let pause_ns = self.slots[key].state.fruitless_pause_ns();
         self.lost(net, key, false, pause_ns);
     }
 
@@ -265,150 +272,102 @@ impl<P: Protocol> Generator<P> {
         ending: bool,
     ) {
         let now_ns = net.now_ns();
-        if !self.hold_back(net, key, token) {
+        let (slot, book) = (&mut self.slots[key], &mut self.book);
+        let (queued_bytes, depth) = (net.queued_bytes(token), self.config.depth_used());
+        if !self.codec.hold_back(slot, queued_bytes, book.drawn, depth) {
             return self.takes_nothing(net, key, token);
         }
-        let Slot { client, state, .. } = &mut self.slots[key as usize];
-        let book = &mut self.book;
+        let Slot { client, state, .. } = slot;
         if let Some(phase) = book.current_mut() {
             phase.meter.bytes_in += bytes.len() as u64;
         }
         let input = Input { now_ns, key, drawn: book.drawn, bytes };
-        self.said.clear();
+        self.codec.output.clear();
         let asked = client.outstanding() > 0;
         let mut row = Row::default();
-        let mut hear = |heard| {
+        let mut on_outcome = |heard| {
             if let Some(before) = row.add(heard) {
                 book.settle(state, now_ns, before);
             }
         };
-        let link = self.protocol.handle_input(client, input, &mut self.said, &mut hear);
-        if let Some(last) = row.end() {
+        let disposition = self.codec.protocol.handle_input(
+            client,
+            input,
+            &mut self.codec.output,
+            &mut on_outcome,
+        );
+        let last = row.end();
+        book.note_arrival(now_ns, net.arrived_ns(), last.as_ref());
+        if let Some(last) = last {
             book.settle(state, now_ns, last);
         }
-        let idle = client.outstanding() == 0;
-        if link == exchange::Link::Closing && !asked && !client.has_answered() {
+        if disposition == exchange::Disposition::Closing && !asked && !client.has_answered() {
             book.note_dropped(state, now_ns);
         }
-        self.say(net, key, token);
-        if let Link::Opening { .. } = self.slots[key as usize].state.link
-            && !self.is_agreed(net, key, token, link)
+        self.codec.send_output(net, &mut self.slots[key], token);
+        if let ConnectionState::Opening { .. } = self.slots[key].state.connection
+            && !self.is_agreed(net, key, token, disposition)
         {
             return;
         }
-        match link {
-            exchange::Link::Open if self.config.close && idle => {
+        self.go_on(net, key, token, disposition, ending);
+    }
+
+    /// Does with a connection what may be done from here; `ending`: more is known to follow at once.
+    #[inline]
+    fn go_on(
+        &mut self,
+        net: &mut impl Net,
+        key: u32,
+        token: Token,
+        disposition: exchange::Disposition,
+        ending: bool,
+    ) {
+        let idle = self.slots[key].client.outstanding() == 0;
+        match disposition {
+            exchange::Disposition::Open if self.config.close && idle => {
                 self.answered_alone(net, key, token, ending)
             }
-            exchange::Link::Open if ending => {}
-            exchange::Link::Open => self.fill(net, key),
-            exchange::Link::Closing => self.closing(net, key, token, ending),
-            exchange::Link::Broken => {
+            exchange::Disposition::Open if ending => {}
+            exchange::Disposition::Open => self.fill(net, key),
+            exchange::Disposition::Draining if !idle => self.fill(net, key),
+            exchange::Disposition::Draining | exchange::Disposition::Closing => {
+                self.closing(net, key, token, ending)
+            }
+            exchange::Disposition::Broken => {
                 self.note_why(key);
                 self.broken(net, key, token);
             }
-            exchange::Link::Unsolicited => {
-                let class = self.protocol.violation();
+            exchange::Disposition::Unsolicited => {
+                let class = self.codec.protocol.violation();
                 self.violated(net, key, token, class);
             }
-            exchange::Link::Opening | exchange::Link::Refused => {}
+            exchange::Disposition::Opening | exchange::Disposition::Refused => {}
         }
     }
 
     /// The one request of this connection is answered.
     fn answered_alone(&mut self, net: &mut impl Net, key: u32, token: Token, ending: bool) {
-        if self.protocol.peer_closes() {
+        if self.codec.protocol.peer_closes() {
             self.closing(net, key, token, ending);
         } else {
             net.close(token);
             self.lost(net, key, true, 0);
         }
     }
-
-    /// The peer's side has ended; `end` is what that means for an answer that lasts until then.
-    fn ended(&mut self, net: &mut impl Net, key: u32, token: Token, ended: Ended, end: End) {
-        let now_ns = net.now_ns();
-        let Slot { client, state, .. } = &mut self.slots[key as usize];
-        if let Link::Opening { heard, .. } = state.link {
-            return self.opening_ended(net, key, token, ended, heard);
-        }
-        let idle = client.outstanding() == 0;
-        let announced = matches!(state.link, Link::Closing { .. });
-        let polite = ended == Ended::Fin || announced;
-        if let Link::Closing { told, .. } = state.link {
-            self.endings.ended(told);
-        }
-        self.end_all(now_ns, key, end);
-        let Slot { client, state, .. } = &mut self.slots[key as usize];
-        let answered = client.has_answered();
-        // What does not count as established was not dropped either.
-        if idle && !announced && !answered && state.ever_established {
-            self.book.note_dropped(state, now_ns);
-        }
-        let stale = state.waiting_again() > 0;
-        // Who closes each connection, asked or not, is not stormed, whatever it has answered on others.
-        let fruitful = answered && (idle || stale || ended == Ended::Fin);
-        let pause_ns = if fruitful { 0 } else { state.fruitless_pause_ns() };
-        net.close(token);
-        self.lost(net, key, polite && (idle || stale), pause_ns);
-    }
-
-    fn handle_due(&mut self, net: &mut impl Net, key: u32) {
-        match self.slots[key as usize].state.link {
-            Link::Down | Link::Busy => self.attempt(net, key),
-            Link::Connecting { token } => {
-                net.close(token);
-                self.refused(net, key, Refusal::Timeout);
-            }
-            Link::Handshaking { token } => {
-                let why = "the handshake was not done in time";
-                self.not_secured(net, key, token, Class::TimeoutTls, why);
-            }
-            Link::Opening { token, heard } => self.opening_late(net, key, token, heard),
-            Link::Closing { token, told } => self.ended_by_nobody(net, key, token, told),
-            Link::Open { token } => self.out_of_time(net, key, token),
-        }
-    }
-
-    /// The oldest request of an open connection has not been answered in time.
-    fn out_of_time(&mut self, net: &mut impl Net, key: u32, token: Token) {
-        let now_ns = net.now_ns();
-        let in_record = self.is_in_record(key);
-        self.abandon(key);
-        let Slot { client, state, .. } = &mut self.slots[key as usize];
-        let book = &mut self.book;
-        client.handle_timeout(now_ns, in_record, &mut |heard| book.settle(state, now_ns, heard));
-        self.broken(net, key, token);
-    }
-
-    fn run_timers(&mut self, net: &mut impl Net) {
-        let now_ns = net.now_ns();
-        while let Some((at_ns, key)) = self.timers.pop(now_ns) {
-            let Some(slot) = self.slots.get_mut(key as usize) else {
-                continue;
-            };
-            if slot.state.armed_ns != at_ns {
-                continue;
-            }
-            slot.state.armed_ns = NEVER;
-            if slot.due_ns(self.config.timeout_ns) <= now_ns {
-                self.handle_due(net, key);
-            }
-            self.arm(key);
-        }
-    }
 }
 
 impl<P: Protocol> Program for Generator<P> {
     fn handle_wake(&mut self, net: &mut impl Net) {
-        while let Ok(command) = self.inbox.try_recv() {
+        while let Some(command) = self.link.next_command() {
             match command {
                 Command::Connections(total) => self.resize(net, total),
-                Command::Phase(share) => self.add_phase(net, share),
-                Command::Settle(index, sent, until_ns) => {
-                    self.settle_with_others(net, index, sent, until_ns);
+                Command::Phase(share) => {
+                    self.add_phase(share, false);
+                    self.advance(net);
                 }
-                Command::Charge(index, failed) => self.charge_failed(net, index, &failed),
+                // For a wrapper; a generator alone has nothing to settle.
+                Command::Settle(..) | Command::Charge(..) => {}
                 Command::Stop => self.stop(net),
             }
         }
@@ -423,7 +382,13 @@ impl<P: Protocol> Program for Generator<P> {
         self.connected(net, key, token);
     }
 
-    fn handle_refused(&mut self, net: &mut impl Net, key: u32, _token: Token, why: Refusal) {
+    fn handle_connect_error(
+        &mut self,
+        net: &mut impl Net,
+        key: u32,
+        _token: Token,
+        why: ConnectError,
+    ) {
         self.refused(net, key, why);
     }
 
@@ -437,72 +402,78 @@ impl<P: Protocol> Program for Generator<P> {
         ending: bool,
     ) {
         self.book.wakings.hear();
-        if self.protocol.under_way().is_some() && self.turns.is_clock_due() {
-            net.read_clock();
-        }
-        match self.slots[key as usize].tls {
+        match self.slots[key].tls {
             None => self.handle_plain(net, key, token, bytes, ending),
             Some(_) => self.handle_sealed(net, key, token, bytes, ending),
         }
     }
 
+    #[inline]
+    fn handle_datagrams(
+        &mut self,
+        net: &mut impl Net,
+        key: u32,
+        token: Token,
+        datagrams: Datagrams<'_>,
+    ) {
+        self.hear_datagrams(net, key, token, datagrams);
+    }
+
     fn handle_drained(&mut self, net: &mut impl Net, key: u32, token: Token) {
-        let Slot { client, state, tls } = &mut self.slots[key as usize];
-        if state.link.is_open_on(token) {
-            let tls = tls.as_deref_mut();
-            let mut carrier = Carrier { net, token, tls, sealed: &mut self.sealed };
-            carrier.seal_waiting();
-            let bytes = self.protocol.send_waiting(client, &mut carrier);
+        let slot = &mut self.slots[key];
+        if slot.state.connection.is_open_on(token) {
+            let bytes = self.codec.send_waiting(net, slot, token);
             if let Some(phase) = self.book.current_mut() {
                 phase.meter.bytes_out += bytes as u64;
             }
+            // What waited has left, or is about to.
+            self.stamps.note(Written::without_lag(key));
         }
     }
 
-    fn handle_end(&mut self, net: &mut impl Net, key: u32, token: Token, ended: Ended) {
-        let end = match ended {
-            Ended::Fin => End::Fin,
-            Ended::Reset => End::Reset,
-        };
-        match self.slots[key as usize].tls {
-            None => self.ended(net, key, token, ended, end),
+    fn handle_end(&mut self, net: &mut impl Net, key: u32, token: Token, ended: PeerClose) {
+        match self.slots[key].tls {
+            None => self.ended(net, key, token, ended, None),
             Some(_) => self.sealed_ended(net, key, token, ended),
         }
     }
 
     fn handle_time(&mut self, net: &mut impl Net) {
-        self.set_up(net);
-        self.run_timers(net);
-        self.run_turns(net);
-        self.advance(net);
-        self.start_slots(net);
-        self.send_due(net);
-        self.take_turns(net);
-        self.beat(net);
-        self.tick(net.now_ns());
+        // Told to end in this very batch: a phase that is due now does not begin any more.
+        if self.link.finished {
+            return;
+        }
+        self.run_due(net);
+        self.move_on(net);
+        self.keep_time(net);
     }
 
     #[inline]
     fn handle_batch_end(&mut self, net: &mut impl Net) {
-        self.book.end_batch();
-        self.end_turns(net);
-        if self.book.look {
-            self.book.look = false;
+        if self.link.finished {
+            return;
+        }
+        self.end_batch(net);
+        if self.book.take_look() {
             self.advance(net);
         }
+        self.stamp_written(net);
     }
 
     fn wake_at_ns(&self) -> Option<u64> {
+        if self.link.finished {
+            return None;
+        }
         let phases = self.next_phase_event_ns();
-        let timers = self.timers.next_ns().unwrap_or(NEVER);
-        let heartbeat_ns = self.turns.heartbeat_ns(self.protocol.heartbeat_ns());
-        let own_ns = self.protocol.next_ns().min(heartbeat_ns);
-        let at_ns =
-            phases.min(timers).min(self.pace.next_ns()).min(self.send_wake_ns()).min(own_ns);
+        let timers = self.slots.next_timer_ns();
+        let at_ns = phases
+            .min(timers)
+            .min(self.pace.next_ns())
+            .min(self.ready.wake_ns(&self.book, self.config.send_quantum_ns));
         (at_ns != NEVER).then_some(at_ns)
     }
 
     fn is_done(&self) -> bool {
-        self.finished
+        self.link.finished
     }
 }

@@ -1,38 +1,42 @@
 //! From a connection to a usable one: what a protocol has to agree on before the first request.
 
-use trueload_drive::{Ended, Net, Token};
+use trueload_drive::{Net, PeerClose, Token};
 use trueload_meter::Class;
 use trueload_wire::exchange::{self, Exchange};
 
 use super::Generator;
-use super::carrier::Carrier;
-use super::protocol::{Protocol, Refused};
-use super::slot::{Link, Slot};
+use super::protocol::{OpenError, Protocol};
+use super::slot::{ConnectionState, Slot};
 
 impl<P: Protocol> Generator<P> {
     /// The connection is there, secured if it is to be: the protocol says its first words.
     pub(super) fn begin(&mut self, net: &mut impl Net, key: u32, token: Token) {
-        let Slot { client, state, .. } = &mut self.slots[key as usize];
+        let Slot { client, state, .. } = &mut self.slots[key];
         client.reopen();
-        self.said.clear();
-        if !self.protocol.open(client, key, &mut self.said) {
+        self.codec.output.clear();
+        if !self.codec.protocol.open(client, key, &mut self.codec.output) {
             self.opened(net, key, token);
             return;
         }
         self.pace.answered_by(&self.config.addresses[usize::from(state.address)]);
-        state.link = Link::Opening { token, heard: false };
+        state.connection = ConnectionState::Opening { token, heard: false };
         state.until_ns = self.config.deadline_ns(state.attempted_ns);
-        self.say(net, key, token);
-        self.arm(key);
+        self.codec.send_output(net, &mut self.slots[key], token);
+        self.slots.arm(key);
     }
 
-    /// Sends what the protocol has to say out of turn.
-    pub(super) fn say(&mut self, net: &mut impl Net, key: u32, token: Token) {
-        if self.said.is_empty() {
-            return;
+    /// Send what `write` has the protocol write, such as a heartbeat, if the slot's connection is open.
+    pub(super) fn say(
+        &mut self,
+        net: &mut impl Net,
+        key: u32,
+        write: impl FnOnce(&mut P, &mut Vec<u8>),
+    ) {
+        if let ConnectionState::Open { token } = self.slots[key].state.connection {
+            self.codec.output.clear();
+            write(&mut self.codec.protocol, &mut self.codec.output);
+            self.codec.send_output(net, &mut self.slots[key], token);
         }
-        let tls = self.slots[key as usize].tls.as_deref_mut();
-        Carrier { net, token, tls, sealed: &mut self.sealed }.send(&self.said);
     }
 
     /// What was heard on a connection that is not usable yet: whether it is now.
@@ -41,25 +45,25 @@ impl<P: Protocol> Generator<P> {
         net: &mut impl Net,
         key: u32,
         token: Token,
-        said: exchange::Link,
+        disposition: exchange::Disposition,
     ) -> bool {
-        let state = &mut self.slots[key as usize].state;
-        match said {
-            exchange::Link::Opening => {
-                if let Link::Opening { heard, .. } = &mut state.link {
+        let state = &mut self.slots[key].state;
+        match disposition {
+            exchange::Disposition::Opening => {
+                if let ConnectionState::Opening { heard, .. } = &mut state.connection {
                     *heard = true;
                 }
                 false
             }
-            exchange::Link::Refused => {
-                let refused = self.protocol.refusal();
+            exchange::Disposition::Refused => {
+                let refused = self.codec.protocol.refusal();
                 self.not_opened(net, key, token, &refused);
                 false
             }
             _ => {
                 self.opened(net, key, token);
                 // Who was charged with an earlier violation may have taken the connection with it.
-                self.slots[key as usize].state.link.is_open_on(token)
+                self.slots[key].state.connection.is_open_on(token)
             }
         }
     }
@@ -70,7 +74,7 @@ impl<P: Protocol> Generator<P> {
         net: &mut impl Net,
         key: u32,
         token: Token,
-        refused: &Refused,
+        refused: &OpenError,
     ) {
         net.close(token);
         self.pace.note_reason(refused.class, &refused.why);
@@ -83,22 +87,22 @@ impl<P: Protocol> Generator<P> {
         net: &mut impl Net,
         key: u32,
         token: Token,
-        ended: Ended,
+        ended: PeerClose,
         heard: bool,
     ) {
         let (class, how) = match ended {
-            Ended::Reset => (Class::Reset, "reset"),
-            Ended::Fin if heard => (Class::Truncated, "closed"),
-            Ended::Fin => (Class::Empty, "closed"),
+            PeerClose::Reset | PeerClose::Refused => (Class::Reset, "reset"),
+            PeerClose::Fin if heard => (Class::Truncated, "closed"),
+            PeerClose::Fin => (Class::Empty, "closed"),
         };
         let why = format!("the peer {how} the connection before it was upgraded");
-        self.not_opened(net, key, token, &Refused { class, why });
+        self.not_opened(net, key, token, &OpenError { class, why });
     }
 
     /// The peer did not agree in time.
     pub(super) fn opening_late(&mut self, net: &mut impl Net, key: u32, token: Token, heard: bool) {
         let class = if heard { Class::TimeoutTotal } else { Class::TimeoutFirstByte };
         let why = "the connection was not upgraded in time".to_owned();
-        self.not_opened(net, key, token, &Refused { class, why });
+        self.not_opened(net, key, token, &OpenError { class, why });
     }
 }

@@ -8,8 +8,11 @@ use std::net::IpAddr;
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender};
+use std::time::Duration;
 
-use trueload_drive::{Address, Coalescing, Ended, Net, Program, Refusal, Token};
+use trueload_drive::{
+    Coalescing, ConnectError, Datagrams, Net, PeerClose, Program, Remote, ThreadUse, Token,
+};
 use trueload_load::{Load, Origins, Stage, Stop};
 
 use super::{Command, Generator, PhaseShare, Protocol};
@@ -102,9 +105,15 @@ impl<P: Protocol> Program for PerOrigin<P> {
         part.handle_connected(&mut net, key, token);
     }
 
-    fn handle_refused(&mut self, net: &mut impl Net, key: u32, token: Token, why: Refusal) {
+    fn handle_connect_error(
+        &mut self,
+        net: &mut impl Net,
+        key: u32,
+        token: Token,
+        why: ConnectError,
+    ) {
         let (part, key, mut net) = self.part(net, key);
-        part.handle_refused(&mut net, key, token, why);
+        part.handle_connect_error(&mut net, key, token, why);
     }
 
     #[inline]
@@ -125,7 +134,18 @@ impl<P: Protocol> Program for PerOrigin<P> {
         part.handle_drained(&mut net, key, token);
     }
 
-    fn handle_end(&mut self, net: &mut impl Net, key: u32, token: Token, ended: Ended) {
+    fn handle_datagrams(
+        &mut self,
+        net: &mut impl Net,
+        key: u32,
+        token: Token,
+        datagrams: Datagrams<'_>,
+    ) {
+        let (part, key, mut net) = self.part(net, key);
+        part.handle_datagrams(&mut net, key, token, datagrams);
+    }
+
+    fn handle_end(&mut self, net: &mut impl Net, key: u32, token: Token, ended: PeerClose) {
         let (part, key, mut net) = self.part(net, key);
         part.handle_end(&mut net, key, token, ended);
     }
@@ -217,6 +237,18 @@ impl<N: Net> Net for OfOrigin<'_, N> {
         self.net.spun_ns()
     }
 
+    fn thread_cpu_ns(&self) -> u64 {
+        self.net.thread_cpu_ns()
+    }
+
+    fn thread_use(&self) -> ThreadUse {
+        self.net.thread_use()
+    }
+
+    fn unix_time(&self) -> Duration {
+        self.net.unix_time()
+    }
+
     fn wake_promptly(&mut self, promptly: bool) {
         self.net.wake_promptly(promptly);
     }
@@ -233,7 +265,12 @@ impl<N: Net> Net for OfOrigin<'_, N> {
         self.wishes.set(self.origin, coalescing);
     }
 
-    fn connect(&mut self, key: u32, to: &Address, from: Option<IpAddr>) -> Result<Token, Refusal> {
+    fn connect(
+        &mut self,
+        key: u32,
+        to: Remote<'_>,
+        from: Option<IpAddr>,
+    ) -> Result<Token, ConnectError> {
         self.net.connect(key * self.of + self.origin, to, from)
     }
 
@@ -247,8 +284,30 @@ impl<N: Net> Net for OfOrigin<'_, N> {
         self.net.send_shared(token, bytes, range);
     }
 
-    fn hand_over(&mut self) {
-        self.net.hand_over();
+    #[inline]
+    fn send_datagrams(&mut self, token: Token, datagrams: Datagrams<'_>) {
+        self.net.send_datagrams(token, datagrams);
+    }
+
+    fn dropped_datagrams(&self) -> u64 {
+        self.net.dropped_datagrams()
+    }
+
+    fn overflowed_datagrams(&self) -> u64 {
+        self.net.overflowed_datagrams()
+    }
+
+    fn hand_over(&mut self) -> u64 {
+        self.net.hand_over()
+    }
+
+    fn watch_arrivals(&mut self, token: Token) {
+        self.net.watch_arrivals(token);
+    }
+
+    #[inline]
+    fn arrived_ns(&self) -> Option<u64> {
+        self.net.arrived_ns()
     }
 
     fn end_sending(&mut self, token: Token) {

@@ -1,6 +1,6 @@
 //! One phase on one thread: from its start over its window and drain to its report.
 
-use trueload_drive::{ThreadUse, thread_cpu_ns, thread_use};
+use trueload_drive::{Net, ThreadUse};
 use trueload_load::{Load, Schedule, Stop};
 use trueload_meter::Meter;
 
@@ -93,6 +93,8 @@ pub(super) struct Phase {
     pub(super) settled_ns: u64,
     pub(super) next_tick_ns: u64,
     pub(super) partial: bool,
+    /// Somebody outside the generator keeps it from ending, until this is false again.
+    pub(super) held: bool,
     /// Idle connections that were open at the end.
     pub(super) idle_open: u32,
     pub(super) use_at_start: ThreadUse,
@@ -114,7 +116,7 @@ pub(super) struct Phase {
 
 impl Phase {
     /// A phase of `threads` threads that has not begun.
-    pub(super) fn new(share: PhaseShare, threads: u32) -> Self {
+    pub(super) fn new(share: PhaseShare, threads: u32, held: bool) -> Self {
         let open = matches!(share.load, Load::Open { .. });
         let before = |lead_ns| {
             if threads > 1 { share.start_ns.saturating_sub(lead_ns) } else { u64::MAX }
@@ -134,6 +136,7 @@ impl Phase {
             settled_ns: 0,
             next_tick_ns: u64::MAX,
             partial: false,
+            held,
             idle_open: 0,
             use_at_start: ThreadUse::default(),
             used: ThreadUse::default(),
@@ -150,8 +153,9 @@ impl Phase {
         }
     }
 
-    /// Sending begins on a thread whose driver has spun for `spun_ns` so far.
-    pub(super) fn start(&mut self, now_ns: u64, spun_ns: u64, wakings: Wakings, config: &Config) {
+    /// Sending begins.
+    pub(super) fn start(&mut self, net: &impl Net, wakings: Wakings, config: &Config) {
+        let now_ns = net.now_ns();
         self.stage = Stage::Sending;
         if let Load::Open { stages, arrivals } = &self.share.load {
             let (thread, places) = (config.thread, config.places.clone());
@@ -173,9 +177,17 @@ impl Phase {
         };
         self.hopeful_ns = now_ns;
         self.next_tick_ns = self.started_ns + TICK_NS;
-        self.use_at_start = thread_use();
-        self.spun_at_start_ns = spun_ns;
-        self.pacing = Pacing::from(self.done(now_ns, wakings));
+        self.use_at_start = net.thread_use();
+        self.spun_at_start_ns = net.spun_ns();
+        self.pacing = Pacing::from(self.done(net, wakings));
+    }
+
+    /// How many requests may be in flight over all connections, under turns.
+    pub(super) fn concurrent(&self) -> Option<u32> {
+        match self.share.load {
+            Load::Turns { concurrent } => Some(concurrent),
+            _ => None,
+        }
     }
 
     /// Everything that was to be sent has been, and is settled.
@@ -205,28 +217,19 @@ impl Phase {
         }
     }
 
-    /// Sending ends; the driver has spun for `spun_ns` so far.
-    pub(super) fn stop(&mut self, at_ns: u64, spun_ns: u64) {
+    /// Sending ends.
+    pub(super) fn stop(&mut self, net: &impl Net, at_ns: u64) {
         self.count_scheduled(at_ns);
         self.stage = Stage::Draining;
         self.stopped_ns = at_ns;
-        self.spun_ns = spun_ns - self.spun_at_start_ns;
-        let now = thread_use();
-        self.used = ThreadUse {
-            cpu_ns: now.cpu_ns - self.use_at_start.cpu_ns,
-            wanted_ns: now.wanted_ns - self.use_at_start.wanted_ns,
-        };
+        self.spun_ns = net.spun_ns().saturating_sub(self.spun_at_start_ns);
+        self.used = net.thread_use().since(self.use_at_start);
     }
 
-    /// What the calling thread has done by `now_ns`.
-    pub(super) fn done(&self, now_ns: u64, wakings: Wakings) -> Done {
+    /// What the thread has done by now.
+    pub(super) fn done(&self, net: &impl Net, wakings: Wakings) -> Done {
         let settled = self.meter.issued.saturating_sub(self.open);
-        Done { at_ns: now_ns, cpu_ns: thread_cpu_ns(), settled, wakings }
-    }
-
-    /// How long the calling thread has been on a CPU or waited for one since the phase began.
-    pub(super) fn busy_ns(&self) -> u64 {
-        thread_use().wanted_ns.saturating_sub(self.use_at_start.wanted_ns)
+        Done { at_ns: net.now_ns(), cpu_ns: net.thread_cpu_ns(), settled, wakings }
     }
 
     /// The second of the phase that ends at, or contains, `now_ns`.

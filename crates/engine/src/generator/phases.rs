@@ -1,14 +1,12 @@
 //! How a generator goes from phase to phase: start, stop, drain, residual bytes, report.
 
 use trueload_drive::{Coalescing, Net};
-use trueload_load::{Load, Stop, dealt, dealt_slot, share};
-use trueload_meter::Class;
+use trueload_load::{Load, Stop, dealt, share};
 use trueload_wire::exchange::Exchange;
 
-use super::connecting::is_open;
 use super::phase::{PhaseShare, RESIDUAL_NS, Stage, TICK_NS};
 use super::protocol::Protocol;
-use super::slot::{Link, NEVER};
+use super::slot::{ConnectionState, NEVER, Tag};
 use super::{DoneReport, Generator, Report, TickReport};
 
 /// A run by requests gives up when nothing has ended well for three timeouts and this long, while
@@ -23,33 +21,33 @@ const SLOTS_PER_CLOCK: u32 = 32;
 const SLOTS_PER_TURN: u32 = 1024;
 
 impl<P: Protocol> Generator<P> {
-    pub(super) fn add_phase(&mut self, net: &mut impl Net, share: PhaseShare) {
-        self.book.add(share, self.config.threads);
-        self.advance(net);
+    /// Add a phase; one that is `held` does not end before [`super::phase::Phase::held`] is false again.
+    pub(super) fn add_phase(&mut self, share: PhaseShare, held: bool) {
+        self.book.add(share, self.config.threads, held);
     }
 
     /// Moves every phase on as far as it can go now.
     pub(super) fn advance(&mut self, net: &mut impl Net) {
         let now_ns = net.now_ns();
-        self.spun_ns = net.spun_ns();
         if let Some(current) = self.book.current {
             self.give_up(current, now_ns);
-            self.stop_if_due(current, now_ns);
+            self.stop_if_due(net, current);
         }
         self.start_next_if_due(net);
         self.prepare_next_if_due(net);
-        for index in 0..self.book.phases.len() {
+        for index in self.book.unfinished() {
             self.drain(net, index);
         }
     }
 
-    fn stop_if_due(&mut self, index: usize, now_ns: u64) {
-        let under_way = self.is_under_way(index);
+    fn stop_if_due(&mut self, net: &impl Net, index: usize) {
+        let now_ns = net.now_ns();
+        let awaits = self.codec.protocol.awaits(index as u16);
         let phase = &self.book.phases[index];
         let due_ns = match phase.share.stop {
             Stop::After(_) => phase.stop_ns(),
-            Stop::Requests(_) if under_way => return,
-            // Of a broadcast the last delivery counts, not that others were waited for in vain.
+            Stop::Requests(_) if awaits => return,
+            // Under turns the last delivery counts, not that others were waited for in vain.
             Stop::Requests(_) if phase.is_spent() && phase.concurrent().is_some() => {
                 phase.settled_ns.max(phase.started_ns)
             }
@@ -58,32 +56,20 @@ impl<P: Protocol> Generator<P> {
             Stop::Requests(_) => return,
         };
         if phase.stage == Stage::Sending && due_ns <= now_ns {
-            self.stop_phase(index, due_ns);
+            self.stop_phase(net, index, due_ns);
         }
     }
 
-    fn stop_phase(&mut self, index: usize, at_ns: u64) {
+    fn stop_phase(&mut self, net: &impl Net, index: usize, at_ns: u64) {
         let phase = &mut self.book.phases[index];
-        let (started_ns, depth) = (phase.started_ns, self.config.depth_used() as u64);
-        let (thread, threads) = (self.config.thread, self.config.threads);
-        for (key, slot) in self.slots.iter_mut().enumerate() {
-            let holds = !phase.share.sends(dealt_slot(key as u32, threads, thread));
-            phase.idle_open += u32::from(holds && is_open(slot));
-            let state = &mut slot.state;
-            let permitted_ns = state.permitted_ns(depth, started_ns, at_ns);
-            phase.meter.permitted_ns = phase.meter.permitted_ns.wrapping_add(permitted_ns);
-            state.gap_since_ns = at_ns;
-            if state.link == Link::Down && state.waiting_again() == 0 {
-                state.down_until(NEVER);
-            }
-        }
+        self.slots.stop(&self.config, phase, at_ns);
         if let Some(concurrent) = phase.concurrent() {
             let window_ns = at_ns.saturating_sub(phase.started_ns);
-            let concurrent = dealt(concurrent, threads, thread);
+            let concurrent = dealt(concurrent, self.config.threads, self.config.thread);
             phase.meter.permitted_ns = u64::from(concurrent) * window_ns;
         }
-        phase.stop(at_ns, self.spun_ns);
-        self.report(Report::Stopped(index, at_ns));
+        phase.stop(net, at_ns);
+        self.link.report(Report::Stopped(index, at_ns));
     }
 
     fn start_next_if_due(&mut self, net: &mut impl Net) {
@@ -99,24 +85,24 @@ impl<P: Protocol> Generator<P> {
             return;
         }
         let share = phase.share.clone();
-        phase.start(now_ns, self.spun_ns, self.book.wakings, &self.config);
+        phase.start(net, self.book.wakings, &self.config);
         let started_ns = phase.started_ns;
         // What is sent late is a latency of ours; a closed loop has nothing to be late for.
         net.wake_promptly(phase.schedule.is_some());
         // What the phase before was allowed is not in the books of this one.
         net.coalesce(Coalescing::default());
         if next > 0 {
-            self.enter_slots(next - 1);
+            self.slots.enter(&mut self.book, next - 1);
         } else {
             self.book.take_over_early();
         }
         self.book.current = Some(next);
-        self.report(Report::Started(next, started_ns));
+        self.link.report(Report::Started(next, started_ns));
         self.give_quotas(next, &share);
-        self.forget_ready();
-        self.starting = 0..self.slots.len() as u32;
+        self.ready.forget(&mut self.slots);
+        self.slots.start_all();
         self.start_slots(net);
-        self.stop_if_due(next, now_ns);
+        self.stop_if_due(net, next);
     }
 
     /// Shortly before a start that other threads share: from now on this one runs as soon as it is woken, and then it
@@ -139,7 +125,7 @@ impl<P: Protocol> Generator<P> {
     /// and the heart beats.
     pub(super) fn start_slots(&mut self, net: &mut impl Net) {
         for _ in 0..SLOTS_PER_TURN {
-            let Some(key) = self.starting.next() else { return };
+            let Some(key) = self.slots.next_to_start() else { return };
             if key % SLOTS_PER_CLOCK == 0 {
                 net.read_clock();
             }
@@ -151,30 +137,15 @@ impl<P: Protocol> Generator<P> {
     }
 
     fn give_quotas(&mut self, index: usize, phase_share: &PhaseShare) {
-        let (thread, threads) = (self.config.thread, self.config.threads);
-        let open_loop = !matches!(phase_share.load, Load::Closed { .. });
-        let mut sum = 0;
-        for (key, slot) in self.slots.iter_mut().enumerate() {
-            slot.state.asked = slot.client.outstanding() > 0;
-            let global = dealt_slot(key as u32, threads, thread);
-            let sends = phase_share.sends(global);
-            let open = matches!(slot.state.link, Link::Open { .. }) && sends;
-            slot.state.open_since_ns = if open { phase_share.start_ns } else { NEVER };
-            slot.state.quota = match phase_share.stop {
-                _ if !sends => 0,
-                Stop::Requests(total) if !open_loop => {
-                    share(total, u64::from(phase_share.senders()), u64::from(global))
-                }
-                _ => u64::MAX,
-            };
-            sum = slot.state.quota.saturating_add(sum);
-        }
+        let sum = self.slots.give_quotas(&self.config, phase_share);
         if let Stop::Requests(total) = phase_share.stop {
             let phase = &mut self.book.phases[index];
+            let (thread, threads) = (self.config.thread, self.config.threads);
             // Under an open loop, or turns, it is the arrivals that are divided, not the slots' work.
             let those = phase_share.threads_that_send(threads);
             let mine = if thread < those { share(total, those.into(), thread.into()) } else { 0 };
-            phase.quota = if open_loop { mine } else { sum };
+            let closed_loop = matches!(phase_share.load, Load::Closed { .. });
+            phase.quota = if closed_loop { sum } else { mine };
             phase.meter.scheduled = phase.quota;
         }
     }
@@ -190,7 +161,7 @@ impl<P: Protocol> Generator<P> {
         let by_requests = matches!(phase.share.stop, Stop::Requests(_));
         if phase.stage == Stage::Sending && by_requests && hopeless {
             phase.quota = 0;
-            self.slots.iter_mut().for_each(|slot| slot.state.quota = 0);
+            self.slots.end_quotas();
         }
     }
 
@@ -198,21 +169,19 @@ impl<P: Protocol> Generator<P> {
         let now_ns = net.now_ns();
         let last = self.book.current == Some(index);
         let drain_most_ns = self.drain_most_ns();
-        let under_way = self.is_under_way(index);
-        let unsettled = self.is_unsettled(index);
+        let awaits = self.codec.protocol.awaits(index as u16);
         // The last phase to end is the last phase: what a warm-up has left open is waited for, too.
-        let alone = self.book.phases[..index].iter().all(|phase| phase.stage == Stage::Done);
+        let alone = self.book.unfinished().start >= index;
         let phase = &mut self.book.phases[index];
         match phase.stage {
-            Stage::Draining if phase.open == 0 && under_way => {}
-            Stage::Draining if phase.open == 0 && unsettled => self.settle_phase(index, now_ns),
+            Stage::Draining if phase.open == 0 && (awaits || phase.held) => {}
             Stage::Draining if phase.open == 0 && last && !alone => {}
             Stage::Draining if phase.open == 0 && last => {
                 phase.stage = Stage::Lingering { until_ns: now_ns + RESIDUAL_NS };
             }
             Stage::Draining if phase.open == 0 => self.finish_phase(index),
             Stage::Draining if now_ns >= phase.stopped_ns.saturating_add(drain_most_ns) => {
-                self.cancel_waiting(index, now_ns);
+                self.slots.cancel_waiting(&mut self.book, index, now_ns);
                 if last {
                     self.cut_off(net, index);
                 }
@@ -228,51 +197,34 @@ impl<P: Protocol> Generator<P> {
         self.config.timeout_ns.saturating_add(DRAIN_MARGIN_NS)
     }
 
-    /// What waits for a connection at the end of a drain is cancelled.
-    fn cancel_waiting(&mut self, index: usize, now_ns: u64) {
-        for slot in &mut self.slots {
-            let Some(trouble) = slot.state.had_trouble() else { continue };
-            let these = trouble.again.extract_if(.., |tag| usize::from(tag.phase) == index);
-            let these: Vec<_> = these.collect();
-            these.into_iter().for_each(|tag| self.book.cancel(&mut slot.state, now_ns, tag));
-        }
-    }
-
     /// A request that was sent again during the drain has no further timeout to itself: the
     /// end of a run is promised.
     fn cut_off(&mut self, net: &mut impl Net, index: usize) {
-        for key in 0..self.slots.len() as u32 {
-            let slot = &self.slots[key as usize];
-            let ours = slot.client.oldest().is_some_and(|tag| usize::from(tag.phase) == index);
-            if ours && let Link::Open { token } = slot.state.link {
-                self.out_of_time(net, key, token);
-            }
-        }
-    }
-
-    fn enter_slots(&mut self, index: usize) {
-        if self.book.phases[index].stage != Stage::Done {
-            for slot in &mut self.slots {
-                self.book.enter_slot(index, &mut slot.state);
+        let over_ns = |tag: &Tag| if usize::from(tag.phase) == index { 0 } else { NEVER };
+        for key in 0..self.slots.len() {
+            let slot = &self.slots[key];
+            let ours = slot.client.next_timeout_ns(over_ns) == Some(0);
+            if ours && let ConnectionState::Open { token } = slot.state.connection {
+                self.out_of_time(net, key, token, over_ns);
             }
         }
     }
 
     fn finish_phase(&mut self, index: usize) {
         if self.book.current == Some(index) {
-            self.enter_slots(index);
-            self.charge_debts(index);
+            self.slots.enter(&mut self.book, index);
+            self.slots.charge_debts(&mut self.book, index);
         }
-        let established = self.established();
-        let deliveries = self.protocol.under_way().map(|under_way| under_way.take(index as u16));
+        let established = self.slots.established();
         let phase = &mut self.book.phases[index];
         phase.stage = Stage::Done;
         let done_ns = phase.settled_ns.max(phase.stopped_ns);
         let second = phase.second(done_ns);
-        phase.meter.tick(second);
-        let report = DoneReport {
+        let last = phase.meter.tick(second);
+        let mut report = DoneReport {
             phase: index,
             meter: std::mem::take(&mut phase.meter),
+            last,
             started_ns: phase.started_ns,
             began_ns: phase.began_ns,
             stopped_ns: phase.stopped_ns,
@@ -284,63 +236,38 @@ impl<P: Protocol> Generator<P> {
             established,
             idle_open: phase.idle_open,
             hiccup_ns: phase.hiccup_ns,
-            deliveries,
+            deliveries: None,
             reasons: self.pace.reasons(),
         };
-        self.report(Report::Done(Box::new(report)));
-    }
-
-    /// Violations that no request came to pay for are failures of their own: they must show.
-    fn charge_debts(&mut self, index: usize) {
-        for slot in &mut self.slots {
-            let Some(trouble) = slot.state.had_trouble() else { continue };
-            let class = trouble.owed_class.unwrap_or(Class::Unsolicited);
-            for _ in 0..std::mem::take(&mut trouble.owed) {
-                let meter = &mut self.book.phases[index].meter;
-                meter.scheduled += 1;
-                meter.issued += 1;
-                meter.record_failed(class);
-                self.book.fail_next(index, 0, class);
-            }
-        }
+        self.codec.protocol.complete(&mut report);
+        self.link.report(Report::Done(Box::new(report)));
     }
 
     /// Ends everything now: what is open is cancelled.
     pub(super) fn stop(&mut self, net: &mut impl Net) {
         let now_ns = net.now_ns();
-        self.spun_ns = net.spun_ns();
         for index in 0..self.book.phases.len() {
-            let unsettled = self.is_unsettled(index);
             let phase = &mut self.book.phases[index];
-            let draining = phase.stage == Stage::Draining && (phase.open > 0 || unsettled);
+            let draining = phase.stage == Stage::Draining && (phase.open > 0 || phase.held);
             phase.partial = draining || phase.stage == Stage::Sending;
         }
-        for slot in &mut self.slots {
-            let open: Vec<_> = slot.client.cancel().collect();
-            let trouble = slot.state.had_trouble();
-            let waiting = trouble.map(|trouble| std::mem::take(&mut trouble.again));
-            for tag in open.into_iter().chain(waiting.unwrap_or_default()) {
-                self.book.cancel(&mut slot.state, now_ns, tag);
-            }
-        }
-        if let Some(under_way) = self.protocol.under_way() {
-            under_way.cancel();
-        }
+        self.slots.cancel_all(&mut self.book, now_ns);
         for index in 0..self.book.phases.len() {
             match self.book.phases[index].stage {
                 Stage::Waiting | Stage::Done => continue,
-                Stage::Sending => self.stop_phase(index, now_ns),
+                Stage::Sending => self.stop_phase(net, index, now_ns),
                 Stage::Draining | Stage::Lingering { .. } => {}
             }
             self.finish_phase(index);
         }
-        self.finished = true;
-        self.report(Report::Ended);
+        self.link.finished = true;
+        self.link.report(Report::PeerClose);
     }
 
     /// Tells how the current phase goes.
-    pub(super) fn tick(&mut self, now_ns: u64) {
-        let open = self.open;
+    pub(super) fn tick(&mut self, net: &impl Net) {
+        let now_ns = net.now_ns();
+        let open = self.slots.open;
         let Some(index) = self.book.current else {
             return;
         };
@@ -355,7 +282,7 @@ impl<P: Protocol> Generator<P> {
         if phase.stage == Stage::Sending {
             phase.count_scheduled(now_ns);
         }
-        let latency = phase.meter.tick(second);
+        let recorded = phase.meter.tick(second);
         let service = phase.meter.take_service();
         let meter = &phase.meter;
         let report = TickReport {
@@ -366,23 +293,25 @@ impl<P: Protocol> Generator<P> {
                 meter.issued,
                 meter.ok,
                 meter.stale,
+                meter.stale_resets,
                 meter.cancelled,
             ],
             failed: meter.failed().collect(),
             statuses: meter.statuses().collect(),
-            latency,
+            recorded,
             service,
             open,
             bytes_in: meter.bytes_in,
             bytes_out: meter.bytes_out,
-            busy_ns: phase.busy_ns(),
+            used_before: phase.use_at_start,
+            cpu_ns: net.thread_cpu_ns(),
         };
-        self.report(Report::Tick(report));
+        self.link.report(Report::Tick(report));
     }
 
     /// When a phase has to be looked at next.
     pub(super) fn next_phase_event_ns(&self) -> u64 {
-        if !self.starting.is_empty() {
+        if self.slots.are_starting() {
             return 0;
         }
         let waiting = self.book.phases.get(self.book.next());
@@ -394,7 +323,7 @@ impl<P: Protocol> Generator<P> {
         let own_ns = match phase.stage {
             Stage::Waiting => phase.share.start_ns,
             Stage::Sending => phase.stop_ns().min(phase.next_beat_ns),
-            // Only deliveries are waited for, or other engines.
+            // Under turns only deliveries are awaited now, or other engines: they wake us themselves.
             Stage::Draining if phase.open == 0 && phase.concurrent().is_some() => NEVER,
             Stage::Draining => phase.stopped_ns.saturating_add(self.drain_most_ns()),
             Stage::Lingering { until_ns } => until_ns,

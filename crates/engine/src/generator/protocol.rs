@@ -7,14 +7,14 @@
 use std::fmt::Debug;
 use std::sync::Arc;
 
-use trueload_drive::Net;
+use trueload_drive::{Datagrams, Net, Transport};
 use trueload_meter::Class;
-use trueload_wire::exchange::{End, Exchange, Heard, Link};
+use trueload_wire::exchange::{Disposition, End, Exchange, Outcome};
 
-use super::broadcast::UnderWay;
 use super::carrier::Carrier;
+use super::messages::DoneReport;
 use super::requests::Requests;
-use super::slot::{NEVER, Tag};
+use super::slot::Tag;
 
 /// What has come on a connection.
 #[derive(Clone, Copy, Debug)]
@@ -42,7 +42,7 @@ pub struct Over {
 
 /// Why a connection did not become usable.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Refused {
+pub struct OpenError {
     /// Its class.
     pub class: Class,
     /// In words. May quote the peer.
@@ -59,67 +59,83 @@ pub trait Protocol: Debug {
         None
     }
 
+    /// What carries it.
+    fn transport(&self) -> Transport {
+        Transport::Stream
+    }
+
     /// Whether it is the peer who ends a connection that was for one request.
     fn peer_closes(&self) -> bool;
 
     /// A connection is there. Writes what is to be said before the first request; true if the peer has
-    /// to agree before the connection is usable ([`Link::Opening`]).
-    fn open(&mut self, _client: &mut Self::Client, _key: u32, _said: &mut Vec<u8>) -> bool {
+    /// to agree before the connection is usable ([`Disposition::Opening`]).
+    fn open(&mut self, _client: &mut Self::Client, _key: u32, _output: &mut Vec<u8>) -> bool {
         false
     }
 
-    /// Why the last connection that was [`Link::Refused`] was.
-    fn refusal(&mut self) -> Refused {
-        Refused { class: Class::Framing, why: "the connection did not become usable".into() }
+    /// Why the last connection that was [`Disposition::Refused`] was.
+    fn refusal(&mut self) -> OpenError {
+        OpenError { class: Class::Framing, why: "the connection did not become usable".into() }
     }
 
-    /// What the request is charged with that pays for the last connection that was [`Link::Unsolicited`]; where that is
+    /// What the request is charged with that pays for the last connection that was [`Disposition::Unsolicited`]; where that is
     /// not its name, `websocket.rs` says why.
     fn violation(&self) -> Class {
         Class::Unsolicited
     }
 
-    /// The messages under way, where what one connection sends goes to all. A connection that is lost
-    /// stays away then, until connections are asked for again.
-    fn under_way(&mut self) -> Option<&mut UnderWay> {
-        None
+    /// Whether a lost connection is made again. If not, its slot stays down until connections are asked for again.
+    fn reconnects(&self) -> bool {
+        true
     }
 
-    /// When it has to be looked at, whatever comes; never by default.
-    fn next_ns(&self) -> u64 {
-        NEVER
+    /// The slot's connection is gone, whoever ended it.
+    fn closed(&mut self, _key: u32) {}
+
+    /// Requests of the slot have timed out; they end, and their connection may be closed, right after this.
+    fn gave_up(&mut self, _key: u32) {}
+
+    /// Whether the phase cannot end yet, although all its requests may have.
+    fn awaits(&self, _phase: u16) -> bool {
+        false
     }
 
-    /// How often each client has to give a sign of life, in ns.
-    fn heartbeat_ns(&self) -> Option<u64> {
-        None
-    }
+    /// A phase is over: add to its report what only the protocol has counted.
+    fn complete(&mut self, _report: &mut DoneReport) {}
 
-    /// Writes that sign of life.
-    fn write_heartbeat(&mut self, _said: &mut Vec<u8>) {}
-
-    /// Bytes have come. Every request that they end is given to `hear`, in order; what is to be
+    /// Bytes have come. Every request that they end is given to `on_outcome`, in order; what is to be
     /// answered to them at once is added to `said`.
     fn handle_input(
         &mut self,
         client: &mut Self::Client,
         input: Input<'_>,
-        said: &mut Vec<u8>,
-        hear: &mut impl FnMut(Heard<Tag>),
-    ) -> Link;
+        output: &mut Vec<u8>,
+        on_outcome: &mut impl FnMut(Outcome<Tag>),
+    ) -> Disposition;
+
+    /// Datagrams have come, over [`Transport::Datagram`]. Every request that they end is given to `on_outcome`; those that settle
+    /// nothing, or not in their turn, are counted in `found`.
+    fn handle_datagrams(
+        &mut self,
+        _client: &mut Self::Client,
+        _now_ns: u64,
+        _datagrams: Datagrams<'_>,
+        _found: &mut trueload_meter::Datagrams,
+        _hear: &mut impl FnMut(Outcome<Tag>),
+    ) {
+    }
 
     /// The peer's side has ended; every outstanding request ends with it.
     fn handle_end(
         &mut self,
         client: &mut Self::Client,
         over: Over,
-        hear: &mut impl FnMut(Heard<Tag>),
+        on_outcome: &mut impl FnMut(Outcome<Tag>),
     );
 
-    /// How many of the requests asked last are among so many bytes that have not left; rather too few than too many.
-    fn unsent(&self, _client: &Self::Client, _drawn: u64, _bytes: usize) -> usize {
-        0
-    }
+    /// So many bytes of what was sent have not left: what comes is no answer to requests that lie wholly within them.
+    #[inline]
+    fn note_queued(&self, _client: &mut Self::Client, _drawn: u64, _bytes: usize) {}
 
     /// Sends the `count` requests asked last; returns how many bytes that are. What has no room yet may be left for
     /// [`Protocol::send_waiting`], and is no part of them.

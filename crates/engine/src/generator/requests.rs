@@ -16,7 +16,8 @@ use trueload_wire::http1::template::{Part, Template};
 use super::carrier::Carrier;
 use super::slot::Tag;
 
-/// From this length on bytes that all requests share are not copied to be sent.
+/// From this length on bytes that all requests share are not copied to be sent. All threads share them, too: beside the
+/// copy that the kernel makes of so many bytes, the count of their users costs nothing.
 const SHARED_FROM_BYTES: usize = 16 * 1024;
 
 /// One of the requests that are sent, and what is a good answer to it.
@@ -189,6 +190,7 @@ mod tests {
         let tag = |number| Tag {
             scheduled_ns: 0,
             sent_ns: 0,
+            handed_over: true,
             settled_before: 0,
             phase: 0,
             again: false,

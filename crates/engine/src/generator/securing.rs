@@ -1,35 +1,37 @@
 //! TLS on a slot: its handshake, what comes through it, and how it fails. Nothing here is reached without TLS.
 
-use trueload_drive::{Ended, Net, Outbox, Token};
+use trueload_drive::{Net, Outbox, PeerClose, Token};
 use trueload_meter::Class;
-use trueload_wire::exchange::{End, Exchange};
+use trueload_wire::exchange::{Ending, Exchange};
 use trueload_wire::tls::{Buffers, Failure, Kind, Stage};
 
 use super::Generator;
-use super::protocol::{Protocol, Refused};
-use super::slot::{Link, Secure, Slot};
+use super::protocol::{OpenError, Protocol};
+use super::slot::{ConnectionState, Secure, Slot};
 
 impl<P: Protocol> Generator<P> {
     /// The connection is there: what is to carry TLS says its first words.
     pub(super) fn begin_handshake(&mut self, net: &mut impl Net, key: u32, token: Token) {
         let Some(setup) = &self.config.tls else { return };
-        let Slot { tls, state, .. } = &mut self.slots[key as usize];
+        let Slot { tls, state, .. } = &mut self.slots[key];
         self.pace.answered_by(&self.config.addresses[usize::from(state.address)]);
-        state.link = Link::Handshaking { token };
+        state.connection = ConnectionState::Handshaking { token };
         state.until_ns = self.config.deadline_ns(state.attempted_ns);
-        self.buffers.clear();
+        self.codec.buffers.clear();
         let begun = setup.connect().and_then(|mut session| {
-            session.start(&mut self.buffers)?;
+            session.start(&mut self.codec.buffers)?;
             Ok(session)
         });
         match begun {
             Ok(session) => {
                 let (began_ns, waiting) = (net.now_ns(), Outbox::default());
                 *tls = Some(Box::new(Secure { session, began_ns, waiting }));
-                net.send(token, &self.buffers.sealed);
-                self.arm(key);
+                net.send(token, &self.codec.buffers.sealed);
+                self.slots.arm(key);
             }
-            Err(failure) => self.not_secured(net, key, token, class_of(failure.kind), &failure.why),
+            Err(failure) => {
+                self.not_secured(net, key, token, class_of_failure(failure.kind), &failure.why)
+            }
         }
     }
 
@@ -42,9 +44,9 @@ impl<P: Protocol> Generator<P> {
         bytes: &[u8],
         ending: bool,
     ) {
-        let Some(secure) = &mut self.slots[key as usize].tls else { return };
+        let Some(secure) = &mut self.slots[key].tls else { return };
         let session = &mut secure.session;
-        let mut buffers = std::mem::take(&mut self.buffers);
+        let mut buffers = std::mem::take(&mut self.codec.buffers);
         buffers.clear();
         let before = session.stage();
         let outcome = session.handle_input(bytes, &mut buffers);
@@ -55,21 +57,21 @@ impl<P: Protocol> Generator<P> {
         match (opened, &outcome) {
             (true, _) => self.secured(net, key, token),
             (false, Err(failure)) if before == Stage::Handshaking => {
-                self.not_secured(net, key, token, class_of(failure.kind), &failure.why);
-                self.buffers = buffers;
+                self.not_secured(net, key, token, class_of_failure(failure.kind), &failure.why);
+                self.codec.buffers = buffers;
                 return;
             }
             _ => {}
         }
         let over = ending || !matches!(outcome, Ok(Stage::Handshaking | Stage::Open));
         self.hear_plain(net, key, token, &buffers, over);
-        self.buffers = buffers;
+        self.codec.buffers = buffers;
         // What was heard may have ended the connection.
-        if !self.slots[key as usize].state.link.is_open_on(token) {
+        if !self.slots[key].state.connection.is_open_on(token) {
             return;
         }
         match outcome {
-            Ok(Stage::Closed) => self.ended(net, key, token, Ended::Fin, End::Fin),
+            Ok(Stage::Closed) => self.ended(net, key, token, PeerClose::Fin, None),
             Ok(_) => {}
             Err(failure) => self.session_failed(net, key, token, &failure),
         }
@@ -85,7 +87,7 @@ impl<P: Protocol> Generator<P> {
         over: bool,
     ) {
         if !buffers.plain.is_empty() {
-            self.slots[key as usize].state.proven = true;
+            self.slots[key].state.proven = true;
             self.handle_plain(net, key, token, &buffers.plain, over);
         } else if !over {
             // The handshake may just be done. Or an answer came before, with more known to follow that was waited for, and
@@ -97,7 +99,7 @@ impl<P: Protocol> Generator<P> {
     /// The handshake is done: from here on the slot has a connection.
     fn secured(&mut self, net: &mut impl Net, key: u32, token: Token) {
         let now_ns = net.now_ns();
-        let Some(Secure { session, began_ns, .. }) = self.slots[key as usize].tls.as_deref() else {
+        let Some(Secure { session, began_ns, .. }) = self.slots[key].tls.as_deref() else {
             return;
         };
         let (resumed, took_ns) = (session.is_resumed(), now_ns - began_ns);
@@ -132,51 +134,60 @@ impl<P: Protocol> Generator<P> {
         net: &mut impl Net,
         key: u32,
         token: Token,
-        ended: Ended,
+        ended: PeerClose,
     ) {
-        let Link::Handshaking { .. } = self.slots[key as usize].state.link else {
-            // Without a close_notify before it nobody vouches for a FIN.
-            let end = match ended {
-                Ended::Fin if self.is_in_record(key) => End::Torn,
-                Ended::Fin => End::Cut,
-                Ended::Reset => End::Reset,
-            };
-            return self.ended(net, key, token, ended, end);
+        let ConnectionState::Handshaking { .. } = self.slots[key].state.connection else {
+            let known = self.known_from_tls(key, ended);
+            return self.ended(net, key, token, ended, known);
         };
         match ended {
-            Ended::Fin => {
+            PeerClose::Fin => {
                 let failure = Failure::eof();
-                self.not_secured(net, key, token, class_of(failure.kind), &failure.why);
+                self.not_secured(net, key, token, class_of_failure(failure.kind), &failure.why);
             }
-            Ended::Reset => {
+            PeerClose::Reset | PeerClose::Refused => {
                 let why = "the peer reset the connection in the middle of the handshake";
                 self.not_secured(net, key, token, Class::Reset, why);
             }
         }
     }
 
+    /// How requests end with a connection whose end TLS does not vouch for, where their machine cannot know: anybody on
+    /// the way can send a FIN, or a reset, without a `close_notify` before it.
+    fn known_from_tls(&self, key: u32, ended: PeerClose) -> Option<(Ending, Ending)> {
+        // Of a part of a record the machine has had nothing: a part of the next answer has come all the same.
+        let in_record = self.is_in_record(key);
+        match ended {
+            PeerClose::Fin if in_record || self.slots[key].client.lasts_until_end() => {
+                Some((Ending::Truncated, Ending::ClosedPipelined))
+            }
+            PeerClose::Reset if in_record => Some((Ending::Reset, Ending::Reset)),
+            PeerClose::Fin | PeerClose::Reset | PeerClose::Refused => None,
+        }
+    }
+
     /// Whether a part of a record has come.
     pub(super) fn is_in_record(&self, key: u32) -> bool {
-        self.slots[key as usize].tls.as_deref().is_some_and(|tls| tls.session.is_in_record())
+        self.slots[key].tls.as_deref().is_some_and(|tls| tls.session.is_in_record())
     }
 
     /// TLS has failed on an open connection.
     fn session_failed(&mut self, net: &mut impl Net, key: u32, token: Token, failure: &Failure) {
         let now_ns = net.now_ns();
-        let class = class_of(failure.kind);
+        let class = class_of_failure(failure.kind);
         self.pace.note_reason(class, &failure.why);
-        let Slot { client, state, .. } = &mut self.slots[key as usize];
+        let Slot { client, state, .. } = &mut self.slots[key];
         if failure.kind == Kind::Alert && !state.proven {
             // TLS 1.3 tells a client that its certificate is refused, or missing, after the handshake.
             state.ever_established = false;
         }
-        if let Link::Opening { .. } = state.link {
-            let refused = Refused { class, why: failure.why.clone() };
+        if let ConnectionState::Opening { .. } = state.connection {
+            let refused = OpenError { class, why: failure.why.clone() };
             return self.not_opened(net, key, token, &refused);
         }
         if client.outstanding() == 0 {
             match failure.kind {
-                Kind::Alert => self.ended(net, key, token, Ended::Reset, End::Reset),
+                Kind::Alert => self.ended(net, key, token, PeerClose::Reset, None),
                 _ => self.violated(net, key, token, class),
             }
             return;
@@ -186,7 +197,7 @@ impl<P: Protocol> Generator<P> {
     }
 }
 
-fn class_of(kind: Kind) -> Class {
+fn class_of_failure(kind: Kind) -> Class {
     match kind {
         Kind::Protocol => Class::TlsProtocol,
         Kind::Certificate => Class::TlsCert,

@@ -19,7 +19,7 @@ const FRUITLESS_PAUSE_NS: u64 = 10_000_000;
 pub struct Tag {
     /// When the load asked for it.
     pub scheduled_ns: u64,
-    /// When it was last sent.
+    /// When it was last sent: handed to the kernel, once `handed_over`; before, when it was queued.
     pub sent_ns: u64,
     /// How many requests had been settled by then, over all threads.
     pub settled_before: u64,
@@ -27,6 +27,8 @@ pub struct Tag {
     pub phase: u16,
     /// It has been sent before, on a connection that went stale.
     pub again: bool,
+    /// Whether the kernel has it.
+    pub handed_over: bool,
     /// Where requests differ: the lower half of its number.
     pub number: u32,
 }
@@ -39,6 +41,12 @@ pub(super) struct Numbered {
 }
 
 impl Tag {
+    /// When it is out of time.
+    #[inline]
+    pub(super) fn deadline_ns(&self, timeout_ns: u64) -> u64 {
+        self.sent_ns.saturating_add(timeout_ns)
+    }
+
     #[inline]
     pub(super) fn numbered(&self) -> Numbered {
         Numbered { number: self.number, phase: self.phase }
@@ -47,7 +55,7 @@ impl Tag {
 
 /// Where a slot's connection stands. What comes of it by itself comes at the slot's `until_ns`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Link {
+pub(super) enum ConnectionState {
     /// None; the next attempt is not made before `until_ns`.
     Down,
     /// An attempt is under way, at most until then.
@@ -65,10 +73,22 @@ pub(super) enum Link {
     Closing { token: Token, told: bool },
 }
 
-impl Link {
+impl ConnectionState {
+    /// The socket, if there is one.
+    pub(super) fn token(self) -> Option<Token> {
+        match self {
+            ConnectionState::Down | ConnectionState::Busy => None,
+            ConnectionState::Connecting { token }
+            | ConnectionState::Handshaking { token }
+            | ConnectionState::Opening { token, .. }
+            | ConnectionState::Open { token }
+            | ConnectionState::Closing { token, .. } => Some(token),
+        }
+    }
+
     /// Whether this socket is the one that carries the protocol.
     pub(super) fn is_open_on(&self, socket: Token) -> bool {
-        matches!(self, Link::Opening { token, .. } | Link::Open { token } | Link::Closing { token, .. } if *token == socket)
+        matches!(self, ConnectionState::Opening { token, .. } | ConnectionState::Open { token } | ConnectionState::Closing { token, .. } if *token == socket)
     }
 }
 
@@ -143,11 +163,13 @@ pub(super) struct Secure {
 /// Everything about a slot but its machine.
 #[derive(Debug)]
 pub(super) struct State {
-    pub(super) link: Link,
-    /// What `link` says about it.
+    pub(super) connection: ConnectionState,
+    /// What `connection` says about it.
     pub(super) until_ns: u64,
     /// The earliest entry of this slot in the timer heap.
     pub(super) armed_ns: u64,
+    /// When the last answer on the present connection came; never before the first.
+    pub(super) quiet_since_ns: u64,
     /// When the present connection was attempted.
     pub(super) attempted_ns: u64,
     /// Requests still to be sent in this phase; without bound under a duration.
@@ -201,12 +223,21 @@ pub(super) struct PhaseTrouble {
     pub(super) outage_ns: u64,
 }
 
+impl<C> Slot<C> {
+    /// Whether it has a connection on which requests can be sent, or were.
+    pub(super) fn is_open(&self) -> bool {
+        use ConnectionState::{Closing, Open};
+        matches!(self.state.connection, Open { .. } | Closing { .. })
+    }
+}
+
 impl<C: Exchange<Tag> + Default> Slot<C> {
     pub(super) fn new() -> Self {
         let state = State {
-            link: Link::Down,
+            connection: ConnectionState::Down,
             until_ns: NEVER,
             armed_ns: NEVER,
+            quiet_since_ns: 0,
             attempted_ns: 0,
             quota: 0,
             last: None,
@@ -228,10 +259,10 @@ impl<C: Exchange<Tag> + Default> Slot<C> {
 
     /// When something is due: an attempt, a timeout, the end of a wait for FIN.
     pub(super) fn due_ns(&self, timeout_ns: u64) -> u64 {
-        match self.state.link {
-            Link::Open { .. } => {
-                let oldest = self.client.oldest();
-                oldest.map_or(NEVER, |tag| tag.sent_ns.saturating_add(timeout_ns))
+        match self.state.connection {
+            ConnectionState::Open { .. } => {
+                let deadline_ns = |tag: &Tag| tag.deadline_ns(timeout_ns);
+                self.client.next_timeout_ns(deadline_ns).unwrap_or(NEVER)
             }
             _ => self.state.until_ns,
         }
@@ -241,7 +272,7 @@ impl<C: Exchange<Tag> + Default> Slot<C> {
 impl State {
     /// There is no connection; the next attempt is not made before this time.
     pub(super) fn down_until(&mut self, until_ns: u64) {
-        (self.link, self.until_ns) = (Link::Down, until_ns);
+        (self.connection, self.until_ns) = (ConnectionState::Down, until_ns);
     }
 
     /// The time from one moment to the other in which it was open, once for each of `depth` places, less those that
@@ -285,8 +316,7 @@ impl State {
     }
 
     /// The request settled last has been charged: it is not to be charged again.
-    pub(super) fn forget_last(&mut self, phase: u16, number: u32) {
-        let charged = Numbered { number, phase };
+    pub(super) fn forget_last(&mut self, charged: Numbered) {
         self.last = self.last.take().filter(|last| last.whose() != charged);
     }
 
@@ -344,6 +374,6 @@ mod tests {
     #[test]
     fn a_slot_takes_little_memory() {
         let bytes = size_of::<Slot<trueload_wire::http1::client::Client<Tag>>>();
-        assert!(bytes <= 208, "a slot takes {bytes} bytes");
+        assert!(bytes <= 216, "a slot takes {bytes} bytes");
     }
 }

@@ -12,26 +12,28 @@ use trueload_wire::shootout::Wrong;
 use trueload_wire::websocket::{self, Fault, OpeningError};
 
 use super::book;
-use super::protocol::Refused;
+use super::protocol::OpenError;
 
 /// The class of a fault where something is waited for.
-pub(super) fn class_of(fault: Fault) -> Class {
-    fault.ending().and_then(book::class_of).unwrap_or(Class::Unsolicited)
+pub(super) fn class_of_fault(fault: Fault) -> Class {
+    fault.ending().and_then(book::class_of_ending).unwrap_or(Class::Unsolicited)
 }
 
 /// How it is called that a connection did not become usable.
-pub(super) fn refused(why: websocket::Refused) -> Refused {
+pub(super) fn refused(why: websocket::HandshakeError) -> OpenError {
     let class = match why {
-        websocket::Refused::Opening(OpeningError::Http(ParseError::Limit(_))) => Class::Limit,
-        websocket::Refused::Opening(_) => Class::WsHandshake,
+        websocket::HandshakeError::Opening(OpeningError::Http(ParseError::Limit(_))) => {
+            Class::Limit
+        }
+        websocket::HandshakeError::Opening(_) => Class::WsHandshake,
         // To refuse a join is to refuse the connection.
-        websocket::Refused::Join(Fault::Dialect(Wrong::Refused)) => Class::WsHandshake,
-        websocket::Refused::Join(fault) => class_of(fault),
+        websocket::HandshakeError::Join(Fault::Dialect(Wrong::Refused)) => Class::WsHandshake,
+        websocket::HandshakeError::Join(fault) => class_of_fault(fault),
     };
     let why = why.to_string();
     // The class is told before it, and some of them say it themselves.
     let said = why.strip_prefix(class.name()).and_then(|why| why.strip_prefix(": "));
-    Refused { class, why: said.unwrap_or(&why).to_owned() }
+    OpenError { class, why: said.unwrap_or(&why).to_owned() }
 }
 
 #[cfg(test)]
@@ -53,16 +55,16 @@ mod tests {
             (Fault::Unsolicited, Class::Unsolicited),
         ];
         for (fault, class) in cases {
-            assert_eq!(class_of(fault), class, "{fault:?}");
+            assert_eq!(class_of_fault(fault), class, "{fault:?}");
         }
     }
 
     #[test]
     fn why_a_connection_was_refused_does_not_say_its_class_again() {
         let opening = OpeningError::Http(ParseError::Limit("a head"));
-        assert_eq!(refused(websocket::Refused::Opening(opening)).why, "a head");
+        assert_eq!(refused(websocket::HandshakeError::Opening(opening)).why, "a head");
         let framing = OpeningError::Http(ParseError::Framing("a head"));
-        assert_eq!(refused(websocket::Refused::Opening(framing)).why, "framing: a head");
+        assert_eq!(refused(websocket::HandshakeError::Opening(framing)).why, "framing: a head");
     }
 
     #[test]
@@ -76,7 +78,7 @@ mod tests {
             (Fault::Frames(websocket::Error::Protocol("a")), Class::WsProtocol),
         ];
         for (fault, class) in cases {
-            assert_eq!(refused(websocket::Refused::Join(fault)).class, class, "{fault:?}");
+            assert_eq!(refused(websocket::HandshakeError::Join(fault)).class, class, "{fault:?}");
         }
     }
 }

@@ -5,14 +5,14 @@
 
 use trueload_drive::Net;
 use trueload_wire::chance::Chance;
-use trueload_wire::exchange::{Heard, Link};
+use trueload_wire::exchange::{Disposition, Outcome};
 use trueload_wire::websocket::Limits;
 use trueload_wire::websocket::client::Opening;
 use trueload_wire::websocket::echo::{Client, Shared, Words};
 use trueload_wire::websocket::{self, Fault};
 
 use super::carrier::Carrier;
-use super::protocol::{Input, Over, Protocol, Refused};
+use super::protocol::{Input, OpenError, Over, Protocol};
 use super::slot::Tag;
 use super::websocket::refused;
 
@@ -43,14 +43,14 @@ impl Protocol for WsEcho {
         false
     }
 
-    fn open(&mut self, client: &mut Client<Tag>, key: u32, said: &mut Vec<u8>) -> bool {
-        client.open(&mut self.shared, key, said);
+    fn open(&mut self, client: &mut Client<Tag>, key: u32, output: &mut Vec<u8>) -> bool {
+        client.open(&mut self.shared, key, output);
         true
     }
 
-    fn refusal(&mut self) -> Refused {
+    fn refusal(&mut self) -> OpenError {
         // It is asked for only behind a refusal, which leaves its reason.
-        refused(self.shared.refusal().unwrap_or(websocket::Refused::Join(Fault::Closed)))
+        refused(self.shared.refusal().unwrap_or(websocket::HandshakeError::Join(Fault::Closed)))
     }
 
     #[inline]
@@ -58,19 +58,19 @@ impl Protocol for WsEcho {
         &mut self,
         client: &mut Client<Tag>,
         input: Input<'_>,
-        said: &mut Vec<u8>,
-        hear: &mut impl FnMut(Heard<Tag>),
-    ) -> Link {
-        client.handle_input(input.now_ns, input.bytes, &mut self.shared, said, hear)
+        output: &mut Vec<u8>,
+        on_outcome: &mut impl FnMut(Outcome<Tag>),
+    ) -> Disposition {
+        client.handle_input(input.now_ns, input.bytes, &mut self.shared, output, on_outcome)
     }
 
     fn handle_end(
         &mut self,
         client: &mut Client<Tag>,
         over: Over,
-        hear: &mut impl FnMut(Heard<Tag>),
+        on_outcome: &mut impl FnMut(Outcome<Tag>),
     ) {
-        client.handle_end(over.now_ns, over.end, hear);
+        client.handle_end(over.now_ns, over.end, on_outcome);
     }
 
     fn send(

@@ -21,6 +21,14 @@ pub enum ExchangePlan {
         #[serde(default)]
         half_close: bool,
     },
+    /// Datagrams over UDP, each of which must come back.
+    UdpEcho {
+        /// The payload's SHA-256 in hex (see `blob`). The first 16 bytes of each datagram give way to its numbers.
+        payload_sha256: String,
+        /// Bytes of one datagram, 16 to 65,507: the payload is cut into datagrams that take turns. Null where it is one.
+        #[serde(default)]
+        size: Option<u32>,
+    },
     /// WebSocket messages, each of which must come back.
     WsEcho {
         /// The request for the upgrade; the engine adds what RFC 6455 has in it.
@@ -88,6 +96,8 @@ pub enum ServicePlan {
     },
     /// Every byte comes back over TCP.
     TcpEcho,
+    /// Every datagram comes back over UDP.
+    UdpEcho,
     /// WebSocket: `/echo` returns every message, `/ws` has the contract `ws-shootout`.
     Ws {
         /// How its messages are written.

@@ -2,8 +2,9 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use trueload_load::refill;
 
-use super::MachineShares;
+use super::{GeneratePlan, MachineShares};
 
 /// The engine's own load over the window.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -44,4 +45,12 @@ pub struct Generator {
     /// How the machine was used meanwhile; null where it does not say.
     #[serde(default)]
     pub machine: Option<MachineShares>,
+}
+
+impl GeneratePlan {
+    /// Free places from which on a connection is filled again: as the plan says, else half the depth.
+    #[must_use]
+    pub fn refill_places(&self) -> usize {
+        self.refill.map_or_else(|| refill(self.pipeline as usize), |places| places as usize)
+    }
 }

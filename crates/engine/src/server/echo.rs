@@ -2,7 +2,7 @@
 //!
 //! A peer that takes nothing back is not read from any more once the driver's outbox is full.
 
-use trueload_drive::{Ended, Net, Program, Token};
+use trueload_drive::{Net, PeerClose, Program, Token};
 
 use super::watch::Watch;
 
@@ -44,7 +44,7 @@ impl Program for Echo {
         net.send(token, bytes);
     }
 
-    fn handle_end(&mut self, net: &mut impl Net, _key: u32, token: Token, _ended: Ended) {
+    fn handle_end(&mut self, net: &mut impl Net, _key: u32, token: Token, _ended: PeerClose) {
         self.watch.seen.open -= 1;
         net.finish(token);
     }

@@ -12,10 +12,11 @@ mod echo;
 mod faults;
 mod record;
 mod response;
+mod udp_echo;
 mod waits;
 mod watch;
 
-use trueload_drive::{Ended, Net, Program, Token};
+use trueload_drive::{Net, PeerClose, Program, Token};
 use trueload_wire::http1::limits::Limits;
 use trueload_wire::http1::repeat::{Repeated, RequestMemory};
 use trueload_wire::http1::request::FedRequest;
@@ -27,6 +28,7 @@ pub use echo::Echo;
 pub use faults::{Fault, Faults};
 pub use record::{Closed, Interval, Record};
 use response::Responses;
+pub use udp_echo::UdpEcho;
 use waits::Waits;
 pub use watch::Watch;
 
@@ -419,6 +421,7 @@ impl Program for Server {
     }
 
     fn handle_accepted(&mut self, net: &mut impl Net, token: Token) -> u32 {
+        self.responses.begin(net);
         let index = token.index as usize;
         if self.connections.len() <= index {
             self.connections.resize_with(index + 1, || None);
@@ -456,7 +459,7 @@ impl Program for Server {
         }
     }
 
-    fn handle_end(&mut self, net: &mut impl Net, key: u32, token: Token, _ended: Ended) {
+    fn handle_end(&mut self, net: &mut impl Net, key: u32, token: Token, _ended: PeerClose) {
         if let Some(connection) = self.connections[key as usize].take() {
             let stage = connection.tls.as_ref().map(|session| session.stage());
             self.watch.seen.tls_failed += u64::from(stage == Some(Stage::Handshaking));
@@ -470,7 +473,7 @@ impl Program for Server {
         self.send_turn(net);
         let now_ns = net.now_ns();
         if now_ns >= self.watch.next_ns() {
-            self.responses.refresh();
+            self.responses.refresh(net);
             if let Some(record) = &mut self.record {
                 record.pass(now_ns);
             }

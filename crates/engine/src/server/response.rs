@@ -4,6 +4,8 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
+use trueload_drive::Net;
+
 use super::Answer;
 use super::faults::Fault;
 
@@ -77,27 +79,27 @@ const ERROR: (&str, &str, &str) = ("500 Internal Server Error", "text/plain", "e
 /// So many of the most frequent answer are kept in a row: more than that are rarely asked for in one read.
 const ROW: usize = 64;
 
-/// Responses with the present Date; the most frequent one is kept whole, many times in a row.
-#[derive(Debug)]
+/// Responses with the Date of the driver's clock; the most frequent one is kept whole, many times in a row.
+#[derive(Debug, Default)]
 pub(super) struct Responses {
     date: String,
     hellos: Arc<[u8]>,
     hello_len: usize,
 }
 
-impl Default for Responses {
-    fn default() -> Self {
-        let mut responses = Responses { date: String::new(), hellos: Arc::default(), hello_len: 0 };
-        responses.refresh();
-        responses
-    }
-}
-
 impl Responses {
-    /// Takes over the present second.
-    pub(super) fn refresh(&mut self) {
+    /// Takes over the second that it is, before the first answer; later [`Responses::refresh`] does.
+    pub(super) fn begin(&mut self, net: &impl Net) {
+        if self.date.is_empty() {
+            self.refresh(net);
+        }
+    }
+
+    /// Takes over the second that it is.
+    pub(super) fn refresh(&mut self, net: &impl Net) {
         // The clock's 250 ms ahead or behind are within what RFC 9110 §6.6.1 asks of a Date.
-        let date = httpdate::fmt_http_date(SystemTime::now() + Duration::from_millis(1));
+        let unix_time = net.unix_time() + Duration::from_millis(1);
+        let date = httpdate::fmt_http_date(SystemTime::UNIX_EPOCH + unix_time);
         if date != self.date {
             self.date = date;
             let mut hello = Vec::with_capacity(192);

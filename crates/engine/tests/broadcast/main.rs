@@ -17,7 +17,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 
 use trueload_drive::Program;
 use trueload_engine::generator::{
-    Broadcast, Command, Config, Connected, DoneReport, Generator, PhaseShare, Report,
+    Broadcast, Broadcasting, Command, Config, Connected, DoneReport, Generator, PhaseShare, Report,
 };
 use trueload_engine::outlet::Outlet;
 use trueload_load::{Load, Stop};
@@ -35,7 +35,7 @@ const PADDING_BYTES: u32 = 8;
 
 /// A generator, what it is told and what it tells.
 pub struct Engine {
-    pub generator: Generator<Broadcast>,
+    pub generator: Broadcasting,
     pub commands: Sender<Command>,
     connections: u32,
     reports: RefCell<Receiver<Report>>,
@@ -48,7 +48,7 @@ pub fn generator(
     dialect: Dialect,
     index: u32,
     of: u32,
-) -> (Generator<Broadcast>, Sender<Command>, Receiver<Report>) {
+) -> (Broadcasting, Sender<Command>, Receiver<Report>) {
     let config = Config {
         addresses: vec!["127.0.0.1:80".parse().unwrap()],
         local_addresses: Vec::new(),
@@ -61,6 +61,7 @@ pub fn generator(
         tls: None,
         send_quantum_ns: 0,
         coalesce_ns: 0,
+        seed: 0,
         thread: index,
         threads: of,
         places: None,
@@ -76,7 +77,8 @@ pub fn generator(
     let outlet = Outlet::to(sender, |report| report);
     let settled = Arc::new(AtomicU64::new(0));
     let protocol = protocol.of_part(index, of);
-    (Generator::new(Arc::new(config), protocol, settled, inbox, outlet), commands, reports)
+    let generator = Generator::new(Arc::new(config), protocol, settled, inbox, outlet);
+    (Broadcasting::new(generator), commands, reports)
 }
 
 impl Engine {
@@ -114,9 +116,9 @@ impl Engine {
         world.until_ns = u64::MAX;
     }
 
-    pub fn run(&mut self, world: &mut World, over: impl Fn(&Heard) -> bool) {
+    pub fn run(&mut self, world: &mut World, over: impl Fn(&Outcome) -> bool) {
         let Engine { generator, reports, connected, done, .. } = self;
-        let heard = Heard { reports, connected, done };
+        let heard = Outcome { reports, connected, done };
         world.run(std::slice::from_mut(generator), || {
             heard.listen();
             over(&heard)
@@ -126,13 +128,13 @@ impl Engine {
 }
 
 /// What has been told so far.
-pub struct Heard<'a> {
+pub struct Outcome<'a> {
     reports: &'a RefCell<Receiver<Report>>,
     pub connected: &'a RefCell<Vec<Connected>>,
     pub done: &'a RefCell<Vec<DoneReport>>,
 }
 
-impl Heard<'_> {
+impl Outcome<'_> {
     fn listen(&self) {
         while let Ok(report) = self.reports.borrow().try_recv() {
             match report {

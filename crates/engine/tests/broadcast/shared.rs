@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender};
 
 use trueload_engine::generator::{
-    Broadcast, Command, Connected, DoneReport, Generator, PhaseShare, Report, Sent,
+    Broadcasting, Command, Connected, DoneReport, PhaseShare, Report, Sent,
 };
 use trueload_load::{Load, Stop};
 use trueload_meter::Failed;
@@ -19,7 +19,7 @@ use crate::{NS_PER_S, Seen, TIMEOUT_NS, generator, seen};
 
 /// Two engines, with a front that settles.
 struct Shared {
-    generators: Vec<Generator<Broadcast>>,
+    generators: Vec<Broadcasting>,
     commands: Vec<Sender<Command>>,
     reports: Vec<Receiver<Report>>,
     kept: Vec<RefCell<Vec<Report>>>,

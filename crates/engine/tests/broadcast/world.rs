@@ -6,7 +6,7 @@ use std::net::IpAddr;
 use std::ops::Range;
 use std::sync::Arc;
 
-use trueload_drive::{Address, Ended, Net, Program, Refusal, Token};
+use trueload_drive::{ConnectError, Net, PeerClose, Program, Remote, Token};
 
 use crate::peer::{Act, Peer, Way};
 
@@ -39,7 +39,7 @@ struct Connection {
     key: u32,
     open: bool,
     inbox: VecDeque<u8>,
-    end: Option<Ended>,
+    end: Option<PeerClose>,
 }
 
 /// All of it.
@@ -139,11 +139,11 @@ impl World {
             }
             Happening::Refused => {
                 connection.open = false;
-                program.handle_refused(
+                program.handle_connect_error(
                     self,
                     self.connections[index].key,
                     token(index),
-                    Refusal::Refused,
+                    ConnectError::Refused,
                 );
             }
             Happening::AtPeer(bytes) => {
@@ -154,7 +154,7 @@ impl World {
             Happening::GoneAtPeer => self.peer.gone(index),
             Happening::Came(Act::Bytes(bytes)) => connection.inbox.extend(bytes),
             Happening::Came(Act::End(way)) => {
-                let ended = if way == Way::Rst { Ended::Reset } else { Ended::Fin };
+                let ended = if way == Way::Rst { PeerClose::Reset } else { PeerClose::Fin };
                 connection.end = connection.end.or(Some(ended));
             }
         }
@@ -213,7 +213,12 @@ impl Net for World {
 
     fn read_clock(&mut self) {}
 
-    fn connect(&mut self, key: u32, _: &Address, _: Option<IpAddr>) -> Result<Token, Refusal> {
+    fn connect(
+        &mut self,
+        key: u32,
+        _: Remote<'_>,
+        _: Option<IpAddr>,
+    ) -> Result<Token, ConnectError> {
         let index = self.connections.len();
         let (host, inbox) = (self.host, VecDeque::new());
         self.connections.push(Connection { host, key, open: true, inbox, end: None });

@@ -7,6 +7,7 @@
 
 mod bodies;
 mod closing;
+mod crossings;
 mod messages;
 #[path = "../../../wire/tests/tls/pair.rs"]
 #[allow(dead_code)]
@@ -61,6 +62,7 @@ struct Seen {
     issued: u64,
     ok: u64,
     stale: u64,
+    stale_resets: u64,
     cancelled: u64,
     failed: BTreeMap<String, u64>,
     statuses: BTreeMap<String, u64>,
@@ -90,6 +92,7 @@ fn config_of(case: &Case) -> Config {
         tls: case.tls.as_deref().map(secure::client),
         send_quantum_ns: 0,
         coalesce_ns: 0,
+        seed: 0,
         thread: 0,
         threads: 1,
         places: None,
@@ -162,8 +165,20 @@ fn play(case: &Case, how: Play) -> Result<Seen, String> {
     }
 }
 
-/// Plays a row from the set-up of its connections to the end of its one phase.
+/// Plays a row under a closed loop.
 fn play_in(protocol: impl Protocol, case: &Case, how: Play) -> Result<Seen, String> {
+    let load = Load::Closed { active: Arc::default() };
+    play_under(load, law_3_ns(case, case.requests), protocol, case, how)
+}
+
+/// Plays a row from the set-up of its connections to the end of its one phase, which lasts for `most_ns` at most.
+fn play_under(
+    load: Load,
+    most_ns: u64,
+    protocol: impl Protocol,
+    case: &Case,
+    how: Play,
+) -> Result<Seen, String> {
     let (to_generator, inbox) = channel();
     let (reports, from_generator) = channel();
     let mut generator = Generator::new(
@@ -183,10 +198,10 @@ fn play_in(protocol: impl Protocol, case: &Case, how: Play) -> Result<Seen, Stri
         return Err("the connections are never ready".to_owned());
     };
 
-    let (began_ns, most_ns) = (world_now(&world), law_3_ns(case, case.requests));
+    let began_ns = world_now(&world);
     to_generator
         .send(Command::Phase(PhaseShare {
-            load: Load::Closed { active: Arc::default() },
+            load,
             stop: Stop::Requests(case.requests),
             connections: case.connections,
             idle: 0,
@@ -241,6 +256,7 @@ fn seen(done: &DoneReport, world: &World) -> Seen {
         issued: meter.issued,
         ok: meter.ok,
         stale: meter.stale,
+        stale_resets: meter.stale_resets,
         cancelled: meter.cancelled,
         failed: meter.failed().map(|(class, count)| (class.name().to_owned(), count)).collect(),
         statuses: meter.statuses().map(|(code, count)| (code.to_string(), count)).collect(),
@@ -281,6 +297,7 @@ fn check_laws(case: &Case, seen: &Seen) -> Result<(), String> {
     let failed: u64 = seen.failed.values().sum();
     let of = |class: &str| seen.failed.get(class).copied().unwrap_or(0);
     check(seen.issued == seen.ok + failed + seen.cancelled, "law 1")?;
+    check(seen.stale_resets <= seen.stale, "law 1: stale")?;
     check(seen.scheduled == seen.issued + seen.unsent, "law 1: what was asked for")?;
     let answered: u64 = seen.statuses.values().sum();
     let settled = seen.ok + of("status") + of("mismatch");
@@ -335,6 +352,8 @@ fn check_out(case: &Case, out: &Out, seen: &Seen) -> Result<(), String> {
         check(endings.all(|ending| each.iter().any(|one| one == ending)), format!("{each:?}"))?;
     }
     check(out.stale.holds(seen.stale), format!("stale {:?}", out.stale))?;
+    let resets = out.stale_resets;
+    check(resets.holds(seen.stale_resets), format!("stale resets {resets:?}"))?;
     check(out.unsent.holds(seen.unsent), format!("unsent {:?}", out.unsent))?;
     check(seen.cancelled == 0, "cancelled")?;
     if let Some(reconnects) = out.reconnects {

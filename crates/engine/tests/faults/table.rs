@@ -109,6 +109,7 @@ pub struct Out {
     pub ok: Count,
     pub failed: BTreeMap<String, Count>,
     pub stale: Count,
+    pub stale_resets: Count,
     pub unsent: Count,
     pub reconnects: Option<Count>,
     pub statuses: Option<BTreeMap<String, u64>>,

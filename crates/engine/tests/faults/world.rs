@@ -11,7 +11,7 @@ use std::net::IpAddr;
 use std::ops::Range;
 use std::sync::Arc;
 
-use trueload_drive::{Address, Ended, Net, Outbox, Program, Refusal, Token};
+use trueload_drive::{ConnectError, Net, Outbox, PeerClose, Program, Remote, Token};
 use trueload_wire::tls::server;
 
 use crate::peer::Peer;
@@ -82,7 +82,7 @@ struct Connection {
     key: u32,
     open: bool,
     inbox: VecDeque<u8>,
-    end: Option<Ended>,
+    end: Option<PeerClose>,
     peer: Peer,
     /// What the kernel has taken and the peer does not have; what it has not taken; whether our side ends behind that.
     under_way: usize,
@@ -225,7 +225,7 @@ impl World {
             }
             Happening::Refused if connection.open => {
                 connection.open = false;
-                program.handle_refused(self, key, token(index), Refusal::Refused);
+                program.handle_connect_error(self, key, token(index), ConnectError::Refused);
             }
             Happening::Connected | Happening::Refused => {}
             Happening::AtPeer(bytes) => {
@@ -244,8 +244,8 @@ impl World {
             Happening::GoneAtPeer => connection.peer.alive = false,
             Happening::PeerGoesOn => self.go_on(index),
             Happening::Bytes(bytes) => connection.inbox.extend(bytes),
-            Happening::Fin => connection.end = connection.end.or(Some(Ended::Fin)),
-            Happening::Rst => connection.end = connection.end.or(Some(Ended::Reset)),
+            Happening::Fin => connection.end = connection.end.or(Some(PeerClose::Fin)),
+            Happening::Rst => connection.end = connection.end.or(Some(PeerClose::Reset)),
         }
     }
 
@@ -408,7 +408,7 @@ impl Connection {
     /// After a reset the kernel takes nothing more; one that comes behind bytes that are still to be read in pieces
     /// has not come yet.
     fn takes(&self) -> bool {
-        self.open && !(self.end == Some(Ended::Reset) && self.inbox.is_empty())
+        self.open && !(self.end == Some(PeerClose::Reset) && self.inbox.is_empty())
     }
 }
 
@@ -427,7 +427,12 @@ impl Net for World {
 
     fn read_clock(&mut self) {}
 
-    fn connect(&mut self, key: u32, _: &Address, _: Option<IpAddr>) -> Result<Token, Refusal> {
+    fn connect(
+        &mut self,
+        key: u32,
+        _: Remote<'_>,
+        _: Option<IpAddr>,
+    ) -> Result<Token, ConnectError> {
         let index = self.connections.len() as u32;
         let script = self.scripts.get(index as usize).or(self.scripts.last()).expect("a script");
         let script = Arc::clone(script);
@@ -447,7 +452,7 @@ impl Net for World {
             ending: false,
         });
         match first {
-            Some(Step::Unroutable) => return Err(Refusal::Unreachable),
+            Some(Step::Unroutable) => return Err(ConnectError::Unreachable),
             Some(Step::Refuse) => self.later(2 * self.play.latency_ns, index, Happening::Refused),
             Some(Step::Drop) => {}
             _ => self.later(2 * self.play.latency_ns, index, Happening::Connected),

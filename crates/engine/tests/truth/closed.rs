@@ -57,3 +57,11 @@ fn a_connection_that_had_to_pause_goes_on_however_short_the_pause() {
     slots.dedup();
     assert_eq!(slots, [0, 1, 2, 3, 4]);
 }
+
+#[test]
+fn the_time_that_a_phase_used_is_what_the_driver_says_of_its_thread() {
+    let played = staged(&[], 2, 1);
+    // The world's thread is on a CPU for a quarter of all time, and waits for one for another.
+    let used = played.done.used;
+    assert_eq!((used.cpu_ns, used.wanted_ns), (S / 2, S));
+}

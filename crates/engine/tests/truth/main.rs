@@ -11,6 +11,7 @@ mod idle;
 mod model;
 mod open;
 mod play;
+mod sends;
 mod start;
 mod world;
 

@@ -35,6 +35,8 @@ pub struct Play {
     pub thread: u32,
     pub threads: u32,
     pub generator_stalls: Option<(u64, u64)>,
+    /// The kernel works so long on each send.
+    pub send_cost_ns: u64,
 }
 
 impl Play {
@@ -49,6 +51,7 @@ impl Play {
             thread: 0,
             threads: 1,
             generator_stalls: None,
+            send_cost_ns: 0,
         }
     }
 }
@@ -57,6 +60,11 @@ impl Play {
 pub struct Played {
     pub done: DoneReport,
     pub sent: Vec<Sent>,
+    /// From when each request left to when its answer was given to the generator.
+    pub served_ns: Vec<u64>,
+    /// Two times of each answer on a watched connection: from when the request left to when the answer arrived, and how
+    /// long the answer waited to be read.
+    pub watched_ns: Vec<(u64, u64)>,
     /// When the thread was made prompt or no longer, from the phase's start on, in ns.
     pub prompt: Vec<(i64, bool)>,
     /// From when until when it was to stay awake, likewise.
@@ -73,7 +81,15 @@ impl Played {
     }
 
     pub fn send_lag(&self) -> Histogram<u64> {
-        decoded(&self.times().send_lag.expect("sends of an open loop"))
+        decoded(&self.times().send_lag.expect("sends"))
+    }
+
+    pub fn receive_lag(&self) -> Histogram<u64> {
+        decoded(&self.times().receive_lag.expect("answers of watched connections"))
+    }
+
+    pub fn round_trip(&self) -> Histogram<u64> {
+        decoded(&self.times().round_trip.expect("answers of watched connections"))
     }
 
     fn times(&self) -> EncodedTimes {
@@ -113,6 +129,7 @@ pub fn play(play: &Play) -> Played {
 
     world.zero_ns = now_ns(&world) + START_IN_NS;
     world.generator_stalls = play.generator_stalls;
+    world.send_cost_ns = play.send_cost_ns;
     let phase = PhaseShare {
         load: play.load.clone(),
         stop: play.stop,
@@ -122,7 +139,8 @@ pub fn play(play: &Play) -> Played {
     };
     to_generator.send(Command::Phase(phase)).expect("it listens");
     let done = until_done(&mut world, &mut generator, &heard);
-    Played { done, sent: world.sent, prompt: world.prompt, awake: world.awake }
+    let World { sent, served_ns, watched_ns, prompt, awake, .. } = world;
+    Played { done, sent, served_ns, watched_ns, prompt, awake }
 }
 
 fn until_done(
@@ -167,6 +185,7 @@ fn config(play: &Play) -> Config {
         tls: None,
         send_quantum_ns: 0,
         coalesce_ns: 0,
+        seed: 0,
         thread: play.thread,
         threads: play.threads,
         places: None,

@@ -10,7 +10,7 @@ use std::net::IpAddr;
 use std::ops::Range;
 use std::sync::Arc;
 
-use trueload_drive::{Address, Net, Program, Refusal, Token};
+use trueload_drive::{ConnectError, Net, Program, Remote, ThreadUse, Token};
 
 use crate::model::{Model, ONE_WAY_NS};
 
@@ -39,6 +39,10 @@ struct Connection {
     slot: u32,
     in_flight: usize,
     last_answer_ns: u64,
+    /// When its last request left.
+    left_ns: u64,
+    /// The generator asked when its answers arrive.
+    watched: bool,
 }
 
 /// All of it.
@@ -50,6 +54,17 @@ pub struct World {
     pub zero_ns: u64,
     /// The generator does not run from here to there, in model time.
     pub generator_stalls: Option<(u64, u64)>,
+    /// The kernel works so long on each send.
+    pub send_cost_ns: u64,
+    /// Until then it works on those it has.
+    sending_until_ns: u64,
+    /// From when a request left to when its answer was given to the generator, of a depth of one.
+    pub served_ns: Vec<u64>,
+    /// Two times of each answer on a watched connection: from when the request left to when the answer was there, and how
+    /// long the answer waited to be given to the generator.
+    pub watched_ns: Vec<(u64, u64)>,
+    /// When the answer arrived that the generator is being given.
+    arrived_ns: Option<u64>,
     order: u64,
     events: BinaryHeap<Reverse<(u64, u64, u32, Happening)>>,
     connections: Vec<Connection>,
@@ -69,6 +84,11 @@ impl World {
             now_ns: 1_000_000_000,
             zero_ns: 0,
             generator_stalls: None,
+            send_cost_ns: 0,
+            sending_until_ns: 0,
+            served_ns: Vec::new(),
+            watched_ns: Vec::new(),
+            arrived_ns: None,
             order: 0,
             events: BinaryHeap::new(),
             connections: Vec::new(),
@@ -88,14 +108,15 @@ impl World {
             let event_ns = self.events.peek().map(|Reverse((at_ns, ..))| *at_ns);
             let next_ns = [event_ns, program.wake_at_ns()].into_iter().flatten().min();
             let Some(next_ns) = next_ns.filter(|at_ns| *at_ns <= until_ns) else { return };
-            self.now_ns = self.unless_stalled(next_ns.max(self.now_ns));
+            let sent_ns = std::mem::take(&mut self.sending_until_ns);
+            self.now_ns = self.unless_stalled(next_ns.max(self.now_ns).max(sent_ns));
             calls = if self.now_ns == moment_ns { calls + 1 } else { 0 };
             moment_ns = self.now_ns;
             assert!(calls < AT_ONE_MOMENT_MOST, "the clock stands still");
             // As the driver: what is due on sockets first, then time.
             while self.events.peek().is_some_and(|Reverse((at_ns, ..))| *at_ns <= self.now_ns) {
-                if let Some(Reverse((_, _, index, happening))) = self.events.pop() {
-                    self.take(program, index, happening);
+                if let Some(Reverse((at_ns, _, index, happening))) = self.events.pop() {
+                    self.take(program, index, happening, at_ns);
                 }
             }
             if program.wake_at_ns().is_some_and(|at_ns| at_ns <= self.now_ns) {
@@ -120,14 +141,21 @@ impl World {
         }
     }
 
-    fn take(&mut self, program: &mut impl Program, index: u32, happening: Happening) {
+    fn take(&mut self, program: &mut impl Program, index: u32, happening: Happening, at_ns: u64) {
         let slot = self.connections[index as usize].slot;
         match happening {
             Happening::Connected => program.handle_connected(self, slot, token(index)),
             Happening::AtServer => self.serve(index),
             Happening::Answered => {
-                self.connections[index as usize].in_flight -= 1;
+                let connection = &mut self.connections[index as usize];
+                connection.in_flight -= 1;
+                self.served_ns.push(self.now_ns - connection.left_ns);
+                if connection.watched {
+                    self.arrived_ns = Some(at_ns);
+                    self.watched_ns.push((at_ns - connection.left_ns, self.now_ns - at_ns));
+                }
                 program.handle_input(self, slot, token(index), ANSWER, false);
+                self.arrived_ns = None;
             }
         }
     }
@@ -161,6 +189,15 @@ impl Net for World {
 
     fn read_clock(&mut self) {}
 
+    fn thread_cpu_ns(&self) -> u64 {
+        self.now_ns / 4
+    }
+
+    /// A quarter of all time on a CPU, and another waiting for one.
+    fn thread_use(&self) -> ThreadUse {
+        ThreadUse { cpu_ns: self.now_ns / 4, wanted_ns: self.now_ns / 2 }
+    }
+
     fn wake_promptly(&mut self, promptly: bool) {
         self.prompt.push((self.since_zero_ns(self.now_ns), promptly));
     }
@@ -169,9 +206,20 @@ impl Net for World {
         self.awake.push((self.since_zero_ns(self.now_ns), self.since_zero_ns(at_ns)));
     }
 
-    fn connect(&mut self, key: u32, _: &Address, _: Option<IpAddr>) -> Result<Token, Refusal> {
+    fn connect(
+        &mut self,
+        key: u32,
+        _: Remote<'_>,
+        _: Option<IpAddr>,
+    ) -> Result<Token, ConnectError> {
         let index = self.connections.len() as u32;
-        self.connections.push(Connection { slot: key, in_flight: 0, last_answer_ns: 0 });
+        self.connections.push(Connection {
+            slot: key,
+            in_flight: 0,
+            last_answer_ns: 0,
+            left_ns: 0,
+            watched: false,
+        });
         self.at(self.now_ns + 2 * ONE_WAY_NS, index, Happening::Connected);
         Ok(token(index))
     }
@@ -180,14 +228,28 @@ impl Net for World {
         for _ in 0..bytes.len() / self.request_len {
             let connection = &mut self.connections[token.index as usize];
             connection.in_flight += 1;
+            let left_ns = self.now_ns.max(self.sending_until_ns) + self.send_cost_ns;
+            (connection.left_ns, self.sending_until_ns) = (left_ns, left_ns);
             let (slot, in_flight) = (connection.slot, connection.in_flight);
             self.sent.push(Sent { at_ns: self.now_ns - self.zero_ns, slot, in_flight });
-            self.at(self.now_ns + ONE_WAY_NS, token.index, Happening::AtServer);
+            self.at(left_ns + ONE_WAY_NS, token.index, Happening::AtServer);
         }
     }
 
     fn send_shared(&mut self, token: Token, bytes: &Arc<[u8]>, range: Range<usize>) {
         self.send(token, &bytes[range]);
+    }
+
+    fn hand_over(&mut self) -> u64 {
+        self.now_ns.max(self.sending_until_ns)
+    }
+
+    fn watch_arrivals(&mut self, token: Token) {
+        self.connections[token.index as usize].watched = true;
+    }
+
+    fn arrived_ns(&self) -> Option<u64> {
+        self.arrived_ns
     }
 
     fn end_sending(&mut self, _: Token) {}

@@ -1,6 +1,6 @@
 //! One client of a broadcast, as a machine: where it stands, and its own messages that have no receipt yet.
 
-use trueload_wire::exchange::{Ending, Exchange, Heard};
+use trueload_wire::exchange::{Disposition, Ending, Exchange, Outcome};
 use trueload_wire::shootout::Joining;
 use trueload_wire::websocket::client::Awaited;
 use trueload_wire::websocket::{Receiver, Role};
@@ -61,11 +61,16 @@ impl Client {
     }
 
     /// Every message without a receipt has failed: the first of them by this, the others behind it.
-    pub(super) fn end(&mut self, now_ns: u64, first: Ending, hear: &mut impl FnMut(Heard<Tag>)) {
+    pub(super) fn end(
+        &mut self,
+        now_ns: u64,
+        first: Ending,
+        on_outcome: &mut impl FnMut(Outcome<Tag>),
+    ) {
         let rest = if first == Ending::Reset { first } else { Ending::ClosedPipelined };
         let endings = std::iter::once(first).chain(std::iter::repeat(rest));
         for (tag, ending) in self.outstanding.drain(..).zip(endings) {
-            hear(Heard::unanswered(tag, ending, now_ns));
+            on_outcome(Outcome::unanswered(tag, ending, now_ns));
         }
     }
 }
@@ -84,18 +89,33 @@ impl Exchange<Tag> for Client {
         self.outstanding.len()
     }
 
-    fn oldest(&self) -> Option<&Tag> {
-        self.outstanding.first()
-    }
-
     fn has_answered(&self) -> bool {
         self.answered
     }
 
-    fn handle_timeout(&mut self, now_ns: u64, _in_record: bool, hear: &mut impl FnMut(Heard<Tag>)) {
-        for tag in self.outstanding.drain(..) {
-            hear(Heard::unanswered(tag, Ending::TimeoutFirstByte, now_ns));
+    fn change_newest(&mut self, mut change: impl FnMut(&mut Tag) -> bool) {
+        let mut newest = self.outstanding.iter_mut().rev();
+        while newest.next().is_some_and(&mut change) {}
+    }
+
+    fn next_timeout_ns(&self, deadline_ns: impl Fn(&Tag) -> u64) -> Option<u64> {
+        self.outstanding.first().map(deadline_ns)
+    }
+
+    fn handle_timeout(
+        &mut self,
+        now_ns: u64,
+        deadline_ns: impl Fn(&Tag) -> u64,
+        _output: &mut Vec<u8>,
+        on_outcome: &mut impl FnMut(Outcome<Tag>),
+    ) -> Disposition {
+        if self.next_timeout_ns(deadline_ns).is_none_or(|due_ns| due_ns > now_ns) {
+            return Disposition::Open;
         }
+        for tag in self.outstanding.drain(..) {
+            on_outcome(Outcome::unanswered(tag, Ending::TimeoutFirstByte, now_ns));
+        }
+        Disposition::Broken
     }
 
     fn cancel(&mut self) -> impl Iterator<Item = Tag> + '_ {

@@ -8,25 +8,29 @@
 //! the numbers that they have over all engines.
 
 mod client;
+mod program;
 mod settling;
+mod turns;
 mod under_way;
 
 use trueload_drive::Net;
 use trueload_meter::{Answered, Class};
 use trueload_wire::chance::Chance;
-use trueload_wire::exchange::{End, Ending, Exchange, Heard, Link};
+use trueload_wire::exchange::{Disposition, End, Ending, Exchange, Outcome};
 use trueload_wire::http1;
 use trueload_wire::shootout::{self, Dialect, Joining, Key};
 use trueload_wire::websocket::client::{Awaited, Opening};
 use trueload_wire::websocket::{self, Event, Fault, Kind, Limits, Scratch, send};
 
+use super::DoneReport;
 use super::carrier::Carrier;
-use super::protocol::{Input, Over, Protocol, Refused};
+use super::protocol::{Input, OpenError, Over, Protocol};
 use super::slot::Tag;
-use super::websocket::{class_of, refused};
+use super::websocket::{class_of_fault, refused};
 use client::{Client, Stage};
+pub use program::Broadcasting;
 pub use settling::Sent;
-pub use under_way::UnderWay;
+use under_way::UnderWay;
 
 /// The number of the echo that ends a join; a client's broadcasts begin with 1.
 const ECHO: u32 = 0;
@@ -44,7 +48,7 @@ pub struct Broadcast {
     /// A message, and what is to be sent, before it is masked.
     message: Vec<u8>,
     frames: Vec<u8>,
-    refused: Option<Refused>,
+    refused: Option<OpenError>,
     violation: Class,
 }
 
@@ -80,9 +84,21 @@ impl Broadcast {
         Broadcast { under_way: self.under_way.of_part(index, of), ..self }
     }
 
-    fn refuse(&mut self, why: websocket::Refused) -> Link {
+    /// How often each client has to give a sign of life, in ns.
+    fn heartbeat_ns(&self) -> Option<u64> {
+        self.dialect.heartbeat_ns()
+    }
+
+    /// Writes that sign of life.
+    fn write_heartbeat(&mut self, output: &mut Vec<u8>) {
+        self.message.clear();
+        self.dialect.write_heartbeat(&mut self.message);
+        say(self.dialect, &self.message, &mut self.chance, output);
+    }
+
+    fn refuse(&mut self, why: websocket::HandshakeError) -> Disposition {
         self.refused = Some(refused(why));
-        Link::Refused
+        Disposition::Refused
     }
 
     /// Bytes of the answer to the upgrade; what is behind them is heard at once.
@@ -91,13 +107,13 @@ impl Broadcast {
         client: &mut Client,
         mut awaited: Box<Awaited>,
         input: Input<'_>,
-        said: &mut Vec<u8>,
-        hear: &mut impl FnMut(Heard<Tag>),
-    ) -> Link {
+        output: &mut Vec<u8>,
+        on_outcome: &mut impl FnMut(Outcome<Tag>),
+    ) -> Disposition {
         match awaited.feed(&self.opening, input.bytes, &http1::Limits::default()) {
             Ok(None) => {
                 client.stage = Stage::Upgrading(awaited);
-                Link::Opening
+                Disposition::Opening
             }
             Ok(Some(taken)) => {
                 self.message.clear();
@@ -105,9 +121,9 @@ impl Broadcast {
                 let (dialect, padding) = (self.dialect, &self.padding);
                 let joining = Joining::start(dialect, echo, padding, &mut self.message);
                 client.stage = Stage::Joining(joining);
-                say(dialect, &self.message, &mut self.chance, said);
+                say(dialect, &self.message, &mut self.chance, output);
                 let rest = Input { bytes: &input.bytes[taken..], ..input };
-                self.listen(client, rest, said, hear)
+                self.listen(client, rest, output, on_outcome)
             }
             Err(error) => self.refuse(error.into()),
         }
@@ -119,9 +135,9 @@ impl Broadcast {
         &mut self,
         client: &mut Client,
         input: Input<'_>,
-        said: &mut Vec<u8>,
-        hear: &mut impl FnMut(Heard<Tag>),
-    ) -> Link {
+        output: &mut Vec<u8>,
+        on_outcome: &mut impl FnMut(Outcome<Tag>),
+    ) -> Disposition {
         let Input { now_ns, key: slot, bytes, .. } = input;
         let mut receiver = std::mem::replace(
             &mut client.receiver,
@@ -139,15 +155,15 @@ impl Broadcast {
                     if wrong.is_none() && self.under_way.recognise(payload, slot, now_ns) {
                         return;
                     }
-                    wrong.or_else(|| self.parse(client, now_ns, payload, said, hear).err())
+                    wrong.or_else(|| self.parse(client, now_ns, payload, output, on_outcome).err())
                 }
                 Event::Ping(payload) => {
-                    send::pong(said, payload, Some(self.chance.mask()));
+                    send::pong(output, payload, Some(self.chance.mask()));
                     None
                 }
                 Event::Pong(_) => None,
                 Event::Close { code, .. } => {
-                    send::close(said, code, "", Some(self.chance.mask()));
+                    send::close(output, code, "", Some(self.chance.mask()));
                     Some(Fault::Closed)
                 }
             };
@@ -155,13 +171,13 @@ impl Broadcast {
         self.scratch = scratch;
         client.receiver = receiver;
         if let (None, Err(error)) = (fault, fed) {
-            send::close(said, Some(error.close_code()), "", Some(self.chance.mask()));
+            send::close(output, Some(error.close_code()), "", Some(self.chance.mask()));
             fault = Some(error.into());
         }
         match fault {
-            None if matches!(client.stage, Stage::Joining(Joining::Done)) => Link::Open,
-            None => Link::Opening,
-            Some(fault) => self.give_way(client, now_ns, fault, hear),
+            None if matches!(client.stage, Stage::Joining(Joining::Done)) => Disposition::Open,
+            None => Disposition::Opening,
+            Some(fault) => self.give_way(client, now_ns, fault, on_outcome),
         }
     }
 
@@ -171,19 +187,21 @@ impl Broadcast {
         client: &mut Client,
         now_ns: u64,
         message: &[u8],
-        said: &mut Vec<u8>,
-        hear: &mut impl FnMut(Heard<Tag>),
+        output: &mut Vec<u8>,
+        on_outcome: &mut impl FnMut(Outcome<Tag>),
     ) -> Result<(), Fault> {
         let heard = self.dialect.hear(message, &self.padding);
         match client.stage {
-            Stage::Joining(Joining::Done) => self.take_in(client, now_ns, heard, message, hear),
+            Stage::Joining(Joining::Done) => {
+                self.take_in(client, now_ns, heard, message, on_outcome)
+            }
             Stage::Joining(joining) => {
                 self.message.clear();
                 let echo = Key { sender: client.number, sequence: ECHO };
                 let next =
                     joining.heard(self.dialect, heard, echo, &self.padding, &mut self.message);
                 let next = next?;
-                say(self.dialect, &self.message, &mut self.chance, said);
+                say(self.dialect, &self.message, &mut self.chance, output);
                 client.stage = Stage::Joining(next);
                 if next == Joining::Done {
                     self.under_way.join(client.slot);
@@ -201,7 +219,7 @@ impl Broadcast {
         now_ns: u64,
         heard: shootout::Heard,
         message: &[u8],
-        hear: &mut impl FnMut(Heard<Tag>),
+        on_outcome: &mut impl FnMut(Outcome<Tag>),
     ) -> Result<(), Fault> {
         match heard {
             shootout::Heard::Broadcast(key) => {
@@ -213,13 +231,20 @@ impl Broadcast {
                 let tag = tag.flatten().ok_or(Fault::Unsolicited)?;
                 let answered = Answered {
                     latency_ns: now_ns - tag.scheduled_ns,
-                    service_ns: now_ns - tag.sent_ns,
-                    first_byte_ns: now_ns - tag.sent_ns,
+                    service_ns: now_ns.saturating_sub(tag.sent_ns),
+                    first_byte_ns: now_ns.saturating_sub(tag.sent_ns),
                     total_ns: None,
                 };
                 let ending = Ending::Ok;
                 let first_byte_ns = now_ns;
-                hear(Heard { tag, count: 1, ending, complete: true, status: None, first_byte_ns });
+                on_outcome(Outcome {
+                    tag,
+                    count: 1,
+                    ending,
+                    complete: true,
+                    status: None,
+                    first_byte_ns,
+                });
                 self.under_way.receive(key, tag.phase, answered);
                 Ok(())
             }
@@ -238,29 +263,29 @@ impl Broadcast {
         client: &mut Client,
         now_ns: u64,
         fault: Fault,
-        hear: &mut impl FnMut(Heard<Tag>),
-    ) -> Link {
+        on_outcome: &mut impl FnMut(Outcome<Tag>),
+    ) -> Disposition {
         let joined = matches!(client.stage, Stage::Joining(Joining::Done));
         client.stage = Stage::Closed;
         if !joined {
-            return self.refuse(websocket::Refused::Join(fault));
+            return self.refuse(websocket::HandshakeError::Join(fault));
         }
         match fault.ending() {
             Some(ending) if fault.is_farewell() => {
                 self.under_way.drop_out(client.slot);
-                client.end(now_ns, ending, hear);
-                Link::Closing
+                client.end(now_ns, ending, on_outcome);
+                Disposition::Closing
             }
             Some(ending) if client.outstanding() > 0 => {
                 self.under_way.leave(client.slot);
-                client.end(now_ns, ending, hear);
-                Link::Broken
+                client.end(now_ns, ending, on_outcome);
+                Disposition::Broken
             }
             _ => {
                 self.under_way.leave(client.slot);
                 self.under_way.charged_otherwise(client.number);
-                self.violation = class_of(fault);
-                Link::Unsolicited
+                self.violation = class_of_fault(fault);
+                Disposition::Unsolicited
             }
         }
     }
@@ -284,16 +309,16 @@ impl Protocol for Broadcast {
         false
     }
 
-    fn open(&mut self, client: &mut Client, key: u32, said: &mut Vec<u8>) -> bool {
+    fn open(&mut self, client: &mut Client, key: u32, output: &mut Vec<u8>) -> bool {
         client.slot = key;
         client.number = self.under_way.number(key);
-        let awaited = self.opening.write(self.chance.handshake(), said);
+        let awaited = self.opening.write(self.chance.handshake(), output);
         client.stage = Stage::Upgrading(Box::new(awaited));
         true
     }
 
-    fn refusal(&mut self) -> Refused {
-        let unknown = || Refused { class: Class::WsHandshake, why: "not upgraded".into() };
+    fn refusal(&mut self) -> OpenError {
+        let unknown = || OpenError { class: Class::WsHandshake, why: "not upgraded".into() };
         self.refused.take().unwrap_or_else(unknown)
     }
 
@@ -301,22 +326,27 @@ impl Protocol for Broadcast {
         self.violation
     }
 
-    fn under_way(&mut self) -> Option<&mut UnderWay> {
-        Some(&mut self.under_way)
+    fn reconnects(&self) -> bool {
+        // It would miss what is sent meanwhile.
+        false
     }
 
-    fn next_ns(&self) -> u64 {
-        self.under_way.next_ns()
+    fn closed(&mut self, key: u32) {
+        self.under_way.drop_out(key);
     }
 
-    fn heartbeat_ns(&self) -> Option<u64> {
-        self.dialect.heartbeat_ns()
+    fn gave_up(&mut self, key: u32) {
+        // What it has not had is lost, and nothing is expected of it any more.
+        self.under_way.drop_out(key);
+        self.under_way.leave(key);
     }
 
-    fn write_heartbeat(&mut self, said: &mut Vec<u8>) {
-        self.message.clear();
-        self.dialect.write_heartbeat(&mut self.message);
-        say(self.dialect, &self.message, &mut self.chance, said);
+    fn awaits(&self, phase: u16) -> bool {
+        self.under_way.is_open(phase)
+    }
+
+    fn complete(&mut self, report: &mut DoneReport) {
+        report.deliveries = Some(self.under_way.take(report.phase as u16));
     }
 
     #[inline]
@@ -324,27 +354,33 @@ impl Protocol for Broadcast {
         &mut self,
         client: &mut Client,
         input: Input<'_>,
-        said: &mut Vec<u8>,
-        hear: &mut impl FnMut(Heard<Tag>),
-    ) -> Link {
+        output: &mut Vec<u8>,
+        on_outcome: &mut impl FnMut(Outcome<Tag>),
+    ) -> Disposition {
         match &mut client.stage {
-            Stage::Joining(_) => self.listen(client, input, said, hear),
+            Stage::Joining(_) => self.listen(client, input, output, on_outcome),
             Stage::Upgrading(_) => match std::mem::replace(&mut client.stage, Stage::Fresh) {
-                Stage::Upgrading(awaited) => self.upgrade(client, awaited, input, said, hear),
-                _ => Link::Broken,
+                Stage::Upgrading(awaited) => {
+                    self.upgrade(client, awaited, input, output, on_outcome)
+                }
+                _ => Disposition::Broken,
             },
-            Stage::Fresh | Stage::Closed => Link::Broken,
+            Stage::Fresh | Stage::Closed => Disposition::Broken,
         }
     }
 
-    fn handle_end(&mut self, client: &mut Client, over: Over, hear: &mut impl FnMut(Heard<Tag>)) {
+    fn handle_end(
+        &mut self,
+        client: &mut Client,
+        over: Over,
+        on_outcome: &mut impl FnMut(Outcome<Tag>),
+    ) {
         let ending = match over.end {
-            End::Reset => Ending::Reset,
-            End::Torn => Ending::Truncated,
-            End::Fin | End::Cut if client.receiver.started() => Ending::Truncated,
-            End::Fin | End::Cut => Ending::Empty,
+            End::Reset | End::Refused => Ending::Reset,
+            End::Fin if client.receiver.started() => Ending::Truncated,
+            End::Fin => Ending::Empty,
         };
-        client.end(over.now_ns, ending, hear);
+        client.end(over.now_ns, ending, on_outcome);
     }
 
     fn send(

@@ -22,7 +22,7 @@ const RECEIPTS_MOST_SHARED: usize = 65_536;
 
 /// A message that was counted as settled well, and was not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Charge {
+pub(super) struct Charge {
     /// Which phase it belongs to.
     pub phase: u16,
     /// Which message.
@@ -51,7 +51,7 @@ struct Known {
 
 /// What is under way on all connections of a thread.
 #[derive(Debug)]
-pub struct UnderWay {
+pub(super) struct UnderWay {
     pub(super) ledger: Ledger,
     /// What is to be settled with the other engines, where there are any.
     pub(super) settling: Option<Settling>,
@@ -68,8 +68,7 @@ pub struct UnderWay {
 
 impl UnderWay {
     /// Nothing; deliveries are waited for as long as `timeout_ns`.
-    #[must_use]
-    pub fn new(timeout_ns: u64) -> Self {
+    pub(super) fn new(timeout_ns: u64) -> Self {
         UnderWay {
             ledger: Ledger::default(),
             settling: None,
@@ -95,7 +94,7 @@ impl UnderWay {
     }
 
     /// Over all engines there are so many connections.
-    pub(crate) fn expect_senders(&mut self, total: u32) {
+    pub(super) fn expect_senders(&mut self, total: u32) {
         self.ledger.expect_senders(total);
     }
 
@@ -105,22 +104,22 @@ impl UnderWay {
     }
 
     /// We end the slot's connection: nothing is expected of it any more.
-    pub(crate) fn leave(&mut self, slot: u32) {
+    pub(super) fn leave(&mut self, slot: u32) {
         self.ledger.leave(slot);
     }
 
     /// The slot's connection is gone: unless we ended it, what it was to have is lost.
-    pub(crate) fn drop_out(&mut self, slot: u32) {
+    pub(super) fn drop_out(&mut self, slot: u32) {
         self.ledger.drop_out(slot);
     }
 
     /// Whether one more may be sent when `concurrent` may be in flight.
-    pub(crate) fn has_room(&self, concurrent: u32) -> bool {
+    pub(super) fn has_room(&self, concurrent: u32) -> bool {
         self.ledger.open() < concurrent as usize + OPEN_MOST
     }
 
     /// A slot sends its next message: its number.
-    pub(crate) fn send(&mut self, phase: u16, slot: u32, now_ns: u64) -> u32 {
+    pub(super) fn send(&mut self, phase: u16, slot: u32, now_ns: u64) -> u32 {
         let sender = self.number(slot);
         let sequence = self.ledger.next_sequence(sender);
         self.ledger.send(phase, sender, now_ns);
@@ -207,7 +206,7 @@ impl UnderWay {
     }
 
     /// Gives up what is out of time.
-    pub(crate) fn give_up(&mut self, now_ns: u64) {
+    pub(super) fn give_up(&mut self, now_ns: u64) {
         if self.oldest_due_ns() <= now_ns {
             self.ledger.give_up(now_ns.saturating_sub(self.timeout_ns));
         }
@@ -225,7 +224,7 @@ impl UnderWay {
 
     /// Sees to the messages that are over. `over` is told of each its phase, and when it had its last delivery; true
     /// if there were any.
-    pub(crate) fn settle(&mut self, mut over: impl FnMut(u16, u64)) -> bool {
+    pub(super) fn settle(&mut self, mut over: impl FnMut(u16, u64)) -> bool {
         if !self.ledger.has_finished() {
             return false;
         }
@@ -245,22 +244,22 @@ impl UnderWay {
     }
 
     /// Messages whose receipts have to be taken back.
-    pub(crate) fn take_charges(&mut self) -> Vec<Charge> {
+    pub(super) fn take_charges(&mut self) -> Vec<Charge> {
         std::mem::take(&mut self.charges)
     }
 
     /// Whether messages of this phase are under way.
-    pub(crate) fn is_open(&self, phase: u16) -> bool {
+    pub(super) fn is_open(&self, phase: u16) -> bool {
         self.ledger.is_open(phase)
     }
 
     /// The run is cut short.
-    pub(crate) fn cancel(&mut self) {
+    pub(super) fn cancel(&mut self) {
         self.ledger.cancel();
     }
 
     /// What a phase that is over came to.
-    pub(crate) fn take(&mut self, phase: u16) -> Deliveries {
+    pub(super) fn take(&mut self, phase: u16) -> Deliveries {
         self.ledger.take(phase)
     }
 }

@@ -13,9 +13,8 @@ mod talk;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
-use std::time::SystemTime;
 
-use trueload_drive::{Ended, Net, Program, Token};
+use trueload_drive::{Net, PeerClose, Program, Token};
 use trueload_wire::shootout::Dialect;
 use trueload_wire::tls::{self, Buffers, Stage};
 use trueload_wire::websocket::server::Opening;
@@ -275,9 +274,8 @@ impl Server {
 
     /// Says a sign of life to everybody at `/ws`.
     fn ping(&mut self, net: &mut impl Net) {
-        let unix = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
         let (mut message, mut frame) = (Vec::new(), Vec::new());
-        self.desk.dialect.write_ping(unix.as_secs(), &mut message);
+        self.desk.dialect.write_ping(net.unix_time().as_secs(), &mut message);
         send::message(&mut frame, self.desk.kind(), &message, None);
         let frame: Arc<[u8]> = Arc::from(frame);
         for index in 0..self.connections.len() {
@@ -310,6 +308,7 @@ impl Program for Server {
     }
 
     fn handle_accepted(&mut self, net: &mut impl Net, token: Token) -> u32 {
+        self.responses.begin(net);
         let index = token.index as usize;
         if self.connections.len() <= index {
             self.connections.resize_with(index + 1, || None);
@@ -349,7 +348,7 @@ impl Program for Server {
         self.flush(net, connection, next);
     }
 
-    fn handle_end(&mut self, net: &mut impl Net, key: u32, token: Token, _ended: Ended) {
+    fn handle_end(&mut self, net: &mut impl Net, key: u32, token: Token, _ended: PeerClose) {
         if let Some(connection) = self.connections[key as usize].take() {
             let stage = connection.tls.as_ref().map(|session| session.stage());
             self.desk.watch.seen.tls_failed += u64::from(stage == Some(Stage::Handshaking));
@@ -372,7 +371,7 @@ impl Program for Server {
             self.ping(net);
         }
         if now_ns >= self.desk.watch.next_ns() {
-            self.responses.refresh();
+            self.responses.refresh(net);
         }
         self.desk.watch.look(now_ns);
     }

@@ -24,12 +24,12 @@ pub(super) struct Round {
 
 /// A round that is over.
 #[derive(Debug, Default)]
-pub(super) struct Ended {
+pub(super) struct PeerClose {
     receipts: Vec<(Token, usize)>,
     behind: Vec<u8>,
 }
 
-impl Ended {
+impl PeerClose {
     /// What goes to whom, in order.
     pub(super) fn receipts(&self) -> impl Iterator<Item = (Token, &[u8])> {
         let mut from = 0;
@@ -70,9 +70,9 @@ impl Round {
     }
 
     /// Ends the round: what goes to all, and what goes behind it.
-    pub(super) fn end(&mut self) -> (Segment, Ended) {
+    pub(super) fn end(&mut self) -> (Segment, PeerClose) {
         let segment = Segment { frames: Arc::from(&self.frames[..]), messages: self.messages };
-        let ended = Ended {
+        let ended = PeerClose {
             receipts: std::mem::take(&mut self.receipts),
             behind: std::mem::take(&mut self.behind),
         };
@@ -84,7 +84,7 @@ impl Round {
     }
 
     /// Takes the memory of an ended round back.
-    pub(super) fn take_back(&mut self, mut ended: Ended) {
+    pub(super) fn take_back(&mut self, mut ended: PeerClose) {
         ended.receipts.clear();
         ended.behind.clear();
         give_back(&mut ended.behind);

@@ -1,0 +1,67 @@
+//! Bodies, certificates and payloads: sent once by the front, and named by their SHA-256.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use sha2::{Digest, Sha256};
+
+use crate::failure::Failure;
+use crate::protocol::Blob;
+
+/// Longer bytes stay shared by all threads.
+const OWN_BYTES_MOST: usize = 64 * 1024;
+
+/// The same bytes for one thread alone.
+///
+/// Each send counts one more user of its bytes, and one less once the kernel has them. Threads that share the bytes share
+/// the count, and its cache line goes to and fro between their CPUs twice a request. For more than 64 KiB that is nothing
+/// beside the copy that the kernel makes, and not worth the memory.
+pub(crate) fn own(bytes: &Arc<[u8]>) -> Arc<[u8]> {
+    if bytes.len() > OWN_BYTES_MOST { Arc::clone(bytes) } else { Arc::from(&bytes[..]) }
+}
+
+/// Bodies, by their SHA-256 in hex.
+#[derive(Debug, Default)]
+pub(crate) struct Blobs(HashMap<String, Vec<u8>>);
+
+impl Blobs {
+    /// Takes a body, after a look whether it is the one that its name says.
+    pub(crate) fn take(&mut self, blob: &Blob) -> Result<(), Failure> {
+        let refused = |what: &str| Failure::Plan(format!("blob: {what}"));
+        let bytes = STANDARD.decode(&blob.base64).map_err(|_| refused("base64: not base64"))?;
+        let digest: String =
+            Sha256::digest(&bytes).iter().map(|byte| format!("{byte:02x}")).collect();
+        if digest != blob.sha256 {
+            return Err(refused("sha256: is not that of the bytes"));
+        }
+        self.0.insert(digest, bytes);
+        Ok(())
+    }
+
+    /// Whether these are here.
+    pub(crate) fn hold<'a>(&self, mut names: impl Iterator<Item = &'a String>) -> bool {
+        names.all(|name| self.0.contains_key(name))
+    }
+
+    /// The body of this name.
+    pub(crate) fn get(&self, name: Option<&String>) -> Option<&Vec<u8>> {
+        self.0.get(name?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn threads_share_no_count_of_what_they_send_but_for_long_bytes() {
+        for (len, shared) in [(1, false), (OWN_BYTES_MOST, false), (OWN_BYTES_MOST + 1, true)] {
+            let bytes: Arc<[u8]> = Arc::from(vec![7; len]);
+            let (one, two) = (own(&bytes), own(&bytes));
+            assert_eq!((&one, &two), (&bytes, &bytes));
+            assert_eq!(Arc::ptr_eq(&one, &two), shared, "{len} bytes");
+        }
+    }
+}

@@ -1,0 +1,44 @@
+//! How an engine can fail, and the class that the front is told.
+
+use std::io;
+
+/// How an engine can fail.
+#[derive(Debug, thiserror::Error)]
+pub enum Failure {
+    /// The plan cannot be carried out; nothing was sent.
+    #[error("{0}")]
+    Plan(String),
+    /// This machine has too little of something for it; nothing was sent.
+    #[error("{message}")]
+    Short {
+        /// The failure class that it would have met.
+        class: &'static str,
+        /// One line.
+        message: String,
+    },
+    /// This machine, or a limit or sandbox on it, refused what the engine itself needs.
+    #[error("{0}")]
+    Machine(String),
+    /// The address to listen on cannot be had.
+    #[error("{0}")]
+    Listen(String),
+    /// The engine itself failed.
+    #[error("{0}")]
+    Engine(String),
+    /// Stdout is gone.
+    #[error("stdout: {0}")]
+    Stdout(#[from] io::Error),
+}
+
+impl Failure {
+    /// Its class, as the front is told.
+    pub(crate) fn class(&self) -> &'static str {
+        match self {
+            Failure::Short { class, .. } => class,
+            Failure::Plan(_) => "plan",
+            Failure::Listen(_) => "listen",
+            Failure::Machine(_) => "machine",
+            Failure::Engine(_) | Failure::Stdout(_) => "engine",
+        }
+    }
+}

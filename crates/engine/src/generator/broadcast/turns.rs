@@ -1,0 +1,124 @@
+//! The load of a broadcast: so many messages in flight over all connections, which send them in turn; and what has
+//! to be seen to when a message is over.
+
+use trueload_drive::Net;
+use trueload_load::dealt;
+
+use super::super::slot::{NEVER, Numbered};
+use super::{Broadcast, Broadcasting};
+
+/// So many inputs are heard on one reading of the clock: deliveries to thousands come in one batch, and what is read
+/// last in it would seem as early as the first.
+const INPUTS_PER_CLOCK: u32 = 16;
+/// Clients say their heartbeats in so many groups, spread over the time between two.
+const HEARTBEAT_GROUPS: u32 = 64;
+
+/// Whose turn it is.
+#[derive(Debug, Default)]
+pub(super) struct Turns {
+    /// The next sender.
+    next: u32,
+    inputs: u32,
+    /// The next group to say its heartbeat, and when.
+    group: u32,
+    heartbeat_ns: u64,
+}
+
+impl Turns {
+    /// Whether the clock is to be read before the next input.
+    #[inline]
+    pub(super) fn is_clock_due(&mut self) -> bool {
+        self.inputs = self.inputs.wrapping_add(1);
+        self.inputs.is_multiple_of(INPUTS_PER_CLOCK)
+    }
+
+    /// When the next group says its heartbeat.
+    pub(super) fn heartbeat_ns(&self, every_ns: Option<u64>) -> u64 {
+        if every_ns.is_some() { self.heartbeat_ns } else { NEVER }
+    }
+
+    /// The next of `count` clients that can send.
+    fn next_sender(&mut self, count: u32, can_send: impl Fn(u32) -> bool) -> Option<u32> {
+        for _ in 0..count {
+            let key = self.next % count;
+            self.next = (key + 1) % count;
+            if can_send(key) {
+                return Some(key);
+            }
+        }
+        None
+    }
+}
+
+impl Broadcasting {
+    /// Send while one more message may be in flight.
+    pub(super) fn take_turns(&mut self, net: &mut impl Net) {
+        let mut read = false;
+        while let Some(index) = self.phase_with_room(net.now_ns()) {
+            let generator = &self.generator;
+            let count = generator.slots.len();
+            let Some(key) = self.turns.next_sender(count, |key| generator.can_send(key)) else {
+                // Nobody is left to send, and nobody comes back in this phase.
+                let book = &mut self.generator.book;
+                book.phases[index].quota = 0;
+                book.look = true;
+                return;
+            };
+            if !std::mem::replace(&mut read, true) {
+                net.read_clock();
+            }
+            let number = self.under_way().send(index as u16, key, net.now_ns());
+            self.generator.send_one(net, index, key, number);
+        }
+    }
+
+    /// The phase to send for, if it may have one more message in flight.
+    fn phase_with_room(&mut self, now_ns: u64) -> Option<usize> {
+        let (config, book) = (&self.generator.config, &mut self.generator.book);
+        let (index, phase) = book.sending(now_ns)?;
+        let concurrent = phase.concurrent().filter(|_| phase.quota > 0)?;
+        let concurrent = dealt(concurrent, config.threads, config.thread);
+        let unfinished = book.unfinished();
+        let in_flight: u64 = book.phases[unfinished].iter().map(|phase| phase.open).sum();
+        let room = in_flight < u64::from(concurrent) && self.under_way().has_room(concurrent);
+        room.then_some(index)
+    }
+
+    /// Enter messages that are over, and charge those that failed by a delivery.
+    #[inline]
+    pub(super) fn settle_messages(&mut self) {
+        let (book, protocol) = (&mut self.generator.book, &mut self.generator.codec.protocol);
+        let phases = &mut book.phases;
+        let settled = protocol.under_way.settle(|phase, latest_ns| {
+            let phase = &mut phases[usize::from(phase)];
+            phase.settled_ns = phase.settled_ns.max(latest_ns);
+        });
+        book.look |= settled;
+        for charge in protocol.under_way.take_charges() {
+            // Numbers are dealt out in turn: a part has every `threads`-th.
+            let key = charge.key.sender / self.generator.config.threads;
+            let whose = Numbered { number: charge.key.sequence, phase: charge.phase };
+            self.generator.take_back(key, whose, &charge.answered, charge.class);
+        }
+    }
+
+    /// Give up deliveries that are out of time, and send the heartbeats that are due.
+    pub(super) fn run_turns(&mut self, net: &mut impl Net) {
+        let now_ns = net.now_ns();
+        self.under_way().give_up(now_ns);
+        self.settle_messages();
+        let Some(every_ns) = self.generator.codec.protocol.heartbeat_ns() else { return };
+        if now_ns >= self.turns.heartbeat_ns {
+            self.turns.heartbeat_ns = now_ns + every_ns / u64::from(HEARTBEAT_GROUPS);
+            self.turns.group = (self.turns.group + 1) % HEARTBEAT_GROUPS;
+            self.say_heartbeats(net);
+        }
+    }
+
+    fn say_heartbeats(&mut self, net: &mut impl Net) {
+        let (first, count) = (self.turns.group, self.generator.slots.len());
+        for key in (first..count).step_by(HEARTBEAT_GROUPS as usize) {
+            self.generator.say(net, key, Broadcast::write_heartbeat);
+        }
+    }
+}

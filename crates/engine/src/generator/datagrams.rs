@@ -1,0 +1,70 @@
+//! Datagrams that come on a slot's socket, and those of ours that never left.
+
+use trueload_drive::{Datagrams, Net, Token};
+
+use super::Generator;
+use super::protocol::Protocol;
+use super::slot::{ConnectionState, Slot};
+
+/// What the driver has missed so far: datagrams of ours that it dropped, and those that found no room in its queues.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Missed {
+    dropped: u64,
+    overflowed: u64,
+}
+
+impl Missed {
+    /// Look again; returns how many more there are, if any.
+    #[inline]
+    fn look(&mut self, net: &impl Net) -> Option<Missed> {
+        let (dropped, overflowed) = (net.dropped_datagrams(), net.overflowed_datagrams());
+        let before = std::mem::replace(self, Missed { dropped, overflowed });
+        (*self != before).then(|| Missed {
+            dropped: dropped - before.dropped,
+            overflowed: overflowed - before.overflowed,
+        })
+    }
+}
+
+impl<P: Protocol> Generator<P> {
+    /// Datagrams have come: each may end a request, and then the slot sends what it may.
+    pub(super) fn hear_datagrams(
+        &mut self,
+        net: &mut impl Net,
+        key: u32,
+        token: Token,
+        datagrams: Datagrams<'_>,
+    ) {
+        self.book.wakings.hear();
+        let now_ns = net.now_ns();
+        let Slot { client, state, .. } = &mut self.slots[key];
+        if state.connection != (ConnectionState::Open { token }) {
+            return;
+        }
+        let (book, mut found) = (&mut self.book, trueload_meter::Datagrams::default());
+        let mut on_outcome = |heard| book.settle(state, now_ns, heard);
+        self.codec.protocol.handle_datagrams(
+            client,
+            now_ns,
+            datagrams,
+            &mut found,
+            &mut on_outcome,
+        );
+        if let Some(phase) = self.book.current_mut() {
+            phase.meter.bytes_in += datagrams.bytes.len() as u64;
+            phase.meter.datagrams.merge(&found);
+        }
+        self.fill(net, key);
+    }
+
+    /// Charges the phase with datagrams that did not get out of, or into, this machine since this was last looked at.
+    #[inline]
+    pub(super) fn note_missed_datagrams(&mut self, net: &impl Net) {
+        if let Some(missed) = self.missed.look(net)
+            && let Some(phase) = self.book.current_mut()
+        {
+            phase.meter.datagrams.dropped += missed.dropped;
+            phase.meter.datagrams.overflowed += missed.overflowed;
+        }
+    }
+}

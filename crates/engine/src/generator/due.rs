@@ -1,0 +1,75 @@
+//! What is due on a slot: an attempt to connect, a deadline, the end of a wait for the peer's close.
+
+use trueload_drive::{ConnectError, Net, Token};
+use trueload_meter::Class;
+use trueload_wire::exchange::{self, Ending, Exchange, Outcome};
+
+use super::Generator;
+use super::protocol::Protocol;
+use super::slot::{ConnectionState, Slot, Tag};
+
+impl<P: Protocol> Generator<P> {
+    fn handle_due(&mut self, net: &mut impl Net, key: u32) {
+        match self.slots[key].state.connection {
+            ConnectionState::Down | ConnectionState::Busy => self.attempt(net, key),
+            ConnectionState::Connecting { token } => {
+                net.close(token);
+                self.refused(net, key, ConnectError::Timeout);
+            }
+            ConnectionState::Handshaking { token } => {
+                let why = "the handshake was not done in time";
+                self.not_secured(net, key, token, Class::TimeoutTls, why);
+            }
+            ConnectionState::Opening { token, heard } => self.opening_late(net, key, token, heard),
+            ConnectionState::Closing { token, told } => self.ended_by_nobody(net, key, token, told),
+            ConnectionState::Open { token } => {
+                let timeout_ns = self.config.timeout_ns;
+                self.out_of_time(net, key, token, |tag| tag.deadline_ns(timeout_ns));
+            }
+        }
+    }
+
+    /// Requests of an open connection have not been answered by their deadlines.
+    pub(super) fn out_of_time(
+        &mut self,
+        net: &mut impl Net,
+        key: u32,
+        token: Token,
+        deadline_ns: impl Fn(&Tag) -> u64,
+    ) {
+        let now_ns = net.now_ns();
+        // A part of a record is a part of the next answer that only its machine has not had.
+        let mut in_record = self.is_in_record(key);
+        self.codec.protocol.gave_up(key);
+        let Slot { client, state, .. } = &mut self.slots[key];
+        let book = &mut self.book;
+        let mut on_outcome = |heard: Outcome<Tag>| {
+            let begun = std::mem::take(&mut in_record);
+            let ending = match heard.ending {
+                Ending::TimeoutFirstByte if begun => Ending::TimeoutTotal,
+                ending => ending,
+            };
+            book.settle(state, now_ns, Outcome { ending, ..heard });
+        };
+        self.codec.output.clear();
+        let disposition =
+            client.handle_timeout(now_ns, deadline_ns, &mut self.codec.output, &mut on_outcome);
+        match disposition {
+            exchange::Disposition::Open | exchange::Disposition::Draining => {
+                self.codec.send_output(net, &mut self.slots[key], token);
+                self.go_on(net, key, token, disposition, false);
+            }
+            _ => self.broken(net, key, token),
+        }
+    }
+
+    pub(super) fn run_timers(&mut self, net: &mut impl Net) {
+        let now_ns = net.now_ns();
+        while let Some(key) = self.slots.pop_timer(now_ns) {
+            if self.slots.is_due(key, now_ns) {
+                self.handle_due(net, key);
+            }
+            self.slots.arm(key);
+        }
+    }
+}

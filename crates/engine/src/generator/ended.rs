@@ -1,0 +1,84 @@
+//! What becomes of a connection, and of what is outstanding on it, when the peer's side has ended.
+
+use trueload_drive::{Net, PeerClose, Token};
+use trueload_wire::exchange::{End, Ending, Exchange, Outcome};
+
+use super::Generator;
+use super::protocol::{Over, Protocol};
+use super::slot::{ConnectionState, Slot};
+
+impl<P: Protocol> Generator<P> {
+    /// The peer's side has ended. `known`: how what was outstanding ends, the first so and those behind it so, where that
+    /// is not for the machine to say.
+    pub(super) fn ended(
+        &mut self,
+        net: &mut impl Net,
+        key: u32,
+        token: Token,
+        ended: PeerClose,
+        known: Option<(Ending, Ending)>,
+    ) {
+        let now_ns = net.now_ns();
+        let Slot { client, state, .. } = &mut self.slots[key];
+        if let ConnectionState::Opening { heard, .. } = state.connection {
+            return self.opening_ended(net, key, token, ended, heard);
+        }
+        let idle = client.outstanding() == 0;
+        let announced = matches!(state.connection, ConnectionState::Closing { .. });
+        let polite = ended == PeerClose::Fin || announced;
+        if let ConnectionState::Closing { told, .. } = state.connection {
+            self.endings.ended(told);
+        }
+        match known {
+            Some(endings) => self.end_all_as(now_ns, key, endings),
+            None => self.end_all(now_ns, key, end_of(ended)),
+        }
+        let Slot { client, state, .. } = &mut self.slots[key];
+        let answered = client.has_answered();
+        // What does not count as established was not dropped either.
+        if idle && !announced && !answered && state.ever_established {
+            self.book.note_dropped(state, now_ns);
+        }
+        let stale = state.waiting_again() > 0;
+        if answered && !announced && (idle || (stale && ended == PeerClose::Fin)) {
+            self.book.crossings.note_close();
+        }
+        let state = &mut self.slots[key].state;
+        // Who closes each connection, asked or not, is not stormed, whatever it has answered on others.
+        let fruitful = answered && (idle || stale || ended == PeerClose::Fin);
+        let pause_ns = if fruitful { 0 } else { state.fruitless_pause_ns() };
+        net.close(token);
+        self.lost(net, key, stale || (polite && idle), pause_ns);
+    }
+
+    /// The peer's side has ended, and with it every request outstanding.
+    pub(super) fn end_all(&mut self, now_ns: u64, key: u32, end: End) {
+        let Slot { client, state, .. } = &mut self.slots[key];
+        let book = &mut self.book;
+        let over = Over { now_ns, drawn: book.drawn, end };
+        self.codec
+            .protocol
+            .handle_end(client, over, &mut |heard| book.settle(state, now_ns, heard));
+    }
+
+    /// The same, where it is known how they end: the first so, and those behind it so.
+    fn end_all_as(&mut self, now_ns: u64, key: u32, (first, rest): (Ending, Ending)) {
+        let Slot { client, state, .. } = &mut self.slots[key];
+        let book = &mut self.book;
+        let over = Over { now_ns, drawn: book.drawn, end: End::Reset };
+        let mut next = first;
+        self.codec.protocol.handle_end(client, over, &mut |heard| {
+            let ending = std::mem::replace(&mut next, rest);
+            book.settle(state, now_ns, Outcome { ending, ..heard });
+        });
+    }
+}
+
+/// What the end of a socket is to a machine.
+fn end_of(ended: PeerClose) -> End {
+    match ended {
+        PeerClose::Fin => End::Fin,
+        PeerClose::Reset => End::Reset,
+        PeerClose::Refused => End::Refused,
+    }
+}

@@ -1,0 +1,106 @@
+//! Under an open loop: the slots that can take a request, and when the next one is due.
+//!
+//! The slot that has been idle longest is the first. What the queue says of a slot may be stale: the slot itself knows
+//! whether it is in the queue, and since when it could have sent.
+
+use std::collections::VecDeque;
+
+use trueload_wire::exchange::Exchange;
+
+use super::book::Book;
+use super::slot::{ConnectionState, NEVER, Slot, State, Tag};
+use super::slots::Slots;
+
+/// The queue.
+#[derive(Debug, Default)]
+pub(super) struct Ready {
+    queue: VecDeque<u32>,
+    /// When requests were last sent because their time had come.
+    pub(super) sent_due_ns: u64,
+}
+
+impl Ready {
+    /// Take the slot that has been idle longest.
+    pub(super) fn pop(&mut self) -> Option<u32> {
+        self.queue.pop_front()
+    }
+
+    /// Slots from `count` on are removed.
+    pub(super) fn truncate(&mut self, count: u32) {
+        self.queue.retain(|key| *key < count);
+    }
+
+    /// A phase that is over has no queue any more.
+    pub(super) fn forget<C>(&mut self, slots: &mut Slots<C>) {
+        self.queue.clear();
+        slots.iter_mut().for_each(|Slot { state, .. }| state.ready = false);
+    }
+
+    /// A slot with so many free places queues for requests, or does not if it has none.
+    #[inline]
+    pub(super) fn wait_for_more(&mut self, key: u32, state: &mut State, now_ns: u64, free: usize) {
+        if free == 0 {
+            // What the queue may still have of it is stale.
+            state.ready_since_ns = NEVER;
+        } else if state.ready {
+            state.ready_since_ns = state.ready_since_ns.min(now_ns);
+        } else {
+            self.queue_since(key, state, now_ns);
+        }
+    }
+
+    /// What is idle at the start of a phase has been free since then, however late this is.
+    pub(super) fn free_since_start<C: Exchange<Tag>>(
+        &mut self,
+        key: u32,
+        slot: &mut Slot<C>,
+        started_ns: u64,
+    ) {
+        let Slot { client, state, .. } = slot;
+        let sends = state.quota > 0 && client.outstanding() == 0;
+        if matches!(state.connection, ConnectionState::Open { .. }) && sends && !state.ready {
+            self.queue_since(key, state, started_ns);
+        }
+    }
+
+    fn queue_since(&mut self, key: u32, state: &mut State, since_ns: u64) {
+        state.ready = true;
+        state.ready_since_ns = since_ns;
+        self.queue.push_back(key);
+    }
+
+    /// Since when the slot that has been idle longest could have taken a request; never without one.
+    pub(super) fn idle_since_ns<C: Exchange<Tag>>(
+        &mut self,
+        slots: &mut Slots<C>,
+        depth: usize,
+    ) -> u64 {
+        while let Some(key) = self.queue.front() {
+            let Slot { client, state, .. } = &mut slots[*key];
+            let open = matches!(state.connection, ConnectionState::Open { .. });
+            if open && client.capacity(depth) > 0 {
+                return state.ready_since_ns;
+            }
+            state.ready = false;
+            self.queue.pop_front();
+        }
+        NEVER
+    }
+
+    /// When the next request can be sent.
+    #[inline]
+    pub(super) fn next_send_ns(&self, book: &Book) -> u64 {
+        let Some(index) = book.current else { return NEVER };
+        if self.queue.is_empty() { NEVER } else { book.phases[index].next_arrival_ns() }
+    }
+
+    /// When to be woken for the next send. Being woken for each of 100,000 requests a second costs
+    /// more than sending them, so what falls due within the quantum goes out together.
+    #[inline]
+    pub(super) fn wake_ns(&self, book: &Book, quantum_ns: u64) -> u64 {
+        match self.next_send_ns(book) {
+            NEVER => NEVER,
+            at_ns => at_ns.max(self.sent_due_ns + quantum_ns),
+        }
+    }
+}

@@ -1,0 +1,223 @@
+//! The slots of one thread, with the timers that say when to look at each of them again.
+//!
+//! What is done to every slot when a phase starts, stops or ends is here, too. It must not know sockets or protocols.
+
+use std::ops::{Index, IndexMut, Range};
+use std::slice::{Iter, IterMut};
+
+use trueload_load::{Load, Stop, share};
+use trueload_meter::Class;
+use trueload_wire::exchange::Exchange;
+
+use super::Config;
+use super::book::Book;
+use super::phase::{Phase, PhaseShare, Stage};
+use super::slot::{ConnectionState, NEVER, Slot, Tag};
+use super::timers::Timers;
+
+/// All slots, by their keys.
+#[derive(Debug)]
+pub(super) struct Slots<C> {
+    slots: Vec<Slot<C>>,
+    timers: Timers,
+    /// Actual send to last byte.
+    timeout_ns: u64,
+    /// How many are open.
+    pub(super) open: u32,
+    /// Those that the phase has not started yet.
+    starting: Range<u32>,
+}
+
+impl<C> Index<u32> for Slots<C> {
+    type Output = Slot<C>;
+
+    #[inline]
+    fn index(&self, key: u32) -> &Slot<C> {
+        &self.slots[key as usize]
+    }
+}
+
+impl<C> IndexMut<u32> for Slots<C> {
+    #[inline]
+    fn index_mut(&mut self, key: u32) -> &mut Slot<C> {
+        &mut self.slots[key as usize]
+    }
+}
+
+impl<C> Slots<C> {
+    #[inline]
+    pub(super) fn len(&self) -> u32 {
+        self.slots.len() as u32
+    }
+
+    pub(super) fn iter_mut(&mut self) -> IterMut<'_, Slot<C>> {
+        self.slots.iter_mut()
+    }
+
+    fn iter(&self) -> Iter<'_, Slot<C>> {
+        self.slots.iter()
+    }
+
+    /// A slot that may have been removed meanwhile.
+    #[inline]
+    pub(super) fn get_mut(&mut self, key: u32) -> Option<&mut Slot<C>> {
+        self.slots.get_mut(key as usize)
+    }
+
+    /// Slots that were established at least once.
+    pub(super) fn established(&self) -> u32 {
+        self.iter().filter(|slot| slot.state.ever_established).count() as u32
+    }
+
+    /// When a timer goes off next.
+    pub(super) fn next_timer_ns(&self) -> u64 {
+        self.timers.next_ns().unwrap_or(NEVER)
+    }
+
+    /// All slots have to be started by a phase.
+    pub(super) fn start_all(&mut self) {
+        self.starting = 0..self.len();
+    }
+
+    /// The next slot to start.
+    pub(super) fn next_to_start(&mut self) -> Option<u32> {
+        self.starting.next()
+    }
+
+    /// Whether some have not been started yet.
+    pub(super) fn are_starting(&self) -> bool {
+        !self.starting.is_empty()
+    }
+
+    /// Nothing more is sent in this phase.
+    pub(super) fn end_quotas(&mut self) {
+        self.iter_mut().for_each(|slot| slot.state.quota = 0);
+    }
+
+    /// Enter what each slot went through into the phase that ends for it.
+    pub(super) fn enter(&mut self, book: &mut Book, index: usize) {
+        if book.phases[index].stage != Stage::Done {
+            self.iter_mut().for_each(|slot| book.enter_slot(index, &mut slot.state));
+        }
+    }
+
+    /// Cancel what still waits for a connection at the end of a drain.
+    pub(super) fn cancel_waiting(&mut self, book: &mut Book, index: usize, now_ns: u64) {
+        for slot in self.iter_mut() {
+            let Some(trouble) = slot.state.had_trouble() else { continue };
+            let these = trouble.again.extract_if(.., |tag| usize::from(tag.phase) == index);
+            let these: Vec<_> = these.collect();
+            these.into_iter().for_each(|tag| book.cancel(&mut slot.state, now_ns, tag));
+        }
+    }
+
+    /// Violations that no request came to pay for are failures of their own: they must show.
+    pub(super) fn charge_debts(&mut self, book: &mut Book, index: usize) {
+        for slot in self.iter_mut() {
+            let Some(trouble) = slot.state.had_trouble() else { continue };
+            let class = trouble.owed_class.unwrap_or(Class::Unsolicited);
+            for _ in 0..std::mem::take(&mut trouble.owed) {
+                let meter = &mut book.phases[index].meter;
+                meter.scheduled += 1;
+                meter.issued += 1;
+                meter.record_failed(class);
+                book.fail_next(index, 0, class);
+            }
+        }
+    }
+}
+
+impl<C: Exchange<Tag> + Default> Slots<C> {
+    /// No slots yet; requests are out of time `timeout_ns` after they were sent.
+    pub(super) fn new(timeout_ns: u64) -> Self {
+        let (slots, timers, starting) = (Vec::new(), Timers::default(), 0..0);
+        Slots { slots, timers, timeout_ns, open: 0, starting }
+    }
+
+    /// Remove the last slot if there are more than `count`.
+    pub(super) fn pop_beyond(&mut self, count: u32) -> Option<Slot<C>> {
+        if self.len() > count { self.slots.pop() } else { None }
+    }
+
+    /// Add slots up to `count`, and count anew how many are open.
+    pub(super) fn grow(&mut self, count: u32) {
+        self.slots.reserve_exact((count as usize).saturating_sub(self.slots.len()));
+        self.slots.resize_with(count as usize, Slot::new);
+        self.open = self.iter().filter(|slot| slot.is_open()).count() as u32;
+    }
+
+    /// Look at the slot again when something is due on it.
+    #[inline]
+    pub(super) fn arm(&mut self, key: u32) {
+        let slot = &mut self.slots[key as usize];
+        let due_ns = slot.due_ns(self.timeout_ns);
+        self.timers.arm(&mut slot.state.armed_ns, due_ns, key);
+    }
+
+    /// The next slot whose timer has gone off. It has to be armed again.
+    pub(super) fn pop_timer(&mut self, now_ns: u64) -> Option<u32> {
+        while let Some((at_ns, key)) = self.timers.pop(now_ns) {
+            // The slot may have been removed, or armed for an earlier time.
+            if let Some(slot) = self.get_mut(key).filter(|slot| slot.state.armed_ns == at_ns) {
+                slot.state.armed_ns = NEVER;
+                return Some(key);
+            }
+        }
+        None
+    }
+
+    /// Whether what the timer was set for is due: most requests have been answered by then.
+    pub(super) fn is_due(&self, key: u32, now_ns: u64) -> bool {
+        self[key].due_ns(self.timeout_ns) <= now_ns
+    }
+
+    /// Give each slot its requests of a phase that starts; returns how many they are.
+    pub(super) fn give_quotas(&mut self, config: &Config, phase_share: &PhaseShare) -> u64 {
+        let closed_loop = matches!(phase_share.load, Load::Closed { .. });
+        let mut sum = 0;
+        for (key, slot) in (0..).zip(&mut self.slots) {
+            slot.state.asked = slot.client.outstanding() > 0;
+            let global = config.global(key);
+            let sends = phase_share.sends(global);
+            let open = matches!(slot.state.connection, ConnectionState::Open { .. }) && sends;
+            slot.state.open_since_ns = if open { phase_share.start_ns } else { NEVER };
+            slot.state.quota = match phase_share.stop {
+                _ if !sends => 0,
+                Stop::Requests(total) if closed_loop => {
+                    share(total, u64::from(phase_share.senders()), u64::from(global))
+                }
+                _ => u64::MAX,
+            };
+            sum = slot.state.quota.saturating_add(sum);
+        }
+        sum
+    }
+
+    /// A phase stops at `at_ns`: enter into it how long each slot could have sent, and who was idle.
+    pub(super) fn stop(&mut self, config: &Config, phase: &mut Phase, at_ns: u64) {
+        let (started_ns, depth) = (phase.started_ns, config.depth_used() as u64);
+        for (key, slot) in (0..).zip(&mut self.slots) {
+            let holds = !phase.share.sends(config.global(key));
+            phase.idle_open += u32::from(holds && slot.is_open());
+            let state = &mut slot.state;
+            let permitted_ns = state.permitted_ns(depth, started_ns, at_ns);
+            phase.meter.permitted_ns = phase.meter.permitted_ns.wrapping_add(permitted_ns);
+            state.gap_since_ns = at_ns;
+            if state.connection == ConnectionState::Down && state.waiting_again() == 0 {
+                state.down_until(NEVER);
+            }
+        }
+    }
+
+    /// Cancel every request, outstanding or waiting for a connection.
+    pub(super) fn cancel_all(&mut self, book: &mut Book, now_ns: u64) {
+        for slot in self.iter_mut() {
+            let open: Vec<_> = slot.client.cancel().collect();
+            let trouble = slot.state.had_trouble();
+            let waiting = trouble.map(|trouble| std::mem::take(&mut trouble.again));
+            for tag in open.into_iter().chain(waiting.unwrap_or_default()) {
+                book.cancel(&mut slot.state, now_ns, tag);
+            }
+        }
+    }
+}

@@ -1,0 +1,204 @@
+//! When requests were sent, and how much of their time was spent in this generator.
+//!
+//! A request counts as sent once the driver has handed it to the kernel: the clock is read after that, never when
+//! the request was queued. Sends are handed over in small groups, so that the first is not on its way long before it
+//! is stamped. On a sample of the connections the kernel tells when answers arrived; with that, both ends of the
+//! generator's own share are known.
+
+use trueload_drive::{Net, Token};
+use trueload_load::random;
+use trueload_wire::exchange::{Exchange, Outcome};
+
+use super::Generator;
+use super::book::Book;
+use super::protocol::Protocol;
+use super::slot::{ConnectionState, NEVER, Tag};
+
+/// Sends handed over together. Over loopback each takes the kernel about 4.5 us (docs/performance.md): the first of
+/// them is stamped 30 us after it was sent, the mean one 15 us. A system call each would cost 5 % of a request.
+const TOGETHER: usize = 8;
+/// One connection in so many is asked when its answers arrived: to be told costs a larger receive each.
+const WATCHED_OF: u32 = 16;
+
+/// Requests of one slot that were written, and are to be stamped.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Written {
+    pub(super) key: u32,
+    pub(super) phase: u16,
+    /// How many of them count in the send lag.
+    pub(super) count: u32,
+    /// When they could have been sent: their time had come, and a connection was free.
+    pub(super) could_ns: u64,
+}
+
+impl Written {
+    /// What has waited for more than this generator, and has no lag of ours.
+    pub(super) fn without_lag(key: u32) -> Self {
+        Written { key, phase: 0, count: 0, could_ns: NEVER }
+    }
+}
+
+/// What was written since the last stamps.
+#[derive(Debug, Default)]
+pub(super) struct Stamps {
+    written: Vec<Written>,
+}
+
+impl Stamps {
+    /// Notes requests that are being written.
+    #[inline]
+    pub(super) fn note(&mut self, written: Written) {
+        self.written.push(written);
+    }
+}
+
+impl<P: Protocol> Generator<P> {
+    /// Stamps what has been written once it is enough for a group.
+    #[inline]
+    pub(super) fn stamp_group(&mut self, net: &mut impl Net) {
+        if self.stamps.written.len() >= TOGETHER {
+            self.stamp_written(net);
+        }
+    }
+
+    /// Hands over what has been written, and stamps it.
+    #[inline]
+    pub(super) fn stamp_written(&mut self, net: &mut impl Net) {
+        if self.stamps.written.is_empty() {
+            return;
+        }
+        let at_ns = net.hand_over();
+        let mut written = std::mem::take(&mut self.stamps.written);
+        let mut lag = Lag::default();
+        for one in written.drain(..) {
+            if self.is_held_up(net, one.key) {
+                continue;
+            }
+            if let Some(slot) = self.slots.get_mut(one.key) {
+                slot.client.change_newest(|tag| tag.stamp(at_ns));
+            }
+            lag.add(&mut self.book, at_ns, one);
+        }
+        lag.record(&mut self.book, at_ns);
+        self.stamps.written = written;
+    }
+
+    /// Whether a request that was written to this slot has not begun to leave: its peer takes nothing. It is stamped when
+    /// it has left.
+    #[inline]
+    fn is_held_up(&mut self, net: &impl Net, key: u32) -> bool {
+        let Some(slot) = self.slots.get_mut(key) else { return false };
+        let ConnectionState::Open { token } = slot.state.connection else { return false };
+        let sealing = slot.tls.as_ref().is_some_and(|secure| !secure.waiting.is_empty());
+        match net.queued_bytes(token) {
+            0 if !sealing => false,
+            bytes => {
+                self.codec.note_queued(slot, bytes, self.book.drawn);
+                slot.client.is_held_back()
+            }
+        }
+    }
+
+    /// Asks the kernel for the arrival times of a new connection, if its slot is in the sample.
+    pub(super) fn watch_if_sampled(&self, net: &mut impl Net, key: u32, token: Token) {
+        if is_watched(self.config.seed, self.config.thread, key, self.slots.len()) {
+            net.watch_arrivals(token);
+        }
+    }
+}
+
+impl Tag {
+    /// Notes when it was handed to the kernel; false if that was known.
+    #[inline]
+    fn stamp(&mut self, at_ns: u64) -> bool {
+        let fresh = !std::mem::replace(&mut self.handed_over, true);
+        if fresh {
+            self.sent_ns = at_ns;
+        }
+        fresh
+    }
+}
+
+impl Book {
+    /// An answer has been read: notes when it arrived, where the kernel told.
+    #[inline]
+    pub(super) fn note_arrival(
+        &mut self,
+        now_ns: u64,
+        arrived_ns: Option<u64>,
+        last: Option<&Outcome<Tag>>,
+    ) {
+        if let (Some(arrived_ns), Some(Outcome { tag, complete: true, .. })) = (arrived_ns, last) {
+            let phase = &mut self.phases[usize::from(tag.phase)];
+            // A quick answer may arrive before its request's group was stamped: it took next to no time.
+            let round_trip_ns = arrived_ns.saturating_sub(tag.sent_ns);
+            let lag_ns = now_ns.saturating_sub(arrived_ns);
+            phase.meter.times.record_arrival(round_trip_ns, lag_ns);
+        }
+    }
+}
+
+/// The lags of one hand-over: most requests of it could have been sent at the same time, and are recorded at once.
+#[derive(Debug, Default)]
+struct Lag {
+    could_ns: u64,
+    phase: u16,
+    count: u64,
+}
+
+impl Lag {
+    #[inline]
+    fn add(&mut self, book: &mut Book, at_ns: u64, one: Written) {
+        if one.count == 0 {
+            return;
+        }
+        if (self.could_ns, self.phase) != (one.could_ns, one.phase) {
+            self.record(book, at_ns);
+            (self.could_ns, self.phase, self.count) = (one.could_ns, one.phase, 0);
+        }
+        self.count += u64::from(one.count);
+    }
+
+    #[inline]
+    fn record(&self, book: &mut Book, at_ns: u64) {
+        if self.count > 0 {
+            let lag_ns = at_ns.saturating_sub(self.could_ns);
+            book.phases[usize::from(self.phase)].meter.times.record_send_lag(lag_ns, self.count);
+        }
+    }
+}
+
+/// Whether the slot `key` of a thread with so many is in the sample: one of each sixteen, drawn by the seed, and one of
+/// fewer.
+fn is_watched(seed: u64, thread: u32, key: u32, slots: u32) -> bool {
+    let block = key / WATCHED_OF;
+    let most = if block == 0 { WATCHED_OF.min(slots.max(1)) } else { WATCHED_OF };
+    let drawn = random(seed, u64::from(block), thread) % u64::from(most);
+    u64::from(key % WATCHED_OF) == drawn
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_connection_in_sixteen_is_watched_and_one_of_fewer() {
+        for seed in 0..50 {
+            for (slots, watched) in [(1, 1), (2, 1), (3, 1), (16, 1), (32, 2), (64, 4), (1600, 100)]
+            {
+                let found = (0..slots).filter(|key| is_watched(seed, 0, *key, slots)).count();
+                assert_eq!(found, watched, "seed {seed}, {slots} slots");
+            }
+        }
+    }
+
+    #[test]
+    fn the_seed_draws_which_are_watched() {
+        let of = |seed, thread| (0..64).filter(|key| is_watched(seed, thread, *key, 64)).collect();
+        let [one, again, other, elsewhere]: [Vec<u32>; 4] =
+            [of(1, 0), of(1, 0), of(2, 0), of(1, 1)];
+        assert_eq!(one, again);
+        assert_ne!(one, other);
+        assert_ne!(one, elsewhere);
+    }
+}

@@ -1,0 +1,72 @@
+//! The reference server of UDP echo: every datagram comes back to where it came from, with its boundaries.
+//!
+//! What comes together leaves together. What finds no room in the kernel is lost, as it may be anywhere on its way; it is
+//! counted as received and not as answered.
+
+use trueload_drive::{Datagrams, Net, PeerClose, Program, Token};
+
+use super::watch::Watch;
+
+/// UDP echo on one thread.
+#[derive(Debug)]
+pub struct UdpEcho {
+    watch: Watch,
+    received: u64,
+}
+
+impl UdpEcho {
+    /// A server that has heard nothing yet.
+    #[must_use]
+    pub fn new(watch: Watch) -> Self {
+        UdpEcho { watch, received: 0 }
+    }
+
+    /// Brings the counts up to date: the driver knows what it dropped.
+    fn count(&mut self, net: &impl Net) {
+        self.watch.seen.requests = self.received;
+        self.watch.seen.responses = self.received.saturating_sub(net.dropped_datagrams());
+    }
+}
+
+impl Program for UdpEcho {
+    fn handle_wake(&mut self, net: &mut impl Net) {
+        self.count(net);
+        self.watch.wake(|| None);
+    }
+
+    fn handle_accepted(&mut self, net: &mut impl Net, token: Token) -> u32 {
+        net.close(token);
+        token.index
+    }
+
+    fn handle_input(&mut self, _: &mut impl Net, _: u32, _: Token, _: &[u8], _: bool) {}
+
+    #[inline]
+    fn handle_datagrams(
+        &mut self,
+        net: &mut impl Net,
+        _key: u32,
+        token: Token,
+        datagrams: Datagrams<'_>,
+    ) {
+        self.received += datagrams.count() as u64;
+        self.watch.seen.bytes_in += datagrams.bytes.len() as u64;
+        self.watch.seen.bytes_out += datagrams.bytes.len() as u64;
+        net.send_datagrams(token, datagrams);
+    }
+
+    fn handle_end(&mut self, _: &mut impl Net, _: u32, _: Token, _: PeerClose) {}
+
+    fn handle_time(&mut self, net: &mut impl Net) {
+        self.count(net);
+        self.watch.look(net.now_ns());
+    }
+
+    fn wake_at_ns(&self) -> Option<u64> {
+        Some(self.watch.next_ns())
+    }
+
+    fn is_done(&self) -> bool {
+        self.watch.is_finished()
+    }
+}

@@ -1,0 +1,330 @@
+//! The seam takes protocols with many exchanges at once: each ends on its own, in any order.
+//!
+//! The protocol is a toy. A request is one byte, its number; the answer is the same byte. The peer grants places
+//! (`+`), begins to drain the connection (`d`), and hears which requests were given up (`!` and the number).
+
+#![allow(missing_docs, unreachable_pub, clippy::expect_used)]
+
+use std::net::IpAddr;
+use std::ops::Range;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender, channel};
+
+use trueload_drive::{ConnectError, Net, Program, Remote, Token};
+use trueload_engine::generator::{
+    Carrier, Command, Config, DoneReport, Generator, Input, Over, PhaseShare, Protocol, Report, Tag,
+};
+use trueload_engine::outlet::Outlet;
+use trueload_load::{Load, Stop};
+use trueload_meter::Class;
+use trueload_wire::exchange::{Disposition, Ending, Exchange, Outcome};
+
+const MS: u64 = 1_000_000;
+const TIMEOUT_NS: u64 = 100 * MS;
+const WINDOW_NS: u64 = 1_000 * MS;
+
+/// One connection's side of the toy.
+#[derive(Debug, Default)]
+struct Client {
+    outstanding: Vec<(u8, Tag)>,
+    next: u8,
+    granted: usize,
+    draining: bool,
+    answered: bool,
+}
+
+impl Client {
+    fn link(&self) -> Disposition {
+        if self.draining { Disposition::Draining } else { Disposition::Open }
+    }
+}
+
+impl Exchange<Tag> for Client {
+    fn reopen(&mut self) {
+        *self = Client { granted: 2, ..Client::default() };
+    }
+
+    fn ask_alike(&mut self, tag: Tag, count: usize) {
+        for _ in 0..count {
+            self.outstanding.push((self.next, tag));
+            self.next += 1;
+        }
+    }
+
+    fn outstanding(&self) -> usize {
+        self.outstanding.len()
+    }
+
+    fn capacity(&self, depth: usize) -> usize {
+        let most = if self.draining { 0 } else { depth.min(self.granted) };
+        most.saturating_sub(self.outstanding.len())
+    }
+
+    fn has_answered(&self) -> bool {
+        self.answered
+    }
+
+    fn change_newest(&mut self, mut change: impl FnMut(&mut Tag) -> bool) {
+        let mut newest = self.outstanding.iter_mut().rev();
+        while newest.next().is_some_and(|(_, tag)| change(tag)) {}
+    }
+
+    fn next_timeout_ns(&self, deadline_ns: impl Fn(&Tag) -> u64) -> Option<u64> {
+        self.outstanding.iter().map(|(_, tag)| deadline_ns(tag)).min()
+    }
+
+    fn handle_timeout(
+        &mut self,
+        now_ns: u64,
+        deadline_ns: impl Fn(&Tag) -> u64,
+        said: &mut Vec<u8>,
+        on_outcome: &mut impl FnMut(Outcome<Tag>),
+    ) -> Disposition {
+        let late = self.outstanding.extract_if(.., |(_, tag)| deadline_ns(tag) <= now_ns);
+        for (number, tag) in late {
+            said.extend([b'!', number]);
+            on_outcome(Outcome::unanswered(tag, Ending::TimeoutFirstByte, now_ns));
+        }
+        self.link()
+    }
+
+    fn cancel(&mut self) -> impl Iterator<Item = Tag> + '_ {
+        self.outstanding.drain(..).map(|(_, tag)| tag)
+    }
+}
+
+#[derive(Debug)]
+struct Toy;
+
+impl Protocol for Toy {
+    type Client = Client;
+
+    fn peer_closes(&self) -> bool {
+        true
+    }
+
+    fn handle_input(
+        &mut self,
+        client: &mut Client,
+        input: Input<'_>,
+        _said: &mut Vec<u8>,
+        on_outcome: &mut impl FnMut(Outcome<Tag>),
+    ) -> Disposition {
+        for byte in input.bytes {
+            match byte {
+                b'+' => client.granted += 1,
+                b'd' => client.draining = true,
+                number => {
+                    let at = client.outstanding.iter().position(|(known, _)| known == number);
+                    let Some(at) = at else { return Disposition::Unsolicited };
+                    let (_, tag) = client.outstanding.remove(at);
+                    client.answered = true;
+                    let heard = Outcome::unanswered(tag, Ending::Ok, input.now_ns);
+                    on_outcome(Outcome { complete: true, ..heard });
+                }
+            }
+        }
+        client.link()
+    }
+
+    fn handle_end(
+        &mut self,
+        client: &mut Client,
+        over: Over,
+        on_outcome: &mut impl FnMut(Outcome<Tag>),
+    ) {
+        client
+            .cancel()
+            .for_each(|tag| on_outcome(Outcome::unanswered(tag, Ending::Reset, over.now_ns)));
+    }
+
+    fn send(
+        &mut self,
+        client: &mut Client,
+        count: usize,
+        _drawn: u64,
+        carrier: &mut Carrier<'_, impl Net>,
+    ) -> usize {
+        let newest = client.outstanding.len() - count;
+        client.outstanding[newest..].iter().for_each(|(number, _)| carrier.send(&[*number]));
+        count
+    }
+}
+
+/// What the generator asked of its driver, and the clock.
+#[derive(Debug, Default)]
+struct Wire {
+    now_ns: u64,
+    said: Vec<(u32, u8)>,
+    connects: u32,
+    closed: Vec<u32>,
+}
+
+impl Net for Wire {
+    fn now_ns(&self) -> u64 {
+        self.now_ns
+    }
+
+    fn read_clock(&mut self) {}
+
+    fn connect(&mut self, _: u32, _: Remote<'_>, _: Option<IpAddr>) -> Result<Token, ConnectError> {
+        self.connects += 1;
+        Ok(token(self.connects - 1))
+    }
+
+    fn send(&mut self, token: Token, bytes: &[u8]) {
+        self.said.extend(bytes.iter().map(|byte| (token.index, *byte)));
+    }
+
+    fn send_shared(&mut self, token: Token, bytes: &Arc<[u8]>, range: Range<usize>) {
+        self.send(token, &bytes[range]);
+    }
+
+    fn end_sending(&mut self, _: Token) {}
+
+    fn close(&mut self, token: Token) {
+        self.closed.push(token.index);
+    }
+
+    fn finish(&mut self, token: Token) {
+        self.close(token);
+    }
+}
+
+fn token(index: u32) -> Token {
+    Token { index, generation: 0 }
+}
+
+/// A generator with one slot in a phase, played by hand.
+struct Play {
+    generator: Generator<Toy>,
+    wire: Wire,
+    reports: Receiver<Report>,
+    _commands: Sender<Command>,
+}
+
+impl Play {
+    /// The slot is connected, and its phase has begun.
+    fn begin(depth: usize) -> Self {
+        let (commands, inbox) = channel();
+        let (to, reports) = channel();
+        let outlet = Outlet::to(to, |report| report);
+        let config = Arc::new(config(depth));
+        let generator = Generator::new(config, Toy, Arc::default(), inbox, outlet);
+        let wire = Wire { now_ns: MS, ..Wire::default() };
+        commands.send(Command::Connections(1)).expect("it listens");
+        let stop = Stop::After(WINDOW_NS);
+        let load = Load::Closed { active: [].into() };
+        let share = PhaseShare { load, stop, connections: 1, idle: 0, start_ns: 2 * MS };
+        let mut play = Play { generator, wire, reports, _commands: commands.clone() };
+        play.generator.handle_wake(&mut play.wire);
+        play.generator.handle_connected(&mut play.wire, 0, token(0));
+        commands.send(Command::Phase(share)).expect("it listens");
+        play.generator.handle_wake(&mut play.wire);
+        play.at(2 * MS);
+        play
+    }
+
+    /// The clock goes on to a moment, by way of all that is due before.
+    fn at(&mut self, now_ns: u64) {
+        while let Some(due_ns) = self.generator.wake_at_ns().filter(|at_ns| *at_ns <= now_ns) {
+            self.wire.now_ns = due_ns.max(self.wire.now_ns);
+            self.generator.handle_time(&mut self.wire);
+            self.generator.handle_batch_end(&mut self.wire);
+        }
+        self.wire.now_ns = now_ns;
+    }
+
+    fn hear(&mut self, connection: u32, bytes: &[u8]) {
+        let input = &mut self.wire;
+        self.generator.handle_input(input, 0, token(connection), bytes, false);
+        self.generator.handle_batch_end(&mut self.wire);
+    }
+
+    /// What was said since the last time.
+    fn said(&mut self) -> Vec<(u32, u8)> {
+        std::mem::take(&mut self.wire.said)
+    }
+
+    /// The phase ends, with nothing more to come.
+    fn end(mut self) -> DoneReport {
+        self.at(2 * MS + WINDOW_NS + 2 * TIMEOUT_NS + 1_000 * MS);
+        let done = self.reports.try_iter().find_map(|report| match report {
+            Report::Done(done) => Some(*done),
+            _ => None,
+        });
+        done.expect("the phase is done")
+    }
+}
+
+fn config(depth: usize) -> Config {
+    Config {
+        addresses: vec!["127.0.0.1:80".parse().expect("an address")],
+        local_addresses: Vec::new(),
+        depth,
+        refill: 1,
+        close: false,
+        timeout_ns: TIMEOUT_NS,
+        connect_timeout_ns: TIMEOUT_NS,
+        connect_interval_ns: 10_000,
+        tls: None,
+        send_quantum_ns: 0,
+        coalesce_ns: 0,
+        seed: 0,
+        thread: 0,
+        threads: 1,
+        places: None,
+    }
+}
+
+#[test]
+fn no_more_is_asked_than_the_peer_grants_and_answers_end_in_any_order() {
+    let mut play = Play::begin(3);
+    assert_eq!(play.said(), [(0, 0), (0, 1)], "two places, of three that are asked for");
+    play.at(12 * MS);
+    play.hear(0, &[1]);
+    assert_eq!(play.said(), [(0, 2)], "the place of the second is free");
+    play.hear(0, b"+");
+    assert_eq!(play.said(), [(0, 3)], "and one more");
+    play.hear(0, &[3, 0, 2]);
+    assert_eq!(play.said(), [(0, 4), (0, 5), (0, 6)]);
+    let meter = play.end().meter;
+    assert_eq!((meter.ok, meter.failed_sum() + meter.ok), (4, meter.issued));
+    // Ten of the window's milliseconds with two places, the others with three.
+    let permitted_ns = 10 * MS * 2 + (WINDOW_NS - 10 * MS) * 3;
+    assert_eq!(meter.permitted_ns, permitted_ns);
+}
+
+#[test]
+fn a_late_request_ends_alone_and_its_connection_lives() {
+    let mut play = Play::begin(2);
+    play.at(50 * MS);
+    play.hear(0, &[1]);
+    assert_eq!(play.said(), [(0, 0), (0, 1), (0, 2)]);
+    play.at(2 * MS + TIMEOUT_NS);
+    assert_eq!(play.said(), [(0, b'!'), (0, 0), (0, 3)], "given up, and its place taken");
+    play.hear(0, &[2, 3]);
+    assert_eq!((play.wire.connects, play.wire.closed.len()), (1, 0));
+    let meter = play.end().meter;
+    assert_eq!(meter.ok, 3);
+    assert!(meter.failed().any(|(class, _)| class == Class::TimeoutFirstByte));
+    assert_eq!(meter.reconnects, 0);
+}
+
+#[test]
+fn a_connection_that_drains_is_asked_nothing_new_and_replaced_when_it_is_empty() {
+    let mut play = Play::begin(2);
+    assert_eq!(play.said(), [(0, 0), (0, 1)]);
+    play.hear(0, &[b'd', 0]);
+    assert_eq!(play.said(), [], "nothing new");
+    assert_eq!(play.wire.connects, 1, "one is still open");
+    play.hear(0, &[1]);
+    // The peer's end is waited for, as behind an announced close; nobody ends it, so we do.
+    play.at(60 * MS);
+    assert_eq!((play.wire.connects, &play.wire.closed[..]), (2, &[0][..]));
+    play.generator.handle_connected(&mut play.wire, 0, token(1));
+    play.generator.handle_batch_end(&mut play.wire);
+    assert_eq!(play.said(), [(1, 0), (1, 1)], "asked on the next one");
+    let meter = play.end().meter;
+    assert_eq!((meter.ok, meter.reconnects, meter.stale), (2, 1, 0));
+}

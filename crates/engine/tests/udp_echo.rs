@@ -1,0 +1,238 @@
+//! The generator over datagrams: what is lost ends alone, its socket lives on, and what settles nothing is counted apart.
+
+#![allow(missing_docs, unreachable_pub, clippy::expect_used)]
+
+use std::net::IpAddr;
+use std::ops::Range;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender, channel};
+
+use trueload_drive::{ConnectError, Datagrams, Net, PeerClose, Program, Remote, Token, Transport};
+use trueload_engine::generator::{
+    Command, Config, DoneReport, Generator, PhaseShare, Report, UdpEcho,
+};
+use trueload_engine::outlet::Outlet;
+use trueload_load::{Load, Stop};
+use trueload_meter::{Class, Datagrams as Counts};
+use trueload_wire::echo::Messages;
+
+const MS: u64 = 1_000_000;
+const TIMEOUT_NS: u64 = 100 * MS;
+const SIZE: usize = 24;
+
+/// What the generator asked of its driver, and the clock.
+#[derive(Debug, Default)]
+struct Wire {
+    now_ns: u64,
+    sent: Vec<Vec<u8>>,
+    connects: u32,
+    closed: u32,
+    dropped: u64,
+    overflowed: u64,
+}
+
+impl Net for Wire {
+    fn now_ns(&self) -> u64 {
+        self.now_ns
+    }
+
+    fn read_clock(&mut self) {}
+
+    fn connect(
+        &mut self,
+        _: u32,
+        to: Remote<'_>,
+        _: Option<IpAddr>,
+    ) -> Result<Token, ConnectError> {
+        assert_eq!(to.transport, Transport::Datagram);
+        self.connects += 1;
+        Ok(token(self.connects - 1))
+    }
+
+    fn send(&mut self, _: Token, _: &[u8]) {
+        unreachable!("no stream is written to")
+    }
+
+    fn send_shared(&mut self, _: Token, _: &Arc<[u8]>, _: Range<usize>) {
+        unreachable!("no stream is written to")
+    }
+
+    fn send_datagrams(&mut self, _: Token, datagrams: Datagrams<'_>) {
+        self.sent.extend(datagrams.iter().map(<[u8]>::to_vec));
+    }
+
+    fn dropped_datagrams(&self) -> u64 {
+        self.dropped
+    }
+
+    fn overflowed_datagrams(&self) -> u64 {
+        self.overflowed
+    }
+
+    fn end_sending(&mut self, _: Token) {}
+
+    fn close(&mut self, _: Token) {
+        self.closed += 1;
+    }
+
+    fn finish(&mut self, token: Token) {
+        self.close(token);
+    }
+}
+
+fn token(index: u32) -> Token {
+    Token { index, generation: 0 }
+}
+
+/// A generator with one socket in a phase of so many requests, played by hand.
+struct Play {
+    generator: Generator<UdpEcho>,
+    wire: Wire,
+    reports: Receiver<Report>,
+    _commands: Sender<Command>,
+}
+
+impl Play {
+    /// The socket is there, and its phase has begun.
+    fn begin(depth: usize, requests: u64) -> Self {
+        let (commands, inbox) = channel();
+        let (to, reports) = channel();
+        let outlet = Outlet::to(to, |report| report);
+        let messages: Vec<u8> = (0..3 * SIZE as u8).collect();
+        let protocol = UdpEcho::new(Messages::new(messages.into(), SIZE).expect("even"), 7);
+        let config = Arc::new(config(depth));
+        let generator = Generator::new(config, protocol, Arc::default(), inbox, outlet);
+        let wire = Wire { now_ns: MS, ..Wire::default() };
+        commands.send(Command::Connections(1)).expect("it listens");
+        let (stop, load) = (Stop::Requests(requests), Load::Closed { active: [].into() });
+        let share = PhaseShare { load, stop, connections: 1, idle: 0, start_ns: 2 * MS };
+        let mut play = Play { generator, wire, reports, _commands: commands.clone() };
+        play.generator.handle_wake(&mut play.wire);
+        play.generator.handle_connected(&mut play.wire, 0, token(0));
+        commands.send(Command::Phase(share)).expect("it listens");
+        play.generator.handle_wake(&mut play.wire);
+        play.at(2 * MS);
+        play
+    }
+
+    /// The clock goes on to a moment, by way of all that is due before.
+    fn at(&mut self, now_ns: u64) {
+        while let Some(due_ns) = self.generator.wake_at_ns().filter(|at_ns| *at_ns <= now_ns) {
+            self.wire.now_ns = due_ns.max(self.wire.now_ns);
+            self.generator.handle_time(&mut self.wire);
+            self.generator.handle_batch_end(&mut self.wire);
+        }
+        self.wire.now_ns = now_ns;
+    }
+
+    /// These of the datagrams that were sent come back, one by one, on the present socket.
+    fn answer(&mut self, numbers: &[usize]) {
+        for number in numbers {
+            let bytes = self.wire.sent[*number].clone();
+            self.deliver(Datagrams::one(&bytes));
+        }
+    }
+
+    fn deliver(&mut self, datagrams: Datagrams<'_>) {
+        let socket = token(self.wire.connects - 1);
+        self.generator.handle_datagrams(&mut self.wire, 0, socket, datagrams);
+        self.generator.handle_batch_end(&mut self.wire);
+    }
+
+    /// What the phase leaves, once it is over.
+    fn end(mut self) -> DoneReport {
+        self.at(self.wire.now_ns + 10 * TIMEOUT_NS);
+        let done = self.reports.try_iter().find_map(|report| match report {
+            Report::Done(done) => Some(*done),
+            _ => None,
+        });
+        done.expect("the phase is done")
+    }
+}
+
+fn config(depth: usize) -> Config {
+    Config {
+        addresses: vec!["127.0.0.1:80".parse().expect("an address")],
+        local_addresses: Vec::new(),
+        depth,
+        refill: 1,
+        close: false,
+        timeout_ns: TIMEOUT_NS,
+        connect_timeout_ns: TIMEOUT_NS,
+        connect_interval_ns: 10_000,
+        tls: None,
+        send_quantum_ns: 0,
+        coalesce_ns: 0,
+        seed: 0,
+        thread: 0,
+        threads: 1,
+        places: None,
+    }
+}
+
+fn failed(done: &DoneReport) -> Vec<(Class, u64)> {
+    done.meter.failed().collect()
+}
+
+#[test]
+fn a_socket_with_places_left_sends_whatever_order_its_answers_come_in() {
+    let mut play = Play::begin(3, 6);
+    assert_eq!(play.wire.sent.len(), 3);
+    play.answer(&[2, 0]);
+    assert_eq!(play.wire.sent.len(), 5, "a place each");
+    play.answer(&[4, 1, 3, 5]);
+    let done = play.end();
+    assert_eq!((done.meter.ok, done.meter.issued, failed(&done)), (6, 6, vec![]));
+    assert_eq!(done.meter.datagrams, Counts { reordered: 3, ..Counts::default() });
+}
+
+#[test]
+fn a_lost_datagram_frees_its_place_after_the_timeout_and_its_socket_lives_on() {
+    let mut play = Play::begin(2, 4);
+    play.answer(&[1]);
+    assert_eq!(play.wire.sent.len(), 3);
+    play.at(2 * MS + TIMEOUT_NS - 1);
+    play.answer(&[2]);
+    assert_eq!(play.wire.sent.len(), 4, "the last one");
+    play.at(2 * MS + TIMEOUT_NS);
+    // The first is lost by now: its answer is late, and one to a request that is answered comes twice.
+    play.answer(&[0, 2, 3]);
+    let (connects, closed) = (play.wire.connects, play.wire.closed);
+    let done = play.end();
+    assert_eq!((connects, closed, done.meter.reconnects), (1, 0, 0));
+    assert_eq!((done.meter.ok, failed(&done)), (3, vec![(Class::Lost, 1)]));
+    assert_eq!(done.meter.datagrams, Counts { late: 1, duplicated: 1, ..Counts::default() });
+}
+
+#[test]
+fn a_block_of_datagrams_settles_a_request_each() {
+    let mut play = Play::begin(4, 4);
+    let bytes = play.wire.sent.concat();
+    play.deliver(Datagrams { segment_bytes: SIZE, ..Datagrams::one(&bytes) });
+    let done = play.end();
+    assert_eq!((done.meter.ok, done.meter.bytes_in), (4, 4 * SIZE as u64));
+}
+
+#[test]
+fn a_peer_that_is_not_there_fails_what_is_outstanding_and_is_asked_on_another_socket() {
+    let mut play = Play::begin(2, 3);
+    play.generator.handle_end(&mut play.wire, 0, token(0), PeerClose::Refused);
+    assert_eq!((play.wire.connects, play.wire.closed), (2, 1));
+    play.generator.handle_connected(&mut play.wire, 0, token(1));
+    play.generator.handle_batch_end(&mut play.wire);
+    // Answers to the socket before are none to this one.
+    play.answer(&[0, 2]);
+    let done = play.end();
+    assert_eq!((done.meter.ok, failed(&done)), (1, vec![(Class::ConnectRefused, 2)]));
+    assert_eq!(done.meter.datagrams, Counts { unsolicited: 1, ..Counts::default() });
+}
+
+#[test]
+fn datagrams_that_were_lost_in_this_machine_are_told() {
+    let mut play = Play::begin(2, 2);
+    (play.wire.dropped, play.wire.overflowed) = (1, 2);
+    play.answer(&[0]);
+    let done = play.end();
+    assert_eq!((done.meter.ok, failed(&done)), (1, vec![(Class::Lost, 1)]));
+    assert_eq!(done.meter.datagrams, Counts { dropped: 1, overflowed: 2, ..Counts::default() });
+}
