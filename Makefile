@@ -58,6 +58,7 @@ demo: $(INSTALLED) ## compare real HTTP servers on this machine, in a few minute
 .PHONY: test
 test: setup lint docs ## every check and every test
 	cargo test --workspace --locked --quiet
+	$(MAKE) simulate SEEDS=20000
 	$(BIN)/pytest -m "not hosts"
 
 .PHONY: test-hosts
@@ -107,6 +108,17 @@ fuzz: ## fuzz the parsers, a minute each target (needs a C++ compiler)
 	@for target in $(basename $(notdir $(wildcard fuzz/fuzz_targets/*.rs))); do \
 		fuzz/run $$target 60 || exit 1; \
 	done
+
+SEEDS ?= 1000000
+FROM ?= 0
+
+.PHONY: simulate
+simulate: ## the generator against simulated kernels and peers (SEEDS=1000000 FROM=0): prints the first seed that breaks a law
+	cargo run --profile sim --locked --quiet --package trueload-sim -- --seeds $(SEEDS) --from $(FROM)
+
+.PHONY: defects
+defects: $(RUN_LOCKED) ## put known defects back one by one: the simulation has to find each (20 minutes)
+	$(BIN)/python tools/defects.py
 
 .PHONY: docs
 docs: $(DOCS_LOCKED) ## the site of docs/, into build/site; a link that leads nowhere is an error

@@ -328,11 +328,18 @@ CRATE_MAY_USE: dict[str, set[str]] = {
     "trueload-meter": set(),
     "trueload-drive": {"trueload-wire", "trueload-load", "trueload-meter"},
     "trueload-engine": {"trueload-wire", "trueload-load", "trueload-meter", "trueload-drive"},
+    "trueload-sim": {
+        "trueload-engine",
+        "trueload-drive",
+        "trueload-wire",
+        "trueload-load",
+        "trueload-meter",
+    },
 }
 
 
 def crates_point_one_way(file: File) -> Iterator[Finding]:
-    """engine uses drive uses wire; engine uses load uses meter; never back."""
+    """sim uses engine uses drive uses wire; engine uses load uses meter; never back."""
     if file.path.name != "Cargo.toml" or not file.within("crates/"):
         return
     manifest = tomllib.loads(file.text)
@@ -340,6 +347,49 @@ def crates_point_one_way(file: File) -> Iterator[Finding]:
     used = {u for u in manifest.get("dependencies", {}) if u.startswith("trueload-")}
     for crate in sorted(used - CRATE_MAY_USE.get(name, set())):
         yield file.finding(1, "crates-point-one-way", f"{name} may not depend on {crate}")
+
+
+# Where no module may need itself through others: only so can one be understood, and moved, alone.
+WITHOUT_CIRCLES = "crates/engine/src/"
+_CRATE_PATH = re.compile(r"\bcrate::(?:(\w+)|\{([^;]*)\})")
+
+
+def modules_without_circles(files: Iterable[File]) -> Iterator[Finding]:
+    """No two modules of WITHOUT_CIRCLES reach each other by `crate::` paths."""
+    first: dict[str, File] = {}
+    uses: dict[str, set[str]] = {}
+    for file in files:
+        if file.within(WITHOUT_CIRCLES) and file.suffix == ".rs":
+            module = str(file.path).removeprefix(WITHOUT_CIRCLES).removesuffix(".rs").split("/")[0]
+            first.setdefault(module, file)
+            uses.setdefault(module, set()).update(crate_modules(file.code))
+    reached = {module: reachable(module, uses) for module in uses}
+    for module in sorted(uses):
+        circle = {other for other in reached[module] & uses.keys() if module in reached[other]}
+        if circle and module == min(circle):
+            advice = f"these need each other: {', '.join(sorted(circle))}"
+            yield first[module].finding(1, "modules-without-circles", advice)
+
+
+def crate_modules(code: str) -> Iterator[str]:
+    """The top modules that a Rust file names by `crate::`."""
+    for found in _CRATE_PATH.finditer(code):
+        group, inner = found[1] or found[2], 1
+        while inner:
+            group, inner = re.subn(r"\{[^{}]*\}", "", group)
+        yield from re.findall(r"(?:^|,)\s*(\w+)", group)
+
+
+def reachable(module: str, uses: dict[str, set[str]]) -> set[str]:
+    """Every module that `module` needs, by itself or through others."""
+    found: set[str] = set()
+    left = [used for used in uses[module] if used != module]
+    while left:
+        name = left.pop()
+        if name not in found:
+            found.add(name)
+            left.extend(uses.get(name, ()))
+    return found
 
 
 # Of our own modules, what a module may not import (prefix, what it may not, why).
@@ -459,6 +509,10 @@ def check(file: File) -> list[Finding]:
     return [finding for rule in RULES for finding in rule(file)]
 
 
+# Rules that look at several files together.
+RULES_OF_ALL: tuple[Callable[[Iterable[File]], Iterable[Finding]], ...] = (modules_without_circles,)
+
+
 def read_files(folder: Path) -> Iterator[File]:
     """The text files that git knows or would add, by path."""
     listed = subprocess.run(
@@ -489,6 +543,7 @@ def main(arguments: list[str]) -> int:
     folder = Path(arguments[0]) if arguments else Path(__file__).resolve().parent.parent
     files = list(read_files(folder))
     findings = [finding for file in files for finding in check(file)]
+    findings += [finding for rule in RULES_OF_ALL for finding in rule(files)]
     for finding in findings:
         print(finding)
     print(f"tidy: {len(files)} files, {len(findings)} findings")
