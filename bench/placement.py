@@ -107,7 +107,7 @@ def find_placement() -> Placement | Unknown:
         try:
             with Engine.start() as engine:
                 for _ in range(LOOKS_MOST):
-                    apart_ns, _ = ask_distance(engine, (SERVER_CPU, GENERATOR_CPU))
+                    apart_ns = ask_distance(engine, (SERVER_CPU, GENERATOR_CPU))
                     if apart_ns is not None:
                         return apart_ns
         except (EngineError, UserError) as error:

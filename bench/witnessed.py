@@ -1,0 +1,375 @@
+"""Are service times right? Each tool's p50 and p99 against a witness of the wire.
+
+In a network namespace of its own the reference server stands on CPU 0, a generator on CPU 1. The
+kernel notes when each request and each answer passes the loopback device (witness.py); a service
+time on the wire is from the request's segment to the last one of its answer (matching.py).
+trueload says its service time, and its round trip: the same without its own part, up to when the
+kernel had the answer; that is what the wire should show. wrk and oha say one time, their own part
+included.
+
+Loads: closed loops at full speed, and open loops at 10, 50 and 90 % of what trueload carried there
+with the same connections and driver. wrk has no open loop; oha's is `-q`. Each row is the median of
+three runs, each against what the witness heard of the same run. Target, of trueload's open loops:
+both percentiles within 2 % of the witness or 20 µs. Needs root and gcc; by itself:
+`python bench/witnessed.py`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import re
+import shutil
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from statistics import median
+
+from conversation import Outcome, converse, opened
+from engine import Work
+from generators import PATIENCE_S
+from machine import describe
+from marks import Mark, exit_code
+from matching import Matched
+from oha import find_oha
+from page import METHOD, write_section
+from process import BenchError, run
+from servers import Server, reference
+from setting import GENERATOR_CPU, SERVER_CPU, Quiet, SettingError, prepare_setting
+from trueload.plan import DriverName
+from trueload.spec import CLOSED
+from witness import Witness, build_witness, own_network
+
+HERE = Path(__file__).resolve().parent
+CONNECTIONS = (64, 1_000)
+DRIVERS: tuple[DriverName, ...] = ("io_uring", "epoll")
+SHARES = (0.10, 0.50, 0.90)
+PARTS = (50.0, 99.0)
+RUNS = 3
+SECONDS = 3.0
+# One answer in sixteen is stamped on arrival. With this many requests 62 stamped answers lie beyond
+# the p99; a low rate takes longer to send them.
+REQUESTS_LEAST = 100_000
+SECONDS_MOST = 15.0
+OFF_MOST_SHARE, OFF_MOST_US = 0.02, 20.0
+# More than any server here answers: how much the witness makes room for in a closed loop.
+CLOSED_PER_S_MOST = 350_000
+# What a tool counts and what the witness matched may differ by: a tool gives up what is open at the
+# end, and wrk counts from a little later.
+MISSED_MOST = 0.02
+TABLE_HEAD = (
+    "| connections | load | who | requests/s | p50 says | ours | witness | off"
+    " | p99 says | ours | witness | off | within 2 % or 20 µs |\n"
+    "|--:|---|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|---|"
+)
+
+
+@dataclass(frozen=True)
+class Said:
+    """What a tool says of its run: requests, the seconds that they took, its p50 and p99 in µs, and
+    how much of each it says is its own."""
+
+    requests: int
+    wall_s: float
+    percentiles_us: tuple[float, float]
+    own_us: tuple[float, float] | None = None
+
+
+@dataclass(frozen=True)
+class Compared:
+    """One percentile of one run, in µs: as said, how much of it is the tool's own (0 where it does
+    not say), and as the witness heard it."""
+
+    said_us: float
+    own_us: float
+    heard_us: float
+
+    @property
+    def off_us(self) -> float:
+        """How far what is left of what was said is from what the witness heard."""
+        return self.said_us - self.own_us - self.heard_us
+
+    @property
+    def allowed_us(self) -> float:
+        """How far it may be."""
+        return max(OFF_MOST_US, OFF_MOST_SHARE * self.heard_us)
+
+
+@dataclass(frozen=True)
+class Row:
+    """One tool under one load: of each run its rate and both percentiles. `judged` rows are those
+    that the target is about; `why` says why nothing was measured."""
+
+    connections: int
+    load: str
+    who: str
+    per_s: tuple[float, ...] = ()
+    runs: tuple[tuple[Compared, Compared], ...] = ()
+    judged: bool = False
+    why: str = ""
+
+    def at(self, number: int) -> tuple[Compared, ...]:
+        """One percentile of every run."""
+        return tuple(each[number] for each in self.runs)
+
+    @property
+    def is_within(self) -> bool | None:
+        """Whether the median run keeps to the target at both percentiles."""
+        if not self.runs:
+            return None
+        return all(median(map(excess, self.at(number))) <= 1 for number in range(len(PARTS)))
+
+    def mark(self) -> Mark:
+        """As the other reports have their targets."""
+        what = f"{self.who}, {self.connections:,} connections, {self.load}"
+        return Mark(what, "≤ 2 % or 20 µs", self.why, self.is_within)
+
+
+def excess(found: Compared) -> float:
+    """How far off in parts of what is allowed: 1 is just within."""
+    return abs(found.off_us) / found.allowed_us
+
+
+def compare(said: Said, heard: Matched) -> tuple[Compared, Compared]:
+    """Both percentiles; `BenchError` when the two did not see the same run."""
+    matched = len(heard.service_ns)
+    if abs(matched - said.requests) > MISSED_MOST * said.requests:
+        raise BenchError(f"{said.requests:,} requests by the tool, {matched:,} by the witness")
+    own_us = said.own_us or (0.0, 0.0)
+    p50, p99 = (
+        Compared(said.percentiles_us[at], own_us[at], heard.percentile_ns(part) / 1e3)
+        for at, part in enumerate(PARTS)
+    )
+    return p50, p99
+
+
+def read_ours(outcome: Outcome) -> Said:
+    """Our service time, and by how much it is above our round trip."""
+    service = _percentiles_us(outcome.histogram("service").get_value_at_percentile)
+    own = None
+    if outcome.measurement["histograms"].get("round_trip"):
+        trip = _percentiles_us(outcome.histogram("round_trip").get_value_at_percentile)
+        own = service[0] - trip[0], service[1] - trip[1]
+    return Said(
+        requests=outcome.ok,
+        wall_s=outcome.ok / outcome.per_s,
+        percentiles_us=service,
+        own_us=own,
+    )
+
+
+def _percentiles_us(at: Callable[[float], float]) -> tuple[float, float]:
+    return at(PARTS[0]) / 1e3, at(PARTS[1]) / 1e3
+
+
+def read_wrk(out: str) -> Said:
+    """What wrk and percentiles.lua print; the latter in µs."""
+    found = dict(re.findall(r"percentile ([\d.]+) (\d+)", out))
+    counted = re.search(r"(\d+) requests in ([\d.]+)(ms|s|m),", out)
+    if counted is None or "Socket errors" in out or "Non-2xx" in out:
+        raise BenchError(f"wrk says:\n{out}")
+    unit_s = {"ms": 0.001, "s": 1.0, "m": 60.0}[counted[3]]
+    percentiles_us = (float(found["50"]), float(found["99"]))
+    return Said(int(counted[1]), float(counted[2]) * unit_s, percentiles_us)
+
+
+def read_oha(out: str) -> Said:
+    """What oha says, as JSON; its times are in seconds."""
+    said = json.loads(out)
+    codes, errors = said["statusCodeDistribution"], said["errorDistribution"]
+    if set(codes) != {"200"} or any("deadline" not in what for what in errors):
+        raise BenchError(f"oha met errors: {codes} {errors}")
+    times_s = said["latencyPercentiles"]
+    return Said(
+        requests=codes["200"],
+        wall_s=float(said["summary"]["total"]),
+        percentiles_us=(times_s["p50"] * 1e6, times_s["p99"] * 1e6),
+    )
+
+
+Tool = Callable[[Work, float | None], Said]
+"""One run, at a rate, or as a closed loop."""
+
+
+def ours(binary: Path, work: Work, rate_per_s: float | None) -> Said:
+    """Our engine."""
+    load = CLOSED if rate_per_s is None else opened(rate_per_s, work.duration_s)
+    return read_ours(converse(binary, GENERATOR_CPU, work, load))
+
+
+def wrk(work: Work, rate_per_s: float | None) -> Said:
+    """wrk: a closed loop only."""
+    assert rate_per_s is None
+    load = ["-t1", f"-c{work.connections}", f"-d{work.duration_s:.0f}s"]
+    return read_wrk(_ran(["wrk", *load, "-s", str(HERE / "percentiles.lua"), work.url], work))
+
+
+def oha(program: Path, work: Work, rate_per_s: float | None) -> Said:
+    """oha on one thread, and with `-q` at a rate."""
+    command = ["env", "TOKIO_WORKER_THREADS=1", str(program), "--no-tui"]
+    command += ["--output-format", "json", "-z", f"{work.duration_s:.0f}s"]
+    command += ["-c", str(work.connections)]
+    if rate_per_s is not None:
+        command += ["-q", f"{rate_per_s:.0f}"]
+    return read_oha(_ran([*command, work.url], work))
+
+
+def _ran(command: list[str], work: Work) -> str:
+    return run(command, cpu=GENERATOR_CPU, timeout_s=work.duration_s + PATIENCE_S).out
+
+
+class Bench:
+    """What every row needs: the programs, the server, how long and how often."""
+
+    def __init__(
+        self, binary: Path, witness: Path, server: Server, runs: int, seconds: float
+    ) -> None:
+        self.binary = binary
+        self._witness = witness
+        self._server = server
+        self._runs = runs
+        self._seconds = seconds
+
+    def row(self, who: str, tool: Tool, work: Work, rate_per_s: float | None, load: str) -> Row:
+        """One row; `why` says what kept it from being measured."""
+        rates, runs = [], []
+        per_s = rate_per_s or CLOSED_PER_S_MOST
+        work = replace(work, duration_s=run_s(self._seconds, rate_per_s))
+        try:
+            for _ in range(self._runs):
+                with Witness(self._witness, self._server.port, per_s * work.duration_s) as witness:
+                    said = tool(work, rate_per_s)
+                rates.append(said.requests / said.wall_s)
+                runs.append(compare(said, witness.heard.matched()))
+        except BenchError as error:
+            return Row(work.connections, load, who, why=" ".join(str(error).split())[:200])
+        is_judged = who.startswith("trueload") and rate_per_s is not None
+        return Row(work.connections, load, who, tuple(rates), tuple(runs), is_judged)
+
+    def work(self, connections: int, driver: DriverName = "auto") -> Work:
+        """The load of a row, apart from its rate."""
+        return Work(self._server.port, connections, 1, self._seconds, driver=driver)
+
+
+def run_s(seconds: float, rate_per_s: float | None) -> float:
+    """How long a run of a row takes: longer at a low rate, unless it is a short try anyway."""
+    if rate_per_s is None or seconds < SECONDS:
+        return seconds
+    return min(SECONDS_MOST, max(seconds, float(math.ceil(REQUESTS_LEAST / rate_per_s))))
+
+
+def rows(bench: Bench, connections: Sequence[int], oha_program: Path | str) -> Iterator[Row]:
+    """All rows, each when it has been measured. `oha_program` may be why there is none."""
+    for count in connections:
+        carried = 0.0
+        for driver in DRIVERS:
+            tool, who = partial(ours, bench.binary), f"trueload, {driver}"
+            work = bench.work(count, driver)
+            closed = bench.row(who, tool, work, None, "closed loop")
+            yield closed
+            if not closed.per_s:
+                continue
+            capacity = median(closed.per_s)
+            carried = carried or capacity
+            for share in SHARES:
+                rate, load = share * capacity, f"{share:.0%} of its capacity"
+                yield bench.row(who, tool, work, rate, load)
+        work = bench.work(count)
+        if shutil.which("wrk"):
+            yield bench.row("wrk", wrk, work, None, "closed loop")
+        else:
+            yield Row(count, "closed loop", "wrk", why="not installed (Debian: wrk)")
+        if isinstance(oha_program, str):
+            yield Row(count, "closed loop", "oha", why=oha_program)
+            continue
+        tool = partial(oha, oha_program)
+        yield bench.row("oha", tool, work, None, "closed loop")
+        for share in SHARES:
+            # A share of trueload's capacity, so that the server has the same load.
+            yield bench.row("oha", tool, work, share * carried, f"{share:.0%} of trueload's")
+
+
+def line(row: Row) -> str:
+    """A line of the table; medians of the runs."""
+    cells = [f"{row.connections:,}", row.load, row.who]
+    if not row.runs:
+        return f"| {' | '.join([*cells, *[''] * 9, f'not measured: {row.why}'])} |"
+    cells.append(f"{median(row.per_s):,.0f}")
+    for number in range(len(PARTS)):
+        some = row.at(number)
+        said, own, heard, off = (
+            median(getattr(each, f"{name}_us") for each in some)
+            for name in ("said", "own", "heard", "off")
+        )
+        cells += [f"{said:,.0f}", f"{own:,.0f}" if own else "", f"{heard:,.0f}", f"{off:+,.0f}"]
+    return f"| {' | '.join([*cells, within_text(row)])} |"
+
+
+def within_text(row: Row) -> str:
+    """What the last column says; only rows with a target can miss it."""
+    if row.is_within:
+        return "met" if row.judged else "yes"
+    return "**missed**" if row.judged else "no"
+
+
+def counted(judged: Sequence[Row]) -> str:
+    """One line about the targets."""
+    words = [row.mark().word for row in judged]
+    parts = [f"{words.count(word)} {word}" for word in ("met", "missed", "not measured")]
+    return f"{len(words)} targets: {', '.join(parts)}."
+
+
+def report(
+    binary: Path, runs: int, seconds: float, connections: Sequence[int] = CONNECTIONS
+) -> tuple[list[str], list[Mark]]:
+    """The table as Markdown, and the targets; `BenchError` when nothing can be measured here."""
+    quiet = Quiet()
+    try:
+        oha_program: Path | str = find_oha(build=seconds >= SECONDS)
+    except BenchError as error:
+        oha_program = str(error)
+    found = []
+    with tempfile.TemporaryDirectory() as folder, own_network():
+        witness = build_witness(Path(folder))
+        with reference(binary, SERVER_CPU) as server:
+            bench = Bench(binary, witness, server, runs, seconds)
+            for row in rows(bench, connections, oha_program):
+                print(f"done: {row.mark().what}", file=sys.stderr, flush=True)
+                found.append(row)
+    about = f"Medians of {runs} runs of {seconds:g} s, of low rates more; times in µs. {quiet}"
+    # Our own rows must be complete: a figure that could not be measured misses its target.
+    judged = [row for row in found if row.judged or (row.who.startswith("trueload") and row.why)]
+    lines = [str(describe()), "", about, "", TABLE_HEAD, *map(line, found), "", counted(judged)]
+    return lines, [row.mark() for row in judged]
+
+
+def main() -> int:
+    """Measures, prints Markdown, and says by its exit code whether ours is right."""
+    parser = argparse.ArgumentParser(description="Service times against a witness of the wire.")
+    parser.add_argument("--seconds", type=float, default=SECONDS, help=f"a run ({SECONDS:g})")
+    parser.add_argument("--runs", type=int, default=RUNS, help=f"runs of each row ({RUNS})")
+    parser.add_argument(
+        "--connections", type=int, nargs="+", default=CONNECTIONS, help="(64 and 1,000)"
+    )
+    parser.add_argument("--no-page", action="store_true", help="leave docs/method.md alone")
+    options = parser.parse_args()
+    try:
+        lines, marked = report(
+            prepare_setting(), options.runs, options.seconds, options.connections
+        )
+    except (BenchError, SettingError) as error:
+        print(error, file=sys.stderr)
+        return 2
+    print("\n".join(lines))
+    whole = options.seconds >= SECONDS and options.runs >= RUNS
+    if whole and tuple(options.connections) == CONNECTIONS and not options.no_page:
+        write_section(METHOD, "witness", lines)
+    return exit_code(marked)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
