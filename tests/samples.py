@@ -23,6 +23,8 @@ from trueload.plan import (
 )
 from trueload.record import (
     SCHEMA,
+    ClientTime,
+    ClientTimes,
     Connections,
     Environment,
     Generator,
@@ -41,6 +43,7 @@ from trueload.verdict import judge
 URL = "http://127.0.0.1:8080/"
 OK = 10_000
 SLOTS = 10
+STAMPED = 1_000  # answers on the one connection whose receive times are sampled
 WINDOW_NS = 1_000_000_000
 NO_COUNTS = Counts(
     scheduled=0, unsent=0, issued=0, ok=0, stale=0, cancelled=0, failed={}, statuses={}
@@ -130,7 +133,15 @@ def good_record(**changes: Any) -> Record:
             connect=histogram((50_000, SLOTS)),
             first_byte=latency,
             total=None,
+            send_lag=histogram((4_000, OK)),
+            receive_lag=histogram((6_000, STAMPED)),
+            round_trip=histogram((990_000, STAMPED)),
         ),
+        "client_ns": ClientTimes(
+            send=ClientTime(count=OK, p50=4_000, p99=4_000, max=4_000),
+            receive=ClientTime(count=STAMPED, p50=6_000, p99=6_000, max=6_000),
+        ),
+        "round_trip_ns": distribution(histogram((990_000, STAMPED))),
         "connections": connections(),
         "slots": slots(),
         "series": (Second(t_s=0, ok=OK, failed=0, latency={100: OK}),),

@@ -47,4 +47,5 @@ SLOW = Histograms(
     total=None,
 )
 SERVED_SLOWLY = SLOW.model_copy(update={"service": SLOW.latency})
+READ_LATE = SERVED_SLOWLY.model_copy(update={"round_trip": histogram((9_000_000, 1_000))})
 FULL = GENERATOR.model_copy(update={"saturation": 0.99})

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from importlib import import_module
 from random import Random
 from typing import Any
 
+import numpy as np
 import pytest
 from harness import ROOT
 
 
 @pytest.fixture(scope="module")
 def bench() -> Any:
-    """`truth`, `scripted` and `pacing` of bench/, which is no package."""
+    """Modules of bench/, which is no package."""
+    names = ("truth", "scripted", "pacing", "matching", "witnessed", "process")
     sys.path.insert(0, str(ROOT / "bench"))
     try:
-        return {name: import_module(name) for name in ("truth", "scripted", "pacing")}
+        return {name: import_module(name) for name in names}
     finally:
         sys.path.remove(str(ROOT / "bench"))
 
@@ -113,3 +116,150 @@ def test_constant_arrivals_are_off_by_what_intervals_differ_in_the_median_run(be
     runs = [run(bench, 1_000, times_ns) for times_ns in (exact, late, late)]
     assert bench["pacing"].off_p99_us(runs) == pytest.approx(300)
     assert bench["pacing"].off_p99_us(runs[:1]) == 0
+
+
+# --- the witness: requests and answers on the wire
+
+CLIENT, SERVER = False, True
+# When it passed, the client's port, where its data lies in the stream, and who sent it.
+Passed = tuple[int, int, int, bool]
+
+
+def heard(bench: Any, *passed: Passed) -> Any:
+    """What is made of so many segments, whatever their order."""
+    matching = bench["matching"]
+    segments = np.zeros(len(passed), dtype=matching.SEGMENT)
+    shuffled = Random(1).sample(passed, len(passed))
+    for number, (ns, port, sequence, from_server) in enumerate(shuffled):
+        segments[number] = (ns, sequence, port, 90, from_server, 0)
+    return matching.match(segments)
+
+
+def test_an_answer_belongs_to_the_request_before_it_on_its_own_connection(bench: Any) -> None:
+    found = heard(
+        bench,
+        (100, 7001, 1, CLIENT),
+        (110, 7002, 1, CLIENT),
+        (150, 7002, 1, SERVER),
+        (190, 7001, 1, SERVER),
+        (200, 7001, 91, CLIENT),
+        (230, 7001, 91, SERVER),
+    )
+    assert found.service_ns.tolist() == [30, 40, 90]
+    assert (found.unanswered, found.unasked, found.repeated) == (0, 0, 0)
+
+
+def test_a_service_time_ends_with_the_last_segment_of_the_answer(bench: Any) -> None:
+    answer = [(120, 7001, 1, SERVER), (121, 7001, 91, SERVER), (170, 7001, 181, SERVER)]
+    assert heard(bench, (100, 7001, 1, CLIENT), *answer).service_ns.tolist() == [70]
+
+
+def test_a_segment_that_was_sent_again_counts_once(bench: Any) -> None:
+    found = heard(
+        bench,
+        (100, 7001, 1, CLIENT),
+        (300, 7001, 1, CLIENT),
+        (310, 7001, 1, SERVER),
+        (500, 7001, 1, SERVER),
+    )
+    assert found.service_ns.tolist() == [210]
+    assert (found.unanswered, found.repeated) == (0, 2)
+
+
+def test_what_has_no_counterpart_is_counted_and_has_no_time(bench: Any) -> None:
+    # An answer that was asked for before anybody listened, and a request that is open at the end;
+    # the next connection's answer is not its own.
+    found = heard(
+        bench,
+        (90, 7001, 1, SERVER),
+        (100, 7001, 1, CLIENT),
+        (130, 7001, 91, SERVER),
+        (140, 7001, 91, CLIENT),
+        (150, 7002, 1, SERVER),
+    )
+    assert found.service_ns.tolist() == [30]
+    assert (found.unanswered, found.unasked) == (1, 2)
+
+
+def test_nothing_heard_has_no_percentile(bench: Any) -> None:
+    found = heard(bench)
+    assert len(found.service_ns) == 0
+    with pytest.raises(ValueError, match="no request was matched"):
+        found.percentile_ns(50)
+
+
+@pytest.mark.parametrize(("part", "ns"), [(50, 50), (99, 99), (99.1, 100), (100, 100), (0, 1)])
+def test_a_percentile_is_by_the_nearest_rank(bench: Any, part: float, ns: int) -> None:
+    pairs = [
+        passed
+        for number in range(1, 101)
+        for passed in (
+            (1_000 * number, 7001, 90 * number, CLIENT),
+            (1_000 * number + number, 7001, 90 * number, SERVER),
+        )
+    ]
+    assert heard(bench, *pairs).percentile_ns(part) == ns
+
+
+def test_what_a_tool_says_less_its_own_part_is_compared_with_the_wire(bench: Any) -> None:
+    witnessed = bench["witnessed"]
+    wire = heard(bench, (100_000, 7001, 1, CLIENT), (400_000, 7001, 1, SERVER))
+    for own_us, off_us, within in ((None, 50, False), ((10, 10), 40, False), ((35, 70), 15, True)):
+        said = witnessed.Said(1, 1.0, (350.0, 350.0), own_us)
+        p50, p99 = witnessed.compare(said, wire)
+        assert p50.off_us == off_us
+        row = witnessed.Row(64, "closed loop", "a tool", (1.0,), ((p50, p99),))
+        assert row.is_within is within
+    assert p50.allowed_us == 20
+    assert witnessed.Compared(5_000.0, 0.0, 4_950.0).allowed_us == pytest.approx(99)
+
+
+def test_a_row_is_within_its_target_in_the_median_run(bench: Any) -> None:
+    witnessed = bench["witnessed"]
+    good, bad = witnessed.Compared(110.0, 0.0, 100.0), witnessed.Compared(150.0, 0.0, 100.0)
+    runs = ((good, good), (bad, good), (good, good))
+    row = witnessed.Row(64, "50%", "trueload", (1.0,) * 3, runs, judged=True)
+    assert (row.is_within, witnessed.within_text(row)) == (True, "met")
+    worse = witnessed.Row(64, "50%", "trueload", (1.0,) * 3, (*runs[:2], (good, bad)), judged=True)
+    assert worse.is_within is True, "each percentile has a median of its own"
+    worst = witnessed.Row(64, "50%", "trueload", (1.0,) * 2, (runs[1], runs[1]), judged=True)
+    assert (worst.is_within, worst.mark().met) == (False, False)
+    assert witnessed.within_text(worst) == "**missed**"
+
+
+def test_a_run_of_which_the_witness_saw_too_little_is_not_compared(bench: Any) -> None:
+    witnessed = bench["witnessed"]
+    wire = heard(bench, (100, 7001, 1, CLIENT), (400, 7001, 1, SERVER))
+    with pytest.raises(bench["process"].BenchError, match="2 requests by the tool, 1 by"):
+        witnessed.compare(witnessed.Said(2, 1.0, (1.0, 1.0)), wire)
+    row = witnessed.Row(64, "50%", "trueload", why="the witness missed 3 segments", judged=True)
+    assert row.is_within is None
+    assert "not measured: the witness missed 3 segments" in witnessed.line(row)
+
+
+def test_what_the_others_say_is_read_in_microseconds(bench: Any) -> None:
+    witnessed = bench["witnessed"]
+    wrk = "percentile 50 310\npercentile 99 1204\n  39812 requests in 1.10s, 5.05MB read\n"
+    assert witnessed.read_wrk(wrk) == witnessed.Said(39_812, 1.1, (310.0, 1_204.0))
+    oha = {
+        "summary": {"total": 1.5},
+        "statusCodeDistribution": {"200": 43_000},
+        "errorDistribution": {"aborted due to deadline": 64},
+        "latencyPercentiles": {"p50": 0.00031, "p99": 0.001204},
+    }
+    said = witnessed.read_oha(json.dumps(oha))
+    assert (said.requests, said.wall_s, said.own_us) == (43_000, 1.5, None)
+    assert said.percentiles_us == pytest.approx((310.0, 1_204.0))
+    for told in (wrk + "Socket errors: read 3", wrk + "Non-2xx", "nothing"):
+        with pytest.raises(bench["process"].BenchError):
+            witnessed.read_wrk(told)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "rate_per_s", "takes_s"),
+    [(3, None, 3), (3, 200_000, 3), (3, 12_000, 9), (3, 1_000, 15), (1, 1_000, 1)],
+)
+def test_a_low_rate_is_sent_for_longer_so_that_its_p99_is_known(
+    bench: Any, seconds: float, rate_per_s: float | None, takes_s: float
+) -> None:
+    assert bench["witnessed"].run_s(seconds, rate_per_s) == takes_s

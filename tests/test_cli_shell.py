@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import sandbox
 from harness import ROOT, Finished, Trueload, start_server
 from subject_world import World
 from trueload import __version__
@@ -179,6 +180,66 @@ def test_a_bug_is_told_even_where_nothing_can_be_written(trueload: Trueload) -> 
     details.unlink()
 
 
+@pytest.mark.parametrize(
+    ("raised", "told"),
+    [
+        (
+            '__import__("resource").setrlimit(9, (2**28, 2**28)) or [__import__("threading")'
+            ".Thread(target=__import__('time').sleep, args=(9,), daemon=True).start()"
+            " for _ in range(99)]",
+            "this machine grants no more threads",
+        ),
+        ("MemoryError", "this machine grants no more memory"),
+        (
+            "PermissionError(1, 'Operation not permitted')",
+            "a system call that is needed is forbidden here: Operation not permitted",
+        ),
+    ],
+)
+def test_what_the_machine_refuses_is_no_bug(trueload: Trueload, raised: str, told: str) -> None:
+    ended = run_broken(trueload, raised)
+    assert ended.code == ExitCode.MACHINE, ended.err
+    error, hint = ended.err.splitlines()
+    assert error == f"error: {told}"
+    assert hint.startswith("hint: ")
+
+
+@pytest.mark.skipif(not sandbox.CALLS, reason="system calls are numbered for x86-64")
+def test_a_sandbox_that_forbids_to_ask_for_limits_is_no_obstacle(trueload: Trueload) -> None:
+    def forbid() -> None:
+        sandbox.refuse("getrlimit", "setrlimit", "prlimit64")
+
+    process = trueload.start("doctor", "--json", prepare=forbid)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode in (ExitCode.OK, ExitCode.INVALID), err
+    assert json.loads(out)
+
+
+@pytest.mark.skipif(not sandbox.CALLS, reason="system calls are numbered for x86-64")
+def test_an_engine_without_threads_is_told(trueload: Trueload) -> None:
+    script = (
+        "import sandbox, subprocess, sys, errno\n"
+        "keep = subprocess.Popen.__init__\n"
+        "def start(self, *a, **k):\n"
+        "    no_thread = lambda: sandbox.refuse('clone3', error=errno.EAGAIN)\n"
+        "    keep(self, *a, preexec_fn=no_thread, **k)\n"
+        "subprocess.Popen.__init__ = start\n"
+        "from trueload.cli.app import main; main(['serve', 'http', '--listen', '127.0.0.1:0'])"
+    )
+    ended = subprocess.run(
+        [sys.executable, "-c", script],
+        env={**trueload.env(), "PYTHONPATH": os.pathsep.join(sys.path)},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    assert ended.returncode == ExitCode.MACHINE, ended.stderr
+    error, hint = ended.stderr.splitlines()
+    assert error.startswith("error: the engine's machine grants no thread for ")
+    assert hint.startswith("hint: raise its limits")
+
+
 def test_an_error_with_its_own_exit_code_keeps_it(trueload: Trueload) -> None:
     raised = "__import__('trueload.errors').errors.UserError('a\\nb', 'c', 3)"
     ended = run_broken(trueload, raised)
@@ -242,7 +303,7 @@ def test_a_full_disk_behind_stdout_is_told(trueload: Trueload) -> None:
         process = trueload.start("--help", stdout=full.fileno())
     assert process.stderr is not None
     lines = process.stderr.read().splitlines()
-    assert process.wait(60) == ExitCode.INTERNAL
+    assert process.wait(60) == ExitCode.OUTPUT
     assert len(lines) == 2
     assert "No space left" in lines[0]
 

@@ -118,12 +118,12 @@ def needs_namespace() -> None:
 def test_an_answer_that_is_http_but_malformed_is_told_by_what_is_wrong_with_it(
     trueload: Trueload, driver: str
 ) -> None:
-    twice = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nContent-Length: 2\r\n\r\nok"
+    twice = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nContent-Length: 3\r\n\r\nok"
     script: Script = (Step("read"), Step("send", data=twice), Step("again"))
     with Peer((script,)) as peer:
         seen, record = timed_run(trueload, "http", peer.url, *FIFTY, "--driver", driver)
     assert (seen.exit_code, dict(seen.failed)) == (4, {"framing": 50})
-    assert record["connections"]["reasons"] == {"framing": "a second Content-Length"}
+    assert record["connections"]["reasons"] == {"framing": "two Content-Lengths that differ"}
     assert not any("https://" in check["why"] for check in record["checks"])
 
 
@@ -499,7 +499,7 @@ def test_an_engine_out_of_memory_ends_cleanly_and_the_record_is_partial(
     trueload: Trueload, engine_path: Path, tmp_path: Path
 ) -> None:
     limited = tmp_path / "trueload-engine"
-    limited.write_text(f'#!/bin/sh\nexec prlimit --as=12000000 {engine_path} "$@"\n')
+    limited.write_text(f'#!/bin/sh\nexec prlimit --as=16000000 {engine_path} "$@"\n')
     limited.chmod(0o755)
     with Peer((ANSWERS,)) as peer:
         words = ["http", peer.url, "-c", "1000", "--pipeline", "64", "-d", "1s"]

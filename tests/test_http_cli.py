@@ -26,12 +26,20 @@ from harness import ROOT, Server, Trueload, kill_group, start_server
 RECORD_FIELDS = {
     *("schema", "id", "started_at", "plan", "partial", "verdict", "checks", "counts", "warmup"),
     *("throughput", "latency_ns", "service_ns", "connect_ns", "first_byte_ns", "histograms"),
-    *("connections", "series", "generator", "server", "hosts", "environment"),
+    *("connections", "series", "generator", "server", "hosts", "environment", "client_ns"),
 }
 DISTRIBUTION = {"min", "mean", "p25", "p50", "p75", "p90", "p95", "p99", "p999", "max", "stdev"}
 CHECKS = [
     *("unsolicited", "errors", "stale", "littles-law", "generator-limit", "send-lag"),
-    *("rate-reached", "starvation", "fairness", "connections", "censored", "steady-state"),
+    *(
+        "client-share",
+        "rate-reached",
+        "starvation",
+        "fairness",
+        "connections",
+        "censored",
+        "steady-state",
+    ),
     *("server-idle", "hiccup", "noise", "same-host", "quantile-width", "ledger", "both-ends"),
     "host-bias",
     "clocks",
@@ -106,7 +114,10 @@ def test_a_run_by_count_is_one_record_with_every_field(trueload: Trueload, serve
     assert record["server"]["source"] == "found"
     assert record["connections"]["least_ok"] == 250
     assert record["connections"]["most_ok"] == 251
-    assert record["generator"]["send_lag_p99_ns"] is None
+    send = record["client_ns"]["send"]
+    assert send["count"] == 1003
+    assert 0 < send["p50"] <= send["p99"] <= send["max"]
+    assert record["generator"]["send_lag_p99_ns"] == send["p99"]
     assert len(record["hosts"]) == 1
     assert record["hosts"][0]["environment"] == record["environment"]
     assert record["environment"]["versions"].keys() >= {"trueload", "engine", "python"}

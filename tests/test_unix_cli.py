@@ -75,6 +75,10 @@ def test_a_server_on_a_socket_file_is_measured_and_accounted_for(
     assert os.getpid() in record["server"]["pids"]
     same_host = next(check for check in record["checks"] if check["name"] == "same-host")
     assert "loopback" not in same_host["why"]
+    # Nobody stamps what comes over a socket file.
+    assert record["client_ns"]["receive"] is None
+    share = next(check for check in record["checks"] if check["name"] == "client-share")
+    assert (share["status"], "unix socket" in share["why"]) == ("n/a", True)
     assert socket_file.heard.startswith(b"GET /path HTTP/1.1\r\nHost: example.org\r\n")
 
 

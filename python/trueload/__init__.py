@@ -4,8 +4,9 @@ number.
     result = trueload.http("http://127.0.0.1:8080/", connections=64, duration="5s")
     assert result.verdict != "invalid" and result.latency.p99 < "10ms"
 
-`http`, `ws`, `tcp`, `ab` and `suite` measure, `serve` runs a reference server, `runs` and `load`
-read what was measured before. Everything is imported when it is first asked for (docs/python.md).
+`http`, `ws`, `tcp`, `udp`, `ab` and `suite` measure, `serve` runs a reference server, `runs` and
+`load` read what was measured before. Everything is imported when it is first asked for
+(docs/python.md).
 """
 
 import importlib
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
         serve,
         suite,
         tcp,
+        udp,
         ws,
     )
     from trueload.errors import UserError
@@ -50,10 +52,11 @@ __all__ = [
     "serve",
     "suite",
     "tcp",
+    "udp",
     "ws",
 ]
 
-_FUNCTIONS = ("http", "ws", "tcp", "ab", "serve", "runs", "load")
+_FUNCTIONS = ("http", "ws", "tcp", "udp", "ab", "serve", "runs", "load")
 _MODULES = {
     **dict.fromkeys(_FUNCTIONS, "trueload.api"),
     **dict.fromkeys(("NothingMeasuredError", "Server"), "trueload.api"),

@@ -25,6 +25,7 @@ NS_PER_S = 1_000_000_000
 TICK_NS = NS_PER_S // os.sysconf("SC_CLK_TCK")
 UNIX_ACCEPTS = 1 << 16  # include/uapi/linux/net.h, __SO_ACCEPTCON
 LISTEN_STATE = "0A"  # include/net/tcp_states.h, TCP_LISTEN
+UNCONNECTED_STATE = "07"  # TCP_CLOSE: what a datagram socket has that hears everybody
 
 # The clock id of another process's CPU time: ~pid << 3 | CPUCLOCK_SCHED
 # (include/linux/posix-timers.h). Exact, and it keeps the time of threads that have ended.
@@ -332,14 +333,15 @@ def descendants(root: int) -> set[int]:
     return found
 
 
-def listening_inodes(host: str, port: int) -> set[int]:
-    """Sockets that would accept a TCP connection to host:port (addresses, not names).
+def listening_inodes(host: str, port: int, *, udp: bool = False) -> set[int]:
+    """Sockets that would accept a TCP connection to host:port (addresses, not names), or datagrams.
 
     A socket bound to every address of the family counts, and one bound to `::` counts
     for IPv4 too: whether it takes IPv4 cannot be seen from outside.
     """
     wanted = _hex_addresses(host)
-    return {inode for address, there, inode in _listening() if there == port and address in wanted}
+    found = _listening(udp=udp)
+    return {inode for address, there, inode in found if there == port and address in wanted}
 
 
 def read_listeners() -> list[tuple[str, int, int]]:
@@ -347,16 +349,17 @@ def read_listeners() -> list[tuple[str, int, int]]:
     return [(_address(spelling), port, inode) for spelling, port, inode in _listening()]
 
 
-def _listening() -> Iterator[tuple[str, int, int]]:
+def _listening(*, udp: bool = False) -> Iterator[tuple[str, int, int]]:
     """(address as the kernel prints it, port, inode)."""
-    for table in ("tcp", "tcp6"):
+    state = UNCONNECTED_STATE if udp else LISTEN_STATE
+    for table in ("udp", "udp6") if udp else ("tcp", "tcp6"):
         try:
             lines = (PROC / "net" / table).read_text().splitlines()[1:]
         except OSError:
             continue
         for line in lines:
             fields = line.split()
-            if fields[3] == LISTEN_STATE:
+            if fields[3] == state:
                 address, _, hex_port = fields[1].partition(":")
                 yield address, int(hex_port, 16), int(fields[9])
 
@@ -406,9 +409,9 @@ def _holds(pid: int, wanted: set[str]) -> bool:
     return False
 
 
-def listeners(host: str, port: int) -> set[int]:
+def listeners(host: str, port: int, *, udp: bool = False) -> set[int]:
     """Processes that listen on host:port; empty if nobody does or they cannot be seen."""
-    return socket_owners(listening_inodes(host, port))
+    return socket_owners(listening_inodes(host, port, udp=udp))
 
 
 def unix_listeners(path: str) -> set[int]:

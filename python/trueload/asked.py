@@ -17,10 +17,20 @@ from trueload.plan import (
     RequestPlan,
     TargetPlan,
     TcpEchoPlan,
+    UdpEchoPlan,
     WsBroadcastPlan,
     WsEchoPlan,
 )
-from trueload.spec import Exchange, Expect, Request, TargetSpec, TcpEcho, TrialSpec, WsEcho
+from trueload.spec import (
+    Exchange,
+    Expect,
+    Request,
+    TargetSpec,
+    TcpEcho,
+    TrialSpec,
+    UdpEcho,
+    WsEcho,
+)
 
 PLACES = ("{counter}", "{random}")
 """What each sending fills in, in a path, header values and a body."""
@@ -64,6 +74,10 @@ def exchange_plan(exchange: Exchange) -> ExchangePlan:
             size=exchange.messages.size_bytes,
             half_close=exchange.half_close,
         )
+    if isinstance(exchange, UdpEcho):
+        return UdpEchoPlan(
+            payload_sha256=_digest(exchange.messages.payload), size=exchange.messages.size_bytes
+        )
     # It is sent as it stands: a handshake has no places to fill in.
     request = exchange.opening
     opening = RequestPlan(
@@ -85,7 +99,8 @@ def exchange_plan(exchange: Exchange) -> ExchangePlan:
 
 def messages(spec: TrialSpec) -> Messages | None:
     """The messages of an echo; None where there are none."""
-    return spec.exchange.messages if isinstance(spec.exchange, TcpEcho | WsEcho) else None
+    exchange = spec.exchange
+    return exchange.messages if isinstance(exchange, TcpEcho | UdpEcho | WsEcho) else None
 
 
 def blobs(spec: TrialSpec) -> Iterator[Blob]:

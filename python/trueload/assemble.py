@@ -26,7 +26,9 @@ from trueload.assemble_broadcast import bytes_per_connection, make_deliveries, w
 from trueload.assemble_hosts import make_hosts
 from trueload.assemble_idle import Step, make_idle, merged_failed
 from trueload.assemble_origins import make_origins
+from trueload.assemble_own_times import make_client_times
 from trueload.assemble_tls import handshake_histogram, make_tls_record
+from trueload.bins import Bins
 from trueload.fleet.member import HostReport
 from trueload.noise import NoiseSample, others_share
 from trueload.plan import (
@@ -38,13 +40,15 @@ from trueload.plan import (
     Ready,
     RequestPlan,
     Requests,
-    Second,
     Tick,
+    WsBroadcastPlan,
+    WsEchoPlan,
 )
 from trueload.record import (
     NO_CLAIM,
     SCHEMA,
     Claim,
+    ClientTimes,
     Connections,
     CpuDistance,
     Environment,
@@ -97,22 +101,14 @@ NO_GENERATOR = plan.Generator(
 
 
 @dataclass
-class SecondLog:
-    """The sum of the ticks of one second; ``counts`` are the totals at its end."""
-
-    counts: Counts
-    latency: dict[int, int] = field(default_factory=dict)
-
-
-@dataclass
 class PhaseLog:
-    """What was heard of one phase: of the ticks only their sum by second, as runs may be long."""
+    """What was heard of one phase: of the ticks only their sum over time, as runs may be long."""
 
     started_ns: int | None = None
     stopped_ns: int | None = None
     first: Tick | None = None
     last: Tick | None = None
-    seconds: dict[int, SecondLog] = field(default_factory=dict)
+    bins: Bins = field(default_factory=Bins)
     measurement: Measurement | None = None
 
     def add(self, tick: Tick) -> None:
@@ -120,10 +116,7 @@ class PhaseLog:
         self.first = self.first or tick
         self.last = tick
         since_ns = tick.at_ns - (self.first.at_ns if self.started_ns is None else self.started_ns)
-        second = self.seconds.setdefault(max(0, since_ns) // NS_PER_S, SecondLog(tick.counts))
-        second.counts = tick.counts
-        for index, count in tick.latency.items():
-            second.latency[index] = second.latency.get(index, 0) + count
+        self.bins.add(max(0, since_ns) // NS_PER_S, tick.counts, tick.latency)
 
 
 @dataclass(frozen=True)
@@ -199,7 +192,8 @@ def make_record(seen: Observation) -> Record:
     machine = _machine(seen, measured)
     phases = seen.measurements()
     handshakes = handshake_histogram(phases)
-    generator = _generator(seen, measured, complete)
+    own_times = make_client_times(measured.histograms)
+    generator = _generator(seen, measured, complete, own_times)
     record = Record(
         schema=SCHEMA,
         id=seen.id,
@@ -246,8 +240,11 @@ def make_record(seen: Observation) -> Record:
         handshake_ns=_distribution(handshakes),
         tls=make_tls_record(seen.generate, seen.ready, phases),
         deliveries=make_deliveries(measured),
+        datagrams=measured.datagrams,
         idle=make_idle(seen.steps, measured.connections.idle_open if complete else None),
         cpu_distance=seen.cpu_distance,
+        client_ns=own_times,
+        round_trip_ns=_distribution(measured.histograms.round_trip),
     )
     return judge(record)
 
@@ -294,7 +291,7 @@ def measure_from_ticks(log: PhaseLog, seen: Observation) -> Measurement:
     last_ns = last.at_ns if last else 0
     started_ns = last_ns if log.started_ns is None else log.started_ns
     stopped_ns = last_ns if log.stopped_ns is None else log.stopped_ns
-    latency = encode_histogram(merge_sparse(second.latency for second in log.seconds.values()))
+    latency = encode_histogram(merge_sparse(log.bins.latencies()))
     return Measurement(
         started_ns=started_ns,
         window_ns=max(0, stopped_ns - started_ns),
@@ -311,7 +308,7 @@ def measure_from_ticks(log: PhaseLog, seen: Observation) -> Measurement:
             }
         ),
         slots=NO_SLOTS,
-        series=_series_from_ticks(log),
+        series=log.bins.seconds(),
         generator=NO_GENERATOR,
     )
 
@@ -343,18 +340,6 @@ def _last_counts(tick: Tick) -> Counts:
             "scheduled": max(counts.scheduled, issued),
         }
     )
-
-
-def _series_from_ticks(log: PhaseLog) -> tuple[Second, ...]:
-    series = []
-    ok = failed = 0
-    for t_s, second in sorted(log.seconds.items()):
-        ok_now, failed_now = second.counts.ok, sum(second.counts.failed.values())
-        series.append(
-            Second(t_s=t_s, ok=ok_now - ok, failed=failed_now - failed, latency=second.latency)
-        )
-        ok, failed = ok_now, failed_now
-    return tuple(series)
 
 
 def _warmup(seen: Observation) -> Warmup:
@@ -434,7 +419,9 @@ def _family(ready: Ready | None) -> str | None:
     return "ipv6" if ready.address.startswith("[") else "ipv4"
 
 
-def _generator(seen: Observation, measured: Measurement, complete: bool) -> Generator:
+def _generator(
+    seen: Observation, measured: Measurement, complete: bool, own_times: ClientTimes
+) -> Generator:
     found, ready = measured.generator, seen.ready
     cpu_s = found.cpu_ns / NS_PER_S
     window_s = measured.window_ns / NS_PER_S
@@ -454,7 +441,7 @@ def _generator(seen: Observation, measured: Measurement, complete: bool) -> Gene
         saturation=found.saturation if complete else None,
         peak_rss_bytes=found.peak_rss_bytes if complete else None,
         bytes_per_connection=_bytes_per_connection(ready),
-        send_lag_p99_ns=summarise(decode_histogram(measured.histograms.send_lag)).p99,
+        send_lag_p99_ns=own_times.send.p99 if own_times.send else None,
         hiccup_ns=found.hiccup_ns if complete else None,
     )
 
@@ -572,7 +559,7 @@ def _redacted(generate: Generate) -> Generate:
     )
     request = None if generate.request is None else redacted(generate.request)
     exchange = generate.exchange
-    if exchange is not None and exchange.kind != "tcp_echo":
+    if isinstance(exchange, WsEchoPlan | WsBroadcastPlan):
         exchange = exchange.model_copy(update={"opening": redacted(exchange.opening)})
     return generate.model_copy(
         update={"request": request, "targets": targets, "exchange": exchange}

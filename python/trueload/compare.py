@@ -320,7 +320,6 @@ def _samples(metric: str, record: Record) -> tuple[int, float]:
     """How many values a mean is of, and their standard deviation."""
     if metric == "mean":
         return record.latency_ns.count, record.latency_ns.stdev or 0.0
-    whole = record.window.window_ns // 10**9
-    per_s = [float(second.ok) for second in record.series if second.t_s < whole]
+    per_s = [second.ok / second.width_s for second in record.whole_seconds()]
     cv = coefficient_of_variation(per_s)
     return (len(per_s), cv * math.fsum(per_s) / len(per_s)) if cv is not None else (0, 0.0)

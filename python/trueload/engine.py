@@ -15,14 +15,14 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Literal
 
 from trueload.closing import Closing
 from trueload.deadline import looks
 from trueload.errors import UserError, shortage_hint
-from trueload.places import Channel, ChannelClosedError, Place, Sink
+from trueload.places import Channel, ChannelClosedError, LineTooLongError, Place, Sink
 from trueload.places.local import LocalPlace
 from trueload.plan import (
     PROTOCOL,
@@ -47,6 +47,7 @@ HELLO_S = 10.0  # a cold disk and a busy machine; the engine itself needs millis
 LEASE_EVERY_S = 0.5  # the engine ends without one for 2 s
 SEND_S = 5.0
 DISTANCE_S = 1.0  # the engine gives up after 50 ms
+ENDING_S = 0.5  # from a closed channel to the end of its process
 STOP_S = 1.0  # the engine promises to end within this time of `stop`
 
 FailureKind = Literal["start", "engine", "died", "silent", "junk", "late", "lost"]
@@ -137,11 +138,13 @@ class Engine(Closing):
             return ()
 
     def send(self, message: ToEngine) -> None:
-        """Send one message. Raises ``EngineError``."""
+        """Send one message. Raises ``EngineError``, but not where the engine has ended: it may have
+        said why, and ``receive`` gives that first, then raises."""
         try:
             self._channel.send(to_line(message), SEND_S)
         except ChannelClosedError as error:
-            raise self._failure(error) from error
+            if self._channel.wait(ENDING_S) is None:
+                raise self._failure(error) from error
 
     def receive(self, timeout_s: float) -> FromEngine | None:
         """The next message; None when none came in time. Raises ``EngineError``."""
@@ -196,7 +199,9 @@ class Engine(Closing):
 
     def _failure(self, error: ChannelClosedError) -> EngineError:
         """Why the channel closed: mostly because the process has ended."""
-        code = self._channel.wait(0.5)
+        if isinstance(error, LineTooLongError):
+            return EngineError("junk", f"the engine does not make sense: {error}")
+        code = self._channel.wait(ENDING_S)
         if code is None:
             return EngineError("died", f"the engine does not go on: {error}")
         last = last_words(self._channel.log_tail())
@@ -255,15 +260,19 @@ def seen_since_mark(server: Engine, name: str, timeout_s: float) -> Seen:
     raise EngineError("silent", f"the reference server told no record within {timeout_s:g} s")
 
 
-def ask_distance(engine: Engine, cpus: tuple[int, int]) -> tuple[float | None, list[FromEngine]]:
+def ask_distance(
+    engine: Engine,
+    cpus: tuple[int, int],
+    note: Callable[[FromEngine], None] = lambda _: None,
+) -> float | None:
     """What handing a cache line over from one CPU to the other and back takes now, in ns, None
-    where it cannot be measured; and what the engine said before. Raises ``EngineError``."""
+    where it cannot be measured; what else the engine says goes to ``note``. Raises ``EngineError``.
+    """
     engine.send(AskDistance(cpus=cpus))
-    said: list[FromEngine] = []
     for left_s in looks(time.monotonic() + DISTANCE_S):
         message = engine.receive(left_s)
         if isinstance(message, Distance):
-            return message.ns, said
+            return message.ns
         if message is not None:
-            said.append(message)
-    return None, said
+            note(message)
+    return None

@@ -5,10 +5,10 @@ from __future__ import annotations
 
 import os
 import platform
-import resource
 from pathlib import Path
 
 from trueload import __version__
+from trueload.open_files import open_files_limit
 from trueload.record import Environment
 
 _GOVERNOR = Path("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor")
@@ -35,7 +35,7 @@ def read_environment(engine_version: str | None) -> Environment:
 
 
 def _limits() -> dict[str, int]:
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    soft, hard = open_files_limit()
     limits = {"open_files_soft": soft, "open_files_hard": hard}
     for name, path in _LIMITS.items():
         text = _text(path)

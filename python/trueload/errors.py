@@ -31,6 +31,10 @@ _OF_PATHS = {
 }
 
 
+_NO_THREAD = "can't start new thread"  # RuntimeError of the interpreter
+_FORBIDDEN = (errno.EPERM, errno.EACCES, errno.ENOSYS)
+
+
 class ExitCode(IntEnum):
     """How a command ended, for scripts. The numbers are part of the interface."""
 
@@ -46,6 +50,11 @@ class ExitCode(IntEnum):
     """Measured, but the verdict is invalid; the failed checks say why."""
     INTERNAL = 70
     """A mistake in trueload itself (EX_SOFTWARE of sysexits.h); the traceback is in a file."""
+    MACHINE = 71
+    """The machine, or a limit or sandbox on it, refused what trueload itself needs: a thread,
+    memory, a system call (EX_OSERR)."""
+    OUTPUT = 74
+    """The output could not be written, as its device is full (EX_IOERR)."""
     INTERRUPTED = 130
     """Interrupted; what was measured until then is saved and marked partial."""
 
@@ -85,6 +94,26 @@ def path_fault(error: OSError) -> tuple[str, str] | None:
     name = os.fsdecode(error.filename) if isinstance(error.filename, str | bytes) else "a file"
     shown = name if len(name) <= PATH_SHOWN else f"{name[:PATH_SHOWN]}…"
     return f"{shown}: {error.strerror}", hint
+
+
+def machine_fault(error: Exception) -> tuple[str, str] | None:
+    """What this machine has refused to trueload itself, and the next step; None where something
+    else is wrong. A file that an error names is for ``path_fault``."""
+    if isinstance(error, RuntimeError) and str(error) == _NO_THREAD:
+        hint = "raise the limits: `ulimit -v` of memory, `ulimit -u` or a container's of threads"
+        return "this machine grants no more threads", hint
+    if isinstance(error, MemoryError):
+        return "this machine grants no more memory", "raise the limit of memory: `ulimit -v`"
+    if isinstance(error, OSError) and error.filename is None and error.errno in _FORBIDDEN:
+        hint = "allow it: a sandbox forbids it, such as a container's seccomp profile"
+        return f"a system call that is needed is forbidden here: {error.strerror}", hint
+    return None
+
+
+def refused_by_machine(what: str) -> UserError:
+    """The error for an engine whose machine grants ``what`` it said: no thread, no descriptors."""
+    hint = "raise its limits (`ulimit -a` shows them), or ask for fewer --threads"
+    return UserError(f"the engine's machine grants {what}", hint, ExitCode.MACHINE)
 
 
 def shortage_hint(error: OSError) -> str | None:

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import os
 import platform
-import resource
 import time
 from dataclasses import dataclass
 from pathlib import Path
 
 from trueload.accounting import machine_sample, machine_usage
+from trueload.open_files import open_files_limit
 from trueload.wakes import Wakes, watch_wakes
 
 _CPU = Path("/sys/devices/system/cpu")
@@ -66,7 +66,7 @@ def observe(watch_s: float) -> Machine:
     wakes = watch_wakes(watch_s, cpus)
     used = machine_usage(before, machine_sample(), cpus)
     own_share = (time.process_time() - own_before_s) / (used.wall_s * len(cpus))
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    soft, hard = open_files_limit()
     return Machine(
         kernel=platform.release(),
         cpu_model=_field(Path("/proc/cpuinfo"), "model name"),

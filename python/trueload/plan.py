@@ -12,6 +12,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import ConfigDict, Field, TypeAdapter
 
+from trueload.packed import Packed
 from trueload.plan_broadcast import Charge as Charge
 from trueload.plan_broadcast import Deliveries as Deliveries
 from trueload.plan_broadcast import DeliveryHistograms as DeliveryHistograms
@@ -39,6 +40,7 @@ from trueload.plan_seen import Span as Span
 from trueload.plan_service import Dialect as Dialect
 from trueload.plan_service import ServeHttp as ServeHttp
 from trueload.plan_service import ServeTcpEcho as ServeTcpEcho
+from trueload.plan_service import ServeUdpEcho as ServeUdpEcho
 from trueload.plan_service import ServeWs as ServeWs
 from trueload.plan_service import ServicePlan as ServicePlan
 from trueload.plan_tls import ServeGiven as ServeGiven
@@ -163,6 +165,15 @@ class TcpEchoPlan(Model):
     half_close: bool = False
 
 
+class UdpEchoPlan(Model):
+    """Datagrams over UDP come back, each for itself. The payload is cut by ``size`` as in
+    ``TcpEchoPlan``; the first 16 bytes of each datagram give way to its numbers."""
+
+    kind: Literal["udp_echo"] = "udp_echo"
+    payload_sha256: str
+    size: int | None = None
+
+
 class WsEchoPlan(Model):
     """Every message is one WebSocket message, and comes back as one; with a dialect, as its echo.
     The payload is cut by ``size`` as in ``TcpEchoPlan``. The engine adds to ``opening`` what makes
@@ -186,7 +197,9 @@ class WsBroadcastPlan(Model):
     padding: int
 
 
-ExchangePlan = Annotated[TcpEchoPlan | WsEchoPlan | WsBroadcastPlan, Field(discriminator="kind")]
+ExchangePlan = Annotated[
+    TcpEchoPlan | UdpEchoPlan | WsEchoPlan | WsBroadcastPlan, Field(discriminator="kind")
+]
 """What is exchanged where it is not HTTP."""
 
 
@@ -298,6 +311,7 @@ class Counts(Model):
     """Requests of one phase up to now; in the end issued = ok + sum(failed) + cancelled.
 
     ``failed`` is by class, ``statuses`` (complete answers, expected or not) by code.
+    ``stale_resets`` are those of ``stale`` whose connection was reset; 0 in older records.
     """
 
     scheduled: int
@@ -305,6 +319,7 @@ class Counts(Model):
     issued: int
     ok: int
     stale: int
+    stale_resets: int = 0
     cancelled: int
     failed: dict[str, int]
     statuses: dict[str, int]
@@ -313,7 +328,10 @@ class Counts(Model):
 class Histograms(Model):
     """HdrHistogram V2 compressed, base64, values in ns; null when empty.
 
-    Of ok requests only, except ``connect`` (every connection established).
+    Of ok requests only, except ``connect`` (every connection established), ``send_lag`` (every
+    request sent: from when it could be, to when it was handed to the kernel), ``round_trip`` (from
+    then to the kernel's receive time of the answer's last bytes) and ``receive_lag`` (from that to
+    when they were read); the last two on a sample of the connections.
     """
 
     latency: str | None
@@ -322,16 +340,20 @@ class Histograms(Model):
     first_byte: str | None
     total: str | None
     send_lag: str | None = None
+    receive_lag: str | None = None
+    round_trip: str | None = None
     handshake: str | None = None
 
 
 class Second(Model):
-    """One second of a phase, by the time of settling."""
+    """Some seconds of a phase, by the time of settling: one, and after an hour of it 2, 4, 8 …; the
+    same number throughout a series."""
 
     t_s: int
+    width_s: int = 1
     ok: int
     failed: int
-    latency: Sparse
+    latency: Packed
 
 
 class Generator(Model):
@@ -367,6 +389,21 @@ class TargetCounts(Model):
     latency: Sparse
 
 
+class Datagrams(Model):
+    """Datagrams of a phase that settled nothing, or not in their turn: answers to requests given up
+    as lost (``late``), second answers (``duplicated``), answers behind the answer to a request sent
+    later on the same socket (``reordered``), answers to nothing that was sent (``unsolicited``),
+    datagrams of ours that never left (``dropped``), and those that found the queue of our
+    socket full (``overflowed``): the requests of both are lost."""
+
+    late: int
+    duplicated: int
+    reordered: int
+    unsolicited: int
+    dropped: int
+    overflowed: int
+
+
 class Measurement(Model):
     """What a phase leaves. ``started_ns`` is the start as planned, ``began_ns`` when the first
     thread really began."""
@@ -387,6 +424,7 @@ class Measurement(Model):
     targets: tuple[TargetCounts, ...] | None = None
     origins: tuple[OriginConnections, ...] = Field(default=(), exclude_if=lambda found: not found)
     deliveries: Deliveries | None = Field(default=None, exclude_if=lambda value: value is None)
+    datagrams: Datagrams | None = Field(default=None, exclude_if=lambda value: value is None)
 
 
 class Hello(Model):

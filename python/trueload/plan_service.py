@@ -28,6 +28,12 @@ class ServeTcpEcho(Model):
     kind: Literal["tcp_echo"] = "tcp_echo"
 
 
+class ServeUdpEcho(Model):
+    """Every datagram comes back."""
+
+    kind: Literal["udp_echo"] = "udp_echo"
+
+
 class ServeWs(Model):
     """Echo and broadcast in a dialect at ``/ws``; at ``/echo`` every message as it came."""
 
@@ -35,5 +41,7 @@ class ServeWs(Model):
     dialect: Dialect
 
 
-ServicePlan = Annotated[ServeHttp | ServeTcpEcho | ServeWs, Field(discriminator="kind")]
+ServicePlan = Annotated[
+    ServeHttp | ServeTcpEcho | ServeUdpEcho | ServeWs, Field(discriminator="kind")
+]
 """What a reference server serves."""

@@ -4,12 +4,12 @@
         result = load.http("http://127.0.0.1:8080/", connections=64, duration="5s")
         assert result.latency.p99 < "10ms"
 
-How: ``load.http``, ``load.ws`` and ``load.tcp`` are those of ``trueload``, and save nothing unless
-``no_save=False``. A figure that cannot be trusted is no ground for a test to pass: an invalid
-verdict fails it at once (with ``strict=True`` a suspect one, too), and so does a condition of
-``fail_on`` that holds. A test that failed shows each of its measurements; its report has their
-figures as properties, which JUnit XML shows. Nothing of trueload is imported before the fixture is
-used, so that the plugin costs other tests nothing.
+How: ``load.http``, ``load.ws``, ``load.tcp`` and ``load.udp`` are those of ``trueload``, and save
+nothing unless ``no_save=False``. A figure that cannot be trusted is no ground for a test to pass:
+an invalid verdict fails it at once (with ``strict=True`` a suspect one, too), and so does a
+condition of ``fail_on`` that holds. A test that failed shows each of its measurements; its report
+has their figures as properties, which JUnit XML shows. Nothing of trueload is imported before the
+fixture is used, so that the plugin costs other tests nothing.
 """
 
 from __future__ import annotations
@@ -54,6 +54,13 @@ class Load:
 
         return self._trusted(lambda: tcp(where, **_unsaved(options)), invalid_ok, options)
 
+    def udp(self, where: str, /, *, invalid_ok: bool = False, **options: object) -> Result:
+        """``trueload.udp``; an invalid verdict fails the test unless ``invalid_ok``."""
+        __tracebackhide__ = True
+        from trueload.api import udp
+
+        return self._trusted(lambda: udp(where, **_unsaved(options)), invalid_ok, options)
+
     def _trusted(
         self, measure: Callable[[], Result], invalid_ok: bool, options: dict[str, object]
     ) -> Result:
@@ -81,8 +88,8 @@ def _unsaved(options: dict[str, object]) -> dict[str, object]:
 
 @pytest.fixture
 def load(request: pytest.FixtureRequest) -> Load:
-    """Measures under load: ``load.http(url, connections=64, duration="5s")``, ``ws`` and ``tcp``;
-    an invalid verdict fails the test."""
+    """Measures under load: ``load.http(url, connections=64, duration="5s")``, ``ws``, ``tcp``
+    and ``udp``; an invalid verdict fails the test."""
     results: list[Result] = []
     request.node.stash[_RESULTS] = results
 

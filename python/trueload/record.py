@@ -14,6 +14,7 @@ from pydantic import ConfigDict, Field
 
 from trueload.plan import (
     Counts,
+    Datagrams,
     DeliveryHistograms,
     Generate,
     Histograms,
@@ -120,7 +121,8 @@ class Connections(Model):
 
 class Generator(Model):
     """The engine's own load over the window. ``cpu_share`` = ``cpu_s`` / window;
-    ``allowed_cpus`` are those that the kernel let it run on; ``send_lag_p99_ns`` is of open loops;
+    ``allowed_cpus`` are those that the kernel let it run on; ``send_lag_p99_ns`` is null in
+    older records of closed loops;
     ``hiccup_ns`` is by how much the engine's own 10 ms heartbeats were late, in all.
     ``driver`` is what really carried the sockets, ``driver_note`` why that is not what was asked
     for; ``refill``: free places from which on a pipeline was filled again; ``spin_ns``: for so long
@@ -244,6 +246,27 @@ class Tls(Model):
     handshakes_resumed: int
 
 
+class ClientTime(Model):
+    """One part of the time that the generator itself spent on requests, in ns; ``count`` says how
+    many were timed."""
+
+    count: int
+    p50: int
+    p99: int
+    max: int
+
+
+class ClientTimes(Model):
+    """How much of the latency was spent in the generator, each part null where it was not timed.
+    ``send`` is from when a request could be sent (its schedule come, a connection free) to when it
+    was handed to the kernel. ``receive`` is from the kernel's receive time of an answer's last
+    bytes to when they were read; it is timed on one connection in sixteen. Both histograms are in
+    ``histograms``, as ``send_lag`` and ``receive_lag``."""
+
+    send: ClientTime | None = None
+    receive: ClientTime | None = None
+
+
 class Deliveries(Model):
     """What became of the messages of a broadcast: each was to reach every receiver once.
     ``delivery_ns`` is of every delivery, from the send of its message; ``first_ns``, ``median_ns``,
@@ -348,9 +371,13 @@ class OriginRecord(Model):
 class Record(Model):
     """What a trial leaves. ``targets`` is null where there is one request, ``origins`` where these
     have one (scheme, host and port), ``server`` where its processes were not seen, or not for the
-    whole window, ``deliveries`` where nothing is broadcast, ``idle`` where no idle connection was
+    whole window, ``deliveries`` where nothing is broadcast,
+    ``datagrams`` where a stream carries the requests, ``idle`` where no idle connection was
     asked for, ``cpu_distance`` where generator and server are not known to run on two CPUs of one
-    machine; ``schema_`` is ``schema`` in JSON.
+    machine; ``schema_`` is ``schema`` in JSON. ``client_ns`` is about our generator, and
+    ``round_trip_ns`` is the service time without its part, from when the kernel had a request to
+    when it had the answer, on the sample that ``client_ns.receive`` is of; both are empty in
+    records that are older.
 
     ``client`` is null where a server was measured. Where a client was, ``generator`` is the
     client's process tree, ``server`` our reference server, ``plan.generate`` what the client was
@@ -391,6 +418,18 @@ class Record(Model):
     handshake_ns: Distribution = Distribution()
     tls: Tls | None = None
     deliveries: Deliveries | None = None
+    datagrams: Datagrams | None = None
     idle: Idle | None = None
     client: ClientEnd | None = None
     cpu_distance: CpuDistance | None = None
+    client_ns: ClientTimes = ClientTimes()
+    round_trip_ns: Distribution = Distribution()
+
+    def whole_seconds(self) -> tuple[Second, ...]:
+        """The bins of the series that lie in the window as a whole."""
+        window_ns = self.window.window_ns
+        return tuple(
+            second
+            for second in self.series
+            if (second.t_s + second.width_s) * 1_000_000_000 <= window_ns
+        )

@@ -21,18 +21,18 @@ from trueload.engine import EngineError
 from trueload.errors import ExitCode, UserError
 from trueload.places.local import LocalPlace
 from trueload.route import UNIX
-from trueload.spec import Tree, TrialSpec
+from trueload.spec import Tree, TrialSpec, UdpEcho
 from trueload.verdict import is_loopback
 
 
-def found_pids(address: str) -> set[int]:
+def found_pids(address: str, *, udp: bool = False) -> set[int]:
     """Processes that serve an address of this machine: those that hold its listening socket, with
     their children; without ourselves and what we started."""
     if address.startswith(UNIX):
         holders = unix_listeners(address.removeprefix(UNIX))
     else:
         host, _, port = address.rpartition(":")
-        holders = listeners(host.strip("[]").partition("%")[0], int(port))
+        holders = listeners(host.strip("[]").partition("%")[0], int(port), udp=udp)
     if len(holders) > 1:
         holders.discard(1)  # an init that opened the socket for the server is not the server
     found = _with_children(holders - {1}) | holders
@@ -47,22 +47,22 @@ def _with_children(pids: set[int]) -> set[int]:
     return pids.union(*map(descendants, pids))
 
 
-def found_at(addresses: Sequence[str]) -> set[int]:
+def found_at(addresses: Sequence[str], *, udp: bool = False) -> set[int]:
     """The same of several addresses, together; none if one of them is served by somebody who cannot
     be seen, as what the others use would pass for all."""
     found: set[int] = set()
     for address in addresses:
-        pids = found_pids(address)
-        if not pids and len(addresses) > 1 and is_served(address):
+        pids = found_pids(address, udp=udp)
+        if not pids and len(addresses) > 1 and is_served(address, udp=udp):
             return set()
         found |= pids
     return found
 
 
-def is_served(address: str) -> bool:
+def is_served(address: str, *, udp: bool = False) -> bool:
     """Whether a socket of this machine listens on ``IP:PORT``, seen or not whose it is."""
     host, _, port = address.rpartition(":")
-    return bool(listening_inodes(host.strip("[]").partition("%")[0], int(port)))
+    return bool(listening_inodes(host.strip("[]").partition("%")[0], int(port), udp=udp))
 
 
 def find_server(spec: TrialSpec) -> tuple[Tree | None, str | None]:
@@ -74,9 +74,10 @@ def find_server(spec: TrialSpec) -> tuple[Tree | None, str | None]:
         return None, None  # another host's loopback is not ours
     # Of one server any address will do; several origins are as many servers.
     addresses = [origin.addresses[0] for origin in spec.origins] or [spec.addresses[0]]
-    if not found_at(addresses):
+    udp = isinstance(spec.exchange, UdpEcho)
+    if not found_at(addresses, udp=udp):
         return None, None
-    return ProcessTree(Followed(lambda: found_at(addresses))), "found"
+    return ProcessTree(Followed(lambda: found_at(addresses, udp=udp))), "found"
 
 
 class Followed:

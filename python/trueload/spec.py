@@ -122,6 +122,13 @@ class TcpEcho:
 
 
 @dataclass(frozen=True, kw_only=True)
+class UdpEcho:
+    """Each datagram must come back as it was, in any order; its first bytes give way to numbers."""
+
+    messages: Messages
+
+
+@dataclass(frozen=True, kw_only=True)
 class WsEcho:
     """Each message is sent as a WebSocket message; with a ``dialect`` wrapped as its echo.
     ``opening`` is the handshake's request, without what every handshake has."""
@@ -141,7 +148,7 @@ class WsBroadcast:
     padding: int
 
 
-Exchange = TcpEcho | WsEcho | WsBroadcast
+Exchange = TcpEcho | UdpEcho | WsEcho | WsBroadcast
 """What is exchanged where it is not HTTP."""
 
 

@@ -20,7 +20,7 @@ from trueload.errors import UserError
 
 RESOLVE_S = 5.0
 _HOST_PORT = "write it as HOST:PORT, for example 127.0.0.1:9000"
-Scheme = Literal["http", "https", "ws", "wss", "tcp"]
+Scheme = Literal["http", "https", "ws", "wss", "tcp", "udp"]
 PORTS: dict[Scheme, int] = {"http": 80, "https": 443, "ws": 80, "wss": 443}
 """The port of a URL that names none."""
 SECURE: frozenset[Scheme] = frozenset({"https", "wss"})
@@ -120,18 +120,18 @@ def parse_url(url: str, family: Family = HTTP) -> Target:
     )
 
 
-def parse_host_port(text: str) -> Target:
-    """``HOST:PORT``, also after ``tcp://``. Raises ``UserError``."""
+def parse_host_port(text: str, scheme: Literal["tcp", "udp"] = "tcp") -> Target:
+    """``HOST:PORT``, also behind the scheme and ``://``. Raises ``UserError``."""
     if not text or any(c.isspace() or not c.isprintable() for c in text):
         raise UserError(f"{text!r} is not HOST:PORT", _HOST_PORT)
-    plain = text.removeprefix("tcp://")
+    plain = text.removeprefix(f"{scheme}://")
     if "://" in plain or any(c in plain for c in "/?#@"):
         raise UserError(f"'{text}' is not HOST:PORT", _HOST_PORT)
     host, port = _split_host_port(plain, text, _HOST_PORT)
     if port is None:
         raise UserError(f"'{text}' has no port", _HOST_PORT)
     return Target(
-        url=f"tcp://{plain}", scheme="tcp", host=host, port=port, path="", credentials=None
+        url=f"{scheme}://{plain}", scheme=scheme, host=host, port=port, path="", credentials=None
     )
 
 

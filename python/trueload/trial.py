@@ -26,7 +26,7 @@ from trueload.deadline import seconds_left
 from trueload.distance import distance_of
 from trueload.engine import Engine, EngineError, ask_distance
 from trueload.environment import read_environment
-from trueload.errors import UserError
+from trueload.errors import UserError, refused_by_machine
 from trueload.fleet.fleet import Fleet, start_engines
 from trueload.ids import now_iso, record_id
 from trueload.machine import count_ports
@@ -488,10 +488,7 @@ class Session(Closing):
     def _cpus_apart_ns(self, engine: Engine | Fleet) -> float | None:
         if self._cpu_pair is None or isinstance(engine, Fleet):
             return None
-        apart_ns, said = ask_distance(engine, self._cpu_pair)
-        for message in said:
-            self._note(message)
-        return apart_ns
+        return ask_distance(engine, self._cpu_pair, self._note)
 
     def _finish(self, engine: Engine | Fleet) -> None:
         """Tell the engine to end and hear what it still has to say."""
@@ -539,6 +536,8 @@ class Session(Closing):
                 if message.id is not None:
                     seen.phase(message.id).add(message)
                 self._show(message)
+            case Error() if message.class_ == "machine" and seen.ready is None:
+                raise refused_by_machine(message.message)
             case Error():
                 # The first one is the cause; what follows from it says less.
                 if seen.trouble is None:

@@ -75,6 +75,7 @@ class Out:
     ok: Between = NONE
     failed: Mapping[str, Between] = field(default_factory=dict)
     stale: Between = NONE
+    stale_resets: Between = NONE
     unsent: Between = NONE
     reconnects: Between | None = None
     statuses: Mapping[str, int] | None = None
@@ -188,6 +189,7 @@ def _out(raw: dict[str, Any]) -> Out:
         ok=_between(raw.pop("ok", 0)),
         failed={name: _between(n) for name, n in raw.pop("failed", {}).items()},
         stale=_between(raw.pop("stale", 0)),
+        stale_resets=_between(raw.pop("stale_resets", 0)),
         unsent=_between(raw.pop("unsent", 0)),
         reconnects=None if reconnects is None else _between(reconnects),
         statuses=None if statuses is None else {str(code): n for code, n in statuses.items()},

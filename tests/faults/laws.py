@@ -53,6 +53,7 @@ class Seen:
     issued: int
     ok: int
     stale: int
+    stale_resets: int
     cancelled: int
     failed: Mapping[str, int]
     statuses: Mapping[str, int]
@@ -108,7 +109,7 @@ def of_record(record: Mapping[str, Any], exit_code: int, wall_s: float) -> Seen:
 
 def _sum_counts(parts: list[Mapping[str, Any]]) -> dict[str, Any]:
     total: dict[str, Any] = {"failed": {}, "statuses": {}}
-    for name in ("scheduled", "unsent", "issued", "ok", "stale", "cancelled"):
+    for name in ("scheduled", "unsent", "issued", "ok", "stale", "stale_resets", "cancelled"):
         total[name] = sum(part[name] for part in parts)
     for name in ("failed", "statuses"):
         for part in parts:
@@ -179,6 +180,7 @@ def assert_out(seen: Seen, case: Case, *, apart: bool = False) -> None:
     assert seen.scheduled == case.requests, f"asked for: {seen}"
     _assert_endings(seen, out)
     assert seen.stale in out.stale, f"stale {out.stale}: {seen}"
+    assert seen.stale_resets in out.stale_resets, f"stale resets {out.stale_resets}: {seen}"
     assert seen.unsent in out.unsent, f"unsent {out.unsent}: {seen}"
     assert seen.cancelled == 0, f"cancelled: {seen}"
     if out.reconnects is not None:

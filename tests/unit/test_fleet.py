@@ -13,7 +13,13 @@ from samples import GOOD_HOST, PHASE, counts, distribution, good_record, histogr
 from trueload import plan as spoken
 from trueload.fleet.clock import Comparison, Reading
 from trueload.fleet.histograms import merge_histogram
-from trueload.fleet.merge import Series, merge_connections, merge_ready, merge_slots
+from trueload.fleet.merge import (
+    Series,
+    merge_connections,
+    merge_counts,
+    merge_ready,
+    merge_slots,
+)
 from trueload.fleet.ticks import Ticks
 from trueload.plan import Connections, Ready, Second, Slots, Tick, WsBroadcastPlan
 from trueload.record import Check, Host, Record, RecordPlan
@@ -22,6 +28,13 @@ from trueload.stats import decode_histogram
 from trueload.verdict.hosts import median_without
 
 MS = 1_000_000
+
+
+def test_counts_of_several_engines_are_added_field_by_field() -> None:
+    parts = [counts(stale=5, stale_resets=2), counts(stale=1, stale_resets=1)]
+    merged = merge_counts(parts)
+    assert (merged.stale, merged.stale_resets) == (6, 3)
+    assert merged.ok == sum(part.ok for part in parts)
 
 
 # --- clocks

@@ -220,6 +220,8 @@ def test_at_its_end_a_trial_has_what_its_record_says() -> None:
         (names.SENT, {}, 400_000),
         (names.THROUGHPUT, {}, 10_000),
         (names.PERCENTILE, {"quantile": "0.99"}, 0.001000447),
+        (names.CLIENT_PERCENTILE, {"part": "send", "quantile": "0.5"}, 4e-6),
+        (names.CLIENT_PERCENTILE, {"part": "receive", "quantile": "0.99"}, 6e-6),
         (names.VERDICT, {"verdict": "valid"}, 1),
         (names.VERDICT, {"verdict": "invalid"}, 0),
         (names.CHECK, {"check": "errors"}, 1),

@@ -266,6 +266,19 @@ def test_an_open_loop_shows_both_rates_and_both_times() -> None:
     assert "2,500 never sent" in text
 
 
+@pytest.mark.parametrize(
+    ("resets", "shown"),
+    [(0, "12 sent again after a stale connection"), (3, "a stale connection (3 by a reset)")],
+)
+def test_resets_among_stale_connections_are_shown_and_exported(resets: int, shown: str) -> None:
+    record = good_record(counts=counts(stale=12, stale_resets=resets))
+    text = "\n".join(result_lines(record))
+    assert shown in text
+    assert ("by a reset" in text) == (resets > 0)
+    [line] = csv.DictReader(io.StringIO("".join(export(RUN, [row(1, record)], "csv"))))
+    assert (line["stale"], line["stale_resets"]) == ("12", str(resets))
+
+
 def test_exports_mark_what_is_only_a_lower_bound() -> None:
     [line] = csv.DictReader(io.StringIO("".join(export(RUN, [row(1, OPEN)], "csv"))))
     assert line["latency_at_least"] == "p90; p95; p99; p999; max"

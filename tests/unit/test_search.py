@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from samples import OK, counts, good_record
-from search_samples import FULL, LIMIT_10MS, SERVED_SLOWLY, SLOW, failing, nobody
+from search_samples import FULL, LIMIT_10MS, READ_LATE, SERVED_SLOWLY, SLOW, failing, nobody
 from trueload.plan import Duration
 from trueload.record import Record, Trouble
 from trueload.search.decide import (
@@ -304,6 +304,10 @@ def test_every_search_ends_and_confirms_what_it_finds(
         # We were late, but it took too long from the actual send, too.
         (failing("send-lag", histograms=SERVED_SLOWLY), "bisect", "exceeded", "p99"),
         (failing("send-lag", "hiccup", histograms=SERVED_SLOWLY), "bisect", "limited", ""),
+        (failing("client-share", histograms=SLOW), "bisect", "limited", "client-share"),
+        (failing("client-share", histograms=SERVED_SLOWLY), "bisect", "exceeded", "p99"),
+        # 20 ms until we had read the answer, but less than 10 ms until the kernel had it.
+        (failing("client-share", histograms=READ_LATE), "bisect", "limited", "client-share"),
         # From the schedule our lag only makes it slower: what is kept all the same is kept.
         (failing("send-lag"), "bisect", "kept", "send-lag"),
         (failing("send-lag"), "confirm", "limited", "send-lag"),

@@ -212,6 +212,27 @@ def test_every_rule_has_a_case_that_breaks_it() -> None:
     assert {rule for _, _, _, rule in BROKEN} == names
 
 
+# (the sentence, the texts of modules a, b and c, the circle that is found)
+CIRCLES = [
+    ("each uses the next", ("use crate::b;", "use crate::c::{self, T};", ""), None),
+    ("the last uses the first", ("use crate::b;", "use crate::c::T;", "crate::a::f();"), "a, b, c"),
+    ("two use each other in a group", ("use crate::{b::{T, c}, d};", "use crate::a;", ""), "a, b"),
+    ("a module may use itself", ("use crate::a::T;", "", ""), None),
+    ("a comment is no use", ("// crate::b", "use crate::a;", ""), None),
+]
+
+
+@pytest.mark.parametrize(("sentence", "texts", "circle"), CIRCLES, ids=[row[0] for row in CIRCLES])
+def test_modules_that_need_each_other_are_found(
+    sentence: str, texts: tuple[str, ...], circle: str | None
+) -> None:
+    folder = PurePosixPath(tidy.WITHOUT_CIRCLES)
+    paths = [folder / name for name in ("a.rs", "b/mod.rs", "c.rs")]
+    files = [tidy.File(path, text) for path, text in zip(paths, texts, strict=True)]
+    advice = [finding.advice for finding in tidy.modules_without_circles(files)]
+    assert advice == ([f"these need each other: {circle}"] if circle else []), sentence
+
+
 def test_a_finding_names_the_line() -> None:
     found = tidy.check(tidy.File(PurePosixPath("docs/a.md"), "one\ntwo \n"))
     assert [str(f).split(": ")[0] for f in found] == ["docs/a.md:2"]

@@ -72,7 +72,7 @@ def check(record: Record, name: str) -> Check:
         ("fall_silent", "silent", "said nothing"),
         ("talk_nonsense", "junk", "no message"),
         ("measure_nonsense", "junk", "not an HdrHistogram"),
-        ("talk_without_end", "junk", "no message"),
+        ("talk_without_end", "junk", "it has written a line of more than 1 MiB"),
         ("close_stdout", "died", "closed its output"),
         ("end_by_itself", "engine", "ended by itself: signalled"),
         ("complain_and_go_on", "engine", "thread 2 has ended"),

@@ -41,6 +41,7 @@ from trueload.stats import Distribution
 from trueload.verdict import CHECKS, EXPLANATIONS, decide
 
 GOOD = good_record()
+HALF_LAG = GOOD.histograms.model_copy(update={"send_lag": histogram((500_000, OK))})
 
 
 def found(record: Record, name: str) -> Check:
@@ -174,6 +175,7 @@ def test_a_flag_that_a_remedy_names_is_one_of_ours() -> None:
 
 NOT_OF_HTTP_SERVERS = {"ledger", "both-ends"}
 OF_SEVERAL_HOSTS = {"host-bias", "clocks"}  # their cases are in test_fleet.py
+ELSEWHERE = {*OF_SEVERAL_HOSTS, "client-share"}  # the latter's cases are in test_client_share.py
 
 Case = tuple[str, dict[str, Any], Status, str]
 
@@ -210,12 +212,21 @@ CASES: dict[str, list[Case]] = {
         ("none", {}, "pass", "0 of 10,000"),
         ("under one in a hundred", {"counts": counts(stale=99)}, "pass", "99 of 10,000"),
         ("one in a hundred", {"counts": counts(stale=100)}, "warn", "just closed"),
+        (
+            "some by a reset",
+            {"counts": counts(stale=100, stale_resets=3)},
+            "warn",
+            "just closed, 3 of them by a reset",
+        ),
         ("a connection per request", {"plan": record_plan(close=True)}, "n/a", "--close"),
         ("nothing was issued", {"counts": NO_COUNTS}, "n/a", "no request"),
     ],
     "littles-law": [
-        ("as many as permitted", {}, "pass", "10.0 requests in service on average, 10.0 permitted"),
+        ("as many as permitted", {}, "pass", "10.0 requests in flight on average, 10.0 permitted"),
         ("9 % above", {"slots": slots(permitted_ns=SLOTS * WINDOW_NS * 100 // 109)}, "pass", ""),
+        ("half of the time is send lag", {
+            "service_ns": distribution(histogram((500_000, OK))), "histograms": HALF_LAG,
+        }, "pass", "10.0 requests"),
         ("15 % above", {"slots": slots(permitted_ns=SLOTS * WINDOW_NS * 100 // 115)}, "warn",
          "sooner than they can"),
         ("30 % above", {"slots": slots(permitted_ns=SLOTS * WINDOW_NS * 100 // 130)}, "fail",
@@ -577,7 +588,7 @@ def test_a_check_says(check: str, changes: dict[str, Any], status: Status, why: 
 
 
 def test_every_check_has_cases_that_pass_and_that_do_not() -> None:
-    assert {check.name for check in GOOD.checks} == set(CASES) | OF_SEVERAL_HOSTS
+    assert {check.name for check in GOOD.checks} == set(CASES) | ELSEWHERE
     for name, cases in CASES.items():
         if name in NOT_OF_HTTP_SERVERS:
             continue

@@ -38,6 +38,7 @@ __all__ = [
     "serve",
     "suite",
     "tcp",
+    "udp",
     "ws",
 ]
 
@@ -94,6 +95,17 @@ def tcp(where: str, /, **options: object) -> Result:
     from trueload.cli.words import understand
 
     return _measured(understand(("tcp",), read_tcp_job, (where,), options, _OF_PRINTING))
+
+
+def udp(where: str, /, **options: object) -> Result:
+    """Load a UDP echo server: ``udp("127.0.0.1:9000", size=64, duration="5s")``.
+
+    Options are those of `trueload udp --help`, with ``_`` for ``-``. Raises ``UserError``.
+    """
+    from trueload.cli.udp import read_udp_job
+    from trueload.cli.words import understand
+
+    return _measured(understand(("udp",), read_udp_job, (where,), options, _OF_PRINTING))
 
 
 def ab(url_a: str, url_b: str, /, **options: object) -> AbResult:
@@ -166,14 +178,20 @@ def suite(name: str | None = None, /, **options: object) -> SuiteResult:
 def serve(protocol: str = "http", /, **options: object) -> Server:
     """A reference server for a ``with`` block: ``with serve("http") as server: http(server.url)``.
 
-    ``protocol`` is ``http``, ``ws`` or ``tcp``; options are those of `trueload serve http --help`
-    and so on, with ``_`` for ``-``. It listens on a free port unless ``listen`` says where.
+    ``protocol`` is ``http``, ``ws``, ``tcp`` or ``udp``; options are those of
+    `trueload serve http --help` and so on, with ``_`` for ``-``. It listens on a free port unless
+    ``listen`` says where.
     """
     from trueload.api.server import Server
     from trueload.cli import serve as served
     from trueload.cli.words import understand
 
-    readers = {"http": served.read_http, "ws": served.read_ws, "tcp": served.read_tcp}
+    readers = {
+        "http": served.read_http,
+        "ws": served.read_ws,
+        "tcp": served.read_tcp,
+        "udp": served.read_udp,
+    }
     if protocol not in readers:
         known = ", ".join(readers)
         raise UserError(f"there is no reference server '{protocol}'", f"it is one of {known}")

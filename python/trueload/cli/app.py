@@ -30,7 +30,7 @@ from typer._click.exceptions import NoArgsIsHelpError, NoSuchOption, UsageError
 from trueload import __version__
 from trueload.cli.foreign_flags import find_foreign_flag
 from trueload.cli.streams import hold_open, write_whole
-from trueload.errors import ExitCode, UserError, path_fault, shortage_hint
+from trueload.errors import ExitCode, UserError, machine_fault, path_fault, shortage_hint
 from trueload.interrupt import end_like_ctrl_c
 
 # The commands in the order of `trueload --help`, with what it says of each; the module of that name
@@ -38,6 +38,7 @@ from trueload.interrupt import end_like_ctrl_c
 COMMANDS: dict[str, str] = {
     "http": "Load an HTTP server and say what it carried.",
     "tcp": "Load a TCP echo server and say what it carried.",
+    "udp": "Load a UDP echo server and say what it carried.",
     "ws": "Load a WebSocket server, by echoes or broadcasts.",
     "ab": "Compare two servers by pairs of trials in turn.",
     "serve": "Run a reference server.",
@@ -65,6 +66,7 @@ Example: trueload http http://127.0.0.1:8080/ -c 64 -d 10s
 Exit codes: 0 measured, valid or suspect; 1 a --fail-on threshold crossed, or no load
 keeps to the --limit; 2 wrong command or file,
 nothing sent; 3 nothing could be measured; 4 measured but invalid; 70 a bug in trueload;
+71 the machine refused a thread, memory or a system call; 74 the output could not be written;
 130 interrupted.
 """
 
@@ -114,9 +116,9 @@ def run(argv: Sequence[str]) -> int:
         if (fault := path_fault(error) or _fault_of_here()) is not None:
             _say(*fault)
             return ExitCode.USAGE
-        return _report_bug(error)
+        return _refused_or_bug(error)
     except Exception as error:
-        return _report_bug(error)
+        return _refused_or_bug(error)
 
 
 def build_app(first_word: str | None = None) -> typer.Typer:
@@ -255,7 +257,7 @@ def _close_output(error: OSError) -> int:
     if error.errno in _READER_GONE:
         return EXIT_CODE_BROKEN_PIPE
     _say(f"the output could not be written: {error.strerror}", "free some space and repeat")
-    return ExitCode.INTERNAL
+    return ExitCode.OUTPUT
 
 
 def _fault_of_here() -> tuple[str, str] | None:
@@ -264,6 +266,13 @@ def _fault_of_here() -> tuple[str, str] | None:
     except OSError as error:
         return f"the current folder cannot be used: {error.strerror}", "change to another one"
     return None
+
+
+def _refused_or_bug(error: Exception) -> int:
+    if (fault := machine_fault(error)) is None:
+        return _report_bug(error)
+    _say(*fault)
+    return ExitCode.MACHINE
 
 
 def _report_bug(error: Exception) -> int:

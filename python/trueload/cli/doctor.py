@@ -84,7 +84,7 @@ def _look(cpus: tuple[int, ...]) -> tuple[float, ...]:
         return ()
     try:
         with Engine.start() as engine:
-            apart_ns, _ = ask_distance(engine, (cpus[0], cpus[1]))
+            apart_ns = ask_distance(engine, (cpus[0], cpus[1]))
     except (EngineError, UserError):
         return ()
     return () if apart_ns is None else (apart_ns,)

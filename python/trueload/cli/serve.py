@@ -25,7 +25,7 @@ from trueload.cli.flags import command, with_flags_of
 from trueload.cli.options import DialectChoice
 from trueload.cli.place_options import ServerPlaceOption
 from trueload.engine import Engine, EngineError, find_engine, seen_since_mark
-from trueload.errors import ExitCode, UserError
+from trueload.errors import ExitCode, UserError, refused_by_machine
 from trueload.interrupt import Interrupt
 from trueload.places.choose import choose_places
 from trueload.places.named import Here, Named
@@ -43,6 +43,7 @@ from trueload.plan import (
     ServeSelfSigned,
     ServeTcpEcho,
     ServeTlsPlan,
+    ServeUdpEcho,
     ServeWs,
     ServicePlan,
 )
@@ -51,7 +52,7 @@ from trueload.spec import Interrupt as Asked
 
 READY_S = 10.0
 STOP_S = 2.0
-PATHS = {"http": "/", "tcp": "", "ws": "/ws"}
+PATHS = {"http": "/", "tcp": "", "udp": "", "ws": "/ws"}
 """What is loaded of a server, by the command that loads it."""
 POLL_S = 0.1
 
@@ -72,6 +73,11 @@ TCP_HELP = HELP.format(
     what="Every byte comes back, in order; when a client ends its side, so does the server, behind"
     " the last byte.",
     example="tcp --listen 127.0.0.1:9000",
+)
+UDP_HELP = HELP.format(
+    of="UDP",
+    what="Every datagram comes back to where it came from.",
+    example="udp --listen 127.0.0.1:9000",
 )
 WS_HELP = HELP.format(
     of="WebSocket",
@@ -105,6 +111,7 @@ def register(app: typer.Typer) -> None:
     serve = typer.Typer(no_args_is_help=True, help="Run a reference server.")
     serve.command("http", help=HTTP_HELP)(command(read_http, run_server))
     serve.command("tcp", help=TCP_HELP)(command(read_tcp, run_server))
+    serve.command("udp", help=UDP_HELP)(command(read_udp, run_server))
     serve.command("ws", help=WS_HELP)(command(read_ws, run_server))
     app.add_typer(serve, name="serve")
 
@@ -195,6 +202,15 @@ def read_tcp(**flags: Any) -> Serving:
     return _of_service(read_plain(**flags), "tcp", ServeTcpEcho())
 
 
+@with_flags_of(read_plain, without=())
+def read_udp(**flags: Any) -> Serving:
+    """``serve udp``. Raises ``UserError``."""
+    serving = _of_service(read_plain(**flags), "udp", ServeUdpEcho())
+    if serving.plan.listen.startswith(UNIX):
+        raise UserError("UDP has no socket files", "listen on IP:PORT")
+    return serving
+
+
 @with_flags_of(read_secure, without=())
 def read_ws(dialect: options.DialectOption = None, **flags: Any) -> Serving:
     """``serve ws``."""
@@ -268,6 +284,8 @@ def _await_ready(engine: Engine, interrupt: Asked, listen: str) -> Ready | None:
                 raise UserError(
                     f"the engine refused the plan: {message.message}", "change the option it names"
                 )
+            if message.class_ == "machine":
+                raise refused_by_machine(message.message)
             hint = "choose another port with --listen IP:PORT; port 0 is any that is free"
             if listen.startswith(UNIX):
                 hint = "choose another file with --listen unix:PATH, in a folder that is there"
@@ -374,10 +392,22 @@ def _work(served: Served, plan: Serve) -> str:
     """What was done: bytes have no requests to count."""
     if isinstance(plan.service, ServeTcpEcho):
         return f"sent back {served.bytes_out:,} of {served.bytes_in:,} bytes"
+    if isinstance(plan.service, ServeUdpEcho):
+        return f"sent back {served.responses:,} of {served.requests:,} datagrams"
     if isinstance(plan.service, ServeWs):
         broadcast = f" and {served.deliveries:,} deliveries" if served.deliveries else ""
         return f"served {served.responses:,} answers to {served.requests:,} messages{broadcast}"
     return f"served {served.responses:,} responses to {served.requests:,} requests"
+
+
+def _connections(served: Served, plan: Serve) -> str:
+    """On what that was; datagrams have no connections."""
+    if isinstance(plan.service, ServeUdpEcho):
+        return ""
+    return (
+        f" on {served.accepted:,} connections ({served.open_peak:,} at once);"
+        f" {served.malformed:,} malformed, {served.aborted:,} aborted{_handshakes(served, plan)}"
+    )
 
 
 def _handshakes(served: Served, plan: Serve) -> str:
@@ -408,11 +438,7 @@ def _report(
         else:
             options.write_text(json_path, text)
     if served is not None:
-        sys.stderr.write(
-            f"{_work(served, plan)} on {served.accepted:,} connections"
-            f" ({served.open_peak:,} at once); {served.malformed:,} malformed,"
-            f" {served.aborted:,} aborted{_handshakes(served, plan)}\n"
-        )
+        sys.stderr.write(f"{_work(served, plan)}{_connections(served, plan)}\n")
     if seen is not None:
         from trueload.report.seen import seen_lines  # only now: a server starts quicker without
 

@@ -20,7 +20,7 @@ from trueload.errors import UserError
 from trueload.places import Place
 from trueload.places.named import Here, ServerHost
 from trueload.places.open import open_place
-from trueload.plan import Serve, ServeHttp, ServeTcpEcho, ServeWs, ServicePlan
+from trueload.plan import Serve, ServeHttp, ServeTcpEcho, ServeUdpEcho, ServeWs, ServicePlan
 from trueload.route import UNIX
 from trueload.runner.far import FarHost
 from trueload.spec import NeverAsked, Tree, TrialSpec, WsBroadcast, WsEcho
@@ -76,6 +76,8 @@ def serve_plan(kind: str, spec: TrialSpec, host: ServerHost) -> Serve:
 def _service(kind: str, spec: TrialSpec) -> ServicePlan:
     if kind == "tcp":
         return ServeTcpEcho()
+    if kind == "udp":
+        return ServeUdpEcho()
     if kind == "ws":
         sent = spec.exchange
         dialect = sent.dialect if isinstance(sent, WsEcho | WsBroadcast) else None

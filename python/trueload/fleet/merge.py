@@ -9,9 +9,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from trueload.fleet.histograms import merge_histogram
+from trueload.packed import PackedCounts
 from trueload.plan import (
     Connections,
     Counts,
+    Datagrams,
     Deliveries,
     DeliveryHistograms,
     Generator,
@@ -73,7 +75,7 @@ def first_reasons(parts: Iterable[Mapping[str, str]]) -> dict[str, str]:
 def merge_counts(parts: Sequence[Counts]) -> Counts:
     """The sum of all."""
     return Counts(
-        **sums(parts, "scheduled", "unsent", "issued", "ok", "stale", "cancelled"),
+        **sums(parts, "scheduled", "unsent", "issued", "ok", "stale", "stale_resets", "cancelled"),
         failed=add_counts(part.failed for part in parts),
         statuses=add_counts(part.statuses for part in parts),
     )
@@ -133,6 +135,7 @@ class Series:
     are very many: they are added as they come, and none is kept."""
 
     def __init__(self) -> None:
+        self._width_s = 1
         self._ok: dict[int, int] = {}
         self._failed: dict[int, int] = {}
         self._latency: dict[int, Sparse] = {}
@@ -140,21 +143,32 @@ class Series:
     def add(self, seconds: Iterable[Second]) -> None:
         """Those of one more engine."""
         for second in seconds:
-            t_s = second.t_s
+            if second.width_s > self._width_s:
+                self._coarsen(second.width_s)
+            t_s = second.t_s // self._width_s * self._width_s
             self._ok[t_s] = self._ok.get(t_s, 0) + second.ok
             self._failed[t_s] = self._failed.get(t_s, 0) + second.failed
             latency = self._latency.setdefault(t_s, {})
             for index, count in second.latency.items():
                 latency[index] = latency.get(index, 0) + count
 
+    def _coarsen(self, width_s: int) -> None:
+        """Have bins as wide as those of an engine that ran for longer: widths are powers of two."""
+        before = self.sums()
+        self._width_s = width_s
+        for each in (self._ok, self._failed, self._latency):
+            each.clear()
+        self.add(before)
+
     def sums(self) -> tuple[Second, ...]:
         """All seconds that anybody had."""
         return tuple(
             Second(
                 t_s=t_s,
+                width_s=self._width_s,
                 ok=ok,
                 failed=self._failed[t_s],
-                latency=dict(sorted(self._latency[t_s].items())),
+                latency=PackedCounts(self._latency[t_s]),
             )
             for t_s, ok in sorted(self._ok.items())
         )
@@ -208,6 +222,12 @@ def merge_deliveries(parts: Sequence[Deliveries | None]) -> Deliveries | None:
     return Deliveries(**counted, histograms=DeliveryHistograms(**histograms))
 
 
+def merge_datagrams(parts: Sequence[Datagrams | None]) -> Datagrams | None:
+    """The sum of all; None where a stream carries the requests."""
+    found = [part for part in parts if part is not None]
+    return Datagrams(**sums(found, *Datagrams.model_fields)) if found else None
+
+
 def merge_origins(
     parts: Sequence[tuple[OriginConnections, ...]],
 ) -> tuple[OriginConnections, ...]:
@@ -249,6 +269,7 @@ def merge_measurements(
         targets=merge_targets([part.targets for part in parts]),
         origins=merge_origins([part.origins for part in parts]),
         deliveries=merge_deliveries([part.deliveries for part in parts]),
+        datagrams=merge_datagrams([part.datagrams for part in parts]),
     )
 
 

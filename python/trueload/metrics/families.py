@@ -38,6 +38,7 @@ _TOTALS = {
     "duplicate": names.DUPLICATE,
 }
 _QUANTILES = {"0.5": "p50", "0.9": "p90", "0.95": "p95", "0.99": "p99", "0.999": "p999", "1": "max"}
+_CLIENT_QUANTILES = {"0.5": "p50", "0.99": "p99", "1": "max"}
 _VERDICTS = ("valid", "suspect", "invalid")
 
 
@@ -123,6 +124,10 @@ def _outcome_samples(mine: Labels, outcome: Outcome) -> Iterator[_Found]:
         value_ns = getattr(outcome.latency_ns, name)
         if value_ns is not None:
             yield names.PERCENTILE, (*mine, ("quantile", quantile)), value_ns / 1e9
+    for part, times in (("send", outcome.client_ns.send), ("receive", outcome.client_ns.receive)):
+        for quantile, name in _CLIENT_QUANTILES.items() if times is not None else ():
+            own = (("part", part), ("quantile", quantile))
+            yield names.CLIENT_PERCENTILE, (*mine, *own), getattr(times, name) / 1e9
     for verdict in _VERDICTS:
         yield names.VERDICT, (*mine, ("verdict", verdict)), float(verdict == outcome.verdict)
     for check in outcome.checks:

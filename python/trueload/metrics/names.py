@@ -125,6 +125,12 @@ PERCENTILE = Metric(
     "s",
     "Of a trial that has ended: response times over the window, to three digits.",
 )
+CLIENT_PERCENTILE = Metric(
+    "trueload.client_percentile",
+    "gauge",
+    "s",
+    "Of a trial that has ended: what the generator itself added to response times, by part.",
+)
 VERDICT = Metric(
     "trueload.verdict", "gauge", "", "Of a trial that has ended: 1 for its verdict, else 0."
 )
@@ -136,6 +142,7 @@ METRICS = (
     *(INFO, PHASE, SCHEDULED, ISSUED, OK, FAILED, STALE, CANCELLED, UNSENT, STATUSES),
     *(RECEIVED, SENT, EXPECTED, DELIVERED, LOST, DUPLICATE, LATENCY, SERVICE),
     *(REQUESTS_OPEN, REQUESTS_WAITING, CONNECTIONS_OPEN),
-    *(CONNECTIONS_REQUESTED, SATURATION, THROUGHPUT, PERCENTILE, VERDICT, CHECK),
+    *(CONNECTIONS_REQUESTED, SATURATION, THROUGHPUT, PERCENTILE, CLIENT_PERCENTILE),
+    *(VERDICT, CHECK),
 )
 """In the order in which they are shown."""

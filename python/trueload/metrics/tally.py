@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 
 from trueload.metrics.times import NO_TIMES, Times, make_times
 from trueload.plan import Counts, Open, Sparse, Tick
-from trueload.record import Check, Record, Verdict
+from trueload.record import Check, ClientTimes, Record, Verdict
 from trueload.spec import ENDED, WARMUP, WINDOW, Progress, TrialSpec
 from trueload.stats import Distribution, decode_histogram, merge_sparse
 
@@ -83,6 +83,7 @@ class Outcome:
     ok_per_s: float | None
     latency_ns: Distribution
     saturation: Saturation
+    client_ns: ClientTimes = field(default_factory=ClientTimes)
 
 
 @dataclass(frozen=True)
@@ -170,6 +171,7 @@ class Tally:
                 ok_per_s=record.throughput.ok_per_s,
                 latency_ns=record.latency_ns,
                 saturation=_saturation_of(record),
+                client_ns=record.client_ns,
             ),
         )
 

@@ -16,6 +16,10 @@ class ChannelClosedError(Exception):
     """The other end has gone, or does not take what it is sent. The message says how."""
 
 
+class LineTooLongError(ChannelClosedError):
+    """The program wrote a line that is longer than any can be: it is not heard any more."""
+
+
 Sink = Callable[[bytes | ChannelClosedError], None]
 """Takes lines, and at last why there will be no more; called from a thread of the channel's."""
 

@@ -11,15 +11,16 @@ import threading
 import time
 from collections import deque
 
-from trueload.places import ChannelClosedError, Sink
+from trueload.places import ChannelClosedError, LineTooLongError, Sink
 
-LINE_BYTES_MAX = 256 * 2**20  # the longest line: a measurement with a day of seconds
+# The longest line: what a phase leaves, with an hour of seconds or with 100,000 targets.
+LINE_BYTES_MAX = 128 * 2**20
 LINES_MAX = 4_096  # lines read ahead; beyond that the program waits
-HEAD_BYTES = 2**16  # what is kept of a line that is too long
 TURN_S = 0.02  # the least that who fills it has to come to its turn
 LATE_S = 0.1
 TURNS_MAX = 100
 CLOSED = "it has closed its output"
+TOO_LONG = "it has written a line of more than {} MiB"
 
 
 class Lines:
@@ -33,8 +34,8 @@ class Lines:
         self._sink: Sink | None = None
 
     def add(self, chunk: bytes) -> bool:
-        """Bytes as they came; False when a line is longer than any can be, and nothing is heard
-        any more."""
+        """Bytes as they came; False when a line is longer than any can be: what had come of it is
+        dropped, and nothing is heard any more."""
         self._pending += chunk
         if b"\n" in chunk:
             *lines, rest = self._pending.split(b"\n")
@@ -42,7 +43,8 @@ class Lines:
             for line in lines:
                 self._put(bytes(line))
         if len(self._pending) > LINE_BYTES_MAX:
-            self._put(bytes(self._pending[:HEAD_BYTES]))  # no JSON: the reader will refuse it
+            self._pending = bytearray()
+            self._put(LineTooLongError(TOO_LONG.format(LINE_BYTES_MAX // 2**20)))
             return False
         return True
 
@@ -57,7 +59,7 @@ class Lines:
                 return None
             found = self._lines[0]
             if isinstance(found, ChannelClosedError):  # whoever asks again hears the same
-                raise ChannelClosedError(str(found))
+                raise type(found)(str(found))
             self._lines.popleft()
             self._changed.notify_all()
         return found

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Literal
 
 from trueload.plan import Open
-from trueload.record import Record
+from trueload.record import ClientTimes, Record
 from trueload.report.result import bounded
 from trueload.report.text import csv_cell, markdown_cell
 from trueload.store import Damaged, Row, Run
@@ -28,11 +28,13 @@ Rows = Iterable[Row | Damaged]
 CSV_COLUMNS = (
     *("run", "number", "key", "labels", "outcome", "reason", "verdict", "partial", "started_at"),
     *("url", "connections", "pipeline", "ok_per_s", "bytes_in_per_s", "bytes_out_per_s"),
-    *("scheduled", "unsent", "issued", "ok", "stale", "cancelled", "failed", "failed_by_class"),
+    *("scheduled", "unsent", "issued", "ok", "stale", "stale_resets", "cancelled"),
+    *("failed", "failed_by_class"),
     *("latency_min_ns", "latency_mean_ns", "latency_p25_ns", "latency_p50_ns", "latency_p75_ns"),
     *("latency_p90_ns", "latency_p95_ns", "latency_p99_ns", "latency_p999_ns", "latency_max_ns"),
     *("latency_at_least", "rate_per_s", "arrivals", "service_p50_ns", "service_p99_ns"),
-    *("service_max_ns", "send_lag_p99_ns"),
+    *("service_max_ns", "send_lag_p99_ns", "client_send_p50_ns", "client_send_p99_ns"),
+    *("client_receive_p50_ns", "client_receive_p99_ns", "round_trip_p50_ns", "round_trip_p99_ns"),
     *("generator_cpu_s", "generator_saturation", "server_cpu_s", "server_saturation"),
     *("server_peak_rss_bytes", "checks"),
 )
@@ -139,6 +141,9 @@ def record_values(record: Record) -> dict[str, object]:
         "service_p99_ns": record.service_ns.p99,
         "service_max_ns": record.service_ns.max,
         "send_lag_p99_ns": record.generator.send_lag_p99_ns,
+        **_client_times(record.client_ns),
+        "round_trip_p50_ns": record.round_trip_ns.p50,
+        "round_trip_p99_ns": record.round_trip_ns.p99,
         "generator_cpu_s": record.generator.cpu_s,
         "generator_saturation": record.generator.saturation,
         "server_cpu_s": server.cpu_s if server else None,
@@ -149,6 +154,16 @@ def record_values(record: Record) -> dict[str, object]:
             for check in record.checks
             if check.status in ("warn", "fail")
         ),
+    }
+
+
+def _client_times(found: ClientTimes) -> dict[str, object]:
+    """The generator's own times: nothing of a part that was not timed."""
+    return {
+        f"client_{part}_{name}_ns": getattr(times, name)
+        for part, times in (("send", found.send), ("receive", found.receive))
+        if times is not None
+        for name in ("p50", "p99")
     }
 
 

@@ -37,7 +37,7 @@ from trueload.units import (
     format_span,
     format_stages,
 )
-from trueload.verdict import censored_count, offered_per_s, sent_per_s, worst_checks
+from trueload.verdict import censored_count, client_parts, offered_per_s, sent_per_s, worst_checks
 from trueload.verdict.common import times
 
 PERCENTILES = (("p50", 0.50), ("p90", 0.90), ("p99", 0.99), ("p99.9", 0.999))
@@ -57,8 +57,10 @@ def result_lines(record: Record) -> list[str]:
         lines += _line("service", service_text(record))
     else:
         lines += _line("latency", latency_text(record))
+    lines += _line("client share", client_share_text(record))
     lines += _line("requests", _requests(record))
     lines += _line("failures", _by_count(record.counts.failed))
+    lines += _line("datagrams", datagrams_text(record))
     lines += _line("statuses", _by_count(record.counts.statuses))
     lines += origin_lines(record)
     lines += target_lines(record)
@@ -125,6 +127,11 @@ def service_text(record: Record) -> str:
     return _percentiles(record.histograms.service, record.service_ns, record.counts.cancelled)
 
 
+def client_share_text(record: Record) -> str:
+    """``p50 293 us, of which 140 us ours``, and the same of p99; empty where it is not known."""
+    return "   ".join(part.sentence() for part in client_parts(record))
+
+
 def _percentiles(encoded: str | None, found: Distribution, worse: int) -> str:
     buckets = decode_histogram(encoded)
     if buckets.total == 0 or found.max is None:
@@ -139,6 +146,19 @@ def _percentiles(encoded: str | None, found: Distribution, worse: int) -> str:
 def bounded(ns: float, *, above: bool) -> str:
     """A time, with ``>`` where it is only known to be more."""
     return f"{'> ' if above else ''}{format_duration(ns)}"
+
+
+def datagrams_text(record: Record) -> str:
+    """``3 lost, 1 late, 2 duplicated, 0 reordered``; empty but for datagrams. What is none of a
+    request's fate is told only where it happened."""
+    found = record.datagrams
+    if found is None:
+        return ""
+    lost = record.counts.failed.get("lost", 0)
+    counts = {"lost": lost, **found.model_dump()}
+    always = ("lost", "late", "duplicated", "reordered")
+    shown = [name for name in counts if name in always or counts[name]]
+    return ", ".join(f"{format_count(counts[name])} {name}" for name in shown)
 
 
 def rate_text(record: Record) -> str:
@@ -243,11 +263,17 @@ def _outcomes(counts: Counts) -> str:
     for count, what in (
         (counts.cancelled, "open at the end"),
         (counts.unsent, "never sent"),
-        (counts.stale, "sent again after a stale connection"),
+        (counts.stale, _stale(counts)),
     ):
         if count:
             parts.append(f"{format_count(count)} {what}")
     return ", ".join(parts)
+
+
+def _stale(counts: Counts) -> str:
+    what = "sent again after a stale connection"
+    resets = counts.stale_resets
+    return f"{what} ({format_count(resets)} by a reset)" if resets else what
 
 
 def _by_count(counts: dict[str, int]) -> str:

@@ -18,7 +18,7 @@ from trueload.results.suite import SuiteResult
 from trueload.search.found import deciding, read_plan, read_steps
 from trueload.store import Damaged, Row, Run, Store
 
-COMMANDS = frozenset({"http", "ws", "tcp"})
+COMMANDS = frozenset({"http", "ws", "tcp", "udp"})
 
 
 def load_run(store: Store, selector: str) -> Result | SuiteResult | AbResult:

@@ -222,7 +222,7 @@ class ClientSession:
 
     def _cpus_apart_ns(self) -> float | None:
         """How far apart the CPUs of the client and of the server are while both are idle."""
-        return None if self._pair is None else ask_distance(self.engine, self._pair)[0]
+        return None if self._pair is None else ask_distance(self.engine, self._pair)
 
     def _sample(self) -> EndSample:
         return EndSample(

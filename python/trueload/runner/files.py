@@ -8,6 +8,7 @@ from __future__ import annotations
 import resource
 
 from trueload.errors import UserError
+from trueload.open_files import open_files_limit
 from trueload.units import format_count
 
 SPARE = 100
@@ -16,7 +17,7 @@ SPARE = 100
 
 def hard_limit() -> int:
     """Open files that a process may be given here at most."""
-    return resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    return open_files_limit()[1]
 
 
 def check_files(connections: int, hard: int) -> None:

@@ -25,6 +25,7 @@ from types import TracebackType
 
 from trueload.accounting import ProcessTree, descendants
 from trueload.deadline import looks
+from trueload.open_files import open_files_limit
 from trueload.runner import keeper
 from trueload.runner.cgroup import Group, make_group
 
@@ -203,7 +204,7 @@ class Processes:
 
     def _wire_orders(self) -> dict[str, object]:
         everything = sorted(os.sched_getaffinity(0))
-        hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+        _, hard = open_files_limit()
         files = self.orders.files or hard
         if hard != resource.RLIM_INFINITY and files > hard:
             raise StartError(f"it is to have {files} open files, and the hard limit is {hard}")

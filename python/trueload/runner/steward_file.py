@@ -16,7 +16,7 @@ import trueload
 from trueload.catalogue import cache_folder
 
 MODULES = (
-    *("accounting.py", "deadline.py"),
+    *("accounting.py", "deadline.py", "open_files.py"),
     *("runner/cgroup.py", "runner/keeper.py", "runner/process.py", "runner/sockets.py"),
     *("runner/steward.py", "runner/steward_lines.py"),
 )

@@ -29,6 +29,7 @@ SPOILED = {
     "generator-limit": "the generator was the limit",
     "rate-reached": "the generator was the limit",
     "send-lag": "the generator sent late",
+    "client-share": "too much of the time was the generator's own",
     "hiccup": "the generator stood still",
     "noise": "other processes took CPU time",
 }

@@ -33,7 +33,9 @@ from trueload.verdict import GENERATOR_FULL, judge
 OF_DELIVERIES = frozenset({"lost", "duplicate"})
 """Failure classes of a broadcast's deliveries."""
 # Checks that tell of our side: the generator, and the machine that it runs on.
-OURS = frozenset({"generator-limit", "send-lag", "hiccup", "noise"})
+OURS = frozenset({"generator-limit", "send-lag", "client-share", "hiccup", "noise"})
+# The checks of our side that only add to the times of answers; the service time shows by how much.
+LATE = frozenset({"send-lag", "client-share"})
 
 REFUSED = frozenset({"connect.refused", "connect.unreachable"})
 """Failure classes that tell that nobody listens."""
@@ -97,8 +99,8 @@ def judge_step(record: Record, limit: Condition, stage: Stage) -> Judgement:
     failed = {check.name: check for check in record.checks if check.status == "fail"}
     ours = _our_fault(record, failed)
     beyond = [found for found in values if not found.threshold.holds(found.value)]
-    only_late = failed.keys() & {*OURS, "rate-reached"} == {"send-lag"}
-    if only_late and _is_served_beyond(record, beyond):
+    spoiled = failed.keys() & {*OURS, "rate-reached"}
+    if spoiled and spoiled <= LATE and _is_served_beyond(record, beyond):
         ours = None  # we were late, but even from the actual send it took too long
     if record.trouble is not None or (ours and beyond):
         return Judgement("limited", ours or "", values)
@@ -219,11 +221,13 @@ def _measured(part: Threshold, record: Record) -> LimitValue:
 
 
 def _is_served_beyond(record: Record, beyond: Sequence[LimitValue]) -> bool:
-    """Whether a percentile is beyond its limit by the service times alone."""
+    """Whether a percentile is beyond its limit without what we added: by the round trips, or, where
+    these are not known, by the service times."""
+    served = record.histograms.round_trip or record.histograms.service
     for found in beyond:
         share = parse_percentile(found.threshold.metric)
         if share is not None and record.trouble is None:
-            at = quantile(decode_histogram(record.histograms.service), share)
+            at = quantile(decode_histogram(served), share)
             if at.value is not None and not found.threshold.holds(at.value):
                 return True
     return False

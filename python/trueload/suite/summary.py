@@ -25,12 +25,15 @@ from trueload.suite.client_figures import together as clients_together
 from trueload.suite.definition import PublishedTable
 from trueload.suite.plan import Cell, PlannedLoad, SuitePlan, was_cut_short
 from trueload.suite.steps import step_text
-from trueload.verdict import SEVERITY, lower_bounds
+from trueload.verdict import SEVERITY, client_parts, lower_bounds
 
 # Checks that fail because of the machine or the generator, not of the subject: another
 # repetition can stand in for the one that they spoilt.
 MACHINE_CHECKS = frozenset(
-    {"generator-limit", "same-host", "littles-law", "send-lag", "hiccup", "noise"}
+    {
+        *("generator-limit", "same-host", "littles-law", "send-lag", "client-share"),
+        *("hiccup", "noise"),
+    }
 )
 
 # A search that our own side kept from its result is as if the generator had been the limit.
@@ -58,6 +61,7 @@ class Carried:
 class Figures:
     """What one repetition left. Latencies in ms, None when nothing was answered well;
     `latency_at_least` names those that are only lower bounds, because requests never ended;
+    `p50_ours_ms` and `p99_ours_ms` are the generator's own part, None where it is not known;
     `cpu_share` is the subject's CPU time over the window, 1.0 for one CPU."""
 
     record_id: str
@@ -78,6 +82,8 @@ class Figures:
     latency_at_least: tuple[str, ...]
     cpu_share: float | None
     peak_rss_bytes: int | None
+    p50_ours_ms: float | None = None
+    p99_ours_ms: float | None = None
     carried: Carried | None = None
     idle: Idle | None = None
     apachebench: ApacheBench | None = None
@@ -109,6 +115,7 @@ def figures(record: Record, labels: Mapping[str, str]) -> Figures:
     window_s = record.window.window_ns / 1e9
     subject = _subject_usage(record)
     bounds = tuple(name for name in lower_bounds(record) if name in SHOWN_RANKS)
+    ours_ns = {part.percentile: part.ours_ns for part in client_parts(record)}
 
     def at(name: str) -> float | None:
         # More than X, where X is as much as is known: the slowest that ended.
@@ -138,6 +145,8 @@ def figures(record: Record, labels: Mapping[str, str]) -> Figures:
         latency_at_least=bounds,
         cpu_share=_share(subject.cpu_s, window_s) if subject is not None else None,
         peak_rss_bytes=subject.peak_rss_bytes if subject is not None else None,
+        p50_ours_ms=_ms(ours_ns.get("p50")),
+        p99_ours_ms=_ms(ours_ns.get("p99")),
         carried=_carried(record, labels),
         idle=record.idle,
         client=client_figures(record),
@@ -404,6 +413,8 @@ def together(some: Sequence[Figures]) -> Figures:
         latency_at_least=_bounds_together(some),
         cpu_share=middle(each.cpu_share for each in some),
         peak_rss_bytes=None if peak is None else int(peak),
+        p50_ours_ms=middle(each.p50_ours_ms for each in some),
+        p99_ours_ms=middle(each.p99_ours_ms for each in some),
         carried=_carried_together([each.carried for each in some if each.carried is not None]),
         idle=_idle_in_the_middle([each.idle for each in some if each.idle is not None]),
         apachebench=by_rate[(len(some) - 1) // 2].apachebench,

@@ -24,6 +24,7 @@ from trueload.verdict.answers import (
 )
 from trueload.verdict.audit import check_audit
 from trueload.verdict.client import client_checks
+from trueload.verdict.client_share import ClientPart, check_client_share, client_parts
 from trueload.verdict.common import NS_PER_S
 from trueload.verdict.explain import EXPLANATIONS, Explanation
 from trueload.verdict.flow import (
@@ -59,8 +60,10 @@ __all__ = [
     "GENERATOR_FULL",
     "NS_PER_S",
     "SEVERITY",
+    "ClientPart",
     "Explanation",
     "censored_count",
+    "client_parts",
     "decide",
     "is_loopback",
     "jain_index",
@@ -80,6 +83,7 @@ CHECKS: tuple[Callable[[Record], Check], ...] = (
     check_littles_law,
     check_generator_limit,
     check_send_lag,
+    check_client_share,
     check_rate_reached,
     check_starvation,
     check_fairness,

@@ -81,6 +81,8 @@ def check_stale(record: Record) -> Check:
         f"{format_count(counts.stale)} of {format_count(counts.issued)} requests met a connection"
         " that the server had just closed"
     )
+    if counts.stale_resets:
+        why += f", {format_count(counts.stale_resets)} of them by a reset"
     return checked(name, "warn" if share >= STALE_WARN else "pass", why, share, STALE_WARN)
 
 

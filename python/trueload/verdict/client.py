@@ -145,6 +145,7 @@ CLIENT_CHECKS: tuple[ClientCheck, ...] = (
     check_littles_law,
     check_generator_limit,
     _never("send-lag", "the client sends when it can: nothing is scheduled"),
+    _never("client-share", "how long a request waits within the client only the client knows"),
     _never("rate-reached", "the client sends when it can: no rate was asked for"),
     _never("starvation", "which request waited for a connection only the client knows"),
     _never("fairness", "how requests are spread over connections is the client's business"),

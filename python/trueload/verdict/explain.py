@@ -45,6 +45,11 @@ EXPLANATIONS: dict[str, Explanation] = {
         "A generator that sends late measures its own lateness as the server's.",
         "Give the generator CPUs of its own (--cpus) or more --threads, or lower the --rate.",
     ),
+    "client-share": Explanation(
+        "What a request waits within the generator is in its latency, but no doing of the server.",
+        "Use fewer connections per thread: more --threads, or lower -c; give the generator CPUs of"
+        " its own (--cpus), or send from another host.",
+    ),
     "rate-reached": Explanation(
         "A rate that was not sent is another load than the one that was asked for.",
         "Use more --connections, so that slow answers hold up fewer requests, or lower the --rate.",

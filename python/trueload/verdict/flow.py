@@ -9,6 +9,7 @@ import math
 
 from trueload.plan import Duration, Open
 from trueload.record import Check, Record
+from trueload.stats import decode_histogram, summarise
 from trueload.units import format_count, format_duration, format_rate, format_share
 from trueload.verdict.common import (
     NS_PER_S,
@@ -37,12 +38,13 @@ STANDARD_ERRORS = 3.0  # chance exceeds it in about 2 of 100 runs with five bins
 
 
 def check_littles_law(record: Record) -> Check:
-    """Time spent in service against the time that the load permitted.
+    """Time that requests were in flight against the time that the load permitted.
 
-    Little's law: throughput x mean service time is the mean number in service; both sides times
-    the window give sum(service) against ``slots.permitted_ns``. Requests sent in the window may
+    Little's law: throughput x mean time in flight is the mean number in flight; both sides times
+    the window give sum(time) against ``slots.permitted_ns``. A request takes its slot from when it
+    could be sent, so its time is the send lag and the service time. Requests sent in the window may
     end in the drain; by that overhang the sum may exceed what was permitted within the window. It
-    is at most the drain, and at most the length-biased mean service E[s^2] / E[s] (the interval
+    is at most the drain, and at most the length-biased mean time E[s^2] / E[s] (the interval
     that a fixed moment falls into), for each request outstanding at the end.
     """
     name = "littles-law"
@@ -57,13 +59,14 @@ def check_littles_law(record: Record) -> Check:
         return not_applicable(name, short)
     if window_ns < 2 * service.mean or slots.permitted_ns == 0:
         return not_applicable(name, "the window is shorter than two service times")
-    spent_ns = service.mean * service.count
-    biased_ns = service.mean + service.stdev**2 / service.mean
+    mean_ns = service.mean + (summarise(decode_histogram(record.histograms.send_lag)).mean or 0)
+    spent_ns = mean_ns * service.count
+    biased_ns = mean_ns + service.stdev**2 / mean_ns
     in_flight = slots.permitted_ns / window_ns
     overhang_ns = in_flight * min(record.window.drain_ns, biased_ns)
     above = spent_ns / (slots.permitted_ns + overhang_ns) - 1
     below = spent_ns / slots.permitted_ns - 1
-    found = f"{spent_ns / window_ns:.1f} requests in service on average, {in_flight:.1f} permitted"
+    found = f"{spent_ns / window_ns:.1f} requests in flight on average, {in_flight:.1f} permitted"
     found += _emptied(record)
     if above > LITTLE_WARN:
         status, limit = graded(above, LITTLE_WARN, LITTLE_FAIL)
@@ -173,10 +176,12 @@ def check_steady_state(record: Record) -> Check:
     bins = record.window.window_ns // NS_PER_S
     if bins < STEADY_BINS_MIN:
         return not_applicable(name, f"the window is shorter than {STEADY_BINS_MIN} s")
-    ok = [0] * bins
-    for second in record.series:
-        if second.t_s < bins:
-            ok[second.t_s] = second.ok
+    # After an hour bins are wider.
+    width_s = record.series[0].width_s if record.series else 1
+    bins //= width_s
+    ok = [0.0] * bins
+    for second in record.whole_seconds():
+        ok[second.t_s // width_s] = second.ok / width_s
     first, second_half = ok[: bins // 2], ok[-(bins // 2) :]
     (first_mean, first_error), (last_mean, last_error) = map(_mean, (first, second_half))
     if first_mean == 0:
@@ -192,7 +197,7 @@ def check_steady_state(record: Record) -> Check:
     return checked(name, status, why, change, limit)
 
 
-def _mean(values: list[int]) -> tuple[float, float]:
+def _mean(values: list[float]) -> tuple[float, float]:
     """Mean and its standard error."""
     mean = sum(values) / len(values)
     variance = sum((value - mean) ** 2 for value in values) / (len(values) - 1)

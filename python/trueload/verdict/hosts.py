@@ -22,6 +22,7 @@ HOST_CHECKS = (
     "littles-law",
     "generator-limit",
     "send-lag",
+    "client-share",
     "rate-reached",
     "starvation",
     "fairness",

@@ -62,9 +62,7 @@ def _batches(record: Record, share: float) -> tuple[float, float] | None:
     if bins < BATCHES_MIN:
         return None
     values: list[float] = []
-    for second in record.series:
-        if second.t_s >= bins:
-            continue
+    for second in record.whole_seconds():
         if (second.ok + second.failed) * (1 - share) < BATCH_BEYOND_MIN:
             return None
         found = quantile(merge_sparse([second.latency]), share, second.failed)

@@ -81,8 +81,7 @@ def _shares() -> list[float]:
 
 def second_points(record: Record) -> tuple[SecondPoint, ...]:
     """The whole seconds of the window; nothing of a short one."""
-    whole = record.window.window_ns // NS_PER_S
-    series = [second for second in record.series if second.t_s < whole]
+    series = record.whole_seconds()
     if len(series) < SECONDS_MIN:
         return ()
     width = -(-len(series) // SECONDS_SHOWN_MAX)
@@ -94,11 +93,12 @@ def second_points(record: Record) -> tuple[SecondPoint, ...]:
 
 def _together(group: Sequence[Second], stages: Sequence[Stage]) -> SecondPoint:
     buckets = merge_sparse(second.latency for second in group)
-    middle_s = (group[0].t_s + group[-1].t_s + 1) / 2
+    middle_s = (group[0].t_s + group[-1].t_s + group[-1].width_s) / 2
+    seconds = sum(second.width_s for second in group)
     return SecondPoint(
         t_s=middle_s,
-        ok_per_s=sum(second.ok for second in group) / len(group),
-        failed_per_s=sum(second.failed for second in group) / len(group),
+        ok_per_s=sum(second.ok for second in group) / seconds,
+        failed_per_s=sum(second.failed for second in group) / seconds,
         p50_ns=quantile(buckets, 0.5).value,
         p99_ns=quantile(buckets, 0.99).value,
         offered_per_s=_rate_at(stages, middle_s * NS_PER_S),

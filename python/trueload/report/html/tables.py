@@ -48,8 +48,8 @@ class Table:
 
 
 ENTRY_HEADER = (
-    *("rank", "program", "score", "where it lies", "p50", "p99", "max", "failed", "CPU"),
-    *("memory", "verdict"),
+    *("rank", "program", "score", "where it lies", "p50", "p50 ours", "p99", "p99 ours", "max"),
+    *("failed", "CPU", "memory", "verdict"),
 )
 
 
@@ -63,11 +63,13 @@ def entries_table(section: Section, drawn: Sequence[str]) -> Table | None:
     lines = tuple(_entry_line(entry, drawn) for entry in shown)
     used = [at for at in range(len(header)) if at == 1 or any(e.cells[at] for e in lines)]
     bounds = any(e.figures is not None and e.figures.latency_at_least for e in shown)
+    ours = any(e.figures is not None and e.figures.p50_ours_ms is not None for e in shown)
     notes = [
         "Rank: 1 + the rows whose interval lies wholly above; rows of one rank cannot be told"
         " apart."
         if len(section.ranked) > 1
         else "",
+        "Ours: the part of a time that was spent in the generator." if ours else "",
         "A time after > is a lower bound: requests never ended." if bounds else "",
         f"{left:,} more rows are left out here; `trueload runs export` has them." if left else "",
     ]
@@ -89,7 +91,7 @@ def _entry_line(entry: Entry, drawn: Sequence[str]) -> Line:
         within = f"{low} to {high}{' (range)' if interval.kind == 'range' else ''}"
     cpu = None if figures is None else figures.cpu_share
     peak = None if figures is None else figures.peak_rss_bytes
-    times = ("p50", "p99", "max")
+    times = ("p50", "p50_ours", "p99", "p99_ours", "max")
     return Line(
         cells=(
             "trap" if entry.trap else "" if entry.rank is None else str(entry.rank),

@@ -1,0 +1,125 @@
+"""A sparse histogram in little memory: for what is kept for long and rarely looked at. Pure.
+
+How: as the engine packs it (crates/meter/src/packed.rs). For each value that occurred, in order,
+the difference of its index to the one before and its count, both as LEB128. An hour of seconds
+takes 3 MB so, and more than 100 MB as dicts. In JSON that people read it is an object, as every
+other sparse histogram.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import ItemsView, Iterator, Mapping
+from typing import Annotated, Any
+
+from pydantic import PlainSerializer, PlainValidator
+
+
+class PackedCounts(Mapping[int, int]):
+    """Index to count, by index; immutable, and equal to every mapping that holds the same."""
+
+    __slots__ = ("_bytes",)
+
+    def __init__(self, counts: Mapping[int, int]) -> None:
+        packed = bytearray()
+        before = 0
+        for index in sorted(counts):
+            if counts[index]:
+                _put(packed, index - before)
+                _put(packed, counts[index])
+                before = index
+        self._bytes = bytes(packed)
+
+    @classmethod
+    def of_base64(cls, text: str) -> PackedCounts:
+        """What the engine wrote. Raises ``ValueError`` for what it cannot have written."""
+        try:
+            packed = base64.b64decode(text, validate=True)
+        except binascii.Error as error:
+            raise ValueError(f"no base64: {error}") from error
+        if packed and packed[-1] & 0x80:
+            raise ValueError("cut within a number")
+        found = cls({})
+        found._bytes = packed
+        if sum(1 for byte in packed if not byte & 0x80) % 2:
+            raise ValueError("an index without a count")
+        return found
+
+    def __iter__(self) -> Iterator[int]:
+        return (index for index, _ in self._pairs())
+
+    def __getitem__(self, wanted: int) -> int:
+        for index, count in self._pairs():
+            if index == wanted:
+                return count
+        raise KeyError(wanted)
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self._pairs())
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, PackedCounts):
+            return self._bytes == other._bytes
+        return self.as_dict() == other
+
+    def __hash__(self) -> int:
+        return hash(self._bytes)
+
+    def __repr__(self) -> str:
+        return repr(self.as_dict())
+
+    def items(self) -> ItemsView[int, int]:
+        """The pairs; at once, not by a search for each."""
+        return self.as_dict().items()
+
+    def as_dict(self) -> dict[int, int]:
+        """The same, unpacked."""
+        return dict(self._pairs())
+
+    def size_bytes(self) -> int:
+        """What the numbers take."""
+        return len(self._bytes)
+
+    def _pairs(self) -> Iterator[tuple[int, int]]:
+        index = number = shift = 0
+        is_index = True
+        for byte in self._bytes:
+            number |= (byte & 0x7F) << shift
+            shift += 7
+            if byte & 0x80:
+                continue
+            if is_index:
+                index += number
+            else:
+                yield index, number
+            is_index = not is_index
+            number = shift = 0
+
+
+def _put(packed: bytearray, number: int) -> None:
+    while number >= 0x80:
+        packed.append(number & 0x7F | 0x80)
+        number >>= 7
+    packed.append(number)
+
+
+def _read(given: Any) -> PackedCounts:
+    if isinstance(given, PackedCounts):
+        return given
+    if isinstance(given, str):
+        return PackedCounts.of_base64(given)
+    if not isinstance(given, Mapping):
+        raise ValueError("neither packed nor an object")
+    counts = {int(index): count for index, count in given.items()}
+    if not all(type(count) is int and count >= 0 and at >= 0 for at, count in counts.items()):
+        raise ValueError("an index or a count that is no natural number")
+    return PackedCounts(counts)
+
+
+Packed = Annotated[
+    Mapping[int, int],
+    PlainValidator(_read, json_schema_input_type=str | dict[int, int]),
+    PlainSerializer(PackedCounts.as_dict, return_type=dict[int, int]),
+]
+"""A field of a model that is a ``PackedCounts``: read from base64 or an object, written as one."""

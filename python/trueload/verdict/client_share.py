@@ -1,0 +1,134 @@
+"""How much of each percentile was spent in the generator itself, and whether that is too much.
+
+How: latency runs from when a request was due to when its answer was read. Our part of it lies at
+both ends: from when the request could be sent to when the kernel had it, and from when the kernel
+had the answer to when our loop read it. Pure functions of a record. Must not know how it is shown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from trueload.record import Check, Record, Status
+from trueload.stats import decode_histogram, quantile
+from trueload.units import format_count, format_duration, format_share
+from trueload.verdict.answers import censored_count
+from trueload.verdict.common import checked, is_open, not_applicable
+from trueload.verdict.hosts import SEVERITY
+
+NAME = "client-share"
+# With fewer stamped answers even a median is mostly chance: its 95 % interval spans ranks 40 to 60
+# of 100. A p99 has one value beyond its upper rank from some 370 on (design.md, section 13).
+STAMPED_MIN = {"p50": 100, "p99": 370}
+SHARES = {"p50": 0.50, "p99": 0.99}
+
+
+@dataclass(frozen=True)
+class Limits:
+    """From which share of a percentile on the generator's part warns or fails, and which part is
+    too small to tell, in ns."""
+
+    share: float
+    least_ns: dict[str, int]
+
+
+# The shares by judgement: a tenth is more than equal runs differ by, and with a quarter two servers
+# would change places for what the generator did. Below the times nothing is wrong, whatever the
+# share: a generator on CPUs of its own, up to half of its capacity, added 32 to 115 us to p50 and
+# 114 to 440 us to p99 on loopback (64 and 1,000 connections, both drivers, nginx and the reference
+# server), where that is most of p50. So p50 may have what `send-lag` allows, and p99 twice that.
+OPEN_WARN = Limits(0.10, {"p50": 250_000, "p99": 500_000})
+OPEN_FAIL = Limits(0.25, {"p50": 1_000_000, "p99": 2_000_000})
+# A closed loop at full speed keeps the generator busy, too: answers wait for it by design. Against
+# nginx, which was the slower end, 1 to 16 % of p50 were ours with 64 and 256 connections; where
+# the generator was the slower end, 80 to 99 %.
+CLOSED_WARN = Limits(0.50, OPEN_WARN.least_ns)
+
+
+@dataclass(frozen=True)
+class ClientPart:
+    """The generator's part of one percentile of the latency; both in ns."""
+
+    percentile: str
+    ours_ns: int
+    of_ns: int
+
+    @property
+    def share(self) -> float:
+        """From 0 to 1."""
+        return self.ours_ns / self.of_ns if self.of_ns else 0.0
+
+    def sentence(self) -> str:
+        """For people: ``p50 293 us, of which 140 us ours``."""
+        whole, ours = format_duration(self.of_ns), format_duration(self.ours_ns)
+        return f"{self.percentile} {whole}, of which {ours} ours"
+
+
+def client_parts(record: Record) -> tuple[ClientPart, ...]:
+    """The generator's part of p50 and p99, of those for which it is known.
+
+    It is the sum of the same percentile of both ends, but never more than what the percentile is
+    above that of the round trip, which is all that lies between them. Of p99 the sum alone would
+    often be too much: the slowest sends and the slowest reads belong to different requests.
+    """
+    return tuple(_parts(record))
+
+
+def _parts(record: Record) -> Iterator[ClientPart]:
+    send, receive = record.client_ns.send, record.client_ns.receive
+    if send is None or receive is None:
+        return
+    latency, worse = decode_histogram(record.histograms.latency), censored_count(record.counts)
+    for name, share in SHARES.items():
+        found = quantile(latency, share, worse)
+        if found.above or not found.value or receive.count < STAMPED_MIN[name]:
+            continue
+        round_trip_ns = getattr(record.round_trip_ns, name) or 0
+        above_ns = max(0, found.value - round_trip_ns)
+        ours_ns = min(getattr(send, name) + getattr(receive, name), above_ns)
+        yield ClientPart(name, ours_ns, found.value)
+
+
+def check_client_share(record: Record) -> Check:
+    """The generator's part of p50 and of p99, of which the worse decides."""
+    parts = client_parts(record)
+    if not parts:
+        return not_applicable(NAME, _unknown(record))
+    judged = [_judged(part, is_open(record)) for part in parts]
+    status, limit, part = max(judged, key=_severity)
+    why = f"{part.sentence()}: {format_share(part.share)}"
+    return checked(NAME, status, why, part.share, limit)
+
+
+def _judged(part: ClientPart, is_open_loop: bool) -> tuple[Status, float, ClientPart]:
+    """The status of one percentile and the share that decided."""
+    warn = _limit(part, OPEN_WARN if is_open_loop else CLOSED_WARN)
+    fail = _limit(part, OPEN_FAIL)
+    if is_open_loop and part.share >= fail:
+        return "fail", fail, part
+    return ("warn" if part.share >= warn else "pass"), warn, part
+
+
+def _severity(judged: tuple[Status, float, ClientPart]) -> tuple[int, float]:
+    """Order percentiles by their status, then by how far they are beyond their limit."""
+    status, limit, part = judged
+    return SEVERITY[status], part.share / limit
+
+
+def _limit(part: ClientPart, limits: Limits) -> float:
+    """The share that the generator's part must stay below, for this percentile."""
+    return max(limits.share, limits.least_ns[part.percentile] / part.of_ns)
+
+
+def _unknown(record: Record) -> str:
+    """Why the generator's part is not known."""
+    receive = record.client_ns.receive
+    if record.connections.family == "unix":
+        return "the kernel does not tell when bytes arrive on a unix socket"
+    if record.client_ns.send is None or receive is None:
+        return "no answer's time of arrival was sampled"
+    if receive.count < STAMPED_MIN["p50"]:
+        stamped = format_count(receive.count)
+        return f"{stamped} answers were stamped on arrival; it takes {STAMPED_MIN['p50']}"
+    return "the percentiles lie among requests that never ended"
