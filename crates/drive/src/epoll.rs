@@ -29,7 +29,7 @@ use crate::driver::Settings;
 use crate::glance::Glance;
 use crate::host::run_in_short_slices;
 use crate::kernel::Linux;
-use crate::net::{ConnectError, Net, PeerClose, Program, Token};
+use crate::net::{ConnectError, HandOver, Net, PeerClose, Program, Token};
 use crate::outbox::Outbox;
 use crate::self_connect::TargetPorts;
 use crate::socket::{
@@ -86,6 +86,8 @@ pub struct Epoll<K: Calls = Linux> {
     stamps: Stamps,
     /// When the bytes arrived that are being handled.
     arrived_ns: Option<u64>,
+    /// Before the first send since the program last asked when they were handed over, in the present batch.
+    sending_since_ns: Option<u64>,
     /// The socket of datagrams that the driver was given, until it runs.
     bound: Option<OwnedFd>,
     /// Made for the first socket of datagrams.
@@ -137,6 +139,7 @@ impl<K: Calls> Epoll<K> {
             buffer: vec![0; READ_BYTES].into_boxed_slice(),
             stamps: Stamps::default(),
             arrived_ns: None,
+            sending_since_ns: None,
             bound,
             inbox: None,
             dropped: 0,
@@ -172,6 +175,7 @@ impl<K: Calls> Epoll<K> {
                 self.wait(&mut events, wake_at_ns)?;
             }
             self.now_ns = self.clock.now_ns();
+            self.sending_since_ns = None;
             for event in &events {
                 self.dispatch(program, event.data.u64(), event.flags);
             }
@@ -378,9 +382,17 @@ impl<K: Calls> Epoll<K> {
         self.set_interest(token);
     }
 
+    #[inline]
+    fn note_sending(&mut self) {
+        if self.sending_since_ns.is_none() {
+            self.sending_since_ns = Some(self.clock.now_ns());
+        }
+    }
+
     /// Sends what the kernel takes; returns how much that is, none when the socket has failed.
     #[inline]
     fn send_now(&mut self, token: Token, bytes: &[u8]) -> Option<usize> {
+        self.note_sending();
         let socket = live(&mut self.sockets, token)?;
         if socket.failed.is_some() {
             return None;
@@ -485,9 +497,10 @@ impl<K: Calls> Net for Epoll<K> {
         }
     }
 
-    fn hand_over(&mut self) -> u64 {
+    fn hand_over(&mut self) -> HandOver {
         // Whatever could be sent has been.
-        self.clock.now_ns()
+        let ended_ns = self.clock.now_ns();
+        HandOver { began_ns: self.sending_since_ns.take().unwrap_or(ended_ns), ended_ns }
     }
 
     fn watch_arrivals(&mut self, token: Token) {

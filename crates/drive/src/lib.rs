@@ -37,7 +37,7 @@ pub use host::{
     peak_rss_bytes, pin_to_cpu, raise_open_files, thread_cpu_ns, thread_id, thread_use,
     thread_wanted_ns, wake_precisely,
 };
-pub use net::{Coalescing, ConnectError, Net, PeerClose, Program, Token};
+pub use net::{Coalescing, ConnectError, HandOver, Net, PeerClose, Program, Token};
 pub use outbox::Outbox;
 pub use socket::{Listener, Waker};
 pub use uring::Uring;

@@ -62,6 +62,27 @@ pub struct Coalescing {
     pub within_us: u32,
 }
 
+/// The time that it took to hand some sends to the kernel, in ns on the driver's clock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HandOver {
+    /// Before the first of them.
+    pub began_ns: u64,
+    /// Behind the last.
+    pub ended_ns: u64,
+}
+
+impl HandOver {
+    /// When each of `count` sends left, in their order: each has an equal part of the time, and left in its middle.
+    ///
+    /// Within one send lie the system call, the packet on its way, and with a peer on this machine also its reception and
+    /// the waking of the peer. A reading of the clock behind a single send was 25 to 31 us behind its packet, of some 30.
+    pub fn times(self, count: usize) -> impl Iterator<Item = u64> {
+        let count = count as u64;
+        let each_ns = self.ended_ns.saturating_sub(self.began_ns) / count.max(1);
+        (0..count).map(move |place| self.began_ns + place * each_ns + each_ns / 2)
+    }
+}
+
 /// What a program may ask of its driver.
 pub trait Net {
     /// The clock, read once per batch of events, in ns.
@@ -138,11 +159,11 @@ pub trait Net {
         0
     }
 
-    /// Hands to the kernel at once what a driver would hand over with the rest of the batch. Returns a reading of the
-    /// clock taken afterwards, in ns: what was sent before the call was sent by then, unless it is queued
-    /// ([`Net::queued_bytes`]). The time of the batch stays as it is.
-    fn hand_over(&mut self) -> u64 {
-        self.now_ns()
+    /// Hands to the kernel at once what a driver would hand over with the rest of the batch. Returns when all that was sent
+    /// since the last call was handed over, unless it is queued ([`Net::queued_bytes`]). The time of the batch stays as it
+    /// is.
+    fn hand_over(&mut self) -> HandOver {
+        HandOver { began_ns: self.now_ns(), ended_ns: self.now_ns() }
     }
 
     /// From now on [`Net::arrived_ns`] is known of this connection, where the kernel can tell.
@@ -246,4 +267,24 @@ pub trait Program {
 
     /// The loop is to end.
     fn is_done(&self) -> bool;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_send_has_its_part_of_the_time() {
+        let cases: [(u64, u64, usize, &[u64]); 5] = [
+            (100, 200, 1, &[150]),
+            (100, 200, 2, &[125, 175]),
+            (100, 100, 3, &[100, 100, 100]),
+            (100, 90, 1, &[100]),
+            (100, 200, 0, &[]),
+        ];
+        for (began_ns, ended_ns, count, expected) in cases {
+            let handed = HandOver { began_ns, ended_ns };
+            assert!(handed.times(count).eq(expected.iter().copied()), "{handed:?}, {count} sends");
+        }
+    }
 }

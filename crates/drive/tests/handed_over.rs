@@ -43,12 +43,14 @@ impl Program for Sender {
         if self.tokens.len() < usize::from(SENDS) {
             return;
         }
+        net.read_clock();
+        let asked_ns = net.now_ns();
         for (token, byte) in self.tokens.iter().zip(0..) {
             net.send(*token, &[byte]);
         }
         net.read_clock();
         let before_ns = net.now_ns();
-        let at_ns = net.hand_over();
+        let handed = net.hand_over();
         let mut arrived: Vec<u8> = (0..SENDS)
             .map(|_| self.arrived.recv_timeout(UNHEARD).expect("all was handed over"))
             .collect();
@@ -56,7 +58,8 @@ impl Program for Sender {
         assert!(arrived.into_iter().eq(0..SENDS));
         assert_eq!(net.now_ns(), before_ns, "the time of the batch stays");
         net.read_clock();
-        assert!((before_ns..=net.now_ns()).contains(&at_ns));
+        assert!(handed.began_ns <= handed.ended_ns && handed.ended_ns <= net.now_ns());
+        assert!(handed.began_ns >= asked_ns, "no send was handed over before it was asked for");
         assert!(self.tokens.iter().all(|token| net.queued_bytes(*token) == 0));
         self.done = true;
     }

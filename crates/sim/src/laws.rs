@@ -311,8 +311,8 @@ fn nobody_is_accused_falsely(played: &mut Played) -> Result<(), String> {
     })
 }
 
-/// Against peers that answer rightly the service times are what the kernels saw: none is longer, so no send was stamped
-/// before it was handed over, and none is shorter by more than a batch takes.
+/// Against peers that answer rightly the service times are what the kernels saw: none is longer by more than it takes to
+/// hand sends over, so none was stamped before that began, and none is shorter by more than a batch takes.
 fn service_times_are_true(played: &mut Played) -> Result<(), String> {
     let Scenario { kernel, .. } = &*played.scenario;
     let roomy = kernel.room == usize::MAX && kernel.send_most == usize::MAX;
@@ -345,8 +345,10 @@ fn service_times_are_true(played: &mut Played) -> Result<(), String> {
         let batch_ns = kernel.seen.batch_most_ns;
         for (rank, (true_ns, recorded_ns)) in truth.iter().zip(&recorded).enumerate() {
             // Three digits: a value is told by the highest that its bin holds.
+        let hand_over_ns = kernel.seen.hand_over_most_ns;
             let least_ns = true_ns.saturating_sub(batch_ns);
-            let most_ns = true_ns + true_ns / 500 + 1;
+            let most_ns = true_ns + hand_over_ns;
+            let most_ns = most_ns + most_ns / 500 + 1;
             ensure((least_ns..=most_ns).contains(recorded_ns), || {
                 format!(
                     "thread {thread}, rank {rank}: {recorded_ns} ns recorded, {true_ns} ns are true, a batch takes {batch_ns} ns"

@@ -190,6 +190,7 @@ impl<K: Calls> Epoll<K> {
     }
 
     pub(super) fn send_blocks(&mut self, token: Token, datagrams: Datagrams<'_>) {
+        self.note_sending();
         let side = self.live(token).and_then(|socket| socket.datagrams.as_ref());
         let Some(side) = side else { return };
         let mut blocks = datagrams.blocks(side.segmented);

@@ -39,7 +39,7 @@ use crate::driver::Settings;
 use crate::glance::{Glance, keep_time};
 use crate::host::{open_files_limit, run_in_short_slices};
 use crate::kernel::Linux;
-use crate::net::{Coalescing, ConnectError, Net, PeerClose, Program, Token};
+use crate::net::{Coalescing, ConnectError, HandOver, Net, PeerClose, Program, Token};
 use crate::outbox::Segment;
 use crate::self_connect::TargetPorts;
 use crate::socket::{
@@ -439,11 +439,12 @@ impl<K: Kernel> Net for Uring<K> {
         }
     }
 
-    fn hand_over(&mut self) -> u64 {
+    fn hand_over(&mut self) -> HandOver {
+        let began_ns = self.clock.now_ns();
         // What fails here is told by the next wait.
         self.rings.iter_mut().for_each(|ring| drop(ring.submit()));
         self.fresh_sends = 0;
-        self.clock.now_ns()
+        HandOver { began_ns, ended_ns: self.clock.now_ns() }
     }
 
     fn watch_arrivals(&mut self, token: Token) {

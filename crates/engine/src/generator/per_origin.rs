@@ -11,7 +11,8 @@ use std::sync::mpsc::{Receiver, Sender};
 use std::time::Duration;
 
 use trueload_drive::{
-    Coalescing, ConnectError, Datagrams, Net, PeerClose, Program, Remote, ThreadUse, Token,
+    Coalescing, ConnectError, Datagrams, HandOver, Net, PeerClose, Program, Remote, ThreadUse,
+    Token,
 };
 use trueload_load::{Load, Origins, Stage, Stop};
 
@@ -297,7 +298,7 @@ impl<N: Net> Net for OfOrigin<'_, N> {
         self.net.overflowed_datagrams()
     }
 
-    fn hand_over(&mut self) -> u64 {
+    fn hand_over(&mut self) -> HandOver {
         self.net.hand_over()
     }
 

@@ -1,8 +1,7 @@
 //! When requests were sent, and how much of their time was spent in this generator.
 //!
-//! A request counts as sent once the driver has handed it to the kernel: the clock is read after that, never when
-//! the request was queued. Sends are handed over in small groups, so that the first is not on its way long before it
-//! is stamped. On a sample of the connections the kernel tells when answers arrived; with that, both ends of the
+//! A request counts as sent when the driver hands it to the kernel, never when it was queued: the clock is read before
+//! and after a small group of sends, and each is stamped with its part of the time between. On a sample of the connections the kernel tells when answers arrived; with that, both ends of the
 //! generator's own share are known.
 
 use trueload_drive::{Net, Token};
@@ -12,10 +11,10 @@ use trueload_wire::exchange::{Exchange, Outcome};
 use super::Generator;
 use super::book::Book;
 use super::protocol::Protocol;
-use super::slot::{ConnectionState, NEVER, Tag};
+use super::slot::{ConnectionState, Tag};
 
-/// Sends handed over together. Over loopback each takes the kernel about 4.5 us (docs/performance.md): the first of
-/// them is stamped 30 us after it was sent, the mean one 15 us. A system call each would cost 5 % of a request.
+/// Sends handed over together, at most. A system call each would cost 5 % of a request; the more there are, the rougher is
+/// the guess when each of them left.
 const TOGETHER: usize = 8;
 /// One connection in so many is asked when its answers arrived: to be told costs a larger receive each.
 const WATCHED_OF: u32 = 16;
@@ -34,7 +33,7 @@ pub(super) struct Written {
 impl Written {
     /// What has waited for more than this generator, and has no lag of ours.
     pub(super) fn without_lag(key: u32) -> Self {
-        Written { key, phase: 0, count: 0, could_ns: NEVER }
+        Written { key, phase: 0, count: 0, could_ns: 0 }
     }
 }
 
@@ -67,19 +66,18 @@ impl<P: Protocol> Generator<P> {
         if self.stamps.written.is_empty() {
             return;
         }
-        let at_ns = net.hand_over();
         let mut written = std::mem::take(&mut self.stamps.written);
-        let mut lag = Lag::default();
-        for one in written.drain(..) {
+        let times = net.hand_over().times(written.len());
+        for (one, at_ns) in written.drain(..).zip(times) {
             if self.is_held_up(net, one.key) {
                 continue;
             }
+            let at_ns = at_ns.max(one.could_ns);
             if let Some(slot) = self.slots.get_mut(one.key) {
                 slot.client.change_newest(|tag| tag.stamp(at_ns));
             }
-            lag.add(&mut self.book, at_ns, one);
+            self.book.note_send_lag(at_ns, one);
         }
-        lag.record(&mut self.book, at_ns);
         self.stamps.written = written;
     }
 
@@ -120,6 +118,16 @@ impl Tag {
 }
 
 impl Book {
+    /// Requests have been handed over: notes how long after they could have been.
+    #[inline]
+    fn note_send_lag(&mut self, at_ns: u64, written: Written) {
+        let Written { phase, count, could_ns, .. } = written;
+        if count > 0 {
+            let times = &mut self.phases[usize::from(phase)].meter.times;
+            times.record_send_lag(at_ns.saturating_sub(could_ns), u64::from(count));
+        }
+    }
+
     /// An answer has been read: notes when it arrived, where the kernel told.
     #[inline]
     pub(super) fn note_arrival(
@@ -134,36 +142,6 @@ impl Book {
             let round_trip_ns = arrived_ns.saturating_sub(tag.sent_ns);
             let lag_ns = now_ns.saturating_sub(arrived_ns);
             phase.meter.times.record_arrival(round_trip_ns, lag_ns);
-        }
-    }
-}
-
-/// The lags of one hand-over: most requests of it could have been sent at the same time, and are recorded at once.
-#[derive(Debug, Default)]
-struct Lag {
-    could_ns: u64,
-    phase: u16,
-    count: u64,
-}
-
-impl Lag {
-    #[inline]
-    fn add(&mut self, book: &mut Book, at_ns: u64, one: Written) {
-        if one.count == 0 {
-            return;
-        }
-        if (self.could_ns, self.phase) != (one.could_ns, one.phase) {
-            self.record(book, at_ns);
-            (self.could_ns, self.phase, self.count) = (one.could_ns, one.phase, 0);
-        }
-        self.count += u64::from(one.count);
-    }
-
-    #[inline]
-    fn record(&self, book: &mut Book, at_ns: u64) {
-        if self.count > 0 {
-            let lag_ns = at_ns.saturating_sub(self.could_ns);
-            book.phases[usize::from(self.phase)].meter.times.record_send_lag(lag_ns, self.count);
         }
     }
 }

@@ -10,7 +10,7 @@ use std::net::IpAddr;
 use std::ops::Range;
 use std::sync::Arc;
 
-use trueload_drive::{ConnectError, Net, Program, Remote, ThreadUse, Token};
+use trueload_drive::{ConnectError, HandOver, Net, Program, Remote, ThreadUse, Token};
 
 use crate::model::{Model, ONE_WAY_NS};
 
@@ -58,6 +58,8 @@ pub struct World {
     pub send_cost_ns: u64,
     /// Until then it works on those it has.
     sending_until_ns: u64,
+    /// When it began on the first send since the generator last asked.
+    sending_since_ns: Option<u64>,
     /// From when a request left to when its answer was given to the generator, of a depth of one.
     pub served_ns: Vec<u64>,
     /// Two times of each answer on a watched connection: from when the request left to when the answer was there, and how
@@ -86,6 +88,7 @@ impl World {
             generator_stalls: None,
             send_cost_ns: 0,
             sending_until_ns: 0,
+            sending_since_ns: None,
             served_ns: Vec::new(),
             watched_ns: Vec::new(),
             arrived_ns: None,
@@ -228,7 +231,9 @@ impl Net for World {
         for _ in 0..bytes.len() / self.request_len {
             let connection = &mut self.connections[token.index as usize];
             connection.in_flight += 1;
-            let left_ns = self.now_ns.max(self.sending_until_ns) + self.send_cost_ns;
+            let begins_ns = self.now_ns.max(self.sending_until_ns);
+            self.sending_since_ns.get_or_insert(begins_ns);
+            let left_ns = begins_ns + self.send_cost_ns;
             (connection.left_ns, self.sending_until_ns) = (left_ns, left_ns);
             let (slot, in_flight) = (connection.slot, connection.in_flight);
             self.sent.push(Sent { at_ns: self.now_ns - self.zero_ns, slot, in_flight });
@@ -240,8 +245,9 @@ impl Net for World {
         self.send(token, &bytes[range]);
     }
 
-    fn hand_over(&mut self) -> u64 {
-        self.now_ns.max(self.sending_until_ns)
+    fn hand_over(&mut self) -> HandOver {
+        let ended_ns = self.now_ns.max(self.sending_until_ns);
+        HandOver { began_ns: self.sending_since_ns.take().unwrap_or(ended_ns), ended_ns }
     }
 
     fn watch_arrivals(&mut self, token: Token) {

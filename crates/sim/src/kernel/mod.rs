@@ -56,6 +56,8 @@ pub struct Seen {
     /// The longest from the arrival of bytes to the batch that read them.
     pub receive_most_ns: u64,
     /// The most bytes that ever waited on one connection.
+    /// The longest time that it took to hand sends over.
+    pub hand_over_most_ns: u64,
     pub waiting_most: usize,
     /// Datagrams that came to the peers.
     pub datagrams_at_peers: u64,
@@ -92,6 +94,8 @@ pub struct Kernel {
     dead_address: Address,
     open: u32,
     batches_at_once: u32,
+    /// Before the first send of this batch that was handed over by itself since the program last asked.
+    sending_since_ns: Option<u64>,
     /// How long the thread has been at work, and how long it waited for that.
     busy_ns: u64,
     waited_ns: u64,
@@ -136,6 +140,7 @@ impl Kernel {
             waited_ns: 0,
             coalescing: Coalescing::default(),
             arrived_ns: None,
+            sending_since_ns: None,
             history: History::new(trace),
             seen: Seen::default(),
         }
@@ -221,6 +226,7 @@ impl Kernel {
         }
         if self.plan.timers_first {
             self.run_timers(program);
+        self.sending_since_ns = None;
         }
         let mut ready = std::mem::take(&mut self.ready);
         if self.plan.shuffled {

@@ -5,7 +5,9 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
-use trueload_drive::{Coalescing, ConnectError, Datagrams, Net, Remote, ThreadUse, Token};
+use trueload_drive::{
+    Coalescing, ConnectError, Datagrams, HandOver, Net, Remote, ThreadUse, Token,
+};
 
 use super::socket::Socket;
 use super::{CLOCK_COST_NS, Happening, Kernel};
@@ -25,8 +27,7 @@ impl Kernel {
         let waiting = socket.outbox.len();
         self.seen.waiting_most = self.seen.waiting_most.max(waiting);
         if !self.plan.together {
-            self.clock_ns += self.plan.send_cost_ns;
-            return self.flush(index);
+            return self.send_now(index);
         }
         if socket.in_flight == 0 {
             socket.in_flight = waiting;
@@ -35,6 +36,12 @@ impl Kernel {
     }
 
     fn live(&mut self, token: Token) -> Option<&mut Socket> {
+    fn send_now(&mut self, index: u32) {
+        self.sending_since_ns.get_or_insert(self.clock_ns);
+        self.clock_ns += self.plan.send_cost_ns;
+        self.flush(index);
+    }
+
         self.sockets.get_mut(token.index as usize).filter(|socket| socket.open)
     }
 }
@@ -149,14 +156,15 @@ impl Net for Kernel {
         if self.plan.together {
             return self.unhanded.push(index);
         }
-        self.clock_ns += self.plan.send_cost_ns;
-        self.flush(index);
+        self.send_now(index);
     }
 
-    fn hand_over(&mut self) -> u64 {
+    fn hand_over(&mut self) -> HandOver {
+        let began_ns = self.sending_since_ns.take().unwrap_or(self.clock_ns);
         self.hand_over_all();
         self.clock_ns += CLOCK_COST_NS;
-        self.clock_ns
+        self.seen.hand_over_most_ns = self.seen.hand_over_most_ns.max(self.clock_ns - began_ns);
+        HandOver { began_ns, ended_ns: self.clock_ns }
     }
 
     fn end_sending(&mut self, token: Token) {
