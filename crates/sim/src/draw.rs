@@ -14,6 +14,11 @@ use crate::scenario::{
     Style, Trick, US,
 };
 
+/// Handshakes take a hundred times as long as the rest of a run.
+const TLS_ONE_IN: u64 = 16;
+/// The part of the seed that decides about TLS.
+const TLS: u64 = 777;
+
 /// Draws the scenario of a seed.
 #[must_use]
 pub fn scenario(seed: u64) -> Scenario {
@@ -47,6 +52,8 @@ pub fn scenario(seed: u64) -> Scenario {
             refill(depth)
         },
         close,
+        // A draw of its own: what other seeds mean stays.
+        tls: !half_close && !datagrams && Chance::part(seed, TLS).one_in(TLS_ONE_IN),
         dead_address: chance.one_in(12),
         timeout_ns: chance.scaled(4 * MS, 400 * MS),
         connect_timeout_ns: chance.scaled(20 * MS, 400 * MS),

@@ -320,7 +320,9 @@ fn service_times_are_true(played: &mut Played) -> Result<(), String> {
     let until_end = played.scenario.peers.iter().any(|manner| manner.style == Style::UntilEnd);
     // The time of a broadcast is not that of its receipt alone.
     let broadcast = matches!(played.scenario.protocol, Protocol::Broadcast { .. });
-    let known = !broadcast && played.scenario.is_fair() && roomy && !until_end;
+    // Where a request begins among the bytes of TLS is not known.
+    let known =
+        !broadcast && !played.scenario.tls && played.scenario.is_fair() && roomy && !until_end;
     if !known || played.scenario.stop_ns.is_some() {
         return Ok(());
     }
@@ -343,9 +345,9 @@ fn service_times_are_true(played: &mut Played) -> Result<(), String> {
             format!("thread {thread}: {} answers, {} recorded", truth.len(), recorded.len())
         })?;
         let batch_ns = kernel.seen.batch_most_ns;
+        let hand_over_ns = kernel.seen.hand_over_most_ns;
         for (rank, (true_ns, recorded_ns)) in truth.iter().zip(&recorded).enumerate() {
             // Three digits: a value is told by the highest that its bin holds.
-        let hand_over_ns = kernel.seen.hand_over_most_ns;
             let least_ns = true_ns.saturating_sub(batch_ns);
             let most_ns = true_ns + hand_over_ns;
             let most_ns = most_ns + most_ns / 500 + 1;

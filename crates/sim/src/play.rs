@@ -13,13 +13,14 @@ use trueload_load::{Mix, Stop};
 use trueload_wire::echo::Messages;
 use trueload_wire::http1::client::Rules;
 use trueload_wire::http1::template::{Template, Texts};
+use trueload_wire::tls::client;
 use trueload_wire::websocket::Kind;
 use trueload_wire::websocket::client::Opening;
 use trueload_wire::websocket::echo::Words;
 
 use crate::chance::Chance;
 use crate::front::Front;
-use crate::kernel::Kernel;
+use crate::kernel::{Kernel, Setups};
 use crate::scenario::{HttpPlan, Protocol, S, Scenario};
 
 /// The time at which every run begins.
@@ -134,7 +135,7 @@ fn addresses() -> &'static [Address; 2] {
     })
 }
 
-fn config(scenario: &Scenario, thread: u32) -> Config {
+fn config(scenario: &Scenario, thread: u32, tls: Option<client::Setup>) -> Config {
     let first = usize::from(!scenario.dead_address);
     Config {
         addresses: addresses()[first..].to_vec(),
@@ -142,7 +143,7 @@ fn config(scenario: &Scenario, thread: u32) -> Config {
         depth: scenario.depth,
         refill: scenario.refill,
         close: scenario.close,
-        tls: None,
+        tls,
         timeout_ns: scenario.timeout_ns,
         connect_timeout_ns: scenario.connect_timeout_ns,
         connect_interval_ns: scenario.connect_interval_ns,
@@ -178,16 +179,19 @@ fn play_as<P: Spoken, G: Program>(
     program: impl Fn(Generator<P>) -> G,
 ) -> Played {
     let settled = Arc::default();
+    let tls = scenario.tls.then(Setups::new);
     let (mut threads, mut inboxes) = (Vec::new(), Vec::new());
     for thread in 0..scenario.threads {
         let (to_generator, inbox) = channel();
         let (sender, reports) = channel();
-        let (config, outlet) = (Arc::new(config(scenario, thread)), Outlet::to(sender, |it| it));
+        let client = tls.as_ref().map(|setups| setups.client.clone());
+        let config = Arc::new(config(scenario, thread, client));
+        let outlet = Outlet::to(sender, |it| it);
         let settled = Arc::clone(&settled);
         let generator = Generator::new(config, protocol(thread), settled, inbox, outlet);
         let dead = addresses()[0].clone();
         let generator = program(generator);
-        let kernel = Kernel::new(scenario, thread, dead, BEGIN_NS, trace);
+        let kernel = Kernel::new(scenario, thread, dead, tls.as_ref(), BEGIN_NS, trace);
         threads.push(Thread { generator, kernel, reports });
         inboxes.push(to_generator);
     }

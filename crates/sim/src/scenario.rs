@@ -11,6 +11,8 @@ const MESSAGE_BYTES: u64 = 128;
 
 /// Bytes of an opening handshake, at most.
 const OPENING_BYTES: u64 = 300;
+/// Bytes of a handshake of TLS that each side says, with its tickets, at most.
+const TLS_BYTES: u64 = 3_000;
 /// Nanoseconds in a microsecond.
 pub const US: u64 = 1_000;
 /// Nanoseconds in a millisecond.
@@ -35,6 +37,8 @@ pub struct Scenario {
     pub refill: usize,
     /// A connection per request.
     pub close: bool,
+    /// Whether it is spoken over TLS.
+    pub tls: bool,
     /// Whether the first of two addresses refuses every connection.
     pub dead_address: bool,
     /// From a send to the last byte of its answer, at most.
@@ -68,6 +72,7 @@ impl Default for Scenario {
             depth: 1,
             refill: 1,
             close: false,
+            tls: false,
             dead_address: false,
             timeout_ns: 500 * MS,
             connect_timeout_ns: 500 * MS,
@@ -422,8 +427,9 @@ impl Scenario {
             Protocol::Ws { .. } | Protocol::Broadcast { .. } => OPENING_BYTES,
             _ => 0,
         };
-        let pieces = ((depth + 1) * size).max(opening) / piece + 2;
-        let reads = (depth + 1) * answer / (kernel.read_most as u64 / 2 + 1) + 2;
+        let secure = if self.tls { TLS_BYTES } else { 0 };
+        let pieces = (((depth + 1) * size).max(opening) + secure) / piece + 2;
+        let reads = ((depth + 1) * answer + secure) / (kernel.read_most as u64 / 2 + 1) + 2;
         let delay_ns = peers.iter().map(|manner| manner.delay.most_ns).max().unwrap_or(0);
         depth * delay_ns + pieces * (way_ns + turn_ns) + 2 * reads * turn_ns
     }

@@ -57,6 +57,7 @@ fn the_seeds_draw_every_kind_of_run() {
     some("sends together", count(&|scenario| scenario.kernel.together));
     some("small buffers", count(&|scenario| scenario.kernel.room < 1000));
     some("phases", count(&|scenario| scenario.phases.len() > 1));
+    some("TLS", count(&|scenario| scenario.tls));
     some("an early end", count(&|scenario| scenario.stop_ns.is_some()));
     some("unreadable waits", count(&|scenario| scenario.kernel.hides_waits));
 }

@@ -6,6 +6,7 @@
 
 mod datagrams;
 mod net;
+mod secure;
 mod socket;
 
 use std::cmp::Reverse;
@@ -13,11 +14,13 @@ use std::collections::BinaryHeap;
 use std::sync::Arc;
 
 use trueload_drive::{Address, Coalescing, ConnectError, Net, PeerClose, Program, Token};
+use trueload_wire::tls::server;
 
 use crate::chance::Chance;
 use crate::history::{Event, History, readable};
 use crate::peer::{Act, What};
 use crate::scenario::{Accept, KernelPlan, Scenario, US};
+pub use secure::Setups;
 use socket::Socket;
 
 /// Batches at one moment, at most: a generator that asks to be woken again and again never comes to rest.
@@ -53,11 +56,11 @@ pub struct Seen {
     pub service_ns: Vec<u64>,
     /// The longest that a batch took.
     pub batch_most_ns: u64,
+    /// The longest time that it took to hand sends over.
+    pub hand_over_most_ns: u64,
     /// The longest from the arrival of bytes to the batch that read them.
     pub receive_most_ns: u64,
     /// The most bytes that ever waited on one connection.
-    /// The longest time that it took to hand sends over.
-    pub hand_over_most_ns: u64,
     pub waiting_most: usize,
     /// Datagrams that came to the peers.
     pub datagrams_at_peers: u64,
@@ -91,11 +94,13 @@ pub struct Kernel {
     rung_ns: Option<u64>,
     /// Sockets with sends that are not handed over yet.
     unhanded: Vec<u32>,
-    dead_address: Address,
-    open: u32,
-    batches_at_once: u32,
     /// Before the first send of this batch that was handed over by itself since the program last asked.
     sending_since_ns: Option<u64>,
+    dead_address: Address,
+    /// Peers speak TLS, set up like this.
+    tls: Option<server::Setup>,
+    open: u32,
+    batches_at_once: u32,
     /// How long the thread has been at work, and how long it waited for that.
     busy_ns: u64,
     waited_ns: u64,
@@ -116,9 +121,11 @@ impl Kernel {
         scenario: &Arc<Scenario>,
         thread: u32,
         dead_address: Address,
+        tls: Option<&Setups>,
         now_ns: u64,
         trace: bool,
     ) -> Self {
+        let tls = tls.map(|setups| setups.server.clone());
         Kernel {
             plan: scenario.kernel.clone(),
             scenario: Arc::clone(scenario),
@@ -133,14 +140,15 @@ impl Kernel {
             ready_since_ns: 0,
             rung_ns: None,
             unhanded: Vec::new(),
+            sending_since_ns: None,
             dead_address,
+            tls,
             open: 0,
             batches_at_once: 0,
             busy_ns: 0,
             waited_ns: 0,
             coalescing: Coalescing::default(),
             arrived_ns: None,
-            sending_since_ns: None,
             history: History::new(trace),
             seen: Seen::default(),
         }
@@ -209,7 +217,7 @@ impl Kernel {
         while let Some(Reverse((at_ns, _, index, happening))) = self.due.pop() {
             match happening {
                 Happening::AtPeer(bytes) => {
-                    self.sockets[index as usize].peer.hear(at_ns, &bytes, &mut Vec::new());
+                    self.sockets[index as usize].heard_by_peer(at_ns, &bytes);
                 }
                 Happening::DatagramAtPeer(..) => self.seen.datagrams_at_peers += 1,
                 _ => {}
@@ -218,6 +226,7 @@ impl Kernel {
     }
 
     fn batch(&mut self, program: &mut impl Program) {
+        self.sending_since_ns = None;
         self.clock_ns += self.plan.batch_cost_ns;
         if self.rung_ns.is_some_and(|rung_ns| rung_ns <= self.read_ns) {
             self.rung_ns = None;
@@ -226,7 +235,6 @@ impl Kernel {
         }
         if self.plan.timers_first {
             self.run_timers(program);
-        self.sending_since_ns = None;
         }
         let mut ready = std::mem::take(&mut self.ready);
         if self.plan.shuffled {
@@ -317,8 +325,7 @@ impl Kernel {
         if !socket.outbox.is_empty() {
             self.later(at_ns + self.plan.latency_ns, index, Happening::Writable);
         }
-        let mut acts = Vec::new();
-        self.sockets[index as usize].peer.hear(at_ns, bytes, &mut acts);
+        let acts = self.sockets[index as usize].heard_by_peer(at_ns, bytes);
         self.plan_acts(index, acts);
     }
 
@@ -340,10 +347,24 @@ impl Kernel {
         }
         socket.last_in_ns = socket.last_in_ns.max(at_ns + way_ns);
         let arrives_ns = socket.last_in_ns;
+        let secured = socket.secured.as_mut();
         let happening = match what {
-            What::Say(bytes, answered) => Happening::Bytes(bytes, answered),
+            What::Say(bytes, answered) => {
+                let sealed = match secured {
+                    Some(secured) => secured.seal(bytes),
+                    None => bytes,
+                };
+                Happening::Bytes(sealed, answered)
+            }
+            What::SayAsItIs(bytes) => Happening::Bytes(bytes, None),
             What::SayToAll(_) => return,
-            What::Fin => Happening::Fin,
+            What::Fin => {
+                if let Some(secured) = secured {
+                    let farewell = secured.close();
+                    self.later(arrives_ns, index, Happening::Bytes(farewell, None));
+                }
+                Happening::Fin
+            }
             What::Reset => {
                 socket.peer_alive = false;
                 Happening::Reset
@@ -543,7 +564,13 @@ impl Kernel {
         bytes: &[u8],
         line: impl FnOnce() -> L,
     ) {
-        self.history.note(self.clock_ns, Event::of(kind, about, bytes), line);
+        // Which bytes TLS makes of it is random, how many is not.
+        let mut event = Event::of(kind, about, bytes);
+        if self.tls.is_some() {
+            self.history.mix(bytes.len() as u64);
+            event.bytes = b"";
+        }
+        self.history.note(self.clock_ns, event, line);
     }
 }
 

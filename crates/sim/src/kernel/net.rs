@@ -9,6 +9,7 @@ use trueload_drive::{
     Coalescing, ConnectError, Datagrams, HandOver, Net, Remote, ThreadUse, Token,
 };
 
+use super::secure::Secured;
 use super::socket::Socket;
 use super::{CLOCK_COST_NS, Happening, Kernel};
 use crate::chance::Chance;
@@ -17,7 +18,7 @@ use crate::peer::Peer;
 use crate::scenario::Accept;
 
 /// When the clock of a run began, in the time since 1970: 2035, so that nobody takes it for today.
-const UNIX_NS: u64 = 2_051_222_400_000_000_000;
+pub(super) const UNIX_NS: u64 = 2_051_222_400_000_000_000;
 
 impl Kernel {
     /// Something was added to what a socket has to send.
@@ -35,13 +36,13 @@ impl Kernel {
         }
     }
 
-    fn live(&mut self, token: Token) -> Option<&mut Socket> {
     fn send_now(&mut self, index: u32) {
         self.sending_since_ns.get_or_insert(self.clock_ns);
         self.clock_ns += self.plan.send_cost_ns;
         self.flush(index);
     }
 
+    fn live(&mut self, token: Token) -> Option<&mut Socket> {
         self.sockets.get_mut(token.index as usize).filter(|socket| socket.open)
     }
 }
@@ -115,7 +116,9 @@ impl Net for Kernel {
         let number = u64::from(self.thread) << 32 | u64::from(index);
         let chance = Chance::part(self.scenario.seed ^ 0x5eed, number);
         let peer = Peer::new(&self.scenario, manner, chance);
-        self.sockets.push(Socket::new(key, peer, self.clock_ns));
+        let mut socket = Socket::new(key, peer, self.clock_ns);
+        socket.secured = self.tls.as_ref().map(Secured::new);
+        self.sockets.push(socket);
         self.open += 1;
         self.seen.open_most = self.seen.open_most.max(self.open);
         let at_ns = self.clock_ns + self.way_ns() + self.way_ns();

@@ -4,7 +4,8 @@ use std::collections::VecDeque;
 
 use trueload_drive::{ConnectError, Outbox, PeerClose};
 
-use crate::peer::Peer;
+use super::secure::Secured;
+use crate::peer::{Act, Peer, What};
 
 /// A connection of one generator.
 #[derive(Debug)]
@@ -37,6 +38,8 @@ pub(super) struct Socket {
     pub(super) watched: bool,
     pub(super) arrived_ns: u64,
     pub(super) peer: Peer,
+    /// The peer's end of TLS.
+    pub(super) secured: Option<Secured>,
     pub(super) peer_alive: bool,
     /// Bytes on the wire keep their order: nothing arrives before these times.
     pub(super) last_out_ns: u64,
@@ -71,6 +74,7 @@ impl Socket {
             watched: false,
             arrived_ns: 0,
             peer,
+            secured: None,
             peer_alive: false,
             last_out_ns: now_ns,
             last_in_ns: now_ns,
@@ -80,6 +84,23 @@ impl Socket {
             read: 0,
             answers: VecDeque::new(),
         }
+    }
+
+    /// Bytes have come to the peer: what it does then.
+    pub(super) fn heard_by_peer(&mut self, at_ns: u64, bytes: &[u8]) -> Vec<Act> {
+        let mut acts = Vec::new();
+        let Some(secured) = &mut self.secured else {
+            self.peer.hear(at_ns, bytes, &mut acts);
+            return acts;
+        };
+        let (plain, reply) = secured.take_in(bytes);
+        if !reply.is_empty() {
+            acts.push(Act { at_ns, what: What::SayAsItIs(reply) });
+        }
+        if !plain.is_empty() {
+            self.peer.hear(at_ns, &plain, &mut acts);
+        }
+        acts
     }
 
     /// Whether something is to be told of it.

@@ -27,6 +27,8 @@ pub(crate) struct Act {
 pub(crate) enum What {
     /// Says bytes; with them the right answer to the request that began at this offset of what it heard is whole.
     Say(Vec<u8>, Option<u64>),
+    /// Says bytes of TLS itself.
+    SayAsItIs(Vec<u8>),
     /// Says bytes to every listener of a broadcast.
     SayToAll(Vec<u8>),
     Fin,

@@ -1,0 +1,118 @@
+//! TLS at the peer's end of a connection. Its bytes are random, but how many there are is not: keys are of Ed25519, whose
+//! signatures all have one length, and every run has tickets of its own.
+
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use rcgen::{CertificateParams, KeyPair, PKCS_ED25519, SerialNumber, date_time_ymd};
+use trueload_wire::tls::client::{self, Options, Trust};
+use trueload_wire::tls::server::{self, Server};
+use trueload_wire::tls::{Buffers, Identity, Stage, TimeProvider, UnixTime, certificates};
+
+use super::net::UNIX_NS;
+
+const NAME: &str = "localhost";
+
+/// Both ends' set-ups of one run.
+#[derive(Clone, Debug)]
+pub struct Setups {
+    /// What the generators are told.
+    pub client: client::Setup,
+    pub(super) server: server::Setup,
+}
+
+impl Setups {
+    /// A server whose certificate the client trusts.
+    #[must_use]
+    pub fn new() -> Self {
+        let (certificate, key) = pems();
+        let options = Options {
+            server_name: NAME.to_owned(),
+            alpn: Vec::new(),
+            alpn_required: false,
+            trust: Trust::Given(certificates(certificate.as_bytes()).expect("it was just made")),
+            identity: None,
+            resumption: true,
+        };
+        let identity = Identity::from_pem(certificate.as_bytes(), key.as_bytes());
+        let server = server::Setup::new(identity.expect("a key and its certificate"), &[], time());
+        Setups {
+            client: client::Setup::new(&options, time()).expect("the trusted one is a certificate"),
+            server: server.expect("the key is the certificate's"),
+        }
+    }
+}
+
+impl Default for Setups {
+    fn default() -> Self {
+        Setups::new()
+    }
+}
+
+/// A certificate and its key. Made once: that takes longer than a run.
+fn pems() -> &'static (String, String) {
+    static PEMS: OnceLock<(String, String)> = OnceLock::new();
+    PEMS.get_or_init(|| {
+        let mut params = CertificateParams::new([NAME.to_owned()]).expect("a name");
+        // A random one would have a random length.
+        params.serial_number = Some(SerialNumber::from(1));
+        (params.not_before, params.not_after) =
+            (date_time_ymd(2000, 1, 1), date_time_ymd(2100, 1, 1));
+        let key = KeyPair::generate_for(&PKCS_ED25519).expect("random bytes");
+        let certificate = params.self_signed(&key).expect("it signs itself");
+        (certificate.pem(), key.serialize_pem())
+    })
+}
+
+/// The time that certificates are held against stands still.
+#[derive(Debug)]
+struct Present;
+
+impl TimeProvider for Present {
+    fn current_time(&self) -> Option<UnixTime> {
+        Some(UnixTime::since_unix_epoch(Duration::from_nanos(UNIX_NS)))
+    }
+}
+
+fn time() -> Arc<dyn TimeProvider> {
+    Arc::new(Present)
+}
+
+/// The peer's end of one connection.
+#[derive(Debug)]
+pub(super) struct Secured {
+    session: Server,
+    buffers: Buffers,
+}
+
+impl Secured {
+    pub(super) fn new(setup: &server::Setup) -> Self {
+        let session = setup.accept().expect("random bytes");
+        Secured { session, buffers: Buffers::default() }
+    }
+
+    /// What was in these bytes, and what is to be said to them.
+    pub(super) fn take_in(&mut self, bytes: &[u8]) -> (Vec<u8>, Vec<u8>) {
+        self.buffers.clear();
+        // What breaks the protocol is answered by an alert.
+        let _ = self.session.handle_input(bytes, &mut self.buffers);
+        (std::mem::take(&mut self.buffers.plain), std::mem::take(&mut self.buffers.sealed))
+    }
+
+    /// The bytes on the wire: before the handshake is over, these themselves, as of a peer that does not speak TLS.
+    pub(super) fn seal(&mut self, plain: Vec<u8>) -> Vec<u8> {
+        if self.session.stage() == Stage::Handshaking {
+            return plain;
+        }
+        let mut sealed = Vec::new();
+        self.session.seal(&plain, &mut sealed);
+        sealed
+    }
+
+    /// The end of its side, as TLS tells it.
+    pub(super) fn close(&mut self) -> Vec<u8> {
+        let mut sealed = Vec::new();
+        self.session.close(&mut sealed);
+        sealed
+    }
+}
