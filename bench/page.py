@@ -12,6 +12,7 @@ from pathlib import Path
 from setting import ROOT
 
 PERFORMANCE = ROOT / "docs" / "performance.md"
+ACCURACY = ROOT / "docs" / "accuracy.md"
 METHOD = ROOT / "docs" / "method.md"
 BROADCAST = ROOT / "docs" / "broadcast.md"
 PUBLISHED = ROOT / "docs" / "published.md"

@@ -151,9 +151,10 @@ def outside(text: str, name: str) -> tuple[str, str]:
         ("PERFORMANCE", "peers"),
         ("PERFORMANCE", "breakdown"),
         ("PERFORMANCE", "floor"),
-        ("METHOD", "truth"),
-        ("METHOD", "pacing"),
-        ("METHOD", "openloop"),
+        ("ACCURACY", "truth"),
+        ("ACCURACY", "witness"),
+        ("ACCURACY", "pacing"),
+        ("ACCURACY", "openloop"),
     ],
 )
 def test_a_report_is_written_into_its_own_section_of_the_page_and_nowhere_else(
