@@ -13,9 +13,10 @@ use super::book::Book;
 use super::protocol::Protocol;
 use super::slot::{ConnectionState, Tag};
 
-/// Sends handed over together, at most. A system call each would cost 5 % of a request; the more there are, the rougher is
-/// the guess when each of them left.
-const TOGETHER: usize = 8;
+/// Sends handed over together, at most. Against handing over each batch as a whole, groups of 8 cost 8 % of a request's CPU
+/// time (64 connections over loopback), and of 16 5 %; the p50 of round trips was within 16 us of packet timestamps with all of
+/// them. A bound, so that a long batch does not keep its first requests from the server.
+const TOGETHER: usize = 64;
 /// One connection in so many is asked when its answers arrived: to be told costs a larger receive each.
 const WATCHED_OF: u32 = 16;
 
