@@ -91,12 +91,16 @@ impl<N: Net> Carrier<'_, N> {
     pub(super) fn seal_waiting(&mut self) {
         while let Some(secure) = &mut self.tls
             && let Some(front) = secure.waiting.front()
-            && self.net.queued_bytes(self.token) < COPIED_BYTES_MOST
         {
+            let queued_bytes = self.net.queued_bytes(self.token);
+            if queued_bytes >= COPIED_BYTES_MOST {
+                return;
+            }
             let len = front.len().min(SEALED_AT_ONCE_BYTES);
             self.sealed.clear();
             secure.session.seal(&front[..len], self.sealed);
             secure.waiting.advance(len);
+            secure.sealed.push(queued_bytes, len, self.sealed.len());
             self.net.send(self.token, self.sealed);
         }
     }
@@ -105,6 +109,8 @@ impl<N: Net> Carrier<'_, N> {
         if let Some(secure) = &mut self.tls {
             self.sealed.clear();
             secure.session.seal(bytes, self.sealed);
+            let queued_bytes = self.net.queued_bytes(self.token);
+            secure.sealed.push(queued_bytes, bytes.len(), self.sealed.len());
             self.net.send(self.token, self.sealed);
         }
     }

@@ -8,9 +8,6 @@ use super::carrier::Carrier;
 use super::protocol::Protocol;
 use super::slot::Slot;
 
-/// What TLS adds to what it seals is less than a byte in so many (22 in a record of 16 KiB), and so many bytes.
-const SEALED_PER_BYTE: usize = 512;
-const SEALED_BYTES: usize = 64;
 /// What is said in answer to a peer, as a pong is, waits for it up to here.
 const ANSWERS_BYTES_MOST: usize = 256 * 1024;
 
@@ -128,8 +125,7 @@ impl<C> Slot<C> {
     fn queued_plain(&self, queued_bytes: usize) -> usize {
         // Sealed, they are more than they were; behind them are those that wait to be.
         self.tls.as_ref().map_or(queued_bytes, |secure| {
-            let sealing = queued_bytes / SEALED_PER_BYTE + SEALED_BYTES;
-            queued_bytes.saturating_sub(sealing) + secure.waiting.len()
+            secure.sealed.plain_in(queued_bytes) + secure.waiting.len()
         })
     }
 }

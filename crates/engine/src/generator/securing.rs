@@ -7,7 +7,7 @@ use trueload_wire::tls::{Buffers, Failure, Kind, Stage};
 
 use super::Generator;
 use super::protocol::{OpenError, Protocol};
-use super::slot::{ConnectionState, Secure, Slot};
+use super::slot::{ConnectionState, Sealed, Secure, Slot};
 
 impl<P: Protocol> Generator<P> {
     /// The connection is there: what is to carry TLS says its first words.
@@ -25,7 +25,8 @@ impl<P: Protocol> Generator<P> {
         match begun {
             Ok(session) => {
                 let (began_ns, waiting) = (net.now_ns(), Outbox::default());
-                *tls = Some(Box::new(Secure { session, began_ns, waiting }));
+                let sealed = Sealed::default();
+                *tls = Some(Box::new(Secure { session, began_ns, waiting, sealed }));
                 net.send(token, &self.codec.buffers.sealed);
                 self.slots.arm(key);
             }
@@ -52,6 +53,7 @@ impl<P: Protocol> Generator<P> {
         let outcome = session.handle_input(bytes, &mut buffers);
         let opened = before == Stage::Handshaking && session.stage() != Stage::Handshaking;
         if !buffers.sealed.is_empty() {
+            secure.sealed.push(net.queued_bytes(token), 0, buffers.sealed.len());
             net.send(token, &buffers.sealed);
         }
         match (opened, &outcome) {

@@ -1,5 +1,7 @@
 //! A slot: a connection by identity, which survives reconnects.
 
+use std::collections::VecDeque;
+
 use trueload_drive::{Outbox, Token};
 use trueload_load::Backoff;
 use trueload_meter::{Answered, Class};
@@ -158,6 +160,43 @@ pub(super) struct Secure {
     pub(super) began_ns: u64,
     /// What is to be sealed when the socket has room for it.
     pub(super) waiting: Outbox,
+    pub(super) sealed: Sealed,
+}
+
+/// What TLS has sealed and the driver may still have, piece by piece: how much of the queue is the protocol's.
+#[derive(Debug, Default)]
+pub(super) struct Sealed {
+    /// Bytes of the protocol, and those that became of them.
+    pieces: VecDeque<(u32, u32)>,
+    /// The sum of the latter.
+    bytes: usize,
+}
+
+impl Sealed {
+    /// One more piece goes to the driver, which has so many bytes queued before it.
+    pub(super) fn push(&mut self, queued_bytes: usize, plain: usize, sealed: usize) {
+        while let Some((_, first)) = self.pieces.front()
+            && self.bytes - *first as usize >= queued_bytes
+        {
+            self.bytes -= *first as usize;
+            self.pieces.pop_front();
+        }
+        self.pieces.push_back((plain as u32, sealed as u32));
+        self.bytes += sealed;
+    }
+
+    /// How many bytes of the protocol are among so many that the driver has queued, at least.
+    pub(super) fn plain_in(&self, queued_bytes: usize) -> usize {
+        let (mut left, mut plain) = (queued_bytes, 0);
+        for (of_protocol, sealed) in self.pieces.iter().rev() {
+            let (of_protocol, sealed) = (*of_protocol as usize, *sealed as usize);
+            if left < sealed {
+                return plain + left.saturating_sub(sealed - of_protocol);
+            }
+            (left, plain) = (left - sealed, plain + of_protocol);
+        }
+        plain
+    }
 }
 
 /// Everything about a slot but its machine.
@@ -375,5 +414,28 @@ mod tests {
     fn a_slot_takes_little_memory() {
         let bytes = size_of::<Slot<trueload_wire::http1::client::Client<Tag>>>();
         assert!(bytes <= 216, "a slot takes {bytes} bytes");
+    }
+
+    #[test]
+    fn what_is_queued_is_told_by_the_pieces_that_it_was_sealed_in() {
+        let mut sealed = Sealed::default();
+        // Four requests of 27 bytes, one by one; 49 each as they leave. Behind them two together.
+        let queued = [0, 49, 98, 147, 196];
+        for (queued_bytes, (plain, bytes)) in
+            queued.into_iter().zip([(27, 49), (27, 49), (27, 49), (27, 49), (54, 76)])
+        {
+            sealed.push(queued_bytes, plain, bytes);
+        }
+        // Of one that has left in part no more is counted than is surely there.
+        let rows =
+            [(272, 162), (271, 161), (224, 135), (223, 135), (76, 54), (30, 8), (22, 0), (0, 0)];
+        for (queued_bytes, plain) in rows {
+            assert_eq!(sealed.plain_in(queued_bytes), plain, "{queued_bytes} bytes are queued");
+        }
+        // What has left is forgotten.
+        sealed.push(0, 27, 49);
+        assert_eq!((sealed.pieces.len(), sealed.bytes), (1, 49));
+        // What was said for TLS alone before them is none of the protocol's.
+        assert_eq!(sealed.plain_in(1_000), 27);
     }
 }

@@ -86,14 +86,19 @@ impl UnderWay {
 }
 
 impl Broadcasting {
-    /// Settle the held phases whose own messages are over.
+    /// Settle the held phases whose own messages are over, in their order: the ledger forgets what came before a phase
+    /// that it has concluded.
     pub(super) fn settle_phases(&mut self, now_ns: u64) {
         for index in self.generator.book.unfinished() {
             let phase = &self.generator.book.phases[index];
             let sent = phase.stage == Stage::Draining && phase.open == 0;
-            if phase.held && sent && !self.under_way().is_open(index as u16) {
-                self.settle_phase(index, now_ns);
+            if !phase.held {
+                continue;
             }
+            if !sent || self.under_way().is_open(index as u16) {
+                return;
+            }
+            self.settle_phase(index, now_ns);
         }
     }
 
