@@ -1,7 +1,7 @@
 """Every row of the table of faults, live: the engine on real sockets, against a scripted peer.
 
 The engine is driven by its own JSON lines, so a row takes as long as its timeouts do. The same rows
-run in virtual time in `crates/engine/tests/faults.rs`; one of each class runs through the command
+run in virtual time in `crates/sim/tests/faults`; one of each class runs through the command
 line in `test_faults_cli.py`.
 """
 

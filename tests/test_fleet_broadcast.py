@@ -1,6 +1,6 @@
 """A broadcast over several hosts: every delivery is counted on the host where it arrives, and the
 ledger settled over all, whatever the server does to the clients of another host than the sender's.
-In virtual time: crates/engine/tests/broadcast/shared.rs."""
+In virtual time: crates/sim/tests/broadcast/shared.rs."""
 
 from __future__ import annotations
 

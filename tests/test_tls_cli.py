@@ -1,7 +1,7 @@
 """HTTPS as a user meets it: through the command, against OpenSSL and the reference server.
 
 The rows of ``faults/cases/tls.toml`` run here live; in virtual time they run in
-``crates/engine/tests/faults``.
+``crates/sim/tests/faults``.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 """Broadcasts to a server that errs once in the middle, live: the step has its class and verdict,
-and what other clients had stands. In virtual time: crates/engine/tests/broadcast."""
+and what other clients had stands. In virtual time: crates/sim/tests/broadcast."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Reads the table of faults (`cases/*.toml`, described in README.md) into frozen values.
 
-The Rust test at `crates/engine/tests/faults.rs` reads the same files. Unknown keys, words and
+The Rust test at `crates/sim/tests/faults` reads the same files. Unknown keys, words and
 texts are refused, so that a slip of the pen does not pass as a test. This module knows nothing of
 sockets or of trueload.
 """

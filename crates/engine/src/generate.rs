@@ -411,7 +411,7 @@ impl Role {
                 let failed = failed.into_iter().map(FailedMessage::from).collect();
                 say(&FromEngine::Settled { id: phase.id.clone(), failed })?;
             }
-            Report::PeerClose => self.ended += 1,
+            Report::Ended => self.ended += 1,
         }
         Ok(())
     }

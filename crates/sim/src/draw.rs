@@ -18,6 +18,8 @@ use crate::scenario::{
 const TLS_ONE_IN: u64 = 16;
 /// The part of the seed that decides about TLS.
 const TLS: u64 = 777;
+/// The part of the seed that decides which engines share a broadcast.
+const SHARED: u64 = 778;
 
 /// Draws the scenario of a seed.
 #[must_use]
@@ -40,10 +42,13 @@ pub fn scenario(seed: u64) -> Scenario {
     let peers: Vec<Manner> = (0..chance.between(1, 3))
         .map(|_| manner(&mut chance, fair || datagrams, &protocol, close))
         .collect();
+    let mut shared = Chance::part(seed, SHARED);
+    let engines = shared.pick(&[1, 1, 2, 3]);
+    let front_ns = shared.pick(&[0, 100 * US, 30 * MS]);
     let mut scenario = Scenario {
         seed,
         protocol,
-        threads: if broadcast { 1 } else { chance.pick(&[1, 1, 2, 3]) },
+        threads: if broadcast { engines } else { chance.pick(&[1, 1, 2, 3]) },
         connections,
         depth,
         refill: if chance.one_in(3) {
@@ -61,6 +66,8 @@ pub fn scenario(seed: u64) -> Scenario {
         send_quantum_ns: chance.pick(&[0, 0, 100 * US]),
         phases: Vec::new(),
         stop_ns: None,
+        front_ns,
+        settle_by_ns: None,
         kernel,
         peers,
     };
@@ -133,6 +140,7 @@ fn kernel(chance: &mut Chance, fair: bool) -> KernelPlan {
         shuffled: chance.one_in(2),
         timers_first: chance.one_in(4),
         hides_waits: chance.one_in(4),
+        stalls: None,
     }
 }
 
@@ -260,7 +268,14 @@ fn add_phases(scenario: &mut Scenario, chance: &mut Chance) {
         };
         let (load, stop) = load(scenario, chance, connections - idle);
         let pause_ns = if chance.one_in(3) { chance.scaled(US, 300 * MS) } else { 0 };
-        scenario.phases.push(PhasePlan { load, stop, connections, idle, pause_ns });
+        scenario.phases.push(PhasePlan {
+            load,
+            stop,
+            connections,
+            idle,
+            pause_ns,
+            not_before_ns: 0,
+        });
     }
 }
 

@@ -1,14 +1,21 @@
 //! What tells the generators what to do, as the engine's own `generate` role does: connect, then phase by phase.
 //!
 //! It keeps to the same rules: a phase is told when all have connected, one that follows a phase by time is told before
-//! that ends, and the number of connections changes only while nothing runs.
+//! that ends, and the number of connections changes only while nothing runs. Threads that share a broadcast are engines
+//! of their own: it settles each phase between them, as the front of several hosts does.
 
+use std::collections::VecDeque;
+use std::sync::Arc;
 use std::sync::mpsc::Sender;
 
-use trueload_engine::generator::{Command, Connected, DoneReport, PhaseShare, Report, TickReport};
+use trueload_engine::generator::{
+    Command, Connected, DoneReport, PhaseShare, Report, Sent, TickReport,
+};
 use trueload_load::Stop;
+use trueload_meter::Failed;
 
 use crate::history::{Event, History};
+use crate::play::BEGIN_NS;
 use crate::scenario::{MS, Scenario};
 
 /// Several threads are told of a phase so long before it starts, as in the engine.
@@ -21,6 +28,9 @@ pub struct Told {
     pub share: PhaseShare,
     /// Threads for which it is over.
     pub done: u32,
+    /// Of a shared broadcast: what was sent, by how many engines that is told, and likewise what failed.
+    sent: (Sent, u32),
+    failed: (Vec<Failed>, u32),
 }
 
 /// What a generator reported, with the time of its thread.
@@ -55,8 +65,10 @@ pub struct Front {
     pub ended: u32,
     /// It has told them to end.
     pub stopped: bool,
-    /// When to look again without a report; none for never.
-    pub next_ns: Option<u64>,
+    /// When all are to end.
+    stop_ns: Option<u64>,
+    /// What is to be told, and when.
+    answers: VecDeque<(u64, Command)>,
     /// Threads to be woken.
     rings: bool,
     /// What happened.
@@ -79,7 +91,8 @@ impl Front {
             stages: Vec::new(),
             ended: 0,
             stopped: false,
-            next_ns: None,
+            stop_ns: None,
+            answers: VecDeque::new(),
             rings: false,
             history: History::new(trace),
         }
@@ -88,7 +101,14 @@ impl Front {
     /// Asks for the first connections.
     pub fn begin(&mut self, now_ns: u64) {
         self.tell_all(now_ns, &Command::Connections(self.connections));
-        self.next_ns = self.plan.stop_ns.map(|stop_ns| now_ns + stop_ns);
+        self.stop_ns = self.plan.stop_ns.map(|stop_ns| now_ns + stop_ns);
+    }
+
+    /// When to look again without a report; none for never.
+    #[must_use]
+    pub fn next_ns(&self) -> Option<u64> {
+        let answer_ns = self.answers.front().map(|(at_ns, _)| *at_ns);
+        [self.stop_ns, answer_ns].into_iter().flatten().min()
     }
 
     /// Whether the threads are to be woken, because they were told something.
@@ -98,8 +118,13 @@ impl Front {
 
     /// Its time has come.
     pub fn time(&mut self, now_ns: u64) {
-        if self.next_ns.is_some_and(|next_ns| next_ns <= now_ns) {
-            self.next_ns = None;
+        while self.answers.front().is_some_and(|(at_ns, _)| *at_ns <= now_ns) {
+            if let Some((_, command)) = self.answers.pop_front() {
+                self.tell_all(now_ns, &command);
+            }
+        }
+        if self.stop_ns.is_some_and(|stop_ns| stop_ns <= now_ns) {
+            self.stop_ns = None;
             self.stop(now_ns);
         }
     }
@@ -145,13 +170,35 @@ impl Front {
                 }
                 self.done.push(Reported { thread, at_ns: now_ns, done });
             }
-            Report::PeerClose => {
+            Report::Ended => {
                 self.note(now_ns, "over", about, &[]);
                 self.ended += 1;
             }
-            Report::Sent(..) | Report::Settled(..) => {}
+            Report::Sent(phase, sent) => self.sent(now_ns, phase, sent),
+            Report::Settled(phase, failed) => self.settled(now_ns, phase, failed),
         }
         self.dispatch(now_ns);
+    }
+
+    fn sent(&mut self, now_ns: u64, phase: usize, sent: Sent) {
+        let (all, engines) = &mut self.told[phase].sent;
+        all.extend(sent);
+        *engines += 1;
+        if *engines == self.plan.threads {
+            let all = Arc::new(std::mem::take(all));
+            let command = Command::Settle(phase, all, self.plan.settle_by_ns);
+            self.answers.push_back((now_ns + self.plan.front_ns, command));
+        }
+    }
+
+    fn settled(&mut self, now_ns: u64, phase: usize, failed: Vec<Failed>) {
+        let (all, engines) = &mut self.told[phase].failed;
+        all.extend(failed);
+        *engines += 1;
+        if *engines == self.plan.threads {
+            let command = Command::Charge(phase, std::mem::take(all).into());
+            self.answers.push_back((now_ns + self.plan.front_ns, command));
+        }
     }
 
     fn stage(&mut self, thread: u32, now_ns: u64, phase: usize, at_ns: u64, kind: &'static str) {
@@ -189,10 +236,15 @@ impl Front {
                 stop: next.stop,
                 connections: next.connections,
                 idle: next.idle,
-                start_ns: after_ns.max(now_ns) + next.pause_ns,
+                start_ns: (after_ns.max(now_ns) + next.pause_ns).max(BEGIN_NS + next.not_before_ns),
             };
             self.tell_all(now_ns, &Command::Phase(share.clone()));
-            self.told.push(Told { share, done: 0 });
+            self.told.push(Told {
+                share,
+                done: 0,
+                sent: Default::default(),
+                failed: Default::default(),
+            });
         }
     }
 
@@ -200,7 +252,9 @@ impl Front {
         let kind = match command {
             Command::Connections(_) => "resize",
             Command::Phase(_) => "phase",
-            _ => "stop",
+            Command::Settle(..) => "settle",
+            Command::Charge(..) => "charge",
+            Command::Stop => "stop",
         };
         let event = Event::of(kind, self.told.len() as u64, b"");
         self.history.note(now_ns, event, || format!("front: {command:?}"));

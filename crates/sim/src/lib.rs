@@ -11,6 +11,7 @@ pub mod history;
 pub mod kernel;
 pub mod laws;
 mod peer;
+pub mod peers;
 pub mod play;
 pub mod scenario;
 

@@ -9,7 +9,7 @@ use trueload_engine::generator::{
     TcpEcho, UdpEcho, WsEcho,
 };
 use trueload_engine::outlet::Outlet;
-use trueload_load::{Mix, Stop};
+use trueload_load::{Load, Mix, Stop};
 use trueload_wire::echo::Messages;
 use trueload_wire::http1::client::Rules;
 use trueload_wire::http1::template::{Template, Texts};
@@ -21,6 +21,8 @@ use trueload_wire::websocket::echo::Words;
 use crate::chance::Chance;
 use crate::front::Front;
 use crate::kernel::{Kernel, Setups};
+use crate::peer::{Drawn, Listeners};
+use crate::peers::Peers;
 use crate::scenario::{HttpPlan, Protocol, S, Scenario};
 
 /// The time at which every run begins.
@@ -74,9 +76,12 @@ pub fn play(scenario: &Arc<Scenario>, trace: bool) -> Played {
             }
             let opening = Opening::new("/ws", &headers).expect("no header of the handshake's own");
             let (dialect, padding, timeout_ns) = (*dialect, *padding, scenario.timeout_ns);
-            let protocol =
-                |_| Broadcast::new(opening.clone(), dialect, padding, timeout_ns, scenario.seed);
-            play_as(scenario, trace, protocol, Broadcasting::new)
+            let protocol = |thread| {
+                let (opening, seed) = (opening.clone(), scenario.seed);
+                Broadcast::new(opening, dialect, padding, timeout_ns, seed)
+                    .of_part(thread, scenario.threads)
+            };
+            play_drawn(scenario, trace, protocol, Broadcasting::new)
         }
     }
 }
@@ -156,6 +161,18 @@ fn config(scenario: &Scenario, thread: u32, tls: Option<client::Setup>) -> Confi
     }
 }
 
+/// Who speaks what with whom: one of each for a thread.
+pub struct Cast<'a, P: Spoken, G> {
+    /// What is spoken.
+    pub protocol: &'a dyn Fn(u32) -> P,
+    /// What program is around the generator.
+    pub program: &'a dyn Fn(Generator<P>) -> G,
+    /// With whom it is spoken.
+    pub peers: &'a dyn Fn(u32) -> Box<dyn Peers>,
+    /// TLS, of both.
+    pub tls: Setups,
+}
+
 /// A generator, its kernel, and where it reports.
 struct Thread<G> {
     generator: G,
@@ -168,30 +185,43 @@ fn play_in<P: Spoken>(
     trace: bool,
     protocol: impl Fn(u32) -> P,
 ) -> Played {
-    play_as(scenario, trace, protocol, |generator| generator)
+    play_drawn(scenario, trace, protocol, |generator| generator)
 }
 
 /// The same, with a program around each generator.
-fn play_as<P: Spoken, G: Program>(
+fn play_drawn<P: Spoken, G: Program>(
     scenario: &Arc<Scenario>,
     trace: bool,
     protocol: impl Fn(u32) -> P,
     program: impl Fn(Generator<P>) -> G,
 ) -> Played {
+    let listeners = Listeners::default();
+    let peers = |thread| -> Box<dyn Peers> { Box::new(Drawn::new(scenario, thread, &listeners)) };
+    let tls = if scenario.tls { Setups::both() } else { Setups::default() };
+    let cast = Cast { protocol: &protocol, program: &program, peers: &peers, tls };
+    play_as(scenario, trace, &cast)
+}
+
+/// Plays a scenario in which somebody else says what is spoken and how the peers behave.
+#[must_use]
+pub fn play_as<P: Spoken, G: Program>(
+    scenario: &Arc<Scenario>,
+    trace: bool,
+    cast: &Cast<'_, P, G>,
+) -> Played {
     let settled = Arc::default();
-    let tls = scenario.tls.then(Setups::new);
     let (mut threads, mut inboxes) = (Vec::new(), Vec::new());
     for thread in 0..scenario.threads {
         let (to_generator, inbox) = channel();
         let (sender, reports) = channel();
-        let client = tls.as_ref().map(|setups| setups.client.clone());
-        let config = Arc::new(config(scenario, thread, client));
+        let config = Arc::new(config(scenario, thread, cast.tls.client.clone()));
         let outlet = Outlet::to(sender, |it| it);
-        let settled = Arc::clone(&settled);
-        let generator = Generator::new(config, protocol(thread), settled, inbox, outlet);
+        let (protocol, settled) = ((cast.protocol)(thread), Arc::clone(&settled));
+        let generator = Generator::new(config, protocol, settled, inbox, outlet);
+        let generator = (cast.program)(generator);
+        let (peers, server) = ((cast.peers)(thread), cast.tls.server.clone());
         let dead = addresses()[0].clone();
-        let generator = program(generator);
-        let kernel = Kernel::new(scenario, thread, dead, tls.as_ref(), BEGIN_NS, trace);
+        let kernel = Kernel::new(scenario, thread, peers, dead, server, trace);
         threads.push(Thread { generator, kernel, reports });
         inboxes.push(to_generator);
     }
@@ -224,7 +254,7 @@ fn run<G: Program>(scenario: &Scenario, threads: &mut [Thread<G>], front: &mut F
             Some((kernel.next_ns(generator)?.max(kernel.clock_ns()), index))
         });
         let next = next.min();
-        if let Some(front_ns) = front.next_ns
+        if let Some(front_ns) = front.next_ns()
             && next.is_none_or(|(at_ns, _)| front_ns <= at_ns)
         {
             now_ns = front_ns.max(now_ns);
@@ -240,6 +270,9 @@ fn run<G: Program>(scenario: &Scenario, threads: &mut [Thread<G>], front: &mut F
         now_ns = now_ns.max(at_ns);
         let told_ns = kernel.clock_ns();
         reports.try_iter().for_each(|report| front.hear(index as u32, told_ns, report));
+        for (to, act) in threads[index].kernel.mail() {
+            threads[to as usize].kernel.deliver_mail(act);
+        }
     }
     STEPS_MOST
 }
@@ -252,9 +285,25 @@ pub fn promised_ns(scenario: &Scenario) -> u64 {
         let sending_ns = match phase.stop {
             Stop::After(ns) => ns,
             // Each may be the last before all patience ends (three timeouts and 2 s since one that ended well).
-            Stop::Requests(count) => (count + 4) * (scenario.timeout_ns + 1_100_000_000) + 2 * S,
+            Stop::Requests(count) => {
+                (count + 4) * (scenario.timeout_ns + 1_100_000_000)
+                    + 2 * S
+                    + scheduled_ns(&phase.load)
+            }
         };
-        phase.pause_ns + sending_ns + scenario.timeout_ns + 2 * S + connecting_ns
+        phase.pause_ns.max(phase.not_before_ns)
+            + sending_ns
+            + scenario.timeout_ns
+            + 2 * S
+            + connecting_ns
     });
     connecting_ns + phases.sum::<u64>()
+}
+
+/// How long an open loop goes on by its schedule.
+fn scheduled_ns(load: &Load) -> u64 {
+    match load {
+        Load::Open { stages, .. } => stages.iter().map(|stage| stage.ns).sum(),
+        _ => 0,
+    }
 }

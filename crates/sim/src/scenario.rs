@@ -53,6 +53,10 @@ pub struct Scenario {
     pub phases: Vec<PhasePlan>,
     /// When the generators are told to end, from the start of the run; none for behind the last phase.
     pub stop_ns: Option<u64>,
+    /// How long the front takes to answer an engine that shares a broadcast with others.
+    pub front_ns: u64,
+    /// By when the front says that all deliveries of a shared broadcast are to be there; none for the time-out.
+    pub settle_by_ns: Option<u64>,
     /// How the kernel and the network behave.
     pub kernel: KernelPlan,
     /// How the peers behave: connection attempt `n` of a thread meets number `n`, over and over.
@@ -78,8 +82,17 @@ impl Default for Scenario {
             connect_timeout_ns: 500 * MS,
             connect_interval_ns: 0,
             send_quantum_ns: 0,
-            phases: vec![PhasePlan { load, stop, connections: 2, idle: 0, pause_ns: 0 }],
+            phases: vec![PhasePlan {
+                load,
+                stop,
+                connections: 2,
+                idle: 0,
+                pause_ns: 0,
+                not_before_ns: 0,
+            }],
             stop_ns: None,
+            front_ns: 0,
+            settle_by_ns: None,
             kernel: KernelPlan::default(),
             peers: vec![Manner::default()],
         }
@@ -141,6 +154,8 @@ pub struct PhasePlan {
     pub idle: u32,
     /// Pause before the phase, from when it could begin.
     pub pause_ns: u64,
+    /// It does not begin before this time, from the start of the run.
+    pub not_before_ns: u64,
 }
 
 /// How the kernel and the network behave.
@@ -184,6 +199,8 @@ pub struct KernelPlan {
     pub timers_first: bool,
     /// How long the thread has waited for a CPU cannot always be read.
     pub hides_waits: bool,
+    /// The thread does not run from here to there, from the start of the run.
+    pub stalls: Option<(u64, u64)>,
 }
 
 impl Default for KernelPlan {
@@ -208,6 +225,7 @@ impl Default for KernelPlan {
             shuffled: false,
             timers_first: false,
             hides_waits: false,
+            stalls: None,
         }
     }
 }
@@ -366,14 +384,17 @@ impl Scenario {
         self.peers.iter().all(succeeds) && self.is_well_formed()
     }
 
-    /// The same, but a peer may answer with a status that is no success: then nothing else may fail.
+    /// The same, but a peer may answer with a status that is no success: then nothing else may fail. Of peers that the
+    /// scenario does not describe nothing is known.
     #[must_use]
     pub fn is_well_formed(&self) -> bool {
+        let described = !self.peers.is_empty();
         let patience_ns = self.timeout_ns.min(self.connect_timeout_ns);
         let in_time = patience_ns >= 2 * self.slowest_ns() + 20 * MS;
         let datagrams = matches!(self.protocol, Protocol::Udp { .. });
         let all_come = self.kernel.lost_one_in + self.kernel.twice_one_in == 0 || !datagrams;
-        in_time
+        described
+            && in_time
             && all_come
             && self.peers.iter().all(|manner| {
                 let style = manner.style != Style::UntilEnd || self.close;

@@ -56,7 +56,7 @@ fn each_law_tells_what_breaks_it() {
             played.front.stages.push((first.0, first.1, first.2, 0));
         }),
         ("ticks stay within bounds", &|played| played.front.set_ups[0].1.established = 3),
-        ("memory is bounded", &|played| played.kernels[0].seen.waiting_most = 1 << 20),
+        ("memory is bounded", &|played| played.kernels[0].seen.copied_most = 1 << 20),
         ("memory is bounded", &|played| played.kernels[0].seen.open_most = 3),
         ("datagrams are told apart", &|played| {
             played.front.done[0].done.meter.datagrams.unsolicited = 1;

@@ -67,7 +67,7 @@ pub enum Report {
     /// Every request of the phase is settled.
     Done(Box<DoneReport>),
     /// The thread is about to end.
-    PeerClose,
+    Ended,
 }
 
 /// How the set-up of connections went.

@@ -261,7 +261,7 @@ impl<P: Protocol> Generator<P> {
             self.finish_phase(index);
         }
         self.link.finished = true;
-        self.link.report(Report::PeerClose);
+        self.link.report(Report::Ended);
     }
 
     /// Tells how the current phase goes.

@@ -6,6 +6,7 @@
 
 mod datagrams;
 mod net;
+mod peers;
 mod secure;
 mod socket;
 
@@ -18,8 +19,9 @@ use trueload_wire::tls::server;
 
 use crate::chance::Chance;
 use crate::history::{Event, History, readable};
-use crate::peer::{Act, What};
-use crate::scenario::{Accept, KernelPlan, Scenario, US};
+use crate::peers::{Peers, What};
+use crate::play::BEGIN_NS;
+use crate::scenario::{KernelPlan, Scenario, US};
 pub use secure::Setups;
 use socket::Socket;
 
@@ -54,14 +56,25 @@ type Due = Reverse<(u64, u64, u32, Happening)>;
 pub struct Seen {
     /// Service times as they were, at least: from the hand-over of a request to the batch that read its right answer.
     pub service_ns: Vec<u64>,
+    /// Of answers on watched connections: from the hand-over of the request to the arrival of the answer, and from there to
+    /// the batch that read it.
+    pub watched_ns: Vec<(u64, u64)>,
     /// The longest that a batch took.
     pub batch_most_ns: u64,
     /// The longest time that it took to hand sends over.
     pub hand_over_most_ns: u64,
     /// The longest from the arrival of bytes to the batch that read them.
     pub receive_most_ns: u64,
-    /// The most bytes that ever waited on one connection.
-    pub waiting_most: usize,
+    /// The most that was ever copied to wait on one connection.
+    pub copied_most: usize,
+    /// Connections that the program has reset.
+    pub resets: u64,
+    /// What was asked to be sent: when, over which slot, how many bytes.
+    pub sends: Vec<(u64, u32, usize)>,
+    /// When the thread was made prompt or no longer.
+    pub prompt: Vec<(u64, bool)>,
+    /// When it was asked to stay awake, and until when.
+    pub awake: Vec<(u64, u64)>,
     /// Datagrams that came to the peers.
     pub datagrams_at_peers: u64,
     /// Datagrams that came back twice.
@@ -97,6 +110,7 @@ pub struct Kernel {
     /// Before the first send of this batch that was handed over by itself since the program last asked.
     sending_since_ns: Option<u64>,
     dead_address: Address,
+    peers: Box<dyn Peers>,
     /// Peers speak TLS, set up like this.
     tls: Option<server::Setup>,
     open: u32,
@@ -115,24 +129,23 @@ pub struct Kernel {
 }
 
 impl Kernel {
-    /// The kernel of a thread, whose clock shows `now_ns`.
+    /// The kernel of a thread, whose clock shows [`BEGIN_NS`]; it is with these peers at every address but the dead one.
     #[must_use]
     pub fn new(
         scenario: &Arc<Scenario>,
         thread: u32,
+        peers: Box<dyn Peers>,
         dead_address: Address,
-        tls: Option<&Setups>,
-        now_ns: u64,
+        tls: Option<server::Setup>,
         trace: bool,
     ) -> Self {
-        let tls = tls.map(|setups| setups.server.clone());
         Kernel {
             plan: scenario.kernel.clone(),
             scenario: Arc::clone(scenario),
             thread,
             chance: Chance::part(scenario.seed, u64::from(thread) + 1),
-            clock_ns: now_ns,
-            read_ns: now_ns,
+            clock_ns: BEGIN_NS,
+            read_ns: BEGIN_NS,
             order: 0,
             due: BinaryHeap::new(),
             sockets: Vec::new(),
@@ -142,6 +155,7 @@ impl Kernel {
             unhanded: Vec::new(),
             sending_since_ns: None,
             dead_address,
+            peers,
             tls,
             open: 0,
             batches_at_once: 0,
@@ -161,9 +175,8 @@ impl Kernel {
     }
 
     /// Requests of which at least a part has come to the peers.
-    pub fn requests_at_peers(&mut self) -> u64 {
-        let begun = self.sockets.iter_mut().map(|socket| socket.peer.begun());
-        begun.sum::<u64>() + self.seen.datagrams_at_peers
+    pub fn requests_at_peers(&self) -> u64 {
+        self.peers.requests() + self.seen.datagrams_at_peers
     }
 
     /// Wakes the thread at this time, or when it is free.
@@ -201,8 +214,8 @@ impl Kernel {
             self.seen.stuck = Some("the clock stands still".to_owned());
         }
         let late_ns = self.chance.below(self.plan.late_ns + 1);
-        self.waited_ns += late_ns;
-        self.clock_ns = at_ns + late_ns;
+        self.clock_ns = self.unless_stalled(at_ns + late_ns);
+        self.waited_ns += self.clock_ns - at_ns;
         self.happen(self.clock_ns);
         self.read_ns = self.clock_ns;
         let began_ns = self.clock_ns;
@@ -212,13 +225,18 @@ impl Kernel {
         self.seen.batch_most_ns = self.seen.batch_most_ns.max(took_ns);
     }
 
+    fn unless_stalled(&self, at_ns: u64) -> u64 {
+        match self.plan.stalls {
+            Some((from, to)) if (BEGIN_NS + from..BEGIN_NS + to).contains(&at_ns) => BEGIN_NS + to,
+            _ => at_ns,
+        }
+    }
+
     /// What is still under way when the programs have ended reaches the peers.
     pub fn settle(&mut self) {
         while let Some(Reverse((at_ns, _, index, happening))) = self.due.pop() {
             match happening {
-                Happening::AtPeer(bytes) => {
-                    self.sockets[index as usize].heard_by_peer(at_ns, &bytes);
-                }
+                Happening::AtPeer(bytes) => drop(self.heard_by_peer(at_ns, index, &bytes)),
                 Happening::DatagramAtPeer(..) => self.seen.datagrams_at_peers += 1,
                 _ => {}
             }
@@ -281,18 +299,21 @@ impl Kernel {
             Happening::Connected => {
                 (socket.connected, socket.peer_alive) = (true, true);
                 let mut acts = Vec::new();
-                socket.peer.connected(at_ns, &mut acts);
-                self.plan_acts(index, acts);
+                self.peers.connected(index, at_ns, &mut acts);
+                self.plan_acts(acts);
             }
             Happening::Refused => socket.refused = Some(ConnectError::Refused),
             Happening::Writable => socket.writable = true,
             Happening::AtPeer(bytes) => return self.at_peer(at_ns, index, &bytes),
             Happening::FinAtPeer => {
                 let mut acts = Vec::new();
-                socket.peer.ended(at_ns, &mut acts);
-                return self.plan_acts(index, acts);
+                self.peers.ended(index, at_ns, &mut acts);
+                return self.plan_acts(acts);
             }
-            Happening::GoneAtPeer => socket.peer_alive = false,
+            Happening::GoneAtPeer => {
+                socket.peer_alive = false;
+                self.peers.gone(index);
+            }
             Happening::PeerActs(what) => return self.act(at_ns, index, what),
             Happening::Bytes(bytes, answered) => {
                 socket.came += bytes.len() as u64;
@@ -313,72 +334,6 @@ impl Kernel {
         }
         if self.sockets[index as usize].has_news() {
             self.is_ready(index, at_ns);
-        }
-    }
-
-    fn at_peer(&mut self, at_ns: u64, index: u32, bytes: &[u8]) {
-        let socket = &mut self.sockets[index as usize];
-        if socket.peer.is_deaf() {
-            return;
-        }
-        socket.on_wire -= bytes.len();
-        if !socket.outbox.is_empty() {
-            self.later(at_ns + self.plan.latency_ns, index, Happening::Writable);
-        }
-        let acts = self.sockets[index as usize].heard_by_peer(at_ns, bytes);
-        self.plan_acts(index, acts);
-    }
-
-    fn plan_acts(&mut self, index: u32, acts: Vec<Act>) {
-        for Act { at_ns, what } in acts {
-            self.later(at_ns, index, Happening::PeerActs(what));
-        }
-    }
-
-    /// The peer does what it had planned, unless it has heard that the connection is gone.
-    fn act(&mut self, at_ns: u64, index: u32, what: What) {
-        let way_ns = self.way_ns();
-        let socket = &mut self.sockets[index as usize];
-        if !socket.peer_alive {
-            return;
-        }
-        if let What::SayToAll(bytes) = what {
-            return self.say_to_all(at_ns, &bytes);
-        }
-        socket.last_in_ns = socket.last_in_ns.max(at_ns + way_ns);
-        let arrives_ns = socket.last_in_ns;
-        let secured = socket.secured.as_mut();
-        let happening = match what {
-            What::Say(bytes, answered) => {
-                let sealed = match secured {
-                    Some(secured) => secured.seal(bytes),
-                    None => bytes,
-                };
-                Happening::Bytes(sealed, answered)
-            }
-            What::SayAsItIs(bytes) => Happening::Bytes(bytes, None),
-            What::SayToAll(_) => return,
-            What::Fin => {
-                if let Some(secured) = secured {
-                    let farewell = secured.close();
-                    self.later(arrives_ns, index, Happening::Bytes(farewell, None));
-                }
-                Happening::Fin
-            }
-            What::Reset => {
-                socket.peer_alive = false;
-                Happening::Reset
-            }
-        };
-        self.later(arrives_ns, index, happening);
-    }
-
-    fn say_to_all(&mut self, at_ns: u64, bytes: &[u8]) {
-        for index in 0..self.sockets.len() as u32 {
-            let socket = &mut self.sockets[index as usize];
-            if socket.peer_alive && socket.peer.listens() {
-                self.act(at_ns, index, What::Say(bytes.to_vec(), None));
-            }
         }
     }
 
@@ -437,8 +392,13 @@ impl Kernel {
         let arrived_ns = socket.watched.then_some(socket.arrived_ns);
         let waited_ns = read_ns - socket.arrived_ns;
         self.seen.receive_most_ns = self.seen.receive_most_ns.max(waited_ns);
-        let service_ns = &mut self.seen.service_ns;
-        socket.read_on(count, |handed_ns| service_ns.push(read_ns.saturating_sub(handed_ns)));
+        let Seen { service_ns, watched_ns, .. } = &mut self.seen;
+        socket.read_on(count, |handed_ns| {
+            service_ns.push(read_ns.saturating_sub(handed_ns));
+            if let Some(arrived_ns) = arrived_ns {
+                watched_ns.push((arrived_ns.saturating_sub(handed_ns), waited_ns));
+            }
+        });
         self.clock_ns += self.plan.input_cost_ns;
         self.note("reads", u64::from(index), &bytes, || {
             format!("#{index} {}{}", readable(&bytes), if ending { " (more follows)" } else { "" })
@@ -488,6 +448,7 @@ impl Kernel {
             let way_ns = self.way_ns();
             let socket = &mut self.sockets[index as usize];
             socket.outbox.advance(taken.len());
+            socket.copied = socket.copied.saturating_sub(taken.len());
             socket.in_flight = match socket.in_flight.saturating_sub(taken.len()) {
                 // The next one begins, with all that has been queued behind the last.
                 0 => socket.outbox.front().map_or(0, <[u8]>::len),
@@ -531,12 +492,6 @@ impl Kernel {
             self.clock_ns += self.plan.send_cost_ns;
             self.flush(index);
         }
-    }
-
-    fn accept(&self) -> (Accept, crate::scenario::Manner) {
-        let peers = &self.scenario.peers;
-        let manner = peers[self.seen.attempts as usize % peers.len()].clone();
-        (manner.accept, manner)
     }
 
     fn way_ns(&mut self) -> u64 {

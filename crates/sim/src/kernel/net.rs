@@ -12,9 +12,7 @@ use trueload_drive::{
 use super::secure::Secured;
 use super::socket::Socket;
 use super::{CLOCK_COST_NS, Happening, Kernel};
-use crate::chance::Chance;
 use crate::history::readable;
-use crate::peer::Peer;
 use crate::scenario::Accept;
 
 /// When the clock of a run began, in the time since 1970: 2035, so that nobody takes it for today.
@@ -25,8 +23,8 @@ impl Kernel {
     fn sent(&mut self, index: u32, len: usize) {
         let socket = &mut self.sockets[index as usize];
         socket.sent += len as u64;
+        self.seen.sends.push((self.read_ns, socket.key, len));
         let waiting = socket.outbox.len();
-        self.seen.waiting_most = self.seen.waiting_most.max(waiting);
         if !self.plan.together {
             return self.send_now(index);
         }
@@ -68,6 +66,14 @@ impl Net for Kernel {
         ThreadUse { cpu_ns: self.busy_ns, wanted_ns: self.busy_ns + waited_ns }
     }
 
+    fn wake_promptly(&mut self, promptly: bool) {
+        self.seen.prompt.push((self.read_ns, promptly));
+    }
+
+    fn stay_awake_until(&mut self, at_ns: u64) {
+        self.seen.awake.push((self.read_ns, at_ns));
+    }
+
     fn unix_time(&self) -> Duration {
         Duration::from_nanos(UNIX_NS + self.read_ns)
     }
@@ -97,13 +103,13 @@ impl Net for Kernel {
         _: Option<IpAddr>,
     ) -> Result<Token, ConnectError> {
         self.clock_ns += self.plan.send_cost_ns;
-        let (mut accept, manner) = self.accept();
-        if *to.address == self.dead_address {
-            accept = Accept::Refused;
+        let index = self.sockets.len() as u32;
+        let accept = if *to.address == self.dead_address {
+            Accept::Refused
         } else {
             self.seen.attempts += 1;
-        }
-        let index = self.sockets.len() as u32;
+            self.peers.attempt(index)
+        };
         self.note("connects", u64::from(index), b"", || {
             format!("#{index}, slot {key}, {accept:?}")
         });
@@ -113,10 +119,7 @@ impl Net for Kernel {
             Accept::Busy => return Err(ConnectError::Busy),
             _ => {}
         }
-        let number = u64::from(self.thread) << 32 | u64::from(index);
-        let chance = Chance::part(self.scenario.seed ^ 0x5eed, number);
-        let peer = Peer::new(&self.scenario, manner, chance);
-        let mut socket = Socket::new(key, peer, self.clock_ns);
+        let mut socket = Socket::new(key, self.clock_ns);
         socket.secured = self.tls.as_ref().map(Secured::new);
         self.sockets.push(socket);
         self.open += 1;
@@ -137,9 +140,12 @@ impl Net for Kernel {
     fn send(&mut self, token: Token, bytes: &[u8]) {
         let Some(socket) = self.live(token) else { return };
         socket.outbox.push(bytes);
+        socket.copied += bytes.len();
         let index = token.index;
         self.note("sends", index.into(), bytes, || format!("#{index} {}", readable(bytes)));
         self.sent(index, bytes.len());
+        let socket = &self.sockets[index as usize];
+        self.seen.copied_most = self.seen.copied_most.max(socket.copied.min(socket.outbox.len()));
     }
 
     fn send_shared(&mut self, token: Token, bytes: &Arc<[u8]>, range: Range<usize>) {
@@ -196,6 +202,11 @@ impl Net for Kernel {
             let at_ns = self.sockets[token.index as usize].last_out_ns.max(self.clock_ns);
             self.later(at_ns + self.plan.latency_ns, token.index, Happening::GoneAtPeer);
         }
+    }
+
+    fn reset(&mut self, token: Token) {
+        self.seen.resets += u64::from(self.live(token).is_some());
+        self.close(token);
     }
 
     fn finish(&mut self, token: Token) {

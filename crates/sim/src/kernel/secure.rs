@@ -13,18 +13,19 @@ use super::net::UNIX_NS;
 
 const NAME: &str = "localhost";
 
-/// Both ends' set-ups of one run.
-#[derive(Clone, Debug)]
+/// The set-ups of TLS of one run.
+#[derive(Clone, Debug, Default)]
 pub struct Setups {
-    /// What the generators are told.
-    pub client: client::Setup,
-    pub(super) server: server::Setup,
+    /// What the generators are told; none for no TLS.
+    pub client: Option<client::Setup>,
+    /// What the kernels do for the peers; none where these speak for themselves.
+    pub server: Option<server::Setup>,
 }
 
 impl Setups {
     /// A server whose certificate the client trusts.
     #[must_use]
-    pub fn new() -> Self {
+    pub fn both() -> Self {
         let (certificate, key) = pems();
         let options = Options {
             server_name: NAME.to_owned(),
@@ -36,16 +37,11 @@ impl Setups {
         };
         let identity = Identity::from_pem(certificate.as_bytes(), key.as_bytes());
         let server = server::Setup::new(identity.expect("a key and its certificate"), &[], time());
+        let client = client::Setup::new(&options, time());
         Setups {
-            client: client::Setup::new(&options, time()).expect("the trusted one is a certificate"),
-            server: server.expect("the key is the certificate's"),
+            client: Some(client.expect("the trusted one is a certificate")),
+            server: Some(server.expect("the key is the certificate's")),
         }
-    }
-}
-
-impl Default for Setups {
-    fn default() -> Self {
-        Setups::new()
     }
 }
 

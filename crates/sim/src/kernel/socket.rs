@@ -1,11 +1,10 @@
-//! One connection: what the kernel holds of it, and the peer at its other end.
+//! One connection: what the kernel holds of it.
 
 use std::collections::VecDeque;
 
 use trueload_drive::{ConnectError, Outbox, PeerClose};
 
 use super::secure::Secured;
-use crate::peer::{Act, Peer, What};
 
 /// A connection of one generator.
 #[derive(Debug)]
@@ -21,6 +20,8 @@ pub(super) struct Socket {
     pub(super) end: Option<PeerClose>,
     /// What the kernel has not taken.
     pub(super) outbox: Outbox,
+    /// Of that, bytes that are a copy for this connection alone.
+    pub(super) copied: usize,
     /// The part that a driver would have handed over as one send that is not done yet.
     pub(super) in_flight: usize,
     /// Bytes that the kernel has taken and the peer does not have.
@@ -37,7 +38,6 @@ pub(super) struct Socket {
     /// Whether the program asked when its bytes arrive, and when the last did.
     pub(super) watched: bool,
     pub(super) arrived_ns: u64,
-    pub(super) peer: Peer,
     /// The peer's end of TLS.
     pub(super) secured: Option<Secured>,
     pub(super) peer_alive: bool,
@@ -54,7 +54,7 @@ pub(super) struct Socket {
 }
 
 impl Socket {
-    pub(super) fn new(key: u32, peer: Peer, now_ns: u64) -> Self {
+    pub(super) fn new(key: u32, now_ns: u64) -> Self {
         Socket {
             key,
             open: true,
@@ -64,6 +64,7 @@ impl Socket {
             inbox: VecDeque::new(),
             end: None,
             outbox: Outbox::default(),
+            copied: 0,
             in_flight: 0,
             on_wire: 0,
             datagrams_out: Vec::new(),
@@ -73,7 +74,6 @@ impl Socket {
             is_ready: false,
             watched: false,
             arrived_ns: 0,
-            peer,
             secured: None,
             peer_alive: false,
             last_out_ns: now_ns,
@@ -84,23 +84,6 @@ impl Socket {
             read: 0,
             answers: VecDeque::new(),
         }
-    }
-
-    /// Bytes have come to the peer: what it does then.
-    pub(super) fn heard_by_peer(&mut self, at_ns: u64, bytes: &[u8]) -> Vec<Act> {
-        let mut acts = Vec::new();
-        let Some(secured) = &mut self.secured else {
-            self.peer.hear(at_ns, bytes, &mut acts);
-            return acts;
-        };
-        let (plain, reply) = secured.take_in(bytes);
-        if !reply.is_empty() {
-            acts.push(Act { at_ns, what: What::SayAsItIs(reply) });
-        }
-        if !plain.is_empty() {
-            self.peer.hear(at_ns, &plain, &mut acts);
-        }
-        acts
     }
 
     /// Whether something is to be told of it.

@@ -8,32 +8,22 @@ mod echo;
 mod http;
 mod websocket;
 
+use std::cell::RefCell;
+use std::collections::BTreeSet;
+use std::rc::Rc;
+use std::sync::Arc;
+
 use crate::chance::Chance;
-use crate::scenario::{End, Manner, Protocol, Scenario, Style, Trick};
+use crate::peers::{Act, Peers, What};
+use crate::scenario::{Accept, End, Manner, Protocol, Scenario, Style, Trick};
+
+/// In place of a connection's number: what is done is done on all that listen.
+const ALL: u32 = u32::MAX;
 
 /// A flood has so many pieces of so many bytes, one each so many ns: more than the generator may keep.
 const FLOOD_PIECES: u64 = 48;
 const FLOOD_PIECE_BYTES: usize = 8 * 1024;
 const FLOOD_EVERY_NS: u64 = 20_000;
-
-/// What a peer does, and when.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Act {
-    pub(crate) at_ns: u64,
-    pub(crate) what: What,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum What {
-    /// Says bytes; with them the right answer to the request that began at this offset of what it heard is whole.
-    Say(Vec<u8>, Option<u64>),
-    /// Says bytes of TLS itself.
-    SayAsItIs(Vec<u8>),
-    /// Says bytes to every listener of a broadcast.
-    SayToAll(Vec<u8>),
-    Fin,
-    Reset,
-}
 
 /// A request that has come whole.
 #[derive(Debug)]
@@ -84,7 +74,15 @@ impl Language {
         }
     }
 
-    fn speech(&mut self) -> &mut dyn Speech {
+    fn speech(&self) -> &dyn Speech {
+        match self {
+            Language::Http(http) => http,
+            Language::Echo(echo) => echo,
+            Language::WebSocket(websocket) => websocket,
+        }
+    }
+
+    fn speech_mut(&mut self) -> &mut dyn Speech {
         match self {
             Language::Http(http) => http,
             Language::Echo(echo) => echo,
@@ -93,9 +91,123 @@ impl Language {
     }
 }
 
+/// Who is to have what is said to all, of all threads: thread and connection.
+pub(crate) type Listeners = Rc<RefCell<BTreeSet<(u32, u32)>>>;
+
+/// The peers that a scenario describes: attempt `n` of a thread meets number `n`, over and over.
+#[derive(Debug)]
+pub(crate) struct Drawn {
+    scenario: Arc<Scenario>,
+    thread: u32,
+    attempts: usize,
+    /// By the connection's number; none for one that is with no peer of these.
+    peers: Vec<Option<Peer>>,
+    listeners: Listeners,
+    /// What was said to those of other threads.
+    mail: Vec<(u32, Act)>,
+}
+
+impl Drawn {
+    pub(crate) fn new(scenario: &Arc<Scenario>, thread: u32, listeners: &Listeners) -> Self {
+        Drawn {
+            scenario: Arc::clone(scenario),
+            thread,
+            attempts: 0,
+            peers: Vec::new(),
+            listeners: Rc::clone(listeners),
+            mail: Vec::new(),
+        }
+    }
+
+    /// A peer has heard something: what it does on all is done on each that listens now.
+    fn heard(&mut self, index: u32, acts: &mut Vec<Act>) {
+        let listens = self.peers[index as usize].as_ref().is_some_and(Peer::listens);
+        let key = (self.thread, index);
+        match listens {
+            true => self.listeners.borrow_mut().insert(key),
+            false => self.listeners.borrow_mut().remove(&key),
+        };
+        if acts.iter().all(|act| act.on != ALL) {
+            return;
+        }
+        for act in std::mem::take(acts) {
+            if act.on != ALL {
+                acts.push(act);
+                continue;
+            }
+            for (thread, on) in self.listeners.borrow().iter() {
+                let act = Act { on: *on, ..act.clone() };
+                match *thread == self.thread {
+                    true => acts.push(act),
+                    false => self.mail.push((*thread, act)),
+                }
+            }
+        }
+    }
+
+    fn peer(&mut self, index: u32) -> Option<&mut Peer> {
+        self.peers.get_mut(index as usize)?.as_mut()
+    }
+}
+
+impl Peers for Drawn {
+    fn attempt(&mut self, index: u32) -> Accept {
+        let manners = &self.scenario.peers;
+        let manner = manners[self.attempts % manners.len()].clone();
+        self.attempts += 1;
+        let accept = manner.accept;
+        let number = u64::from(self.thread) << 32 | u64::from(index);
+        let chance = Chance::part(self.scenario.seed ^ 0x5eed, number);
+        self.peers.resize_with(index as usize, || None);
+        self.peers.push(Some(Peer::new(&self.scenario, index, manner, chance)));
+        accept
+    }
+
+    fn connected(&mut self, index: u32, at_ns: u64, acts: &mut Vec<Act>) {
+        if let Some(peer) = self.peer(index) {
+            peer.connected(at_ns, acts);
+        }
+    }
+
+    fn hear(&mut self, index: u32, at_ns: u64, bytes: &[u8], acts: &mut Vec<Act>) {
+        if let Some(peer) = self.peer(index) {
+            peer.hear(at_ns, bytes, acts);
+            self.heard(index, acts);
+        }
+    }
+
+    fn ended(&mut self, index: u32, at_ns: u64, acts: &mut Vec<Act>) {
+        if let Some(peer) = self.peer(index) {
+            peer.ended(at_ns, acts);
+            self.heard(index, acts);
+        }
+    }
+
+    fn gone(&mut self, index: u32) {
+        self.listeners.borrow_mut().remove(&(self.thread, index));
+        if let Some(peer) = self.peer(index) {
+            peer.gone = true;
+        }
+    }
+
+    fn mail(&mut self) -> Vec<(u32, Act)> {
+        std::mem::take(&mut self.mail)
+    }
+
+    fn reads(&self, index: u32) -> bool {
+        self.peers.get(index as usize).and_then(Option::as_ref).is_none_or(|peer| !peer.deaf)
+    }
+
+    fn requests(&self) -> u64 {
+        self.peers.iter().flatten().map(Peer::begun).sum()
+    }
+}
+
 /// The peer of one connection.
 #[derive(Debug)]
-pub(crate) struct Peer {
+struct Peer {
+    /// The connection's number.
+    index: u32,
     manner: Manner,
     chance: Chance,
     language: Language,
@@ -110,11 +222,14 @@ pub(crate) struct Peer {
     /// It says nothing any more.
     over: bool,
     deaf: bool,
+    /// The generator has closed.
+    gone: bool,
 }
 
 impl Peer {
-    pub(crate) fn new(scenario: &Scenario, manner: Manner, chance: Chance) -> Self {
+    fn new(scenario: &Scenario, index: u32, manner: Manner, chance: Chance) -> Self {
         Peer {
+            index,
             manner,
             chance,
             language: Language::of(scenario),
@@ -124,26 +239,26 @@ impl Peer {
             answered: false,
             over: false,
             deaf: false,
+            gone: false,
         }
     }
 
     /// Requests of which at least a part has come.
-    pub(crate) fn begun(&mut self) -> u64 {
+    fn begun(&self) -> u64 {
         self.language.speech().begun()
     }
 
     /// Whether it is to have what is said to all.
-    pub(crate) fn listens(&mut self) -> bool {
-        !self.over && self.language.speech().listens()
+    fn listens(&self) -> bool {
+        !self.over && !self.gone && self.language.speech().listens()
     }
 
-    /// Whether it reads nothing any more.
-    pub(crate) fn is_deaf(&self) -> bool {
-        self.deaf
+    fn act(&self, after_ns: u64, what: What) -> Act {
+        Act { on: self.index, at_ns: self.busy_until_ns + after_ns, what }
     }
 
     /// The connection is there.
-    pub(crate) fn connected(&mut self, at_ns: u64, acts: &mut Vec<Act>) {
+    fn connected(&mut self, at_ns: u64, acts: &mut Vec<Act>) {
         if let Some(trick) = self.manner.greeting.clone() {
             let request = Request { start: u64::MAX, payload: b"hello".to_vec(), to_all: None };
             self.busy_until_ns = at_ns;
@@ -152,16 +267,16 @@ impl Peer {
     }
 
     /// Bytes have come.
-    pub(crate) fn hear(&mut self, at_ns: u64, bytes: &[u8], acts: &mut Vec<Act>) {
+    fn hear(&mut self, at_ns: u64, bytes: &[u8], acts: &mut Vec<Act>) {
         if self.has_forgotten(at_ns) {
             self.busy_until_ns = at_ns;
             self.end(End::Reset, 0, acts);
         }
         let (mut requests, mut said) = (Vec::new(), Vec::new());
-        self.language.speech().hear(bytes, &mut requests, &mut said);
+        self.language.speech_mut().hear(bytes, &mut requests, &mut said);
         self.busy_until_ns = self.busy_until_ns.max(at_ns);
         if !said.is_empty() && !self.over {
-            acts.push(Act { at_ns: self.busy_until_ns, what: What::Say(said, None) });
+            acts.push(self.act(0, What::Say(said, None)));
         }
         for request in requests {
             let number = self.heard;
@@ -185,7 +300,7 @@ impl Peer {
     }
 
     /// The other side has ended: so does this one, behind its answers.
-    pub(crate) fn ended(&mut self, at_ns: u64, acts: &mut Vec<Act>) {
+    fn ended(&mut self, at_ns: u64, acts: &mut Vec<Act>) {
         self.busy_until_ns = self.busy_until_ns.max(at_ns);
         if !self.manner.keeps_open {
             self.end(End::Fin, 0, acts);
@@ -193,7 +308,7 @@ impl Peer {
     }
 
     fn say(&self, bytes: Vec<u8>, answered: Option<u64>, acts: &mut Vec<Act>) {
-        acts.push(Act { at_ns: self.busy_until_ns, what: What::Say(bytes, answered) });
+        acts.push(self.act(0, What::Say(bytes, answered)));
     }
 
     fn end(&mut self, end: End, after_ns: u64, acts: &mut Vec<Act>) {
@@ -205,19 +320,19 @@ impl Peer {
             End::Reset => What::Reset,
             End::Silence => return,
         };
-        acts.push(Act { at_ns: self.busy_until_ns + after_ns, what });
+        acts.push(self.act(after_ns, what));
     }
 
     fn right(&mut self, request: &Request, last: bool) -> Vec<u8> {
         let mut bytes = Vec::new();
         let style = self.manner.style;
-        self.language.speech().answer(request, style, last || self.close, &mut bytes);
+        self.language.speech_mut().answer(request, style, last || self.close, &mut bytes);
         bytes
     }
 
     fn answer(&mut self, request: &Request, acts: &mut Vec<Act>) {
         if let Some(to_all) = request.to_all.clone() {
-            acts.push(Act { at_ns: self.busy_until_ns, what: What::SayToAll(to_all) });
+            acts.push(Act { on: ALL, ..self.act(0, What::Say(to_all, None)) });
         }
         let bytes = self.right(request, false);
         self.say(bytes, Some(request.start), acts);

@@ -1,6 +1,6 @@
-//! The peer's end of a connection: what has come to it, and what it says at a step of its script.
+//! Peers that follow scripts: what has come to each, and what it says at a step.
 //!
-//! It counts the requests that have come in whole, in whichever protocol; it must not know time.
+//! They count the requests that have come in whole, in whichever protocol.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -9,38 +9,138 @@ use trueload_wire::http1;
 use trueload_wire::websocket::server::Opening;
 use trueload_wire::websocket::{Event, Limits, Receiver, Role, Scratch, send};
 
+use trueload_sim::peers::{Act, Peers, What};
+use trueload_sim::scenario::{Accept, MS};
+use trueload_wire::tls::server;
+
 use crate::secure::Secured;
-use crate::table::{MESSAGE_BYTES, Protocol, Step};
+use crate::table::{Case, MESSAGE_BYTES, Protocol, Step};
+
+/// A flood sends so much every millisecond; less where it is read in small pieces, as that is slow to play. Either is
+/// above every cap within the timeout.
+const FLOOD_BYTES: usize = 16 * 1024;
+const FLOOD_BYTES_APART: usize = 2 * 1024;
+
+/// All peers of a row: connection `n` follows script `n`, and those beyond the last follow that.
+#[derive(Debug)]
+pub struct Scripted {
+    scripts: Vec<Arc<[Step]>>,
+    protocol: Protocol,
+    /// What the scripts say goes through this.
+    tls: Option<server::Setup>,
+    flood_bytes: usize,
+    attempts: usize,
+    peers: Vec<Peer>,
+}
+
+impl Scripted {
+    /// With `apart` what they say is read in small pieces.
+    pub fn new(case: &Case, tls: Option<server::Setup>, apart: bool) -> Self {
+        Scripted {
+            scripts: case.scripts.clone(),
+            protocol: case.protocol,
+            tls,
+            flood_bytes: if apart { FLOOD_BYTES_APART } else { FLOOD_BYTES },
+            attempts: 0,
+            peers: Vec::new(),
+        }
+    }
+
+    /// Connections on which the peer has heard that our side is over.
+    pub fn ended_by_us(&self) -> u64 {
+        self.peers.iter().filter(|peer| peer.fin).count() as u64
+    }
+}
+
+impl Peers for Scripted {
+    fn attempt(&mut self, index: u32) -> Accept {
+        let script = self.scripts.get(self.attempts).or(self.scripts.last()).expect("a script");
+        self.attempts += 1;
+        let tls = self.tls.as_ref().map(Secured::new);
+        self.peers.truncate(index as usize);
+        self.peers.push(Peer::new(Arc::clone(script), self.protocol, tls, self.flood_bytes));
+        match script.first() {
+            Some(Step::Unroutable) => Accept::Unreachable,
+            Some(Step::Refuse) => Accept::Refused,
+            Some(Step::Drop) => Accept::Silent,
+            _ => Accept::Yes,
+        }
+    }
+
+    fn connected(&mut self, index: u32, at_ns: u64, acts: &mut Vec<Act>) {
+        self.peers[index as usize].alive = true;
+        self.go_on(index, at_ns, acts);
+    }
+
+    fn hear(&mut self, index: u32, at_ns: u64, bytes: &[u8], acts: &mut Vec<Act>) {
+        let reply = self.peers[index as usize].take_in(bytes);
+        say(index, at_ns, reply, acts);
+        self.go_on(index, at_ns, acts);
+    }
+
+    fn ended(&mut self, index: u32, at_ns: u64, acts: &mut Vec<Act>) {
+        self.peers[index as usize].fin = true;
+        self.go_on(index, at_ns, acts);
+    }
+
+    fn go_on(&mut self, index: u32, at_ns: u64, acts: &mut Vec<Act>) {
+        self.peers[index as usize].go_on(index, at_ns, acts);
+    }
+
+    fn gone(&mut self, index: u32) {
+        self.peers[index as usize].alive = false;
+    }
+
+    fn requests(&self) -> u64 {
+        self.peers.iter().map(|peer| peer.begun() as u64).sum()
+    }
+}
+
+fn say(on: u32, at_ns: u64, bytes: Vec<u8>, acts: &mut Vec<Act>) {
+    if !bytes.is_empty() {
+        acts.push(Act { on, at_ns, what: What::Say(bytes, None) });
+    }
+}
 
 /// The peer's end of a connection.
 #[derive(Debug)]
-pub struct Peer {
+struct Peer {
     script: Arc<[Step]>,
-    pub at: usize,
+    at: usize,
     /// Bytes of the present step that have been dripped.
-    pub dripped: usize,
+    dripped: usize,
+    flood_bytes: usize,
+    /// When the present step goes on.
+    waits_until_ns: u64,
     wanted: usize,
     protocol: Protocol,
     /// Requests that have come in whole.
-    pub whole: usize,
+    whole: usize,
     rest: Vec<u8>,
     /// Of a WebSocket: its request for the upgrade once that is whole, and what reads frames behind it.
     upgrade: Option<Opening>,
     receiver: Receiver,
     /// Requests to send back, as they would be.
     to_echo: VecDeque<Vec<u8>>,
-    pub alive: bool,
+    alive: bool,
     /// The generator has ended its side.
-    pub fin: bool,
+    fin: bool,
     tls: Option<Secured>,
 }
 
 impl Peer {
-    pub fn new(script: Arc<[Step]>, protocol: Protocol, tls: Option<Secured>) -> Self {
+    fn new(
+        script: Arc<[Step]>,
+        protocol: Protocol,
+        tls: Option<Secured>,
+        flood_bytes: usize,
+    ) -> Self {
         Peer {
             script,
             at: 0,
             dripped: 0,
+            flood_bytes,
+            waits_until_ns: 0,
             wanted: 0,
             protocol,
             whole: 0,
@@ -56,7 +156,7 @@ impl Peer {
 
     /// Requests that have come, in whole or in part. (Of a WebSocket only whole ones: what is there may be no frame of
     /// a message.)
-    pub fn begun(&self) -> usize {
+    fn begun(&self) -> usize {
         let begins = |byte: &u8| match self.protocol {
             // What begins otherwise is no request, but TLS that the peer does not speak.
             Protocol::Http => byte.is_ascii_uppercase(),
@@ -66,20 +166,20 @@ impl Peer {
         self.whole + usize::from(self.rest.first().is_some_and(begins))
     }
 
-    pub fn step(&self) -> Option<Step> {
+    fn step(&self) -> Option<Step> {
         // What is said through TLS waits for the handshake.
         let ready = self.tls.as_ref().is_none_or(Secured::is_open);
         self.script.get(self.at).filter(|_| self.alive && ready).cloned()
     }
 
     /// Where a script goes on that does it again: a connection is upgraded once.
-    pub fn again_at(&self) -> usize {
+    fn again_at(&self) -> usize {
         let upgrades = |step: &Step| matches!(step, Step::Upgrade(_));
         self.script.iter().position(upgrades).map_or(0, |at| at + 1)
     }
 
     /// Whether what a step waits for has come; then it is taken.
-    pub fn has_read(&mut self, step: &Step) -> bool {
+    fn has_read(&mut self, step: &Step) -> bool {
         match step {
             Step::Read(count) if self.whole >= self.wanted + count => {
                 self.wanted += count;
@@ -95,7 +195,7 @@ impl Peer {
     }
 
     /// What a step that is over at once says.
-    pub fn says(&mut self, step: &Step) -> Vec<u8> {
+    fn says(&mut self, step: &Step) -> Vec<u8> {
         match step {
             Step::Send(data, times) => self.seal(data.repeat(*times)),
             Step::Echo(count) => {
@@ -124,8 +224,67 @@ impl Peer {
         answer
     }
 
+    /// Follows the script as far as that can be done now.
+    fn go_on(&mut self, on: u32, at_ns: u64, acts: &mut Vec<Act>) {
+        while let Some(step) = self.step() {
+            match step {
+                Step::Read(_) | Step::ReadEnd | Step::Head if !self.has_read(&step) => return,
+                Step::Read(_) | Step::ReadEnd | Step::Head => {}
+                Step::Flood(_) | Step::Drip(..) | Step::Wait(_) => {
+                    if self.takes_time(&step, on, at_ns, acts) {
+                        return;
+                    }
+                }
+                Step::Fin => {
+                    say(on, at_ns, self.farewell(), acts);
+                    acts.push(Act { on, at_ns, what: What::Fin });
+                }
+                Step::Cut => acts.push(Act { on, at_ns, what: What::Fin }),
+                Step::Rst => {
+                    self.alive = false;
+                    acts.push(Act { on, at_ns, what: What::Reset });
+                }
+                Step::Again => {
+                    self.at = self.again_at();
+                    continue;
+                }
+                Step::Hold | Step::Refuse | Step::Drop | Step::Unroutable => return,
+                step => say(on, at_ns, self.says(&step), acts),
+            }
+            self.at += 1;
+        }
+    }
+
+    /// A step that is not done at once; whether it goes on later.
+    fn takes_time(&mut self, step: &Step, on: u32, at_ns: u64, acts: &mut Vec<Act>) -> bool {
+        if at_ns < self.waits_until_ns {
+            return true;
+        }
+        let (bytes, for_ns) = match step {
+            Step::Flood(data) => (data.repeat(self.flood_bytes.div_ceil(data.len())), MS),
+            Step::Drip(every_ms, data) if self.dripped < data.len() => {
+                self.dripped += 1;
+                (vec![data[self.dripped - 1]], every_ms * MS)
+            }
+            Step::Wait(ms) if self.dripped == 0 => {
+                self.dripped = 1;
+                (Vec::new(), ms * MS)
+            }
+            _ => {
+                self.dripped = 0;
+                return false;
+            }
+        };
+        if !bytes.is_empty() {
+            say(on, at_ns, self.seal(bytes), acts);
+        }
+        self.waits_until_ns = at_ns + for_ns;
+        acts.push(Act { on, at_ns: self.waits_until_ns, what: What::GoOn });
+        true
+    }
+
     /// Bytes of the generator have come; returns what TLS says to them.
-    pub fn take_in(&mut self, bytes: &[u8]) -> Vec<u8> {
+    fn take_in(&mut self, bytes: &[u8]) -> Vec<u8> {
         match &mut self.tls {
             None => {
                 self.hear(bytes);
@@ -139,14 +298,14 @@ impl Peer {
         }
     }
 
-    pub fn seal(&mut self, bytes: Vec<u8>) -> Vec<u8> {
+    fn seal(&mut self, bytes: Vec<u8>) -> Vec<u8> {
         match &mut self.tls {
             None => bytes,
             Some(tls) => tls.seal(&bytes),
         }
     }
 
-    pub fn farewell(&mut self) -> Vec<u8> {
+    fn farewell(&mut self) -> Vec<u8> {
         self.tls.as_mut().map(Secured::farewell).unwrap_or_default()
     }
 

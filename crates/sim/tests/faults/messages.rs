@@ -13,8 +13,8 @@ use trueload_wire::websocket::echo::Words;
 use trueload_wire::websocket::{Kind, send};
 
 use crate::bodies::{case, ends, say};
+use crate::how::{Cut, How};
 use crate::table::{Case, Protocol, Step};
-use crate::world::{Cut, Play};
 use crate::{Seen, WHOLE, check_laws, play_in};
 
 const MESSAGE_BYTES: usize = 300_000;
@@ -44,7 +44,7 @@ fn each_way(case: &Case, words: &Words, mut look: impl FnMut(&str, &Seen)) {
             [(usize::MAX, Cut::Whole), (40_000, Cut::Whole), (400_000, Cut::Random(1))]
         {
             let case = Case { tls: tls.then(|| "good".to_owned()), ..case.clone() };
-            let how = Play { room, cut, ..WHOLE };
+            let how = How { room, cut, ..WHOLE };
             let seen = play_so(&case, words, how);
             let which = format!("tls {tls}, {how:?}: {seen:?}");
             if let Words::Plain(..) = words {
@@ -56,7 +56,7 @@ fn each_way(case: &Case, words: &Words, mut look: impl FnMut(&str, &Seen)) {
     }
 }
 
-fn play_so(case: &Case, words: &Words, how: Play) -> Seen {
+fn play_so(case: &Case, words: &Words, how: How) -> Seen {
     let opening = Opening::new("/echo", &[("Host".to_owned(), "a".to_owned())]).expect("a path");
     play_in(WsEcho::new(opening, words.clone(), 1), case, how).expect("it ends")
 }
@@ -93,7 +93,7 @@ fn an_answer_to_a_message_that_is_not_written_is_unsolicited() {
     let case = Case { connections: 1, ..echoing(8, 8, &behind) };
     for tls in [None, Some("good".to_owned())] {
         let case = Case { tls, ..case.clone() };
-        let seen = play_so(&case, &plain(), Play { room: 40_000, ..WHOLE });
+        let seen = play_so(&case, &plain(), How { room: 40_000, ..WHOLE });
         // The second has left in part; the third is not even written, and what answers it costs one that ended with it.
         let ended = vec![("closed_pipelined", 5), ("unsolicited", 1)];
         assert_eq!(ends(&seen), (2, ended), "{seen:?}");

@@ -26,7 +26,7 @@ fn a_send_is_stamped_while_the_kernel_takes_it() {
     for (what, load) in loads() {
         let played = play(&Play { send_cost_ns: COST_NS, ..Play::new(model, load, 2 * S, 64) });
         played.adds_up();
-        let mut truth_ns = played.served_ns.clone();
+        let mut truth_ns = played.served_ns();
         truth_ns.sort_unstable();
         check_off_by_half_a_send(what, &played.service(), &truth_ns);
     }
@@ -38,12 +38,12 @@ fn round_trip_and_receive_lag_of_watched_connections_are_told_apart() {
     for (what, load) in loads() {
         let played = play(&Play { send_cost_ns: COST_NS, ..Play::new(model, load, 2 * S, 64) });
         let (lag, trip) = (played.receive_lag(), played.round_trip());
-        let watched = played.watched_ns.len() as u64;
+        let watched_ns = played.watched_ns();
+        let watched = watched_ns.len() as u64;
         assert_eq!((lag.len(), trip.len()), (watched, watched), "{what}: each has both");
         let share = watched as f64 / played.latency().len() as f64;
         assert!((0.04..0.09).contains(&share), "{what}: one in sixteen, not {share}");
-        let (mut trips_ns, mut lags_ns): (Vec<u64>, Vec<u64>) =
-            played.watched_ns.iter().copied().unzip();
+        let (mut trips_ns, mut lags_ns): (Vec<u64>, Vec<u64>) = watched_ns.into_iter().unzip();
         trips_ns.sort_unstable();
         lags_ns.sort_unstable();
         check_off_by_half_a_send(what, &trip, &trips_ns);
@@ -73,7 +73,7 @@ fn the_send_lag_is_what_requests_waited_for_the_kernel() {
     let (_, closed) = &loads()[0];
     let played = play(&Play { send_cost_ns: COST_NS, ..Play::new(model, closed.clone(), S, 64) });
     let lag = played.send_lag();
-    assert_eq!(lag.len(), played.done.meter.issued, "each request has one");
+    assert_eq!(lag.len(), played.done().meter.issued, "each request has one");
     assert!(lag.min() >= COST_NS / 2, "none is sent in no time: {} ns", lag.min());
     assert!(lag.max() <= 64 * COST_NS * 2, "{} ns", lag.max());
     let (latency, lag) = (played.latency().mean(), lag.mean());

@@ -98,10 +98,10 @@ fn idle_is_out(seen: &Seen, class: &str, why: &str) {
     assert!(delivered >= 28 && seen.failed.keys().all(known), "{why}");
 }
 
-/// Everybody went in the middle.
+/// Everybody went in the middle; a client may have its turn before it is known that it, too, is closed.
 fn all_are_gone(seen: &Seen, classes: &[&str], why: &str) {
     let [_, delivered, lost, ..] = seen.deliveries;
-    assert!(seen.ok <= 1 && seen.unsent >= 6 && delivered == 4 && lost >= 4, "{why}");
+    assert!(seen.ok <= 1 && seen.unsent >= 4 && delivered == 4 && lost >= 4, "{why}");
     assert!(seen.failed.keys().any(|name| classes.contains(name)), "{why}");
 }
 
@@ -221,7 +221,10 @@ pub const ROWS: &[Row] = &[
         let [expected, delivered, lost, ..] = seen.deliveries;
         assert_eq!((seen.established, seen.refused.get("ws.closed")), (3, Some(&1)), "{why}");
         assert_eq!((expected, delivered, lost), (30, 21, 9), "the others have had all: {why}");
-        assert_eq!((seen.ok, seen.failed.get("lost")), (1, Some(&9)), "{why}");
+        // A message of the client that was told to leave fails with that, if one was under way.
+        let failed =
+            seen.failed.get("lost").unwrap_or(&0) + seen.failed.get("ws.closed").unwrap_or(&0);
+        assert_eq!((seen.ok, failed), (1, 9), "{why}");
     })
     .where_joined(),
     Row::of("returns the echo of the join twice", Vice::EchoesTwice, |seen, why| {

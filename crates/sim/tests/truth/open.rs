@@ -3,7 +3,7 @@
 use hdrhistogram::Histogram;
 use trueload_load::{Arrivals, Load, Stop};
 
-use crate::model::{Delay, MS, Model, S, Truth, quantile, truth};
+use crate::model::{Delay, MS, Model, S, quantile, truth};
 use crate::play::{Play, Played, play};
 use crate::{arrivals_ns, open, stage};
 
@@ -11,6 +11,9 @@ const POISSON: Arrivals = Arrivals::Poisson { seed: 7 };
 const PARTS: [f64; 5] = [0.5, 0.9, 0.99, 0.999, 1.0];
 /// How far a reported percentile may be from the true one.
 const OFF_MOST: f64 = 0.02;
+/// How far a send may be from its time: the simulated thread takes some nanoseconds for each batch and each reading of
+/// the clock, and answers that wait for it move what is sent behind them.
+const OFF_MOST_NS: u64 = 20_000;
 
 /// One server under one load.
 struct Case {
@@ -59,11 +62,11 @@ fn check_percentiles(what: &str, reported: &Histogram<u64>, true_ns: &[u64]) {
 }
 
 /// Never before its time, never more than scheduled, in the very order of the truth.
-fn check_sends(what: &str, played: &Played, truth: &Truth) {
+fn check_sends(what: &str, played: &Played, truth_ns: &[u64]) {
     let sent_ns: Vec<u64> = played.sent.iter().map(|sent| sent.at_ns).collect();
-    assert_eq!(sent_ns.len(), truth.sent_ns.len(), "{what}: sends");
-    let off = sent_ns.iter().zip(&truth.sent_ns).map(|(seen, due)| seen.abs_diff(*due)).max();
-    assert!(off.is_some_and(|ns| ns <= 1), "{what}: a send is {off:?} ns off");
+    assert_eq!(sent_ns.len(), truth_ns.len(), "{what}: sends");
+    let off = sent_ns.iter().zip(truth_ns).map(|(seen, due)| seen.abs_diff(*due)).max();
+    assert!(off.is_some_and(|ns| ns <= OFF_MOST_NS), "{what}: a send is {off:?} ns off");
 }
 
 #[test]
@@ -77,13 +80,16 @@ fn response_times_are_those_of_the_truth_within_two_percent() {
             let truth = truth(&model, &scheduled_ns, connections as usize, seconds * S);
             let what = format!("{what}, {arrivals:?}");
             played.adds_up();
-            let meter = &played.done.meter;
+            let meter = &played.done().meter;
             assert_eq!(meter.scheduled, scheduled_ns.len() as u64, "{what}: scheduled");
             assert_eq!(meter.unsent(), truth.unsent, "{what}: unsent");
             check_percentiles(&what, &played.latency(), &truth.response_ns);
             check_percentiles(&what, &played.service(), &truth.service_ns);
-            check_sends(&what, &played, &truth);
-            assert!(played.send_lag().max() <= 2, "{what}: waiting for a connection is no lag");
+            check_sends(&what, &played, &truth.sent_ns);
+            assert!(
+                played.send_lag().max() <= OFF_MOST_NS,
+                "{what}: waiting for a connection is no lag"
+            );
         }
     }
 }
@@ -96,7 +102,7 @@ fn a_closed_loop_does_not_see_the_freeze_that_the_open_loop_reports() {
     let all = Load::Closed { active: Vec::new().into() };
     let closed = play(&Play::new(model, all, 10 * S, 12));
 
-    let (in_open, in_closed) = (opened.done.meter.ok as f64, closed.done.meter.ok as f64);
+    let (in_open, in_closed) = (opened.done().meter.ok as f64, closed.done().meter.ok as f64);
     assert!((in_closed / in_open - 1.0).abs() < 0.1, "the same throughput: {in_open} {in_closed}");
     let truth = truth(&model, &arrivals_ns(10, 1000, Arrivals::Constant), 3000, 10 * S);
     for part in [0.9, 0.99] {
@@ -130,18 +136,22 @@ fn a_generator_that_stood_still_catches_up_with_the_schedule_and_no_further_and_
     it.generator_stalls = Some((2 * S, 3 * S));
     let played = play(&it);
     played.adds_up();
-    assert_eq!((played.sent.len(), played.done.meter.unsent()), (5000, 0));
+    assert_eq!((played.sent.len(), played.done().meter.unsent()), (5000, 0));
     for (k, sent) in played.sent.iter().enumerate() {
         let scheduled_ns = k as u64 * MS;
         let stalled = (2 * S..3 * S).contains(&scheduled_ns);
         let due_ns = if stalled { 3 * S } else { scheduled_ns };
-        assert!(sent.at_ns.abs_diff(due_ns) <= 1, "request {k} is sent at {}", sent.at_ns);
+        assert!(
+            sent.at_ns.abs_diff(due_ns) <= OFF_MOST_NS,
+            "request {k} is sent at {}",
+            sent.at_ns
+        );
     }
     for (what, seen) in [("latency", played.latency()), ("send lag", played.send_lag())] {
         assert!(near(seen.max(), S), "{what} {}", seen.max());
         assert!(near(seen.value_at_quantile(0.9), S / 2), "{what}: a tenth of the requests late");
     }
-    assert!(played.done.hiccup_ns.abs_diff(S) <= 20 * MS, "hiccup {}", played.done.hiccup_ns);
+    assert!(played.done().hiccup_ns.abs_diff(S) <= 20 * MS, "hiccup {}", played.done().hiccup_ns);
 }
 
 #[test]
@@ -177,7 +187,7 @@ fn what_finds_no_connection_before_the_window_ends_is_unsent_and_counted() {
     let load = open(&[stage(2, 100.0, 100.0)], Arrivals::Constant);
     let played = play(&Play::new(model, load, 2 * S, 3));
     played.adds_up();
-    let meter = &played.done.meter;
+    let meter = &played.done().meter;
     // Three connections, each answered after 100 ms and two ways: 20 sends each in 2 s.
     assert_eq!((meter.scheduled, meter.issued, meter.unsent()), (200, 60, 140));
 }
@@ -186,24 +196,12 @@ fn what_finds_no_connection_before_the_window_ends_is_unsent_and_counted() {
 fn eight_threads_send_the_rate_that_was_asked_for_exactly() {
     for (per_s, seconds) in [(100u64, 3u64), (999, 1), (7, 2), (1, 3)] {
         let rate = per_s as f64;
-        let mut sent_ns = Vec::new();
-        for thread in 0..8 {
-            let model = Model::of(Delay::Constant(MS));
-            let load = open(&[stage(seconds, rate, rate)], Arrivals::Constant);
-            let it = Play { thread, threads: 8, ..Play::new(model, load, seconds * S, 64) };
-            sent_ns.extend(play_silent(&it));
-        }
-        sent_ns.sort_unstable();
+        let model = Model::of(Delay::Constant(MS));
+        let load = open(&[stage(seconds, rate, rate)], Arrivals::Constant);
+        let played = play(&Play { threads: 8, ..Play::new(model, load, seconds * S, 64) });
         let expected = arrivals_ns(seconds, per_s, Arrivals::Constant);
-        assert_eq!(sent_ns.len(), expected.len(), "{per_s}/s over {seconds} s");
-        let off = sent_ns.iter().zip(&expected).map(|(seen, due)| seen.abs_diff(*due)).max();
-        assert!(off.is_some_and(|ns| ns <= 1), "{per_s}/s: {off:?} ns off");
+        check_sends(&format!("{per_s}/s over {seconds} s"), &played, &expected);
     }
-}
-
-/// The sends of a thread that may have nothing to send.
-fn play_silent(it: &Play) -> Vec<u64> {
-    play(it).sent.iter().map(|sent| sent.at_ns).collect()
 }
 
 #[test]
@@ -213,8 +211,7 @@ fn several_requests_are_in_flight_on_a_connection_only_when_pipelining_allows_it
         let load = open(&[stage(3, 200.0, 200.0)], POISSON);
         let played = play(&Play { depth, ..Play::new(model, load, 3 * S, 8) });
         played.adds_up();
-        let most = played.sent.iter().map(|sent| sent.in_flight).max();
-        assert_eq!(most, Some(depth), "depth {depth}");
+        assert_eq!(played.in_flight_most, depth);
     }
 }
 
@@ -247,7 +244,7 @@ fn a_run_by_requests_ends_when_the_last_one_is_answered_though_the_schedule_goes
         let it = Play { stop: Stop::Requests(100), ..Play::new(model, load, S, 200) };
         let played = play(&it);
         played.adds_up();
-        let meter = &played.done.meter;
+        let meter = &played.done().meter;
         assert_eq!((meter.scheduled, meter.ok), (100, 100), "{arrivals:?}");
     }
 }
@@ -260,6 +257,6 @@ fn a_run_by_requests_is_not_given_up_while_the_schedule_has_nothing_to_send() {
     let it = Play { stop: Stop::Requests(3), ..Play::new(model, load, S, 2) };
     let played = play(&it);
     played.adds_up();
-    let meter = &played.done.meter;
+    let meter = &played.done().meter;
     assert_eq!((meter.scheduled, meter.ok, meter.unsent()), (3, 3, 0));
 }

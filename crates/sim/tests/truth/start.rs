@@ -24,6 +24,6 @@ fn threads_that_start_together_are_prompt_from_shortly_before_until_they_have() 
         let model = Model::of(Delay::Constant(3 * MS));
         let played = play(&Play { threads, ..Play::new(model, load, S, 4) });
         played.adds_up();
-        assert_eq!((played.prompt, played.awake), (prompt, awake), "{what}");
+        assert_eq!((played.prompt(), played.awake()), (prompt, awake), "{what}");
     }
 }

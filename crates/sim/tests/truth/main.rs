@@ -12,8 +12,8 @@ mod model;
 mod open;
 mod play;
 mod sends;
+mod server;
 mod start;
-mod world;
 
 use std::sync::Arc;
 

@@ -1,5 +1,10 @@
 //! A server of the contract that errs in one way: what it says to each client, and when it goes away.
 
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use trueload_sim::peers::{Act, Peers, What};
+use trueload_sim::scenario::Accept;
 use trueload_wire::http1;
 use trueload_wire::shootout::{Asked, Dialect, Due};
 use trueload_wire::websocket::server::Opening;
@@ -94,22 +99,88 @@ pub enum Way {
 }
 
 /// What the server does to a client.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Act {
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Deed {
     Bytes(Vec<u8>),
     End(Way),
 }
 
+/// The server, as one of several engines has it.
+#[derive(Debug)]
+pub struct Side {
+    server: Rc<RefCell<Server>>,
+    engine: u32,
+    engines: u32,
+    mail: Vec<(u32, Act)>,
+}
+
+impl Side {
+    pub fn new(server: &Rc<RefCell<Server>>, engine: u32, engines: u32) -> Self {
+        Side { server: Rc::clone(server), engine, engines, mail: Vec::new() }
+    }
+
+    /// The engines have their clients in turn.
+    fn client(&self, index: u32) -> usize {
+        (index * self.engines + self.engine) as usize
+    }
+}
+
+impl Peers for Side {
+    fn attempt(&mut self, _: u32) -> Accept {
+        if self.server.borrow().refuses { Accept::Refused } else { Accept::Yes }
+    }
+
+    fn connected(&mut self, index: u32, _: u64, _: &mut Vec<Act>) {
+        let client = self.client(index);
+        self.server.borrow_mut().accept(client);
+    }
+
+    fn hear(&mut self, index: u32, at_ns: u64, bytes: &[u8], acts: &mut Vec<Act>) {
+        let client = self.client(index);
+        for (client, deed) in self.server.borrow_mut().hear(client, bytes) {
+            let client = client as u32;
+            let what = match deed {
+                Deed::Bytes(bytes) => What::Say(bytes, None),
+                Deed::End(Way::Rst) => What::Reset,
+                Deed::End(_) => What::Fin,
+            };
+            let act = Act { on: client / self.engines, at_ns, what };
+            match client % self.engines {
+                engine if engine == self.engine => acts.push(act),
+                engine => self.mail.push((engine, act)),
+            }
+        }
+    }
+
+    fn ended(&mut self, _: u32, _: u64, _: &mut Vec<Act>) {}
+
+    fn gone(&mut self, index: u32) {
+        let client = self.client(index);
+        self.server.borrow_mut().gone(client);
+    }
+
+    fn mail(&mut self) -> Vec<(u32, Act)> {
+        std::mem::take(&mut self.mail)
+    }
+
+    /// Only messages count; the law that looks at this is that of each row.
+    fn requests(&self) -> u64 {
+        0
+    }
+}
+
+#[derive(Debug, Default)]
 struct Client {
     opening: Option<Box<Opening>>,
-    receiver: Receiver,
+    receiver: Option<Receiver>,
     listens: bool,
     open: bool,
     held: Vec<Vec<u8>>,
 }
 
 /// The server.
-pub struct Peer {
+#[derive(Debug)]
+pub struct Server {
     vice: Vice,
     dialect: Dialect,
     clients: Vec<Client>,
@@ -117,12 +188,12 @@ pub struct Peer {
     /// Pings answered.
     pub pongs: u32,
     pub heartbeats: u32,
-    pub refuses: bool,
+    refuses: bool,
 }
 
-impl Peer {
+impl Server {
     pub fn new(vice: Vice, dialect: Dialect) -> Self {
-        Peer {
+        Server {
             vice,
             dialect,
             clients: Vec::new(),
@@ -133,37 +204,40 @@ impl Peer {
         }
     }
 
-    pub fn accept(&mut self) {
-        self.clients.push(Client {
+    fn accept(&mut self, client: usize) {
+        if self.clients.len() <= client {
+            self.clients.resize_with(client + 1, Client::default);
+        }
+        self.clients[client] = Client {
             opening: Some(Box::default()),
-            receiver: Receiver::new(Role::Server),
+            receiver: Some(Receiver::new(Role::Server)),
             listens: false,
             open: true,
             held: Vec::new(),
-        });
+        };
     }
 
     /// A client has closed.
-    pub fn gone(&mut self, client: usize) {
+    fn gone(&mut self, client: usize) {
         self.clients[client].open = false;
     }
 
     /// Bytes of a client have come: what is done, in order, and to whom.
-    pub fn hear(&mut self, from: usize, bytes: &[u8]) -> Vec<(usize, Act)> {
-        let mut acts = Vec::new();
+    fn hear(&mut self, from: usize, bytes: &[u8]) -> Vec<(usize, Deed)> {
+        let mut deeds = Vec::new();
         if !self.clients[from].open {
-            return acts;
+            return deeds;
         }
         let mut rest = bytes;
         if let Some(opening) = &mut self.clients[from].opening {
             match opening.feed(bytes, &http1::Limits::default()).expect("our own request") {
-                None => return acts,
+                None => return deeds,
                 Some(taken) => rest = &bytes[taken..],
             }
-            self.upgrade(from, &mut acts);
+            self.upgrade(from, &mut deeds);
         }
         let (mut heard, mut scratch) = (Vec::new(), Scratch::default());
-        let receiver = &mut self.clients[from].receiver;
+        let receiver = self.clients[from].receiver.as_mut().expect("it is connected");
         let fed = receiver.feed(rest, &Limits::default(), &mut scratch, &mut |event| match event {
             Event::Message { payload, .. } => heard.push(payload.to_vec()),
             Event::Pong(_) => self.pongs += 1,
@@ -171,12 +245,12 @@ impl Peer {
         });
         fed.expect("our own frames");
         for message in heard {
-            self.answer(from, &message, &mut acts);
+            self.answer(from, &message, &mut deeds);
         }
-        acts
+        deeds
     }
 
-    fn upgrade(&mut self, from: usize, acts: &mut Vec<(usize, Act)>) {
+    fn upgrade(&mut self, from: usize, deeds: &mut Vec<(usize, Deed)>) {
         let opening = self.clients[from].opening.take().expect("there");
         let mut said = Vec::new();
         match self.vice {
@@ -201,7 +275,7 @@ impl Peer {
             }
         }
         self.clients[from].listens = !self.dialect.is_joined();
-        acts.push((from, Act::Bytes(said)));
+        deeds.push((from, Deed::Bytes(said)));
     }
 
     fn frame(&self, message: &[u8]) -> Vec<u8> {
@@ -219,53 +293,53 @@ impl Peer {
         frame
     }
 
-    fn answer(&mut self, from: usize, message: &[u8], acts: &mut Vec<(usize, Act)>) {
+    fn answer(&mut self, from: usize, message: &[u8], deeds: &mut Vec<(usize, Deed)>) {
         let mut due = Due::default();
         match self.dialect.answer(message, 3, &mut due) {
             Asked::Join if self.vice == Vice::RefusesJoin => {
                 let refused = String::from_utf8_lossy(&due.to_sender)
                     .replace("confirm_subscription", "reject_subscription")
                     .replace(r#""ok""#, r#""error""#);
-                acts.push((from, Act::Bytes(self.frame(refused.as_bytes()))));
+                deeds.push((from, Deed::Bytes(self.frame(refused.as_bytes()))));
             }
             Asked::Echo if self.vice == Vice::NeverEchoes => {}
             Asked::Join if self.vice == Vice::NeverConfirms => {}
             Asked::Join if self.vice == Vice::Farewell && from == 0 => {
-                acts.push((from, Act::Bytes(self.frame(self.farewell()))));
+                deeds.push((from, Deed::Bytes(self.frame(self.farewell()))));
             }
             Asked::Echo if matches!(self.vice, Vice::DropsJoin(_)) => {
                 if let Vice::DropsJoin(way) = self.vice {
-                    self.end(from, way, acts);
+                    self.end(from, way, deeds);
                 }
             }
             Asked::Echo if self.vice == Vice::JoinsWithGarbage => {
-                acts.push((from, Act::Bytes(self.frame(b"come in"))));
+                deeds.push((from, Deed::Bytes(self.frame(b"come in"))));
             }
             Asked::Heartbeat => {
                 self.heartbeats += 1;
-                acts.push((from, Act::Bytes(self.frame(&due.to_sender))));
+                deeds.push((from, Deed::Bytes(self.frame(&due.to_sender))));
             }
             Asked::Join | Asked::Echo => {
                 self.clients[from].listens = true;
                 let times = if self.vice == Vice::EchoesTwice { 2 } else { 1 };
                 let answer = self.frame(&due.to_sender).repeat(times);
-                acts.push((from, Act::Bytes(answer)));
+                deeds.push((from, Deed::Bytes(answer)));
             }
-            Asked::Broadcast => self.broadcast(from, &due, acts),
+            Asked::Broadcast => self.broadcast(from, &due, deeds),
             other => panic!("our own message is {other:?}"),
         }
     }
 
-    fn broadcast(&mut self, from: usize, due: &Due, acts: &mut Vec<(usize, Act)>) {
+    fn broadcast(&mut self, from: usize, due: &Due, deeds: &mut Vec<(usize, Deed)>) {
         self.broadcasts += 1;
         let second = self.broadcasts == 2;
         match self.vice {
             Vice::DropsHalf(way) if second => {
-                (0..self.clients.len()).step_by(2).for_each(|client| self.end(client, way, acts));
+                (0..self.clients.len()).step_by(2).for_each(|client| self.end(client, way, deeds));
             }
             Vice::Goes(way) if second => {
                 self.refuses = true;
-                (0..self.clients.len()).for_each(|client| self.end(client, way, acts));
+                (0..self.clients.len()).for_each(|client| self.end(client, way, deeds));
                 return;
             }
             _ => {}
@@ -284,28 +358,28 @@ impl Peer {
                 .into_bytes(),
             _ => due.to_sender.clone(),
         };
-        let receipt = |peer: &Peer, acts: &mut Vec<(usize, Act)>| {
-            let times = if peer.clients[to].open { receipts } else { 0 };
-            (0..times).for_each(|_| acts.push((to, Act::Bytes(peer.frame(&said)))));
+        let receipt = |server: &Server, deeds: &mut Vec<(usize, Deed)>| {
+            let times = if server.clients[to].open { receipts } else { 0 };
+            (0..times).for_each(|_| deeds.push((to, Deed::Bytes(server.frame(&said)))));
         };
         if self.vice == Vice::ReceiptFirst {
-            receipt(self, acts);
+            receipt(self, deeds);
         }
         for client in 0..self.clients.len() {
             if self.clients[client].listens && self.clients[client].open {
                 for bytes in self.delivered(client, &due.to_all) {
-                    acts.push((client, Act::Bytes(bytes)));
+                    deeds.push((client, Deed::Bytes(bytes)));
                 }
                 if self.vice == Vice::Cuts && second && client == 1 {
-                    self.end(client, Way::Fin, acts);
+                    self.end(client, Way::Fin, deeds);
                 }
                 if self.vice == Vice::ReceiptToAll && second && client != from {
-                    acts.push((client, Act::Bytes(self.frame(&due.to_sender))));
+                    deeds.push((client, Deed::Bytes(self.frame(&due.to_sender))));
                 }
             }
         }
         if self.vice != Vice::ReceiptFirst {
-            receipt(self, acts);
+            receipt(self, deeds);
         }
     }
 
@@ -364,14 +438,14 @@ impl Peer {
         }
     }
 
-    fn end(&mut self, client: usize, way: Way, acts: &mut Vec<(usize, Act)>) {
+    fn end(&mut self, client: usize, way: Way, deeds: &mut Vec<(usize, Deed)>) {
         if way == Way::Frame {
             let mut frame = Vec::new();
             send::close(&mut frame, Some(1001), "going", None);
-            acts.push((client, Act::Bytes(frame)));
-            acts.push((client, Act::End(Way::Fin)));
+            deeds.push((client, Deed::Bytes(frame)));
+            deeds.push((client, Deed::End(Way::Fin)));
         } else {
-            acts.push((client, Act::End(way)));
+            deeds.push((client, Deed::End(way)));
         }
         self.clients[client].open = false;
         self.clients[client].listens = false;

@@ -8,6 +8,7 @@
 mod bodies;
 mod closing;
 mod crossings;
+mod how;
 mod messages;
 #[path = "../../../wire/tests/tls/pair.rs"]
 #[allow(dead_code)]
@@ -17,20 +18,20 @@ mod random;
 mod secure;
 mod storms;
 mod table;
-mod world;
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
+use std::rc::Rc;
 use std::sync::Arc;
-use std::sync::mpsc::channel;
 
-use trueload_drive::Program;
-use trueload_engine::generator::{
-    Command, Config, DoneReport, Generator, Http, PhaseShare, Protocol, Report, Requests, Target,
-    TcpEcho, WsEcho,
-};
-use trueload_engine::outlet::Outlet;
+use trueload_engine::generator::{Http, Protocol, Requests, Target, TcpEcho, WsEcho};
 use trueload_load::{Load, Mix, Stop, refill};
 use trueload_meter::{Meter, TargetMeter};
+use trueload_sim::kernel::Setups;
+use trueload_sim::laws;
+use trueload_sim::peers::Peers;
+use trueload_sim::play::{Cast, Played, play_as};
+use trueload_sim::scenario::{self, HttpPlan, MS, PhasePlan, S, Scenario};
 use trueload_wire::echo::Messages;
 use trueload_wire::http1::client::Rules;
 use trueload_wire::http1::template::{Template, Texts};
@@ -38,15 +39,14 @@ use trueload_wire::websocket::Kind;
 use trueload_wire::websocket::client::Opening;
 use trueload_wire::websocket::echo::Words;
 
+use how::{Cut, How};
+use peer::Scripted;
 use table::{Case, Out};
-use world::{Cut, Play, World};
 
-const NS_PER_MS: u64 = 1_000_000;
-const NS_PER_S: u64 = 1_000_000_000;
 const LATENCY_NS: u64 = 50_000;
 const BURST_BYTES: usize = 64 * 1024;
 
-const WHOLE: Play = Play {
+const WHOLE: How = How {
     cut: Cut::Whole,
     latency_ns: LATENCY_NS,
     timers_first: false,
@@ -77,25 +77,48 @@ struct Seen {
     reset_by_us: u64,
     unended: u64,
     permitted_ns: u64,
+    /// Attempts to connect.
+    attempts: u64,
+    /// The laws of the simulation that are broken, each with how.
+    broken: Vec<(&'static str, String)>,
 }
 
-fn config_of(case: &Case) -> Config {
-    Config {
-        addresses: vec!["127.0.0.1:80".parse().unwrap()],
-        local_addresses: Vec::new(),
+/// A row as the simulation knows it, under a closed loop of as many requests as it says.
+fn scenario_of(case: &Case, how: How) -> Scenario {
+    let timeout_ns = case.timeout_ms * MS;
+    let size = table::MESSAGE_BYTES;
+    let protocol = match case.protocol {
+        table::Protocol::Http => scenario::Protocol::Http(HttpPlan {
+            method: "GET",
+            several: how.several,
+            expect_body: case.expect_body.is_some(),
+        }),
+        table::Protocol::Tcp => scenario::Protocol::Tcp { size, half_close: case.half_close },
+        table::Protocol::Ws => scenario::Protocol::Ws { size },
+    };
+    let phase = PhasePlan {
+        load: Load::Closed { active: Arc::default() },
+        stop: Stop::Requests(case.requests),
+        connections: case.connections,
+        idle: 0,
+        pause_ns: 0,
+        // What peers say before they are asked has come by then.
+        not_before_ns: timeout_ns + 100 * MS,
+    };
+    Scenario {
+        seed: how.seed(),
+        protocol,
+        connections: case.connections,
         depth: case.depth,
         refill: refill(case.depth),
         close: case.close,
-        timeout_ns: case.timeout_ms * NS_PER_MS,
-        connect_timeout_ns: case.timeout_ms * NS_PER_MS,
+        timeout_ns,
+        connect_timeout_ns: timeout_ns,
         connect_interval_ns: 10_000,
-        tls: case.tls.as_deref().map(secure::client),
-        send_quantum_ns: 0,
-        coalesce_ns: 0,
-        seed: 0,
-        thread: 0,
-        threads: 1,
-        places: None,
+        phases: vec![phase],
+        kernel: how.kernel(),
+        peers: Vec::new(),
+        ..Scenario::default()
     }
 }
 
@@ -149,7 +172,7 @@ fn several_of(case: &Case, rules: &Rules) -> Arc<Requests> {
 }
 
 /// Plays a row in its protocol.
-fn play(case: &Case, how: Play) -> Result<Seen, String> {
+fn play(case: &Case, how: How) -> Result<Seen, String> {
     match case.protocol {
         table::Protocol::Http => play_in(http_of(case, how.several), case, how),
         table::Protocol::Tcp => {
@@ -166,63 +189,37 @@ fn play(case: &Case, how: Play) -> Result<Seen, String> {
 }
 
 /// Plays a row under a closed loop.
-fn play_in(protocol: impl Protocol, case: &Case, how: Play) -> Result<Seen, String> {
-    let load = Load::Closed { active: Arc::default() };
-    play_under(load, law_3_ns(case, case.requests), protocol, case, how)
+fn play_in(protocol: impl Protocol, case: &Case, how: How) -> Result<Seen, String> {
+    play_under(scenario_of(case, how), protocol, case, how)
 }
 
-/// Plays a row from the set-up of its connections to the end of its one phase, which lasts for `most_ns` at most.
+/// Plays a row from the set-up of its connections to the end of its one phase.
 fn play_under(
-    load: Load,
-    most_ns: u64,
+    scenario: Scenario,
     protocol: impl Protocol,
     case: &Case,
-    how: Play,
+    how: How,
 ) -> Result<Seen, String> {
-    let (to_generator, inbox) = channel();
-    let (reports, from_generator) = channel();
-    let mut generator = Generator::new(
-        Arc::new(config_of(case)),
-        protocol,
-        Arc::default(),
-        inbox,
-        Outlet::to(reports, |report| report),
-    );
-    let peers = case.tls.as_deref().and_then(secure::server);
-    let mut world = World::new(how, case.protocol, case.scripts.clone(), peers);
-
-    to_generator.send(Command::Connections(case.connections)).unwrap();
-    let connected_by_ns = world_now(&world) + (case.timeout_ms + 100) * NS_PER_MS;
-    world.run(&mut generator, connected_by_ns);
-    let Ok(Report::Connected(_)) = from_generator.try_recv() else {
-        return Err("the connections are never ready".to_owned());
+    let server = case.tls.as_deref().and_then(secure::server);
+    let peers = Scripted::new(case, server, how.cut.comes_apart());
+    let peers = Rc::new(RefCell::new(peers));
+    let protocol = RefCell::new(Some(protocol));
+    let cast = Cast {
+        protocol: &|_| protocol.take().expect("there is one thread"),
+        program: &|generator| generator,
+        peers: &|_| -> Box<dyn Peers> { Box::new(Rc::clone(&peers)) },
+        tls: Setups { client: case.tls.as_deref().map(secure::client), server: None },
     };
-
-    let began_ns = world_now(&world);
-    to_generator
-        .send(Command::Phase(PhaseShare {
-            load,
-            stop: Stop::Requests(case.requests),
-            connections: case.connections,
-            idle: 0,
-            start_ns: began_ns,
-        }))
-        .unwrap();
-    world.run(&mut generator, began_ns + most_ns);
-    let done = from_generator.try_iter().find_map(|report| match report {
-        Report::Done(done) => Some(done),
-        _ => None,
-    });
-    let Some(done) = done else {
-        return Err(format!("law 3: not over after {} ms", most_ns / NS_PER_MS));
+    let mut played = play_as(&Arc::new(scenario), false, &cast);
+    let broken = laws::check(&mut played);
+    let Some(reported) = played.front.done.first() else {
+        return Err(format!("not over: {broken:?}"));
     };
-    to_generator.send(Command::Stop).unwrap();
-    generator.handle_wake(&mut world);
-    world.settle();
     if how.several && case.protocol == table::Protocol::Http {
-        check_targets(&done.meter)?;
+        check_targets(&reported.done.meter)?;
     }
-    Ok(seen(&done, &world))
+    let ended_by_us = peers.borrow().ended_by_us();
+    Ok(seen(&played, broken, ended_by_us))
 }
 
 /// What became of the targets is what became of all, and each had its share of the turns.
@@ -244,11 +241,8 @@ fn check_targets(all: &Meter) -> Result<(), String> {
     check(once.issued.abs_diff(last.issued) <= 1, "turns")
 }
 
-fn world_now(world: &World) -> u64 {
-    trueload_drive::Net::now_ns(world)
-}
-
-fn seen(done: &DoneReport, world: &World) -> Seen {
+fn seen(played: &Played, broken: Vec<(&'static str, String)>, ended_by_us: u64) -> Seen {
+    let (done, kernel) = (&played.front.done[0].done, &played.kernels[0]);
     let meter = &done.meter;
     Seen {
         scheduled: meter.scheduled,
@@ -263,12 +257,14 @@ fn seen(done: &DoneReport, world: &World) -> Seen {
         reconnects: meter.reconnects,
         timed: meter.times.clone().encoded().latency.map_or(0, |encoded| count_of(&encoded)),
         took_ns: done.done_ns - done.started_ns,
-        requests_at_peer: world.requests(),
-        copied_most: world.copied_most,
-        ended_by_us: world.ended_by_us(),
-        reset_by_us: world.reset_by_us,
+        requests_at_peer: kernel.requests_at_peers(),
+        copied_most: kernel.seen.copied_most,
+        ended_by_us,
+        reset_by_us: kernel.seen.resets,
         unended: meter.unended,
         permitted_ns: meter.permitted_ns,
+        attempts: kernel.seen.attempts,
+        broken,
     }
 }
 
@@ -285,15 +281,16 @@ fn count_of(encoded: &str) -> u64 {
 /// Each of `ok` within its timeout, then the patience of a run by requests (three timeouts and 2 s
 /// since the last that ended well), then the timeout and 2 s of law 3.
 fn law_3_ns(case: &Case, ok: u64) -> u64 {
-    case.timeout_ms * NS_PER_MS * (ok + 4) + 4 * NS_PER_S
+    case.timeout_ms * MS * (ok + 4) + 4 * S
 }
 
 fn check(condition: bool, what: impl Into<String>) -> Result<(), String> {
     if condition { Ok(()) } else { Err(what.into()) }
 }
 
-/// The laws of design §7 that show here; 4 and 5 need a process.
+/// The laws of the simulation, and what a row with a script lets be said more exactly.
 fn check_laws(case: &Case, seen: &Seen) -> Result<(), String> {
+    check(seen.broken.is_empty(), format!("{:?}", seen.broken))?;
     let failed: u64 = seen.failed.values().sum();
     let of = |class: &str| seen.failed.get(class).copied().unwrap_or(0);
     check(seen.issued == seen.ok + failed + seen.cancelled, "law 1")?;
@@ -365,7 +362,7 @@ fn check_out(case: &Case, out: &Out, seen: &Seen) -> Result<(), String> {
     }
 }
 
-fn check_case(case: &Case, how: Play) -> Result<(), String> {
+fn check_case(case: &Case, how: How) -> Result<(), String> {
     let seen = play(case, how)?;
     let out = case.apart.as_ref().filter(|_| how.cut.comes_apart()).unwrap_or(&case.out);
     check_laws(case, &seen)
@@ -374,7 +371,7 @@ fn check_case(case: &Case, how: Play) -> Result<(), String> {
 }
 
 /// Plays every row so, and tells all that went wrong at once.
-fn check_all(how: Play) {
+fn check_all(how: How) {
     let cases = table::load();
     assert!(cases.len() > 200, "the table has shrunk to {} rows", cases.len());
     let wrong: Vec<String> = cases
@@ -395,43 +392,43 @@ fn each_row_comes_out_as_it_says_when_bytes_come_whole() {
 
 #[test]
 fn each_row_comes_out_the_same_byte_by_byte() {
-    check_all(Play { cut: Cut::Bytes, ..WHOLE });
+    check_all(How { cut: Cut::Bytes, ..WHOLE });
 }
 
 #[test]
 fn each_row_comes_out_the_same_in_random_pieces() {
     for seed in 1..=4 {
-        check_all(Play { cut: Cut::Random(seed), ..WHOLE });
+        check_all(How { cut: Cut::Random(seed), ..WHOLE });
     }
 }
 
 #[test]
 fn each_row_comes_out_the_same_in_pieces_that_come_in_one_batch() {
     for seed in 1..=2 {
-        check_all(Play { cut: Cut::Batch(seed), ..WHOLE });
+        check_all(How { cut: Cut::Batch(seed), ..WHOLE });
     }
 }
 
 #[test]
 fn each_row_comes_out_the_same_when_answers_take_no_time_at_all() {
-    check_all(Play { latency_ns: 0, ..WHOLE });
+    check_all(How { latency_ns: 0, ..WHOLE });
 }
 
 #[test]
 fn each_row_comes_out_the_same_when_requests_leave_in_pieces() {
     for room in [1, 40] {
-        check_all(Play { room, ..WHOLE });
+        check_all(How { room, ..WHOLE });
     }
 }
 
 #[test]
 fn each_row_comes_out_the_same_when_its_request_is_one_of_several() {
-    check_all(Play { several: true, ..WHOLE });
-    check_all(Play { several: true, cut: Cut::Random(1), ..WHOLE });
+    check_all(How { several: true, ..WHOLE });
+    check_all(How { several: true, cut: Cut::Random(1), ..WHOLE });
 }
 
 /// Over TLS bytes come apart at its records, wherever else they are cut: either outcome of a row will do.
-fn check_over_tls(how: Play) {
+fn check_over_tls(how: How) {
     let secure = |case: &Case| case.protocol != table::Protocol::Tcp && case.tls.is_none();
     let plain = table::load().into_iter().filter(secure);
     let cases: Vec<Case> =
@@ -459,11 +456,11 @@ fn each_row_comes_out_the_same_over_tls() {
 #[test]
 fn each_row_comes_out_the_same_over_tls_in_random_pieces() {
     for cut in [Cut::Random(1), Cut::Batch(1)] {
-        check_over_tls(Play { cut, ..WHOLE });
+        check_over_tls(How { cut, ..WHOLE });
     }
 }
 
 #[test]
 fn a_timer_that_goes_before_a_socket_at_the_same_moment_changes_no_row() {
-    check_all(Play { latency_ns: 0, timers_first: true, ..WHOLE });
+    check_all(How { latency_ns: 0, timers_first: true, ..WHOLE });
 }

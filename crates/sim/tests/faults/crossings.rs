@@ -6,7 +6,7 @@ use trueload_load::{Arrivals, Load, Stage};
 
 use crate::bodies::{case, ends, say};
 use crate::table::{Case, Step};
-use crate::{NS_PER_S, Seen, WHOLE, check_laws, http_of, play_under};
+use crate::{S, Seen, WHOLE, check_laws, http_of, play_under, scenario_of};
 
 const OK: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
 
@@ -14,11 +14,12 @@ const OK: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
 fn seen(requests: u64, scripts: &[&[Step]]) -> Seen {
     let case =
         Case { method: "GET".to_owned(), body: None, requests, connections: 1, ..case(1, scripts) };
-    let stage = |seconds: u64, rate| Stage { ns: seconds * NS_PER_S, from: rate, to: rate };
+    let stage = |seconds: u64, rate| Stage { ns: seconds * S, from: rate, to: rate };
     let stages = Arc::from([stage(3, 2.0), stage(1_000, 0.2)]);
     let load = Load::Open { stages, arrivals: Arrivals::Constant };
-    let most_ns = (20 + 5 * requests) * NS_PER_S;
-    let seen = play_under(load, most_ns, http_of(&case, false), &case, WHOLE).expect("an end");
+    let mut scenario = scenario_of(&case, WHOLE);
+    scenario.phases[0].load = load;
+    let seen = play_under(scenario, http_of(&case, false), &case, WHOLE).expect("an end");
     assert_eq!(check_laws(&Case { timeout_ms: 10_000, ..case }, &seen), Ok(()), "{seen:?}");
     seen
 }

@@ -1,0 +1,92 @@
+//! What the peers hear, and what they do: their bytes cross the network as the generator's do.
+
+use super::{Happening, Kernel};
+use crate::peers::{Act, What};
+
+impl Kernel {
+    /// What its peers do on connections of other threads.
+    pub fn mail(&mut self) -> Vec<(u32, Act)> {
+        self.peers.mail()
+    }
+
+    /// A peer of another thread does something on a connection of this one.
+    pub fn deliver_mail(&mut self, act: Act) {
+        self.plan_acts(vec![act]);
+    }
+
+    pub(super) fn at_peer(&mut self, at_ns: u64, index: u32, bytes: &[u8]) {
+        if !self.peers.reads(index) {
+            return;
+        }
+        let socket = &mut self.sockets[index as usize];
+        socket.on_wire -= bytes.len();
+        if !socket.outbox.is_empty() {
+            self.later(at_ns + self.plan.latency_ns, index, Happening::Writable);
+        }
+        let acts = self.heard_by_peer(at_ns, index, bytes);
+        self.plan_acts(acts);
+    }
+
+    /// Bytes have come to a peer: what it does then.
+    pub(super) fn heard_by_peer(&mut self, at_ns: u64, index: u32, bytes: &[u8]) -> Vec<Act> {
+        let mut acts = Vec::new();
+        let Some(secured) = &mut self.sockets[index as usize].secured else {
+            self.peers.hear(index, at_ns, bytes, &mut acts);
+            return acts;
+        };
+        let (plain, reply) = secured.take_in(bytes);
+        if !reply.is_empty() {
+            acts.push(Act { on: index, at_ns, what: What::SayAsItIs(reply) });
+        }
+        if !plain.is_empty() {
+            self.peers.hear(index, at_ns, &plain, &mut acts);
+        }
+        acts
+    }
+
+    pub(super) fn plan_acts(&mut self, acts: Vec<Act>) {
+        for Act { on, at_ns, what } in acts {
+            self.later(at_ns, on, Happening::PeerActs(what));
+        }
+    }
+
+    /// The peer does what it had planned, unless it has heard that the connection is gone.
+    pub(super) fn act(&mut self, at_ns: u64, index: u32, what: What) {
+        if !self.sockets[index as usize].peer_alive {
+            return;
+        }
+        if what == What::GoOn {
+            let mut acts = Vec::new();
+            self.peers.go_on(index, at_ns, &mut acts);
+            return self.plan_acts(acts);
+        }
+        let way_ns = self.way_ns();
+        let socket = &mut self.sockets[index as usize];
+        socket.last_in_ns = socket.last_in_ns.max(at_ns + way_ns);
+        let arrives_ns = socket.last_in_ns;
+        let secured = socket.secured.as_mut();
+        let happening = match what {
+            What::Say(bytes, answered) => {
+                let sealed = match secured {
+                    Some(secured) => secured.seal(bytes),
+                    None => bytes,
+                };
+                Happening::Bytes(sealed, answered)
+            }
+            What::SayAsItIs(bytes) => Happening::Bytes(bytes, None),
+            What::GoOn => return,
+            What::Fin => {
+                if let Some(secured) = secured {
+                    let farewell = secured.close();
+                    self.later(arrives_ns, index, Happening::Bytes(farewell, None));
+                }
+                Happening::Fin
+            }
+            What::Reset => {
+                socket.peer_alive = false;
+                Happening::Reset
+            }
+        };
+        self.later(arrives_ns, index, happening);
+    }
+}
