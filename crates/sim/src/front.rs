@@ -28,8 +28,9 @@ pub struct Told {
     pub share: PhaseShare,
     /// Threads for which it is over.
     pub done: u32,
-    /// Of a shared broadcast: what was sent, by how many engines that is told, and likewise what failed.
+    /// What the engines of a shared broadcast have reported as sent, and how many of them have reported.
     sent: (Sent, u32),
+    /// The same for the messages that failed.
     failed: (Vec<Failed>, u32),
 }
 

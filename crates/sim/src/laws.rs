@@ -152,10 +152,13 @@ fn the_end_comes_in_time(played: &mut Played) -> Result<(), String> {
     let slack_ns = slack_ns(played);
     let Played { scenario, front, .. } = &*played;
     let last = front.told.len().saturating_sub(1);
-    // Engines that share a broadcast wait for each other: until the last has given up, and then for what it sent.
+    // Engines that share a broadcast wait for each other's messages, and before that for one that has no client left: it
+    // gives a number of requests up after three time-outs and 2 s.
     let shared = scenario.threads > 1 && matches!(scenario.protocol, Protocol::Broadcast { .. });
-    let patience_ns = 4 * scenario.timeout_ns + 2 * S;
-    let settling_ns = if shared { patience_ns + 2 * scenario.front_ns + 100 * MS } else { 0 };
+    let by_requests = front.told.iter().any(|told| matches!(told.share.stop, Stop::Requests(_)));
+    let patience_ns = if by_requests { 3 * scenario.timeout_ns + 2 * S } else { 0 };
+    let settling_ns = patience_ns + scenario.timeout_ns + 2 * scenario.front_ns + 100 * MS;
+    let settling_ns = if shared { settling_ns } else { 0 };
     each_phase(played, |reported, _| {
         let done = &reported.done;
         let share = &front.told[done.phase].share;
@@ -200,7 +203,9 @@ fn a_failed_request_leaves_no_time_behind(played: &mut Played) -> Result<(), Str
     })
 }
 
-fn decoded(encoded: &str) -> Histogram<u64> {
+/// The histogram that the meter wrote.
+#[must_use]
+pub fn decoded(encoded: &str) -> Histogram<u64> {
     let bytes = STANDARD.decode(encoded).expect("the meter writes base64");
     Deserializer::new().deserialize(&mut bytes.as_slice()).expect("the meter writes a histogram")
 }

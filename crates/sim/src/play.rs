@@ -161,15 +161,15 @@ fn config(scenario: &Scenario, thread: u32, tls: Option<client::Setup>) -> Confi
     }
 }
 
-/// Who speaks what with whom: one of each for a thread.
+/// The parts of a run that a test may supply itself. Each function makes one for the thread with this number.
 pub struct Cast<'a, P: Spoken, G> {
-    /// What is spoken.
+    /// The protocol.
     pub protocol: &'a dyn Fn(u32) -> P,
-    /// What program is around the generator.
+    /// The program that runs: the generator, or a wrapper around it.
     pub program: &'a dyn Fn(Generator<P>) -> G,
-    /// With whom it is spoken.
+    /// The peers of the thread's connections.
     pub peers: &'a dyn Fn(u32) -> Box<dyn Peers>,
-    /// TLS, of both.
+    /// TLS at both ends.
     pub tls: Setups,
 }
 
@@ -202,7 +202,7 @@ fn play_drawn<P: Spoken, G: Program>(
     play_as(scenario, trace, &cast)
 }
 
-/// Plays a scenario in which somebody else says what is spoken and how the peers behave.
+/// Plays a scenario with another protocol and other peers than the scenario names.
 #[must_use]
 pub fn play_as<P: Spoken, G: Program>(
     scenario: &Arc<Scenario>,

@@ -56,8 +56,8 @@ type Due = Reverse<(u64, u64, u32, Happening)>;
 pub struct Seen {
     /// Service times as they were, at least: from the hand-over of a request to the batch that read its right answer.
     pub service_ns: Vec<u64>,
-    /// Of answers on watched connections: from the hand-over of the request to the arrival of the answer, and from there to
-    /// the batch that read it.
+    /// For each answer on a watched connection: the time from the hand-over of its request to its arrival, and the time
+    /// that it then waited to be read.
     pub watched_ns: Vec<(u64, u64)>,
     /// The longest that a batch took.
     pub batch_most_ns: u64,
@@ -69,7 +69,7 @@ pub struct Seen {
     pub copied_most: usize,
     /// Connections that the program has reset.
     pub resets: u64,
-    /// What was asked to be sent: when, over which slot, how many bytes.
+    /// Each send: when the program asked for it, for which slot, and how many bytes.
     pub sends: Vec<(u64, u32, usize)>,
     /// When the thread was made prompt or no longer.
     pub prompt: Vec<(u64, bool)>,

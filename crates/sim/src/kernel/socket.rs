@@ -20,7 +20,7 @@ pub(super) struct Socket {
     pub(super) end: Option<PeerClose>,
     /// What the kernel has not taken.
     pub(super) outbox: Outbox,
-    /// Of that, bytes that are a copy for this connection alone.
+    /// Bytes of `outbox` that were copied for this connection; the others are shared by all.
     pub(super) copied: usize,
     /// The part that a driver would have handed over as one send that is not done yet.
     pub(super) in_flight: usize,

@@ -9,7 +9,7 @@ mod http;
 mod websocket;
 
 use std::cell::RefCell;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -91,7 +91,7 @@ impl Language {
     }
 }
 
-/// Who is to have what is said to all, of all threads: thread and connection.
+/// The thread and the number of every connection that receives broadcasts, over all threads.
 pub(crate) type Listeners = Rc<RefCell<BTreeSet<(u32, u32)>>>;
 
 /// The peers that a scenario describes: attempt `n` of a thread meets number `n`, over and over.
@@ -100,8 +100,8 @@ pub(crate) struct Drawn {
     scenario: Arc<Scenario>,
     thread: u32,
     attempts: usize,
-    /// By the connection's number; none for one that is with no peer of these.
-    peers: Vec<Option<Peer>>,
+    /// By the connection's number.
+    peers: BTreeMap<u32, Peer>,
     listeners: Listeners,
     /// What was said to those of other threads.
     mail: Vec<(u32, Act)>,
@@ -113,7 +113,7 @@ impl Drawn {
             scenario: Arc::clone(scenario),
             thread,
             attempts: 0,
-            peers: Vec::new(),
+            peers: BTreeMap::new(),
             listeners: Rc::clone(listeners),
             mail: Vec::new(),
         }
@@ -121,7 +121,7 @@ impl Drawn {
 
     /// A peer has heard something: what it does on all is done on each that listens now.
     fn heard(&mut self, index: u32, acts: &mut Vec<Act>) {
-        let listens = self.peers[index as usize].as_ref().is_some_and(Peer::listens);
+        let listens = self.peers.get(&index).is_some_and(Peer::listens);
         let key = (self.thread, index);
         match listens {
             true => self.listeners.borrow_mut().insert(key),
@@ -144,10 +144,6 @@ impl Drawn {
             }
         }
     }
-
-    fn peer(&mut self, index: u32) -> Option<&mut Peer> {
-        self.peers.get_mut(index as usize)?.as_mut()
-    }
 }
 
 impl Peers for Drawn {
@@ -158,26 +154,25 @@ impl Peers for Drawn {
         let accept = manner.accept;
         let number = u64::from(self.thread) << 32 | u64::from(index);
         let chance = Chance::part(self.scenario.seed ^ 0x5eed, number);
-        self.peers.resize_with(index as usize, || None);
-        self.peers.push(Some(Peer::new(&self.scenario, index, manner, chance)));
+        self.peers.insert(index, Peer::new(&self.scenario, index, manner, chance));
         accept
     }
 
     fn connected(&mut self, index: u32, at_ns: u64, acts: &mut Vec<Act>) {
-        if let Some(peer) = self.peer(index) {
+        if let Some(peer) = self.peers.get_mut(&index) {
             peer.connected(at_ns, acts);
         }
     }
 
     fn hear(&mut self, index: u32, at_ns: u64, bytes: &[u8], acts: &mut Vec<Act>) {
-        if let Some(peer) = self.peer(index) {
+        if let Some(peer) = self.peers.get_mut(&index) {
             peer.hear(at_ns, bytes, acts);
             self.heard(index, acts);
         }
     }
 
     fn ended(&mut self, index: u32, at_ns: u64, acts: &mut Vec<Act>) {
-        if let Some(peer) = self.peer(index) {
+        if let Some(peer) = self.peers.get_mut(&index) {
             peer.ended(at_ns, acts);
             self.heard(index, acts);
         }
@@ -185,9 +180,6 @@ impl Peers for Drawn {
 
     fn gone(&mut self, index: u32) {
         self.listeners.borrow_mut().remove(&(self.thread, index));
-        if let Some(peer) = self.peer(index) {
-            peer.gone = true;
-        }
     }
 
     fn mail(&mut self) -> Vec<(u32, Act)> {
@@ -195,11 +187,11 @@ impl Peers for Drawn {
     }
 
     fn reads(&self, index: u32) -> bool {
-        self.peers.get(index as usize).and_then(Option::as_ref).is_none_or(|peer| !peer.deaf)
+        self.peers.get(&index).is_none_or(|peer| !peer.deaf)
     }
 
     fn requests(&self) -> u64 {
-        self.peers.iter().flatten().map(Peer::begun).sum()
+        self.peers.values().map(Peer::begun).sum()
     }
 }
 
@@ -222,8 +214,6 @@ struct Peer {
     /// It says nothing any more.
     over: bool,
     deaf: bool,
-    /// The generator has closed.
-    gone: bool,
 }
 
 impl Peer {
@@ -239,7 +229,6 @@ impl Peer {
             answered: false,
             over: false,
             deaf: false,
-            gone: false,
         }
     }
 
@@ -250,7 +239,7 @@ impl Peer {
 
     /// Whether it is to have what is said to all.
     fn listens(&self) -> bool {
-        !self.over && !self.gone && self.language.speech().listens()
+        !self.over && self.language.speech().listens()
     }
 
     fn act(&self, after_ns: u64, what: What) -> Act {

@@ -153,6 +153,9 @@ pub fn play(row: &Row, dialect: Dialect, cut: Cut, engines: u32) -> Seen {
     let phase = turns(row.clients, row.concurrent, Stop::Requests(row.messages));
     let outcome = Play::new(row.vice, dialect, vec![phase]).cut(cut).of_engines(engines).play();
     assert_eq!(outcome.broken, [], "{}, {}, {cut:?}", row.name, dialect.name());
+    let took_ns = outcome.done[0].iter().map(|done| done.done_ns - done.started_ns).max();
+    let most_ns = u64::from(engines) * TIMEOUT_NS + 2 * S;
+    assert!(took_ns <= Some(most_ns), "{}: took {took_ns:?} ns", row.name);
     seen(row, &outcome)
 }
 

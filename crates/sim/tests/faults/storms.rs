@@ -21,6 +21,7 @@ fn a_peer_that_answered_once_and_then_closes_every_connection_is_not_stormed() {
     let row = row("answered once, and then every connection closed: each request but one is empty");
     let case = Case { connections: 1, requests: 301, ..row };
     let seen = play(&case, WHOLE).expect("an end");
+    assert_eq!(seen.broken, []);
     assert_eq!((seen.ok, seen.failed["empty"]), (1, 300), "{seen:?}");
     assert!(seen.took_ns >= (299 - AT_ONCE) * PAUSE_NS, "{seen:?}");
 }
@@ -37,6 +38,7 @@ fn a_peer_that_closes_connections_on_which_nothing_was_asked_is_not_stormed() {
     scenario.phases[0].load = Load::Open { stages, arrivals };
     scenario.phases[0].stop = Stop::After(S);
     let seen = play_under(scenario, http_of(&case, false), &case, WHOLE).expect("an end");
+    assert_eq!(seen.broken, []);
     let each = 2 + AT_ONCE + S / PAUSE_NS;
     let most = u64::from(case.connections) * each;
     assert!(seen.attempts <= most, "{} attempts, {most} at most", seen.attempts);

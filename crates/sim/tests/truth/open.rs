@@ -13,7 +13,7 @@ const PARTS: [f64; 5] = [0.5, 0.9, 0.99, 0.999, 1.0];
 const OFF_MOST: f64 = 0.02;
 /// How far a send may be from its time: the simulated thread takes some nanoseconds for each batch and each reading of
 /// the clock, and answers that wait for it move what is sent behind them.
-const OFF_MOST_NS: u64 = 20_000;
+const OFF_MOST_NS: u64 = 5_000;
 
 /// One server under one load.
 struct Case {

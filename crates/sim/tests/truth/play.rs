@@ -4,15 +4,13 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use base64::Engine as _;
 use hdrhistogram::Histogram;
-use hdrhistogram::serialization::Deserializer;
 use trueload_drive::{Net as _, ThreadUse};
 use trueload_engine::generator::{DoneReport, Http};
 use trueload_load::{Load, Stop, refill};
 use trueload_meter::EncodedTimes;
 use trueload_sim::kernel::{Kernel, Setups};
-use trueload_sim::laws;
+use trueload_sim::laws::{self, decoded};
 use trueload_sim::peers::Peers;
 use trueload_sim::play::{BEGIN_NS, Cast, play_as};
 use trueload_sim::scenario::{KernelPlan, PhasePlan, Scenario};
@@ -32,7 +30,7 @@ pub struct Play {
     pub stop: Stop,
     /// Over all threads.
     pub connections: u32,
-    /// Of them.
+    /// Connections that never send; `connections` includes them.
     pub idle: u32,
     pub depth: usize,
     pub threads: u32,
@@ -173,11 +171,6 @@ impl Played {
         let meter = &self.done().meter;
         assert_eq!(meter.scheduled, meter.issued + meter.unsent());
     }
-}
-
-fn decoded(encoded: &str) -> Histogram<u64> {
-    let bytes = base64::engine::general_purpose::STANDARD.decode(encoded).expect("base64");
-    Deserializer::new().deserialize(&mut bytes.as_slice()).expect("an HdrHistogram")
 }
 
 fn since_zero_ns(at_ns: u64) -> i64 {
