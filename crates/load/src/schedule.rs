@@ -6,6 +6,7 @@
 //! and both kinds of arrivals are one path. Nothing is queued: an arrival that is late
 //! is the next one drawn, however late it is.
 
+use super::mix::stir;
 use super::origins::Places;
 
 /// A stretch of time in which a quantity goes from one value to another in a straight line.
@@ -124,7 +125,7 @@ impl Schedule {
             Arrivals::Poisson { seed } => Some(Chance::new(seed)),
         };
         let mut schedule = Schedule {
-            stages: stages.iter().copied().filter(|stage| stage.ns > 0).collect(),
+            stages: stages.to_vec(),
             stage: 0,
             before_ns: 0,
             before_units: 0.0,
@@ -235,11 +236,8 @@ struct Chance(u64);
 
 impl Chance {
     fn new(seed: u64) -> Self {
-        // SplitMix64 (Steele et al. 2014) keeps near seeds apart.
-        let mut mixed = seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        Chance((mixed ^ (mixed >> 31)).max(1))
+        // Keeps near seeds apart; a state of 0 would stay 0.
+        Chance(stir(seed).max(1))
     }
 
     fn next(&mut self) -> u64 {
@@ -327,9 +325,35 @@ mod tests {
     }
 
     #[test]
+    fn random_bits_are_those_of_xorshift64_star() {
+        // The values of Rosetta Code, "Pseudo-random numbers/Xorshift star", for the state 1234567.
+        let mut chance = Chance(1_234_567);
+        for upper in [3_540_625_527, 2_750_739_987, 4_037_983_143, 1_993_361_440, 3_809_424_708] {
+            assert_eq!(chance.next() >> 32, upper);
+        }
+    }
+
+    #[test]
+    fn the_first_random_arrival_comes_after_a_gap() {
+        for seed in 0..100 {
+            let times = all(&[stage(1, 10.0, 10.0)], Arrivals::Poisson { seed }, 0, 1);
+            assert!(times.first() > Some(&0), "seed {seed}");
+        }
+    }
+
+    #[test]
+    fn an_arrival_at_the_very_end_of_what_is_skipped_is_not_skipped() {
+        for from in 0..5 {
+            let mut schedule = Schedule::new(&[stage(9, 1.0, 1.0)], Arrivals::Constant, 0, 1);
+            assert_eq!(schedule.skip_until(from * S), from);
+            assert_eq!(schedule.next_ns(), Some(from * S));
+        }
+    }
+
+    #[test]
     fn values_between_stages_are_on_the_line() {
-        let stages = [stage(10, 1000.0, 1000.0), stage(30, 1000.0, 20_000.0)];
-        let cases = [(0, 1000.0), (10 * S, 1000.0), (25 * S, 10_500.0), (99 * S, 20_000.0)];
+        let stages = [stage(10, 500.0, 500.0), stage(30, 1000.0, 20_000.0)];
+        let cases = [(0, 500.0), (10 * S, 1000.0), (25 * S, 10_500.0), (99 * S, 20_000.0)];
         for (elapsed_ns, expected) in cases {
             assert!((value_at(&stages, elapsed_ns) - expected).abs() < 1e-6, "at {elapsed_ns}");
         }

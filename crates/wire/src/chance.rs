@@ -34,3 +34,28 @@ impl Chance {
         random
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_stream_is_that_of_splitmix64() {
+        // The values of Rosetta Code, "Pseudo-random numbers/Splitmix64", for the seed 1234567.
+        let mut chance = Chance::new(1_234_567);
+        let drawn = [(); 3].map(|()| u64::from_le_bytes(chance.draw()));
+        assert_eq!(
+            drawn,
+            [6_457_827_717_110_365_317, 3_203_168_211_198_807_973, 9_817_491_932_198_370_423]
+        );
+    }
+
+    #[test]
+    fn a_mask_and_a_key_are_taken_from_the_stream() {
+        let mut chance = Chance::new(7);
+        let drawn = [(); 3].map(|()| chance.draw());
+        let mut again = Chance::new(7);
+        assert_eq!(again.mask(), drawn[0][..4]);
+        assert_eq!(again.handshake(), [drawn[1], drawn[2]].concat()[..]);
+    }
+}
