@@ -18,21 +18,21 @@ const WRITTEN_AT_ONCE_BYTES: usize = 64 * 1024;
 /// Why a line was refused: one sentence that names the field.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
-pub struct Refused(pub String);
+pub struct LineError(pub String);
 
 /// Reads one line of the front.
 ///
 /// # Errors
 /// A sentence that names the field, for everything that is not a message of this protocol.
-pub fn parse(line: &str) -> Result<ToEngine, Refused> {
+pub fn parse(line: &str) -> Result<ToEngine, LineError> {
     let value: Value =
-        serde_json::from_str(line).map_err(|error| Refused(format!("not JSON: {error}")))?;
+        serde_json::from_str(line).map_err(|error| LineError(format!("not JSON: {error}")))?;
     let Value::Object(mut fields) = value else {
-        return Err(Refused("a line must be a JSON object".into()));
+        return Err(LineError("a line must be a JSON object".into()));
     };
     let kind = fields.remove("type");
     let Some(Value::String(kind)) = kind else {
-        return Err(Refused("type: missing, or not a string".into()));
+        return Err(LineError("type: missing, or not a string".into()));
     };
     let rest = Value::Object(fields);
     match kind.as_str() {
@@ -49,7 +49,7 @@ pub fn parse(line: &str) -> Result<ToEngine, Refused> {
         "charge" => read(rest).map(|Charge { id, failed }| ToEngine::Charge { id, failed }),
         "lease" => empty(&rest).map(|()| ToEngine::Lease),
         "stop" => empty(&rest).map(|()| ToEngine::Stop),
-        _ => Err(Refused(format!(
+        _ => Err(LineError(format!(
             "type: '{}' is not one of generate, serve, blob, phase, mark, clock, distance, settle, charge, \
              lease, stop",
             kind.escape_debug()
@@ -95,17 +95,17 @@ struct Charge {
     failed: Vec<FailedMessage>,
 }
 
-fn read<T: DeserializeOwned>(value: Value) -> Result<T, Refused> {
+fn read<T: DeserializeOwned>(value: Value) -> Result<T, LineError> {
     serde_path_to_error::deserialize(value).map_err(|error| {
         let path = error.path().to_string();
         let inner = error.into_inner().to_string();
-        Refused(if path == "." { inner } else { format!("{path}: {inner}") })
+        LineError(if path == "." { inner } else { format!("{path}: {inner}") })
     })
 }
 
-fn empty(rest: &Value) -> Result<(), Refused> {
+fn empty(rest: &Value) -> Result<(), LineError> {
     match rest.as_object().and_then(|fields| fields.keys().next()) {
-        Some(field) => Err(Refused(format!("{}: unknown field", field.escape_debug()))),
+        Some(field) => Err(LineError(format!("{}: unknown field", field.escape_debug()))),
         None => Ok(()),
     }
 }
@@ -114,7 +114,7 @@ fn empty(rest: &Value) -> Result<(), Refused> {
 #[derive(Debug)]
 pub enum Input {
     /// A line, understood or not.
-    Line(Box<Result<ToEngine, Refused>>),
+    Line(Box<Result<ToEngine, LineError>>),
     /// The front is gone.
     End,
 }
@@ -127,7 +127,7 @@ pub fn read_all<E>(mut input: impl BufRead, sink: &Sender<E>, wrap: impl Fn(Inpu
         let said = match limited.read_until(b'\n', &mut line) {
             Ok(0) | Err(_) => Input::End,
             Ok(_) if line.len() as u64 == LINE_BYTES_MOST && !line.ends_with(b"\n") => {
-                let why = Refused("a line is longer than 64 MiB".into());
+                let why = LineError("a line is longer than 64 MiB".into());
                 let _ = sink.send(wrap(Input::Line(Box::new(Err(why)))));
                 // What follows is the rest of that line, and means nothing.
                 return;
@@ -135,7 +135,7 @@ pub fn read_all<E>(mut input: impl BufRead, sink: &Sender<E>, wrap: impl Fn(Inpu
             Ok(_) => match std::str::from_utf8(&line) {
                 Ok(text) if text.trim().is_empty() => continue,
                 Ok(text) => Input::Line(Box::new(parse(text))),
-                Err(_) => Input::Line(Box::new(Err(Refused("a line is not UTF-8".into())))),
+                Err(_) => Input::Line(Box::new(Err(LineError("a line is not UTF-8".into())))),
             },
         };
         let ended = matches!(said, Input::End);
@@ -214,7 +214,7 @@ mod tests {
         read_all(io::BufReader::new(&mut front), &sink, |input| input);
         drop(sink);
         let heard: Vec<String> = heard.iter().map(|input| format!("{input:?}")).collect();
-        assert_eq!(heard, [r#"Line(Err(Refused("a line is longer than 64 MiB")))"#]);
+        assert_eq!(heard, [r#"Line(Err(LineError("a line is longer than 64 MiB")))"#]);
         assert!(front.0 < LINE_BYTES_MOST + 100_000, "{} bytes were read", front.0);
     }
 

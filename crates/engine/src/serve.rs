@@ -29,7 +29,7 @@ pub struct Role {
     blobs: Blobs,
     workers: Vec<Worker<Command>>,
     seen: Vec<Seen>,
-    told: usize,
+    reported: usize,
     ended: usize,
     marks: VecDeque<Mark>,
 }
@@ -82,7 +82,7 @@ impl Role {
             blobs: Blobs::default(),
             workers: Vec::new(),
             seen: Vec::new(),
-            told: 0,
+            reported: 0,
             ended: 0,
             marks: VecDeque::new(),
         };
@@ -184,7 +184,7 @@ impl Role {
         }
         while let Some(sum) = self.marks.front().and_then(Mark::sum) {
             if let Some(mark) = self.marks.pop_front() {
-                say(&FromEngine::Seen(Box::new(sum.told(mark.id))))?;
+                say(&FromEngine::Seen(Box::new(sum.report(mark.id))))?;
             }
         }
         Ok(())
@@ -263,10 +263,10 @@ impl role::Role for Role {
             _ => return Ok(()),
         };
         self.seen[thread] = seen;
-        self.told += 1;
+        self.reported += 1;
         self.ended += usize::from(ended);
         // Once per round of the threads, and at the end.
-        if self.told.is_multiple_of(self.workers.len()) || self.ended == self.workers.len() {
+        if self.reported.is_multiple_of(self.workers.len()) || self.ended == self.workers.len() {
             say(&FromEngine::Served(self.served()))?;
         }
         Ok(())

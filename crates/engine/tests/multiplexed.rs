@@ -12,7 +12,8 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 
 use trueload_drive::{ConnectError, Net, Program, Remote, Token};
 use trueload_engine::generator::{
-    Carrier, Command, Config, DoneReport, Generator, Input, Over, PhaseShare, Protocol, Report, Tag,
+    Carrier, Command, Config, ConnectionEnd, DoneReport, Generator, Input, PhaseShare, Protocol,
+    Report, Tag,
 };
 use trueload_engine::outlet::Outlet;
 use trueload_load::{Load, Stop};
@@ -130,12 +131,12 @@ impl Protocol for Toy {
     fn handle_end(
         &mut self,
         client: &mut Client,
-        over: Over,
+        end: ConnectionEnd,
         on_outcome: &mut impl FnMut(Outcome<Tag>),
     ) {
         client
             .cancel()
-            .for_each(|tag| on_outcome(Outcome::unanswered(tag, Ending::Reset, over.now_ns)));
+            .for_each(|tag| on_outcome(Outcome::unanswered(tag, Ending::Reset, end.now_ns)));
     }
 
     fn send(

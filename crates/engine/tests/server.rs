@@ -140,7 +140,7 @@ impl World {
         self.commands.send(Command::Mark).expect("the server listens");
         self.server.handle_wake(&mut self.wire);
         match self.reports.try_iter().last() {
-            Some(Report::Marked { interval, .. }) => interval.told("m".into()),
+            Some(Report::Marked { interval, .. }) => interval.report("m".into()),
             other => panic!("no interval: {other:?}"),
         }
     }

@@ -9,7 +9,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use crate::exchange::{Asked, Disposition, End, Ending, InOrder, Outcome};
+use crate::exchange::{Asked, Disposition, Ending, InOrder, Outcome, PeerEnd};
 
 /// What all connections of a run send: messages of one size, in turn.
 #[derive(Clone, Debug)]
@@ -134,7 +134,12 @@ impl<T: Copy + PartialEq> Client<T> {
     }
 
     /// The peer's side has ended; every outstanding request ends with it.
-    pub fn handle_end(&mut self, now_ns: u64, end: End, on_outcome: &mut impl FnMut(Outcome<T>)) {
+    pub fn handle_end(
+        &mut self,
+        now_ns: u64,
+        end: PeerEnd,
+        on_outcome: &mut impl FnMut(Outcome<T>),
+    ) {
         self.asked.end(now_ns, end, self.matched > 0, on_outcome);
     }
 

@@ -99,7 +99,7 @@ pub enum Disposition {
 
 /// How the peer's side of a connection ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum End {
+pub enum PeerEnd {
     /// An orderly close.
     Fin,
     /// A reset, or any other error of the socket.
@@ -272,12 +272,12 @@ impl<T: Copy + PartialEq> Asked<T> {
     pub(crate) fn end(
         &mut self,
         now_ns: u64,
-        end: End,
+        end: PeerEnd,
         begun: bool,
         on_outcome: &mut impl FnMut(Outcome<T>),
     ) {
         let (first, rest) = match (end, begun) {
-            (End::Reset | End::Refused, _) => (Ending::Reset, Ending::Reset),
+            (PeerEnd::Reset | PeerEnd::Refused, _) => (Ending::Reset, Ending::Reset),
             (_, true) => (Ending::Truncated, Ending::ClosedPipelined),
             (_, false) => (Ending::Empty, Ending::ClosedPipelined),
         };

@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 use std::ops::AddAssign;
 
 use crate::echo::Messages;
-use crate::exchange::{Disposition, End, Ending, Exchange, Outcome};
+use crate::exchange::{Disposition, Ending, Exchange, Outcome, PeerEnd};
 
 /// Bytes of the two numbers: the smallest datagram.
 pub const SIZE_LEAST: usize = 16;
@@ -121,8 +121,13 @@ impl<T: Copy> Client<T> {
     }
 
     /// The socket is of no use any more; every outstanding request ends with it.
-    pub fn handle_end(&mut self, now_ns: u64, end: End, on_outcome: &mut impl FnMut(Outcome<T>)) {
-        let ending = if end == End::Refused { Ending::Refused } else { Ending::Reset };
+    pub fn handle_end(
+        &mut self,
+        now_ns: u64,
+        end: PeerEnd,
+        on_outcome: &mut impl FnMut(Outcome<T>),
+    ) {
+        let ending = if end == PeerEnd::Refused { Ending::Refused } else { Ending::Reset };
         Exchange::cancel(self).for_each(|tag| on_outcome(Outcome::unanswered(tag, ending, now_ns)));
     }
 

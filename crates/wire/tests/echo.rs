@@ -4,7 +4,7 @@
 
 use proptest::prelude::*;
 use trueload_wire::echo::{Client, Messages};
-use trueload_wire::exchange::{Disposition, End, Ending, Exchange};
+use trueload_wire::exchange::{Disposition, Ending, Exchange, PeerEnd};
 
 /// Three messages of four bytes.
 fn messages() -> Messages {
@@ -12,7 +12,11 @@ fn messages() -> Messages {
 }
 
 /// What became of the requests of a connection that asked `asked` and heard these pieces.
-fn heard(asked: usize, pieces: &[&[u8]], end: Option<End>) -> (Vec<(usize, Ending)>, Disposition) {
+fn heard(
+    asked: usize,
+    pieces: &[&[u8]],
+    end: Option<PeerEnd>,
+) -> (Vec<(usize, Ending)>, Disposition) {
     let (mut client, messages) = (Client::default(), messages());
     (0..asked).for_each(|tag| client.ask(tag));
     let mut endings = Vec::new();
@@ -40,9 +44,9 @@ fn heard(asked: usize, pieces: &[&[u8]], end: Option<End>) -> (Vec<(usize, Endin
 #[test]
 fn every_message_ends_once_with_the_right_ending() {
     use Ending::{ClosedPipelined, Empty, Mismatch, Ok, Reset, Truncated};
-    let fin = Some(End::Fin);
+    let fin = Some(PeerEnd::Fin);
     #[expect(clippy::type_complexity)]
-    let table: &[(&str, usize, &[u8], Option<End>, &[Ending], Disposition)] = &[
+    let table: &[(&str, usize, &[u8], Option<PeerEnd>, &[Ending], Disposition)] = &[
         ("all come back", 2, b"abcdefgh", None, &[Ok, Ok], Disposition::Open),
         (
             "and the first has its turn again",
@@ -73,7 +77,14 @@ fn every_message_ends_once_with_the_right_ending() {
             &[Ok, Empty, ClosedPipelined],
             Disposition::Open,
         ),
-        ("a part, then a reset", 2, b"ab", Some(End::Reset), &[Reset, Reset], Disposition::Open),
+        (
+            "a part, then a reset",
+            2,
+            b"ab",
+            Some(PeerEnd::Reset),
+            &[Reset, Reset],
+            Disposition::Open,
+        ),
         ("an echo that nobody asked for", 0, b"abcd", None, &[], Disposition::Unsolicited),
     ];
     for (what, asked, bytes, end, endings, link) in table {
@@ -130,6 +141,6 @@ proptest! {
             }
         }
         let whole = if bytes.is_empty() { vec![] } else { vec![&bytes[..]] };
-        prop_assert_eq!(heard(asked, &pieces, Some(End::Fin)), heard(asked, &whole, Some(End::Fin)));
+        prop_assert_eq!(heard(asked, &pieces, Some(PeerEnd::Fin)), heard(asked, &whole, Some(PeerEnd::Fin)));
     }
 }

@@ -5,7 +5,7 @@
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
-use trueload_wire::exchange::{Disposition, End, Ending, Exchange, Outcome};
+use trueload_wire::exchange::{Disposition, Ending, Exchange, Outcome, PeerEnd};
 use trueload_wire::http1::client::{Client, Memories, Rulebook, Rules};
 use trueload_wire::http1::response::HeadMemory;
 
@@ -50,7 +50,7 @@ fn heard_in<'a>(
         }
     }
     if fin {
-        client.handle_end(9, End::Fin, kinds, &mut hear);
+        client.handle_end(9, PeerEnd::Fin, kinds, &mut hear);
     }
     (endings, link)
 }
@@ -110,7 +110,7 @@ fn whether_a_request_is_stale_is_decided_by_its_own_method() {
         client.ask(1 - kind);
         client.handle_input(1, OK, &kinds, &mut heads, &mut hear);
         client.ask(kind);
-        client.handle_end(2, End::Fin, &kinds, &mut hear);
+        client.handle_end(2, PeerEnd::Fin, &kinds, &mut hear);
         assert_eq!(endings, [Ending::Ok, ending]);
     }
 }
@@ -136,7 +136,7 @@ fn a_reset_may_be_a_close_only_where_nothing_of_the_one_answer_has_come() {
         }
         asked.iter().for_each(|kind| client.ask(*kind));
         client.handle_input(2, come, &kinds, &mut heads, &mut hear);
-        client.handle_end(3, End::Reset, &kinds, &mut hear);
+        client.handle_end(3, PeerEnd::Reset, &kinds, &mut hear);
         assert_eq!(&heard[usize::from(answered)..], endings, "{sentence}");
     }
 }

@@ -7,7 +7,7 @@ use trueload_load::dealt;
 use trueload_meter::Class;
 use trueload_wire::tls::Secured;
 
-use super::endings::Leave;
+use super::close_policy::CloseBy;
 use super::protocol::Protocol;
 use super::slot::{ConnectionState, NEVER, Slot, Trouble};
 use super::{Connected, Generator, Report};
@@ -201,7 +201,7 @@ impl<P: Protocol> Generator<P> {
             None => &mut self.book.early,
         };
         times.record_connect(now_ns - state.attempted_ns);
-        self.endings.note_connected(now_ns - state.attempted_ns);
+        self.close_policy.note_connected(now_ns - state.attempted_ns);
         state.found_again();
         state.ever_established = true;
         state.open_since_ns = now_ns;
@@ -283,23 +283,23 @@ impl<P: Protocol> Generator<P> {
     pub(super) fn closing(&mut self, net: &mut impl Net, key: u32, token: Token, ending: bool) {
         let now_ns = net.now_ns();
         self.end_open(key, now_ns);
-        let leave = if ending {
-            self.endings.ended_with_answer();
-            Leave::Wait
+        let closed_by = if ending {
+            self.close_policy.ended_with_answer();
+            CloseBy::Peer
         } else {
-            self.endings.leave(now_ns)
+            self.close_policy.close_by(now_ns)
         };
-        if leave == Leave::Reset {
+        if closed_by == CloseBy::Reset {
             return self.end_alone(net, key, token);
         }
         let slot = &mut self.slots[key];
-        let told = leave == Leave::First;
-        if told {
+        let fin_sent = closed_by == CloseBy::Us;
+        if fin_sent {
             self.codec.take_leave(net, slot, token);
         }
         let state = &mut slot.state;
-        state.connection = ConnectionState::Closing { token, told };
-        state.until_ns = now_ns + self.endings.patience_ns(leave);
+        state.connection = ConnectionState::Closing { token, fin_sent };
+        state.until_ns = now_ns + self.close_policy.wait_ns(closed_by);
         self.slots.arm(key);
     }
 
@@ -309,10 +309,10 @@ impl<P: Protocol> Generator<P> {
         net: &mut impl Net,
         key: u32,
         token: Token,
-        told: bool,
+        fin_sent: bool,
     ) {
-        self.endings.waited_in_vain(told, net.now_ns());
-        if told {
+        self.close_policy.waited_in_vain(fin_sent, net.now_ns());
+        if fin_sent {
             return self.end_alone(net, key, token);
         }
         net.close(token);

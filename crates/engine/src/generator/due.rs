@@ -21,7 +21,9 @@ impl<P: Protocol> Generator<P> {
                 self.not_secured(net, key, token, Class::TimeoutTls, why);
             }
             ConnectionState::Opening { token, heard } => self.opening_late(net, key, token, heard),
-            ConnectionState::Closing { token, told } => self.ended_by_nobody(net, key, token, told),
+            ConnectionState::Closing { token, fin_sent } => {
+                self.ended_by_nobody(net, key, token, fin_sent)
+            }
             ConnectionState::Open { token } => {
                 let timeout_ns = self.config.timeout_ns;
                 self.out_of_time(net, key, token, |tag| tag.deadline_ns(timeout_ns));

@@ -5,7 +5,7 @@ use trueload_wire::echo::{Client, Messages};
 use trueload_wire::exchange::{Disposition, InOrder, Outcome};
 
 use super::carrier::Carrier;
-use super::protocol::{Input, Over, Protocol};
+use super::protocol::{ConnectionEnd, Input, Protocol};
 use super::slot::Tag;
 
 /// TCP echo, as the connections of one thread speak it.
@@ -44,10 +44,10 @@ impl Protocol for TcpEcho {
     fn handle_end(
         &mut self,
         client: &mut Client<Tag>,
-        over: Over,
+        end: ConnectionEnd,
         on_outcome: &mut impl FnMut(Outcome<Tag>),
     ) {
-        client.handle_end(over.now_ns, over.end, on_outcome);
+        client.handle_end(end.now_ns, end.how, on_outcome);
     }
 
     #[inline]

@@ -1,10 +1,10 @@
 //! What becomes of a connection, and of what is outstanding on it, when the peer's side has ended.
 
 use trueload_drive::{Net, PeerClose, Token};
-use trueload_wire::exchange::{End, Ending, Exchange, Outcome};
+use trueload_wire::exchange::{Ending, Exchange, Outcome, PeerEnd};
 
 use super::Generator;
-use super::protocol::{Over, Protocol};
+use super::protocol::{ConnectionEnd, Protocol};
 use super::slot::{ConnectionState, Slot};
 
 impl<P: Protocol> Generator<P> {
@@ -26,8 +26,8 @@ impl<P: Protocol> Generator<P> {
         let idle = client.outstanding() == 0;
         let announced = matches!(state.connection, ConnectionState::Closing { .. });
         let polite = ended == PeerClose::Fin || announced;
-        if let ConnectionState::Closing { told, .. } = state.connection {
-            self.endings.ended(told);
+        if let ConnectionState::Closing { fin_sent, .. } = state.connection {
+            self.close_policy.ended(fin_sent);
         }
         match known {
             Some(endings) => self.end_all_as(now_ns, key, endings),
@@ -52,22 +52,20 @@ impl<P: Protocol> Generator<P> {
     }
 
     /// The peer's side has ended, and with it every request outstanding.
-    pub(super) fn end_all(&mut self, now_ns: u64, key: u32, end: End) {
+    pub(super) fn end_all(&mut self, now_ns: u64, key: u32, how: PeerEnd) {
         let Slot { client, state, .. } = &mut self.slots[key];
         let book = &mut self.book;
-        let over = Over { now_ns, drawn: book.drawn, end };
-        self.codec
-            .protocol
-            .handle_end(client, over, &mut |heard| book.settle(state, now_ns, heard));
+        let end = ConnectionEnd { now_ns, drawn: book.drawn, how };
+        self.codec.protocol.handle_end(client, end, &mut |heard| book.settle(state, now_ns, heard));
     }
 
     /// The same, where it is known how they end: the first so, and those behind it so.
     fn end_all_as(&mut self, now_ns: u64, key: u32, (first, rest): (Ending, Ending)) {
         let Slot { client, state, .. } = &mut self.slots[key];
         let book = &mut self.book;
-        let over = Over { now_ns, drawn: book.drawn, end: End::Reset };
+        let end = ConnectionEnd { now_ns, drawn: book.drawn, how: PeerEnd::Reset };
         let mut next = first;
-        self.codec.protocol.handle_end(client, over, &mut |heard| {
+        self.codec.protocol.handle_end(client, end, &mut |heard| {
             let ending = std::mem::replace(&mut next, rest);
             book.settle(state, now_ns, Outcome { ending, ..heard });
         });
@@ -75,10 +73,10 @@ impl<P: Protocol> Generator<P> {
 }
 
 /// What the end of a socket is to a machine.
-fn end_of(ended: PeerClose) -> End {
+fn end_of(ended: PeerClose) -> PeerEnd {
     match ended {
-        PeerClose::Fin => End::Fin,
-        PeerClose::Reset => End::Reset,
-        PeerClose::Refused => End::Refused,
+        PeerClose::Fin => PeerEnd::Fin,
+        PeerClose::Reset => PeerEnd::Reset,
+        PeerClose::Refused => PeerEnd::Refused,
     }
 }

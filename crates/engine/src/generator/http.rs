@@ -8,7 +8,7 @@ use trueload_wire::http1::client::{Client, Rules};
 use trueload_wire::http1::response::HeadMemory;
 
 use super::carrier::Carrier;
-use super::protocol::{Input, Over, Protocol};
+use super::protocol::{ConnectionEnd, Input, Protocol};
 use super::requests::{ByTarget, HeadsByTarget, Requests};
 use super::slot::Tag;
 
@@ -94,14 +94,14 @@ impl Protocol for Http {
     fn handle_end(
         &mut self,
         client: &mut Client<Tag>,
-        over: Over,
+        end: ConnectionEnd,
         on_outcome: &mut impl FnMut(Outcome<Tag>),
     ) {
-        let Over { now_ns, drawn, end } = over;
+        let ConnectionEnd { now_ns, drawn, how } = end;
         match self {
-            Http::Plain(Plain { rules, .. }) => client.handle_end(now_ns, end, rules, on_outcome),
+            Http::Plain(Plain { rules, .. }) => client.handle_end(now_ns, how, rules, on_outcome),
             Http::Several(Several { requests, .. }) => {
-                client.handle_end(now_ns, end, &ByTarget { requests, drawn }, on_outcome);
+                client.handle_end(now_ns, how, &ByTarget { requests, drawn }, on_outcome);
             }
         }
     }

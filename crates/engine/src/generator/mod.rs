@@ -9,6 +9,7 @@
 mod book;
 mod broadcast;
 mod carrier;
+mod close_policy;
 mod coalescing;
 mod codec;
 mod connecting;
@@ -17,7 +18,6 @@ mod datagrams;
 mod due;
 mod echo;
 mod ended;
-mod endings;
 mod http;
 mod messages;
 mod opening;
@@ -45,25 +45,25 @@ use std::sync::mpsc::Receiver;
 use trueload_drive::{Address, ConnectError, Datagrams, Net, PeerClose, Program, Token};
 use trueload_load::{Places, dealt_slot};
 use trueload_meter::{Answered, Class};
-use trueload_wire::exchange::{self, End, Exchange};
+use trueload_wire::exchange::{self, Exchange, PeerEnd};
 use trueload_wire::tls;
 
 use crate::outlet::Outlet;
 use book::{Book, Row, class_of_ending};
 pub use broadcast::{Broadcast, Broadcasting, Sent};
 pub use carrier::Carrier;
+use close_policy::ClosePolicy;
 use codec::Codec;
 use connecting::Pace;
 use datagrams::Missed;
 pub use echo::TcpEcho;
-use endings::Endings;
 pub use http::Http;
 use messages::Link;
 pub use messages::{Command, Connected, DoneReport, Report, TickReport};
 pub use per_origin::PerOrigin;
 pub use phase::PhaseShare;
 pub(crate) use phase::START_LEAD_NS;
-pub use protocol::{Input, OpenError, Over, Protocol};
+pub use protocol::{ConnectionEnd, Input, OpenError, Protocol};
 use ready::Ready;
 pub use requests::{Requests, Target};
 pub use slot::Tag;
@@ -138,7 +138,7 @@ pub struct Generator<P: Protocol> {
     slots: Slots<P::Client>,
     book: Book,
     pace: Pace,
-    endings: Endings,
+    close_policy: ClosePolicy,
     stamps: Stamps,
     ready: Ready,
     missed: Missed,
@@ -163,7 +163,7 @@ impl<P: Protocol> Generator<P> {
             slots,
             book,
             pace: Pace::default(),
-            endings: Endings::default(),
+            close_policy: ClosePolicy::default(),
             stamps: Stamps::default(),
             ready: Ready::default(),
             missed: Missed::default(),
@@ -203,7 +203,7 @@ impl<P: Protocol> Generator<P> {
         let now_ns = net.now_ns();
         net.close(token);
         self.book.violated(&mut self.slots[key].state, class);
-        self.end_all(now_ns, key, End::Reset);
+        self.end_all(now_ns, key, PeerEnd::Reset);
         let state = &mut self.slots[key].state;
         let pause_ns = state.trouble().backoff.pause();
         self.lost(net, key, false, pause_ns);

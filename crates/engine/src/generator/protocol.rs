@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use trueload_drive::{Datagrams, Net, Transport};
 use trueload_meter::Class;
-use trueload_wire::exchange::{Disposition, End, Exchange, Outcome};
+use trueload_wire::exchange::{Disposition, Exchange, Outcome, PeerEnd};
 
 use super::carrier::Carrier;
 use super::messages::DoneReport;
@@ -31,13 +31,13 @@ pub struct Input<'a> {
 
 /// The end of the peer's side of a connection.
 #[derive(Clone, Copy, Debug)]
-pub struct Over {
+pub struct ConnectionEnd {
     /// When.
     pub now_ns: u64,
     /// How many requests this thread knows to be drawn, where they are numbered.
     pub drawn: u64,
     /// How.
-    pub end: End,
+    pub how: PeerEnd,
 }
 
 /// Why a connection did not become usable.
@@ -129,7 +129,7 @@ pub trait Protocol: Debug {
     fn handle_end(
         &mut self,
         client: &mut Self::Client,
-        over: Over,
+        end: ConnectionEnd,
         on_outcome: &mut impl FnMut(Outcome<Tag>),
     );
 

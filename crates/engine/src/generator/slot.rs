@@ -71,8 +71,8 @@ pub(super) enum ConnectionState {
     /// Established.
     Open { token: Token },
     /// Nothing more is asked, and the peer's end is waited for until then; bytes that come before it are unsolicited.
-    /// `told`: our side has ended.
-    Closing { token: Token, told: bool },
+    /// `fin_sent`: our side has ended.
+    Closing { token: Token, fin_sent: bool },
 }
 
 impl ConnectionState {

@@ -7,7 +7,7 @@ use trueload_wire::exchange::{Disposition, Outcome};
 use trueload_wire::udp_echo::{Client, Counts};
 
 use super::carrier::Carrier;
-use super::protocol::{Input, Over, Protocol};
+use super::protocol::{ConnectionEnd, Input, Protocol};
 use super::slot::Tag;
 
 /// UDP echo, as the sockets of one thread speak it.
@@ -79,10 +79,10 @@ impl Protocol for UdpEcho {
     fn handle_end(
         &mut self,
         client: &mut Client<Tag>,
-        over: Over,
+        end: ConnectionEnd,
         on_outcome: &mut impl FnMut(Outcome<Tag>),
     ) {
-        client.handle_end(over.now_ns, over.end, on_outcome);
+        client.handle_end(end.now_ns, end.how, on_outcome);
     }
 
     fn send(

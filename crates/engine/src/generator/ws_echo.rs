@@ -12,7 +12,7 @@ use trueload_wire::websocket::echo::{Client, Shared, Words};
 use trueload_wire::websocket::{self, Fault};
 
 use super::carrier::Carrier;
-use super::protocol::{Input, OpenError, Over, Protocol};
+use super::protocol::{ConnectionEnd, Input, OpenError, Protocol};
 use super::slot::Tag;
 use super::websocket::refused;
 
@@ -67,10 +67,10 @@ impl Protocol for WsEcho {
     fn handle_end(
         &mut self,
         client: &mut Client<Tag>,
-        over: Over,
+        end: ConnectionEnd,
         on_outcome: &mut impl FnMut(Outcome<Tag>),
     ) {
-        client.handle_end(over.now_ns, over.end, on_outcome);
+        client.handle_end(end.now_ns, end.how, on_outcome);
     }
 
     fn send(

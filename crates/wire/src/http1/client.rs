@@ -8,7 +8,7 @@
 use super::limits::{Limits, ParseError};
 use super::repeat::repeats;
 use super::response::{Fed, HeadMemory, Response, ResponseParser};
-use crate::exchange::{Asked, Disposition, End, Ending, InOrder, Outcome};
+use crate::exchange::{Asked, Disposition, Ending, InOrder, Outcome, PeerEnd};
 
 /// What counts as a good answer to a request, and what the request is.
 #[derive(Clone, Debug, Default)]
@@ -129,7 +129,12 @@ impl<T: Copy + PartialEq> Client<T> {
                     }
                 }
                 Err(error) => {
-                    self.asked.end_all(now_ns, told(error).0, Ending::ClosedPipelined, on_outcome);
+                    self.asked.end_all(
+                        now_ns,
+                        ending_of(error).0,
+                        Ending::ClosedPipelined,
+                        on_outcome,
+                    );
                     // It knows why.
                     self.partial = Some(Box::new(answer));
                     return Disposition::Broken;
@@ -143,7 +148,7 @@ impl<T: Copy + PartialEq> Client<T> {
     pub fn handle_end(
         &mut self,
         now_ns: u64,
-        end: End,
+        end: PeerEnd,
         rulebook: &impl Rulebook<T>,
         on_outcome: &mut impl FnMut(Outcome<T>),
     ) {
@@ -153,7 +158,7 @@ impl<T: Copy + PartialEq> Client<T> {
         let idempotent = rulebook.rules_of(oldest).idempotent;
         let alone = self.asked.len() == 1;
         let mut partial = self.partial.take();
-        if end == End::Reset {
+        if end == PeerEnd::Reset {
             let again = alone && idempotent && partial.is_none() && self.asked.has_answered();
             let first = if again { Ending::StaleReset } else { Ending::Reset };
             self.asked.end_all(now_ns, first, Ending::Reset, on_outcome);
@@ -267,12 +272,12 @@ impl<T: Copy + PartialEq + 'static> InOrder for Client<T> {
     }
 
     fn why_broken(&self) -> Option<(Ending, &'static str)> {
-        self.partial.as_ref()?.parser.refused().map(told)
+        self.partial.as_ref()?.parser.refused().map(ending_of)
     }
 }
 
 /// How the request ends whose answer is refused, and why.
-fn told(error: ParseError) -> (Ending, &'static str) {
+fn ending_of(error: ParseError) -> (Ending, &'static str) {
     match error {
         ParseError::Framing(why) => (Ending::Framing, why),
         ParseError::Limit(why) => (Ending::Limit, why),

@@ -12,7 +12,7 @@ use super::client::{Awaited, Opening};
 use super::{Event, Fault, HandshakeError, Kind, Limits, Receiver, Role, Scratch, send};
 use crate::chance::Chance;
 use crate::echo::Messages;
-use crate::exchange::{Asked, Disposition, End, Ending, InOrder, Outcome};
+use crate::exchange::{Asked, Disposition, Ending, InOrder, Outcome, PeerEnd};
 use crate::http1;
 use crate::shootout::{self, Dialect, Joining, Key};
 
@@ -376,7 +376,12 @@ impl<T: Copy + PartialEq> Client<T> {
     }
 
     /// The peer's side has ended; every outstanding request ends with it.
-    pub fn handle_end(&mut self, now_ns: u64, end: End, on_outcome: &mut impl FnMut(Outcome<T>)) {
+    pub fn handle_end(
+        &mut self,
+        now_ns: u64,
+        end: PeerEnd,
+        on_outcome: &mut impl FnMut(Outcome<T>),
+    ) {
         self.asked.end(now_ns, end, self.receiver.started(), on_outcome);
     }
 }

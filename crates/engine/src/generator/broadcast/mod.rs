@@ -16,7 +16,7 @@ mod under_way;
 use trueload_drive::Net;
 use trueload_meter::{Answered, Class};
 use trueload_wire::chance::Chance;
-use trueload_wire::exchange::{Disposition, End, Ending, Exchange, Outcome};
+use trueload_wire::exchange::{Disposition, Ending, Exchange, Outcome, PeerEnd};
 use trueload_wire::http1;
 use trueload_wire::shootout::{self, Dialect, Joining, Key};
 use trueload_wire::websocket::client::{Awaited, Opening};
@@ -24,7 +24,7 @@ use trueload_wire::websocket::{self, Event, Fault, Kind, Limits, Scratch, send};
 
 use super::DoneReport;
 use super::carrier::Carrier;
-use super::protocol::{Input, OpenError, Over, Protocol};
+use super::protocol::{ConnectionEnd, Input, OpenError, Protocol};
 use super::slot::Tag;
 use super::websocket::{class_of_fault, refused};
 use client::{Client, Stage};
@@ -372,15 +372,15 @@ impl Protocol for Broadcast {
     fn handle_end(
         &mut self,
         client: &mut Client,
-        over: Over,
+        end: ConnectionEnd,
         on_outcome: &mut impl FnMut(Outcome<Tag>),
     ) {
-        let ending = match over.end {
-            End::Reset | End::Refused => Ending::Reset,
-            End::Fin if client.receiver.started() => Ending::Truncated,
-            End::Fin => Ending::Empty,
+        let ending = match end.how {
+            PeerEnd::Reset | PeerEnd::Refused => Ending::Reset,
+            PeerEnd::Fin if client.receiver.started() => Ending::Truncated,
+            PeerEnd::Fin => Ending::Empty,
         };
-        client.end(over.now_ns, ending, on_outcome);
+        client.end(end.now_ns, ending, on_outcome);
     }
 
     fn send(

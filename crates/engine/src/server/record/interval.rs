@@ -1,4 +1,4 @@
-//! What one interval of a record holds: added up over threads, then told as the protocol has it.
+//! What one interval of a record holds: added up over threads, then put as the protocol has it.
 
 use std::collections::BTreeMap;
 
@@ -106,9 +106,9 @@ impl Interval {
         self.spans = merged.into_values().collect();
     }
 
-    /// As the front is told.
+    /// As the protocol has it.
     #[must_use]
-    pub fn told(&self, id: String) -> protocol::Interval {
+    pub fn report(&self, id: String) -> protocol::Interval {
         let whole = &self.whole;
         let statuses = self.statuses.iter().map(|(status, count)| (status.to_string(), *count));
         let statuses: BTreeMap<String, u64> = statuses.collect();

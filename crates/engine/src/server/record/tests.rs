@@ -7,8 +7,8 @@ use crate::protocol;
 
 const MS: u64 = 1_000_000;
 
-fn told(record: &mut Record, now_ns: u64) -> protocol::Interval {
-    record.mark(now_ns).told("m".into())
+fn report(record: &mut Record, now_ns: u64) -> protocol::Interval {
+    record.mark(now_ns).report("m".into())
 }
 
 #[test]
@@ -20,7 +20,7 @@ fn peaks_and_means_are_over_time_and_not_over_events() {
     record.requested(500 * MS, 1, 1);
     record.answered(750 * MS, 0, 200, 1);
     record.closed(750 * MS, 0, Closed::ByClient { half_sent: false });
-    let seen = told(&mut record, 1000 * MS);
+    let seen = report(&mut record, 1000 * MS);
     assert_eq!((seen.connections.now, seen.connections.peak), (1, 2));
     assert!((seen.connections.mean - 1.5).abs() < 1e-9, "{:?}", seen.connections);
     assert_eq!((seen.open_requests.now, seen.open_requests.peak), (1, 2));
@@ -34,7 +34,7 @@ fn the_series_has_a_span_for_each_quarter_of_a_second_and_parts_of_one_at_the_en
     record.requested(200 * MS, 0, 3);
     record.answered(260 * MS, 0, 200, 1);
     record.answered(900 * MS, 0, 200, 2);
-    let seen = told(&mut record, 900 * MS);
+    let seen = report(&mut record, 900 * MS);
     let times: Vec<(u64, u64)> = seen.series.iter().map(|span| (span.began_ns, span.ns)).collect();
     let expected = [(100, 150), (250, 250), (500, 250), (750, 150)].map(|(a, b)| (a * MS, b * MS));
     assert_eq!(times, expected);
@@ -58,7 +58,7 @@ fn a_gap_is_from_an_answer_to_the_next_request_on_its_connection() {
     record.answered(17 * MS, 0, 200, 1);
     record.requested(18 * MS, 0, 1);
     record.requested(40 * MS, 1, 1);
-    let gaps = told(&mut record, 50 * MS).gap_ns.expect("two gaps");
+    let gaps = report(&mut record, 50 * MS).gap_ns.expect("two gaps");
     assert_eq!((gaps.count, gaps.min, gaps.max), (2, 5 * MS, 30 * MS), "pipelined ones are none");
 }
 
@@ -72,7 +72,7 @@ fn a_request_whose_client_leaves_is_aborted_and_one_that_the_server_leaves_is_dr
     }
     record.closed(MS, 0, Closed::ByClient { half_sent: true });
     record.closed(MS, 1, Closed::ByServer);
-    let seen = told(&mut record, 2 * MS);
+    let seen = report(&mut record, 2 * MS);
     assert_eq!((seen.aborted, seen.half_sent, seen.dropped, seen.closed), (1, 1, 1, 2));
     assert_eq!((seen.requests, seen.answered, seen.ok, seen.open_requests.now), (6, 3, 0, 1));
     assert_eq!(seen.statuses.get("404"), Some(&3));
@@ -89,12 +89,12 @@ fn connections_are_told_by_how_often_they_were_used_in_the_interval_open_ones_to
         });
     }
     record.closed(2 * MS, 0, Closed::ByClient { half_sent: false });
-    let seen = told(&mut record, 3 * MS);
+    let seen = report(&mut record, 3 * MS);
     let each = seen.requests_per_connection.expect("used connections");
     assert_eq!((seen.used_once, seen.unused), (2, 1));
     assert_eq!((each.count, each.min, each.p50, each.max), (3, 1, 1, 4));
     record.requested(4 * MS, 1, 1);
-    let seen = told(&mut record, 5 * MS);
+    let seen = report(&mut record, 5 * MS);
     assert_eq!((seen.used_once, seen.unused, seen.accepted), (1, 2, 0), "of the next interval");
 }
 
@@ -107,7 +107,7 @@ fn a_place_that_is_used_again_is_another_connection() {
     record.closed(MS, 0, Closed::ByServer);
     record.opened(5 * MS, 0);
     record.requested(9 * MS, 0, 1);
-    let seen = told(&mut record, 10 * MS);
+    let seen = report(&mut record, 10 * MS);
     assert_eq!((seen.accepted, seen.closed, seen.connections.now), (2, 1, 1));
     assert_eq!(seen.gap_ns, None, "the answer was on another connection");
 }
@@ -115,14 +115,14 @@ fn a_place_that_is_used_again_is_another_connection() {
 #[test]
 fn the_clock_of_throughput_goes_from_the_first_request_to_the_last_answer() {
     let mut record = Record::begin(0);
-    let seen = told(&mut record, MS);
+    let seen = report(&mut record, MS);
     assert_eq!((seen.first_request_ns, seen.last_answer_ns), (None, None));
     record.opened(MS, 0);
     record.requested(2 * MS, 0, 1);
     record.answered(12 * MS, 0, 200, 1);
     record.requested(13 * MS, 0, 1);
     record.answered(24 * MS, 0, 200, 1);
-    let seen = told(&mut record, 30 * MS);
+    let seen = report(&mut record, 30 * MS);
     assert_eq!((seen.first_request_ns, seen.last_answer_ns), (Some(2 * MS), Some(24 * MS)));
 }
 
@@ -140,7 +140,7 @@ fn threads_are_put_together_span_by_span() {
             Some(sum) => sum.merge(&interval),
         }
     }
-    let seen = sum.expect("two threads").told("m".into());
+    let seen = sum.expect("two threads").report("m".into());
     assert_eq!((seen.threads, seen.requests, seen.answered, seen.ok), (2, 2, 2, 2));
     assert_eq!((seen.connections.peak, seen.first_request_ns), (2, Some(0)));
     assert!((seen.connections.mean - 1.4).abs() < 1e-9, "{:?}", seen.connections);
@@ -198,11 +198,11 @@ fn played(events: &[(u64, Happening)], marks: bool) -> Vec<protocol::Interval> {
                 (open[key as usize], waiting[key as usize]) = (false, 0);
                 record.closed(now_ns, key, how);
             }
-            Happening::Mark if marks => intervals.push(told(&mut record, now_ns)),
+            Happening::Mark if marks => intervals.push(report(&mut record, now_ns)),
             _ => {}
         }
     }
-    intervals.push(told(&mut record, now_ns));
+    intervals.push(report(&mut record, now_ns));
     intervals
 }
 

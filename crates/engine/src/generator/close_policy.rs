@@ -15,7 +15,7 @@ const RELAPSES_MOST: u32 = 3;
 const LOOK_EVERY_NS: u64 = 20 * CLOSING_NS;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Ender {
+enum Closer {
     #[default]
     Unknown,
     /// It did, as a server does that heeds `Connection: close`.
@@ -26,58 +26,58 @@ enum Ender {
     Nobody,
 }
 
-/// What becomes of a connection now.
+/// How a connection is closed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Leave {
+pub(super) enum CloseBy {
     /// The peer's end is waited for.
-    Wait,
+    Peer,
     /// Our side ends, then the peer's end is waited for.
-    First,
-    /// It is over.
+    Us,
+    /// It is reset.
     Reset,
 }
 
 /// What is known on one thread.
 #[derive(Debug)]
-pub(super) struct Endings {
-    ender: Ender,
+pub(super) struct ClosePolicy {
+    closer: Closer,
     relapses: u32,
     look_ns: u64,
-    /// One is being looked at: ends of others that were told before the first was reset prove nothing.
+    /// One is being looked at: ends of others whose FIN was sent before the first was reset prove nothing.
     looking: bool,
     /// How long it took to connect at the quickest: no less than a way there and back.
-    way_ns: u64,
+    round_trip_ns: u64,
 }
 
-impl Default for Endings {
+impl Default for ClosePolicy {
     fn default() -> Self {
-        let ender = Ender::default();
-        Endings { ender, relapses: 0, look_ns: 0, looking: false, way_ns: u64::MAX }
+        let closer = Closer::default();
+        ClosePolicy { closer, relapses: 0, look_ns: 0, looking: false, round_trip_ns: u64::MAX }
     }
 }
 
-impl Endings {
+impl ClosePolicy {
     pub(super) fn note_connected(&mut self, took_ns: u64) {
-        self.way_ns = self.way_ns.min(took_ns);
+        self.round_trip_ns = self.round_trip_ns.min(took_ns);
     }
 
-    /// How the next connection is left.
-    pub(super) fn leave(&mut self, now_ns: u64) -> Leave {
-        match self.ender {
-            Ender::Unknown | Ender::Peer => Leave::Wait,
-            Ender::Us => Leave::First,
-            Ender::Nobody if now_ns < self.look_ns => Leave::Reset,
-            Ender::Nobody => {
+    /// Who closes the next connection, or whether it is reset.
+    pub(super) fn close_by(&mut self, now_ns: u64) -> CloseBy {
+        match self.closer {
+            Closer::Unknown | Closer::Peer => CloseBy::Peer,
+            Closer::Us => CloseBy::Us,
+            Closer::Nobody if now_ns < self.look_ns => CloseBy::Reset,
+            Closer::Nobody => {
                 (self.look_ns, self.looking) = (now_ns + LOOK_EVERY_NS, true);
-                Leave::First
+                CloseBy::Us
             }
         }
     }
 
     /// How long an end is waited for; one that answers ours needs its way there and back, too.
-    pub(super) fn patience_ns(&self, leave: Leave) -> u64 {
-        match leave {
-            Leave::First if self.way_ns != u64::MAX => CLOSING_NS + self.way_ns,
+    pub(super) fn wait_ns(&self, closed_by: CloseBy) -> u64 {
+        match closed_by {
+            CloseBy::Us if self.round_trip_ns != u64::MAX => CLOSING_NS + self.round_trip_ns,
             _ => CLOSING_NS,
         }
     }
@@ -85,32 +85,32 @@ impl Endings {
     /// The peer's end came together with its answer.
     pub(super) fn ended_with_answer(&mut self) {
         if self.relapses < RELAPSES_MOST {
-            self.ender = Ender::Peer;
+            self.closer = Closer::Peer;
         }
     }
 
     /// The peer's end came while it was waited for, behind ours or by itself.
-    pub(super) fn ended(&mut self, told: bool) {
-        match self.ender {
-            Ender::Unknown if !told => self.ender = Ender::Peer,
-            Ender::Nobody if told && self.looking => self.ender = Ender::Us,
+    pub(super) fn ended(&mut self, fin_sent: bool) {
+        match self.closer {
+            Closer::Unknown if !fin_sent => self.closer = Closer::Peer,
+            Closer::Nobody if fin_sent && self.looking => self.closer = Closer::Us,
             _ => {}
         }
     }
 
     /// The peer's end was waited for in vain.
-    pub(super) fn waited_in_vain(&mut self, told: bool, now_ns: u64) {
-        match self.ender {
-            Ender::Unknown | Ender::Peer => {
+    pub(super) fn waited_in_vain(&mut self, fin_sent: bool, now_ns: u64) {
+        match self.closer {
+            Closer::Unknown | Closer::Peer => {
                 self.relapses += 1;
-                self.ender = Ender::Us;
+                self.closer = Closer::Us;
             }
-            Ender::Us if told => {
-                self.ender = Ender::Nobody;
+            Closer::Us if fin_sent => {
+                self.closer = Closer::Nobody;
                 (self.look_ns, self.looking) = (now_ns + LOOK_EVERY_NS, false);
             }
-            Ender::Us => {}
-            Ender::Nobody => self.looking = false,
+            Closer::Us => {}
+            Closer::Nobody => self.looking = false,
         }
     }
 }
@@ -122,27 +122,27 @@ mod tests {
 
     #[test]
     fn a_peer_that_ends_nothing_is_waited_for_twice_and_then_looked_at_now_and_then() {
-        let mut endings = Endings::default();
-        assert_eq!(endings.leave(0), Leave::Wait);
-        endings.waited_in_vain(false, 50);
-        assert_eq!(endings.leave(50), Leave::First);
-        endings.waited_in_vain(true, 100);
-        assert_eq!(endings.leave(100), Leave::Reset);
+        let mut policy = ClosePolicy::default();
+        assert_eq!(policy.close_by(0), CloseBy::Peer);
+        policy.waited_in_vain(false, 50);
+        assert_eq!(policy.close_by(50), CloseBy::Us);
+        policy.waited_in_vain(true, 100);
+        assert_eq!(policy.close_by(100), CloseBy::Reset);
         let look_ns = 100 + LOOK_EVERY_NS;
-        assert_eq!(endings.leave(look_ns - 1), Leave::Reset);
-        assert_eq!(endings.leave(look_ns), Leave::First);
-        assert_eq!(endings.leave(look_ns), Leave::Reset, "one at a time");
-        endings.ended(true);
-        assert_eq!(endings.leave(look_ns), Leave::First, "it had only been slow");
+        assert_eq!(policy.close_by(look_ns - 1), CloseBy::Reset);
+        assert_eq!(policy.close_by(look_ns), CloseBy::Us);
+        assert_eq!(policy.close_by(look_ns), CloseBy::Reset, "one at a time");
+        policy.ended(true);
+        assert_eq!(policy.close_by(look_ns), CloseBy::Us, "it had only been slow");
     }
 
     #[test]
     fn the_way_to_a_far_peer_and_back_is_not_taken_for_silence() {
-        let mut endings = Endings::default();
-        endings.note_connected(300_000_000);
-        endings.note_connected(200_000_000);
-        assert_eq!(endings.patience_ns(Leave::Wait), CLOSING_NS);
-        assert_eq!(endings.patience_ns(Leave::First), CLOSING_NS + 200_000_000);
+        let mut policy = ClosePolicy::default();
+        policy.note_connected(300_000_000);
+        policy.note_connected(200_000_000);
+        assert_eq!(policy.wait_ns(CloseBy::Peer), CLOSING_NS);
+        assert_eq!(policy.wait_ns(CloseBy::Us), CLOSING_NS + 200_000_000);
     }
 
     proptest! {
@@ -152,21 +152,21 @@ mod tests {
             order in prop::collection::vec(any::<prop::sample::Index>(), 400),
         ) {
             // A peer ends with its answer, by itself a little later, behind our end, or never.
-            let (mut endings, mut now_ns, mut in_vain) = (Endings::default(), 0, 0);
+            let (mut policy, mut now_ns, mut in_vain) = (ClosePolicy::default(), 0, 0);
             for index in order {
                 let peer = *index.get(&peers);
                 now_ns += 1_000_000;
                 if peer == 0 {
-                    endings.ended_with_answer();
+                    policy.ended_with_answer();
                     continue;
                 }
-                let leave = endings.leave(now_ns);
-                match (leave, peer) {
-                    (Leave::Reset, _) => {}
-                    (Leave::Wait, 1) | (Leave::First, 1 | 2) => endings.ended(leave == Leave::First),
+                let closed_by = policy.close_by(now_ns);
+                match (closed_by, peer) {
+                    (CloseBy::Reset, _) => {}
+                    (CloseBy::Peer, 1) | (CloseBy::Us, 1 | 2) => policy.ended(closed_by == CloseBy::Us),
                     _ => {
                         in_vain += 1;
-                        endings.waited_in_vain(leave == Leave::First, now_ns);
+                        policy.waited_in_vain(closed_by == CloseBy::Us, now_ns);
                     }
                 }
             }
