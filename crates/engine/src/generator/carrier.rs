@@ -29,28 +29,26 @@ impl<N: Net> Carrier<'_, N> {
     /// Sends; what the kernel does not take now is kept.
     #[inline]
     pub fn send(&mut self, bytes: &[u8]) {
-        match &mut self.tls {
-            None => self.net.send(self.token, bytes),
-            Some(tls) if seals_at_once(tls, self.net, self.token, bytes.len()) => self.seal(bytes),
-            Some(tls) => {
-                tls.waiting.push(bytes);
-                self.seal_waiting();
-            }
+        let Some(secure) = &mut self.tls else { return self.net.send(self.token, bytes) };
+        if let Some(queued_bytes) = room_to_seal(secure, self.net, self.token, bytes.len()) {
+            self.seal(bytes, queued_bytes);
+        } else {
+            secure.waiting.push(bytes);
+            self.seal_waiting();
         }
     }
 
     /// Sends a part of shared bytes, which are copied only to be sealed.
     #[inline]
     pub fn send_shared(&mut self, bytes: &Arc<[u8]>, range: Range<usize>) {
-        match &mut self.tls {
-            None => self.net.send_shared(self.token, bytes, range),
-            Some(tls) if seals_at_once(tls, self.net, self.token, range.len()) => {
-                self.seal(&bytes[range]);
-            }
-            Some(tls) => {
-                tls.waiting.push_shared(bytes, range);
-                self.seal_waiting();
-            }
+        let Some(secure) = &mut self.tls else {
+            return self.net.send_shared(self.token, bytes, range);
+        };
+        if let Some(queued_bytes) = room_to_seal(secure, self.net, self.token, range.len()) {
+            self.seal(&bytes[range], queued_bytes);
+        } else {
+            secure.waiting.push_shared(bytes, range);
+            self.seal_waiting();
         }
     }
 
@@ -105,19 +103,22 @@ impl<N: Net> Carrier<'_, N> {
         }
     }
 
-    fn seal(&mut self, bytes: &[u8]) {
+    fn seal(&mut self, bytes: &[u8], queued_bytes: usize) {
         if let Some(secure) = &mut self.tls {
             self.sealed.clear();
             secure.session.seal(bytes, self.sealed);
-            let queued_bytes = self.net.queued_bytes(self.token);
             secure.sealed.push(queued_bytes, bytes.len(), self.sealed.len());
             self.net.send(self.token, self.sealed);
         }
     }
 }
 
-/// Whether bytes that have just come are sealed now: they are few, and none wait before them.
-fn seals_at_once(secure: &Secure, net: &impl Net, token: Token, len: usize) -> bool {
-    let few = len <= SEALED_AT_ONCE_BYTES;
-    few && secure.waiting.is_empty() && net.queued_bytes(token) < COPIED_BYTES_MOST
+/// How many bytes wait for the socket, if bytes that have just come are to be sealed now: they are few, none wait to be
+/// sealed before them, and the socket has room.
+#[inline]
+fn room_to_seal(secure: &Secure, net: &impl Net, token: Token, len: usize) -> Option<usize> {
+    if len > SEALED_AT_ONCE_BYTES || !secure.waiting.is_empty() {
+        return None;
+    }
+    Some(net.queued_bytes(token)).filter(|queued_bytes| *queued_bytes < COPIED_BYTES_MOST)
 }
