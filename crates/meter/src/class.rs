@@ -93,3 +93,13 @@ impl fmt::Display for Class {
         f.write_str(self.name())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_class_is_shown_by_its_name() {
+        assert_eq!((Class::Lost.to_string(), Class::Lost.name()), ("lost".to_owned(), "lost"));
+    }
+}

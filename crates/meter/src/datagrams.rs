@@ -28,3 +28,23 @@ impl Datagrams {
         self.overflowed += other.overflowed;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn merging_adds_each_count_to_its_own() {
+        let of = |late, by| Datagrams {
+            late,
+            duplicated: late + by,
+            reordered: late + 2 * by,
+            unsolicited: late + 3 * by,
+            dropped: late + 4 * by,
+            overflowed: late + 5 * by,
+        };
+        let mut sum = of(2, 1);
+        sum.merge(&of(10, 10));
+        assert_eq!(sum, of(12, 11));
+    }
+}

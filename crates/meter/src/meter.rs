@@ -286,4 +286,59 @@ mod tests {
         assert_eq!(failed, [(Class::Reset, 2), (Class::Empty, 1)]);
         assert_eq!(one.statuses().collect::<Vec<_>>(), [(200, 1), (999, 1)]);
     }
+
+    fn plain_counts(meter: &mut Meter) -> [&mut u64; 12] {
+        [
+            &mut meter.scheduled,
+            &mut meter.issued,
+            &mut meter.ok,
+            &mut meter.stale,
+            &mut meter.stale_resets,
+            &mut meter.cancelled,
+            &mut meter.reconnects,
+            &mut meter.dropped,
+            &mut meter.unended,
+            &mut meter.bytes_in,
+            &mut meter.bytes_out,
+            &mut meter.permitted_ns,
+        ]
+    }
+
+    #[test]
+    fn merging_adds_each_count_to_its_own() {
+        let (mut one, mut two) = (Meter::default(), Meter::default());
+        plain_counts(&mut one).into_iter().zip(2..).for_each(|(count, value)| *count = value);
+        plain_counts(&mut two)
+            .into_iter()
+            .zip(10..)
+            .for_each(|(count, value)| *count = value * value);
+        one.merge(&two);
+        let expected: [u64; 12] = std::array::from_fn(|at| at as u64 + 2 + (at as u64 + 10).pow(2));
+        assert_eq!(plain_counts(&mut one).map(|count| *count), expected);
+    }
+
+    #[test]
+    fn merging_takes_targets_that_only_the_other_has() {
+        let target = |ok| TargetMeter { ok, ..TargetMeter::default() };
+        for (mine, theirs) in [(vec![1], vec![10, 20]), (vec![1, 2], vec![10]), (vec![], vec![10])]
+        {
+            let targets = |ok: &[u64]| ok.iter().copied().map(target).collect();
+            let mut one = Meter { targets: targets(&mine), ..Meter::default() };
+            one.merge(&Meter { targets: targets(&theirs), ..Meter::default() });
+            let at = |of: &[u64], place| of.get(place).copied().unwrap_or(0);
+            let expected = (0..mine.len().max(theirs.len()))
+                .map(|place| at(&mine, place) + at(&theirs, place));
+            assert!(one.targets.iter().map(|target| target.ok).eq(expected));
+        }
+    }
+
+    #[test]
+    fn a_failure_of_another_class_is_counted_once_and_told_once() {
+        let mut meter = Meter { scheduled: 5, issued: 3, ..Meter::default() };
+        (0..3).for_each(|_| meter.record_failed(Class::Reset));
+        assert_eq!((meter.unsent(), meter.tick(0).failed), (2, 3));
+        meter.reclass_failed(Class::Reset, Class::Empty);
+        let failed: Vec<_> = meter.failed().collect();
+        assert_eq!((failed, meter.tick(1).failed), (vec![(Class::Reset, 2), (Class::Empty, 1)], 0));
+    }
 }

@@ -199,6 +199,20 @@ mod tests {
         series.add(&Recorded { second: 2, retracted, ..Recorded::default() });
         let ok: Vec<u64> = series.into_bins().iter().map(|bin| bin.ok).collect();
         assert_eq!(ok, [2, 1, 1], "an index that nobody has changes nothing");
+        let mut series = of(1);
+        let retracted = vec![crate::index(7_000_000); 2];
+        series.add(&Recorded { retracted, ..Recorded::default() });
+        assert_eq!(series.into_bins()[0].ok, 1, "one that was taken back already changes nothing");
+    }
+
+    #[test]
+    fn packed_bytes_are_those_of_all_bins_but_the_one_that_is_open() {
+        let series = of(3);
+        let held = series.packed_bytes();
+        let packed = series.into_bins();
+        let expected = packed[..2].iter().map(|bin| bin.latency.as_bytes().len()).sum::<usize>();
+        assert!(expected > 0);
+        assert_eq!(held, expected);
     }
 
     #[test]

@@ -80,18 +80,29 @@ mod tests {
 
     #[test]
     fn merged_sums_equal_the_sums_over_all_slots() {
-        for cut in 0..=4 {
-            let all = [3, 0, 7, 7];
-            let mut merged = sums(&all[..cut]);
-            merged.merge(&sums(&all[cut..]));
-            assert_eq!(merged, sums(&all), "cut at {cut}");
+        for all in [[3, 0, 7, 7], [3, 9, 7, 7]] {
+            for cut in 0..=4 {
+                let mut merged = sums(&all[..cut]);
+                merged.merge(&sums(&all[cut..]));
+                assert_eq!(merged, sums(&all), "cut at {cut}");
+            }
         }
     }
 
     #[test]
+    fn merged_outages_are_all_counted_and_the_longest_is_kept() {
+        let of = |down, outages, outage_ns| SlotSums { down, outages, outage_ns, ..sums(&[]) };
+        let mut merged = of(2, 3, 70);
+        merged.merge(&of(10, 20, 60));
+        assert_eq!(merged, of(12, 23, 70));
+    }
+
+    #[test]
     fn a_slot_without_an_answer_is_named() {
-        let sums = sums(&[3, 0]);
-        assert_eq!((sums.never_answered, sums.answers_min, sums.answers_max), (1, 0, 3));
+        let sums = sums(&[3, 0, 7]);
+        assert_eq!((sums.asked, sums.never_answered), (3, 1));
+        assert_eq!((sums.answers_min, sums.answers_max), (0, 7));
+        assert_eq!((sums.answers_sum, sums.answers_sum_squares), (10, 58));
     }
 
     #[test]

@@ -101,6 +101,10 @@ mod tests {
         assert_eq!((zeros.min, zeros.p50, zeros.max), (0, 0, 0), "a zero stays one");
         let large = of([1_234_567, 1_234_567]).figures().expect("values");
         assert_eq!((large.p50, large.max), (1_234_567, 1_234_567), "ends are exact");
+        let mut repeated = of([2]);
+        repeated.record(6, 3);
+        let repeated = repeated.figures().expect("values");
+        assert_eq!((repeated.count, repeated.mean), (4, 5.0), "three of a value weigh three times");
     }
 
     #[test]

@@ -97,12 +97,14 @@ mod tests {
 
     #[test]
     fn merging_adds_every_count() {
-        let mut one = TargetMeter::default();
+        let mut one =
+            TargetMeter { issued: 10, stale: 20, cancelled: 30, ..TargetMeter::default() };
         one.record_ok(500, 1);
         one.record_status(200, 1);
-        let mut sum = one.clone();
+        let mut sum = TargetMeter { issued: 2, stale: 3, cancelled: 4, ..one.clone() };
         sum.record_failed(Class::Reset);
         sum.merge(&one);
+        assert_eq!((sum.issued, sum.stale, sum.cancelled), (12, 23, 34));
         assert_eq!((sum.ok, sum.statuses[&200], sum.failed[&Class::Reset]), (2, 2, 1));
         assert_eq!(sum.latency.values().sum::<u64>(), 2);
     }

@@ -199,9 +199,16 @@ mod tests {
         two.record_arrival(800, 60);
         one.record_handshake(20, false);
         two.record_handshake(30, true);
+        two.record_handshake(25, false);
+        one.record_send_lag(5, 2);
+        two.record_send_lag(6, 1);
+        two.record_total(90, 3);
+        two.retract_total(90);
         one.merge(&two);
-        assert_eq!(one.handshakes(), (1, 1));
+        assert_eq!(one.handshakes(), (2, 1));
         let merged = one.encoded();
+        assert_eq!(decoded(&merged.send_lag.expect("not empty")).len(), 3);
+        assert_eq!(decoded(&merged.total.expect("not empty")).len(), 2);
         assert_eq!(decoded(&merged.handshake.expect("not empty")).max(), 30);
         assert_eq!(decoded(&merged.round_trip.expect("not empty")).len(), 2);
         assert_eq!(decoded(&merged.receive_lag.expect("not empty")).max(), 60);

@@ -1,10 +1,13 @@
 //! The ledgers of several engines that share a broadcast: a table of what can happen to another engine's message, and
 //! anything that can against one ledger that has all receivers.
 
+mod support;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use proptest::prelude::*;
+use support::decoded;
 use trueload_meter::{Class, Delivered, Deliveries, Failed, Ledger, Settled};
 
 use Delivered::{Again, Late, Once, Unknown};
@@ -25,7 +28,7 @@ fn deliver(ledger: &mut Ledger, sender: u32, sequence: u32, receiver: u32, at: u
     }
 }
 
-/// What is done to the ledger of engine 0 of 2, with two receivers and senders 0 to 9; odd ones are the other's.
+/// What is done to the ledger of engine 0 of 2, with two receivers and senders 0 to 10; odd ones are the other's.
 enum Do {
     Deliver(u32, u32, u32, u64, Delivered),
     GiveUp(u64),
@@ -61,6 +64,42 @@ const CASES: &[Case] = &[
             Conclude(6, true),
         ],
         [2, 2, 0, 0, 0],
+        &[],
+        0,
+    ),
+    (
+        "one beyond the last settles none of those that were asked for",
+        &[
+            Ask(2),
+            Deliver(1, 3, 0, 1, Once),
+            Deliver(1, 3, 1, 1, Once),
+            Deliver(1, 2, 0, 2, Once),
+            Deliver(1, 2, 1, 2, Once),
+            Conclude(3, false),
+            Deliver(1, 1, 0, 4, Once),
+            Deliver(1, 1, 1, 4, Once),
+            Conclude(4, true),
+        ],
+        [4, 4, 0, 0, 4],
+        &[],
+        2,
+    ),
+    (
+        "some were over when it was asked for",
+        &[
+            Deliver(1, 1, 0, 1, Once),
+            Deliver(1, 1, 1, 1, Once),
+            Deliver(1, 2, 0, 2, Once),
+            Deliver(1, 2, 1, 2, Once),
+            Deliver(1, 3, 0, 3, Once),
+            Deliver(1, 3, 1, 3, Once),
+            Ask(4),
+            Conclude(3, false),
+            Deliver(1, 4, 0, 4, Once),
+            Deliver(1, 4, 1, 4, Once),
+            Conclude(4, true),
+        ],
+        [8, 8, 0, 0, 0],
         &[],
         0,
     ),
@@ -174,6 +213,7 @@ const CASES: &[Case] = &[
         &[
             Deliver(11, 1, 0, 1, Unknown),
             Deliver(1, 0, 0, 1, Unknown),
+            Deliver(1, u32::MAX, 0, 1, Unknown),
             Deliver(1, 7, 0, 1, Once),
             Deliver(1, 7, 0, 1, Again),
             Deliver(3, 1, 0, 1, Once),
@@ -197,7 +237,7 @@ const CASES: &[Case] = &[
 fn another_engines_message_is_settled_once_at_each_receiver() {
     for (why, steps, expected, failed, unsolicited) in CASES {
         let mut ledger = Ledger::of_part(0, 2);
-        ledger.expect_senders(10);
+        ledger.expect_senders(11);
         (0..2).for_each(|receiver| ledger.join(receiver));
         let mut settled = Settled::default();
         for step in *steps {
@@ -241,6 +281,62 @@ fn a_copy_of_what_was_settled_is_told_with_the_next_phase() {
     ledger.conclude(1, true);
     assert_eq!(counts(&ledger.take(0)), [1, 1, 0, 0, 0]);
     assert_eq!(counts(&ledger.take(1)), [0, 0, 0, 1, 0]);
+}
+
+#[test]
+fn what_was_asked_for_has_its_time_until_it_is_settled() {
+    let mut ledger = Ledger::of_part(0, 2);
+    assert_eq!(ledger.asked_until_ns(), None);
+    ledger.ask(Arc::new(Sent::new()), 70);
+    assert_eq!(ledger.asked_until_ns(), Some(70));
+    ledger.conclude(0, true);
+    assert_eq!(ledger.asked_until_ns(), None);
+}
+
+#[test]
+fn settling_the_messages_of_others_leaves_ours_open() {
+    let mut ledger = Ledger::of_part(0, 2);
+    ledger.join(0);
+    let own = ledger.send(0, 0, 1);
+    ledger.ask(Arc::new(Sent::new()), 1);
+    ledger.conclude(0, true);
+    assert_eq!((ledger.open(), ledger.deliver(own, 0, 2)), (1, Once));
+}
+
+#[test]
+fn a_message_that_nobody_waits_for_any_more_has_no_receivers_that_are_apart() {
+    let mut ledger = Ledger::of_part(0, 2);
+    ledger.expect_senders(4);
+    ledger.join(0);
+    ledger.discover(1, 1, 100);
+    ledger.leave(0);
+    ledger.ask(Arc::new(Sent::from([(1, 1)])), 300);
+    assert!(ledger.can_conclude(101));
+    ledger.conclude(0, true);
+    let of = ledger.take(0);
+    assert_eq!((counts(&of), of.spread()), ([0; 5], None));
+}
+
+/// Only messages that all had tell how far their receivers are apart.
+#[test]
+fn receivers_of_a_foreign_message_are_as_far_apart_as_its_first_and_last_delivery() {
+    let mut ledger = Ledger::of_part(0, 2);
+    ledger.expect_senders(4);
+    (0..2).for_each(|receiver| ledger.join(receiver));
+    for (sequence, apart_ns) in [(1, 7), (2, 30)] {
+        deliver(&mut ledger, 1, sequence, 0, 100);
+        deliver(&mut ledger, 1, sequence, 1, 100 + apart_ns);
+    }
+    deliver(&mut ledger, 1, 3, 0, 200);
+    ledger.ask(Arc::new(Sent::from([(1, 3)])), 300);
+    ledger.conclude(0, true);
+    let of = ledger.take(0);
+    assert_eq!(counts(&of), [6, 5, 1, 0, 0]);
+    let mut sum = Deliveries::default();
+    sum.merge(&of);
+    sum.merge(&of);
+    assert_eq!((sum.untimed, decoded(of.spread())), (10, vec![7, 30]));
+    assert_eq!(decoded(sum.spread()), [7, 7, 30, 30]);
 }
 
 /// Engines that share a broadcast, and one that has it alone.

@@ -1,23 +1,12 @@
 //! The ledger: a table of what can happen to a message, and anything that can against a model that keeps everything.
 
+mod support;
+
 use std::collections::{BTreeMap, BTreeSet};
 
-use base64::Engine as _;
-use hdrhistogram::Histogram;
-use hdrhistogram::serialization::Deserializer;
 use proptest::prelude::*;
+use support::decoded;
 use trueload_meter::{Delivered, Deliveries, Ledger};
-
-fn decoded(encoded: Option<String>) -> Vec<u64> {
-    let Some(encoded) = encoded else { return Vec::new() };
-    let bytes = base64::engine::general_purpose::STANDARD.decode(encoded).expect("base64");
-    let histogram: Histogram<u64> =
-        Deserializer::new().deserialize(&mut bytes.as_slice()).expect("an HdrHistogram");
-    let values = histogram.iter_recorded();
-    values
-        .flat_map(|step| (0..step.count_at_value()).map(move |_| step.value_iterated_to()))
-        .collect()
-}
 
 fn ledger(receivers: u32) -> Ledger {
     let mut ledger = Ledger::default();
@@ -120,6 +109,11 @@ const CASES: &[(&str, &[Do], [u64; 5])] = &[
             Deliver(0, 2, 1, 3, Once),
         ],
         [9, 7, 2, 0, 0],
+    ),
+    (
+        "dropped by the peer, then cut short: what is lost stays so, what is open is not expected",
+        &[Send(0, 0), Deliver(0, 1, 0, 1, Once), Drop(1), Cancel],
+        [2, 1, 1, 0, 0],
     ),
     (
         "closed by us: nothing is expected",
@@ -225,6 +219,44 @@ fn a_message_that_some_lost_has_no_last_receiver_and_a_median_only_if_half_had_i
         assert_eq!(decoded(of.median()), median, "{had} had it");
         assert_eq!((of.p95(), of.last()), (None, None));
     }
+}
+
+#[test]
+fn a_message_is_over_when_all_have_had_it_who_were_not_dropped() {
+    let mut ledger = ledger(4);
+    let handle = ledger.send(0, 7, 0);
+    ledger.drop_out(3);
+    for receiver in 0..3 {
+        assert_eq!((ledger.open(), ledger.has_finished()), (1, false));
+        ledger.deliver(handle, receiver, 1);
+    }
+    assert_eq!((ledger.open(), ledger.has_finished()), (0, true));
+    assert_eq!(counts(&ledger.take(0)), [4, 3, 1, 0, 0]);
+}
+
+#[test]
+fn those_listen_who_have_joined_and_were_neither_closed_nor_dropped() {
+    let mut ledger = ledger(3);
+    ledger.drop_out(1);
+    ledger.drop_out(1);
+    assert_eq!(ledger.listening(), 2);
+    ledger.join(1);
+    assert_eq!(ledger.listening(), 3, "it came back");
+    ledger.drop_out(2);
+    ledger.leave(2);
+    assert_eq!(ledger.listening(), 2, "dropped, then closed by us");
+    ledger.drop_out(2);
+    assert_eq!(ledger.listening(), 2, "who is no receiver cannot be dropped");
+}
+
+#[test]
+fn a_copy_of_a_message_that_all_had_counts_in_the_phase_in_which_it_comes() {
+    let mut ledger = ledger(1);
+    let first = ledger.send(0, 0, 0);
+    ledger.deliver(first, 0, 1);
+    ledger.send(1, 0, 2);
+    assert_eq!(deliver(&mut ledger, 0, 1, 0, 3), Again);
+    assert_eq!((ledger.take(0).duplicate, ledger.take(1).duplicate), (0, 1));
 }
 
 #[test]

@@ -45,3 +45,31 @@ impl Bits {
         self.words.iter_mut().zip(&those.words).for_each(|(mine, theirs)| *mine &= !theirs);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(numbers: &[u32]) -> Bits {
+        let mut bits = Bits::default();
+        numbers.iter().for_each(|number| assert!(bits.insert(*number), "{number} is new"));
+        bits
+    }
+
+    #[test]
+    fn a_number_is_there_from_when_it_is_entered_until_it_is_taken_out() {
+        let mut bits = of(&[200, 0, 63, 64]);
+        assert_eq!(bits.words.len(), 4, "a bit for each number up to the greatest");
+        assert!(!bits.insert(63) && bits.remove(63) && !bits.remove(63));
+        let there: Vec<u32> = (0..400).filter(|number| bits.contains(*number)).collect();
+        assert_eq!(there, [0, 64, 200]);
+    }
+
+    #[test]
+    fn a_difference_has_what_only_the_first_has() {
+        let mut bits = of(&[5]);
+        bits.assign_difference(&of(&[1, 2, 200]), &of(&[2, 3]));
+        let there: Vec<u32> = (0..400).filter(|number| bits.contains(*number)).collect();
+        assert_eq!(there, [1, 200]);
+    }
+}

@@ -381,6 +381,29 @@ mod tests {
     }
 
     #[test]
+    fn senders_are_dealt_out_in_turn() {
+        let own = |index, of| (0..7).map(|sender| Numbers::new(index, of).own(sender)).collect();
+        let places: Vec<Option<usize>> = own(1, 3);
+        assert_eq!(places, [None, Some(0), None, None, Some(1), None, None]);
+        let all: Vec<Option<usize>> = own(0, 0);
+        assert_eq!(all, (0..7).map(Some).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn messages_that_are_over_make_room_for_others() {
+        let mut ledger = Ledger::of_part(0, 2);
+        ledger.expect_senders(4);
+        ledger.join(0);
+        let open = ledger.discover(3, 1, 1).expect("new");
+        ledger.discover(3, 2, 1).expect("new");
+        for sequence in 1..=OPEN_MOST as u32 {
+            let handle = ledger.discover(1, sequence, 1).expect("new");
+            ledger.deliver(handle, 0, 1);
+        }
+        assert_eq!(ledger.deliver(open, 0, 1), Delivered::Once);
+    }
+
+    #[test]
     fn messages_that_come_well_take_a_row_for_each_sender() {
         let mut ledger = Ledger::of_part(0, 2);
         ledger.expect_senders(4);

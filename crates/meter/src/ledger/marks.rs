@@ -31,7 +31,7 @@ impl Entry {
         let Some(sums) = phases.get_mut(usize::from(self.phase)) else { return self.aim() };
         let (ranked, took_ns) = (&mut sums.ranked, self.latest_ns.saturating_sub(self.sent_ns));
         while let Some(percent) = PARTS_PERCENT.get(usize::from(self.mark)) {
-            if self.delivered == 0 || self.delivered < rank(self.expected, *percent) {
+            if self.delivered < rank(self.expected, *percent) {
                 break;
             }
             ranked[usize::from(self.mark)].record(took_ns);
