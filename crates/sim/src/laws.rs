@@ -29,6 +29,7 @@ pub const LAWS: &[Law] = &[
     ("the end comes in time", the_end_comes_in_time),
     ("a failed request leaves no time behind", a_failed_request_leaves_no_time_behind),
     ("the peers count the same", the_peers_count_the_same),
+    ("bytes are those that went through the kernel", bytes_are_those_that_went_through_the_kernel),
     ("time does not go backwards", time_does_not_go_backwards),
     ("ticks stay within bounds", ticks_stay_within_bounds),
     ("memory is bounded", memory_is_bounded),
@@ -221,6 +222,29 @@ fn the_peers_count_the_same(played: &mut Played) -> Result<(), String> {
     }
     let ok: u64 = meters().map(|meter| meter.ok).sum();
     ensure(at_peers >= ok, || format!("{at_peers} at the peers, {ok} answered"))
+}
+
+/// Bytes of all phases, against what was read and sent. What an opening handshake takes is no phase's, nor is what a
+/// wrong peer sends before the first of them; TLS adds its own.
+fn bytes_are_those_that_went_through_the_kernel(played: &mut Played) -> Result<(), String> {
+    let Scenario { protocol, tls, stop_ns, .. } = &*played.scenario;
+    if *tls {
+        return Ok(());
+    }
+    let opens = matches!(protocol, Protocol::Broadcast { .. } | Protocol::Ws { .. });
+    let all_read = played.scenario.is_fair() && stop_ns.is_none() && !opens;
+    for (thread, kernel) in played.kernels.iter().enumerate() {
+        let done = played.front.done.iter().filter(|reported| reported.thread as usize == thread);
+        let (read, sent) = done.fold((0, 0), |(read, sent), Reported { done, .. }| {
+            (read + done.meter.bytes_in, sent + done.meter.bytes_out)
+        });
+        let (true_read, true_sent) = (kernel.seen.bytes_read, kernel.seen.bytes_sent);
+        let holds = if all_read { read == true_read } else { read <= true_read };
+        ensure(holds, || format!("thread {thread}: {read} bytes read, {true_read} are true"))?;
+        let holds = if opens { sent <= true_sent } else { sent == true_sent };
+        ensure(holds, || format!("thread {thread}: {sent} bytes sent, {true_sent} are true"))?;
+    }
+    Ok(())
 }
 
 /// Starts, ends and reports of each thread follow each other.

@@ -59,6 +59,7 @@ impl Kernel {
         self.clock_ns += self.plan.input_cost_ns;
         self.note("datagrams", index.into(), &bytes, || format!("#{index} {}", readable(&bytes)));
         let datagrams = Datagrams { bytes: &bytes, segment_bytes, ecn: 0, path: None };
+        self.seen.bytes_read += datagrams.bytes.len() as u64;
         program.handle_datagrams(self, key, token(index), datagrams);
         true
     }

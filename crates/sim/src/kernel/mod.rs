@@ -69,6 +69,10 @@ pub struct Seen {
     pub copied_most: usize,
     /// Connections that the program has reset.
     pub resets: u64,
+    /// Bytes that the program has read.
+    pub bytes_read: u64,
+    /// Bytes that it has sent, or that wait to be.
+    pub bytes_sent: u64,
     /// Each send: when the program asked for it, for which slot, and how many bytes.
     pub sends: Vec<(u64, u32, usize)>,
     /// When the thread was made prompt or no longer.
@@ -404,6 +408,7 @@ impl Kernel {
             format!("#{index} {}{}", readable(&bytes), if ending { " (more follows)" } else { "" })
         });
         self.arrived_ns = arrived_ns;
+        self.seen.bytes_read += bytes.len() as u64;
         program.handle_input(self, key, token, &bytes, ending);
         self.arrived_ns = None;
         true

@@ -23,6 +23,7 @@ impl Kernel {
     fn sent(&mut self, index: u32, len: usize) {
         let socket = &mut self.sockets[index as usize];
         socket.sent += len as u64;
+        self.seen.bytes_sent += len as u64;
         self.seen.sends.push((self.read_ns, socket.key, len));
         let waiting = socket.outbox.len();
         if !self.plan.together {
@@ -161,6 +162,7 @@ impl Net for Kernel {
         let Some(socket) = self.live(token) else { return };
         socket.datagrams_out.extend(datagrams.iter().map(<[u8]>::to_vec));
         let bytes = datagrams.bytes;
+        self.seen.bytes_sent += bytes.len() as u64;
         self.note("sends", index.into(), bytes, || format!("#{index} {}", readable(bytes)));
         if self.plan.together {
             return self.unhanded.push(index);
