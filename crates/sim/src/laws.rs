@@ -6,16 +6,19 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use hdrhistogram::Histogram;
 use hdrhistogram::serialization::Deserializer;
-use trueload_load::Stop;
+use trueload_load::{Load, Stop};
 use trueload_meter::{Meter, Series};
 
-use crate::front::Reported;
+use crate::front::{Front, Reported};
 use crate::play::{Played, STEPS_MOST};
 use crate::scenario::{MS, Protocol, S, Scenario, Style, US};
 
 /// What a generator may keep unsent for one connection beyond its requests: answers to pings, and what it copies ahead
 /// (`ANSWERS_BYTES_MOST` and `COPIED_BYTES_MOST` of the generator), the answers to one read of pings, and a send under way.
 const WAITING_BYTES_MOST: usize = 768 * 1024;
+
+/// Between two ticks.
+const TICK_NS: u64 = S / 4;
 
 /// A law: its name, and what checks it.
 type Law = (&'static str, fn(&mut Played) -> Result<(), String>);
@@ -30,7 +33,13 @@ pub const LAWS: &[Law] = &[
     ("a failed request leaves no time behind", a_failed_request_leaves_no_time_behind),
     ("the peers count the same", the_peers_count_the_same),
     ("bytes are those that went through the kernel", bytes_are_those_that_went_through_the_kernel),
+    (
+        "no connection has more requests than its depth",
+        no_connection_has_more_requests_than_its_depth,
+    ),
+    ("requests take no more time than is permitted", requests_take_no_more_time_than_is_permitted),
     ("time does not go backwards", time_does_not_go_backwards),
+    ("ticks come in their turn", ticks_come_in_their_turn),
     ("ticks stay within bounds", ticks_stay_within_bounds),
     ("memory is bounded", memory_is_bounded),
     ("each delivery is had once or lost", each_delivery_is_had_once_or_lost),
@@ -173,7 +182,7 @@ fn the_end_comes_in_time(played: &mut Played) -> Result<(), String> {
             format!("stopped at {}, over at {}", done.stopped_ns, reported.at_ns)
         })?;
         let Stop::After(ns) = share.stop else { return Ok(()) };
-        ensure(done.stopped_ns <= share.start_ns + ns || done.partial, || {
+        ensure(done.stopped_ns == share.start_ns + ns || done.partial, || {
             format!("told to stop at {}, stopped at {}", share.start_ns + ns, done.stopped_ns)
         })
     })
@@ -227,8 +236,9 @@ fn the_peers_count_the_same(played: &mut Played) -> Result<(), String> {
 /// Bytes of all phases, against what was read and sent. What an opening handshake takes is no phase's, nor is what a
 /// wrong peer sends before the first of them; TLS adds its own.
 fn bytes_are_those_that_went_through_the_kernel(played: &mut Played) -> Result<(), String> {
-    let Scenario { protocol, tls, stop_ns, .. } = &*played.scenario;
-    if *tls {
+    let Scenario { protocol, tls, stop_ns, peers, .. } = &*played.scenario;
+    // Peers that a test brings may speak TLS by themselves.
+    if *tls || peers.is_empty() {
         return Ok(());
     }
     let opens = matches!(protocol, Protocol::Broadcast { .. } | Protocol::Ws { .. });
@@ -247,6 +257,45 @@ fn bytes_are_those_that_went_through_the_kernel(played: &mut Played) -> Result<(
     Ok(())
 }
 
+/// As the peers see it, where they answer everything.
+fn no_connection_has_more_requests_than_its_depth(played: &mut Played) -> Result<(), String> {
+    let Scenario { depth, protocol, .. } = &*played.scenario;
+    if !played.scenario.is_fair() || matches!(protocol, Protocol::Broadcast { .. }) {
+        return Ok(());
+    }
+    let most = played.kernels.iter().map(|kernel| kernel.seen.requests_open_most).max();
+    let most = most.unwrap_or(0);
+    ensure(most <= *depth as u64, || format!("{most} at once, its depth is {depth}"))
+}
+
+/// Little's law, as the check of that name has it.
+fn requests_take_no_more_time_than_is_permitted(played: &mut Played) -> Result<(), String> {
+    let slack_ns = slack_ns(played);
+    let Scenario { depth, protocol, .. } = &*played.scenario;
+    if !played.scenario.is_fair() || matches!(protocol, Protocol::Broadcast { .. }) {
+        return Ok(());
+    }
+    each_phase(played, |Reported { done, .. }, meter| {
+        // The check is for closed loops: in an open one a place is free for longer than it is permitted.
+        if matches!(played.front.told[done.phase].share.load, Load::Open { .. }) {
+            return Ok(());
+        }
+        let places = u64::from(played.scenario.connections_most()) * *depth as u64;
+        let most_ns = places * done.stopped_ns.saturating_sub(done.started_ns);
+        ensure(meter.permitted_ns <= most_ns, || {
+            format!("{} ns are permitted, of {most_ns} at most", meter.permitted_ns)
+        })?;
+        let service = meter.times.clone().encoded().service.map(|encoded| decoded(&encoded));
+        let taken_ns = service.map_or(0.0, |service| service.mean() * service.len() as f64);
+        // What is sent in time may end behind it.
+        let behind_ns = places * (done.done_ns.saturating_sub(done.stopped_ns) + slack_ns);
+        let most_ns = (meter.permitted_ns + behind_ns) as f64 * 1.002;
+        ensure(taken_ns <= most_ns, || {
+            format!("{taken_ns} ns taken, {} permitted, {behind_ns} behind", meter.permitted_ns)
+        })
+    })
+}
+
 /// Starts, ends and reports of each thread follow each other.
 fn time_does_not_go_backwards(played: &mut Played) -> Result<(), String> {
     let mut before = vec![0; played.scenario.threads as usize];
@@ -262,6 +311,31 @@ fn time_does_not_go_backwards(played: &mut Played) -> Result<(), String> {
         let done = &reported.done;
         let times = [done.started_ns, done.stopped_ns, done.done_ns, reported.at_ns];
         ensure(times.is_sorted() && done.began_ns >= done.started_ns, || format!("{times:?}"))
+    })
+}
+
+/// At most one in a quarter of a second, while its phase is not over, and of the second in which it falls or of the one
+/// before.
+fn ticks_come_in_their_turn(played: &mut Played) -> Result<(), String> {
+    let Front { ticks, .. } = &played.front;
+    each_phase(played, |Reported { thread, done, at_ns }, _| {
+        let own = ticks.iter().filter(|(of, _, tick)| (*of, tick.phase) == (*thread, done.phase));
+        let mut quarter = 0;
+        for (_, tick_ns, tick) in own {
+            let since_ns = tick_ns.saturating_sub(done.started_ns);
+            let before = std::mem::replace(&mut quarter, since_ns / TICK_NS);
+            ensure(quarter > before && tick_ns <= at_ns, || {
+                format!("a tick at {tick_ns}, in quarter {quarter}; the one before it in {before}")
+            })?;
+            let seconds = before * TICK_NS / S..=since_ns / S;
+            let second = tick.recorded.second as u64;
+            ensure(seconds.contains(&second), || format!("second {second}, not {seconds:?}"))?;
+        }
+        // What ends with a second belongs to it.
+        let last = done.done_ns.saturating_sub(done.started_ns + 1) / S;
+        ensure(done.last.second as u64 == last, || {
+            format!("it ends in second {}, which is {last}", done.last.second)
+        })
     })
 }
 
@@ -340,7 +414,8 @@ fn nobody_is_accused_falsely(played: &mut Played) -> Result<(), String> {
     each_phase(played, |reported, meter| {
         let failed: Vec<_> =
             meter.failed().filter(|(class, _)| fair || class.name() != "status").collect();
-        ensure(failed.is_empty(), || format!("{failed:?}, {:?}", reported.done.reasons))
+        ensure(failed.is_empty(), || format!("{failed:?}, {:?}", reported.done.reasons))?;
+        ensure(meter.dropped == 0, || format!("{} connections were dropped", meter.dropped))
     })
 }
 

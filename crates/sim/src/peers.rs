@@ -39,6 +39,11 @@ pub trait Peers: fmt::Debug {
 
     /// Requests of which at least a part has come.
     fn requests(&self) -> u64;
+
+    /// The same of one connection.
+    fn requests_on(&self, _index: u32) -> u64 {
+        0
+    }
 }
 
 /// Peers that somebody else looks at, too.
@@ -77,6 +82,10 @@ impl<P: Peers> Peers for Rc<RefCell<P>> {
 
     fn requests(&self) -> u64 {
         self.borrow().requests()
+    }
+
+    fn requests_on(&self, index: u32) -> u64 {
+        self.borrow().requests_on(index)
     }
 }
 

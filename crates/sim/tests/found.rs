@@ -147,3 +147,43 @@ fn an_answer_over_tls_is_not_unasked_for_while_small_requests_wait_behind_its_ow
         ..Scenario::default()
     });
 }
+
+fn late_by(late_ns: u64) -> KernelPlan {
+    KernelPlan { late_ns, ..KernelPlan::default() }
+}
+
+// Found by "requests take no more time than is permitted": the time of a connection that ended in the same batch as its
+// phase was not permitted, though its requests had taken it.
+#[test]
+fn a_connection_that_ends_behind_its_phase_was_permitted_until_then() {
+    for request in 5..15 {
+        let announces = Manner {
+            tricks: vec![(request, Trick::Announce(0))],
+            delay: Delay { least_ns: MS, most_ns: MS },
+            ..Manner::default()
+        };
+        every_law_holds(&Scenario {
+            phases: vec![closed(Stop::After(10 * MS))],
+            kernel: late_by(MS),
+            peers: vec![announces],
+            ..Scenario::default()
+        });
+    }
+}
+
+// Found by the same law: a place that stood empty when one phase ended was taken off the next, in which its connection had
+// no part, and what was permitted there wrapped.
+#[test]
+fn a_place_that_no_request_may_take_is_not_taken_off_what_is_permitted() {
+    let all = PhasePlan { connections: 4, ..closed(Stop::After(3 * MS)) };
+    for (close, depth) in [(true, 2), (false, 2), (false, 3)] {
+        every_law_holds(&Scenario {
+            depth,
+            close,
+            connections: 4,
+            phases: vec![all.clone(), PhasePlan { idle: 3, ..all.clone() }, all.clone()],
+            kernel: late_by(MS),
+            ..Scenario::default()
+        });
+    }
+}

@@ -55,6 +55,26 @@ fn each_law_tells_what_breaks_it() {
             let first = played.front.stages[0];
             played.front.stages.push((first.0, first.1, first.2, 0));
         }),
+        ("bytes are those that went through the kernel", &|played| {
+            played.front.done[0].done.meter.bytes_in += 1;
+        }),
+        ("bytes are those that went through the kernel", &|played| {
+            played.front.done[0].done.meter.bytes_out -= 1;
+        }),
+        ("no connection has more requests than its depth", &|played| {
+            played.kernels[0].seen.requests_open_most = 2;
+        }),
+        ("requests take no more time than is permitted", &|played| {
+            played.front.done[0].done.meter.permitted_ns = 0;
+        }),
+        ("requests take no more time than is permitted", &|played| {
+            let done = &mut played.front.done[0].done;
+            done.meter.permitted_ns = 2 * (done.stopped_ns - done.started_ns) + 1;
+        }),
+        ("ticks come in their turn", &|played| played.front.done[0].done.last.second += 1),
+        ("nobody is accused falsely", &|played| {
+            played.front.done[0].done.meter.dropped = 1;
+        }),
         ("ticks stay within bounds", &|played| played.front.set_ups[0].1.established = 3),
         ("memory is bounded", &|played| played.kernels[0].seen.copied_most = 1 << 20),
         ("memory is bounded", &|played| played.kernels[0].seen.open_most = 3),
@@ -111,5 +131,5 @@ fn a_connection_too_many_in_a_tick_is_told() {
         let tick = trueload_engine::generator::TickReport { open: u32::MAX, ..Default::default() };
         played.front.ticks.push((0, 0, tick));
     });
-    assert_eq!(broken, ["ticks stay within bounds"]);
+    assert_eq!(broken, ["ticks come in their turn", "ticks stay within bounds"]);
 }

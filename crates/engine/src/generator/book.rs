@@ -116,6 +116,14 @@ impl Book {
         sending.then_some((index, phase))
     }
 
+    /// The phase that has not been stopped, and up to when what happens now counts there: its end may have come in the
+    /// midst of a batch.
+    #[inline]
+    pub(super) fn not_stopped(&mut self, now_ns: u64) -> Option<(u64, &mut Phase)> {
+        let phase = self.current_mut().filter(|phase| phase.stage == Stage::Sending)?;
+        Some((now_ns.min(phase.stop_ns()), phase))
+    }
+
     /// The number of the phase to start next, known yet or not.
     pub(super) fn next(&self) -> usize {
         self.current.map_or(0, |current| current + 1)

@@ -395,8 +395,8 @@ impl<P: Protocol> Generator<P> {
     pub(super) fn end_open(&mut self, key: u32, now_ns: u64) {
         let depth = self.config.depth_used() as u64;
         let state = &mut self.slots[key].state;
-        if let Some((_, phase)) = self.book.sending(now_ns) {
-            let permitted_ns = state.permitted_ns(depth, phase.started_ns, now_ns);
+        if let Some((until_ns, phase)) = self.book.not_stopped(now_ns) {
+            let permitted_ns = state.permitted_ns(depth, phase.started_ns, until_ns);
             phase.meter.permitted_ns = phase.meter.permitted_ns.wrapping_add(permitted_ns);
         }
         (state.open_since_ns, state.gap) = (NEVER, 0);

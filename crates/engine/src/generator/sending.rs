@@ -224,16 +224,16 @@ impl<P: Protocol> Generator<P> {
     /// peer does not permit them.
     #[inline]
     fn note_gap(&mut self, key: u32, now_ns: u64, unused: usize) {
-        if self.config.depth == 1 {
+        let state = &mut self.slots[key].state;
+        if self.config.depth_used() == 1 || state.open_since_ns == NEVER {
             return;
         }
-        let state = &mut self.slots[key].state;
         let gap = std::mem::replace(&mut state.gap, unused as u32);
         let since_ns = std::mem::replace(&mut state.gap_since_ns, now_ns);
         if gap > 0
-            && let Some((_, phase)) = self.book.sending(now_ns)
+            && let Some((until_ns, phase)) = self.book.not_stopped(now_ns)
         {
-            let over_ns = now_ns - since_ns.max(phase.started_ns).min(now_ns);
+            let over_ns = until_ns.saturating_sub(since_ns.max(phase.started_ns));
             let lost_ns = u64::from(gap) * over_ns;
             phase.meter.permitted_ns = phase.meter.permitted_ns.wrapping_sub(lost_ns);
         }

@@ -67,6 +67,8 @@ pub struct Seen {
     pub receive_most_ns: u64,
     /// The most that was ever copied to wait on one connection.
     pub copied_most: usize,
+    /// The most requests on one connection whose right answer its peer had not sent.
+    pub requests_open_most: u64,
     /// Connections that the program has reset.
     pub resets: u64,
     /// Bytes that the program has read.

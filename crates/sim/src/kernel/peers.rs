@@ -24,6 +24,9 @@ impl Kernel {
             self.later(at_ns + self.plan.latency_ns, index, Happening::Writable);
         }
         let acts = self.heard_by_peer(at_ns, index, bytes);
+        let open =
+            self.peers.requests_on(index).saturating_sub(self.sockets[index as usize].answered);
+        self.seen.requests_open_most = self.seen.requests_open_most.max(open);
         self.plan_acts(acts);
     }
 
@@ -71,6 +74,7 @@ impl Kernel {
                     Some(secured) => secured.seal(bytes),
                     None => bytes,
                 };
+                socket.answered += u64::from(answered.is_some());
                 Happening::Bytes(sealed, answered)
             }
             What::SayAsItIs(bytes) => Happening::Bytes(bytes, None),

@@ -51,6 +51,8 @@ pub(super) struct Socket {
     pub(super) came: u64,
     pub(super) read: u64,
     pub(super) answers: VecDeque<(u64, u64)>,
+    /// Right answers that the peer has sent.
+    pub(super) answered: u64,
 }
 
 impl Socket {
@@ -83,6 +85,7 @@ impl Socket {
             came: 0,
             read: 0,
             answers: VecDeque::new(),
+            answered: 0,
         }
     }
 

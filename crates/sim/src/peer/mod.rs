@@ -193,6 +193,10 @@ impl Peers for Drawn {
     fn requests(&self) -> u64 {
         self.peers.values().map(Peer::begun).sum()
     }
+
+    fn requests_on(&self, index: u32) -> u64 {
+        self.peers.get(&index).map_or(0, Peer::begun)
+    }
 }
 
 /// The peer of one connection.
