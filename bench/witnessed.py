@@ -8,10 +8,10 @@ kernel had the answer; that is what the wire should show. wrk and oha say one ti
 included.
 
 Loads: closed loops at full speed, and open loops at 10, 50 and 90 % of what trueload carried there
-with the same connections and driver. wrk has no open loop; oha's is `-q`. Of three runs, each against
-what the witness heard of it, a row shows the one in the middle by how far it is off. Target, of
-trueload's open loops: both percentiles within 2 % of the witness or 20 µs. Needs root and gcc; by
-itself: `python bench/witnessed.py`.
+with the same connections and driver. wrk has no open loop; oha's is `-q`. Each of three runs is
+compared with what the witness saw of it. A row shows the run whose error is the middle one.
+Target, of trueload's open loops: both percentiles within 2 % of the witness or 20 µs. Needs root
+and gcc; by itself: `python bench/witnessed.py`.
 """
 
 from __future__ import annotations
@@ -51,8 +51,8 @@ SHARES = (0.10, 0.50, 0.90)
 PARTS = (50.0, 99.0)
 RUNS = 3
 SECONDS = 3.0
-# One answer in sixteen is stamped on arrival. With this many requests 312 stamped answers lie beyond
-# the p99: by chance alone its rank is off by 6 %. A low rate takes longer to send them.
+# One answer in sixteen is stamped on arrival, so 312 stamped answers lie beyond the p99: chance
+# alone moves that rank by 6 %. A low rate needs longer runs to send this many requests.
 REQUESTS_LEAST = 500_000
 SECONDS_MOST = 30.0
 OFF_MOST_SHARE, OFF_MOST_US = 0.02, 20.0
@@ -338,7 +338,10 @@ def report(
             for row in rows(bench, connections, oha_program):
                 print(f"done: {row.mark().what}", file=sys.stderr, flush=True)
                 found.append(row)
-    about = f"The middle one of {runs} runs of {seconds:g} s, of open loops more; times in µs. {quiet}"
+    about = (
+        f"The middle one of {runs} runs of {seconds:g} s; open loops run longer. Times in µs. "
+        f"{quiet}"
+    )
     # Our own rows must be complete: a figure that could not be measured misses its target.
     judged = [row for row in found if row.judged or (row.who.startswith("trueload") and row.why)]
     lines = [str(describe()), "", about, "", TABLE_HEAD, *map(line, found), "", counted(judged)]
