@@ -4,7 +4,7 @@
 
 use proptest::prelude::*;
 use trueload_wire::echo::{Client, Messages};
-use trueload_wire::exchange::{Disposition, Ending, Exchange, PeerEnd};
+use trueload_wire::exchange::{Disposition, Ending, Exchange, Outcome, PeerEnd};
 
 /// Three messages of four bytes.
 fn messages() -> Messages {
@@ -21,7 +21,7 @@ fn heard(
     (0..asked).for_each(|tag| client.ask(tag));
     let mut endings = Vec::new();
     let mut link = Disposition::Open;
-    let mut hear = |heard: trueload_wire::exchange::Outcome<usize>| {
+    let mut hear = |heard: Outcome<usize>| {
         endings.push((heard.tag, heard.ending));
     };
     for (now_ns, piece) in (1..).zip(pieces) {
@@ -112,6 +112,40 @@ fn messages_lie_in_as_few_pieces_as_can_be() {
     assert_eq!((pieces, offset), (vec![4..12, 0..4], 4));
     assert!(Messages::new((*b"abc").into(), 2).is_none(), "it does not come out even");
     assert!(Messages::new((*b"").into(), 1).is_none(), "there is nothing to send");
+}
+
+#[test]
+fn a_connection_sends_its_messages_in_turn_and_begins_with_the_first_when_it_is_opened_again() {
+    let (messages, mut client) = (messages(), Client::<u32>::default());
+    let take = |client: &mut Client<u32>, count| {
+        let mut pieces = Vec::new();
+        client.take(&messages, count, |piece| pieces.push((piece.start, piece.end)));
+        pieces
+    };
+    assert_eq!(take(&mut client, 2), vec![(0, 8)]);
+    assert_eq!(take(&mut client, 2), vec![(8, 12), (0, 4)]);
+    client.ask(1);
+    client.handle_input(1, b"abcd", &messages, &mut |_| {});
+    assert!(client.has_answered());
+    client.reopen();
+    assert!(!client.has_answered());
+    assert_eq!(take(&mut client, 1), vec![(0, 4)]);
+    client.ask(1);
+    let mut endings = Vec::new();
+    client.handle_input(1, b"abcd", &messages, &mut |heard| endings.push(heard.ending));
+    assert_eq!(endings, [Ending::Ok], "the first message is to come back first, too");
+}
+
+#[test]
+fn the_first_byte_of_an_echo_is_that_of_its_own_message() {
+    let (mut client, messages) = (Client::default(), messages());
+    (1..=3).for_each(|tag| client.ask(tag));
+    let mut told = Vec::new();
+    for (now_ns, piece) in [(10, &b"a"[..]), (20, b"bcde"), (30, b"fghijkl")] {
+        let mut hear = |heard: Outcome<u32>| told.push((heard.tag, heard.first_byte_ns));
+        client.handle_input(now_ns, piece, &messages, &mut hear);
+    }
+    assert_eq!(told, [(1, 10), (2, 20), (3, 30)]);
 }
 
 proptest! {

@@ -3,8 +3,8 @@
 mod common;
 
 use common::{LIMITS, SMALL, cut, requests, splits};
-use trueload_wire::http1::Limits;
 use trueload_wire::http1::request::{FedRequest, Request, RequestParser};
+use trueload_wire::http1::{Limits, ParseError};
 
 /// Every `heard` line has to be the beginning of the line that was heard, in every split.
 fn check_within(limits: &Limits, sentence: &str, bytes: &[u8], heard: &[&str]) {
@@ -77,6 +77,7 @@ fn one_empty_line_before_a_request_is_passed_over() {
     check("one", &format!("\r\n{get}"), &["GET / 1.1 keep 0", "done"]);
     check("one between", &format!("{get}\r\n{get}"), &["GET /", "GET /", "done"]);
     check("two", &format!("\r\n\r\n{get}"), &["framing"]);
+    check("no method behind it", &format!("\r\n{}", &get[3..]), &["framing"]);
     check("a bare LF", &format!("\n{get}"), &["framing"]);
     check("a bare CR", &format!("\r{get}"), &["framing"]);
 }
@@ -123,6 +124,7 @@ fn a_client_that_waits_before_its_body_is_told_of_once() {
         ("no body", expects("Expect: 100-continue"), &["PUT / 1.1 keep 0", "done"]),
         ("an empty body", expects("Expect: 100-continue\r\nContent-Length: 0"), &["PUT / 1.1 keep 0", "done"]),
         ("another expectation", expects("Expect: 200-ok\r\nContent-Length: 2") + "ab", &["PUT / 1.1 keep 2", "done"]),
+        ("a name as long as Expect", expects("Expec_: 100-continue\r\nContent-Length: 2") + "ab", &["PUT / 1.1 keep 2", "done"]),
         ("HTTP/1.0", "PUT / HTTP/1.0\r\nExpect: 100-continue\r\nContent-Length: 2\r\n\r\nab".into(), &["PUT / 1.0 close 2", "done"]),
         ("the body never comes", expects("Expect: 100-continue\r\nContent-Length: 2"), &["continue?", "truncated"]),
     ];
@@ -212,6 +214,22 @@ fn a_whole_request_is_borrowed_and_a_split_one_is_not_kept() {
     assert!(matches!(parser.feed(&bytes[9..], &LIMITS), Ok((_, FedRequest::Complete(_)))));
     assert!(matches!(parser.feed(bytes, &LIMITS), Ok((_, FedRequest::Complete(_)))));
     assert_eq!(parser.buffered_bytes(), 0, "the next request lets go of it");
+}
+
+#[test]
+fn a_refusal_is_all_that_a_parser_holds_and_a_reset_forgets_it() {
+    let mut parser = RequestParser::new();
+    for bytes in [&b"\0"[..], b"GET /a\0"] {
+        assert!(!parser.started());
+        let error = parser.feed(bytes, &LIMITS).err();
+        assert!(error.is_some());
+        assert!(parser.started(), "who is refused awaits no request");
+        assert_eq!(parser.buffered_bytes(), size_of::<ParseError>());
+        parser.reset();
+        assert_eq!(parser.buffered_bytes(), 0);
+    }
+    let fed = parser.feed(b"GET /a HTTP/1.1\r\nHost: h\r\n\r\n", &LIMITS);
+    assert!(matches!(fed, Ok((_, FedRequest::Complete(_)))), "{fed:?}");
 }
 
 #[test]

@@ -3,7 +3,8 @@
 mod common;
 
 use common::{Asked, LIMITS, ONE, check_response, responses};
-use trueload_wire::http1::Limits;
+use trueload_wire::http1::response::ResponseParser;
+use trueload_wire::http1::{Limits, ParseError};
 
 fn check_table(table: &[(&str, &str, &[&str])]) {
     for (sentence, text, heard) in table {
@@ -97,6 +98,34 @@ fn chunks_are_exact() {
         let text = format!("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n{body}");
         let heard = if heard.starts_with("200") { &[heard, "done"][..] } else { &[heard][..] };
         check_response(sentence, text.as_bytes(), ONE, heard);
+    }
+}
+
+#[test]
+fn a_refusal_names_what_is_wrong_with_a_chunk() {
+    #[rustfmt::skip]
+    let table = [
+        ("x", "framing: the chunk size is not hexadecimal"),
+        (" 5", "framing: the chunk size is not hexadecimal"),
+        ("\n", "framing: the chunk size is not hexadecimal"),
+        ("5x", "framing: the chunk size is not hexadecimal"),
+        ("5 ", "framing: whitespace in a chunk-size line"),
+        ("5;a\t", "framing: whitespace in a chunk-size line"),
+        ("5\n", "framing: an LF without CR"),
+        ("5;a\n", "framing: an LF without CR"),
+        ("5\rX", "framing: a CR without LF"),
+        ("5;=", "framing: a malformed chunk extension"),
+        ("5;a=;", "framing: a malformed chunk extension"),
+        ("5;a\"", "framing: a malformed chunk extension"),
+        ("5;a=\"\0", "framing: a control character in a line"),
+        ("10000000000000000", "framing: the chunk size is 2^64 or more"),
+        ("5\r\nHelloX", "framing: the chunk data is not followed by CRLF"),
+        ("5\r\nHello\rX", "framing: the chunk data is not followed by CRLF"),
+        ("0\r\nContent-Length:", "framing: Content-Length or Transfer-Encoding in the trailers"),
+    ];
+    for (body, why) in table {
+        let text = format!("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n{body}");
+        check_response(body, text.as_bytes(), ONE, &[why]);
     }
 }
 
@@ -205,4 +234,16 @@ fn what_has_no_end_is_limited() {
     check_large("many but legal lines", text.as_bytes(), "200 keep");
     let text = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{endless}", 1 << 20);
     check_large("a big body", text.as_bytes(), "200 keep");
+}
+
+#[test]
+fn a_refusal_is_all_that_a_parser_holds_and_a_reset_forgets_it() {
+    let mut parser = ResponseParser::new();
+    assert_eq!((parser.started(), parser.buffered_bytes()), (false, 0));
+    let error = parser.feed(b"\0", false, &LIMITS, &mut |_| {}).err();
+    assert!(error.is_some());
+    assert_eq!((parser.started(), parser.refused()), (true, error));
+    assert_eq!(parser.buffered_bytes(), size_of::<ParseError>());
+    parser.reset();
+    assert_eq!((parser.started(), parser.refused(), parser.buffered_bytes()), (false, None, 0));
 }

@@ -41,6 +41,7 @@ fn the_connection_goes_on_by_the_rules_of_its_version() {
         ("nor is a longer name", "1.1", "Connections: close", "keep"),
         ("1.0 ends", "1.0", "X: y", "close"),
         ("1.0 goes on when told", "1.0", "Connection: Keep-Alive", "keep"),
+        ("1.0 ends with another option", "1.0", "Connection: x", "close"),
         ("1.0 with both ends", "1.0", "Connection: keep-alive, close", "close"),
         ("a Keep-Alive header says nothing", "1.0", "Keep-Alive: timeout=5", "close"),
     ];
@@ -198,6 +199,11 @@ fn header_lines_are_exact() {
         ("obs-text in the value", "X: \u{e9}\u{2028}", true),
         ("a tab in the value", "X: a\tb", true),
         ("every printable character", "X: !\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~", true),
+        ("a name that begins with Transfer-Encoding", "Transfer-Encodings: gzip", true),
+        ("the same, two letters longer", "Transfer-Encodingsg: gzip", true),
+        ("a name as long as Transfer-Encoding", "Transfer_Encoding: chunked", true),
+        ("a name that begins with Content-Length", "Content-Lengths: 9", true),
+        ("a name as long as Content-Length", "Content_Length: 9", true),
         ("the longest name", "Xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx: y", true),
         ("a bare LF", "X: y\nZ: w", false),
         ("a bare CR", "X: y\rZ: w", false),
@@ -411,5 +417,47 @@ fn what_stands_in_a_fold_is_parsed_each_time() {
     for (fold, link) in folds {
         let lines = responses_remembering([&text(fold)[..]], ONE, Some(&mut memory)).lines;
         assert_eq!(lines, [format!("200 {link} \"Hello\""), "done".into()], "{fold}");
+    }
+}
+
+#[test]
+fn a_head_that_came_in_pieces_is_remembered_from_its_beginning_or_not_at_all() {
+    let legal = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nHello";
+    for cut in 1..legal.len() - 5 {
+        let (beginning, rest) = legal.split_at(cut);
+        let mut memory = HeadMemory::default();
+        responses_remembering([beginning, rest], ONE, Some(&mut memory));
+        let without = responses_remembering([&b"HTTP"[..], rest], ONE, None).lines;
+        let with = responses_remembering([&b"HTTP"[..], rest], ONE, Some(&mut memory)).lines;
+        assert_eq!(with, without, "cut at {cut}");
+    }
+}
+
+#[test]
+fn a_refusal_names_what_is_wrong_with_a_head() {
+    #[rustfmt::skip]
+    let table = [
+        ("HTTP/2", "framing: the status line does not begin with HTTP/1., a digit and a space"),
+        ("HTTP/1.1 20x", "framing: the status code is not a number from 100 to 999"),
+        ("HTTP/1.1 2000", "framing: no space after the three digits of the status code"),
+        ("HTTP/1.1 200 O\0", "framing: a control character in a line"),
+        ("HTTP/1.1 200 O\n", "framing: an LF without CR"),
+        ("HTTP/1.1 200 O\rX", "framing: a CR without LF"),
+        ("HTTP/1.1 200 OK\r\n X", "framing: the first header line begins with whitespace"),
+        ("HTTP/1.1 200 OK\r\n\tX", "framing: the first header line begins with whitespace"),
+        ("HTTP/1.1 200 OK\r\n: y", "framing: a header name is empty"),
+        ("HTTP/1.1 200 OK\r\n\n", "framing: an LF without CR"),
+        ("HTTP/1.1 200 OK\r\n\0", "framing: an invalid character in a header name"),
+        ("HTTP/1.1 200 OK\r\nX : y", "framing: whitespace before the colon of a header line"),
+        ("HTTP/1.1 200 OK\r\nX\r", "framing: a header line without a colon"),
+        ("HTTP/1.1 200 OK\r\nX\n", "framing: an LF without CR"),
+        ("HTTP/1.1 200 OK\r\nX/", "framing: an invalid character in a header name"),
+        ("HTTP/1.1 200 OK\r\nX: y\n", "framing: an LF without CR"),
+        ("HTTP/1.1 200 OK\r\nX: y\0", "framing: a control character in a line"),
+        ("HTTP/1.1 200 OK\r\nConnection: y\n", "framing: an LF without CR"),
+        ("HTTP/1.1 200 OK\r\nConnection: y\0", "framing: a control character in a line"),
+    ];
+    for (text, why) in table {
+        check_response(text, text.as_bytes(), ONE, &[&format!("{why} after \"\"")]);
     }
 }

@@ -40,6 +40,7 @@ fn two_braces_stand_for_one_where_there_is_a_place() {
         ("/{{a}{counter}", "/{a}5"),
         ("/{a}{counter}}", "/{a}5}"),
         ("/{{a}", "/{{a}"),
+        ("/{{a}?no=place&in={{all}}", "/{{a}?no=place&in={{all}}"),
         ("/{", "/{"),
         ("/{counter", "/{counter"),
         ("/{Counter}", "/{Counter}"),

@@ -183,6 +183,45 @@ fn tags_are_changed_from_the_newest_on_until_one_is_not() {
     assert_eq!(world.endings[1..].iter().map(|(tag, _)| *tag).collect::<Vec<_>>(), [0, 11, 13]);
 }
 
+#[test]
+fn counts_of_several_connections_add_up_each_to_its_own_kind() {
+    let mut all = Counts { late: 1, duplicated: 20, reordered: 300, unsolicited: 4000 };
+    all += Counts { late: 5, duplicated: 60, reordered: 700, unsolicited: 8000 };
+    let sum = Counts { late: 6, duplicated: 80, reordered: 1000, unsolicited: 12_000 };
+    assert_eq!(all, sum);
+}
+
+#[test]
+fn one_answer_to_the_first_request_is_an_answer() {
+    let mut world = World::asked(1);
+    assert!(!world.client.has_answered());
+    world.answer(0);
+    assert!(world.client.has_answered());
+}
+
+#[test]
+fn a_datagram_carries_its_connection_its_number_and_the_message_whose_turn_it_is() {
+    let world = World::asked(4);
+    for (number, (datagram, letter)) in (0..).zip(world.sent.iter().zip(b"abca")) {
+        let (nonce, rest) = datagram.split_at(8);
+        assert_eq!((nonce, &rest[..8]), (&NONCE[..], &u64::to_be_bytes(number)[..]));
+        assert_eq!(rest[8..], [*letter; SIZE - SIZE_LEAST]);
+    }
+}
+
+#[test]
+fn of_lost_requests_the_newest_4096_are_told_from_duplicates() {
+    let mut world = World::asked(4098);
+    for _ in 0..4097 {
+        world.time_out();
+    }
+    for (number, late, duplicated) in [(0, 0, 1), (1, 1, 1), (2, 2, 1), (4096, 3, 1), (2, 3, 2)] {
+        world.answer(number);
+        let counts = Counts { late, duplicated, ..Counts::default() };
+        assert_eq!(world.counts, counts, "after the answer to number {number}");
+    }
+}
+
 /// What the network does next.
 #[derive(Clone, Debug)]
 enum Step {

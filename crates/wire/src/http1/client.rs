@@ -167,8 +167,7 @@ impl<T: Copy + PartialEq> Client<T> {
         if let Some(answer) = &mut partial
             && let Some(response) = answer.parser.end()
         {
-            let last = Response { keep_alive: false, ..response };
-            self.settle(now_ns, last, answer, rulebook, on_outcome);
+            self.settle(now_ns, response, answer, rulebook, on_outcome);
             return;
         }
         let first = match (partial.is_some(), self.asked.has_answered()) {

@@ -118,6 +118,26 @@ mod tests {
     }
 
     #[test]
+    fn of_eight_bytes_exactly_those_are_marked_that_are_neither_letters_nor_a_dash() {
+        for (byte, other) in (0..=255)
+            .flat_map(|byte| [0, b'-', b'a', b'Z', b'`', 0x7f, 0xff].map(|other| (byte, other)))
+        {
+            for place in 0..8 {
+                let mut eight = [other; 8];
+                eight[place] = byte;
+                let is_letter = |byte: u8| byte.is_ascii_alphabetic() || byte == b'-';
+                let marks = eight.map(|byte| if is_letter(byte) { 0 } else { 0x80 });
+                let found = not_letters(u64::from_le_bytes(eight));
+                assert_eq!(
+                    found,
+                    u64::from_le_bytes(marks),
+                    "{byte:#x} at {place} among {other:#x}"
+                );
+            }
+        }
+    }
+
+    #[test]
     fn a_stride_begins_where_it_is_told() {
         assert_eq!(token_end(b"::a:", 2), 3);
         assert_eq!(text_end(b"\r\n \r", 2), 3);

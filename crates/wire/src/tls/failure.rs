@@ -159,6 +159,11 @@ fn alert_text(alert: AlertDescription) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
+    use rustls::InvalidMessage;
+    use rustls::pki_types::UnixTime;
+
     use super::*;
 
     fn told(names: &[&str]) -> String {
@@ -172,6 +177,8 @@ mod tests {
         assert!(!names_text(&many[..NAMES_MOST]).contains("more"));
         let long = told(&[&format!("DnsName(\"{}\")", "a".repeat(3000))]);
         assert_eq!(long.chars().count(), NAME_CHARS_MOST + 1);
+        let longest = "a".repeat(NAME_CHARS_MOST);
+        assert_eq!(told(&[&format!("DnsName(\"{longest}\")")]), longest);
         assert_eq!(told(&["DnsName(\"a.b\")", "IpAddress(::1)"]), "a.b, ::1");
         assert_eq!(told(&[]), "no name at all (as subjectAltName)");
     }
@@ -180,5 +187,63 @@ mod tests {
     fn an_address_that_stands_as_a_name_is_not_told_as_the_address_that_was_asked_for() {
         let told = told(&["DnsName(\"127.0.0.1\")"]);
         assert_eq!(told, "127.0.0.1 as a DNS name, which is not its address");
+    }
+
+    #[test]
+    fn each_failure_is_told_in_one_line_by_its_kind() {
+        let time = |s| UnixTime::since_unix_epoch(Duration::from_secs(s));
+        let other = |error: webpki::Error| {
+            CertificateError::Other(rustls::OtherError(std::sync::Arc::new(error)))
+        };
+        for (error, kind, why) in [
+            (
+                PeerIncompatible::ServerDoesNotSupportTls12Or13.into(),
+                Kind::Version,
+                "the server speaks neither TLS 1.2 nor 1.3",
+            ),
+            (
+                PeerIncompatible::ServerTlsVersionIsDisabledByOurConfig.into(),
+                Kind::Version,
+                "the server speaks neither TLS 1.2 nor 1.3",
+            ),
+            (
+                InvalidMessage::InvalidContentType.into(),
+                Kind::Protocol,
+                "this is no TLS: received corrupt message of type InvalidContentType",
+            ),
+            (
+                Error::AlertReceived(AlertDescription::ProtocolVersion),
+                Kind::Version,
+                "the peer speaks neither TLS 1.2 nor 1.3 (alert ProtocolVersion)",
+            ),
+            (
+                Error::AlertReceived(AlertDescription::HandshakeFailure),
+                Kind::Alert,
+                "the peer gave up with the alert HandshakeFailure",
+            ),
+            (
+                CertificateError::ExpiredContext { time: time(172_801), not_after: time(0) }.into(),
+                Kind::Certificate,
+                "its certificate has expired, 3 days ago or less",
+            ),
+            (
+                CertificateError::NotValidYetContext { time: time(0), not_before: time(86_400) }
+                    .into(),
+                Kind::Certificate,
+                "its certificate is not valid yet, for 1 days or less",
+            ),
+            (
+                other(webpki::Error::UnsupportedCertVersion).into(),
+                Kind::Certificate,
+                "its certificate is of an X.509 version before 3",
+            ),
+            (
+                other(webpki::Error::CaUsedAsEndEntity).into(),
+                Kind::Certificate,
+                "its certificate is an issuer's own, and not trusted itself",
+            ),
+        ] {
+            assert_eq!(Failure::from(error), Failure::new(kind, why));
+        }
     }
 }

@@ -72,3 +72,18 @@ impl ClientSessionStore for Tickets {
         self.kept().tickets.pop_back()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_group_of_the_last_handshake_is_offered_first_in_the_next() {
+        let tickets = Tickets::default();
+        let server = ServerName::try_from("localhost").expect("a name");
+        assert_eq!(tickets.kx_hint(&server), None);
+        tickets.set_kx_hint(server.clone(), NamedGroup::secp384r1);
+        assert_eq!(tickets.kx_hint(&server), Some(NamedGroup::secp384r1));
+        assert_eq!(format!("{tickets:?}"), "Tickets { .. }", "tickets are secrets");
+    }
+}

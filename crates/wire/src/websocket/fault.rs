@@ -64,3 +64,36 @@ pub enum HandshakeError {
     #[error("the server did not let a client join: {0}")]
     Join(Fault),
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_binary_dialect_minds_the_kind_of_a_frame() {
+        for dialect in Dialect::ALL {
+            let malformed = Some(Fault::Dialect(Wrong::Malformed));
+            let as_text = if dialect == Dialect::Binary { malformed } else { None };
+            assert_eq!(Fault::of_kind(Kind::Text, dialect), as_text, "{}", dialect.name());
+            assert_eq!(Fault::of_kind(Kind::Binary, dialect), None, "{}", dialect.name());
+        }
+    }
+
+    #[test]
+    fn each_fault_ends_its_request_in_its_own_way() {
+        for (fault, ending, is_farewell) in [
+            (Fault::Frames(Error::Protocol("")), Some(Ending::WsProtocol), false),
+            (Fault::Frames(Error::Payload("")), Some(Ending::WsPayload), false),
+            (Fault::Frames(Error::Limit("")), Some(Ending::Limit), false),
+            (Fault::Dialect(Wrong::Malformed), Some(Ending::WsPayload), false),
+            (Fault::Dialect(Wrong::Foreign), Some(Ending::Mismatch), false),
+            (Fault::Dialect(Wrong::Altered), Some(Ending::Mismatch), false),
+            (Fault::Dialect(Wrong::Refused), Some(Ending::Status), false),
+            (Fault::Dialect(Wrong::Closing), Some(Ending::WsClosed), true),
+            (Fault::Closed, Some(Ending::WsClosed), true),
+            (Fault::Unsolicited, None, false),
+        ] {
+            assert_eq!((fault.ending(), fault.is_farewell()), (ending, is_farewell), "{fault:?}");
+        }
+    }
+}

@@ -46,8 +46,7 @@ impl Partial {
     /// A part of a message has come, and not only of a control frame, which may come at any time.
     pub(super) fn is_of_message(&self) -> bool {
         let head = self.head_len > 0 && self.head[0] & CONTROL == 0;
-        let frame = self.frame.is_some_and(|frame| !frame.opcode.is_control());
-        self.message.is_some() || head || frame
+        self.message.is_some() || head
     }
 
     pub(super) fn held_bytes(&self) -> usize {

@@ -50,6 +50,47 @@ fn names_are_read_as_they_are_written_and_no_others() {
     assert!("Json".parse::<Dialect>().is_err());
 }
 
+/// What a dialect's method writes.
+fn written(write: impl FnOnce(&mut Vec<u8>)) -> String {
+    let mut out = Vec::new();
+    write(&mut out);
+    String::from_utf8(out).expect("a text")
+}
+
+#[test]
+fn each_dialect_has_its_own_ceremonies() {
+    let heartbeat = r#"{"topic":"phoenix","event":"heartbeat","payload":{},"ref":"heartbeat"}"#;
+    let (welcome, ping) = (r#"{"type":"welcome"}"#, r#"{"type":"ping","message":1700000000}"#);
+    for (dialect, subprotocol, is_text, heartbeat_ns, alive, welcomes, pings) in [
+        (Dialect::Json, None, true, None, "", "", ""),
+        (Dialect::Binary, None, false, None, "", "", ""),
+        (Dialect::ActionCable, Some("actioncable-v1-json"), true, None, "", welcome, ping),
+        (Dialect::Phoenix, None, true, Some(30_000_000_000), heartbeat, "", ""),
+    ] {
+        let name = dialect.name();
+        assert_eq!(dialect.subprotocol(), subprotocol, "{name}");
+        assert_eq!(dialect.is_text(), is_text, "{name}");
+        assert_eq!(dialect.heartbeat_ns(), heartbeat_ns, "{name}");
+        assert_eq!(written(|out| dialect.write_heartbeat(out)), alive, "{name}");
+        assert_eq!(written(|out| dialect.write_welcome(out)), welcomes, "{name}");
+        assert_eq!(written(|out| dialect.write_ping(1_700_000_000, out)), pings, "{name}");
+    }
+}
+
+#[test]
+fn padding_that_is_no_text_comes_back_as_it_could_be_sent() {
+    let (key, padding) = (Key { sender: 1, sequence: 2 }, b"x\xff\xfey");
+    for dialect in Dialect::ALL {
+        let mut message = Vec::new();
+        dialect.write_echo(key, padding, &mut message);
+        let due = answered(dialect, &message).1;
+        let name = dialect.name();
+        assert_eq!(dialect.hear(&due.to_sender, padding), Heard::Echo(key), "{name}");
+        let altered = Heard::Error(Wrong::Altered);
+        assert_eq!(dialect.hear(&due.to_sender, b"x\xffy"), altered, "{name}");
+    }
+}
+
 fn any_dialect() -> impl Strategy<Value = Dialect> {
     prop::sample::select(Dialect::ALL.to_vec())
 }

@@ -89,6 +89,24 @@ fn action_cable_of_clients() {
             of(r#"{ID,"message":{"action":"broadcastResult","payload":[1]}}"#),
         ),
         (of(r#"{"command":"unsubscribe",ID}"#), Asked::Leave, String::new(), String::new()),
+        (
+            r#"{"command":"unsubscribe","identifier":"{\"channel\":\"Other\"}"}"#.to_owned(),
+            Asked::Other,
+            String::new(),
+            String::new(),
+        ),
+        (
+            r#"{"command":"message","identifier":"{\"channel\":\"Other\"}","data":"{\"action\":\"echo\"}"}"#.to_owned(),
+            Asked::Other,
+            String::new(),
+            String::new(),
+        ),
+        (
+            r#"{"command":"subscribe","identifier":"{ \"id\": 1, \"channel\": \"BenchmarkChannel\" }"}"#.to_owned(),
+            Asked::Join,
+            String::new(),
+            r#"{"identifier":"{ \"id\": 1, \"channel\": \"BenchmarkChannel\" }","type":"confirm_subscription"}"#.to_owned(),
+        ),
         (of(r#"{"command":"message",ID,"data":"{"}"#), MALFORMED, String::new(), String::new()),
         (of(r#"{"command":"message",ID}"#), MALFORMED, String::new(), String::new()),
     ];
@@ -124,11 +142,48 @@ fn phoenix_of_clients() {
                 "a heartbeat",
             ),
             (
+                r#"{"topic":"phoenix","event":"phx_join","payload":{},"ref":"9"}"#,
+                Asked::Other,
+                "",
+                r#"{"topic":"phoenix","event":"phx_reply","payload":{"status":"error","response":{"reason":"unmatched topic"}},"ref":"9"}"#,
+                "the connection's own topic is no room",
+            ),
+            (
+                r#"{"topic":"room:lobby","event":"phx_leave","payload":{},"ref":"4"}"#,
+                Asked::Leave,
+                "",
+                r#"{"topic":"room:lobby","event":"phx_reply","payload":{"status":"ok","response":{}},"ref":"4"}"#,
+                "a leave",
+            ),
+            (
+                r#"{"topic":"room:lobby","event":"echo","payload":{"body":[1]},"ref":"5"}"#,
+                Asked::Echo,
+                "",
+                r#"{"topic":"room:lobby","event":"phx_reply","payload":{"status":"ok","response":{"type":"echo","body":[1]}},"ref":"5"}"#,
+                "an echo",
+            ),
+            (
                 r#"{"topic":"room:lobby","event":"broadcast","payload":{"body":"hi"},"ref":"2"}"#,
                 Asked::Broadcast,
                 r#"{"topic":"room:lobby","event":"broadcast","payload":{"type":"broadcast","body":"hi"},"ref":null}"#,
                 r#"{"topic":"room:lobby","event":"phx_reply","payload":{"status":"ok","response":{"type":"broadcastResult","body":"hi"}},"ref":"2"}"#,
                 "a broadcast",
+            ),
+        ],
+    );
+}
+
+#[test]
+fn phoenix_says_nothing_to_what_a_room_does_not_offer() {
+    check(
+        Phoenix,
+        &[
+            (
+                r#"{"topic":"room:lobby","event":"heartbeat","payload":{},"ref":"9"}"#,
+                Asked::Other,
+                "",
+                "",
+                "a room has no heartbeat",
             ),
             (
                 r#"{"topic":"room:lobby","event":"sing","payload":{}}"#,

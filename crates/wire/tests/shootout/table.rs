@@ -119,6 +119,21 @@ fn action_cable_as_rails_sends_it() {
         (&message("broadcast"), Heard::Broadcast(KEY), "a broadcast"),
         (&message("broadcastResult"), Heard::Result(KEY, None), "a receipt"),
         (&message("other"), Heard::Other, "another action"),
+        (
+            &message("echo").replace("BenchmarkChannel", "Other"),
+            Heard::Other,
+            "an echo on another channel",
+        ),
+        (
+            &message("echo").replace(r#"{\"channel"#, r#"{ \"id\": 1, \"channel"#),
+            Heard::Echo(KEY),
+            "our channel, written otherwise",
+        ),
+        (
+            r#"{"identifier":"{\"channel\":\"Other\"}","type":"confirm_subscription"}"#,
+            Heard::Other,
+            "another channel is confirmed",
+        ),
         (&format!(r#"{{{id},"message":"hi"}}"#), Heard::Other, "another's message"),
         ("{}", Heard::Error(Wrong::Malformed), "neither type nor message"),
         (

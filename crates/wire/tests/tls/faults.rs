@@ -100,6 +100,10 @@ fn an_application_protocol_that_must_be_chosen_and_is_not_is_alpn() {
     let mut pair = Pair::new(&client(&asked), &silent);
     pair.settle();
     assert_eq!(pair.failed.unwrap().kind, Kind::Alpn, "by leaving it out");
+    let offered = server::Setup::new(pems.identity(), &["h2"], now()).unwrap();
+    let mut pair = Pair::new(&client(&asked), &offered);
+    pair.settle();
+    assert_eq!(pair.failed, None, "it was chosen");
     asked.alpn_required = false;
     let mut pair = Pair::new(&client(&asked), &silent);
     pair.settle();

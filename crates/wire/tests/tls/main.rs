@@ -133,6 +133,42 @@ fn tickets_are_shared_by_connections_that_are_open_at_once() {
 }
 
 #[test]
+fn each_ticket_of_a_connection_resumes_another() {
+    let (client, server) = setups();
+    Pair::open(&client, &server);
+    let mut both = [Pair::new(&client, &server), Pair::new(&client, &server)];
+    both.iter_mut().for_each(Pair::settle);
+    assert_eq!(both.map(|pair| pair.client.is_resumed()), [true, true]);
+}
+
+#[test]
+fn a_part_of_a_record_is_told_until_the_rest_has_come() {
+    let (client, server) = setups();
+    let mut pair = Pair::open(&client, &server);
+    pair.server_says(b"pong");
+    let record = std::mem::take(&mut pair.to_client);
+    assert!(!pair.client.is_in_record());
+    pair.client_hears(&record[..7]);
+    assert!(pair.client.is_in_record());
+    pair.client_hears(&record[7..]);
+    assert!(!pair.client.is_in_record());
+    assert_eq!(pair.client_heard, b"pong");
+}
+
+#[test]
+fn who_hears_a_close_may_still_say_something_and_close_too() {
+    let (client, server) = setups();
+    let mut pair = Pair::open(&client, &server);
+    pair.server.close(&mut pair.to_client);
+    pair.settle();
+    assert_eq!(pair.client.stage(), Stage::Closed);
+    pair.client_says(b"bye");
+    pair.client.close(&mut pair.to_server);
+    pair.settle();
+    assert_eq!((pair.server_heard.as_slice(), pair.server.stage()), (&b"bye"[..], Stage::Closed));
+}
+
+#[test]
 fn names_and_pems_that_cannot_be_used_are_told_apart() {
     let pems = self_signed(&["localhost"], YEARS, false);
     let other = self_signed(&["localhost"], YEARS, false);
@@ -145,6 +181,9 @@ fn names_and_pems_that_cannot_be_used_are_told_apart() {
     let locked =
         "-----BEGIN ENCRYPTED PRIVATE KEY-----\nAA==\n-----END ENCRYPTED PRIVATE KEY-----\n";
     assert_eq!(identity(locked).unwrap_err(), SetupError::EncryptedKey);
+    let locked = "-----BEGIN EC PRIVATE KEY-----\nProc-Type: 4,ENCRYPTED\n\
+                  DEK-Info: AES-128-CBC,00\n\nAA==\n-----END EC PRIVATE KEY-----\n";
+    assert_eq!(identity(locked).unwrap_err(), SetupError::EncryptedKey, "in the old form");
     let mut asked = options(Trust::Anybody);
     asked.identity = Some(identity(&other.key).unwrap());
     assert_eq!(Setup::new(&asked, now()).unwrap_err(), SetupError::OtherKey);
@@ -157,6 +196,9 @@ fn names_and_pems_that_cannot_be_used_are_told_apart() {
 fn a_key_is_never_shown() {
     let pems = self_signed(&["localhost"], YEARS, false);
     assert_eq!(format!("{:?}", pems.identity()), "Identity { certificates: 1 }");
+    let (client, server) = setups();
+    let pair = Pair::open(&client, &server);
+    assert_eq!(format!("{:?}", pair.client), "Session { stage: Open, .. }");
 }
 
 #[test]

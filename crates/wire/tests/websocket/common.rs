@@ -33,7 +33,7 @@ pub(crate) fn hear<'a>(
                 panic!("{event:?} after a refusal");
             });
             assert_eq!(again, Err(error), "a refusal stays");
-            assert!(receiver.started());
+            assert!(receiver.started() && !receiver.in_message(), "a refusal is no message");
             heard.lines.push(error.to_string());
             return heard;
         }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use trueload_wire::chance::Chance;
 use trueload_wire::echo::Messages;
-use trueload_wire::exchange::{Disposition, Ending, Exchange, Outcome};
+use trueload_wire::exchange::{Disposition, Ending, Exchange, Outcome, PeerEnd};
 use trueload_wire::http1;
 use trueload_wire::websocket::client::Opening;
 use trueload_wire::websocket::echo::{Client, Shared, Words};
@@ -155,4 +155,73 @@ fn a_client_knows_why_frames_were_refused() {
         assert_eq!(world.hear(frame), Disposition::Broken);
         assert_eq!(world.client.why_broken(), Some((ending, why)));
     }
+}
+
+#[test]
+fn an_echo_has_the_kind_and_the_bytes_of_its_message_and_a_wrong_one_ends_alone() {
+    for (sentence, frame, ending) in [
+        ("the same", &b"\x81\x04abcd"[..], Ending::Ok),
+        ("the same as binary", b"\x82\x04abcd", Ending::Mismatch),
+        ("other bytes", b"\x81\x04abcX", Ending::Mismatch),
+        ("other bytes as binary", b"\x82\x04abcX", Ending::Mismatch),
+        ("its beginning", b"\x81\x03abc", Ending::Mismatch),
+        ("more than it", b"\x81\x05abcde", Ending::Mismatch),
+        ("the next message", b"\x81\x04efgh", Ending::Mismatch),
+    ] {
+        let mut world = World::upgraded();
+        (1..=2).for_each(|tag| world.ask(tag));
+        let frames = [frame, b"\x81\x04efgh"].concat();
+        assert_eq!(world.hear(&frames), Disposition::Open, "{sentence}");
+        let ended: Vec<_> = world.heard.iter().map(|one| one.ending).collect();
+        assert_eq!(ended, [ending, Ending::Ok], "{sentence}");
+    }
+}
+
+#[test]
+fn the_end_of_the_stream_ends_every_request() {
+    use Ending::{ClosedPipelined, Empty, Reset, Truncated};
+    for (come, end, endings) in [
+        (&b""[..], PeerEnd::Fin, [Empty, ClosedPipelined]),
+        (b"\x81\x04ab", PeerEnd::Fin, [Truncated, ClosedPipelined]),
+        (b"\x81\x04ab", PeerEnd::Reset, [Reset, Reset]),
+    ] {
+        let mut world = World::upgraded();
+        (1..=2).for_each(|tag| world.ask(tag));
+        world.hear(come);
+        let World { client, heard, .. } = &mut world;
+        client.handle_end(9, end, &mut |one| heard.push(one));
+        assert_eq!(world.heard.iter().map(|one| one.ending).collect::<Vec<_>>(), endings);
+        assert_eq!(world.client.outstanding(), 0);
+    }
+}
+
+#[test]
+fn a_connection_that_is_opened_again_begins_with_the_first_message() {
+    let mut world = World::upgraded();
+    world.ask(1);
+    assert_eq!(world.hear(b"\x81\x04abcd"), Disposition::Open);
+    world.ask(2);
+    assert_eq!(world.hear(b"\xff\xff"), Disposition::Broken);
+    assert!(world.client.why_broken().is_some() && world.client.has_answered());
+    world.client.reopen();
+    assert!(world.client.why_broken().is_none() && !world.client.has_answered());
+    let mut asked = Vec::new();
+    world.client.open(&mut world.shared, 0, &mut asked);
+    assert_eq!(world.hear(&answer_to(&asked)), Disposition::Open);
+    world.ask(3);
+    assert_eq!(world.hear(b"\x81\x04abcd"), Disposition::Open);
+    let ended: Vec<_> = world.heard.iter().map(|one| (one.tag, one.ending)).collect();
+    assert_eq!(ended, [(1, Ending::Ok), (2, Ending::WsProtocol), (3, Ending::Ok)]);
+}
+
+#[test]
+fn why_a_connection_was_not_upgraded_is_told_once() {
+    let mut world = World::upgraded();
+    assert_eq!(world.shared.refusal(), None);
+    world.client.reopen();
+    world.client.open(&mut world.shared, 0, &mut Vec::new());
+    assert_eq!(world.hear(b"HTTP/1.1 404 x\r\n\r\n"), Disposition::Refused);
+    let why = world.shared.refusal().map(|why| why.to_string());
+    assert_eq!(why.as_deref(), Some("the server answered 404 instead of 101"));
+    assert_eq!(world.shared.refusal(), None);
 }

@@ -189,6 +189,9 @@ fn an_announced_length_takes_no_memory() {
     let fed = receiver.feed(&announced, &limits, &mut Scratch::default(), &mut |_| {});
     assert_eq!(fed, Ok(()));
     assert!(receiver.buffered_bytes() < 8192, "16 MiB announced, one byte come");
+    let fed = receiver.feed(&[0; 10_000], &limits, &mut Scratch::default(), &mut |_| {});
+    assert_eq!(fed, Ok(()));
+    assert!((10_001..30_000).contains(&receiver.buffered_bytes()), "what has come is held");
 }
 
 #[test]

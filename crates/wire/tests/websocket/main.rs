@@ -1,6 +1,7 @@
 //! The WebSocket machine: frames and opening handshakes, whole, byte by byte and in any split.
 
 mod common;
+mod dialects;
 mod echoes;
 mod frames;
 mod openings;

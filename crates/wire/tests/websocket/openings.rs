@@ -114,6 +114,22 @@ fn a_client_opens_on_a_right_101_and_on_nothing_else() {
 }
 
 #[test]
+fn an_answer_has_begun_with_its_first_byte_and_an_interim_one_counts() {
+    let opening = opening(&[("Host", "h")]);
+    for (come, started) in [
+        ("", false),
+        ("H", true),
+        ("HTTP/1.1 101 x\r\n", true),
+        ("HTTP/1.1 103 x\r\n\r\n", true),
+        ("HTTP/1.1 103 x\r\n\r\nH", true),
+    ] {
+        let mut awaited = opening.write(NONCE, &mut Vec::new());
+        assert_eq!(awaited.feed(&opening, come.as_bytes(), &Limits::default()), Ok(None));
+        assert_eq!(awaited.started(), started, "{come:?}");
+    }
+}
+
+#[test]
 fn a_subprotocol_is_one_of_those_asked_for() {
     let opening = opening(&[("Sec-WebSocket-Protocol", "chat, superchat")]);
     let status = "HTTP/1.1 101 Switching Protocols\r\n";
@@ -195,10 +211,11 @@ fn a_server_opens_on_what_the_rfc_asks_for_and_says_what_is_missing() {
 #[test]
 fn the_answer_is_that_of_the_rfc() {
     let mut opening = server::Opening::default();
-    let request = "GET /chat HTTP/1.1\r\nHost: h\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\
+    let request = "GET /chat?room=1 HTTP/1.1\r\nHost: h\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\
                    Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n\
                    Sec-WebSocket-Protocol: chat, superchat\r\n\r\n";
     assert_eq!(opening.feed(request.as_bytes(), &Limits::default()), Ok(Some(request.len())));
+    assert_eq!((opening.target(), opening.path()), ("/chat?room=1", "/chat"));
     assert_eq!(opening.protocols().collect::<Vec<_>>(), [&b"chat"[..], b"superchat"]);
     let mut answer = Vec::new();
     opening.judge().expect("a handshake").write(Some("chat"), &mut answer);

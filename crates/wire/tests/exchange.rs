@@ -1,0 +1,67 @@
+//! What the driver asks of any client machine: what is outstanding, until when, and whether it has been answered.
+
+#![allow(missing_docs, clippy::expect_used)]
+
+use trueload_wire::exchange::{Exchange, InOrder};
+use trueload_wire::http1::client::{Client, Rules};
+use trueload_wire::http1::response::HeadMemory;
+use trueload_wire::udp_echo;
+
+const OK: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
+
+fn answered(client: &mut Client<u64>) {
+    client.handle_input(7, OK, &Rules::default(), &mut HeadMemory::default(), &mut |_| {});
+}
+
+#[test]
+fn a_connection_knows_its_requests_from_asking_to_their_end() {
+    let mut client = Client::default();
+    assert_eq!((client.outstanding(), client.capacity(4)), (0, 4));
+    assert_eq!(client.next_timeout_ns(|tag| *tag), None);
+    client.ask(50);
+    client.ask_alike(70, 2);
+    assert_eq!((client.outstanding(), client.capacity(4), client.capacity(2)), (3, 1, 0));
+    assert_eq!(client.next_timeout_ns(|tag| *tag), Some(50));
+    answered(&mut client);
+    assert_eq!((client.outstanding(), client.next_timeout_ns(|tag| *tag)), (2, Some(70)));
+    client.ask(90);
+    let mut changed = Vec::new();
+    client.change_newest(|tag| {
+        changed.push(*tag);
+        *tag += 1;
+        changed.len() < 2
+    });
+    assert_eq!(changed, [90, 70], "requests alike have one tag");
+    assert_eq!(client.cancel().collect::<Vec<_>>(), [71, 71, 91]);
+    assert_eq!(client.outstanding(), 0);
+}
+
+#[test]
+fn a_connection_that_is_opened_again_has_answered_nothing() {
+    let mut client = Client::default();
+    client.ask(1);
+    assert!(!client.has_answered());
+    answered(&mut client);
+    assert!(client.has_answered());
+    client.reopen();
+    assert!(!client.has_answered());
+}
+
+#[test]
+fn requests_are_held_back_until_the_last_one_begins_to_leave() {
+    let mut client = Client::default();
+    client.ask_alike(1, 2);
+    for (unsent, held_back) in [(0, false), (1, true), (2, true), (0, false)] {
+        client.hold_back(unsent);
+        assert_eq!(client.is_held_back(), held_back, "{unsent} have not begun to leave");
+    }
+}
+
+#[test]
+fn a_datagram_is_never_held_back_and_its_answer_never_lasts() {
+    let mut client = udp_echo::Client::default();
+    client.ask(1);
+    assert!(!client.is_held_back());
+    assert!(!client.lasts_until_end());
+    assert_eq!(client.why_broken(), None);
+}
