@@ -4,7 +4,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use trueload_wire::shootout::{Asked, Dialect, Due, Heard, Memory, Wrong};
+use trueload_wire::shootout::{Asked, Dialect, Due, Parsed, Memory, Wrong};
 
 fuzz_target!(|data: &[u8]| {
     let Some((choice, message)) = data.split_first() else {
@@ -12,7 +12,7 @@ fuzz_target!(|data: &[u8]| {
     };
     let dialect = Dialect::ALL[usize::from(*choice) % Dialect::ALL.len()];
     let mut memory = Memory::default();
-    if let Heard::Broadcast(key) = dialect.hear(message, b"xx") {
+    if let Parsed::Broadcast(key) = dialect.parse(message, b"xx") {
         memory.remember(key, key, message);
         assert_eq!(memory.recognise(message), Some(key));
     } else {
@@ -22,8 +22,8 @@ fuzz_target!(|data: &[u8]| {
     let asked = dialect.answer(message, 3, &mut due);
     let parts = [&due.to_all, &due.to_sender];
     for part in parts.into_iter().filter(|part| !part.is_empty()) {
-        let heard = dialect.hear(part, b"xx");
-        assert!(!matches!(heard, Heard::Error(Wrong::Malformed)), "{asked:?}, then {heard:?}");
+        let heard = dialect.parse(part, b"xx");
+        assert!(!matches!(heard, Parsed::Error(Wrong::Malformed)), "{asked:?}, then {heard:?}");
     }
     if matches!(asked, Asked::Error(_)) {
         assert_eq!(due, Due::default());

@@ -155,11 +155,11 @@ fn work(
                     Ok(ToEngine::Lease) => Ok(()),
                     Ok(ToEngine::Clock { id }) => tell_clock(clock, id),
                     Ok(ToEngine::Distance { cpus }) => tell_distance(cpus),
-                    Ok(message) => role.tell(message),
+                    Ok(message) => role.handle_message(message),
                     Err(refused) => Err(Failure::Plan(refused.0)),
                 }
             }
-            event => role.hear(event),
+            event => role.handle_event(event),
         };
         match outcome {
             Ok(()) => {}
@@ -177,7 +177,7 @@ fn farewell(role: &mut dyn Role, events: &Receiver<Event>) -> Result<(), Failure
         match events.recv_timeout(left) {
             Ok(Event::Input(_) | Event::Signal) => {}
             Ok(Event::Died(_)) | Err(_) => return Ok(()),
-            Ok(event) => role.hear(event)?,
+            Ok(event) => role.handle_event(event)?,
         }
     }
     Ok(())

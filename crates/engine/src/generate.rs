@@ -351,7 +351,7 @@ impl Role {
         }
     }
 
-    fn hear_connected(&mut self, thread: u32, connected: Connected) -> Result<(), Failure> {
+    fn handle_connected(&mut self, thread: u32, connected: Connected) -> Result<(), Failure> {
         self.connected.push((thread, connected));
         if self.connected.len() < self.reporters() {
             return Ok(());
@@ -379,9 +379,9 @@ impl Role {
         Ok(())
     }
 
-    fn hear_report(&mut self, thread: u32, report: Report) -> Result<(), Failure> {
+    fn handle_report(&mut self, thread: u32, report: Report) -> Result<(), Failure> {
         match report {
-            Report::Connected(connected) => self.hear_connected(thread, connected)?,
+            Report::Connected(connected) => self.handle_connected(thread, connected)?,
             Report::Started(index, at_ns) => {
                 let phase = &mut self.phases[index];
                 if !std::mem::replace(&mut phase.started, true) {
@@ -398,8 +398,8 @@ impl Role {
                     say(&FromEngine::PhaseStopped { id, at_ns })?;
                 }
             }
-            Report::Tick(tick) => self.hear_tick(thread, tick)?,
-            Report::Done(done) => self.hear_done(thread, *done)?,
+            Report::Tick(tick) => self.handle_tick(thread, tick)?,
+            Report::Done(done) => self.handle_done(thread, *done)?,
             Report::Sent(index, sent) => {
                 let phase = &mut self.phases[index];
                 phase.settling = Stand::Settle;
@@ -427,7 +427,7 @@ impl Role {
         Ok(index)
     }
 
-    fn hear_tick(&mut self, thread: u32, tick: TickReport) -> Result<(), Failure> {
+    fn handle_tick(&mut self, thread: u32, tick: TickReport) -> Result<(), Failure> {
         let parts = self.plan.origins.len().max(1);
         let worker = self.workers.get(thread as usize / parts);
         let wanted_ns = worker.and_then(Worker::wanted_ns).unwrap_or(tick.cpu_ns);
@@ -452,7 +452,7 @@ impl Role {
         Ok(())
     }
 
-    fn hear_done(&mut self, thread: u32, done: DoneReport) -> Result<(), Failure> {
+    fn handle_done(&mut self, thread: u32, done: DoneReport) -> Result<(), Failure> {
         let all = self.reporters();
         let number = done.phase;
         let phase = &mut self.phases[number];
@@ -485,7 +485,7 @@ impl Role {
 }
 
 impl role::Role for Role {
-    fn tell(&mut self, message: ToEngine) -> Result<(), Failure> {
+    fn handle_message(&mut self, message: ToEngine) -> Result<(), Failure> {
         match message {
             ToEngine::Blob(blob) if self.workers.is_empty() => {
                 self.blobs.take(&blob)?;
@@ -522,9 +522,9 @@ impl role::Role for Role {
         }
     }
 
-    fn hear(&mut self, event: Event) -> Result<(), Failure> {
+    fn handle_event(&mut self, event: Event) -> Result<(), Failure> {
         match event {
-            Event::Generator(thread, report) => self.hear_report(thread, report),
+            Event::Generator(thread, report) => self.handle_report(thread, report),
             _ => Ok(()),
         }
     }

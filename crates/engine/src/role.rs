@@ -26,13 +26,13 @@ pub trait Role {
     ///
     /// # Errors
     /// When it does not fit this role or what came before.
-    fn tell(&mut self, message: ToEngine) -> Result<(), Failure>;
+    fn handle_message(&mut self, message: ToEngine) -> Result<(), Failure>;
 
     /// A thread reports.
     ///
     /// # Errors
     /// When stdout is gone.
-    fn hear(&mut self, event: Event) -> Result<(), Failure>;
+    fn handle_event(&mut self, event: Event) -> Result<(), Failure>;
 
     /// Tells every thread to end.
     fn stop(&mut self);

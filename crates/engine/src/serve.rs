@@ -242,7 +242,7 @@ impl Drop for Role {
 }
 
 impl role::Role for Role {
-    fn tell(&mut self, message: ToEngine) -> Result<(), Failure> {
+    fn handle_message(&mut self, message: ToEngine) -> Result<(), Failure> {
         match message {
             ToEngine::Blob(blob) if self.workers.is_empty() => {
                 self.blobs.take(&blob)?;
@@ -254,7 +254,7 @@ impl role::Role for Role {
         }
     }
 
-    fn hear(&mut self, event: Event) -> Result<(), Failure> {
+    fn handle_event(&mut self, event: Event) -> Result<(), Failure> {
         let (thread, seen, ended) = match event {
             Event::Server(Report::Counts { thread, seen, ended }) => (thread, seen, ended),
             Event::Server(Report::Marked { thread, interval }) => {

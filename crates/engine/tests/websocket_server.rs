@@ -14,7 +14,7 @@ use trueload_engine::outlet::Outlet;
 use trueload_engine::server::websocket::{Hub, Server};
 use trueload_engine::server::{Command, Report, Seen, Watch};
 use trueload_wire::http1;
-use trueload_wire::shootout::{Dialect, Heard, Joining, Key};
+use trueload_wire::shootout::{Dialect, Joining, Key, Parsed};
 use trueload_wire::websocket::{self, Event, Kind, Limits, Role, Scratch, client, send};
 
 const MASK: Option<[u8; 4]> = Some([1, 2, 3, 4]);
@@ -174,7 +174,7 @@ impl World {
                 self.settle();
                 self.listen(client);
             }
-            let heard = dialect.hear(client.messages.get(at).expect("an answer"), PADDING);
+            let heard = dialect.parse(client.messages.get(at).expect("an answer"), PADDING);
             at += 1;
             joining = joining.heard(dialect, heard, echo, PADDING, &mut out).expect("joined");
         }
@@ -244,12 +244,12 @@ impl World {
             heard.push(match event {
                 Event::Message { payload, .. } => {
                     messages.push(payload.to_vec());
-                    match dialect.hear(payload, PADDING) {
-                        Heard::Broadcast(key) => {
+                    match dialect.parse(payload, PADDING) {
+                        Parsed::Broadcast(key) => {
                             format!("broadcast {}/{}", key.sender, key.sequence)
                         }
-                        Heard::Echo(key) => format!("echo {}/{}", key.sender, key.sequence),
-                        Heard::Result(key, count) => match count {
+                        Parsed::Echo(key) => format!("echo {}/{}", key.sender, key.sequence),
+                        Parsed::Result(key, count) => match count {
                             Some(count) => format!("receipt {} of {count}", key.sequence),
                             None => format!("receipt {}", key.sequence),
                         },

@@ -62,12 +62,12 @@ pub const RANDOM_MOST: u64 = (1 << 53) - 1;
 /// Random number `nth` of request `number`, from 0 to [`RANDOM_MOST`].
 #[must_use]
 pub fn random(seed: u64, number: u64, nth: u32) -> u64 {
-    let stirred = stir(stir(stir(seed) ^ number) ^ u64::from(nth));
+    let stirred = mix64(mix64(mix64(seed) ^ number) ^ u64::from(nth));
     stirred >> (64 - RANDOM_MOST.count_ones())
 }
 
 /// The first number of SplitMix64 (Steele, Lea, Flood 2014) from this state: near values are far apart.
-pub(crate) fn stir(value: u64) -> u64 {
+pub(crate) fn mix64(value: u64) -> u64 {
     let mut mixed = value.wrapping_add(0x9e37_79b9_7f4a_7c15);
     mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
@@ -143,7 +143,7 @@ mod tests {
     fn values_are_stirred_as_splitmix64_does() {
         // The first value of Rosetta Code, "Pseudo-random numbers/Splitmix64", for the state 1234567, and two more.
         let states = [0, 1_u64, 2].map(|steps| steps.wrapping_mul(0x9e37_79b9_7f4a_7c15));
-        let drawn = states.map(|state| stir(state.wrapping_add(1_234_567)));
+        let drawn = states.map(|state| mix64(state.wrapping_add(1_234_567)));
         assert_eq!(drawn[0], 6_457_827_717_110_365_317);
         assert_eq!(drawn[1], 3_203_168_211_198_807_973);
         assert_eq!(drawn[2], 9_817_491_932_198_370_423);

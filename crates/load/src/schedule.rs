@@ -6,7 +6,7 @@
 //! and both kinds of arrivals are one path. Nothing is queued: an arrival that is late
 //! is the next one drawn, however late it is.
 
-use super::mix::stir;
+use super::mix::mix64;
 use super::origins::Places;
 
 /// A stretch of time in which a quantity goes from one value to another in a straight line.
@@ -237,7 +237,7 @@ struct Chance(u64);
 impl Chance {
     fn new(seed: u64) -> Self {
         // Keeps near seeds apart; a state of 0 would stay 0.
-        Chance(stir(seed).max(1))
+        Chance(mix64(seed).max(1))
     }
 
     fn next(&mut self) -> u64 {

@@ -61,7 +61,7 @@ pub struct Meter {
     /// Only under an open loop: elsewhere they are the latencies.
     recent_service: Option<Recent>,
     /// The ok and failed counts that ticks have reported.
-    told: (u64, u64),
+    reported: (u64, u64),
     retracted: Vec<u32>,
 }
 
@@ -88,7 +88,7 @@ impl Default for Meter {
             statuses: vec![0; STATUSES].into_boxed_slice(),
             recent: Recent::default(),
             recent_service: None,
-            told: (0, 0),
+            reported: (0, 0),
             retracted: Vec::new(),
         }
     }
@@ -125,7 +125,7 @@ impl Meter {
         }
         if !self.recent.retract(answered.latency_ns) {
             self.retracted.push(crate::index(answered.latency_ns));
-            self.told.0 -= 1;
+            self.reported.0 -= 1;
         }
         if let Some(recent) = &mut self.recent_service {
             recent.retract(answered.service_ns);
@@ -177,8 +177,8 @@ impl Meter {
     /// Hands over what came since the last tick, for the [`crate::Series`] of the phase.
     pub fn tick(&mut self, second: usize) -> Recorded {
         let failed_sum = self.failed_sum();
-        let (ok, failed) = (self.ok - self.told.0, failed_sum - self.told.1);
-        self.told = (self.ok, failed_sum);
+        let (ok, failed) = (self.ok - self.reported.0, failed_sum - self.reported.1);
+        self.reported = (self.ok, failed_sum);
         let retracted = std::mem::take(&mut self.retracted);
         Recorded { second, ok, failed, latency: self.recent.take(), retracted }
     }

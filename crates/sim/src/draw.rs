@@ -249,7 +249,7 @@ fn trick(chance: &mut Chance) -> Trick {
         19 | 20 => Trick::Late(chance.scaled(10 * US, 500 * MS)),
         21 => Trick::Deaf,
         _ if chance.one_in(6) => Trick::Flood(Bytes(chance.pick(&JUNK))),
-        _ if chance.one_in(2) => Trick::FloodDeaf(Bytes(PING)),
+        _ if chance.one_in(2) => Trick::FloodUnread(Bytes(PING)),
         _ => Trick::Announce(chance.scaled(US, 100 * MS)),
     }
 }

@@ -21,10 +21,10 @@ use crate::scenario::{MS, Scenario};
 /// Several threads are told of a phase so long before it starts, as in the engine.
 const START_LEAD_NS: u64 = 5 * MS;
 
-/// A phase that was told.
+/// A phase that was assigned to the threads.
 #[derive(Debug)]
-pub struct Told {
-    /// As it was told.
+pub struct Assigned {
+    /// As it was assigned.
     pub share: PhaseShare,
     /// Threads for which it is over.
     pub done: u32,
@@ -52,8 +52,8 @@ pub struct Front {
     plan: Scenario,
     connections: u32,
     connected: u32,
-    /// Phases told so far.
-    pub told: Vec<Told>,
+    /// Phases assigned so far.
+    pub assigned: Vec<Assigned>,
     /// Phases that are over, as they were reported.
     pub done: Vec<Reported>,
     /// Set-ups of connections that were reported, with the threads.
@@ -85,7 +85,7 @@ impl Front {
             plan: plan.clone(),
             connections: plan.connections,
             connected: 0,
-            told: Vec::new(),
+            assigned: Vec::new(),
             done: Vec::new(),
             set_ups: Vec::new(),
             ticks: Vec::new(),
@@ -133,7 +133,7 @@ impl Front {
     /// All that was asked for is over.
     #[must_use]
     pub fn is_over(&self) -> bool {
-        self.told.len() == self.plan.phases.len() && self.is_quiet()
+        self.assigned.len() == self.plan.phases.len() && self.is_quiet()
     }
 
     /// Tells all to end.
@@ -166,8 +166,8 @@ impl Front {
                 let counts =
                     [meter.scheduled, meter.issued, meter.ok, meter.failed_sum(), meter.stale];
                 self.note(now_ns, "done", about, &counts);
-                if let Some(told) = self.told.get_mut(done.phase) {
-                    told.done += 1;
+                if let Some(assigned) = self.assigned.get_mut(done.phase) {
+                    assigned.done += 1;
                 }
                 self.done.push(Reported { thread, at_ns: now_ns, done });
             }
@@ -182,7 +182,7 @@ impl Front {
     }
 
     fn sent(&mut self, now_ns: u64, phase: usize, sent: Sent) {
-        let (all, engines) = &mut self.told[phase].sent;
+        let (all, engines) = &mut self.assigned[phase].sent;
         all.extend(sent);
         *engines += 1;
         if *engines == self.plan.threads {
@@ -193,7 +193,7 @@ impl Front {
     }
 
     fn settled(&mut self, now_ns: u64, phase: usize, failed: Vec<Failed>) {
-        let (all, engines) = &mut self.told[phase].failed;
+        let (all, engines) = &mut self.assigned[phase].failed;
         all.extend(failed);
         *engines += 1;
         if *engines == self.plan.threads {
@@ -208,13 +208,13 @@ impl Front {
     }
 
     fn is_quiet(&self) -> bool {
-        self.told.iter().all(|told| told.done == self.plan.threads)
+        self.assigned.iter().all(|assigned| assigned.done == self.plan.threads)
     }
 
     /// Tells the next phase as soon as its start is known.
     fn dispatch(&mut self, now_ns: u64) {
         while !self.stopped && self.connected == self.plan.threads {
-            let Some(next) = self.plan.phases.get(self.told.len()).cloned() else { return };
+            let Some(next) = self.plan.phases.get(self.assigned.len()).cloned() else { return };
             let quiet = self.is_quiet();
             if next.connections != self.connections {
                 if quiet {
@@ -224,7 +224,7 @@ impl Front {
                 }
                 return;
             }
-            let after_ns = match self.told.last() {
+            let after_ns = match self.assigned.last() {
                 Some(last) if !quiet => match last.share.stop {
                     Stop::After(ns) => last.share.start_ns.saturating_add(ns),
                     Stop::Requests(_) => return,
@@ -240,7 +240,7 @@ impl Front {
                 start_ns: (after_ns.max(now_ns) + next.pause_ns).max(BEGIN_NS + next.not_before_ns),
             };
             self.tell_all(now_ns, &Command::Phase(share.clone()));
-            self.told.push(Told {
+            self.assigned.push(Assigned {
                 share,
                 done: 0,
                 sent: Default::default(),
@@ -257,7 +257,7 @@ impl Front {
             Command::Charge(..) => "charge",
             Command::Stop => "stop",
         };
-        let event = Event::of(kind, self.told.len() as u64, b"");
+        let event = Event::of(kind, self.assigned.len() as u64, b"");
         self.history.note(now_ns, event, || format!("front: {command:?}"));
         for inbox in &self.inboxes {
             // A thread that has ended hears nothing more.

@@ -79,7 +79,7 @@ fn no_slot_hangs(played: &mut Played) -> Result<(), String> {
     let Played { front, scenario, steps, .. } = played;
     ensure(*steps < STEPS_MOST, || "it never comes to rest".to_owned())?;
     ensure(front.ended == scenario.threads, || {
-        let done: Vec<_> = front.told.iter().map(|told| told.done).collect();
+        let done: Vec<_> = front.assigned.iter().map(|assigned| assigned.done).collect();
         format!("{} of {} threads ended, phases done {done:?}", front.ended, scenario.threads)
     })
 }
@@ -122,14 +122,14 @@ fn what_was_asked_for_is_sent_or_unsent(played: &mut Played) -> Result<(), Strin
     if played.front.stopped && !played.front.is_over() {
         return Ok(());
     }
-    for (phase, told) in played.front.told.iter().enumerate() {
-        let Stop::Requests(count) = told.share.stop else { continue };
+    for (phase, assigned) in played.front.assigned.iter().enumerate() {
+        let Stop::Requests(count) = assigned.share.stop else { continue };
         let reports = played.front.done.iter().filter(|reported| reported.done.phase == phase);
         let (scheduled, failed) = reports.fold((0, 0), |sums, reported| {
             let meter = &reported.done.meter;
             (sums.0 + meter.scheduled, sums.1 + meter.failed_sum())
         });
-        let idle = told.share.connections == told.share.idle;
+        let idle = assigned.share.connections == assigned.share.idle;
         // A violation that no request came to pay for is a failure of its own, beyond what was asked for.
         ensure((count..=count + failed).contains(&scheduled) || idle, || {
             format!("phase {phase}: {scheduled} scheduled of {count}")
@@ -161,17 +161,18 @@ fn one_response_settles_one_request(played: &mut Played) -> Result<(), String> {
 fn the_end_comes_in_time(played: &mut Played) -> Result<(), String> {
     let slack_ns = slack_ns(played);
     let Played { scenario, front, .. } = &*played;
-    let last = front.told.len().saturating_sub(1);
+    let last = front.assigned.len().saturating_sub(1);
     // Engines that share a broadcast wait for each other's messages, and before that for one that has no client left: it
     // gives a number of requests up after three time-outs and 2 s.
     let shared = scenario.threads > 1 && matches!(scenario.protocol, Protocol::Broadcast { .. });
-    let by_requests = front.told.iter().any(|told| matches!(told.share.stop, Stop::Requests(_)));
+    let by_requests =
+        front.assigned.iter().any(|assigned| matches!(assigned.share.stop, Stop::Requests(_)));
     let patience_ns = if by_requests { 3 * scenario.timeout_ns + 2 * S } else { 0 };
     let settling_ns = patience_ns + scenario.timeout_ns + 2 * scenario.front_ns + 100 * MS;
     let settling_ns = if shared { settling_ns } else { 0 };
     each_phase(played, |reported, _| {
         let done = &reported.done;
-        let share = &front.told[done.phase].share;
+        let share = &front.assigned[done.phase].share;
         // What came before may still be open: the last phase waits for it.
         let before_ns =
             front.done.iter().filter(|other| done.phase == last && other.done.phase < last);
@@ -277,7 +278,7 @@ fn requests_take_no_more_time_than_is_permitted(played: &mut Played) -> Result<(
     }
     each_phase(played, |Reported { done, .. }, meter| {
         // The check is for closed loops: in an open one a place is free for longer than it is permitted.
-        if matches!(played.front.told[done.phase].share.load, Load::Open { .. }) {
+        if matches!(played.front.assigned[done.phase].share.load, Load::Open { .. }) {
             return Ok(());
         }
         let places = u64::from(played.scenario.connections_most()) * *depth as u64;

@@ -361,7 +361,7 @@ pub enum Trick {
     /// Says the same bytes for a long time.
     Flood(Bytes),
     /// The same, and reads nothing from here on.
-    FloodDeaf(Bytes),
+    FloodUnread(Bytes),
     /// Reads nothing from here on.
     Deaf,
 }

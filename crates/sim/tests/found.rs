@@ -40,7 +40,7 @@ fn a_thread_that_is_told_to_end_begins_no_phase_in_the_same_batch() {
 // and nobody was told that its set-up had failed.
 #[test]
 fn a_peer_that_floods_pings_while_it_is_joined_and_reads_nothing_is_a_failed_attempt() {
-    let flood = Trick::FloodDeaf(Bytes(b"\x89\x02hi"));
+    let flood = Trick::FloodUnread(Bytes(b"\x89\x02hi"));
     let joins = Manner { tricks: vec![(0, flood)], ..Manner::default() };
     let turns = PhasePlan { load: Load::Turns { concurrent: 2 }, ..closed(Stop::Requests(5)) };
     for peers in [vec![joins.clone()], vec![Manner::default(), joins]] {

@@ -146,13 +146,13 @@ pub trait Exchange<T> {
     /// When [`Exchange::handle_timeout`] is due; none while nothing is. `deadline_ns` says until when a request may last.
     fn next_timeout_ns(&self, deadline_ns: impl Fn(&T) -> u64) -> Option<u64>;
 
-    /// Requests that have not ended by their deadlines are out of time. What is to be told to the peer is added to `said`.
+    /// Requests that have not ended by their deadlines are out of time. What is to be told to the peer is added to `output`.
     /// Returns what may be done with the connection: it may live on where a request can end alone.
     fn handle_timeout(
         &mut self,
         now_ns: u64,
         deadline_ns: impl Fn(&T) -> u64,
-        said: &mut Vec<u8>,
+        output: &mut Vec<u8>,
         on_outcome: &mut impl FnMut(Outcome<T>),
     ) -> Disposition;
 
@@ -360,7 +360,7 @@ impl<M: InOrder> Exchange<M::Tag> for M {
         &mut self,
         now_ns: u64,
         deadline_ns: impl Fn(&M::Tag) -> u64,
-        _said: &mut Vec<u8>,
+        _output: &mut Vec<u8>,
         on_outcome: &mut impl FnMut(Outcome<M::Tag>),
     ) -> Disposition {
         if self.next_timeout_ns(deadline_ns).is_none_or(|due_ns| due_ns > now_ns) {

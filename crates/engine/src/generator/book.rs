@@ -327,8 +327,8 @@ impl Book {
         let over = |last: &Last| self.phases[usize::from(last.whose().phase)].stage == Stage::Done;
         let Some(last) = last.filter(|last| !over(last)) else {
             let trouble = state.trouble();
-            trouble.owed += 1;
-            trouble.owed_class = Some(class);
+            trouble.uncharged += 1;
+            trouble.violation_class = Some(class);
             return;
         };
         let meter = &mut self.phases[usize::from(last.whose().phase)].meter;

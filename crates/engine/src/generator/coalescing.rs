@@ -35,7 +35,7 @@ pub(super) struct Wakings {
 impl Wakings {
     /// Something has come on a connection.
     #[inline]
-    pub(super) fn hear(&mut self) {
+    pub(super) fn note_input(&mut self) {
         self.in_batch += 1;
     }
 
@@ -147,7 +147,7 @@ mod tests {
     fn a_waking_for_no_answer_is_none() {
         let mut wakings = Wakings::default();
         for heard in [2, 0, 0, 1] {
-            (0..heard).for_each(|_| wakings.hear());
+            (0..heard).for_each(|_| wakings.note_input());
             wakings.end_batch();
         }
         assert_eq!((wakings.heard, wakings.batches), (3, 2));

@@ -15,7 +15,7 @@ use super::{Connected, Generator, Report};
 /// Attempts made at one moment, at most, when the set-up has fallen behind its rate.
 const CATCH_UP: u32 = 32;
 /// How often the other slots look whether the first has found the address that answers.
-const PIONEER_LOOK_NS: u64 = 1_000_000;
+const PROBE_LOOK_NS: u64 = 1_000_000;
 /// A socket file whose queue is full is tried again after this time.
 const BUSY_PAUSE_NS: u64 = 1_000_000;
 /// Why a machine cannot connect that has no address of the server's family.
@@ -29,7 +29,7 @@ pub(super) struct Pace {
     waiting: VecDeque<u32>,
     undecided: u32,
     /// The first slot has found out which address answers, if any.
-    pioneered: bool,
+    probed: bool,
     asked: bool,
     began_ns: u64,
     latest_ns: u64,
@@ -106,11 +106,11 @@ impl<P: Protocol> Generator<P> {
     /// Opens the connections that are due; with several addresses, one slot goes ahead.
     pub(super) fn set_up(&mut self, net: &mut impl Net) {
         let now_ns = net.now_ns();
-        let pioneer = self.config.addresses.len() > 1 && !self.pace.pioneered;
+        let probing = self.config.addresses.len() > 1 && !self.pace.probed;
         let mut attempts = 0;
         while self.pace.next_ns <= now_ns && attempts < CATCH_UP {
-            if pioneer && self.pace.undecided as usize > self.pace.waiting.len() {
-                self.pace.next_ns = now_ns + PIONEER_LOOK_NS;
+            if probing && self.pace.undecided as usize > self.pace.waiting.len() {
+                self.pace.next_ns = now_ns + PROBE_LOOK_NS;
                 break;
             }
             let Some(key) = self.pace.waiting.pop_front() else {
@@ -212,7 +212,7 @@ impl<P: Protocol> Generator<P> {
             self.pace.latest_ns = now_ns;
         }
         self.decided(key);
-        self.settle_debts(net, key);
+        self.charge_violations(net, key);
     }
 
     /// The attempt failed: the next address, or a failure for the request that needed it.
@@ -273,7 +273,7 @@ impl<P: Protocol> Generator<P> {
         let state = &mut self.slots[key].state;
         if !std::mem::replace(&mut state.tried, true) {
             self.pace.undecided -= 1;
-            self.pace.pioneered = true;
+            self.pace.probed = true;
             self.report_connected();
         }
     }
@@ -329,7 +329,7 @@ impl<P: Protocol> Generator<P> {
     }
 
     /// The connection is gone; opens the next one when there is something to send on it.
-    pub(super) fn lost(&mut self, net: &mut impl Net, key: u32, polite: bool, pause_ns: u64) {
+    pub(super) fn lost(&mut self, net: &mut impl Net, key: u32, orderly: bool, pause_ns: u64) {
         let now_ns = net.now_ns();
         self.slots.open -= 1;
         self.end_open(key, now_ns);
@@ -337,8 +337,8 @@ impl<P: Protocol> Generator<P> {
         let Slot { state, tls, .. } = &mut self.slots[key];
         *tls = None;
         state.down_until(NEVER);
-        state.trouble().lost = Some((now_ns, polite));
-        self.settle_debts(net, key);
+        state.trouble().lost = Some((now_ns, orderly));
+        self.charge_violations(net, key);
         self.retry(net, key, now_ns + pause_ns);
     }
 
@@ -352,8 +352,8 @@ impl<P: Protocol> Generator<P> {
         let state = &mut self.slots[key].state;
         if state.waiting_again() == 0 && !(sending && state.quota > 0) {
             // Nobody misses this connection, so it is not down.
-            if let Some(Trouble { lost: Some((_, polite)), .. }) = state.had_trouble() {
-                *polite = true;
+            if let Some(Trouble { lost: Some((_, orderly)), .. }) = state.had_trouble() {
+                *orderly = true;
             }
             return;
         }
@@ -374,10 +374,10 @@ impl<P: Protocol> Generator<P> {
     }
 
     /// Violations that no request could be charged with: the next ones pay.
-    pub(super) fn settle_debts(&mut self, net: &mut impl Net, key: u32) {
+    pub(super) fn charge_violations(&mut self, net: &mut impl Net, key: u32) {
         let now_ns = net.now_ns();
         let state = &mut self.slots[key].state;
-        while state.quota > 0 && state.owes() {
+        while state.quota > 0 && state.has_uncharged() {
             let Some((phase, running)) = self.book.sending(now_ns) else {
                 return;
             };
@@ -385,8 +385,8 @@ impl<P: Protocol> Generator<P> {
                 return;
             }
             let trouble = state.trouble();
-            trouble.owed -= 1;
-            let class = trouble.owed_class.unwrap_or(Class::Unsolicited);
+            trouble.uncharged -= 1;
+            let class = trouble.violation_class.unwrap_or(Class::Unsolicited);
             self.book.charge(phase, state, now_ns, class);
         }
     }

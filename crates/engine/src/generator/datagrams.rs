@@ -35,7 +35,7 @@ impl<P: Protocol> Generator<P> {
         token: Token,
         datagrams: Datagrams<'_>,
     ) {
-        self.book.wakings.hear();
+        self.book.wakings.note_input();
         let now_ns = net.now_ns();
         let Slot { client, state, .. } = &mut self.slots[key];
         if state.connection != (ConnectionState::Open { token }) {

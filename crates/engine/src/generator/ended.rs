@@ -25,7 +25,7 @@ impl<P: Protocol> Generator<P> {
         }
         let idle = client.outstanding() == 0;
         let announced = matches!(state.connection, ConnectionState::Closing { .. });
-        let polite = ended == PeerClose::Fin || announced;
+        let orderly = ended == PeerClose::Fin || announced;
         if let ConnectionState::Closing { fin_sent, .. } = state.connection {
             self.close_policy.ended(fin_sent);
         }
@@ -48,7 +48,7 @@ impl<P: Protocol> Generator<P> {
         let fruitful = answered && (idle || stale || ended == PeerClose::Fin);
         let pause_ns = if fruitful { 0 } else { state.fruitless_pause_ns() };
         net.close(token);
-        self.lost(net, key, stale || (polite && idle), pause_ns);
+        self.lost(net, key, stale || (orderly && idle), pause_ns);
     }
 
     /// The peer's side has ended, and with it every request outstanding.

@@ -401,7 +401,7 @@ impl<P: Protocol> Program for Generator<P> {
         bytes: &[u8],
         ending: bool,
     ) {
-        self.book.wakings.hear();
+        self.book.wakings.note_input();
         match self.slots[key].tls {
             None => self.handle_plain(net, key, token, bytes, ending),
             Some(_) => self.handle_sealed(net, key, token, bytes, ending),

@@ -130,7 +130,7 @@ impl<P: Protocol> Generator<P> {
                 net.read_clock();
             }
             self.reopen(net, key);
-            self.settle_debts(net, key);
+            self.charge_violations(net, key);
             self.free_since_start(key);
             self.fill(net, key);
         }

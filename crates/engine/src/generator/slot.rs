@@ -243,11 +243,11 @@ pub(super) struct Trouble {
     /// Stale requests to be sent again before any other.
     pub(super) again: Vec<Tag>,
     /// Violations that no request could yet be charged with.
-    pub(super) owed: u32,
-    pub(super) owed_class: Option<Class>,
+    pub(super) uncharged: u32,
+    pub(super) violation_class: Option<Class>,
     pub(super) backoff: Backoff,
     fruitless: u32,
-    /// When the connection was lost, and whether politely.
+    /// When the connection was lost, and whether by an orderly close.
     pub(super) lost: Option<(u64, bool)>,
     pub(super) this_phase: PhaseTrouble,
 }
@@ -343,8 +343,8 @@ impl State {
     }
 
     /// Violations wait for a request to be charged with.
-    pub(super) fn owes(&self) -> bool {
-        self.trouble.as_ref().is_some_and(|trouble| trouble.owed > 0)
+    pub(super) fn has_uncharged(&self) -> bool {
+        self.trouble.as_ref().is_some_and(|trouble| trouble.uncharged > 0)
     }
 
     /// The pause before the next attempt after a connection was lost without a complete answer.
@@ -393,10 +393,10 @@ impl State {
     /// Notes for how long the slot has been down when that ends, or when the phase does.
     pub(super) fn note_down(&mut self, now_ns: u64, since_ns: u64) {
         let Some(trouble) = self.had_trouble() else { return };
-        let Some((lost_ns, polite)) = trouble.lost else { return };
+        let Some((lost_ns, orderly)) = trouble.lost else { return };
         let down_ns = now_ns.saturating_sub(lost_ns.max(since_ns));
         let phase = &mut trouble.this_phase;
-        if !polite {
+        if !orderly {
             phase.down_ns = phase.down_ns.max(down_ns);
         }
         if phase.outage {

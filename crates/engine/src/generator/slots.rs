@@ -115,8 +115,8 @@ impl<C> Slots<C> {
     pub(super) fn charge_debts(&mut self, book: &mut Book, index: usize) {
         for slot in self.iter_mut() {
             let Some(trouble) = slot.state.had_trouble() else { continue };
-            let class = trouble.owed_class.unwrap_or(Class::Unsolicited);
-            for _ in 0..std::mem::take(&mut trouble.owed) {
+            let class = trouble.violation_class.unwrap_or(Class::Unsolicited);
+            for _ in 0..std::mem::take(&mut trouble.uncharged) {
                 let meter = &mut book.phases[index].meter;
                 meter.scheduled += 1;
                 meter.issued += 1;

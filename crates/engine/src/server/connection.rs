@@ -1,4 +1,4 @@
-//! What the reference server of HTTP knows of one connection, and of an answer that it owes.
+//! What the reference server of HTTP knows of one connection, and of an answer that it has_uncharged.
 
 use std::collections::VecDeque;
 

@@ -74,7 +74,7 @@ pub struct Seen {
 
 impl Seen {
     /// Gives sealed bytes to a session, and counts what became of them.
-    fn hear_sealed(
+    fn open_sealed(
         &mut self,
         session: &mut tls::server::Server,
         bytes: &[u8],
@@ -311,7 +311,7 @@ impl Server {
             let (now_ns, count) = (net.now_ns(), known.count as u32);
             record.heard(bytes.len());
             record.requested(now_ns, key, count);
-            record.said(range.len());
+            record.note_sent(range.len());
             record.answered(now_ns, key, known.made.route.status(), count);
         }
         net.send_shared(connection.token, shared, range);
@@ -324,7 +324,7 @@ impl Server {
         let token = connection.token;
         self.watch.seen.bytes_out += self.out.len() as u64;
         if let Some(record) = &mut self.record {
-            record.said(self.out.len());
+            record.note_sent(self.out.len());
         }
         if let Some(session) = &mut connection.tls {
             seal(net, token, session, &self.out, goes_on, &mut self.sealed);
@@ -349,7 +349,7 @@ impl Server {
         let Some(session) = &mut connection.tls else { return false };
         let mut buffers = std::mem::take(&mut self.buffers);
         buffers.clear();
-        let outcome = self.watch.seen.hear_sealed(session, bytes, &mut buffers);
+        let outcome = self.watch.seen.open_sealed(session, bytes, &mut buffers);
         if !buffers.sealed.is_empty() {
             net.send(connection.token, &buffers.sealed);
         }
@@ -362,7 +362,7 @@ impl Server {
     }
 
     /// Bytes have come on a connection that are more than the request known.
-    fn hear(&mut self, net: &mut impl Net, key: u32, bytes: &[u8]) {
+    fn handle_bytes(&mut self, net: &mut impl Net, key: u32, bytes: &[u8]) {
         let Some(mut connection) = self.connections[key as usize].take() else {
             return;
         };
@@ -451,7 +451,7 @@ impl Program for Server {
         _ending: bool,
     ) {
         if !self.answer_known(net, key, bytes) {
-            self.hear(net, key, bytes);
+            self.handle_bytes(net, key, bytes);
         }
         // A burst of requests must not hold up what is due.
         if self.waits.next_ns().is_some() {

@@ -187,7 +187,7 @@ impl Peers for Drawn {
     }
 
     fn reads(&self, index: u32) -> bool {
-        self.peers.get(&index).is_none_or(|peer| !peer.deaf)
+        self.peers.get(&index).is_none_or(|peer| !peer.reading_paused)
     }
 
     fn requests(&self) -> u64 {
@@ -217,7 +217,7 @@ struct Peer {
     answered: bool,
     /// It says nothing any more.
     over: bool,
-    deaf: bool,
+    reading_paused: bool,
 }
 
 impl Peer {
@@ -232,7 +232,7 @@ impl Peer {
             busy_until_ns: 0,
             answered: false,
             over: false,
-            deaf: false,
+            reading_paused: false,
         }
     }
 
@@ -362,8 +362,8 @@ impl Peer {
                 self.busy_until_ns += by_ns;
                 self.answer(request, acts);
             }
-            Trick::Flood(bytes) | Trick::FloodDeaf(bytes) => {
-                self.deaf = matches!(trick, Trick::FloodDeaf(_));
+            Trick::Flood(bytes) | Trick::FloodUnread(bytes) => {
+                self.reading_paused = matches!(trick, Trick::FloodUnread(_));
                 let piece = bytes.0.repeat(FLOOD_PIECE_BYTES / bytes.0.len());
                 for _ in 0..FLOOD_PIECES {
                     self.say(piece.clone(), None, acts);
@@ -371,7 +371,7 @@ impl Peer {
                 }
             }
             Trick::Deaf => {
-                self.deaf = true;
+                self.reading_paused = true;
                 self.answer(request, acts);
             }
         }

@@ -7,7 +7,7 @@ use trueload_wire::websocket::server::Opening;
 use super::{Request, Speech};
 use crate::scenario::Style;
 
-/// Told in receipts; it decides nothing.
+/// Assigned in receipts; it decides nothing.
 const LISTENERS: u64 = 3;
 const TEXT: u8 = 0x1;
 const BINARY: u8 = 0x2;

@@ -100,7 +100,7 @@ impl Play {
         };
         let mut played = play_as(&Arc::new(self.scenario), false, &cast);
         let broken = laws::check(&mut played);
-        let phases = played.front.told.len();
+        let phases = played.front.assigned.len();
         let mut done: Vec<Vec<DoneReport>> = (0..phases).map(|_| Vec::new()).collect();
         for reported in played.front.done {
             done[reported.done.phase].push(*reported.done);

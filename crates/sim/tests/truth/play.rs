@@ -191,7 +191,7 @@ pub fn play(play: &Play) -> Played {
     };
     let mut played = play_as(&Arc::new(play.scenario()), false, &cast);
     assert_eq!(laws::check(&mut played), []);
-    assert_eq!(played.front.told[0].share.start_ns, BEGIN_NS + ZERO_NS);
+    assert_eq!(played.front.assigned[0].share.start_ns, BEGIN_NS + ZERO_NS);
     let mut sent = Vec::new();
     for (at_ns, slot, bytes) in played.kernels.iter().flat_map(|kernel| &kernel.seen.sends) {
         let at_ns = at_ns - BEGIN_NS - ZERO_NS;

@@ -7,7 +7,7 @@ use std::io::Write as _;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::{Asked, Due, Heard, Key, Wrong, payload};
+use super::{Asked, Due, Key, Parsed, Wrong, payload};
 
 const CHANNEL: &str = "BenchmarkChannel";
 /// The channel, as every message names it: JSON in a string.
@@ -70,18 +70,18 @@ pub(super) fn write(action: &str, key: Key, padding: &[u8], out: &mut Vec<u8>) {
     out.push(b'}');
 }
 
-pub(super) fn hear(message: &[u8], padding: &[u8]) -> Result<Heard, Wrong> {
+pub(super) fn parse(message: &[u8], padding: &[u8]) -> Result<Parsed, Wrong> {
     let FromServer { identifier, kind, message } = payload::parse(message)?;
     match (kind.as_deref(), message) {
-        (Some("welcome"), _) => Ok(Heard::Welcome),
-        (Some("ping"), _) => Ok(Heard::Ping),
+        (Some("welcome"), _) => Ok(Parsed::Welcome),
+        (Some("ping"), _) => Ok(Parsed::Ping),
         (Some("disconnect"), _) => Err(Wrong::Closing),
         (None, None) => Err(Wrong::Malformed),
         // Another channel is none of ours.
-        _ if !identifier.is_some_and(|identifier| is_ours(&identifier)) => Ok(Heard::Other),
-        (Some("confirm_subscription"), _) => Ok(Heard::Joined),
+        _ if !identifier.is_some_and(|identifier| is_ours(&identifier)) => Ok(Parsed::Other),
+        (Some("confirm_subscription"), _) => Ok(Parsed::Joined),
         (Some("reject_subscription"), _) => Err(Wrong::Refused),
-        (Some(_), _) => Ok(Heard::Other),
+        (Some(_), _) => Ok(Parsed::Other),
         (None, Some(message)) => hear_channel(message, padding),
     }
 }
@@ -91,17 +91,17 @@ fn is_ours(identifier: &str) -> bool {
     identifier == IDENTIFIER || channel().is_ok_and(|identifier| identifier.channel == CHANNEL)
 }
 
-fn hear_channel(message: &RawValue, padding: &[u8]) -> Result<Heard, Wrong> {
+fn hear_channel(message: &RawValue, padding: &[u8]) -> Result<Parsed, Wrong> {
     let Ok(Data { action, payload, listener_count }) = payload::parse(message.get().as_bytes())
     else {
-        return Ok(Heard::Other);
+        return Ok(Parsed::Other);
     };
     let key = || payload::key(payload, padding);
     Ok(match &*action {
-        "echo" => Heard::Echo(key()?),
-        "broadcast" => Heard::Broadcast(key()?),
-        "broadcastResult" => Heard::Result(key()?, listener_count),
-        _ => Heard::Other,
+        "echo" => Parsed::Echo(key()?),
+        "broadcast" => Parsed::Broadcast(key()?),
+        "broadcastResult" => Parsed::Result(key()?, listener_count),
+        _ => Parsed::Other,
     })
 }
 

@@ -1,7 +1,7 @@
 //! The binary dialect: a type byte (`e`, `b`, `r`), the payload's length (4 bytes, big-endian), and the payload: 8 bytes
 //! that the published method fills with its send time, and padding. Ours carry sender and sequence there, 4 bytes each.
 
-use super::{Asked, Due, Heard, Key, Wrong};
+use super::{Asked, Due, Key, Parsed, Wrong};
 
 pub(super) const ECHO: u8 = b'e';
 pub(super) const BROADCAST: u8 = b'b';
@@ -22,7 +22,7 @@ pub(super) fn write(kind: u8, key: Key, padding: &[u8], out: &mut Vec<u8>) {
     out.extend_from_slice(padding);
 }
 
-pub(super) fn hear(message: &[u8], padding: &[u8]) -> Result<Heard, Wrong> {
+pub(super) fn parse(message: &[u8], padding: &[u8]) -> Result<Parsed, Wrong> {
     let kind = kind(message)?;
     let (sender, rest) = message[HEAD_BYTES..].split_first_chunk().ok_or(Wrong::Foreign)?;
     let (sequence, found) = rest.split_first_chunk().ok_or(Wrong::Foreign)?;
@@ -31,9 +31,9 @@ pub(super) fn hear(message: &[u8], padding: &[u8]) -> Result<Heard, Wrong> {
     }
     let key = Key { sender: u32::from_be_bytes(*sender), sequence: u32::from_be_bytes(*sequence) };
     match kind {
-        ECHO => Ok(Heard::Echo(key)),
-        BROADCAST => Ok(Heard::Broadcast(key)),
-        RESULT => Ok(Heard::Result(key, None)),
+        ECHO => Ok(Parsed::Echo(key)),
+        BROADCAST => Ok(Parsed::Broadcast(key)),
+        RESULT => Ok(Parsed::Result(key, None)),
         _ => Err(Wrong::Malformed),
     }
 }

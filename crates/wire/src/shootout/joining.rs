@@ -3,7 +3,7 @@
 //! Where a server confirms a join it may do so before the listener is on its list. So the last step in every dialect is
 //! an echo: whoever has it back has been heard and is connected both ways.
 
-use super::{Dialect, Heard, Key, Wrong};
+use super::{Dialect, Key, Parsed, Wrong};
 
 /// What a client waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,22 +43,22 @@ impl Joining {
     pub fn heard(
         self,
         dialect: Dialect,
-        heard: Heard,
+        heard: Parsed,
         echo: Key,
         padding: &[u8],
         out: &mut Vec<u8>,
     ) -> Result<Self, Wrong> {
         match (self, heard) {
-            (_, Heard::Error(wrong)) => Err(wrong),
-            (Joining::Welcome, Heard::Welcome) => {
+            (_, Parsed::Error(wrong)) => Err(wrong),
+            (Joining::Welcome, Parsed::Welcome) => {
                 dialect.write_join(out);
                 Ok(Joining::Confirmation)
             }
-            (Joining::Confirmation, Heard::Joined) => {
+            (Joining::Confirmation, Parsed::Joined) => {
                 dialect.write_echo(echo, padding, out);
                 Ok(Joining::Echo)
             }
-            (Joining::Echo, Heard::Echo(key)) if key == echo => Ok(Joining::Done),
+            (Joining::Echo, Parsed::Echo(key)) if key == echo => Ok(Joining::Done),
             (waiting, _) => Ok(waiting),
         }
     }

@@ -6,7 +6,7 @@ use std::io::Write as _;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::{Asked, Due, Heard, Key, Wrong, payload};
+use super::{Asked, Due, Key, Parsed, Wrong, payload};
 
 #[derive(Deserialize)]
 struct Message<'a> {
@@ -24,15 +24,15 @@ pub(super) fn write(kind: &str, key: Key, padding: &[u8], out: &mut Vec<u8>) {
     out.push(b'}');
 }
 
-pub(super) fn hear(message: &[u8], padding: &[u8]) -> Result<Heard, Wrong> {
+pub(super) fn parse(message: &[u8], padding: &[u8]) -> Result<Parsed, Wrong> {
     let Message { kind, payload, listener_count } = payload::parse(message)?;
     let key = || payload::key(payload, padding);
     Ok(match &*kind {
-        "echo" => Heard::Echo(key()?),
-        "broadcast" => Heard::Broadcast(key()?),
-        "broadcastResult" => Heard::Result(key()?, listener_count),
-        "ping" => Heard::Ping,
-        _ => Heard::Other,
+        "echo" => Parsed::Echo(key()?),
+        "broadcast" => Parsed::Broadcast(key()?),
+        "broadcastResult" => Parsed::Result(key()?, listener_count),
+        "ping" => Parsed::Ping,
+        _ => Parsed::Other,
     })
 }
 

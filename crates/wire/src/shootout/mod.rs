@@ -48,9 +48,9 @@ pub struct Key {
     pub sequence: u32,
 }
 
-/// What a client has heard from a server.
+/// A message of a server, parsed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Heard {
+pub enum Parsed {
     /// The server is ready to be joined.
     Welcome,
     /// The join is confirmed.
@@ -198,14 +198,14 @@ impl Dialect {
 
     /// Client: what a server's message means. `padding` is what all our messages are padded with.
     #[must_use]
-    pub fn hear(self, message: &[u8], padding: &[u8]) -> Heard {
+    pub fn parse(self, message: &[u8], padding: &[u8]) -> Parsed {
         let heard = match self {
-            Dialect::Json => json::hear(message, padding),
-            Dialect::Binary => binary::hear(message, padding),
-            Dialect::ActionCable => actioncable::hear(message, padding),
-            Dialect::Phoenix => phoenix::hear(message, padding),
+            Dialect::Json => json::parse(message, padding),
+            Dialect::Binary => binary::parse(message, padding),
+            Dialect::ActionCable => actioncable::parse(message, padding),
+            Dialect::Phoenix => phoenix::parse(message, padding),
         };
-        heard.unwrap_or_else(Heard::Error)
+        heard.unwrap_or_else(Parsed::Error)
     }
 
     /// Server: what a client hears first after the upgrade, where the dialect has a word for that.

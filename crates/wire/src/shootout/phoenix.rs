@@ -7,7 +7,7 @@ use std::io::Write as _;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::{Asked, Due, Heard, Key, Wrong, payload};
+use super::{Asked, Due, Key, Parsed, Wrong, payload};
 
 const TOPIC: &str = "room:lobby";
 /// The topic of the connection itself.
@@ -75,20 +75,20 @@ fn write_message(topic: &str, event: &str, payload: &[u8], reference: &[u8], out
     out.push(b'}');
 }
 
-pub(super) fn hear(message: &[u8], padding: &[u8]) -> Result<Heard, Wrong> {
+pub(super) fn parse(message: &[u8], padding: &[u8]) -> Result<Parsed, Wrong> {
     let Message { topic, event, payload, .. } = payload::parse(message)?;
     if topic != TOPIC {
-        return Ok(Heard::Other);
+        return Ok(Parsed::Other);
     }
     match &*event {
         "phx_reply" => hear_reply(payload.ok_or(Wrong::Malformed)?, padding),
-        "broadcast" => Ok(Heard::Broadcast(payload::key(content(payload).body, padding)?)),
+        "broadcast" => Ok(Parsed::Broadcast(payload::key(content(payload).body, padding)?)),
         "phx_error" | "phx_close" => Err(Wrong::Closing),
-        _ => Ok(Heard::Other),
+        _ => Ok(Parsed::Other),
     }
 }
 
-fn hear_reply(reply: &RawValue, padding: &[u8]) -> Result<Heard, Wrong> {
+fn hear_reply(reply: &RawValue, padding: &[u8]) -> Result<Parsed, Wrong> {
     let Reply { status, response } = payload::parse(reply.get().as_bytes())?;
     if status != "ok" {
         return Err(Wrong::Refused);
@@ -96,10 +96,10 @@ fn hear_reply(reply: &RawValue, padding: &[u8]) -> Result<Heard, Wrong> {
     let Content { kind, body, listener_count } = content(response);
     let key = || payload::key(body, padding);
     Ok(match kind.as_deref() {
-        Some("echo") => Heard::Echo(key()?),
-        Some("broadcastResult") => Heard::Result(key()?, listener_count),
-        Some(_) => Heard::Other,
-        None => Heard::Joined,
+        Some("echo") => Parsed::Echo(key()?),
+        Some("broadcastResult") => Parsed::Result(key()?, listener_count),
+        Some(_) => Parsed::Other,
+        None => Parsed::Joined,
     })
 }
 

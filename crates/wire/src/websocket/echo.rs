@@ -119,10 +119,10 @@ impl<T> Default for Client<T> {
 
 impl<T: Copy + PartialEq> Client<T> {
     /// The connection is there: writes the request for its upgrade.
-    pub fn open(&mut self, shared: &mut Shared, number: u32, said: &mut Vec<u8>) {
+    pub fn open(&mut self, shared: &mut Shared, number: u32, output: &mut Vec<u8>) {
         let random = shared.chance.handshake();
         self.number = number;
-        self.stage = Stage::Upgrading(Box::new(shared.opening.write(random, said)));
+        self.stage = Stage::Upgrading(Box::new(shared.opening.write(random, output)));
     }
 
     /// The `count` requests asked last are to be written.
@@ -163,23 +163,23 @@ impl<T: Copy + PartialEq> Client<T> {
     }
 
     /// Bytes have come. Every request that they end is given to `on_outcome`, in order; what has to be answered at once is
-    /// added to `said`.
+    /// added to `output`.
     pub fn handle_input(
         &mut self,
         now_ns: u64,
         bytes: &[u8],
         shared: &mut Shared,
-        said: &mut Vec<u8>,
+        output: &mut Vec<u8>,
         on_outcome: &mut impl FnMut(Outcome<T>),
     ) -> Disposition {
         let Stage::Upgrading(awaited) = &mut self.stage else {
-            return self.listen(now_ns, bytes, shared, said, on_outcome);
+            return self.listen(now_ns, bytes, shared, output, on_outcome);
         };
         match awaited.feed(&shared.opening, bytes, &http1::Limits::default()) {
             Ok(None) => Disposition::Opening,
             Ok(Some(taken)) => {
-                self.upgraded(shared, said);
-                self.listen(now_ns, &bytes[taken..], shared, said, on_outcome)
+                self.upgraded(shared, output);
+                self.listen(now_ns, &bytes[taken..], shared, output, on_outcome)
             }
             Err(error) => {
                 self.stage = Stage::Closed;
@@ -190,7 +190,7 @@ impl<T: Copy + PartialEq> Client<T> {
     }
 
     /// The connection is upgraded: joins, if that has to be.
-    fn upgraded(&mut self, shared: &mut Shared, said: &mut Vec<u8>) {
+    fn upgraded(&mut self, shared: &mut Shared, output: &mut Vec<u8>) {
         let Words::Dialect(dialect, padding) = &shared.words else {
             self.stage = Stage::Open;
             return;
@@ -200,7 +200,7 @@ impl<T: Copy + PartialEq> Client<T> {
         let joining =
             Joining::start(dialect, self.key(JOIN as usize), padding, &mut shared.message);
         self.stage = Stage::Joining(dialect, joining);
-        shared.frame(kind_of(dialect), said);
+        shared.frame(kind_of(dialect), output);
     }
 
     fn listen(
@@ -208,7 +208,7 @@ impl<T: Copy + PartialEq> Client<T> {
         now_ns: u64,
         bytes: &[u8],
         shared: &mut Shared,
-        said: &mut Vec<u8>,
+        output: &mut Vec<u8>,
         on_outcome: &mut impl FnMut(Outcome<T>),
     ) -> Disposition {
         let mut receiver = std::mem::replace(&mut self.receiver, Receiver::new(Role::Client));
@@ -216,11 +216,11 @@ impl<T: Copy + PartialEq> Client<T> {
         let mut fault = None;
         let fed = receiver.feed(bytes, &limits, &mut scratch, &mut |event| {
             if fault.is_none() {
-                fault = self.take(now_ns, event, shared, said, on_outcome).err();
+                fault = self.take(now_ns, event, shared, output, on_outcome).err();
             }
         });
         if let (None, Err(error)) = (fault, fed) {
-            send::close(said, Some(error.close_code()), "", Some(shared.chance.mask()));
+            send::close(output, Some(error.close_code()), "", Some(shared.chance.mask()));
             fault = Some(Fault::Frames(error));
         }
         shared.scratch = scratch;
@@ -256,7 +256,7 @@ impl<T: Copy + PartialEq> Client<T> {
         now_ns: u64,
         event: Event<'_>,
         shared: &mut Shared,
-        said: &mut Vec<u8>,
+        output: &mut Vec<u8>,
         on_outcome: &mut impl FnMut(Outcome<T>),
     ) -> Result<(), Fault> {
         match event {
@@ -268,18 +268,18 @@ impl<T: Copy + PartialEq> Client<T> {
                 }
                 match self.stage {
                     Stage::Joining(dialect, joining) => {
-                        self.join(dialect, joining, payload, shared, said)
+                        self.join(dialect, joining, payload, shared, output)
                     }
                     _ => self.compare(now_ns, (kind, payload), shared, on_outcome),
                 }
             }
             Event::Ping(payload) => {
-                send::pong(said, payload, Some(shared.chance.mask()));
+                send::pong(output, payload, Some(shared.chance.mask()));
                 Ok(())
             }
             Event::Pong(_) => Ok(()),
             Event::Close { code, .. } => {
-                send::close(said, code, "", Some(shared.chance.mask()));
+                send::close(output, code, "", Some(shared.chance.mask()));
                 Err(Fault::Closed)
             }
         }
@@ -291,16 +291,16 @@ impl<T: Copy + PartialEq> Client<T> {
         joining: Joining,
         payload: &[u8],
         shared: &mut Shared,
-        said: &mut Vec<u8>,
+        output: &mut Vec<u8>,
     ) -> Result<(), Fault> {
-        let heard = dialect.hear(payload, shared.padding());
+        let heard = dialect.parse(payload, shared.padding());
         let echo = self.key(JOIN as usize);
         let mut message = std::mem::take(&mut shared.message);
         message.clear();
         let next = joining.heard(dialect, heard, echo, shared.padding(), &mut message);
         shared.message = message;
         let next = next.map_err(Fault::Dialect)?;
-        shared.frame(kind_of(dialect), said);
+        shared.frame(kind_of(dialect), output);
         self.stage = match next {
             Joining::Done => Stage::Open,
             next => Stage::Joining(dialect, next),
@@ -325,13 +325,13 @@ impl<T: Copy + PartialEq> Client<T> {
                 }
                 kind == *asked && payload == expected
             }
-            Words::Dialect(dialect, padding) => match dialect.hear(payload, padding) {
-                shootout::Heard::Echo(key) => {
+            Words::Dialect(dialect, padding) => match dialect.parse(payload, padding) {
+                shootout::Parsed::Echo(key) => {
                     self.to_come += usize::from(awaited);
                     key == self.key(self.to_come)
                 }
-                shootout::Heard::Error(wrong) => return Err(Fault::Dialect(wrong)),
-                shootout::Heard::Broadcast(_) | shootout::Heard::Result(..) => {
+                shootout::Parsed::Error(wrong) => return Err(Fault::Dialect(wrong)),
+                shootout::Parsed::Broadcast(_) | shootout::Parsed::Result(..) => {
                     return Err(Fault::Unsolicited);
                 }
                 _ => return Ok(()),

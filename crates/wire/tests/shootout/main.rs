@@ -5,7 +5,7 @@ mod server;
 mod table;
 
 use proptest::prelude::*;
-use trueload_wire::shootout::{Asked, Dialect, Due, Heard, Joining, Key, Wrong};
+use trueload_wire::shootout::{Asked, Dialect, Due, Joining, Key, Parsed, Wrong};
 
 /// A server's part: what a message asks for, what goes to all, what to the sender.
 fn answered(dialect: Dialect, message: &[u8]) -> (Asked, Due) {
@@ -29,7 +29,7 @@ fn a_client_becomes_a_listener_of_our_own_server_in_every_dialect() {
                 to_client = due.to_sender;
             }
             said.clear();
-            let heard = dialect.hear(&to_client, b"xx");
+            let heard = dialect.parse(&to_client, b"xx");
             joining = joining.heard(dialect, heard, echo, b"xx", &mut said).expect("accepted");
             if joining == Joining::Done {
                 break;
@@ -85,9 +85,9 @@ fn padding_that_is_no_text_comes_back_as_it_could_be_sent() {
         dialect.write_echo(key, padding, &mut message);
         let due = answered(dialect, &message).1;
         let name = dialect.name();
-        assert_eq!(dialect.hear(&due.to_sender, padding), Heard::Echo(key), "{name}");
-        let altered = Heard::Error(Wrong::Altered);
-        assert_eq!(dialect.hear(&due.to_sender, b"x\xffy"), altered, "{name}");
+        assert_eq!(dialect.parse(&due.to_sender, padding), Parsed::Echo(key), "{name}");
+        let altered = Parsed::Error(Wrong::Altered);
+        assert_eq!(dialect.parse(&due.to_sender, b"x\xffy"), altered, "{name}");
     }
 }
 
@@ -106,20 +106,20 @@ proptest! {
         let (asked, due) = answered(dialect, &message);
         prop_assert_eq!(asked, Asked::Echo);
         prop_assert!(due.to_all.is_empty());
-        prop_assert_eq!(dialect.hear(&due.to_sender, padding), Heard::Echo(key));
+        prop_assert_eq!(dialect.parse(&due.to_sender, padding), Parsed::Echo(key));
 
         message.clear();
         dialect.write_broadcast(key, padding, &mut message);
         let (asked, due) = answered(dialect, &message);
         prop_assert_eq!(asked, Asked::Broadcast);
-        prop_assert_eq!(dialect.hear(&due.to_all, padding), Heard::Broadcast(key));
+        prop_assert_eq!(dialect.parse(&due.to_all, padding), Parsed::Broadcast(key));
         let listeners = (dialect == Dialect::Json).then_some(7);
-        prop_assert_eq!(dialect.hear(&due.to_sender, padding), Heard::Result(key, listeners));
+        prop_assert_eq!(dialect.parse(&due.to_sender, padding), Parsed::Result(key, listeners));
     }
 
     #[test]
     fn no_bytes_harm_either_side(dialect in any_dialect(), bytes in prop::collection::vec(any::<u8>(), 0..200)) {
-        let _ = dialect.hear(&bytes, b"xx");
+        let _ = dialect.parse(&bytes, b"xx");
         let _ = answered(dialect, &bytes);
     }
 
@@ -144,8 +144,8 @@ proptest! {
         }
         let (asked, due) = answered(dialect, &message);
         for part in [&due.to_all, &due.to_sender] {
-            let heard = dialect.hear(part, b"xx");
-            let malformed = matches!(heard, Heard::Error(Wrong::Malformed));
+            let heard = dialect.parse(part, b"xx");
+            let malformed = matches!(heard, Parsed::Error(Wrong::Malformed));
             prop_assert!(part.is_empty() || !malformed, "{asked:?}, then {heard:?}");
         }
         prop_assert!(!matches!(asked, Asked::Error(_)) || due == Due::default());
@@ -158,7 +158,7 @@ proptest! {
         dialect.write_broadcast(key, b"xxxx", &mut message);
         let due = answered(dialect, &message).1;
         let cut = cut % due.to_all.len();
-        prop_assert!(matches!(dialect.hear(&due.to_all[..cut], b"xxxx"), Heard::Error(_)));
+        prop_assert!(matches!(dialect.parse(&due.to_all[..cut], b"xxxx"), Parsed::Error(_)));
         let cut = cut % message.len();
         prop_assert!(matches!(answered(dialect, &message[..cut]).0, Asked::Error(_)));
     }

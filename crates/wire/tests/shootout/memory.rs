@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use proptest::prelude::*;
-use trueload_wire::shootout::{Dialect, Due, Heard, Key, Memory};
+use trueload_wire::shootout::{Dialect, Due, Key, Memory, Parsed};
 
 /// The broadcast as a server sends it, or in another form of the same meaning.
 fn delivered(dialect: Dialect, key: Key, form: u8) -> Vec<u8> {
@@ -54,12 +54,12 @@ proptest! {
                         let at = at % bytes.len();
                         bytes[at] ^= 1;
                     }
-                    let parsed = dialect.hear(&bytes, b"xxxxxxxx");
+                    let parsed = dialect.parse(&bytes, b"xxxxxxxx");
                     let known = memory.recognise(&bytes);
                     prop_assert_eq!(known.is_some(), heard_first.values().any(|first| *first == bytes));
                     match (known, parsed) {
-                        (Some(known), _) => prop_assert_eq!(Heard::Broadcast(known), parsed),
-                        (None, Heard::Broadcast(key)) => {
+                        (Some(known), _) => prop_assert_eq!(Parsed::Broadcast(known), parsed),
+                        (None, Parsed::Broadcast(key)) => {
                             memory.remember(key, key, &bytes);
                             heard_first.entry(key).or_insert(bytes);
                         }

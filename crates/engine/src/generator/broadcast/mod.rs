@@ -190,7 +190,7 @@ impl Broadcast {
         output: &mut Vec<u8>,
         on_outcome: &mut impl FnMut(Outcome<Tag>),
     ) -> Result<(), Fault> {
-        let heard = self.dialect.hear(message, &self.padding);
+        let heard = self.dialect.parse(message, &self.padding);
         match client.stage {
             Stage::Joining(Joining::Done) => {
                 self.take_in(client, now_ns, heard, message, on_outcome)
@@ -217,16 +217,16 @@ impl Broadcast {
         &mut self,
         client: &mut Client,
         now_ns: u64,
-        heard: shootout::Heard,
+        heard: shootout::Parsed,
         message: &[u8],
         on_outcome: &mut impl FnMut(Outcome<Tag>),
     ) -> Result<(), Fault> {
         match heard {
-            shootout::Heard::Broadcast(key) => {
+            shootout::Parsed::Broadcast(key) => {
                 let known = self.under_way.deliver(key, message, client.slot, now_ns);
                 if known { Ok(()) } else { Err(Fault::Unsolicited) }
             }
-            shootout::Heard::Result(key, _) => {
+            shootout::Parsed::Result(key, _) => {
                 let tag = (key.sender == client.number).then(|| client.settle(key.sequence));
                 let tag = tag.flatten().ok_or(Fault::Unsolicited)?;
                 let answered = Answered {
@@ -248,12 +248,12 @@ impl Broadcast {
                 self.under_way.receive(key, tag.phase, answered);
                 Ok(())
             }
-            shootout::Heard::Echo(_) => Err(Fault::Unsolicited),
-            shootout::Heard::Error(wrong) => Err(wrong.into()),
-            shootout::Heard::Welcome
-            | shootout::Heard::Joined
-            | shootout::Heard::Ping
-            | shootout::Heard::Other => Ok(()),
+            shootout::Parsed::Echo(_) => Err(Fault::Unsolicited),
+            shootout::Parsed::Error(wrong) => Err(wrong.into()),
+            shootout::Parsed::Welcome
+            | shootout::Parsed::Joined
+            | shootout::Parsed::Ping
+            | shootout::Parsed::Other => Ok(()),
         }
     }
 

@@ -142,7 +142,7 @@ impl Record {
 
     /// Bytes were handed over.
     #[inline]
-    pub fn said(&mut self, bytes: usize) {
+    pub fn note_sent(&mut self, bytes: usize) {
         self.interval.bytes_out += bytes as u64;
     }
 

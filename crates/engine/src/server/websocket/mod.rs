@@ -131,7 +131,7 @@ impl Server {
         let fed = receiver.feed(bytes, &limits, &mut self.scratch, &mut |event| {
             if close.is_none() {
                 asked = matches!(event, Event::Close { .. });
-                close = desk.hear(event, standing);
+                close = desk.handle_event(event, standing);
             }
         });
         if let (None, Err(error)) = (close, fed) {
@@ -161,7 +161,7 @@ impl Server {
         let Some(session) = &mut connection.tls else { return Next::Ends };
         let mut buffers = std::mem::take(&mut self.buffers);
         buffers.clear();
-        let outcome = self.desk.watch.seen.hear_sealed(session, bytes, &mut buffers);
+        let outcome = self.desk.watch.seen.open_sealed(session, bytes, &mut buffers);
         if !buffers.sealed.is_empty() {
             net.send(connection.token, &buffers.sealed);
         }

@@ -104,9 +104,13 @@ impl Desk {
         }
     }
 
-    /// Hears one event; an answer is the code to close the connection with.
+    /// Takes one event; an answer is the code to close the connection with.
     #[inline]
-    pub(super) fn hear(&mut self, event: Event<'_>, standing: &mut Standing) -> Option<u16> {
+    pub(super) fn handle_event(
+        &mut self,
+        event: Event<'_>,
+        standing: &mut Standing,
+    ) -> Option<u16> {
         match event {
             Event::Message { kind, payload } if standing.place == Place::Echo => {
                 self.watch.seen.requests += 1;
