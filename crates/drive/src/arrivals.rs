@@ -220,6 +220,13 @@ mod tests {
     }
 
     #[test]
+    fn the_wall_clock_was_read_in_the_middle_of_both_readings_give_or_take_half_their_distance() {
+        let reading = Reading { before_ns: 100, wall_ns: WALL, after_ns: 121 };
+        let expected = Offset { ns: (WALL - 110) as i64, uncertain_ns: 11 };
+        assert_eq!(reading.offset(), expected);
+    }
+
+    #[test]
     fn the_most_certain_pair_of_readings_is_used() {
         let mut stamps = Stamps::default();
         let now_ns = 5 * SECOND;

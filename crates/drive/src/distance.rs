@@ -80,9 +80,14 @@ fn hand_over(
                 return Ok(());
             }
         }
-        means_ns.push(began.elapsed().as_nanos() as f64 / f64::from(HANDOVERS));
+        means_ns.push(mean_ns(began.elapsed()));
     }
     Ok(())
+}
+
+/// What one of a round's handovers took, in ns.
+fn mean_ns(round: Duration) -> f64 {
+    round.as_nanos() as f64 / f64::from(HANDOVERS)
 }
 
 fn hand_back(cpu: u32, turn: &AtomicU32, until: Instant) -> io::Result<()> {
@@ -134,6 +139,11 @@ mod tests {
         for (means_ns, expected) in table {
             assert_eq!(median(means_ns.to_vec()), expected, "{means_ns:?}");
         }
+    }
+
+    #[test]
+    fn a_round_takes_as_long_as_its_handovers_together() {
+        assert_eq!(mean_ns(Duration::from_nanos(100) * HANDOVERS), 100.0);
     }
 
     #[test]

@@ -120,6 +120,20 @@ mod tests {
     }
 
     #[test]
+    fn why_there_is_no_ring_is_said_in_words() {
+        for (errno, why) in [
+            (Errno::PERM, "io_uring is forbidden here"),
+            (Errno::ACCESS, "io_uring is forbidden here"),
+            (Errno::NOSYS, "the kernel has no io_uring"),
+            (Errno::NOMEM, "io_uring found no memory that may be locked"),
+            (Errno::INVAL, "the kernel's io_uring is too old"),
+        ] {
+            assert_eq!(why_not(&errno.into()), why);
+        }
+        assert_eq!(why_not(&io::Error::other("odd")), "io_uring: odd");
+    }
+
+    #[test]
     fn a_driver_that_is_not_io_uring_says_why() {
         for choice in [Choice::Auto, Choice::Uring] {
             let settings = Settings { choice, ..Settings::default() };

@@ -126,6 +126,14 @@ mod tests {
     }
 
     #[test]
+    fn nothing_is_no_segment() {
+        let mut outbox = Outbox::default();
+        outbox.push(b"");
+        outbox.push_shared(&Arc::from(*b"ab"), 1..1);
+        assert!(outbox.is_empty() && outbox.front().is_none() && outbox.pop().is_none());
+    }
+
+    #[test]
     fn what_has_left_is_not_held_however_long_something_waits() {
         let mut outbox = Outbox::default();
         let (mut sent, mut numbers) = (Vec::new(), (0..=255u8).cycle());

@@ -235,6 +235,13 @@ mod tests {
     }
 
     #[test]
+    fn no_address_to_be_had_is_a_lack_of_ports_where_the_machine_has_a_source() {
+        let to = Address::Ip(SocketAddr::from(([127, 0, 0, 1], 9)));
+        assert_eq!(refusal_of(Errno::ADDRNOTAVAIL, &to), ConnectError::Ports);
+        assert_eq!(refusal_of(Errno::AFNOSUPPORT, &to), ConnectError::NoSource);
+    }
+
+    #[test]
     fn a_socket_that_is_to_connect_from_an_address_has_no_port_before() {
         let from = IpAddr::from([127, 0, 0, 2]);
         let family = rustix::net::AddressFamily::INET;
