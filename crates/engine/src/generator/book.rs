@@ -378,11 +378,12 @@ impl Book {
     #[inline]
     pub(super) fn end_batch(&mut self) {
         self.wakings.end_batch();
-        if self.settled > 0 {
-            let before = self.settled_all.fetch_add(self.settled, Ordering::Relaxed);
-            self.settled_seen = before + self.settled;
-            self.settled = 0;
-        }
+        let settled = std::mem::take(&mut self.settled);
+        // A thread whose requests all wait must still see that those of other threads are settled.
+        self.settled_seen = match settled {
+            0 => self.settled_all.load(Ordering::Relaxed),
+            _ => self.settled_all.fetch_add(settled, Ordering::Relaxed) + settled,
+        };
     }
 
     /// Whether something may have ended a phase since this was asked last.
@@ -435,41 +436,4 @@ pub(super) fn class_of_ending(ending: Ending) -> Option<Class> {
 }
 
 #[cfg(test)]
-mod tests {
-    use trueload_load::Load;
-
-    use super::*;
-
-    fn book_of(phases: usize) -> Book {
-        let mut book = Book::new(Arc::default(), false, None);
-        let load = Load::Closed { active: Arc::default() };
-        let (stop, connections) = (Stop::Requests(1), 1);
-        let share = PhaseShare { load, stop, connections, idle: 0, start_ns: 0 };
-        (0..phases).for_each(|_| book.add(share.clone(), 1, false));
-        book
-    }
-
-    #[test]
-    fn only_phases_that_have_begun_and_are_not_over_are_looked_at() {
-        let mut book = book_of(1000);
-        assert_eq!(book.unfinished(), 0..0, "none has begun");
-        for current in 1..1000 {
-            book.current = Some(current);
-            // The one before is still drained when the next begins; the ones before that are over.
-            assert_eq!(book.unfinished(), current - 1..current + 1);
-            book.phases[current - 1].stage = Stage::Done;
-        }
-        book.phases[999].stage = Stage::Done;
-        assert_eq!(book.unfinished(), 1000..1000, "all are over");
-    }
-
-    #[test]
-    fn a_phase_that_is_over_before_an_earlier_one_does_not_hide_it() {
-        let mut book = book_of(3);
-        book.current = Some(2);
-        book.phases[1].stage = Stage::Done;
-        assert_eq!(book.unfinished(), 0..3);
-        book.phases[0].stage = Stage::Done;
-        assert_eq!(book.unfinished(), 2..3);
-    }
-}
+mod tests;

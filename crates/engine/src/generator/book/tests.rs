@@ -1,0 +1,294 @@
+//! What the book counts: waits, retries, violations, and which phases are still open.
+
+use trueload_load::Load;
+
+use super::super::slot::Slot;
+use super::*;
+
+fn book_of(phases: usize) -> Book {
+    book_with(Arc::default(), phases)
+}
+
+/// A book that shares its number of settled requests.
+fn book_with(settled_all: Arc<AtomicU64>, phases: usize) -> Book {
+    let mut book = Book::new(settled_all, false, None);
+    let load = Load::Closed { active: Arc::default() };
+    let (stop, connections) = (Stop::After(10 * S), 1);
+    let share = PhaseShare { load, stop, connections, idle: 0, start_ns: 0 };
+    (0..phases).for_each(|_| book.add(share.clone(), 1, false));
+    book
+}
+
+#[test]
+fn only_phases_that_have_begun_and_are_not_over_are_looked_at() {
+    let mut book = book_of(1000);
+    assert_eq!(book.unfinished(), 0..0, "none has begun");
+    for current in 1..1000 {
+        book.current = Some(current);
+        // The one before is still drained when the next begins; the ones before that are over.
+        assert_eq!(book.unfinished(), current - 1..current + 1);
+        book.phases[current - 1].stage = Stage::Done;
+    }
+    book.phases[999].stage = Stage::Done;
+    assert_eq!(book.unfinished(), 1000..1000, "all are over");
+}
+
+#[test]
+fn a_phase_that_is_over_before_an_earlier_one_does_not_hide_it() {
+    let mut book = book_of(3);
+    book.current = Some(2);
+    book.phases[1].stage = Stage::Done;
+    assert_eq!(book.unfinished(), 0..3);
+    book.phases[0].stage = Stage::Done;
+    assert_eq!(book.unfinished(), 2..3);
+}
+
+const S: u64 = 1_000_000_000;
+const MS: u64 = 1_000_000;
+
+/// A slot of which nothing is known yet.
+fn state() -> State {
+    Slot::<trueload_wire::http1::client::Client<Tag>>::new().state
+}
+
+/// Send `count` requests of the first phase at `now_ns`.
+fn issue(book: &mut Book, state: &mut State, now_ns: u64, count: u64) -> Tag {
+    book.issue(0, state, count);
+    book.tag(now_ns, now_ns, 0)
+}
+
+fn ok(tag: Tag, count: usize) -> Outcome<Tag> {
+    let ending = Ending::Ok;
+    Outcome { tag, count, ending, complete: true, status: None, first_byte_ns: tag.sent_ns }
+}
+
+fn unanswered(tag: Tag, ending: Ending) -> Outcome<Tag> {
+    Outcome::unanswered(tag, ending, tag.sent_ns)
+}
+
+#[test]
+fn outcomes_alike_are_one_row_and_others_begin_the_next() {
+    let book = book_of(1);
+    let (early, late) = (book.tag(1, 1, 0), book.tag(2, 2, 0));
+    let mut row = Row::default();
+    assert_eq!(row.add(ok(early, 2)), None);
+    assert_eq!(row.add(ok(early, 3)), None, "alike, whatever their number");
+    assert_eq!(row.add(ok(late, 1)), Some(ok(early, 5)));
+    assert_eq!(row.end(), Some(ok(late, 1)));
+    assert_eq!(Row::default().end(), None);
+}
+
+#[test]
+fn a_wait_is_long_from_a_second_on_while_a_hundred_others_are_settled_on_any_thread() {
+    for (wait_ns, here, elsewhere, is_long) in [
+        (S, 100, 0, true),
+        (S, 99, 0, false),
+        (S - 1, 100, 0, false),
+        (S, 50, 50, true),
+        (S, 50, 49, false),
+        (S, 0, 100, true),
+        (3 * S, 500, 500, true),
+    ] {
+        let shared = Arc::default();
+        let (mut book, mut other) = (book_with(Arc::clone(&shared), 1), book_with(shared, 1));
+        let (mut slow, mut quick) = (state(), state());
+        let waits = issue(&mut book, &mut slow, 5 * S, 1);
+        let settle_one = |book: &mut Book, state: &mut State| {
+            let tag = issue(book, state, 5 * S, 1);
+            book.settle(state, 5 * S + MS, ok(tag, 1));
+        };
+        (0..elsewhere).for_each(|_| settle_one(&mut other, &mut quick));
+        other.end_batch();
+        (0..here).for_each(|_| settle_one(&mut book, &mut quick));
+        book.end_batch();
+        book.settle(&mut slow, 5 * S + wait_ns, ok(waits, 1));
+        book.enter_slot(0, &mut slow);
+        let expected = if is_long { vec![wait_ns] } else { Vec::new() };
+        let found = &book.phases[0].meter.slots.long_waits_ns;
+        assert_eq!(*found, expected, "{wait_ns} ns, {here} here, {elsewhere} elsewhere");
+    }
+}
+
+#[test]
+fn the_longest_wait_of_a_slot_is_entered_once() {
+    let mut book = book_of(1);
+    let (mut slow, mut quick) = (state(), state());
+    for wait_ns in [2 * S, 3 * S, S] {
+        let waits = issue(&mut book, &mut slow, S, 1);
+        let others = issue(&mut book, &mut quick, S, 200);
+        book.settle(&mut quick, S, ok(others, 200));
+        book.settle(&mut slow, S + wait_ns, ok(waits, 1));
+    }
+    book.enter_slot(0, &mut slow);
+    assert_eq!(book.phases[0].meter.slots.long_waits_ns, [3 * S]);
+    assert_eq!(book.phases[0].meter.slots.answers_sum, 3);
+}
+
+#[test]
+fn a_slot_is_down_when_it_was_lost_for_more_than_a_second_without_an_orderly_close() {
+    for (down_ns, orderly, outage, expected) in [
+        (S, false, false, (0, 0, 0)),
+        (S + 1, false, false, (1, 0, 0)),
+        (S + 1, true, false, (0, 0, 0)),
+        (S, false, true, (0, 1, S)),
+        (2 * S, true, true, (0, 1, 2 * S)),
+    ] {
+        let mut book = book_of(1);
+        let mut state = state();
+        book.phases[0].started_ns = S;
+        state.trouble().lost = Some((2 * S, orderly));
+        state.trouble().this_phase.outage = outage;
+        book.phases[0].stopped_ns = 2 * S + down_ns;
+        book.enter_slot(0, &mut state);
+        let sums = &book.phases[0].meter.slots;
+        let found = (sums.down, sums.outages, sums.outage_ns);
+        assert_eq!(found, expected, "{down_ns} ns, orderly {orderly}, outage {outage}");
+    }
+}
+
+#[test]
+fn a_slot_that_was_lost_before_its_phase_is_down_from_the_start_of_it() {
+    let mut book = book_of(1);
+    let mut state = state();
+    (book.phases[0].started_ns, book.phases[0].stopped_ns) = (5 * S, 6 * S);
+    state.trouble().lost = Some((S, false));
+    book.enter_slot(0, &mut state);
+    assert_eq!(book.phases[0].meter.slots.down, 0, "for one second of this phase");
+}
+
+#[test]
+fn a_phase_that_was_not_stopped_is_entered_without_down_times_unless_it_was_cut_short() {
+    for (partial, down) in [(false, 0), (true, 0)] {
+        let mut book = book_of(1);
+        let mut state = state();
+        (book.phases[0].started_ns, book.phases[0].partial) = (S, partial);
+        state.trouble().lost = Some((S, false));
+        book.enter_slot(0, &mut state);
+        assert_eq!(book.phases[0].meter.slots.down, down, "partial {partial}");
+    }
+}
+
+#[test]
+fn a_stale_request_goes_again_once_and_then_fails() {
+    let mut book = book_of(1);
+    let mut state = state();
+    let tag = issue(&mut book, &mut state, S, 1);
+    book.settle(&mut state, S, unanswered(tag, Ending::Stale));
+    assert_eq!((book.phases[0].meter.stale, state.waiting_again()), (1, 1));
+    assert_eq!(book.phases[0].meter.failed_sum(), 0);
+    let again = state.trouble().again.remove(0);
+    assert!(again.again);
+    let again = book.tag_again(2 * S, again);
+    assert_eq!((again.scheduled_ns, again.sent_ns, again.handed_over), (S, 2 * S, false));
+    book.settle(&mut state, 2 * S, unanswered(again, Ending::Stale));
+    assert_eq!((book.phases[0].meter.stale, state.waiting_again()), (1, 0));
+    assert_eq!(book.phases[0].meter.failed().collect::<Vec<_>>(), [(Class::Empty, 1)]);
+}
+
+#[test]
+fn requests_behind_an_announced_close_go_again_each_time() {
+    let mut book = book_of(1);
+    let mut state = state();
+    let mut tag = issue(&mut book, &mut state, S, 1);
+    for times in 1..4 {
+        book.settle(&mut state, S, unanswered(tag, Ending::StaleBehind));
+        assert_eq!((book.phases[0].meter.stale, state.waiting_again()), (times, 1));
+        tag = state.trouble().again.remove(0);
+    }
+    assert_eq!(book.phases[0].meter.failed_sum(), 0);
+}
+
+#[test]
+fn a_violation_is_charged_to_the_request_settled_last_or_kept_for_the_next() {
+    let mut book = book_of(1);
+    let mut state = state();
+    let tag = issue(&mut book, &mut state, S, 1);
+    book.settle(&mut state, S + MS, ok(tag, 1));
+    assert_eq!(book.phases[0].meter.ok, 1);
+    book.violated(&mut state, Class::Unsolicited);
+    assert!(!state.has_uncharged());
+    let meter = &book.phases[0].meter;
+    assert_eq!((meter.ok, meter.failed().collect::<Vec<_>>()), (0, vec![(Class::Unsolicited, 1)]));
+    book.violated(&mut state, Class::Framing);
+    assert!(state.has_uncharged(), "nothing was settled since");
+    assert_eq!(state.trouble().violation_class, Some(Class::Framing));
+    assert_eq!(book.phases[0].meter.failed_sum(), 1);
+}
+
+#[test]
+fn a_violation_changes_the_class_of_a_request_that_had_failed() {
+    let mut book = book_of(1);
+    let mut state = state();
+    let tag = issue(&mut book, &mut state, S, 1);
+    book.settle(&mut state, S, unanswered(tag, Ending::Status));
+    book.violated(&mut state, Class::Unsolicited);
+    assert_eq!(book.phases[0].meter.failed().collect::<Vec<_>>(), [(Class::Unsolicited, 1)]);
+}
+
+#[test]
+fn what_was_counted_of_a_phase_that_is_over_is_not_changed() {
+    let mut book = book_of(1);
+    let mut state = state();
+    let tag = issue(&mut book, &mut state, S, 1);
+    book.settle(&mut state, S + MS, ok(tag, 1));
+    book.phases[0].stage = Stage::Done;
+    book.violated(&mut state, Class::Unsolicited);
+    assert!(state.has_uncharged());
+    let answered = Answered { latency_ns: MS, service_ns: MS, first_byte_ns: 0, total_ns: None };
+    book.take_back(0, &answered, Class::Reset);
+    assert_eq!((book.phases[0].meter.ok, book.phases[0].meter.failed_sum()), (1, 0));
+}
+
+#[test]
+fn a_request_that_had_ended_well_is_taken_back() {
+    let mut book = book_of(1);
+    let mut state = state();
+    let tag = issue(&mut book, &mut state, S, 1);
+    book.settle(&mut state, S + MS, ok(tag, 1));
+    let answered = Answered { latency_ns: MS, service_ns: MS, first_byte_ns: 0, total_ns: None };
+    book.take_back(0, &answered, Class::Reset);
+    let meter = &book.phases[0].meter;
+    assert_eq!((meter.ok, meter.failed().collect::<Vec<_>>()), (0, vec![(Class::Reset, 1)]));
+}
+
+#[test]
+fn a_request_that_could_not_be_sent_is_counted_and_over_at_once() {
+    let mut book = book_of(1);
+    let mut state = state();
+    book.charge(0, &mut state, 3 * S, Class::ConnectRefused);
+    let phase = &book.phases[0];
+    assert_eq!((phase.open, phase.settled_ns), (0, 3 * S));
+    assert_eq!((phase.meter.scheduled, phase.meter.issued, phase.meter.failed_sum()), (1, 1, 1));
+    assert!(book.take_look(), "it may have ended the phase");
+    assert!(!book.take_look(), "told once");
+}
+
+#[test]
+fn the_last_open_request_may_end_its_phase() {
+    let mut book = book_of(1);
+    let mut state = state();
+    let tag = issue(&mut book, &mut state, S, 2);
+    book.settle(&mut state, S, ok(tag, 1));
+    assert!(!book.take_look(), "one is open");
+    book.cancel(&mut state, S, tag);
+    assert!(book.take_look());
+    assert_eq!((book.phases[0].open, book.phases[0].meter.cancelled), (0, 1));
+}
+
+#[test]
+fn a_connection_is_dropped_when_it_ends_soon_and_the_first_phase_answers_for_those_before_it() {
+    let mut book = book_of(1);
+    let mut state = state();
+    state.attempted_ns = S;
+    book.note_dropped(&state, S + DROPPED_WITHIN_NS);
+    assert_eq!(book.early_dropped, 0, "it was kept for a while");
+    book.note_dropped(&state, S + DROPPED_WITHIN_NS - 1);
+    book.early.record_connect(MS);
+    book.take_over_early();
+    book.take_over_early();
+    assert_eq!(book.phases[0].meter.dropped, 1, "taken over once");
+    assert!(book.phases[0].meter.times.clone().encoded().connect.is_some());
+    book.current = Some(0);
+    book.note_dropped(&state, S);
+    assert_eq!((book.phases[0].meter.dropped, book.early_dropped), (2, 0));
+}
