@@ -120,6 +120,17 @@ simulate: ## the generator against simulated kernels and peers (SEEDS=1000000 FR
 defects: $(RUN_LOCKED) ## put known defects back one by one: the simulation has to find each (20 minutes)
 	$(BIN)/python tools/defects.py
 
+MUTATED ?= load meter wire drive engine
+SHARD ?= 0/10
+
+.PHONY: mutants
+mutants: ## change the code in one place at a time: a test must notice (SHARD=0/10 MUTATED=wire; needs cargo-mutants)
+	@status=0; for crate in $(MUTATED); do \
+		case $$crate in engine) judges=trueload-engine,trueload-sim;; *) judges=trueload-$$crate;; esac; \
+		nice cargo mutants --package trueload-$$crate --test-package $$judges --shard $(SHARD) \
+			--sharding round-robin --baseline skip --timeout 40 --output target/mutants/$$crate || status=$$?; \
+	done; exit $$status
+
 .PHONY: docs
 docs: $(DOCS_LOCKED) ## the site of docs/, into build/site; a link that leads nowhere is an error
 	$(VENV)/docs/bin/zensical build --strict --config-file mkdocs.yml
