@@ -149,9 +149,7 @@ impl<P: Protocol> Generator<P> {
     /// One attempt to connect a slot.
     pub(super) fn attempt(&mut self, net: &mut impl Net, key: u32) {
         let now_ns = net.now_ns();
-        let local = &self.config.local_addresses;
-        let global = self.config.global(key) as usize;
-        let from = (!local.is_empty()).then(|| local[global % local.len()]);
+        let from = self.config.local_address(key);
         let state = &mut self.slots[key].state;
         let tried = &self.config.addresses[usize::from(state.address)];
         let to = self.pace.address.as_ref().unwrap_or(tried);

@@ -12,6 +12,7 @@ mod carrier;
 mod close_policy;
 mod coalescing;
 mod codec;
+mod config;
 mod connecting;
 mod crossings;
 mod datagrams;
@@ -37,16 +38,13 @@ mod udp_echo;
 mod websocket;
 mod ws_echo;
 
-use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::sync::mpsc::Receiver;
 
-use trueload_drive::{Address, ConnectError, Datagrams, Net, PeerClose, Program, Token};
-use trueload_load::{Places, dealt_slot};
+use trueload_drive::{ConnectError, Datagrams, Net, PeerClose, Program, Token};
 use trueload_meter::{Answered, Class};
 use trueload_wire::exchange::{self, Exchange, PeerEnd};
-use trueload_wire::tls;
 
 use crate::outlet::Outlet;
 use book::{Book, Row, class_of_ending};
@@ -54,6 +52,7 @@ pub use broadcast::{Broadcast, Broadcasting, Sent};
 pub use carrier::Carrier;
 use close_policy::ClosePolicy;
 use codec::Codec;
+pub use config::Config;
 use connecting::Pace;
 use datagrams::Missed;
 pub use echo::TcpEcho;
@@ -75,60 +74,6 @@ pub use ws_echo::WsEcho;
 
 /// Bytes that come this long after an announced close are still looked at (design §7).
 const CLOSING_NS: u64 = phase::RESIDUAL_NS;
-
-/// What does not change while a generator runs.
-#[derive(Debug)]
-pub struct Config {
-    /// Where to connect, in the order to try.
-    pub addresses: Vec<Address>,
-    /// Where to connect from, in turn.
-    pub local_addresses: Vec<IpAddr>,
-    /// Requests in flight per connection.
-    pub depth: usize,
-    /// Free places from which on a connection is filled again.
-    pub refill: usize,
-    /// A connection per request.
-    pub close: bool,
-    /// What TLS is set up with, for all connections of this thread; none without TLS.
-    pub tls: Option<tls::client::Setup>,
-    /// Actual send to last byte.
-    pub timeout_ns: u64,
-    /// Attempt to established connection.
-    pub connect_timeout_ns: u64,
-    /// Between two attempts of this thread, while connections are set up.
-    pub connect_interval_ns: u64,
-    /// Under an open loop: not woken again for a send sooner than this after the last.
-    pub send_quantum_ns: u64,
-    /// Under a closed loop answers wait for each other no longer than this, in ns; 0 for not at all.
-    pub coalesce_ns: u64,
-    /// Draws the connections whose answers' arrivals are watched.
-    pub seed: u64,
-    /// This thread's number.
-    pub thread: u32,
-    /// Threads in all.
-    pub threads: u32,
-    /// Of one of several origins: which of all turns are its own.
-    pub places: Option<Places>,
-}
-
-impl Config {
-    /// Requests in flight per connection, as they are sent: a connection of its own takes one.
-    #[inline]
-    fn depth_used(&self) -> usize {
-        if self.close { 1 } else { self.depth }
-    }
-
-    /// When an attempt to connect is given up.
-    fn deadline_ns(&self, attempted_ns: u64) -> u64 {
-        attempted_ns.saturating_add(self.connect_timeout_ns)
-    }
-
-    /// A slot's number over all threads.
-    #[inline]
-    fn global(&self, key: u32) -> u32 {
-        dealt_slot(key, self.threads, self.thread)
-    }
-}
 
 /// The generator of one thread.
 #[derive(Debug)]

@@ -1,0 +1,120 @@
+//! What a generator is told once: where to connect, how, and which part of all slots is its own.
+
+use std::net::IpAddr;
+
+use trueload_drive::Address;
+use trueload_load::{Places, dealt_slot};
+use trueload_wire::tls;
+
+/// What does not change while a generator runs.
+#[derive(Debug)]
+pub struct Config {
+    /// Where to connect, in the order to try.
+    pub addresses: Vec<Address>,
+    /// Where to connect from, in turn.
+    pub local_addresses: Vec<IpAddr>,
+    /// Requests in flight per connection.
+    pub depth: usize,
+    /// Free places from which on a connection is filled again.
+    pub refill: usize,
+    /// A connection per request.
+    pub close: bool,
+    /// What TLS is set up with, for all connections of this thread; none without TLS.
+    pub tls: Option<tls::client::Setup>,
+    /// Actual send to last byte.
+    pub timeout_ns: u64,
+    /// Attempt to established connection.
+    pub connect_timeout_ns: u64,
+    /// Between two attempts of this thread, while connections are set up.
+    pub connect_interval_ns: u64,
+    /// Under an open loop: not woken again for a send sooner than this after the last.
+    pub send_quantum_ns: u64,
+    /// Under a closed loop answers wait for each other no longer than this, in ns; 0 for not at all.
+    pub coalesce_ns: u64,
+    /// Draws the connections whose answers' arrivals are watched.
+    pub seed: u64,
+    /// This thread's number.
+    pub thread: u32,
+    /// Threads in all.
+    pub threads: u32,
+    /// Of one of several origins: which of all turns are its own.
+    pub places: Option<Places>,
+}
+
+impl Config {
+    /// Requests in flight per connection, as they are sent: a connection of its own takes one.
+    #[inline]
+    pub(super) fn depth_used(&self) -> usize {
+        if self.close { 1 } else { self.depth }
+    }
+
+    /// When an attempt to connect is given up.
+    pub(super) fn deadline_ns(&self, attempted_ns: u64) -> u64 {
+        attempted_ns.saturating_add(self.connect_timeout_ns)
+    }
+
+    /// A slot's number over all threads.
+    #[inline]
+    pub(super) fn global(&self, key: u32) -> u32 {
+        dealt_slot(key, self.threads, self.thread)
+    }
+
+    /// Where a slot's connection comes from: the local addresses take turns over all threads. None to let the
+    /// kernel choose.
+    pub(super) fn local_address(&self, key: u32) -> Option<IpAddr> {
+        let turn = (self.global(key) as usize).checked_rem(self.local_addresses.len())?;
+        Some(self.local_addresses[turn])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of_thread(thread: u32, threads: u32, local_addresses: Vec<IpAddr>) -> Config {
+        Config {
+            addresses: Vec::new(),
+            local_addresses,
+            depth: 4,
+            refill: 2,
+            close: false,
+            tls: None,
+            timeout_ns: 5,
+            connect_timeout_ns: 7,
+            connect_interval_ns: 1,
+            send_quantum_ns: 0,
+            coalesce_ns: 0,
+            seed: 0,
+            thread,
+            threads,
+            places: None,
+        }
+    }
+
+    #[test]
+    fn local_addresses_take_turns_over_all_threads() {
+        let addresses: Vec<IpAddr> = (1..=3).map(|last| [127, 0, 0, last].into()).collect();
+        let mut used = Vec::new();
+        for key in 0..3 {
+            for thread in 0..2 {
+                used.push(of_thread(thread, 2, addresses.clone()).local_address(key));
+            }
+        }
+        let turns: Vec<_> = addresses.iter().copied().cycle().take(6).map(Some).collect();
+        assert_eq!(used, turns);
+        assert_eq!(of_thread(0, 1, Vec::new()).local_address(5), None);
+    }
+
+    #[test]
+    fn a_connection_of_its_own_takes_one_request() {
+        let config = of_thread(0, 1, Vec::new());
+        assert_eq!(config.depth_used(), 4);
+        assert_eq!(Config { close: true, ..config }.depth_used(), 1);
+    }
+
+    #[test]
+    fn an_attempt_is_given_up_after_its_time_and_never_without_end() {
+        let config = of_thread(0, 1, Vec::new());
+        assert_eq!((config.deadline_ns(3), config.deadline_ns(u64::MAX)), (10, u64::MAX));
+    }
+}
