@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 import signal
 import sys
 import threading
@@ -125,6 +126,40 @@ def die_at_once() -> None:
 def die_in_the_window() -> None:
     begin_window()
     os.kill(os.getpid(), signal.SIGKILL)
+
+
+def abort_without_memory() -> None:
+    """As Rust does, two threads at the same time."""
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    sys.stderr.write("memory allocation of memory allocation of 65536 bytes failed\n")
+    sys.stderr.write("6 bytes failed\nAborted\n")
+    sys.stderr.flush()
+    os.abort()
+
+
+def run_out_of_memory_at_once() -> None:
+    abort_without_memory()
+
+
+def run_out_of_memory() -> None:
+    begin_window()
+    abort_without_memory()
+
+
+def serve_and_run_out_of_memory() -> None:
+    hello()
+    plan = hear("serve")
+    say({"type": "ready", "at_ns": 0, "listen": plan["listen"], "requested": 0, "established": 0}
+        | {"failed": {}, "address": None})  # fmt: skip
+    abort_without_memory()
+
+
+def abort_in_the_window() -> None:
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    begin_window()
+    sys.stderr.write("memory is fine\n")
+    sys.stderr.flush()
+    os.abort()
 
 
 def fall_silent() -> None:

@@ -269,6 +269,11 @@ def test_an_engine_that_cannot_be_started_names_its_host_and_starts_none(
     ("script", "kind", "words"),
     [
         ("die_in_the_window", "lost", "signal 9 (SIGKILL)"),
+        (
+            "run_out_of_memory",
+            "memory",
+            "host lost: odd: the engine ran out of memory; its last tick",
+        ),
         ("fall_silent", "lost", "nothing was heard of it for "),
         ("talk_nonsense", "lost", "no message"),
         ("close_stdout", "lost", "closed its output"),

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import shutil
 import signal
 import sys
@@ -21,7 +22,7 @@ from typing import Literal
 
 from trueload.closing import Closing
 from trueload.deadline import looks
-from trueload.errors import UserError, shortage_hint
+from trueload.errors import ExitCode, UserError, out_of_memory, shortage_hint
 from trueload.places import Channel, ChannelClosedError, LineTooLongError, Place, Sink
 from trueload.places.local import LocalPlace
 from trueload.plan import (
@@ -50,7 +51,8 @@ DISTANCE_S = 1.0  # the engine gives up after 50 ms
 ENDING_S = 0.5  # from a closed channel to the end of its process
 STOP_S = 1.0  # the engine promises to end within this time of `stop`
 
-FailureKind = Literal["start", "engine", "died", "silent", "junk", "late", "lost"]
+NO_MEMORY = re.compile(r"memory allocation of [^\n]*failed")  # of Rust, before it aborts
+FailureKind = Literal["start", "engine", "died", "memory", "silent", "junk", "late", "lost"]
 
 
 class EngineError(Exception):
@@ -59,6 +61,14 @@ class EngineError(Exception):
     def __init__(self, kind: FailureKind, message: str) -> None:
         super().__init__(message)
         self.kind = kind
+
+    def told(self, doing: str) -> UserError:
+        """The error to tell where nothing can be measured without that engine; ``doing`` says at
+        what it failed."""
+        if self.kind == "memory":
+            return out_of_memory(f"{self} {doing}")
+        hint = "`trueload doctor` looks at this machine"
+        return UserError(str(self), hint, ExitCode.NOTHING_MEASURED)
 
 
 def find_engine() -> Path:
@@ -204,7 +214,10 @@ class Engine(Closing):
         code = self._channel.wait(ENDING_S)
         if code is None:
             return EngineError("died", f"the engine does not go on: {error}")
-        last = last_words(self._channel.log_tail())
+        log = self._channel.log_tail()
+        if code == -signal.SIGABRT and NO_MEMORY.search(log):
+            return EngineError("memory", "the engine ran out of memory")
+        last = last_words(log)
         said = f"; its last words: {last}" if last else ""
         return EngineError("died", f"the engine died: {_how(code)}{said}")
 
@@ -231,6 +244,11 @@ def last_words(log: str) -> str:
 def _how(code: int) -> str:
     if code >= 0:
         return f"exit code {code}"
+    if code == -signal.SIGKILL:
+        return (
+            "signal 9 (SIGKILL), perhaps of the kernel, for want of memory: see `dmesg`, or"
+            " memory.events of its cgroup"
+        )
     with contextlib.suppress(ValueError):
         return f"signal {-code} ({signal.Signals(-code).name})"
     return f"signal {-code}"

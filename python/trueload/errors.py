@@ -116,6 +116,15 @@ def refused_by_machine(what: str) -> UserError:
     return UserError(f"the engine's machine grants {what}", hint, ExitCode.MACHINE)
 
 
+def out_of_memory(what: str) -> UserError:
+    """The error for an engine that a limit, or its machine, has granted too little memory."""
+    hint = (
+        "raise the limit of memory (`ulimit -v`, a container's), or ask for fewer connections or"
+        " smaller bodies"
+    )
+    return UserError(what, hint, ExitCode.MACHINE)
+
+
 def shortage_hint(error: OSError) -> str | None:
     """The next step where this machine, or a limit, had no more of something that every program
     needs; None where something else is wrong."""

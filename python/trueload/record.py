@@ -318,12 +318,13 @@ class Idle(Model):
 
 
 class Trouble(Model):
-    """Why a trial ended other than by its plan: the engine died, hung, or said what it should not.
+    """Why a trial ended other than by its plan: the engine died, ran out of memory, hung, or said
+    what it should not.
 
     ``what`` is one line for people.
     """
 
-    kind: Literal["start", "engine", "died", "silent", "junk", "late", "lost"]
+    kind: Literal["start", "engine", "died", "memory", "silent", "junk", "late", "lost"]
     what: str
 
 

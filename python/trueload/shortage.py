@@ -1,8 +1,8 @@
-"""What a load can come to lack before its server is at its limit: open files, or local ports.
+"""What a load can lack before its server is at its limit: open files, local ports, memory.
 
-How: a record tells it by its failure classes, or, of a server on this machine, by the limit that
-was seen to be reached as clients got no connection. Pure. Must not know loads, searches, or how a
-record is made.
+How: a record tells it by its failure classes, by how its engine ended, or, of a server on this
+machine, by the limit that was seen to be reached as clients got no connection. Pure. Must not know
+loads, searches, or how a record is made.
 """
 
 from __future__ import annotations
@@ -11,10 +11,11 @@ import re
 from dataclasses import dataclass
 from typing import Literal
 
+from trueload.errors import UserError, out_of_memory
 from trueload.record import Environment, Record
 from trueload.units import format_count
 
-Lacking = Literal["files", "ports"]
+Lacking = Literal["files", "ports", "memory"]
 
 HINTS = {
     "local.fds": "raise the limit: `ulimit -n`, or `nofile` in /etc/security/limits.conf",
@@ -59,9 +60,19 @@ def crowded_ports(connections: int, addresses: int, environment: Environment) ->
     )
 
 
+def memory_fault(record: Record) -> UserError | None:
+    """The error to tell where the engine of a trial ran out of memory."""
+    trouble = record.trouble
+    if trouble is None or trouble.kind != "memory":
+        return None
+    return out_of_memory(trouble.what)
+
+
 def find_shortage(record: Record) -> Shortage | None:
     """What a trial had too little of to be of the load that was asked for."""
     connections = record.connections
+    if (spent := memory_fault(record)) is not None:
+        return Shortage("memory", "the generator's memory limit", spent.message, spent.hint)
     for name, (of, limit) in _OF.items():
         if connections.failed.get(name) or record.counts.failed.get(name):
             why = connections.reasons.get(name, f"{limit} allowed no more connections")

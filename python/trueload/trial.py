@@ -99,7 +99,6 @@ STOP_S = 1.5  # it ends within 1 s of `stop`
 POLL_S = 0.1  # how soon an interrupt is noticed
 STEP_NS = NS_PER_S // 2  # how long a step of idle connections is held before memory is read
 
-
 NOT_READY = Ready(
     type="ready", at_ns=0, listen=None, requested=0, established=0, failed={}, address=None
 )
@@ -239,7 +238,9 @@ class Session(Closing):
                 self._drive(began_s, last=last)
             except EngineError as error:
                 # What the engine itself complained of before is the cause.
-                trouble = Trouble(kind=error.kind, what=str(error))
+                here = error.kind == "memory" and not isinstance(self._engine, Fleet)
+                at = f" in the {self._stage} phase" if here else ""
+                trouble = Trouble(kind=error.kind, what=f"{error}{at}")
                 seen.trouble = seen.trouble or trouble
         self.over = self.over or last or seen.trouble is not None or not self._spec.addresses
         if seen.before is not None and seen.after is None:

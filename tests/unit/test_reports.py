@@ -202,6 +202,7 @@ def test_one_trial_is_its_record_and_several_are_one_object() -> None:
 
 
 UNREACHED = good_record(connections=GOOD.connections.model_copy(update={"established": 0}))
+NO_MEMORY = good_record(trouble=Trouble(kind="memory", what="ran out of memory"), partial=True)
 SUSPECT = good_record(
     connections=GOOD.connections.model_copy(update={"requested": 1000, "established": 999})
 )
@@ -219,6 +220,9 @@ SUSPECT = good_record(
         ([GOOD, BAD], "p99>10s", False, False, 4),
         ([UNREACHED], "p99>1ns", False, False, 3),
         ([UNREACHED, GOOD], "p99>10s", False, False, 4),
+        ([NO_MEMORY], "p99>1ns", False, False, 71),
+        ([UNREACHED, NO_MEMORY, GOOD], "p99>1ns", False, True, 71),
+        ([NO_MEMORY], "p99>1ns", True, False, 130),
         ([UNREACHED], "p99>1ns", True, False, 130),
         ([GOOD], "p99>10s", True, False, 130),
     ],

@@ -428,6 +428,20 @@ def lacking(**changes: Any) -> Record:
     return record.model_copy(update={"connections": connections})
 
 
+NO_MEMORY = Trouble(kind="memory", what="the engine ran out of memory in the window phase")
+
+
+def test_a_search_whose_engine_has_no_memory_for_any_load_ends_as_the_machines_fault() -> None:
+    plan = SearchPlan("connections", LIMIT_10MS, make_bounds("connections", None), None)
+    record = good_record(trouble=NO_MEMORY, partial=True)
+    taken = list(run_steps(plan, lambda following, ns: record))
+    assert exit_code(plan, taken) == 71
+    assert exit_code(plan, taken, interrupted=True) == 130
+    result = search_json(plan, taken, None, interrupted=False)["result"]
+    assert result["load"] is None
+    assert "the generator's memory limit was reached at every load" in result["sentence"]
+
+
 @pytest.mark.parametrize(
     ("record", "limited_by", "sentence"),
     [
@@ -450,9 +464,15 @@ def lacking(**changes: Any) -> Record:
             "the server's open-file limit of 310 ended the search, not the server; start the"
             " server after a larger `ulimit -n`",
         ),
+        (
+            good_record(trouble=NO_MEMORY, partial=True),
+            "memory",
+            "the generator's memory limit ended the search, not the server; raise the limit of"
+            " memory (`ulimit -v`",
+        ),
     ],
 )
-def test_too_few_files_or_ports_end_a_search_as_a_result_of_its_own_kind(
+def test_too_little_of_something_ends_a_search_as_a_result_of_its_own_kind(
     record: Record, limited_by: str, sentence: str
 ) -> None:
     plan = SearchPlan("connections", LIMIT_10MS, make_bounds("connections", None), None)

@@ -68,7 +68,9 @@ def check(record: Record, name: str) -> Check:
 @pytest.mark.parametrize(
     ("script", "kind", "what"),
     [
-        ("die_in_the_window", "died", "signal 9 (SIGKILL)"),
+        ("die_in_the_window", "died", "signal 9 (SIGKILL), perhaps of the kernel, for want of mem"),
+        ("run_out_of_memory", "memory", "the engine ran out of memory in the window phase"),
+        ("abort_in_the_window", "died", "signal 6 (SIGABRT); its last words: memory is fine"),
         ("fall_silent", "silent", "said nothing"),
         ("talk_nonsense", "junk", "no message"),
         ("measure_nonsense", "junk", "not an HdrHistogram"),
@@ -167,6 +169,11 @@ def test_what_had_come_while_the_front_was_kept_from_hearing_it_is_not_late(
     ("script", "kind", "what"),
     [
         ("die_at_once", "died", "exit code 7; its last words: out of memory"),
+        (
+            "run_out_of_memory_at_once",
+            "memory",
+            "the engine ran out of memory in the connect phase",
+        ),
         ("say_nothing", "start", "said nothing for 0.5 s"),
         ("never_be_ready", "silent", "did not say that it had connected"),
     ],

@@ -60,7 +60,7 @@ class NothingMeasuredError(UserError):
     """No connection became usable; ``result`` is what there is."""
 
     def __init__(self, why: UserError, result: Result) -> None:
-        super().__init__(why.message, why.hint, ExitCode.NOTHING_MEASURED)
+        super().__init__(why.message, why.hint, why.exit_code)
         self.result = result
 
 

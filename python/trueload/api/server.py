@@ -14,7 +14,7 @@ from typing import Self
 from trueload.cli.serve import POLL_S, Serving, begin, end, url_of, write_certificate
 from trueload.closing import Closing
 from trueload.engine import Engine, EngineError, find_engine
-from trueload.errors import ExitCode, UserError
+from trueload.errors import UserError
 from trueload.places.kept import KeptPlace
 from trueload.places.named import Here
 from trueload.places.open import open_place
@@ -51,7 +51,7 @@ class Server(Closing):
                 self._engine = stack.enter_context(Engine.start(kept))
                 ready = begin(self._engine, self._serving, NeverAsked())
             except EngineError as error:
-                raise _unmeasured(error) from error
+                raise error.told("while serving") from error
             assert ready is not None, "nobody has asked for the end"
             self._url = url_of(ready, self._serving)
             self.cacert = write_certificate(ready, stack)
@@ -83,9 +83,3 @@ class Server(Closing):
                 message = self._engine.receive(POLL_S)
                 if isinstance(message, Served):
                     self._heard = message
-
-
-def _unmeasured(error: EngineError) -> UserError:
-    return UserError(
-        str(error), "`trueload doctor` looks at this machine", ExitCode.NOTHING_MEASURED
-    )

@@ -21,7 +21,7 @@ from trueload.cli import options
 from trueload.cli.compare import CompareFormat, FailOnRatioOption, FormatOption
 from trueload.cli.flags import command, with_flags_of
 from trueload.cli.http import read_job
-from trueload.cli.job import Job, Saved, tell, tell_nothing_measured, write_json
+from trueload.cli.job import Job, Saved, tell, tell_shortfall, write_json
 from trueload.cli.request_flags import TLS_FLAGS, flags_of_curl, read_asked
 from trueload.cli.run import exit_code
 from trueload.cli.sides import CONTRACT, Side, find_subject, is_url, open_side
@@ -38,6 +38,7 @@ from trueload.report.ab import Paired, compared, crossed_sentence, paired_json, 
 from trueload.report.compare import Format, render
 from trueload.report.live import Watch, stop_key, unwatched, watch
 from trueload.request import read_body
+from trueload.shortage import memory_fault
 from trueload.target import Target, parse_url
 from trueload.targets import open_targets
 from trueload.thresholds import RATIO, Condition, parse_condition
@@ -258,7 +259,7 @@ def _measure(
             break
         saved.add(record, key=f"pair {turn.pair} {turn.letter.upper()}", labels=labels)
         taken.append((turn, record))
-        if interrupt.requested or record.connections.established == 0:
+        if interrupt.requested or record.connections.established == 0 or memory_fault(record):
             break
     return taken
 
@@ -281,11 +282,6 @@ def _show(job: AbJob, done: Paired, saved: Saved) -> None:
         sys.stdout.write(render(compared(done), job.format))
     for each in done.crossed:
         sys.stderr.write(f"threshold crossed: {crossed_sentence(each)}\n")
-    _tell_unmeasured(job, done.taken)
+    for turn, record in done.taken:
+        tell_shortfall(job.jobs["ab".index(turn.letter)], [record])
     saved.tell()
-
-
-def _tell_unmeasured(job: AbJob, taken: Sequence[tuple[Turn, Record]]) -> None:
-    for turn, record in taken:
-        if record.connections.established == 0:
-            tell_nothing_measured(job.jobs["ab".index(turn.letter)], record)

@@ -25,6 +25,7 @@ from trueload.redact import redact_command
 from trueload.report.tls import reasons_text, tls_hint
 from trueload.route import Route, check_sources
 from trueload.search.execute import SearchPlan
+from trueload.shortage import memory_fault
 from trueload.spec import ANY_ANSWER, Exchange, Expect, Request, TargetSpec, Tls, TrialSpec
 from trueload.store import Run, Store, StoreError
 from trueload.target import Target
@@ -166,8 +167,13 @@ def tell(line: str) -> None:
         sys.stderr.flush()
 
 
-def tell_nothing_measured(job: Job, record: Record) -> None:
-    """Say why no connection became usable; of an interruption while they were tried all is said."""
+def tell_shortfall(job: Job, records: Sequence[Record]) -> None:
+    """Say that the engine ran out of memory, or, where no connection became usable in any trial,
+    why; of an interruption while they were tried all is said."""
+    spent = [record for record in records if memory_fault(record)]
+    if not spent and any(record.connections.established for record in records):
+        return
+    record = (spent or records)[0]
     if record.partial and record.trouble is None and not record.counts.failed:
         return
     why = nothing_measured(job, record)
@@ -177,6 +183,8 @@ def tell_nothing_measured(job: Job, record: Record) -> None:
 def nothing_measured(job: Job, record: Record) -> UserError:
     """Why no connection became usable."""
     failed, reasons = record.counts.failed, record.connections.reasons
+    if (spent := memory_fault(record)) is not None:
+        return spent
     if record.trouble is not None:
         why, hint = record.trouble.what, "`trueload doctor` looks at this machine"
     elif "dns" in failed:

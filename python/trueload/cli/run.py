@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from trueload.cli.job import Job, Saved, tell, tell_nothing_measured, write_json
+from trueload.cli.job import Job, Saved, tell, tell_shortfall, write_json
 from trueload.cli.options import check_writable
 from trueload.cli.search import run_search
 from trueload.cli.server_there import with_server
@@ -24,6 +24,7 @@ from trueload.report.live import Watch, stop_key, unwatched, watch
 from trueload.report.result import repeated_lines, result_lines
 from trueload.report.trials_json import result_json
 from trueload.server_files import files_note
+from trueload.shortage import memory_fault
 from trueload.spec import repetition
 from trueload.thresholds import Crossed, crossed
 from trueload.trial import run_trial
@@ -94,9 +95,11 @@ def measure_job(
 def exit_code(
     records: Sequence[Record], over: Sequence[Crossed], *, interrupted: bool, strict: bool = False
 ) -> ExitCode:
-    """What the command ends with; where two apply, in this order: 130, 3, 4, 1, 0."""
+    """What the command ends with; where two apply, in this order: 130, 71, 3, 4, 1, 0."""
     if interrupted:
         return ExitCode.INTERRUPTED
+    if any(memory_fault(record) for record in records):
+        return ExitCode.MACHINE
     if all(record.connections.established == 0 for record in records):
         return ExitCode.NOTHING_MEASURED
     bad = {"invalid", "suspect"} if strict else {"invalid"}
@@ -117,6 +120,5 @@ def _show(job: Job, records: Sequence[Record], over: Sequence[Crossed], saved: S
         write_json(job.json_path, result_json(records, saved.run_id))
     for crossing in over:
         sys.stderr.write(f"threshold crossed: {crossing.sentence()}\n")
-    if all(record.connections.established == 0 for record in records):
-        tell_nothing_measured(job, records[0])
+    tell_shortfall(job, records)
     saved.tell()

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from trueload.cli.job import Job, Saved, tell_nothing_measured, write_json
+from trueload.cli.job import Job, Saved, tell_shortfall, write_json
 from trueload.cli.job import tell as say
 from trueload.cli.load_flags import LoadFlags
 from trueload.cli.options import SearchAxis, check_writable
@@ -224,8 +224,8 @@ def _show(
     talk.flush()
     if job.json_path is not None:
         write_json(job.json_path, _json(plan, taken, saved, interrupted=interrupted))
-    if taken and taken[0].record.connections.established == 0:
-        tell_nothing_measured(job, taken[0].record)
+    if taken:
+        tell_shortfall(job, [taken[0].record])
     saved.tell()
 
 

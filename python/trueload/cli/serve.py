@@ -240,9 +240,7 @@ def run_server(serving: Serving) -> int:
                 seen = _record(engine, plan)
                 served = end(engine) or served
         except EngineError as error:
-            raise UserError(
-                str(error), "`trueload doctor` looks at this machine", ExitCode.NOTHING_MEASURED
-            ) from error
+            raise error.told("while serving") from error
     _report(served, seen, ready, plan, serving.json_path)
     return ExitCode.OK
 

@@ -16,7 +16,7 @@ from trueload.accounting import ProcessTree
 from trueload.cli.job import Job
 from trueload.cli.serve import POLL_S, Serving, begin, end
 from trueload.engine import Engine, EngineError, find_engine
-from trueload.errors import UserError
+from trueload.errors import ExitCode, UserError
 from trueload.places import Place
 from trueload.places.named import Here, ServerHost
 from trueload.places.open import open_place
@@ -42,9 +42,14 @@ def with_server(job: Job, spec: TrialSpec) -> Iterator[TrialSpec]:
             begin(engine, Serving(plan, job.kind, None, None), NeverAsked())
         except UserError as error:
             hint = "the URL must name an address of that host, and a port that nobody has there"
-            raise UserError(f"{host.place.name}: {error.message}", hint) from error
+            if error.exit_code == ExitCode.MACHINE:
+                hint = error.hint
+            message = f"{host.place.name}: {error.message}"
+            raise UserError(message, hint, error.exit_code) from error
         except EngineError as error:
-            raise UserError(f"{host.place.name}: {error}", "look at that host") from error
+            told = error.told("while serving")
+            hint = told.hint if error.kind == "memory" else "look at that host"
+            raise UserError(f"{host.place.name}: {told.message}", hint, told.exit_code) from error
         tree = account_for(host, place, engine.pid, stack)
         stack.enter_context(_heard(engine))
         is_here = isinstance(host.place, Here)

@@ -22,7 +22,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 from trueload.closing import Closing
 from trueload.deadline import seconds_left
-from trueload.engine import Engine, EngineError
+from trueload.engine import Engine, EngineError, FailureKind
 from trueload.errors import UserError
 from trueload.fleet.member import Heard, HostReport, Member
 from trueload.fleet.merge import Series, merge_measurements, merge_ready
@@ -250,7 +250,7 @@ class Fleet(Closing):
         try:
             said = member.engine.understand(heard.said)
         except EngineError as error:
-            raise self._lost(member, str(error)) from error
+            raise self._lost(member, str(error), error.kind) from error
         if not isinstance(said, Clock):
             member.spoke_s = member.heard_s
         match said:
@@ -376,14 +376,15 @@ class Fleet(Closing):
             for phase in self._running
         )
 
-    def _lost(self, member: Member, what: str) -> EngineError:
+    def _lost(self, member: Member, what: str, kind: FailureKind = "lost") -> EngineError:
         """A host is lost, and the run with it: everybody else is told to stop."""
         member.lost = True
         self.stop()
         silent_s = time.monotonic() - member.heard_s
         seen = "seen at once" if silent_s < ASK_EVERY_S else f"seen after {silent_s:.1f} s"
         return EngineError(
-            "lost", f"host lost: {member.name}: {what}; {self._last_tick(member)}; {seen}"
+            "memory" if kind == "memory" else "lost",
+            f"host lost: {member.name}: {what}; {self._last_tick(member)}; {seen}",
         )
 
     def _last_tick(self, member: Member) -> str:

@@ -20,7 +20,7 @@ from trueload.search.clients import clients_header, clients_line
 from trueload.search.decide import Bounds, Done, Found, NotFound, Stage, Try
 from trueload.search.execute import UNITS, Axis, SearchPlan, Taken, outcome, take
 from trueload.search.judge import LimitValue, silence, unreached
-from trueload.shortage import Shortage
+from trueload.shortage import Shortage, memory_fault
 from trueload.thresholds import LIMIT, parse_condition
 from trueload.units import format_count, format_span
 
@@ -117,10 +117,13 @@ def exit_code(
     strict: bool = False,
 ) -> ExitCode:
     """What a search ends with, by the verdict of the step that decides: 1 where no load was
-    confirmed to keep to the limit. Where two apply, in this order: 130, 3, 4, 1, 0."""
+    confirmed to keep to the limit. Where two apply, in this order: 130, 71, 3, 4, 1,
+    0."""
     done = outcome(plan, taken) if taken else None
     if interrupted:
         return ExitCode.INTERRUPTED
+    if taken and not isinstance(done, Found) and memory_fault(taken[-1].record):
+        return ExitCode.MACHINE
     if done is None or not any(each.record.connections.established for each in taken):
         return ExitCode.NOTHING_MEASURED
     verdict = deciding(plan, taken).record.verdict
@@ -151,8 +154,8 @@ def search_json(
 def result_json(plan: SearchPlan, taken: Sequence[Taken]) -> dict[str, Any]:
     """The result alone. ``load`` is null unless one was confirmed; ``interval`` is where the
     largest load lies, its ``high`` null where nothing larger failed. ``limited_by`` says what did:
-    ``server``, ``generator``, ``files`` or ``ports`` (of which there were too few), ``ceiling`` for
-    nothing."""
+    ``server``, ``generator``, ``files``, ``ports`` or ``memory`` (of which there was too little),
+    ``ceiling`` for nothing."""
     done, decided = outcome(plan, taken), deciding(plan, taken)
     found = done if isinstance(done, Found) else None
     return {

@@ -105,6 +105,8 @@ def figures(record: Record, labels: Mapping[str, str]) -> Figures:
     failed.sort(key=lambda check: check.name in MACHINE_CHECKS)  # the subject's own come first
     noted = failed or [check for check in record.checks if check.status == "warn"]
     reasons = [f"{check.name}: {check.why}" for check in noted]
+    if record.trouble is not None:
+        reasons.insert(0, record.trouble.what)  # the cause of what the checks found
     unfound = labels.get("unfound")
     if unfound:
         reasons.insert(0, labels.get("result", ""))
