@@ -16,6 +16,7 @@ from harness import Server, Trueload, against, start_server
 
 FEW = ("--requests", "200", "-c", "4")
 NUMBERS_BYTES = 16
+GONE = b"gone"  # what a peer answers that ends
 NONE = {"late": 0, "duplicated": 0, "reordered": 0, "unsolicited": 0, "dropped": 0, "overflowed": 0}
 
 
@@ -25,6 +26,13 @@ def echo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     command = Trueload(tmp_path_factory.mktemp("echo"))
     yield start_server(command, service="udp")
     command.close()
+
+
+def free_port() -> int:
+    """A port where nobody listens."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as gone:
+        gone.bind(("127.0.0.1", 0))
+        return int(gone.getsockname()[1])
 
 
 def at(server: Server) -> str:
@@ -89,33 +97,102 @@ def test_a_reference_server_counts_the_datagrams_it_sent_back(trueload: Trueload
     assert "sent back 200 of 200 datagrams\n" in out
 
 
-def test_nobody_there_is_told_at_once(trueload: Trueload) -> None:
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as gone:
-        gone.bind(("127.0.0.1", 0))
-        port = gone.getsockname()[1]
-    done = trueload.run("udp", f"127.0.0.1:{port}", "--json", "-", *FEW, "--timeout", "20s")
+@pytest.mark.parametrize("driver", ["epoll", "io_uring"])
+@pytest.mark.parametrize(
+    "flags",
+    [
+        ("--requests", "200", "--timeout", "20s"),
+        ("--requests", "200", "--pipeline", "16", "--timeout", "20s"),
+        ("-d", "300ms", "--warmup", "200ms"),
+        ("-d", "300ms", "--rate", "1k/s"),
+    ],
+    ids=" ".join,
+)
+def test_nothing_is_measured_where_nobody_listens(
+    trueload: Trueload, driver: str, flags: tuple[str, ...]
+) -> None:
+    words = ("-c", "4", "--driver", driver, *flags)
+    done = trueload.run("udp", f"127.0.0.1:{free_port()}", "--json", "-", *words)
+    record = done.json()
+    assert done.code == 3, done
+    assert "error: no connection became usable: connect.refused\n" in done.err
+    assert "hint: is a server listening on 127.0.0.1:" in done.err
+    assert set(record["counts"]["failed"]) == {"connect.refused"}
+    assert record["connections"]["established"] == 0
+    assert record["connections"]["failed"] == {"connect.refused": 4}
+    assert record["window"]["wall_s"] < 15
+
+
+def test_a_search_where_nobody_listens_ends_at_its_first_step(trueload: Trueload) -> None:
+    words = ("--limit", "p99<100ms", "--search", "rate", "-c", "4", "--json", "-")
+    done = trueload.run("udp", f"127.0.0.1:{free_port()}", *words)
+    assert done.code == 3, done
+    assert [step["step"]["outcome"] for step in done.json()["steps"]] == ["gone"]
+
+
+def test_a_server_that_is_only_silent_is_no_refusal(trueload: Trueload) -> None:
+    peer = Peer(lambda number, datagram: [])
+    done = trueload.run("udp", peer.where, "--json", "-", *FEW, "--timeout", "20ms")
     record = done.json()
     assert done.code == 4, done
-    assert record["counts"]["failed"] == {"connect.refused": 200}
-    assert record["window"]["wall_s"] < 15
+    assert record["counts"]["failed"] == {"lost": 200}
+    assert record["connections"]["established"] == 4
+
+
+@pytest.mark.parametrize("driver", ["epoll", "io_uring"])
+def test_a_server_that_ends_in_mid_run_was_there(trueload: Trueload, driver: str) -> None:
+    peer = Peer(lambda number, datagram: [datagram] if number < 50 else [GONE])
+    words = ("-c", "1", "--requests", "100", "--driver", driver, "--timeout", "200ms")
+    done = trueload.run("udp", peer.where, "--json", "-", *words)
+    record = done.json()
+    assert done.code == 4, done
+    assert record["counts"]["ok"] == 50
+    assert set(record["counts"]["failed"]) <= {"connect.refused", "lost"}
+    assert record["connections"]["established"] == 1
+
+
+@pytest.mark.parametrize("driver", ["epoll", "io_uring"])
+def test_a_server_that_starts_late_was_there(trueload: Trueload, driver: str) -> None:
+    port = free_port()
+    words = ("-c", "4", "-d", "5s", "--rate", "200/s", "--warmup", "0s", "--driver", driver)
+    command = trueload.start("udp", f"127.0.0.1:{port}", "--json", "-", *words)
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as early:
+        early.bind(("127.0.0.1", port))
+        early.recv(1)  # it sends by now
+    heard = threading.Event()
+
+    def answer(_: int, datagram: bytes) -> list[bytes]:
+        heard.set()
+        return [datagram]
+
+    Peer(answer, port)
+    assert heard.wait(30)
+    out, _ = command.communicate(timeout=60)
+    record = json.loads(out)
+    assert command.returncode in (0, 4)
+    assert record["counts"]["ok"] > 0
+    assert record["connections"]["established"] == 4
 
 
 class Peer:
     """A peer on one socket; ``answer`` says what it sends for a datagram of a number."""
 
-    def __init__(self, answer: Callable[[int, bytes], list[bytes]]) -> None:
+    def __init__(self, answer: Callable[[int, bytes], list[bytes]], port: int = 0) -> None:
         self._answer = answer
         self._socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-        self._socket.bind(("127.0.0.1", 0))
+        self._socket.bind(("127.0.0.1", port))
         self.where = f"127.0.0.1:{self._socket.getsockname()[1]}"
         threading.Thread(target=self._serve, daemon=True).start()
 
     def _serve(self) -> None:
-        while True:
-            datagram, there = self._socket.recvfrom(65_536)
-            number = int.from_bytes(datagram[8:NUMBERS_BYTES])
-            for sent in self._answer(number, datagram):
-                self._socket.sendto(sent, there)
+        with self._socket:
+            while True:
+                datagram, there = self._socket.recvfrom(65_536)
+                number = int.from_bytes(datagram[8:NUMBERS_BYTES])
+                for sent in self._answer(number, datagram):
+                    if sent == GONE:
+                        return
+                    self._socket.sendto(sent, there)
 
 
 def counted(trueload: Trueload, peer: Peer, *flags: str) -> tuple[dict[str, Any], dict[str, Any]]:

@@ -9,7 +9,7 @@ Must not know processes, stores or terminals.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 
@@ -76,6 +76,7 @@ from trueload.verdict import jain_index, judge, starvation_ns
 
 NS_PER_S = 1_000_000_000
 TELLING_CONNECTIONS = 1_000
+REFUSED = "connect.refused"
 NO_THROUGHPUT = Throughput(ok_per_s=None, bytes_in_per_s=None, bytes_out_per_s=None)
 NO_HISTOGRAMS = Histograms(latency=None, service=None, connect=None, first_byte=None, total=None)
 NO_COUNTS = Counts(
@@ -389,10 +390,11 @@ def _connections(
     ready = seen.ready
     nothing_there = ready is not None and ready.established == 0
     known = complete or nothing_there or seen.resolve_failed
+    refused = complete and is_nobody_there(seen.measurements())
     return Connections(
         requested=found.requested,
-        established=found.established,
-        failed=merged_failed(ready, seen.steps),
+        established=0 if refused else found.established,
+        failed={REFUSED: found.requested} if refused else merged_failed(ready, seen.steps),
         reconnects=found.reconnects,
         dropped=found.dropped,
         unended=found.unended,
@@ -409,6 +411,16 @@ def _connections(
         reasons={**found.reasons, **(ready.reasons if ready else {})},
         server_files=seen.server_files,
     )
+
+
+def is_nobody_there(phases: Sequence[Measurement]) -> bool:
+    """Whether a datagram server was not there at all: datagrams were refused, and not one has come
+    back. A datagram socket is connected without a word to the peer, so that only what comes back
+    says that its connection is usable; where nothing is refused, the server may be silent."""
+    sent = [each for each in phases if each.datagrams is not None]
+    refused = any(each.counts.failed.get(REFUSED) for each in sent)
+    heard = (each.bytes_in or (each.datagrams and each.datagrams.unsolicited) for each in sent)
+    return refused and not any(heard)
 
 
 def _family(ready: Ready | None) -> str | None:
