@@ -71,6 +71,18 @@ def test_every_datagram_comes_back(
     assert checks["stale"] == checks["ledger"] == "n/a"
 
 
+@pytest.mark.parametrize("driver", ["epoll", "io_uring"])
+@pytest.mark.parametrize("pipeline", ["1", "16"])
+def test_the_client_share_is_told(
+    trueload: Trueload, echo: Server, driver: str, pipeline: str
+) -> None:
+    words = ("-c", "4", "-d", "1s", "--pipeline", pipeline, "--driver", driver)
+    record = trueload.run("udp", at(echo), "--json", "-", *words).json()
+    received, trips = record["client_ns"]["receive"], record["round_trip_ns"]
+    assert received["count"] == trips["count"] > 100
+    assert 0 < trips["p50"] <= record["service_ns"]["max"]
+
+
 def test_a_run_is_shown_saved_and_reported(
     trueload: Trueload, echo: Server, tmp_path: Path
 ) -> None:

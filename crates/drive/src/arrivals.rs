@@ -11,7 +11,7 @@ use rustix::io::Errno;
 use rustix::time::{ClockId, clock_gettime};
 
 use crate::Clock;
-use crate::datagram::message::next;
+use crate::datagram::message::Told;
 use crate::datagram::receive::last_error;
 
 /// Room for the control message of a stamp: its header and three times (`struct scm_timestamping`), of which the first
@@ -72,18 +72,7 @@ pub(crate) fn receive(fd: &OwnedFd, buffer: &mut [u8]) -> Result<(usize, Option<
 
 /// The software stamp among control messages: wall-clock time in ns; none where the kernel passed none.
 pub(crate) fn stamp_ns(control: &[u8]) -> Option<u64> {
-    const WORD: usize = size_of::<libc::c_long>();
-    let mut messages = control;
-    while let Some((level, kind, data, rest)) = next(messages) {
-        if (level, kind) == (libc::SOL_SOCKET, libc::SCM_TIMESTAMPING) {
-            let seconds = libc::c_long::from_ne_bytes(*data.first_chunk::<WORD>()?);
-            let ns = libc::c_long::from_ne_bytes(*data.get(WORD..)?.first_chunk::<WORD>()?);
-            let stamp_ns = u64::try_from(seconds).ok()? * 1_000_000_000 + u64::try_from(ns).ok()?;
-            return Some(stamp_ns).filter(|ns| *ns > 0);
-        }
-        messages = rest;
-    }
-    None
+    Told::read(control).stamp_ns
 }
 
 /// Converts stamps to the driver's clock.

@@ -169,8 +169,9 @@ pub trait Net {
     /// From now on [`Net::arrived_ns`] is known of this connection, where the kernel can tell.
     fn watch_arrivals(&mut self, _token: Token) {}
 
-    /// While an input is handled: when the kernel received its last byte, in ns on the driver's clock. None for a
-    /// connection that is not watched, and where the kernel did not tell.
+    /// While an input is handled: when the kernel received its last byte, in ns on the driver's clock; of datagrams, when it
+    /// received them, which it joins as they come. None for a connection that is not watched, and where the kernel did not
+    /// tell.
     fn arrived_ns(&self) -> Option<u64> {
         None
     }

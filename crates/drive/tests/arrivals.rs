@@ -6,13 +6,14 @@
 mod shared;
 
 use std::io::{Read, Write};
-use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, UdpSocket};
+use std::os::fd::AsRawFd;
 use std::os::unix::net::UnixListener;
 use std::sync::{Arc, mpsc};
 use std::thread;
 
 use shared::Kind;
-use trueload_drive::{Address, Clock, Net, PeerClose, Program, Remote, Token};
+use trueload_drive::{Address, Clock, Datagrams, Net, PeerClose, Program, Remote, Token};
 
 /// Answers that are enough.
 const ROUNDS: usize = 20;
@@ -330,7 +331,140 @@ fn more_answers_at_once_than_there_are_buffers_are_all_heard(kind: Kind) {
     assert_eq!(crowd.unknown, 0, "of the answers of round {}", crowd.rounds);
 }
 
+/// Asks over a socket of datagrams, and is held up until the peer has sent several at once.
+struct Block {
+    to: Address,
+    watched: bool,
+    sent: mpsc::Receiver<Sent>,
+    sending: Sent,
+    /// Of each block: the peer's send, what the driver says about it, and how many datagrams it is.
+    known: Vec<(Sent, Option<u64>, usize)>,
+    outside: bool,
+    done: bool,
+}
+
+impl Block {
+    /// Datagrams that are sent at once.
+    const DATAGRAMS: usize = 3;
+    const BYTES: usize = 100;
+
+    fn ask(&mut self, net: &mut impl Net, token: Token) {
+        net.send_datagrams(token, Datagrams::one(b"?"));
+        net.hand_over();
+        self.sending = self.sent.recv().expect("the peer answers");
+    }
+
+    fn stamped(&self) -> usize {
+        self.known.iter().filter(|(_, arrived_ns, _)| arrived_ns.is_some()).count()
+    }
+}
+
+impl Program for Block {
+    fn handle_wake(&mut self, net: &mut impl Net) {
+        net.connect(7, Remote::datagram(&self.to), None).expect("it connects to anything");
+    }
+
+    fn handle_accepted(&mut self, _: &mut impl Net, _: Token) -> u32 {
+        unreachable!("nobody connects to it")
+    }
+
+    fn handle_connected(&mut self, net: &mut impl Net, _: u32, token: Token) {
+        if self.watched {
+            net.watch_arrivals(token);
+        }
+        self.ask(net, token);
+    }
+
+    fn handle_input(&mut self, _: &mut impl Net, _: u32, _: Token, _: &[u8], _: bool) {
+        unreachable!("these are no streams")
+    }
+
+    fn handle_datagrams(&mut self, net: &mut impl Net, _: u32, token: Token, came: Datagrams<'_>) {
+        self.known.push((self.sending, net.arrived_ns(), came.count()));
+        let heard: usize = self.known.iter().map(|(_, _, count)| count).sum();
+        if !heard.is_multiple_of(Self::DATAGRAMS) {
+            return;
+        }
+        let rounds = heard / Self::DATAGRAMS;
+        let enough = if self.watched { self.stamped() } else { rounds } >= ROUNDS;
+        self.done = enough || rounds == ROUNDS_MOST;
+        if self.done {
+            net.send_datagrams(token, Datagrams::one(b""));
+            net.hand_over();
+        } else {
+            self.ask(net, token);
+        }
+    }
+
+    fn handle_batch_end(&mut self, net: &mut impl Net) {
+        self.outside |= net.arrived_ns().is_some();
+    }
+
+    fn handle_end(&mut self, _: &mut impl Net, _: u32, _: Token, ended: PeerClose) {
+        unreachable!("the peer stays: {ended:?}")
+    }
+
+    fn handle_time(&mut self, _: &mut impl Net) {}
+
+    fn wake_at_ns(&self) -> Option<u64> {
+        None
+    }
+
+    fn is_done(&self) -> bool {
+        self.done
+    }
+}
+
+/// Answers each datagram with several that leave in one call, and tells when; an empty one ends it.
+fn answer_in_blocks(socket: &UdpSocket, clock: Clock, sent: &mpsc::Sender<Sent>) {
+    let size = Block::BYTES as libc::c_int;
+    let (value, len) = ((&raw const size).cast(), size_of_val(&size) as libc::socklen_t);
+    // SAFETY: `size` has `len` bytes and outlives the call; the kernel only reads it.
+    #[allow(unsafe_code)]
+    unsafe {
+        libc::setsockopt(socket.as_raw_fd(), libc::SOL_UDP, libc::UDP_SEGMENT, value, len);
+    }
+    let answer = pattern(Block::DATAGRAMS * Block::BYTES);
+    while let (1.., peer) = socket.recv_from(&mut [0]).expect("it is asked") {
+        let before_ns = clock.now_ns();
+        socket.send_to(&answer, peer).expect("it is taken");
+        sent.send((before_ns, clock.now_ns())).expect("somebody waits");
+    }
+}
+
+fn blocks_of_datagrams(kind: Kind, watched: bool) -> Block {
+    let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).expect("a free port");
+    let to = Address::Ip(socket.local_addr().expect("its address"));
+    let clock = Clock::start();
+    let (tell, sent) = mpsc::channel();
+    let peer = thread::spawn(move || answer_in_blocks(&socket, clock, &tell));
+    let (known, sending) = (Vec::new(), (0, 0));
+    let mut program = Block { to, watched, sent, sending, known, outside: false, done: false };
+    kind.run_on(clock, None, &mut program);
+    peer.join().expect("the peer");
+    program
+}
+
+fn datagrams_are_known_to_have_arrived_when_their_peer_sent_them(kind: Kind) {
+    let program = blocks_of_datagrams(kind, true);
+    assert!(!program.outside, "it is known only while datagrams are handled");
+    assert!(program.stamped() >= ROUNDS, "{} of {}", program.stamped(), program.known.len());
+    for ((before_ns, after_ns), arrived_ns, count) in program.known {
+        assert_eq!(count, Block::DATAGRAMS, "they are read as one block");
+        let Some(arrived_ns) = arrived_ns else { continue };
+        let within = before_ns <= arrived_ns && arrived_ns <= after_ns;
+        assert!(within, "sent {before_ns} to {after_ns}, arrived {arrived_ns}");
+    }
+}
+
+fn of_datagrams_that_are_not_watched_nothing_is_known(kind: Kind) {
+    let program = blocks_of_datagrams(kind, false);
+    assert_eq!((program.known.len(), program.stamped()), (ROUNDS, 0));
+}
+
 on_both_drivers! {
+    datagrams_are_known_to_have_arrived_when_their_peer_sent_them
+    of_datagrams_that_are_not_watched_nothing_is_known
     more_answers_at_once_than_there_are_buffers_are_all_heard
     bytes_are_known_to_have_arrived_when_their_peer_sent_them
     of_a_connection_that_is_not_watched_nothing_is_known

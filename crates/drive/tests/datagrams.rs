@@ -29,6 +29,18 @@ on_both_drivers! {
     what_a_full_queue_has_no_room_for_is_counted
 }
 
+on_both_drivers_watched! {
+    boundaries_are_kept_both_ways
+    a_congestion_mark_is_read_and_written
+    a_peer_that_is_not_there_is_told_and_not_waited_for
+    datagrams_of_the_largest_size_arrive_whole_and_larger_ones_are_dropped
+    one_socket_hears_many_peers_and_answers_each
+    a_server_at_every_address_answers_from_the_one_that_was_asked
+    what_is_larger_than_the_way_takes_whole_leaves_one_by_one
+    a_closed_socket_hears_nothing_more
+    what_a_full_queue_has_no_room_for_is_counted
+}
+
 fn any(at: impl Into<IpAddr>) -> Address {
     Address::Ip(SocketAddr::new(at.into(), 0))
 }

@@ -7,6 +7,10 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use hdrhistogram::Histogram;
+use hdrhistogram::serialization::Deserializer;
 use trueload_drive::{ConnectError, Datagrams, Net, PeerClose, Program, Remote, Token, Transport};
 use trueload_engine::generator::{
     Command, Config, DoneReport, Generator, PhaseShare, Report, UdpEcho,
@@ -29,6 +33,8 @@ struct Wire {
     closed: u32,
     dropped: u64,
     overflowed: u64,
+    watched: Vec<Token>,
+    arrived_ns: Option<u64>,
 }
 
 impl Net for Wire {
@@ -67,6 +73,14 @@ impl Net for Wire {
 
     fn overflowed_datagrams(&self) -> u64 {
         self.overflowed
+    }
+
+    fn watch_arrivals(&mut self, token: Token) {
+        self.watched.push(token);
+    }
+
+    fn arrived_ns(&self) -> Option<u64> {
+        self.arrived_ns
     }
 
     fn end_sending(&mut self, _: Token) {}
@@ -170,6 +184,11 @@ fn config(depth: usize) -> Config {
     }
 }
 
+fn decoded(encoded: &str) -> Histogram<u64> {
+    let bytes = STANDARD.decode(encoded).expect("base64");
+    Deserializer::new().deserialize(&mut bytes.as_slice()).expect("a histogram")
+}
+
 fn failed(done: &DoneReport) -> Vec<(Class, u64)> {
     done.meter.failed().collect()
 }
@@ -211,6 +230,30 @@ fn a_block_of_datagrams_settles_a_request_each() {
     play.deliver(Datagrams { segment_bytes: SIZE, ..Datagrams::one(&bytes) });
     let done = play.end();
     assert_eq!((done.meter.ok, done.meter.bytes_in), (4, 4 * SIZE as u64));
+}
+
+#[test]
+fn each_datagram_of_a_block_arrived_when_the_block_did() {
+    let mut play = Play::begin(4, 5);
+    assert_eq!(play.wire.watched, [token(0)], "one connection of sixteen, and of fewer");
+    let bytes = play.wire.sent[..3].concat();
+    play.wire.now_ns = 7 * MS;
+    play.wire.arrived_ns = Some(4 * MS);
+    play.deliver(Datagrams { segment_bytes: SIZE, ..Datagrams::one(&bytes) });
+    // Of these nothing is told: the kernel had no stamp.
+    play.wire.arrived_ns = None;
+    play.answer(&[3, 4]);
+    let done = play.end();
+    assert_eq!(done.meter.ok, 5);
+    let times = done.meter.times.clone().encoded();
+    for (what, encoded, expected_ns) in
+        [("round trip", times.round_trip, 2 * MS), ("receive lag", times.receive_lag, 3 * MS)]
+    {
+        let found = decoded(&encoded.expect(what));
+        assert_eq!(found.len(), 3, "{what}");
+        let off_ns = [found.min().abs_diff(expected_ns), found.max().abs_diff(expected_ns)];
+        assert!(off_ns.iter().all(|off_ns| *off_ns <= expected_ns / 500), "{what}: {found:?}");
+    }
 }
 
 #[test]

@@ -11,8 +11,8 @@ use super::{Datagrams, Path};
 const HEADER_BYTES: usize = size_of::<libc::cmsghdr>();
 /// Room for what is said about a block on its way out: a segment size, ECN, and where it leaves from.
 const CONTROL_BYTES: usize = 96;
-/// Room for what is told about a block on its way in: a segment size, ECN, and where it arrived.
-pub(crate) const CONTROL_IN_BYTES: usize = 192;
+/// Room for what is told about a block on its way in: a segment size, ECN, where it arrived, and when.
+pub(crate) const CONTROL_IN_BYTES: usize = 256;
 /// Room for a peer's address, rounded up so that what follows it is aligned.
 pub(crate) const NAME_BYTES: usize = 32;
 /// The two lowest bits of the traffic class (RFC 3168 §5).
@@ -143,6 +143,8 @@ pub(crate) struct Told {
     pub(crate) local: Option<IpAddr>,
     /// How many datagrams the socket's queue had no room for before this block came, ever.
     pub(crate) overflowed: u32,
+    /// When it arrived, by the wall clock, in ns; only of a socket that is watched ([`crate::arrivals::watch`]).
+    pub(crate) stamp_ns: Option<u64>,
 }
 
 impl Told {
@@ -166,6 +168,7 @@ impl Told {
                 let count = data.first_chunk().map(|bytes| u32::from_ne_bytes(*bytes));
                 self.overflowed = count.unwrap_or(0);
             }
+            (libc::SOL_SOCKET, libc::SCM_TIMESTAMPING) => self.stamp_ns = stamp_ns(data),
             (libc::IPPROTO_IP, libc::IP_TOS) => {
                 self.ecn = data.first().map_or(0, |class| class & ECN_BITS);
             }
@@ -194,8 +197,17 @@ impl Told {
     }
 }
 
+/// The software stamp, the first of those of a `struct scm_timestamping`; none where the kernel had none.
+fn stamp_ns(stamps: &[u8]) -> Option<u64> {
+    const WORD: usize = size_of::<libc::c_long>();
+    let seconds = libc::c_long::from_ne_bytes(*stamps.first_chunk::<WORD>()?);
+    let ns = libc::c_long::from_ne_bytes(*stamps.get(WORD..)?.first_chunk::<WORD>()?);
+    let stamp_ns = u64::try_from(seconds).ok()? * 1_000_000_000 + u64::try_from(ns).ok()?;
+    Some(stamp_ns).filter(|ns| *ns > 0)
+}
+
 /// The first control message, and what is behind it.
-pub(crate) fn next(control: &[u8]) -> Option<(i32, i32, &[u8], &[u8])> {
+fn next(control: &[u8]) -> Option<(i32, i32, &[u8], &[u8])> {
     let (len, rest) = control.split_first_chunk::<{ size_of::<usize>() }>()?;
     let len = usize::from_ne_bytes(*len);
     let (level, rest) = rest.split_first_chunk::<4>()?;

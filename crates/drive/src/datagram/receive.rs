@@ -79,9 +79,9 @@ impl Inbox {
         usize::try_from(count).map_err(|_| last_error())
     }
 
-    /// One of the blocks received last, and how many datagrams the queue had no room for before it, ever; `named`: the
-    /// socket hears several peers, and this says which.
-    pub(crate) fn datagrams(&self, at: usize, named: bool) -> (Datagrams<'_>, u32) {
+    /// One of the blocks received last, and what the kernel told about it; `named`: the socket hears several peers, and
+    /// this says which.
+    pub(crate) fn datagrams(&self, at: usize, named: bool) -> (Datagrams<'_>, Told) {
         let (header, envelope) = (&self.headers[at], &self.envelopes[at]);
         let len = (header.msg_len as usize).min(ROOM_BYTES);
         let bytes = &self.bytes[at * ROOM_BYTES..][..len];
@@ -89,7 +89,7 @@ impl Inbox {
         let told = Told::read(&envelope.control[..controls]);
         let name = (header.msg_hdr.msg_namelen as usize).min(NAME_BYTES);
         let peer = peer(&envelope.name[..name]).filter(|_| named);
-        (told.datagrams(bytes, peer), told.overflowed)
+        (told.datagrams(bytes, peer), told)
     }
 }
 

@@ -161,13 +161,15 @@ impl<K: Calls> Epoll<K> {
             }
         };
         for at in 0..count {
-            let (datagrams, overflowed) = inbox.datagrams(at, named);
+            let (datagrams, told) = inbox.datagrams(at, named);
             let side = self.live(token).and_then(|socket| socket.datagrams.as_mut());
             let Some(side) = side else { return false };
-            let since = overflowed.wrapping_sub(side.overflowed);
-            side.overflowed = overflowed;
+            let since = told.overflowed.wrapping_sub(side.overflowed);
+            side.overflowed = told.overflowed;
             self.overflowed += u64::from(since);
+            self.arrived_ns = told.stamp_ns.and_then(|ns| self.stamps.arrived_ns(self.clock, ns));
             program.handle_datagrams(self, key, token, datagrams);
+            self.arrived_ns = None;
             if self.glance.is_due(datagrams.bytes.len()) {
                 keep_time(self, program);
             }

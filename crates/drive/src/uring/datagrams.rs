@@ -16,6 +16,7 @@ use super::queue::Kernel;
 use super::ring::Op;
 use super::{Uring, outcome};
 use crate::Remote;
+use crate::arrivals::watch;
 use crate::datagram::message::{CONTROL_IN_BYTES, Message, NAME_BYTES, Told, peer};
 use crate::datagram::socket::{NotSent, connect, ended};
 use crate::datagram::{Datagrams, Path};
@@ -342,7 +343,9 @@ impl<K: Kernel> Uring<K> {
         let peer = peer(message.name_data()).filter(|_| named);
         let bytes = message.payload_data();
         let datagrams = told.datagrams(bytes, peer);
+        self.arrivals.note(self.clock, told.stamp_ns);
         program.handle_datagrams(self, key, token, datagrams);
+        self.arrivals.forget_latest();
         if self.glance.is_due(bytes.len()) {
             keep_time(self, program);
         }
@@ -408,6 +411,13 @@ impl<K: Kernel> Uring<K> {
             (NotSent::Later | NotSent::Dropped, Some(_)) => {
                 self.datagrams.dropped += block.count() as u64;
             }
+        }
+    }
+
+    /// From now on the kernel tells of this socket's datagrams when they arrived.
+    pub(super) fn watch_datagrams(&mut self, token: Token) {
+        if let Some((_, Socket { fd: Some(fd), .. })) = self.datagrams.live(token) {
+            watch(fd);
         }
     }
 

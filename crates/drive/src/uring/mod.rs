@@ -448,6 +448,9 @@ impl<K: Kernel> Net for Uring<K> {
     }
 
     fn watch_arrivals(&mut self, token: Token) {
+        if datagrams::Sockets::has(token) {
+            return self.watch_datagrams(token);
+        }
         self.watch(token);
     }
 

@@ -8,6 +8,7 @@ use super::queue::Kernel;
 use super::ring::{Handle, Op};
 use super::sockets::Made;
 use super::{Uring, outcome};
+use crate::arrivals::stamp_ns;
 use crate::net::{Net, PeerClose, Program, Token};
 use crate::socket::OUTBOX_MOST;
 
@@ -63,7 +64,7 @@ impl<K: Kernel> Uring<K> {
             received = received.map(|_| bytes.len());
             if !closed && !bytes.is_empty() {
                 let control = parsed.as_ref().map_or(&[][..], RecvMsgOut::control_data);
-                self.arrivals.note(self.clock, control);
+                self.arrivals.note(self.clock, stamp_ns(control));
                 program.handle_input(self, key, token, bytes, followed);
                 self.arrivals.forget_latest();
             }

@@ -12,7 +12,7 @@ use super::blocks::{Block, Blocks, STAMPED};
 use super::queue::Kernel;
 use super::ring::Ring;
 use crate::Clock;
-use crate::arrivals::{CONTROL_BYTES, Stamps, stamp_ns, watch};
+use crate::arrivals::{CONTROL_BYTES, Stamps, watch};
 
 /// What is watched.
 pub(super) struct Arrivals {
@@ -102,9 +102,8 @@ impl Arrivals {
         }
     }
 
-    /// Notes when the bytes arrived that are handled next, by the control messages beside them.
-    pub(super) fn note(&mut self, clock: Clock, control: &[u8]) {
-        let stamp_ns = stamp_ns(control);
+    /// Notes when the bytes arrived that are handled next, by the kernel's stamp.
+    pub(super) fn note(&mut self, clock: Clock, stamp_ns: Option<u64>) {
         self.latest_ns = stamp_ns.and_then(|stamp_ns| self.stamps.arrived_ns(clock, stamp_ns));
     }
 

@@ -1,6 +1,6 @@
 //! A program whose connections are all watched for the arrival of their bytes ([`Net::watch_arrivals`]): it hears the same.
 
-use trueload_drive::{ConnectError, Net, PeerClose, Program, Token};
+use trueload_drive::{ConnectError, Datagrams, Net, PeerClose, Program, Token};
 
 /// When a connection begins to be watched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,6 +60,22 @@ impl<P: Program> Program for Watching<'_, P> {
     ) {
         self.watch(net, token, When::WithItsFirstBytes);
         self.program.handle_input(net, key, token, bytes, ending);
+    }
+
+    fn handle_bound(&mut self, net: &mut impl Net, token: Token) -> u32 {
+        self.watch(net, token, When::AtTheStart);
+        self.program.handle_bound(net, token)
+    }
+
+    fn handle_datagrams(
+        &mut self,
+        net: &mut impl Net,
+        key: u32,
+        token: Token,
+        datagrams: Datagrams<'_>,
+    ) {
+        self.watch(net, token, When::WithItsFirstBytes);
+        self.program.handle_datagrams(net, key, token, datagrams);
     }
 
     fn handle_drained(&mut self, net: &mut impl Net, key: u32, token: Token) {

@@ -42,7 +42,12 @@ impl<P: Protocol> Generator<P> {
             return;
         }
         let (book, mut found) = (&mut self.book, trueload_meter::Datagrams::default());
-        let mut on_outcome = |heard| book.settle(state, now_ns, heard);
+        // All of them arrived together.
+        let arrived_ns = net.arrived_ns();
+        let mut on_outcome = |heard| {
+            book.note_arrival(now_ns, arrived_ns, Some(&heard));
+            book.settle(state, now_ns, heard);
+        };
         self.codec.protocol.handle_datagrams(
             client,
             now_ns,

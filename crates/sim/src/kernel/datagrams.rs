@@ -51,6 +51,7 @@ impl Kernel {
             return false;
         };
         let (key, segment_bytes, mut bytes) = (socket.key, first.len(), Vec::new());
+        let arrived_ns = socket.watched.then_some(socket.arrived_ns);
         for _ in 0..most {
             let Some((datagram, handed_ns)) = socket.datagrams_in.pop_front() else { break };
             bytes.extend_from_slice(&datagram);
@@ -60,7 +61,9 @@ impl Kernel {
         self.note("datagrams", index.into(), &bytes, || format!("#{index} {}", readable(&bytes)));
         let datagrams = Datagrams { bytes: &bytes, segment_bytes, ecn: 0, path: None };
         self.seen.bytes_read += datagrams.bytes.len() as u64;
+        self.arrived_ns = arrived_ns;
         program.handle_datagrams(self, key, token(index), datagrams);
+        self.arrived_ns = None;
         true
     }
 }

@@ -334,6 +334,7 @@ impl Kernel {
             }
             Happening::Datagram(bytes, handed_ns) => {
                 socket.datagrams_in.push_back((bytes, handed_ns));
+                socket.arrived_ns = at_ns;
             }
             Happening::Fin => socket.end = socket.end.or(Some(PeerClose::Fin)),
             Happening::Reset => socket.end = socket.end.or(Some(PeerClose::Reset)),
