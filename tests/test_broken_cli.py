@@ -7,6 +7,7 @@ import os
 from pathlib import Path
 
 import pytest
+from harness import ROOT
 from subject_world import World
 
 
@@ -78,3 +79,32 @@ def test_a_suite_file_that_is_broken_is_listed_beside_the_others(tmp_path: Path)
     assert [each["name"] for each in shown["suites"]] == ["good"]
     assert [each["name"] for each in shown["broken"]] == ["away", "bad"]
     assert world.run("suite", "run", "bad").code == 2
+
+
+def test_what_others_can_change_is_not_run(tmp_path: Path) -> None:
+    world = World(tmp_path / "home")
+    ran = tmp_path / "ran"
+    write = [["sh", "-c", f"touch '{ran}'"]]
+    folder = world.add("theirs", build=write)
+    world.add("good")
+    (folder / "program.py").chmod(0o666)
+    done = world.run("subjects", "check")
+    assert done.code == 4
+    assert f"failed  python/theirs: {folder / 'program.py'} can be written by every" in done.out
+    assert "ok      python/good http-plaintext" in done.out
+    (folder / "program.py").chmod(0o644)
+    world.subjects.chmod(0o777)
+    below = world.subjects.parent / "at" / "work"
+    below.mkdir(parents=True)
+    world.folder = below
+    done = world.run("subjects", "check", "theirs")
+    assert done.code == 2, done
+    note, error, _ = done.err.splitlines()
+    assert note.startswith(f"note: {world.subjects} is not used: {world.subjects} can be written")
+    assert error == "error: no subject is called 'theirs'"
+    assert not ran.exists()
+    named = {"TRUELOAD_HOME": str(world.subjects.parent)}
+    contracts = world.subjects.parent / "contracts"
+    contracts.symlink_to(ROOT / "contracts")
+    assert world.run("subjects", "check", "theirs", env=named).code == 0
+    assert ran.exists()

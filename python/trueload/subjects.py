@@ -14,6 +14,7 @@ import difflib
 import json
 import os
 import re
+import shlex
 import stat
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -23,8 +24,10 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import AfterValidator, Field, ValidationError, model_validator
 from pydantic_core import ErrorDetails
 
+from trueload.catalogue import trusted_in
 from trueload.client_contract import PATH_PATTERN
 from trueload.errors import UserError
+from trueload.ownership import below, why_not
 from trueload.plan import Model
 from trueload.shootout import Dialect
 from trueload.toml_file import UnreadableError, read_toml
@@ -336,9 +339,10 @@ class Entry:
         return f"{self.language}/{self.framework}"
 
     def load(self) -> list[Subject]:
-        """As ``load_subject``."""
-        if self.fault is not None:
-            raise self.fault
+        """As ``load_subject``; also raises ``UserError`` for what somebody else can change."""
+        fault = self.fault or _fault_of_owner(self.folder)
+        if fault is not None:
+            raise fault
         return load_subject(self.folder)
 
     def is_meant_by(self, selects: Iterable[Select]) -> bool:
@@ -414,6 +418,22 @@ def _fault_of_place(folder: Path, catalogue: Path) -> UserError | None:
             f"{_shown(folder)}: {unfit[0]!r}: names have letters, digits and . _ + -",
             "rename the folder",
         )
+    return None
+
+
+def _fault_of_owner(folder: Path) -> UserError | None:
+    """Nothing is to be run that somebody else can change, unless the user has named its place."""
+    catalogue = folder.parent.parent
+    trusted = trusted_in(catalogue)
+    if trusted is None:
+        return None
+    try:
+        for path in (folder.parent, *below(folder, NOT_SOURCES)):
+            if why := why_not(path, trusted):
+                home = shlex.quote(os.path.realpath(catalogue.parent))
+                return UserError(why, f"TRUELOAD_HOME={home} uses all that is there as it is")
+    except OSError as error:
+        return _closed(folder, error)
     return None
 
 

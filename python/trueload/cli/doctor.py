@@ -12,8 +12,9 @@ from typing import Annotated
 
 import typer
 
-from trueload import __version__, catalogue, doctor, machine, plan
+from trueload import __version__, doctor, machine, plan
 from trueload.ceiling import calibrate
+from trueload.cli.folders import find_folder
 from trueload.cli.options import AsJsonOption
 from trueload.engine import Engine, EngineError, ask_distance, find_engine
 from trueload.errors import UserError
@@ -111,7 +112,7 @@ def render(findings: list[doctor.Finding]) -> str:
 
 def _find_skipped() -> tuple[dict[str, str], int] | None:
     try:
-        folder = catalogue.find_folder("subjects")
+        folder = find_folder("subjects")
         subjects = select_subjects(folder, (), on_broken=lambda entry, why: None)
     except UserError:
         return None

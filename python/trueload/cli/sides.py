@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from trueload.catalogue import find_folder
+from trueload.cli.folders import find_folder
 from trueload.cli.job import TRUELOAD_COMMAND, Job
 from trueload.cli.suite_places import Opened
 from trueload.contracts import Contract, load_http_contract

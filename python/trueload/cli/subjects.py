@@ -21,7 +21,7 @@ from typing import Annotated, Any, TypeVar
 
 import typer
 
-from trueload.catalogue import find_folder, subjects_home
+from trueload.cli.folders import find_folder, subjects_home
 from trueload.cli.job import TRUELOAD_COMMAND
 from trueload.cli.options import AsJsonOption
 from trueload.client_contract import ClientContract

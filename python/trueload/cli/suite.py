@@ -20,9 +20,9 @@ from typing import Annotated, Any, TextIO, cast
 
 import typer
 
-from trueload.catalogue import find_folder
 from trueload.cli import metrics_flags
 from trueload.cli.flags import command, with_flags_of
+from trueload.cli.folders import find_folder
 from trueload.cli.job import TRUELOAD_COMMAND
 from trueload.cli.options import (
     CoalesceOption,

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import sys
 
-from trueload.catalogue import find_folder
+from trueload.cli.folders import find_folder
 from trueload.cli.options import AsJsonOption
 from trueload.errors import UserError, some_broken
 from trueload.report import table
