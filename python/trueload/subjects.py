@@ -1,9 +1,10 @@
 """Subjects: the programs under test, each a folder with a manifest, and the selection of them.
 
 How: a manifest is read once, strictly, into one `Subject` per variant; what it does not
-know it refuses, with the file, the key and the known ones. Nothing is executed here, and
-nothing in a manifest can name a file outside its folder. Of a folder that cannot
-be used whoever selects says what then, so that one half-written manifest does not stop the others.
+know it refuses, with the file, the key and the known ones. Nothing is executed here. Commands run
+in a copy of the folder, so a path out of it is its author's mistake and is refused as one; what a
+program does with the user's rights is its own affair, so who can change it is looked at, too. Of a
+folder that cannot be used whoever selects says what then, so that one does not stop the others.
 
 Must not know: how a subject is built, started or measured.
 """
@@ -51,16 +52,16 @@ def _plain(text: str) -> str:
 
 
 def _argument(text: str) -> str:
-    """An argument cannot lead out of the folder by itself; what a program does is its own."""
+    """An argument that names something in the folder, of which a copy is run elsewhere."""
     for word in re.findall(r"\{([a-z_]+)\}", text):
         if word not in PLACEHOLDERS:
             known = ", ".join(f"{{{name}}}" for name in PLACEHOLDERS)
             raise ValueError(f"has the unknown substitution {{{word}}}; there are {known}")
     for part in re.split(r"[=:,]", text):
         if ".." in part.split("/"):
-            raise ValueError(f"{text!r} leaves the subject's folder")
+            raise ValueError(f"{text!r} leaves the subject's folder, and a copy of that is run")
     if text.startswith("/") and text not in ("/dev/null", "/dev/stdout", "/dev/stderr"):
-        raise ValueError(f"{text!r} is an absolute path; paths stay in the subject's folder")
+        raise ValueError(f"{text!r} is an absolute path; name a program, or a path in the folder")
     return _plain(text)
 
 
