@@ -30,7 +30,8 @@ from trueload.errors import UserError
 from trueload.runner import client as client_module
 from trueload.runner import verify_client as verifying
 from trueload.runner.client import Client, open_pipes
-from trueload.runner.process import Orders, Processes, Program, subject_environment
+from trueload.runner.inherited import subject_environment
+from trueload.runner.process import Orders, Processes, Program
 from trueload.runner.verify_client import ClientVerdict, verify_client
 
 CONTRACTS = Path(__file__).resolve().parents[2] / "contracts"

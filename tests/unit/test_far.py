@@ -193,6 +193,25 @@ def test_a_steward_accounts_for_a_process_as_this_machine_does(far: FarHost) -> 
     assert sum(each.cpu_ns for each in sample.processes.values()) > 0
 
 
+def test_a_subject_that_a_steward_starts_has_no_secrets_of_who_logs_in(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("GITHUB_TOKEN", "AWS_SECRET_ACCESS_KEY", "DATABASE_URL"):
+        monkeypatch.setenv(name, "hush")
+    monkeypatch.setenv("LC_ALL", "C.UTF-8")
+    program = Program(("sh", "-c", "env > env"))
+    own = {"OWN": "1", "HOME": str(tmp_path)}
+    orders = Orders(programs=(program,), cwd=tmp_path, env=own, log=tmp_path / "log")
+    deadline_s = time.monotonic() + 30
+    with FarHost(LocalPlace()) as host, FarProcesses(host, orders) as kept:
+        while kept.alive():
+            assert time.monotonic() < deadline_s, "it never ended"
+    env = dict(line.split("=", 1) for line in (tmp_path / "env").read_text().splitlines())
+    assert "hush" not in env.values()
+    assert (env["OWN"], env["HOME"], env["LC_ALL"]) == ("1", str(tmp_path), "C.UTF-8")
+    assert env["PATH"]
+
+
 def test_a_steward_starts_and_ends_a_subject(far: FarHost, tmp_path: Path) -> None:
     with FarProcesses(far, sleeping(tmp_path)) as kept:
         assert kept.alive()

@@ -19,6 +19,7 @@ from trueload.escapes import without_escapes
 from trueload.runner import cgroup, needs
 from trueload.runner import process as processes_module
 from trueload.runner.cpus import Layout, Unfit, lay_out
+from trueload.runner.inherited import subject_environment
 from trueload.runner.needs import version_satisfies
 from trueload.runner.process import (
     Exit,
@@ -26,7 +27,6 @@ from trueload.runner.process import (
     Processes,
     Program,
     StartError,
-    subject_environment,
     substitute,
 )
 from trueload.subjects import Cores, Manifest, Needs, Subject
@@ -170,16 +170,6 @@ def test_substitution_never_makes_one_argument_of_several_or_several_of_one() ->
     argv = ["{build}/x", "{host}:{port}", "{other}", "a b"]
     assert substitute(argv, values, ()) == ["/a b/$(c)/x", "127.0.0.1:80", "{other}", "a b"]
     assert substitute(["{trueload}", "serve"], {}, ("py", "-m")) == ["py", "-m", "serve"]
-
-
-def test_the_environment_moves_no_build_output(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("CARGO_TARGET_DIR", "/elsewhere")
-    monkeypatch.setenv("PATH", "/bin")
-    env = subject_environment({"A": "1"})
-    assert "CARGO_TARGET_DIR" not in env
-    assert env["A"] == "1"
-    assert env["PATH"].split(":")[0] == "/bin"
-    assert "/usr/sbin" in env["PATH"].split(":")
 
 
 def test_an_exit_is_a_code_or_a_signal() -> None:

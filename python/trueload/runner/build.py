@@ -30,13 +30,13 @@ from trueload.catalogue import cache_folder
 from trueload.deadline import looks
 from trueload.errors import UserError
 from trueload.escapes import without_escapes
+from trueload.runner.inherited import build_environment
 from trueload.runner.needs import tool_versions
 from trueload.runner.process import (
     Orders,
     Processes,
     Program,
     StartError,
-    subject_environment,
     substitute,
 )
 from trueload.runner.stamp import STAMP, files, is_passing, is_whole, read_stamp, write_stamp
@@ -227,7 +227,7 @@ def _run_command(work: _Work, what: str, argv: tuple[str, ...]) -> None:
     orders = Orders(
         programs=(Program(tuple(substitute(argv, {"build": str(tree)}, work.trueload_command))),),
         cwd=tree,
-        env=subject_environment(manifest.env),
+        env=build_environment(manifest.env),
         log=work.home / "build.log",
     )
     shown = " ".join(argv)

@@ -20,11 +20,11 @@ from trueload.deadline import looks
 from trueload.runner.build import Build, in_use
 from trueload.runner.cpus import Layout
 from trueload.runner.ground import scratch_folder
+from trueload.runner.inherited import subject_environment
 from trueload.runner.process import (
     Orders,
     Processes,
     Program,
-    subject_environment,
     substitute,
 )
 from trueload.runner.trials import STOP_GRACE_S
@@ -189,7 +189,7 @@ def running_client(
     }
     argv = tuple(substitute(manifest.run, values, trueload_command))
     with in_use(built), scratch_folder() as scratch:
-        env = subject_environment({"TMPDIR": str(scratch)})
+        env = subject_environment({"HOME": str(scratch), "TMPDIR": str(scratch)})
         for name, value in manifest.env.items():
             env[name] = substitute([value], values, ())[0]
         pipes = open_pipes()

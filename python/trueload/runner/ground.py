@@ -19,7 +19,8 @@ from trueload.catalogue import cache_folder
 from trueload.runner import cgroup, sockets
 from trueload.runner.build import Build
 from trueload.runner.cpus import available_cpus
-from trueload.runner.process import Exit, Orders, Processes, StartError, subject_environment
+from trueload.runner.inherited import subject_environment
+from trueload.runner.process import Exit, Orders, Processes, StartError
 from trueload.spec import Tree
 
 

@@ -16,7 +16,7 @@ import subprocess
 from pathlib import Path
 
 from trueload.escapes import without_escapes
-from trueload.runner.process import subject_environment
+from trueload.runner.inherited import build_environment
 from trueload.subjects import TOOL_PATTERN, Subject
 
 # A Java virtual machine that starts cold on a busy machine takes seconds.
@@ -86,7 +86,7 @@ def tool_versions(subject: Subject) -> dict[str, str]:
 
 def find_program(name: str) -> str | None:
     """The path of a program as a subject would find it."""
-    return shutil.which(name, path=subject_environment({})["PATH"])
+    return shutil.which(name, path=build_environment({})["PATH"])
 
 
 @functools.cache
@@ -108,7 +108,7 @@ def first_line(argv: tuple[str, ...], folder: Path = Path("/")) -> str | None:
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             timeout=VERSION_TIMEOUT_S,
-            env=subject_environment({}),
+            env=build_environment({}),
             cwd=folder,
             check=False,
         )

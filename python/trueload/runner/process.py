@@ -274,21 +274,6 @@ def _kill(pid: int) -> None:
         os.kill(pid, signal.SIGKILL)
 
 
-def subject_environment(extra: Mapping[str, str]) -> dict[str, str]:
-    """Our environment for builds and programs: system folders in the path, nothing that
-    moves a build's output elsewhere, no toolchain fetched behind the user's back."""
-    env = dict(os.environ)
-    for name in ("CARGO_TARGET_DIR", "CARGO_BUILD_TARGET_DIR", "MAKEFLAGS", "MFLAGS", "MAKELEVEL"):
-        env.pop(name, None)
-    folders = env.get("PATH", os.defpath).split(os.pathsep)
-    for folder in ("/usr/local/sbin", "/usr/sbin", "/sbin"):
-        if folder not in folders:
-            folders.append(folder)
-    env["PATH"] = os.pathsep.join(folders)
-    env.setdefault("GOTOOLCHAIN", "local")
-    return {**env, **extra}
-
-
 def substitute(
     argv: Sequence[str], values: Mapping[str, str], trueload: Sequence[str]
 ) -> list[str]:

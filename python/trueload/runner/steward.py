@@ -23,7 +23,8 @@ from typing import Any
 
 from trueload.accounting import ProcessTree
 from trueload.runner import sockets
-from trueload.runner.process import Orders, Processes, Program, StartError, subject_environment
+from trueload.runner.inherited import subject_environment
+from trueload.runner.process import Orders, Processes, Program, StartError
 from trueload.runner.steward_lines import sample_json
 
 LEASE_S = 2.0  # as long as an engine's

@@ -17,8 +17,8 @@ from trueload.catalogue import cache_folder
 
 MODULES = (
     *("accounting.py", "deadline.py", "open_files.py"),
-    *("runner/cgroup.py", "runner/keeper.py", "runner/process.py", "runner/sockets.py"),
-    *("runner/steward.py", "runner/steward_lines.py"),
+    *("runner/cgroup.py", "runner/inherited.py", "runner/keeper.py", "runner/process.py"),
+    *("runner/sockets.py", "runner/steward.py", "runner/steward_lines.py"),
 )
 PACKAGES = ("", "runner/")
 NAME = "trueload-steward"

@@ -355,7 +355,7 @@ def _orders(
             "build": str(folder),
         }
 
-    env = ground.environment({"TMPDIR": str(scratch)})
+    env = ground.environment({"HOME": str(scratch), "TMPDIR": str(scratch)})
     for name, value in manifest.env.items():
         env[name] = substitute([value], values(layout.subject), ())[0]
     return Orders(
