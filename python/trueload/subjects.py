@@ -432,7 +432,8 @@ def _fault_of_owner(folder: Path) -> UserError | None:
         for path in (folder.parent, *below(folder, NOT_SOURCES)):
             if why := why_not(path, trusted):
                 home = shlex.quote(os.path.realpath(catalogue.parent))
-                return UserError(why, f"TRUELOAD_HOME={home} uses all that is there as it is")
+                hint = f"TRUELOAD_HOME={home} uses all that is there as it is"
+                return UserError(f"{why}; what others can change is not run", hint)
     except OSError as error:
         return _closed(folder, error)
     return None

@@ -10,7 +10,7 @@ import pytest
 from subject_world import World
 
 from hosts.network import Host
-from hosts.sshd import Ssh
+from hosts.sshd import Ssh, start_sshd
 from hosts.waiting import until
 
 SHORT = ("--requests", "200", "-c", "4", "--repeat", "1", "--cores", "single")
@@ -106,6 +106,23 @@ def test_no_subject_is_left_there_when_the_link_goes_down(world: World, ssh: Ssh
     front.send_signal(signal.SIGINT)
     front.communicate(timeout=60)
     assert front.returncode == 130
+
+
+def test_a_subject_has_no_secrets_of_whoever_logs_in(world: World, own_ssh: Ssh) -> None:
+    host = own_ssh.network.hosts[0]
+    assert host.kill("sshd_config.22") == 1
+    until(lambda: not host.processes("sshd_config.22"), "sshd has gone")
+    key = (own_ssh.folder / "user_key.pub").read_text()
+    start_sshd(host, key, env="GITHUB_TOKEN=hush TZ=Asia/Tokyo")
+    noted = host.folder / "noted"
+    serve = "exec python3 program.py fine {host} {port}"
+    world.add("noting", run=["sh", "-c", f"env > '{noted}'; {serve}"])
+    ended = run(world, own_ssh, "--json", "-")
+    assert ended.code in (0, 4), ended
+    env = dict(line.split("=", 1) for line in noted.read_text().splitlines() if "=" in line)
+    assert "GITHUB_TOKEN" not in env
+    assert env["TZ"] == "Asia/Tokyo", "what it may have of that login it has"
+    assert env["HOME"] == env["TMPDIR"]
 
 
 def test_a_load_that_cannot_reach_the_subjects_is_refused(world: World, ssh: Ssh) -> None:
