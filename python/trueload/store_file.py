@@ -15,12 +15,15 @@ from pathlib import Path
 from typing import Any
 
 from trueload.errors import UserError
+from trueload.private_files import make_folder, narrow, open_descriptor
+from trueload.store_lock import LOCK_ENDING
 
 SCHEMA = 1
 """Version of the tables, in ``PRAGMA user_version``. A newer one is refused, an older migrated."""
 
 APPLICATION_ID = 0x54_4C_4F_41  # "TLOA", in the file's header: tells our stores from other files
 BUSY_TIMEOUT_S = 30.0  # how long one process waits for another's write
+_BESIDE = ("-wal", "-shm", "-journal", LOCK_ENDING)
 _TURN_S = 0.1  # and without a look at signals, which SQLite's own waiting does not let through
 
 _TABLES = """
@@ -108,7 +111,8 @@ def connect(path: Path) -> sqlite3.Connection:
     if os.path.isdir(path):  # unlike Path.is_dir, also where we may not look
         raise StoreError(f"the store {path} is a directory, not a file", elsewhere)
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        make_folder(path.parent)
+        _make(path)
         connection = sqlite3.connect(path, timeout=BUSY_TIMEOUT_S, isolation_level=None)
     except OSError as error:
         why = f"its folder cannot be made: {error.filename}: {error.strerror}"
@@ -116,6 +120,22 @@ def connect(path: Path) -> sqlite3.Connection:
     except (ValueError, sqlite3.Error) as error:
         raise StoreError(f"the store {path} cannot be opened: {error}", elsewhere) from error
     return connection
+
+
+def _make(path: Path) -> None:
+    """Make the file before SQLite does, which would leave its mode to the umask; the files beside
+    it get the mode that it has."""
+    real = os.path.realpath(path)  # of a link that leads nowhere yet, too
+    if not os.path.exists(real):
+        with contextlib.suppress(OSError):  # SQLite says what is wrong with it
+            os.close(open_descriptor(real, os.O_RDWR))
+
+
+def _narrow(path: Path) -> None:
+    """Take the rights of others away from a store that was made with them."""
+    real = os.path.realpath(path)
+    for ending in ("", *_BESIDE):
+        narrow(real + ending)
 
 
 def connect_to_read(path: Path, why: StoreError) -> sqlite3.Connection:
@@ -139,6 +159,7 @@ def connect_to_read(path: Path, why: StoreError) -> sqlite3.Connection:
         # Else a file that is shorter than it says is refused as a whole (sqlite3, lockBtree).
         db.execute("PRAGMA writable_schema = ON")
         _refuse_foreign(db, path)
+        _narrow(path)
         if _pragma(db, "user_version") != SCHEMA:
             raise why
     except sqlite3.Error as error:
@@ -155,6 +176,7 @@ def prepare(db: sqlite3.Connection, path: Path) -> None:
     elsewhere = "set TRUELOAD_STORE to another file"
     try:
         _refuse_foreign(db, path)  # before anything is changed in it
+        _narrow(path)
         _go_wal(db)
         db.execute("PRAGMA synchronous = FULL")
         db.execute("PRAGMA cell_size_check = ON")

@@ -18,9 +18,12 @@ import struct
 from pathlib import Path
 
 from trueload.closing import Closing
+from trueload.private_files import open_descriptor
 
 # struct flock of the kernel: type, whence, start, length, pid (0 for these locks), padding.
 FLOCK = struct.Struct("hhqqi4x")
+LOCK_ENDING = "-running"
+"""What the name of the lock's file has behind that of the store."""
 
 
 class HeldError(Exception):
@@ -34,7 +37,7 @@ class RunLock(Closing):
         """Raises ``HeldError`` if another has it."""
         self._descriptor: int | None = None
         with contextlib.suppress(OSError):
-            self._descriptor = os.open(lock_path(store), os.O_RDWR | os.O_CREAT, 0o666)
+            self._descriptor = open_descriptor(lock_path(store), os.O_RDWR)
         if self._descriptor is None:
             return
         wanted = FLOCK.pack(fcntl.F_WRLCK, os.SEEK_SET, seq, 1, 0)
@@ -73,4 +76,4 @@ def is_held(store: Path, seq: int) -> bool:
 def lock_path(store: Path) -> Path:
     """Beside the store itself, by whatever name that is reached."""
     real = Path(os.path.realpath(store))
-    return real.with_name(f"{real.name}-running")
+    return real.with_name(real.name + LOCK_ENDING)

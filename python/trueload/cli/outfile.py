@@ -13,6 +13,8 @@ import time
 from pathlib import Path
 from typing import TextIO
 
+from trueload.private_files import open_descriptor, open_text
+
 READER_S = 10.0  # who reads a named pipe may come so late
 LOOK_S = 0.05
 
@@ -20,7 +22,7 @@ LOOK_S = 0.05
 def check_writable(path: Path) -> None:
     """Raises ``OSError`` for a file that could not be written."""
     if not path.is_fifo():
-        path.open("a", encoding="utf-8").close()
+        os.close(open_descriptor(path, os.O_WRONLY))
     elif not os.access(path, os.W_OK):
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
 
@@ -28,7 +30,7 @@ def check_writable(path: Path) -> None:
 def open_for_writing(path: Path, newline: str | None = None) -> TextIO:
     """The file, emptied; ``newline`` as of ``open``. Raises ``OSError``."""
     if not path.is_fifo():
-        return path.open("w", encoding="utf-8", newline=newline)
+        return open_text(path, newline)
     descriptor = _open_pipe(path, time.monotonic() + READER_S)
     os.set_blocking(descriptor, True)
     return os.fdopen(descriptor, "w", encoding="utf-8", newline=newline)

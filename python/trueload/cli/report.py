@@ -16,6 +16,7 @@ import typer
 from trueload.cli import outfile
 from trueload.cli.options import write_text
 from trueload.errors import ExitCode, UserError
+from trueload.private_files import make_folder, open_bytes
 from trueload.store import Run, Store
 
 if TYPE_CHECKING:
@@ -92,7 +93,7 @@ def _check_writable(output: Path | None, plots: Path | None) -> None:
         if output is not None and str(output) != "-":
             outfile.check_writable(output)
         if plots is not None:
-            plots.mkdir(parents=True, exist_ok=True)
+            make_folder(plots)
     except OSError as error:
         raise UserError(
             f"{error.filename} cannot be written: {error.strerror}", "name another place"
@@ -113,7 +114,8 @@ def _write_plots(folder: Path, plots: Iterable[Plot]) -> None:
         write_text(folder / f"{plot.name}.svg", draw.alone(plot.svg))
         path = folder / f"{plot.name}.png"
         try:
-            path.write_bytes(draw.to_png(plot.svg))
+            with open_bytes(path) as file:
+                file.write(draw.to_png(plot.svg))
         except OSError as error:
             raise UserError(
                 f"{path} could not be written: {error.strerror}", "name another folder"

@@ -47,6 +47,7 @@ from trueload.plan import (
     ServeWs,
     ServicePlan,
 )
+from trueload.private_files import open_text
 from trueload.route import UNIX, socket_path
 from trueload.spec import Interrupt as Asked
 
@@ -320,7 +321,8 @@ def write_certificate(ready: Ready | None, stack: contextlib.ExitStack) -> Path 
 
     folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="trueload-"))
     path = Path(folder) / "certificate.pem"
-    path.write_text(ready.certificate, encoding="ascii")
+    with open_text(path) as file:
+        file.write(ready.certificate)
     return path
 
 

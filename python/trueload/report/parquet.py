@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from trueload.errors import UserError
+from trueload.private_files import open_bytes
 from trueload.report.export import CSV_COLUMNS, row_values
 from trueload.report.text import plain
 from trueload.store import Damaged, Row, Run
@@ -43,7 +44,10 @@ def write_parquet(run: Run, rows: Iterable[Row | Damaged], path: Path) -> None:
         ) from error
     schema = pyarrow.schema([(name, _type(pyarrow, name)) for name in CSV_COLUMNS])
     try:
-        with pyarrow.parquet.ParquetWriter(path, schema, compression="zstd") as writer:
+        with (
+            open_bytes(path) as file,
+            pyarrow.parquet.ParquetWriter(file, schema, compression="zstd") as writer,
+        ):
             left = iter(rows)
             while some := list(itertools.islice(left, ROWS_AT_ONCE)):
                 values = [{"run": run.id, **row_values(row)} for row in some]

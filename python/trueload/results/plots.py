@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from trueload.errors import UserError
+from trueload.private_files import open_bytes
 from trueload.record import Record
 from trueload.report.html import draw
 from trueload.report.html.charts.over_time import latency_over_time, throughput_over_time
@@ -74,7 +75,8 @@ class Plot:
         whole = self.svg
         made = whole.encode() if where.suffix == ".svg" else draw.to_png(whole)
         try:
-            where.write_bytes(made)
+            with open_bytes(where) as file:
+                file.write(made)
         except OSError as error:
             raise UserError(
                 f"{where} could not be written: {error.strerror}", "name another file"

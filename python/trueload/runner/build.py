@@ -30,6 +30,7 @@ from trueload.catalogue import cache_folder
 from trueload.deadline import looks
 from trueload.errors import UserError
 from trueload.escapes import without_escapes
+from trueload.private_files import make_folder, open_descriptor
 from trueload.runner.inherited import build_environment
 from trueload.runner.needs import tool_versions
 from trueload.runner.process import (
@@ -140,7 +141,7 @@ def build(
     home = cache_folder() / "builds" / f"{subject.language}-{subject.framework}-{key}"
     deadline_s = time.monotonic() + subject.manifest.build_s
     try:
-        home.mkdir(parents=True, exist_ok=True)
+        make_folder(home)
         return _built(_Work(subject, home, trueload_command, deadline_s, stopped), key, announce)
     except OSError as error:
         raise BuildError(f"it cannot be built: {error}", "") from None
@@ -277,7 +278,7 @@ def _remove_strays(home: Path) -> None:
 @contextlib.contextmanager
 def _lock(home: Path, kind: int, deadline_s: float, stopped: Callable[[], bool]) -> Iterator[None]:
     """A lock on a build, given up by the kernel if we die. Raises ``BuildError`` when late."""
-    descriptor = os.open(home / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    descriptor = open_descriptor(home / "lock", os.O_RDWR)
     try:
         while not _try_lock(descriptor, kind):
             if stopped() or time.monotonic() >= deadline_s:

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Protocol
 
 from trueload.catalogue import cache_folder
+from trueload.private_files import make_folder
 from trueload.runner import cgroup, sockets
 from trueload.runner.build import Build
 from trueload.runner.cpus import available_cpus
@@ -163,7 +164,7 @@ def scratch_folder() -> Iterator[Path]:
     ``StartError`` if there can be none."""
     home = cache_folder() / "scratch"
     try:
-        home.mkdir(parents=True, exist_ok=True)
+        make_folder(home)
         path = Path(tempfile.mkdtemp(prefix=cgroup.owner_prefix(), dir=home))
     except OSError as error:
         raise StartError(

@@ -16,6 +16,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from trueload.private_files import open_text
+
 STAMP = "stamp.json"
 PLACE = "."  # no file has this name
 EXECUTABLE = 0o111
@@ -36,7 +38,8 @@ def write_stamp(home: Path, tree: Path) -> None:
         str(path): _look(tree / path) for path in files(tree)
     }
     part = home / f"{STAMP}.part"
-    part.write_text(json.dumps(noted))
+    with open_text(part) as file:
+        file.write(json.dumps(noted))
     part.replace(home / STAMP)
 
 

@@ -36,7 +36,7 @@ class Steward:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder / "scratch"
-        self._folder.mkdir()
+        self._folder.mkdir(0o700)
         self._tree: ProcessTree | None = None
         self._processes: Processes | None = None
 

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import trueload
 from trueload.catalogue import cache_folder
+from trueload.private_files import make_folder
 
 MODULES = (
     *("accounting.py", "deadline.py", "open_files.py"),
@@ -47,7 +48,7 @@ def steward_file() -> Path:
     path = folder / NAME
     if path.exists() and path.read_bytes() == data and os.access(path, os.X_OK):
         return path
-    folder.mkdir(parents=True, exist_ok=True)
+    make_folder(folder)
     handle, name = tempfile.mkstemp(dir=folder)
     with os.fdopen(handle, "wb") as file:
         file.write(data)
