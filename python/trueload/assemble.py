@@ -563,7 +563,8 @@ def _redacted(generate: Generate) -> Generate:
     """The plan without secrets."""
 
     def redacted(request: RequestPlan) -> RequestPlan:
-        return request.model_copy(update={"headers": redact_headers(request.headers)})
+        path, headers = redact_url(request.path), redact_headers(request.headers)
+        return request.model_copy(update={"path": path, "headers": headers})
 
     targets = tuple(
         target.model_copy(update={"request": redacted(target.request)})

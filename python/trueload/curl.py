@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from trueload.errors import UserError
+from trueload.secret_urls import redact_typed_url
 from trueload.shell import split_words
 
 BODY_BYTES_MAX = 32 * 2**20
@@ -333,8 +334,11 @@ def _one_url(url: str) -> str:
 
     def plain(found: re.Match[str]) -> str:
         if found["glob"]:
+            glob = found["glob"]
+            secret = redact_typed_url(url).count(glob) < url.count(glob)
+            shown = f"{glob[0]}…{glob[-1]}" if secret else glob[:40]
             raise UserError(
-                f"the curl command has {found['glob'][:40]!r} in its URL, which curl expands",
+                f"the curl command has {shown!r} in its URL, which curl expands",
                 "write the URL that is meant, or add -g if it has these very brackets",
             )
         return found["bare"] or found[0]

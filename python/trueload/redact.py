@@ -1,81 +1,135 @@
-"""Keeps secrets out of the store, reports and the command to repeat: the values of Authorization,
-Proxy-Authorization and Cookie, the user information of URLs, and private keys. Pure."""
+"""Keeps secrets out of all that is stored or shown: the store, reports, exports, metrics, messages.
+
+How: values of headers and query parameters go by their name (``secret_names``), the user of a URL
+and private keys always; a body is shown by its length and SHA-256. What is taken out leaves a
+placeholder in ``<…>``; redacting a text again changes nothing. The engine is told everything. Pure.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import re
 import shlex
 from collections.abc import Iterable, Sequence
 
 from trueload.curl import split_options
 from trueload.errors import UserError
-from trueload.shell import split_words
+from trueload.secret_names import is_secret_name
+from trueload.secret_urls import REDACTED as REDACTED
+from trueload.secret_urls import redact_typed_url as redact_typed_url
+from trueload.secret_urls import redact_url as redact_url
+from trueload.shell import join_words, split_words
 
-REDACTED = "<redacted>"
-SECRET_HEADERS = frozenset({"authorization", "proxy-authorization", "cookie"})
+FILL_IN = "<…> stands for what is not stored: fill it in before you repeat the command"
 
+KEEP_BODY = "--keep-body"
 _USER_FLAGS = ("--user",)
 _CURL_FLAGS = ("--curl",)
 _HEADER_FLAGS = ("-H", "--header")
+_BODY_FLAGS = ("--body", "--expect-body")
+_SECRET_FLAGS = (*_USER_FLAGS, *_CURL_FLAGS, *_HEADER_FLAGS, *_BODY_FLAGS)
+
 _PRIVATE_KEY = "PRIVATE KEY-----"  # of a PEM text where the name of its file belongs
-_USER_INFO = re.compile(r"^([A-Za-z][A-Za-z0-9+.-]*://)[^/?#]*@")
-
-
-def redact_url(url: str) -> str:
-    """``http://name:secret@host/`` as ``http://<redacted>@host/``."""
-    return _USER_INFO.sub(rf"\1{REDACTED}@", url)
+_HEADER_LINE = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+:[ \t]+\S")  # RFC 9110, 5.6.2
+_BODY = re.compile(r"<body: [0-9]+ bytes?, SHA-256 [0-9a-f]{64}>")
+_SHORT = 6  # a word so short stands in messages by chance
 
 
 def redact_headers(headers: Iterable[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
-    """Headers with the values of the secret ones replaced."""
-    return tuple(
-        (name, REDACTED if name.strip().lower() in SECRET_HEADERS else value)
-        for name, value in headers
-    )
+    """Headers with the values of the secret ones replaced, and what is secret in the others."""
+    return tuple((name, _redact_value(name, value)) for name, value in headers)
+
+
+def redact_body(body: str) -> str:
+    """A body by its length and SHA-256."""
+    if _BODY.fullmatch(body):
+        return body
+    data = body.encode("utf-8", "surrogateescape")
+    count = f"{len(data)} byte{'' if len(data) == 1 else 's'}"
+    return f"<body: {count}, SHA-256 {hashlib.sha256(data).hexdigest()}>"
 
 
 def redact_command(arguments: Sequence[str]) -> tuple[str, ...]:
-    """A command line that can be stored and shown; it can be repeated once the secrets are put
-    back."""
-    shown: list[str] = []
-    previous = ""
+    """A command line that can be stored and shown; it can be repeated once the placeholders are
+    filled in."""
+    pairs = list(_with_flags(arguments))
+    keep_body = (KEEP_BODY, "") in pairs
+    return tuple(_as_text(_redact_argument(text, flag, keep_body)) for text, flag in pairs)
+
+
+def command_text(arguments: Sequence[str]) -> str:
+    """A stored command as it is typed into a shell."""
+    return join_words(redact_command(arguments))
+
+
+def has_placeholders(arguments: Sequence[str]) -> bool:
+    """Whether a command that was redacted lacks something."""
+    return any(REDACTED in word or _BODY.search(word) for word in redact_command(arguments))
+
+
+def hide_arguments(text: str, arguments: Sequence[str]) -> str:
+    """A message that may quote arguments of this command line, without their secrets."""
+    for argument, shown in zip(arguments, redact_command(arguments), strict=True):
+        if argument == shown:
+            continue
+        text = _replaced(text, argument, shown)
+        flag, equals, value = argument.partition("=")
+        if equals and flag.startswith("--"):
+            text = _replaced(text, value, shown.removeprefix(f"{flag}="))
+    return text
+
+
+def _replaced(text: str, secret: str, shown: str) -> str:
+    return text if len(secret) < _SHORT else text.replace(secret, shown)
+
+
+def _with_flags(arguments: Sequence[str]) -> Iterable[tuple[str, str]]:
+    """Each argument with the flag of ours that it is the value of, or none; behind ``--``, which
+    no flag follows, with that."""
+    flag = ""
     for argument in arguments:
-        shown.append(_as_text(_redact_argument(previous, argument)))
-        previous = argument
-    return tuple(shown)
+        yield argument, flag
+        if flag != "--":
+            flag = argument if not flag and argument in (*_SECRET_FLAGS, "--") else ""
 
 
-def _redact_argument(previous: str, argument: str) -> str:
+def _redact_argument(argument: str, flag: str, keep_body: bool) -> str:
     if _PRIVATE_KEY in argument:
         return REDACTED
-    if previous in _USER_FLAGS:
-        return REDACTED
-    if previous in _HEADER_FLAGS:
-        return _redact_header_line(argument)
-    if previous in _CURL_FLAGS:
-        return redact_curl(argument)
-    flag, equals, value = argument.partition("=")
-    if equals and flag in _CURL_FLAGS:
-        return f"{flag}={redact_curl(value)}"
-    if equals and flag in _USER_FLAGS:
-        return f"{flag}={REDACTED}"
-    if equals and flag in _HEADER_FLAGS:
-        return f"{flag}={_redact_header_line(value)}"
+    if flag in _SECRET_FLAGS:
+        return _redact_flag(flag, argument, keep_body)
+    name, equals, value = argument.partition("=")
+    if equals and name in _SECRET_FLAGS:
+        return f"{name}={_redact_flag(name, value, keep_body)}"
     if argument.startswith("-H") and len(argument) > 2:
         return f"-H{_redact_header_line(argument[2:])}"
+    if _HEADER_LINE.match(argument):  # without the flag that should stand before it
+        return _redact_header_line(argument)
     return redact_url(argument)
 
 
-def redact_curl(command: str) -> str:
+def _redact_flag(flag: str, value: str, keep_body: bool) -> str:
+    if flag in _USER_FLAGS:
+        return REDACTED
+    if flag in _HEADER_FLAGS:
+        return _redact_header_line(value)
+    if flag in _BODY_FLAGS:
+        return value if keep_body else redact_body(value)
+    return redact_curl(value, keep_body=keep_body)
+
+
+def redact_curl(command: str, *, keep_body: bool = False) -> str:
     """A curl command without its secrets; one that cannot be read is all secret."""
     try:
         words = split_words(command)
-        for option in split_options(words):
-            if option.value is not None:
-                shown = _redact_curl_value(option.name, option.value)
-                words[option.word] = words[option.word][: option.start] + shown
+        options = list(split_options(words))
     except (ValueError, UserError):
         return REDACTED
+    in_query = any(option.name == "--get" for option in options)
+    for option in options:
+        if option.value is not None:
+            shown = _redact_curl_value(option.name, option.value, keep_body, in_query)
+            words[option.word] = words[option.word][: option.start] + shown
     return _as_text(shlex.join(words))
 
 
@@ -84,7 +138,7 @@ def _as_text(argument: str) -> str:
     return argument.encode("utf-8", "backslashreplace").decode()
 
 
-def _redact_curl_value(name: str, value: str) -> str:
+def _redact_curl_value(name: str, value: str, keep_body: bool, in_query: bool) -> str:
     match name:
         case "--user" | "--cookie":
             return REDACTED
@@ -92,13 +146,27 @@ def _redact_curl_value(name: str, value: str) -> str:
             return _redact_header_line(value)
         case "--cert" if ":" in value:
             return f"{value.partition(':')[0]}:{REDACTED}"
-        case "" | "--url":
-            scheme = "" if "://" in value else "http://"
-            return redact_url(scheme + value).removeprefix(scheme)
+        case "" | "--url" | "--referer":
+            return redact_typed_url(value)
+        case "--data-raw" | "--data" | "--data-ascii" | "--data-binary" | "--json":
+            if value.startswith("@") and name != "--data-raw":
+                return value  # a file's name
+            if in_query:
+                return redact_url(f"?{value}")[1:]
+            return value if keep_body else redact_body(value)
     return value
 
 
 def _redact_header_line(line: str) -> str:
-    name, colon, _ = line.partition(":")
-    secret = colon and name.strip().lower() in SECRET_HEADERS
-    return f"{name}: {REDACTED}" if secret else line
+    name, colon, value = line.partition(":")
+    if not colon:
+        # curl's header without a value, or a file of headers; else nobody knows what it is.
+        return line if line.endswith(";") or line.startswith("@") else REDACTED
+    bare = value.strip()
+    shown = _redact_value(name, bare)
+    return line if shown == bare else f"{name}: {shown}"
+
+
+def _redact_value(name: str, value: str) -> str:
+    """The value of a header; one that is no secret may hold a URL."""
+    return REDACTED if value and is_secret_name(name) else redact_url(value)

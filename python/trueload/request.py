@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from trueload.errors import UserError
+from trueload.redact import redact_headers
 from trueload.spec import Request
 from trueload.target import Target, basic_credentials
 
@@ -63,7 +64,7 @@ def make_request(
 def parse_header(line: str) -> tuple[str, str]:
     """``Name: value``. Raises ``UserError``."""
     name, colon, value = line.partition(":")
-    shown = f"header {_quoted(line)}"
+    shown = _shown_header(line)
     if not colon:
         raise UserError(f"{shown} has no colon", "write it as -H 'Name: value'")
     if not is_token(name):
@@ -163,7 +164,15 @@ def _is_text(value: str) -> bool:
     return True
 
 
+def _shown_header(line: str) -> str:
+    """A header in a message: its beginning, but not what may be secret."""
+    name, colon, value = line.partition(":")
+    if colon and redact_headers([(name, value)]) == ((name, value),):
+        return f"header {_quoted(line)}"
+    word = _TOKEN.match(line)
+    # A word that stands alone may be the value itself.
+    return f"header {_quoted(word[0])}" if word and word[0] != line else "a header"
+
+
 def _quoted(text: str) -> str:
-    # What a header says may be secret: an error shows its beginning.
-    shown = text if len(text) <= 24 else text[:24] + "…"
-    return repr(shown)
+    return repr(text if len(text) <= 24 else text[:24] + "…")

@@ -1,4 +1,5 @@
-"""A command as it is typed into a POSIX shell, split into its words: plain, '…', "…", bash's $'…'.
+"""A command as it is typed into a POSIX shell, split into its words: plain, '…', "…", bash's $'…';
+and words joined to such a command.
 
 How: one pass over the text takes out what ``shlex`` does not know (``$'…'`` with its escapes, lines
 that go on after a backslash) and refuses what only a shell can know (variables, redirections,
@@ -9,6 +10,7 @@ from __future__ import annotations
 
 import re
 import shlex
+from collections.abc import Iterable
 
 _OPERATORS = "|&;<>()"
 _VARIABLE = re.compile(r"\$[A-Za-z_{(?@*#!$0-9-]|`")
@@ -58,6 +60,29 @@ def split_words(command: str) -> list[str]:
             plain.append(rest[:1])
             at += 1
     return shlex.split("".join(plain))
+
+
+def join_words(words: Iterable[str]) -> str:
+    """A command of one line that a shell splits into these words, without anything that a terminal
+    would obey."""
+    return " ".join(map(_quoted, words))
+
+
+def _quoted(word: str) -> str:
+    if word.isprintable():
+        return shlex.quote(word)
+    return "$'" + "".join(map(_escaped, word)) + "'"
+
+
+def _escaped(character: str) -> str:
+    code = ord(character)
+    if character in "\\'":
+        return f"\\{character}"
+    if character.isprintable():
+        return character
+    if code < 0x80:
+        return f"\\x{code:02x}"
+    return f"\\u{code:04x}" if code <= 0xFFFF else f"\\U{code:08x}"
 
 
 def _next_quote(command: str, at: int, quote: str) -> str:

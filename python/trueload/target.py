@@ -17,6 +17,7 @@ from typing import Any, Literal
 from urllib.parse import quote, unquote_to_bytes
 
 from trueload.errors import UserError
+from trueload.secret_urls import redact_refused_url
 
 RESOLVE_S = 5.0
 _HOST_PORT = "write it as HOST:PORT, for example 127.0.0.1:9000"
@@ -96,9 +97,9 @@ class Target:
 def parse_url(url: str, family: Family = HTTP) -> Target:
     """Read a URL. Raises ``UserError`` that names what is wrong with it."""
     _refuse_odd_characters(url, family)
-    match = _SCHEME.match(url)
+    match, shown = _SCHEME.match(url), redact_refused_url(url)
     if match is None:
-        raise UserError(f"'{url}' has no scheme", _hint_for_scheme(url, family))
+        raise UserError(f"'{shown}' has no scheme", _hint_for_scheme(shown, family))
     named = match[1].lower()
     scheme = next((each for each in (family.plain, family.secure) if each == named), None)
     if scheme is None:
@@ -109,7 +110,16 @@ def parse_url(url: str, family: Family = HTTP) -> Target:
     end = min((rest.index(c) for c in "/?" if c in rest), default=len(rest))
     authority, path = rest[:end], rest[end:]
     user_info, at, host_port = authority.rpartition("@")
-    host, port = _split_host_port(host_port, url, family.example)
+    try:
+        host, port = _split_host_port(host_port, shown, family.example)
+    except UserError:
+        if at or "@" not in url:
+            raise
+        # What stands there may be the beginning of a password, which is not to be shown.
+        raise UserError(
+            "the URL has no host and port where they must be, and an @ behind that",
+            f"percent-encode / ? and # in the name and password of a user; {family.example}",
+        ) from None
     return Target(
         url=url,
         scheme=scheme,
@@ -123,10 +133,10 @@ def parse_url(url: str, family: Family = HTTP) -> Target:
 def parse_host_port(text: str, scheme: Literal["tcp", "udp"] = "tcp") -> Target:
     """``HOST:PORT``, also behind the scheme and ``://``. Raises ``UserError``."""
     if not text or any(c.isspace() or not c.isprintable() for c in text):
-        raise UserError(f"{text!r} is not HOST:PORT", _HOST_PORT)
+        raise UserError(f"{redact_refused_url(text)!r} is not HOST:PORT", _HOST_PORT)
     plain = text.removeprefix(f"{scheme}://")
     if "://" in plain or any(c in plain for c in "/?#@"):
-        raise UserError(f"'{text}' is not HOST:PORT", _HOST_PORT)
+        raise UserError(f"'{redact_refused_url(text)}' is not HOST:PORT", _HOST_PORT)
     host, port = _split_host_port(plain, text, _HOST_PORT)
     if port is None:
         raise UserError(f"'{text}' has no port", _HOST_PORT)

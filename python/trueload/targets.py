@@ -254,7 +254,7 @@ def _weight(value: Any) -> int:
 def _name(value: str | None) -> str | None:
     if value is not None and not (value.isprintable() and 0 < len(value) <= NAME_LENGTH_MAX):
         _refuse(f"'name' is not a line of 1 to {NAME_LENGTH_MAX} characters", "shorten it")
-    return value
+    return None if value is None else redact_url(value)
 
 
 def _encoded(text: str, key: str) -> bytes:

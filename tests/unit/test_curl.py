@@ -274,7 +274,7 @@ def test_whatever_the_options_are_they_are_taken_over_or_refused_in_one_line(
         ),
         ("curl -H$'Authorization: \\x73ecret' a", f"curl '-HAuthorization: {REDACTED}' a"),
         ("curl -E me.pem:secret http://a/", f"curl -E 'me.pem:{REDACTED}' http://a/"),
-        ("curl -d $'\\xff' http://a/", "curl -d '\\udcff' http://a/"),
+        ("curl -A $'\\xff' http://a/", "curl -A '\\udcff' http://a/"),
         ("curl 'secret", REDACTED),
         ("curl --secret", REDACTED),
     ],

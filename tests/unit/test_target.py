@@ -309,8 +309,8 @@ def test_secrets_are_kept_out_of_what_is_stored() -> None:
 
 
 def test_a_command_line_with_bytes_that_are_no_text_can_be_stored() -> None:
-    words = redact_command(["trueload", "http", "http://h/", "--body", "\udce9", "--json=\udcff"])
-    assert words[3:] == ("--body", "\\udce9", "--json=\\udcff")
+    words = redact_command(["trueload", "http", "http://h/", "-H", "A: \udce9", "--json=\udcff"])
+    assert words[3:] == ("-H", "A: \\udce9", "--json=\\udcff")
 
 
 @pytest.mark.parametrize(

@@ -32,6 +32,7 @@ from trueload.cli.foreign_flags import find_foreign_flag
 from trueload.cli.streams import hold_open, write_whole
 from trueload.errors import ExitCode, UserError, machine_fault, path_fault, shortage_hint
 from trueload.interrupt import end_like_ctrl_c
+from trueload.private_files import make_folder, open_text
 
 # The commands in the order of `trueload --help`, with what it says of each; the module of that name
 # registers it, and is imported only when it is asked for: the help of all needs none of them.
@@ -96,13 +97,13 @@ def run(argv: Sequence[str]) -> int:
     try:
         return _invoke(argv)
     except UserError as error:
-        _say(error.message, error.hint)
+        _say_of(argv, error.message, error.hint)
         return error.exit_code
     except NoArgsIsHelpError as error:
         sys.stderr.write(error.format_message().rstrip() + "\n")
         return ExitCode.USAGE
     except typer.TyperException as error:
-        _say(*explain_usage_error(error, argv))
+        _say_of(argv, *explain_usage_error(error, argv))
         return ExitCode.USAGE
     except (KeyboardInterrupt, typer.Abort):
         _say("interrupted", "what had been saved is kept: `trueload runs list` shows it")
@@ -116,9 +117,9 @@ def run(argv: Sequence[str]) -> int:
         if (fault := path_fault(error) or _fault_of_here()) is not None:
             _say(*fault)
             return ExitCode.USAGE
-        return _refused_or_bug(error)
+        return _refused_or_bug(error, argv)
     except Exception as error:
-        return _refused_or_bug(error)
+        return _refused_or_bug(error, argv)
 
 
 def build_app(first_word: str | None = None) -> typer.Typer:
@@ -242,6 +243,13 @@ def _say(message: str, hint: str) -> None:
         _discard(sys.stderr)  # there is nobody to tell
 
 
+def _say_of(argv: Sequence[str], message: str, hint: str) -> None:
+    """Say what is wrong with a command line, without the secrets in it."""
+    from trueload.redact import hide_arguments  # not needed where all is well
+
+    _say(hide_arguments(message, argv), hide_arguments(hint, argv))
+
+
 def _one_line(text: str) -> str:
     # Also keeps a peer's control codes, quoted in some message, from the terminal.
     return " ".join("".join(c if c.isprintable() else " " for c in text).split())
@@ -268,36 +276,41 @@ def _fault_of_here() -> tuple[str, str] | None:
     return None
 
 
-def _refused_or_bug(error: Exception) -> int:
+def _refused_or_bug(error: Exception, argv: Sequence[str]) -> int:
     if (fault := machine_fault(error)) is None:
-        return _report_bug(error)
+        return _report_bug(error, argv)
     _say(*fault)
     return ExitCode.MACHINE
 
 
-def _report_bug(error: Exception) -> int:
+def _report_bug(error: Exception, argv: Sequence[str]) -> int:
     kind = type(error).__name__
-    path = _write_traceback(error)
+    path = _write_traceback(error, argv)
     where = f"the details are in {path}" if path else "the details could not be written"
-    _say(
+    _say_of(
+        argv,
         f"trueload failed ({kind}: {error}); {where}",
         "this is a bug of trueload: please report it with that file",
     )
     return ExitCode.INTERNAL
 
 
-def _write_traceback(error: Exception) -> Path | None:
+def _write_traceback(error: Exception, argv: Sequence[str]) -> Path | None:
     import platformdirs
+
+    from trueload.redact import hide_arguments
 
     name = f"crash-{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}.txt"
     text = f"trueload {__version__}, Python {sys.version.split()[0]}\n" + "".join(
         traceback.format_exception(error)
     )
+    text = hide_arguments(text, argv)
     for folder in (platformdirs.user_state_path("trueload"), Path(tempfile.gettempdir())):
         try:
-            folder.mkdir(parents=True, exist_ok=True)
+            make_folder(folder)
             path = folder / name
-            path.write_text(text, encoding="utf-8", errors="backslashreplace")
+            with open_text(path, errors="backslashreplace") as file:
+                file.write(text)
         except OSError:
             continue
         return path

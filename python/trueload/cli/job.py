@@ -21,7 +21,7 @@ from trueload.metrics.exports import NOTHING_WANTED, Wanted
 from trueload.origins import with_addresses
 from trueload.places.named import HERE, Where
 from trueload.record import Record
-from trueload.redact import redact_command
+from trueload.redact import redact_command, redact_url
 from trueload.report.tls import reasons_text, tls_hint
 from trueload.route import Route, check_sources
 from trueload.search.execute import SearchPlan
@@ -215,7 +215,8 @@ def _ws_hint(failed: Mapping[str, int], job: Job) -> str | None:
     reached = (name for name in failed if not name.startswith(("connect.", "local.")))
     if job.target.unsealed != "ws" or not any(reached):
         return None
-    return f"does the server speak WebSocket at {job.target.path}, in this dialect?"
+    path = redact_url(job.target.path)
+    return f"does the server speak WebSocket at {path}, in this dialect?"
 
 
 def write_json(path: Path, value: dict[str, Any]) -> None:

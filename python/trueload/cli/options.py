@@ -442,6 +442,13 @@ BodyFileOption = Annotated[
     Path | None,
     typer.Option("--body-file", metavar="FILE", help="A file with the body, - for stdin."),
 ]
+KeepBodyOption = Annotated[
+    bool,
+    typer.Option(
+        "--keep-body",
+        help="Store the bodies of the command line as they are, not by their SHA-256.",
+    ),
+]
 ExpectStatusOption = Annotated[
     list[str] | None,
     typer.Option(

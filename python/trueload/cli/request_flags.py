@@ -42,6 +42,7 @@ def read_asked(
     body_file: options.BodyFileOption = None,
     expect_status: options.ExpectStatusOption = None,
     expect_body: options.ExpectBodyOption = None,
+    keep_body: options.KeepBodyOption = False,
     close: options.CloseOption = False,
     unix: options.UnixOption = None,
     resolve: options.ResolveOption = None,
@@ -57,6 +58,8 @@ def read_asked(
     if curl is not None:
         _refuse_beside("curl", CURL_HAS, url=url)
         return read_asked(**flags_of_curl(flags))
+    if keep_body and body is None and expect_body is None:
+        raise UserError("--keep-body has no body on the command line to keep", "add --body TEXT")
     base = None if url is None else parse_url(url)
     local = local_address or ()
     tls = TlsFlags(cacert, insecure, cert, key, no_tls_resumption)

@@ -22,6 +22,7 @@ from trueload.cli.options import AsJsonOption, OutputOption
 from trueload.cli.outfile import open_for_writing
 from trueload.errors import ExitCode, UserError
 from trueload.record import Record
+from trueload.redact import FILL_IN, command_text, has_placeholders
 from trueload.report import apachebench, table
 from trueload.report.export import Format, export, run_json, whole_json
 from trueload.report.result import result_lines
@@ -205,7 +206,8 @@ def _opened(output: Path | None) -> Iterator[IO[str]]:
 def _run_head(run: Run) -> list[str]:
     lines = [f"run          {run.id}", f"started      {run.started_at} ({run.state})"]
     if run.command:
-        lines.append(f"command      {plain(' '.join(run.command))}")
+        lines.append(f"command      {command_text(run.command)}")
+        lines += [f"             {FILL_IN}"] if has_placeholders(run.command) else []
     return lines
 
 

@@ -16,6 +16,7 @@ from typing import Any, Literal
 
 from trueload.plan import Open
 from trueload.record import ClientTimes, Record
+from trueload.redact import redact_command
 from trueload.report.result import bounded
 from trueload.report.text import csv_cell, markdown_cell
 from trueload.store import Damaged, Row, Run
@@ -51,7 +52,7 @@ def run_json(run: Run) -> dict[str, Any]:
         "id": run.id,
         "kind": run.kind,
         "title": run.title,
-        "command": list(run.command),
+        "command": list(redact_command(run.command)),  # it may be from an older store
         "started_at": run.started_at,
         "ended_at": run.ended_at,
         "state": run.state,

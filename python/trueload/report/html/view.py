@@ -8,13 +8,12 @@ HTML.
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from trueload.published import PublishedCurve, broadcast_curves
 from trueload.record import Environment, Record, Verdict
-from trueload.redact import redact_command
+from trueload.redact import FILL_IN, command_text, has_placeholders
 from trueload.report.apachebench import summary_block
 from trueload.report.html import words
 from trueload.report.html.against import Against, Compared
@@ -108,6 +107,7 @@ class RunView:
     started_at: str
     state: str
     command: str
+    fill_in: str
     notes: tuple[str, ...]
 
 
@@ -428,7 +428,8 @@ def _run_view(told: Told) -> RunView:
         started_at=run.started_at,
         state=run.state,
         # Redacted when it was stored; a store of another version may not have been.
-        command=plain(shlex.join(redact_command(run.command))),
+        command=command_text(run.command),
+        fill_in=FILL_IN if has_placeholders(run.command) else "",
         notes=(*((f"rows: {counts}",) if counts else ()), *map(plain, told.notes)),
     )
 
