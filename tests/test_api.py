@@ -16,6 +16,7 @@ from pathlib import Path
 
 import pytest
 import trueload as tl
+from counting import Counting
 from harness import ROOT, Server, Trueload, kill_group
 from subject_world import World
 from trueload.store import Store
@@ -43,6 +44,18 @@ def test_http_is_measured_saved_and_read_again(server: Server) -> None:
     (run,) = tl.runs()
     options = ("--connections=4", "--requests=500", "--repeat=2", "--fail-on=p99>1ns")
     assert run.command == ("trueload", "http", server.url, *options)
+
+
+def test_a_body_of_a_dict_is_sent_as_json_and_not_stored() -> None:
+    with Counting() as counting:
+        result = tl.http(counting.url, body={"pin": "hunter2"}, requests=2, connections=1)
+        tl.ab(counting.url, counting.url, body=[1], requests=2, connections=1, repeat=2)
+    first, last = counting.asked[0], counting.asked[-1]
+    assert (first.method, first.body) == ("POST", b'{"pin": "hunter2"}')
+    assert first.headers["content-type"] == "application/json"
+    assert last.body == b"[1]"
+    assert result.errors == 0
+    assert "hunter2" not in str(tl.runs())
 
 
 def test_what_the_record_says_of_a_load_is_what_the_command_would_have_sent(

@@ -67,12 +67,15 @@ class NothingMeasuredError(UserError):
 def http(url: str | None = None, /, **options: object) -> Result:
     """Load an HTTP server: ``http("http://127.0.0.1:8080/", connections=64, duration="5s")``.
 
-    Options are those of `trueload http --help`, with ``_`` for ``-``. Raises ``UserError``.
+    Options are those of `trueload http --help`, with ``_`` for ``-``. A ``body`` that is a dict or
+    a list is sent as JSON. Raises ``UserError``.
     """
+    from trueload.api.body import with_json_body
     from trueload.cli.http import read_job
     from trueload.cli.words import understand
 
-    return _measured(understand(("http",), read_job, (url,), options, _OF_PRINTING))
+    asked = with_json_body(options)
+    return _measured(understand(("http",), read_job, (url,), asked, _OF_PRINTING))
 
 
 def ws(url: str, /, **options: object) -> Result:
@@ -115,6 +118,7 @@ def ab(url_a: str, url_b: str, /, **options: object) -> AbResult:
     ``-``; ``repeat`` is the number of pairs. A subject that is built first is told of on stderr, as
     by the command. Raises ``UserError``.
     """
+    from trueload.api.body import with_json_body
     from trueload.cli.ab import measure_ab, read_ab
     from trueload.cli.job import nothing_measured, tell
     from trueload.cli.words import understand
@@ -124,7 +128,8 @@ def ab(url_a: str, url_b: str, /, **options: object) -> AbResult:
     from trueload.report.live import unwatched
     from trueload.results.ab import AbResult
 
-    understood = understand(("ab",), read_ab, (url_a, url_b), options, _OF_PRINTING)
+    asked = with_json_body(options)
+    understood = understand(("ab",), read_ab, (url_a, url_b), asked, _OF_PRINTING)
     find_engine()
     job = understood.meaning.quietly(understood.words)
     interrupt = Interrupt()

@@ -21,6 +21,7 @@ import typer
 
 from trueload.cli.app import explain_usage_error
 from trueload.errors import UserError
+from trueload.redact import hide_arguments
 
 Understood = TypeVar("Understood")
 
@@ -55,7 +56,8 @@ def understand(
         with command.make_context(name, list(words)) as context:
             meaning: Understood = command.invoke(context)
     except typer.TyperException as error:
-        raise UserError(*explain_usage_error(error, [*path, *words])) from error
+        message, hint = explain_usage_error(error, [*path, *words])
+        raise UserError(hide_arguments(message, words), hint) from error
     return Words((*path, *words), meaning)
 
 
@@ -88,6 +90,8 @@ def _words(command: Any, options: Mapping[str, object]) -> Iterator[str]:
         elif parameter.multiple:
             for each in _several(value):
                 yield f"{flag}={_text(flag, each)}"
+        elif isinstance(value, Mapping):
+            raise UserError(f"{flag} cannot be a {type(value).__name__}", "write it as a text")
         else:
             yield f"{flag}={','.join(_text(flag, each) for each in _several(value))}"
 
