@@ -45,12 +45,19 @@ def open_bytes(path: Path) -> BinaryIO:
 def make_folder(path: Path) -> None:
     """Make a folder and those above it that are missing. Raises ``OSError``."""
     try:
-        path.mkdir(FOLDER_MODE)
+        _make_one(path)
     except FileNotFoundError:
         if path.parent == path:
             raise
         make_folder(path.parent)
-        make_folder(path)
+        _make_one(path)
+
+
+def _make_one(path: Path) -> None:
+    try:
+        path.mkdir(FOLDER_MODE)
+    except FileNotFoundError:
+        raise
     except OSError:
         if not path.is_dir():  # the system may have other complaints than that it exists
             raise

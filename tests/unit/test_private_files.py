@@ -64,6 +64,8 @@ def test_a_folder_where_a_file_is_cannot_be_made(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(FileExistsError):
         make_folder(tmp_path / "file")
+    with pytest.raises(FileNotFoundError):
+        make_folder(Path("/proc/no"))
     with pytest.raises(NotADirectoryError):
         make_folder(tmp_path / "file" / "below")
 
