@@ -16,6 +16,7 @@ from trueload.curl import split_options
 from trueload.errors import UserError
 from trueload.secret_names import is_secret_name
 from trueload.secret_urls import REDACTED as REDACTED
+from trueload.secret_urls import hides_secret
 from trueload.secret_urls import redact_typed_url as redact_typed_url
 from trueload.secret_urls import redact_url as redact_url
 from trueload.shell import join_words, split_words
@@ -27,7 +28,10 @@ _USER_FLAGS = ("--user",)
 _CURL_FLAGS = ("--curl",)
 _HEADER_FLAGS = ("-H", "--header")
 _BODY_FLAGS = ("--body", "--expect-body")
-_SECRET_FLAGS = (*_USER_FLAGS, *_CURL_FLAGS, *_HEADER_FLAGS, *_BODY_FLAGS)
+_SUBPROTOCOL_FLAGS = ("--subprotocol",)
+_SECRET_FLAGS = (*_USER_FLAGS, *_CURL_FLAGS, *_HEADER_FLAGS, *_BODY_FLAGS, *_SUBPROTOCOL_FLAGS)
+# Browsers can set no other header of a WebSocket, so that tokens are sent in this one.
+_SUBPROTOCOL_HEADER = "sec-websocket-protocol"
 
 _PRIVATE_KEY = "PRIVATE KEY-----"  # of a PEM text where the name of its file belongs
 _HEADER_LINE = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+:[ \t]+\S")  # RFC 9110, 5.6.2
@@ -54,7 +58,21 @@ def redact_command(arguments: Sequence[str]) -> tuple[str, ...]:
     filled in."""
     pairs = list(_with_flags(arguments))
     keep_body = (KEEP_BODY, "") in pairs
-    return tuple(_as_text(_redact_argument(text, flag, keep_body)) for text, flag in pairs)
+    shown = [_as_text(_redact_argument(text, flag, keep_body)) for text, flag in pairs]
+    return tuple(_without_token_protocols(shown, pairs))
+
+
+def _without_token_protocols(shown: list[str], pairs: list[tuple[str, str]]) -> Iterable[str]:
+    """All subprotocols redacted where one is: ``access_token`` is the name of the next one."""
+    joined = tuple(f"{flag}=" for flag in _SUBPROTOCOL_FLAGS)
+    of_protocol = [
+        flag in _SUBPROTOCOL_FLAGS or (not flag and word.startswith(joined))
+        for word, (_, flag) in zip(shown, pairs, strict=True)
+    ]
+    found = any(own and REDACTED in word for own, word in zip(of_protocol, shown, strict=True))
+    for own, word in zip(of_protocol, shown, strict=True):
+        prefix = next((each for each in joined if word.startswith(each)), "")
+        yield f"{prefix}{REDACTED}" if own and found else word
 
 
 def command_text(arguments: Sequence[str]) -> str:
@@ -115,6 +133,8 @@ def _redact_flag(flag: str, value: str, keep_body: bool) -> str:
         return _redact_header_line(value)
     if flag in _BODY_FLAGS:
         return value if keep_body else redact_body(value)
+    if flag in _SUBPROTOCOL_FLAGS:
+        return REDACTED if is_secret_name(value) else value
     return redact_curl(value, keep_body=keep_body)
 
 
@@ -168,5 +188,10 @@ def _redact_header_line(line: str) -> str:
 
 
 def _redact_value(name: str, value: str) -> str:
-    """The value of a header; one that is no secret may hold a URL."""
-    return REDACTED if value and is_secret_name(name) else redact_url(value)
+    """The value of a header; one that is no secret may hold a URL, or parameters."""
+    if not value:
+        return value
+    tokens = name.strip().lower() == _SUBPROTOCOL_HEADER and is_secret_name(value)
+    shown = redact_url(value)
+    hidden = is_secret_name(name) or tokens or hides_secret(shown)
+    return REDACTED if hidden else shown

@@ -17,7 +17,7 @@ _USER_INFO = re.compile(rf"((?:^|[A-Za-z][A-Za-z0-9+.-]*:)//)(?!{REDACTED}@)[^/?
 _UP_TO_LAST_AT = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*:/+)?.*@", re.DOTALL)
 _QUERY = re.compile(r"[?#&]")
 _PATH_PARAMETER = re.compile(r";([^=;/]*)=([^;/?#&]+)")
-_NAME_WITHIN = re.compile(r"""([^?&#;=/\s"'{},]+)(?:=|"\s*:)""")
+_NAME_WITHIN = re.compile(rf"""([^?&#;=/\s"'{{}},]+)(?:=|"\s*:)(?!{REDACTED})(?=.)""")
 
 
 def redact_url(url: str) -> str:
@@ -50,16 +50,16 @@ def _redact_parameter(piece: str) -> str:
     """``name=value`` between two ``&``; where a part of the value is secret, all of it is."""
     name, equals, value = piece.partition("=")
     if not equals:
-        return REDACTED if _hides_secret(piece) else piece
+        return REDACTED if hides_secret(piece) else piece
     return f"{name}={REDACTED}" if value and _is_secret(name, value) else piece
 
 
 def _is_secret(name: str, value: str) -> bool:
-    return is_secret_name(name) or (value != REDACTED and _hides_secret(value))
+    return is_secret_name(name) or hides_secret(value)
 
 
-def _hides_secret(value: str) -> bool:
-    """Whether a value holds a URL, or parameters, with a secret."""
+def hides_secret(value: str) -> bool:
+    """Whether a value holds a URL, or parameters, with a secret that is still there."""
     for _ in range(ESCAPES_DEEP):
         plain = unquote(value)
         if plain == value:

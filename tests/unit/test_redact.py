@@ -68,6 +68,11 @@ def test_headers_go_by_their_names_and_by_urls_in_their_values() -> None:
         ("Referer", "http://me:hunter2@h/?token=hunter2"),
         ("X-Author", "me"),
         ("X-Token", ""),
+        ("X-More", "a=1; api_key=hunter2"),
+        ("X-Bare", "api_key=hunter2, x"),
+        ("Sec-WebSocket-Protocol", "access_token, hunter2"),
+        ("Sec-WebSocket-Protocol", "graphql-ws, chat.v1"),
+        ("Accept", "text/html;q=0.9, */*;q=0.8"),
     ]
     assert redact_headers(headers) == (
         ("X-Api-Key", REDACTED),
@@ -75,7 +80,13 @@ def test_headers_go_by_their_names_and_by_urls_in_their_values() -> None:
         ("Referer", f"http://{REDACTED}@h/?token={REDACTED}"),
         ("X-Author", "me"),
         ("X-Token", ""),
+        ("X-More", f"a=1; api_key={REDACTED}"),
+        ("X-Bare", REDACTED),
+        ("Sec-WebSocket-Protocol", REDACTED),
+        ("Sec-WebSocket-Protocol", "graphql-ws, chat.v1"),
+        ("Accept", "text/html;q=0.9, */*;q=0.8"),
     )
+    assert redact_headers(redact_headers(headers)) == redact_headers(headers)
 
 
 @pytest.mark.parametrize(
@@ -89,6 +100,12 @@ def test_headers_go_by_their_names_and_by_urls_in_their_values() -> None:
         (["-H", "hunter2"], ["-H", REDACTED]),
         (["X-Api-Key: hunter2"], [f"X-Api-Key: {REDACTED}"]),
         (["--user", "me:hunter2"], ["--user", REDACTED]),
+        (["--subprotocol", "graphql-ws"], ["--subprotocol", "graphql-ws"]),
+        (["--subprotocol", "base64.bearer.hunter2"], ["--subprotocol", REDACTED]),
+        (
+            ["--subprotocol=access_token", "--subprotocol", "hunter2"],
+            [f"--subprotocol={REDACTED}", "--subprotocol", REDACTED],
+        ),
         (["--body", "hunter2"], ["--body", BODY]),
         (["--body=hunter2"], [f"--body={BODY}"]),
         (["--expect-body", "hunter2"], ["--expect-body", BODY]),
