@@ -201,6 +201,21 @@ def test_a_percentile_is_by_the_nearest_rank(bench: Any, part: float, ns: int) -
     assert heard(bench, *pairs).percentile_ns(part) == ns
 
 
+def test_a_sample_of_connections_has_the_percentiles_of_those_connections(bench: Any) -> None:
+    # 32 connections: the time of an answer is its connection's number.
+    pairs = [
+        passed
+        for port in range(1, 33)
+        for passed in ((100, port, 1, CLIENT), (100 + port, port, 1, SERVER))
+    ]
+    found = heard(bench, *pairs)
+    assert found.port.tolist() == list(range(1, 33))
+    low, high = found.sampled_ns(99)
+    assert 2 <= low < high <= found.percentile_ns(99) == 32, "the slower of two connections"
+    alone = heard(bench, (100, 1, 1, CLIENT), (140, 1, 1, SERVER))
+    assert alone.sampled_ns(99) == (40, 40), "one connection is its own sample"
+
+
 def test_what_a_tool_says_less_its_own_part_is_compared_with_the_wire(bench: Any) -> None:
     witnessed = bench["witnessed"]
     wire = heard(bench, (100_000, 7001, 1, CLIENT), (400_000, 7001, 1, SERVER))
