@@ -86,25 +86,26 @@ def test_a_search_has_its_steps(server: Server) -> None:
 
 def test_two_servers_are_compared_in_pairs_saved_and_read_again(server: Server) -> None:
     sides = (f"{server.url}/", f"{server.url}/wait/20")
-    asked = {"connections": 4, "requests": 40, "repeat": 2, "seed": 3}
+    asked = {"connections": 4, "requests": 40, "repeat": 6, "seed": 3}
     done = tl.ab(*sides, **asked, fail_on="throughput<0.5")
-    assert (done.names, len(done.pairs), done.partial) == (sides, 2, False)
+    assert (done.names, len(done.pairs), done.partial) == (sides, 6, False)
     assert done.ratio is not None
     assert done.ratio < 1
     assert done.interval is not None
-    assert done.interval.kind == "range"
+    assert done.interval.kind == "95 % interval"
     assert done.interval.low <= done.ratio <= done.interval.high
     assert done.of("p50").ratio == done.ratios["p50"].ratio
-    assert "and --fail-on says throughput<0.5" in done.crossed[0]
+    crossed = " ".join(done.crossed)
+    assert ("and --fail-on says throughput<0.5" in crossed) is (done.word != "unclear")
     assert done.b.latency.p50 >= "20ms"
-    assert done.to_dict()["pairs"] == 2
+    assert done.to_dict()["pairs"] == 6
     assert done.run_id is not None
     again = tl.load(done.run_id)
     assert isinstance(again, tl.AbResult)
     assert (again.records, again.ratios) == (done.records, done.ratios)
     assert (again.names, again.paired.seed) == (sides, 3)
     (run,) = tl.runs()
-    options = ("--connections=4", "--requests=40", "--repeat=2", "--seed=3")
+    options = ("--connections=4", "--requests=40", "--repeat=6", "--seed=3")
     assert run.command == ("trueload", "ab", *sides, *options, "--fail-on=throughput<0.5")
 
 

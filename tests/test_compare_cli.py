@@ -23,12 +23,12 @@ def measure(trueload: Trueload, server: Server, *flags: str) -> str:
 def test_two_runs_are_compared_in_every_format(
     trueload: Trueload, server: Server, tmp_path: Path
 ) -> None:
-    base = measure(trueload, server, "--repeat", "2")
-    new = measure(trueload, server)
+    base = measure(trueload, server, "--repeat", "4")
+    new = measure(trueload, server, "--repeat", "4")
     found = trueload.run("runs", "compare", base, new, "--format", "json")
     assert found.code in (0, 4), found
     row = found.json()["rows"][0]
-    assert (row["base_trials"], row["new_trials"]) == (2, 1)
+    assert (row["base_trials"], row["new_trials"]) == (4, 4)
     assert row["ratios"][0]["metric"] == "throughput"
     assert row["ratios"][0]["ratio"] > 0
 
@@ -45,9 +45,24 @@ def test_two_runs_are_compared_in_every_format(
     crossed = trueload.run(
         "runs", "compare", base, new, *condition, "--format", "junit", "-o", output
     )
-    assert crossed.code in (1, 4), crossed
-    assert "threshold crossed" in crossed.err
-    assert ElementTree.parse(output).getroot().attrib["failures"] == "1"
+    clear = row["ratios"][0]["word"] != "unclear"
+    assert crossed.code in ((1, 4) if clear else (0, 4)), crossed
+    assert ("threshold crossed" in crossed.err) is clear
+    assert ElementTree.parse(output).getroot().attrib["failures"] == ("1" if clear else "0")
+
+
+def test_single_runs_are_unclear_and_a_condition_on_them_is_refused(
+    trueload: Trueload, server: Server
+) -> None:
+    base, new = measure(trueload, server), measure(trueload, server)
+    shown = trueload.run("runs", "compare", base, new)
+    assert shown.code in (0, 4), shown
+    assert "unclear: one trial each; use --repeat 6 or trueload ab" in shown.out
+    refused = trueload.run("runs", "compare", base, new, "--fail-on", "throughput<0.95")
+    assert (refused.code, refused.out) == (2, ""), refused
+    error, hint = refused.err.splitlines()
+    assert error.endswith("--fail-on cannot be judged: one trial each")
+    assert hint == "hint: use --repeat 6 or trueload ab"
 
 
 @pytest.mark.parametrize(
@@ -85,24 +100,26 @@ def test_two_servers_are_measured_in_pairs(trueload: Trueload, server: Server) -
     assert throughput["metric"] == "throughput"
     assert len(throughput["pairs"]) == 2
     assert throughput["interval"]["kind"] == "range"
-    assert throughput["word"] in ("same", "unclear")
+    assert (throughput["word"], throughput["why"]) == ("unclear", "2 pairs; use --repeat 6")
     shown = trueload.run("runs", "show", "last")
     assert shown.code == 0
     assert "pair 1 A" in shown.out
 
 
 def test_pairs_are_shown_as_markdown_and_junit(trueload: Trueload, server: Server) -> None:
-    sides = ("ab", f"{server.url}/", f"{server.url}/wait/20", *SHORT, "--repeat", "1")
+    sides = ("ab", f"{server.url}/", f"{server.url}/wait/20", *SHORT, "--repeat", "6")
     condition = ("--fail-on", "throughput<0.5")
     done = trueload.run(*sides, *condition, "--format", "markdown")
+    valid = done.code == 1
     assert done.code in (1, 4), done
     assert done.out.startswith(f"**trueload**: {server.url}/wait/20 against {server.url}/")
     assert "| throughput |" in done.out
-    assert "threshold crossed: throughput is" in done.out
+    assert ("threshold crossed: throughput is" in done.out) is valid
     assert "pair 1" in done.err
     done = trueload.run(*sides, *condition, "--format", "junit", "--no-save")
-    assert ElementTree.fromstring(done.out).attrib["failures"] == "1"
-    assert trueload.run(*sides, "--format", "json").json()["pairs"] == 1
+    crossed = ElementTree.fromstring(done.out).attrib["failures"]
+    assert crossed == ("1" if done.code == 1 else "0")
+    assert trueload.run(*sides, "--format", "json", "--no-save").json()["pairs"] == 6
     refused = trueload.run(*sides, "--format", "junit", "--json", "-")
     assert (refused.code, len(refused.err.splitlines())) == (2, 2)
     assert "both want stdout" in refused.err
@@ -110,11 +127,20 @@ def test_pairs_are_shown_as_markdown_and_junit(trueload: Trueload, server: Serve
 
 def test_a_pair_that_is_much_slower_crosses_a_ratio(trueload: Trueload, server: Server) -> None:
     done = trueload.run(
-        *("ab", f"{server.url}/", f"{server.url}/wait/20", *SHORT, "--repeat", "1"),
+        *("ab", f"{server.url}/", f"{server.url}/wait/20", *SHORT, "--repeat", "6"),
         *("--fail-on", "throughput<0.5", "--no-save"),
     )
     assert done.code in (1, 4), done
-    assert "throughput of B is" in done.err
+    assert ("throughput of B is" in done.err) is (done.code == 1)
+
+
+def test_a_condition_on_few_pairs_is_refused_before_anything_is_sent(trueload: Trueload) -> None:
+    few = ("--repeat", "5", "--fail-on", "throughput<0.5")
+    refused = trueload.run("ab", *NOBODY, *SHORT, *few)
+    assert (refused.code, refused.out) == (2, ""), refused
+    error, hint = refused.err.splitlines()
+    assert error.endswith("--fail-on cannot be judged: 5 pairs")
+    assert hint == "hint: use --repeat 6"
 
 
 def test_a_side_that_is_not_there_measures_nothing(

@@ -2,82 +2,27 @@
 
 Strategy: the records of each run are grouped into rows that mean the same on both sides (subject,
 variant, load); each metric of a row becomes the ratio of the medians, new to base, with where it
-lies. From six repetitions a side on that is a bootstrap interval, below the range of the ratios;
-with one trial a side it is what is known within the runs, which says nothing of how two equal runs
-differ: there a difference counts only beyond ``BETWEEN_RUNS``. Pure.
+lies and what it allows to say (`difference`). A row with an invalid trial claims nothing. Pure.
 
 Must not know: the store, files, how a comparison is shown.
 """
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
 
+from trueload.difference import Ratio, claimed, of_trials, told_once
 from trueload.distance import moved_between_text
 from trueload.plan import Closed, Open, RequestPlan, Stage
 from trueload.record import Record
-from trueload.stats import (
-    coefficient_of_variation,
-    decode_histogram,
-    median,
-    parse_percentile,
-    rank_interval,
-    ratio,
-    ratio_interval,
-)
 from trueload.thresholds import Condition, Crossed, crossed_by, metric_value
 from trueload.units import format_count
 from trueload.verdict import decide, worst_checks
 
 METRICS = ("throughput", "mean", "p50", "p75", "p90", "p95", "p99", "p99.9")
-HIGHER_IS_BETTER = frozenset({"throughput"})
-
-# Within a run even a steady server drifts by as much (`steady-state` lets 5 % pass): of single
-# trials less than this is not called a difference.
-BETWEEN_RUNS = 0.05
 PATH_SHOWN = 60  # characters: a note is one line
-
-# Nobody can call the same what may be a fifth less or a quarter more: the margins of
-# bioequivalence (FDA, Statistical Approaches to Establishing Bioequivalence, 2001).
-SAME_LOW, SAME_HIGH = 0.80, 1.25
-
-# Two ranges that do not overlap may have come so by chance: of n and m equal trials in 2 of
-# (n + m over n) orders (the extreme of Wilcoxon's rank sum). More often than this is no finding.
-CHANCE_MAX = 0.05
-
-NORMAL_975 = 1.96  # of the normal distribution, two-sided 95 %
-SAMPLES_MIN = 5  # seconds of a window, or answers, from which a deviation tells anything
-
-Word = Literal["better", "worse", "same", "unclear"]
-Kind = Literal["95 % interval", "range", "within the runs"]
-
-
-@dataclass(frozen=True)
-class Within:
-    """Where a ratio lies, and by what."""
-
-    low: float
-    high: float
-    kind: Kind
-
-
-@dataclass(frozen=True)
-class Ratio:
-    """One metric of one row. Values in ns or per second, inf where nobody knows; ``ratio`` is new
-    to base, None where there is none; ``cv`` of each side from two trials on."""
-
-    metric: str
-    base: float
-    new: float
-    ratio: float | None
-    within: Within | None
-    word: Word
-    base_cv: float | None
-    new_cv: float | None
 
 
 @dataclass(frozen=True)
@@ -215,10 +160,10 @@ def _stage(stage: Stage, unit: str) -> str:
 
 
 def crossed_rows(comparison: Comparison, conditions: Sequence[Condition]) -> list[CrossedRow]:
-    """The conditions that the ratios of a row make true; a ratio that nobody knows makes none."""
+    """The conditions that the ratios of a row make true; a ratio that is unclear makes none."""
     found = []
     for row in comparison.rows:
-        known = {each.metric: each.ratio for each in row.ratios}
+        known = claimed(row.ratios)
         found += [CrossedRow(row.name, each) for each in crossed_by(conditions, known.get)]
     return found
 
@@ -244,82 +189,33 @@ def _row(
         new_verdict=decide(worst_checks(new)),
         base_trials=len(base),
         new_trials=len(new),
-        ratios=tuple(compare_metric(metric, base, new) for metric in metrics),
+        ratios=tuple(compare_records(base, new, metrics)),
     )
 
 
-def compare_metric(metric: str, base: Sequence[Record], new: Sequence[Record]) -> Ratio:
-    """One metric of two sides, at least a record each."""
-    olds = [metric_value(metric, record) for record in base]
-    news = [metric_value(metric, record) for record in new]
-    old, now = median(olds), median(news)
-    assert old is not None, "there is a record"
-    assert now is not None, "there is a record"
-    found = ratio(now, old)
-    if len(olds) > 1 or len(news) > 1:
-        across = ratio_interval(olds, news)
-        within = Within(across.low, across.high, across.kind) if across else None
-    else:
-        within = _within_runs(metric, base[0], new[0])
-    return Ratio(
-        metric=metric,
-        base=old,
-        new=now,
-        ratio=found,
-        within=within,
-        word=word_of(metric, found, within, 2 / math.comb(len(olds) + len(news), len(olds))),
-        base_cv=coefficient_of_variation(olds),
-        new_cv=coefficient_of_variation(news),
-    )
+def compare_records(
+    base: Sequence[Record], new: Sequence[Record], metrics: Sequence[str] = METRICS
+) -> list[Ratio]:
+    """Each metric of two sides, at least a record each."""
+    spoilt = invalid_text({"base": base, "new": new})
+    ratios = [
+        of_trials(
+            metric,
+            [metric_value(metric, record) for record in base],
+            [metric_value(metric, record) for record in new],
+            spoilt,
+        )
+        for metric in metrics
+    ]
+    return told_once(ratios) if all(map(is_closed, (*base, *new))) else ratios
 
 
-def word_of(metric: str, found: float | None, within: Within | None, chance: float = 0.0) -> Word:
-    """What a ratio means. The same: 1 is not outside of where it lies, and that is narrow; unclear:
-    it is wide, or 1 is outside, but so few trials would fall so with more than ``CHANCE_MAX`` if
-    there were no difference."""
-    if found is None:
-        return "unclear"
-    if math.isinf(found) or found == 0:  # one side has an answer, the other none
-        more = math.isinf(found)
-    elif within is None:
-        return "unclear"
-    else:
-        slack = BETWEEN_RUNS if within.kind == "within the runs" else 0.0
-        if within.low <= 1 <= within.high or abs(found - 1) <= slack:
-            return "same" if within.low >= SAME_LOW and within.high <= SAME_HIGH else "unclear"
-        if within.kind == "range" and chance > CHANCE_MAX:
-            return "unclear"
-        more = found > 1
-    return "better" if more == (metric in HIGHER_IS_BETTER) else "worse"
+def invalid_text(sides: Mapping[str, Sequence[Record]]) -> str:
+    """``a trial of new is invalid``; '' where none is."""
+    spoilt = [name for name, some in sides.items() if any(r.verdict == "invalid" for r in some)]
+    return f"a trial of {' and of '.join(spoilt)} is invalid" if spoilt else ""
 
 
-def _within_runs(metric: str, base: Record, new: Record) -> Within | None:
-    """The widest ratio of what two single trials leave open: by rank for a percentile, by the
-    seconds of the window for throughput; None where they are too short to tell."""
-    old, now = _span(metric, base), _span(metric, new)
-    if old is None or now is None or old[0] <= 0:
-        return None
-    return Within(now[0] / old[1], now[1] / old[0], "within the runs")
-
-
-def _span(metric: str, record: Record) -> tuple[float, float] | None:
-    share = parse_percentile(metric)
-    if share is not None:
-        counts = record.counts
-        worse = sum(counts.failed.values()) + counts.cancelled + counts.unsent
-        return rank_interval(decode_histogram(record.histograms.latency), share, worse)
-    value = metric_value(metric, record)
-    count, deviation = _samples(metric, record)
-    if count < SAMPLES_MIN or not math.isfinite(value) or value <= 0:
-        return None
-    half = NORMAL_975 * deviation / math.sqrt(count)
-    return max(0.0, value - half), value + half
-
-
-def _samples(metric: str, record: Record) -> tuple[int, float]:
-    """How many values a mean is of, and their standard deviation."""
-    if metric == "mean":
-        return record.latency_ns.count, record.latency_ns.stdev or 0.0
-    per_s = [second.ok / second.width_s for second in record.whole_seconds()]
-    cv = coefficient_of_variation(per_s)
-    return (len(per_s), cv * math.fsum(per_s) / len(per_s)) if cv is not None else (0, 0.0)
+def is_closed(record: Record) -> bool:
+    """Whether throughput and mean latency are one number: a closed loop of requests."""
+    return record.plan.window.load.kind == "closed" and record.deliveries is None

@@ -2,8 +2,7 @@
 
 Strategy: what drifts on a machine drifts over minutes, so the two trials of a pair, one right after
 the other, see the same machine, and which of them comes first is chance. Each metric becomes a
-ratio per pair; their median is the result, with a bootstrap interval from six pairs on, and the
-range below. Pure.
+ratio per pair; their median is the result, and `difference` says what it allows to say. Pure.
 
 Must not know: what is measured, how it is shown.
 """
@@ -15,9 +14,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from trueload.compare import METRICS, Ratio, Within, word_of
+from trueload.compare import METRICS, invalid_text, is_closed
+from trueload.difference import Ratio, of_pairs, told_once
 from trueload.record import Record
-from trueload.stats import coefficient_of_variation, interval, median, ratio
+from trueload.stats import ratio
 from trueload.thresholds import metric_value
 
 Letter = Literal["a", "b"]
@@ -77,26 +77,16 @@ def pair_ratios(metric: str, pairs: Sequence[Pair]) -> list[float | None]:
 def compare_pairs(pairs: Sequence[Pair], metrics: Sequence[str] = METRICS) -> list[Ratio]:
     """Each metric: the medians of both sides, and the median of the pairs' ratios; empty without a
     whole pair."""
-    return [_compare(metric, pairs) for metric in metrics] if pairs else []
-
-
-def _compare(metric: str, pairs: Sequence[Pair]) -> Ratio:
-    olds = [metric_value(metric, each.a) for each in pairs]
-    news = [metric_value(metric, each.b) for each in pairs]
-    found = pair_ratios(metric, pairs)
-    known = [each for each in found if each is not None]
-    # A pair without a ratio (neither side has an answer) leaves nothing to be sure of.
-    middle = median(known) if len(known) == len(found) else None
-    around = interval(known) if len(known) > 1 and middle is not None else None
-    within = Within(around.low, around.high, around.kind) if around else None
-    return Ratio(
-        metric=metric,
-        base=median(olds) or 0.0,
-        new=median(news) or 0.0,
-        ratio=middle,
-        within=within,
-        # All pairs fall to one side by chance in 2 of 2^n ways (the sign test).
-        word=word_of(metric, middle, within, 2 * 0.5 ** len(pairs)),
-        base_cv=coefficient_of_variation(olds),
-        new_cv=coefficient_of_variation(news),
-    )
+    if not pairs:
+        return []
+    sides = {"A": [each.a for each in pairs], "B": [each.b for each in pairs]}
+    spoilt = invalid_text(sides)
+    ratios = [
+        of_pairs(
+            metric,
+            [(metric_value(metric, each.a), metric_value(metric, each.b)) for each in pairs],
+            spoilt,
+        )
+        for metric in metrics
+    ]
+    return told_once(ratios) if all(map(is_closed, sides["A"] + sides["B"])) else ratios

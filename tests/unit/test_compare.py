@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import math
+import random
 from collections.abc import Sequence
 from math import inf
 from pathlib import Path
@@ -12,22 +14,15 @@ import pytest
 from samples import OK, counts, distribution, good_record, histogram
 from trueload.baseline import read_side, row_name
 from trueload.cli.compare import exit_code
-from trueload.compare import (
-    Within,
-    Word,
-    compare,
-    compare_metric,
-    crossed_rows,
-    with_metrics,
-    word_of,
-)
+from trueload.compare import METRICS, compare, compare_records, crossed_rows, with_metrics
+from trueload.difference import Ratio, of_pairs, of_trials, told_once, too_few_pairs, too_few_trials
 from trueload.distance import HANDED
 from trueload.distance import MOVED as MOVED_BY_HOST
 from trueload.errors import UserError
 from trueload.pairs import Turn, compare_pairs, turns, whole_pairs
-from trueload.plan import Histograms, RequestPlan, Second
+from trueload.plan import Histograms, Open, RequestPlan, Second, Stage
 from trueload.record import CpuDistance, Record, Throughput
-from trueload.report.compare import Compared, render
+from trueload.report.compare import Compared, Format, render
 from trueload.thresholds import RATIO, parse_condition
 
 
@@ -49,68 +44,223 @@ def record(per_s: float, latency_ms: float = 1.0, seconds: int = 10) -> Record:
     return good.model_copy(update={"window": window, "verdict": "valid", "checks": ()})
 
 
+def throughput_of(base: Sequence[float], new: Sequence[float]) -> Ratio:
+    return compare_records([record(x) for x in base], [record(x) for x in new])[0]
+
+
+ONE_EACH = "unclear: one trial each; use --repeat 6 or trueload ab"
+
+
 @pytest.mark.parametrize(
-    ("base", "new", "word", "kind"),
+    ("base", "new", "verdict", "kind"),
     [
-        ([100], [100], "same", "within the runs"),
-        ([100], [104], "same", "within the runs"),
-        ([100], [120], "better", "within the runs"),
-        ([100], [80], "worse", "within the runs"),
-        ([100, 101, 102, 103], [90, 91, 92, 93], "worse", "range"),
+        ([100], [100], ONE_EACH, None),
+        ([100], [200], ONE_EACH, None),
+        (
+            [100],
+            [200] * 6,
+            "unclear: one trial of base; use --repeat 6 or trueload ab",
+            "range",
+        ),
+        ([200] * 99, [100], "unclear: one trial of new; use --repeat 6 or trueload ab", "range"),
+        ([100, 101], [50, 51], "unclear: 2 trials each; use --repeat 6 or trueload ab", "range"),
+        (
+            [100, 101],
+            [50, 51, 52, 53, 54, 55],
+            "unclear: 2 against 6 trials; use --repeat 6 or trueload ab",
+            "range",
+        ),
         # Three of three apart come so by chance in one of ten orders.
-        ([100, 101, 102], [90, 91, 92], "unclear", "range"),
-        ([100, 101, 102], [101, 102, 103], "same", "range"),
+        (
+            [100, 101, 102],
+            [90, 91, 92],
+            "unclear: 3 trials each; use --repeat 6 or trueload ab",
+            "range",
+        ),
+        ([100, 101, 102, 103], [90, 91, 92, 93], "worse", "range"),
+        ([100, 101, 102], [90, 91, 92, 93, 94], "worse", "range"),
+        ([100, 101, 102, 103], [101, 102, 103, 104], "same", "range"),
         ([100, 101, 102, 103], [104, 105, 106, 107], "better", "range"),
+        ([100, 200, 300, 400], [101, 201, 301, 401], "unclear", "range"),
         ([100, 101, 99, 100, 101, 99], [90, 91, 89, 90, 91, 89], "worse", "95 % interval"),
         ([100, 110, 90, 100, 110, 90], [99, 109, 91, 102, 108, 93], "same", "95 % interval"),
     ],
 )
 def test_throughput_is_better_worse_or_the_same(
-    base: Sequence[float], new: Sequence[float], word: str, kind: str
+    base: Sequence[float], new: Sequence[float], verdict: str, kind: str | None
 ) -> None:
-    found = compare_metric("throughput", [record(x) for x in base], [record(x) for x in new])
-    assert found.word == word
-    assert found.within is not None
-    assert found.within.kind == kind
-    assert found.ratio is not None
-    assert found.within.low <= found.ratio <= found.within.high
-
-
-def test_a_longer_latency_is_worse() -> None:
-    found = compare_metric("p99", [record(100, 1.0)], [record(100, 2.0)])
-    assert found.word == "worse"
-    assert found.ratio == pytest.approx(2, rel=0.01)
+    found = throughput_of(base, new)
+    assert found.verdict == verdict
+    assert (found.within.kind if found.within else None) == kind
+    if found.within is not None:
+        assert found.ratio is not None
+        assert found.within.low <= found.ratio <= found.within.high
 
 
 @pytest.mark.parametrize(
-    ("metric", "ratio", "within", "word"),
+    ("base", "new", "few"),
     [
-        ("throughput", None, None, "unclear"),
-        ("throughput", 1.5, None, "unclear"),
-        ("p99", inf, None, "worse"),
-        ("p99", 0.0, None, "better"),
-        ("throughput", 0.0, None, "worse"),
-        ("p99", 1.2, Within(0.9, 1.25, "range"), "same"),
-        ("p99", 1.2, Within(0.9, 1.26, "range"), "unclear"),
-        ("throughput", 1.0, Within(0.79, 1.1, "95 % interval"), "unclear"),
-        ("throughput", 1.04, Within(0.5, 2.0, "within the runs"), "unclear"),
-        ("p99", 1.2, Within(1.1, 1.4, "range"), "worse"),
-        ("p99", 1.04, Within(1.03, 1.05, "within the runs"), "same"),
-        ("p99", 1.04, Within(1.03, 1.05, "95 % interval"), "worse"),
+        (1, 1, True),
+        (1, 6, True),
+        (1, 1000, True),
+        (2, 2, True),
+        (2, 7, True),
+        (2, 8, False),
+        (3, 3, True),
+        (3, 5, False),
+        (4, 4, False),
+        (6, 6, False),
+        (0, 6, True),
     ],
 )
-def test_a_ratio_has_a_word(
-    metric: str, ratio: float | None, within: Within | None, word: Word
+def test_a_claim_needs_trials_that_chance_cannot_order(base: int, new: int, few: bool) -> None:
+    assert bool(too_few_trials(base, new)) is few
+    assert bool(too_few_trials(new, base)) is few
+
+
+def test_a_claim_needs_six_pairs() -> None:
+    assert [bool(too_few_pairs(pairs)) for pairs in range(1, 8)] == [True] * 5 + [False] * 2
+
+
+@pytest.mark.parametrize(
+    ("metric", "base", "new", "word"),
+    [
+        ("p99", [1.0] * 6, [2.0] * 6, "worse"),
+        ("p99", [2.0] * 6, [1.0] * 6, "better"),
+        ("p99", [1.0] * 6, [inf] * 6, "worse"),
+        ("p99", [inf] * 6, [1.0] * 6, "better"),
+        ("throughput", [1.0] * 6, [0.0] * 6, "worse"),
+        ("throughput", [0.0] * 6, [1.0] * 6, "better"),
+        # A percentile that some trials of both sides do not know may be anything.
+        ("p99", [1.0, 1.0, 1.0, 1.0, inf, inf], [1.0, 1.0, inf, inf, inf, inf], "unclear"),
+        ("p99", [inf] * 6, [inf] * 6, "unclear"),
+        ("throughput", [0.0] * 6, [0.0] * 6, "unclear"),
+        ("p99", [1.0], [inf], "unclear"),
+    ],
+)
+def test_what_nobody_knows_is_claimed_only_where_all_trials_agree(
+    metric: str, base: list[float], new: list[float], word: str
 ) -> None:
-    assert word_of(metric, ratio, within) == word
+    assert of_trials(metric, base, new).word == word
+    assert of_pairs(metric, list(zip(base, new, strict=True))).word == word
+
+
+@pytest.mark.parametrize(
+    ("ratios", "verdict"),
+    [
+        ([0.9] * 5, "unclear: 5 pairs; use --repeat 6"),
+        ([0.9], "unclear: one pair; use --repeat 6"),
+        ([0.9, 0.91, 0.92, 0.93, 0.94, 0.95], "worse"),
+        # The interval leaves out 1, but five of six agree by chance too often.
+        ([0.9, 0.91, 0.92, 0.93, 0.94, 1.001], "unclear: the pairs disagree"),
+        ([0.9, 0.91, 0.92, 0.93, 0.94, 0.95, 0.96, 0.97, 1.01], "worse"),
+        ([0.98, 0.99, 1.0, 1.0, 1.01, 1.02], "same"),
+        ([0.5, 0.6, 1.0, 1.0, 1.5, 1.6], "unclear"),
+    ],
+)
+def test_pairs_have_to_agree(ratios: list[float], verdict: str) -> None:
+    assert of_pairs("throughput", [(100, 100 * each) for each in ratios]).verdict == verdict
 
 
 def test_failing_is_never_better() -> None:
     failed = record(100).model_copy(update={"counts": counts(failed={"reset": OK // 10})})
-    found = compare_metric("p99", [record(100)], [failed])
+    p99 = METRICS.index("p99")
+    found = compare_records([record(100)] * 6, [failed] * 6)[p99]
     assert (found.ratio, found.word) == (inf, "worse")
-    both = compare_metric("p99", [failed], [failed])
+    both = compare_records([failed] * 6, [failed] * 6)[p99]
     assert (both.ratio, both.word) == (None, "unclear")
+
+
+def test_the_mean_of_a_closed_loop_is_no_second_claim() -> None:
+    fast, slow = [record(100, 1.0)] * 6, [record(80, 1.25)] * 6
+    throughput, mean, *others = compare_records(fast, slow)
+    assert throughput.verdict == "worse"
+    assert mean.verdict == "as throughput: one fact in a closed loop"
+    assert mean.ratio == pytest.approx(1.25, rel=0.01)
+    assert {each.word for each in others} == {"worse"}
+    few = compare_records(fast[:1], slow[:1])
+    assert {each.verdict for each in few} == {ONE_EACH}
+    wide = [record(per_s, 1.25) for per_s in (40, 60, 80, 100, 150, 200)]
+    throughput, mean, *_ = compare_records(fast, wide)
+    assert throughput.verdict == "unclear"
+    assert mean.verdict == "unclear: as throughput, one fact in a closed loop"
+
+
+def test_the_mean_of_an_open_loop_is_a_claim_of_its_own() -> None:
+    fast, slow = opened(record(100, 1.0)), opened(record(100, 1.25))
+    throughput, mean, *_ = compare_records([fast] * 6, [slow] * 6)
+    assert (throughput.word, mean.word) == ("same", "worse")
+
+
+def opened(closed: Record) -> Record:
+    """The same at a rate."""
+    stage = Stage.model_validate({"ns": 10**9, "from": 100, "to": 100})
+    load = Open(stages=(stage,), arrivals="constant", seed=1)
+    window = closed.plan.window.model_copy(update={"load": load})
+    return closed.model_copy(update={"plan": closed.plan.model_copy(update={"window": window})})
+
+
+def test_an_invalid_trial_leaves_its_row_unclear() -> None:
+    good, bad = [record(100)] * 6, [*[record(80)] * 5, invalid(record(80))]
+    for base, new, which in (
+        (good, bad, "new"),
+        (bad, good, "base"),
+        (bad, bad, "base and of new"),
+    ):
+        found = compare_records(base, new)
+        assert {each.verdict for each in found} == {f"unclear: a trial of {which} is invalid"}
+    taken = list(zip(turns(6, 1), [*bad, *bad], strict=True))
+    assert {each.word for each in compare_pairs(whole_pairs(taken))} == {"unclear"}
+
+
+SEEN = 60  # comparisons of each kind
+OF_ALL = ("throughput", "mean", "p50", "p75", "p90", "p95", "p99", "p99.9")
+
+
+def equal_trials(chance: random.Random, count: int) -> list[dict[str, float]]:
+    """Trials of one server: what differs from trial to trial moves all percentiles together, and
+    each of them a little by itself; now and then a trial is slow."""
+    found = []
+    for _ in range(count):
+        speed = math.exp(chance.gauss(0, 0.05)) * (1.2 if chance.random() < 0.1 else 1.0)
+        own = {metric: speed * math.exp(chance.gauss(0, 0.03)) for metric in OF_ALL[2:]}
+        found.append({"throughput": 1 / speed, "mean": speed, **own})
+    return found
+
+
+@pytest.mark.parametrize(
+    ("base", "new", "share_max"),
+    [(1, 1, 0.0), (1, 6, 0.0), (6, 1, 0.0), (2, 2, 0.0), (4, 4, 0.05), (6, 6, 0.05), (6, 8, 0.05)],
+)
+def test_equal_servers_are_seldom_told_apart(base: int, new: int, share_max: float) -> None:
+    chance, false = random.Random(11), 0
+    for _ in range(SEEN):
+        olds, news = equal_trials(chance, base), equal_trials(chance, new)
+        ratios = [
+            of_trials(metric, [each[metric] for each in olds], [each[metric] for each in news])
+            for metric in OF_ALL
+        ]
+        false += sum(each.word in ("better", "worse") for each in told_once(ratios))
+    assert false <= share_max * SEEN * len(OF_ALL)
+
+
+def test_a_server_that_is_a_third_slower_is_mostly_told_apart() -> None:
+    chance, found = random.Random(11), 0
+    for _ in range(SEEN):
+        base = [each["p99"] for each in equal_trials(chance, 6)]
+        new = [each["p99"] * 4 / 3 for each in equal_trials(chance, 6)]
+        found += of_trials("p99", base, new).word == "worse"
+    assert found >= 0.9 * SEEN
+
+
+@pytest.mark.parametrize("pairs", [1, 5, 6, 7])
+def test_equal_servers_in_pairs_are_seldom_told_apart(pairs: int) -> None:
+    chance, false = random.Random(11), 0
+    for _ in range(SEEN):
+        both = list(zip(equal_trials(chance, pairs), equal_trials(chance, pairs), strict=True))
+        ratios = [of_pairs(metric, [(a[metric], b[metric]) for a, b in both]) for metric in OF_ALL]
+        false += sum(each.word in ("better", "worse") for each in told_once(ratios))
+    assert false <= (0.05 if pairs >= 6 else 0.0) * SEEN * len(OF_ALL)
 
 
 @pytest.mark.parametrize(
@@ -125,8 +275,8 @@ def test_failing_is_never_better() -> None:
 )
 def test_a_condition_is_of_a_rows_ratio(condition: str, expected: list[str]) -> None:
     conditions = [parse_condition(condition, RATIO)]
-    base = {"slow": [record(100)], "equal": [record(100)]}
-    new = {"slow": [record(80, 2.0)], "equal": [record(100)], "fresh": [record(1)]}
+    base = {"slow": [record(100)] * 6, "equal": [record(100)] * 6}
+    new = {"slow": [record(80, 2.0)] * 6, "equal": [record(100)] * 6, "fresh": [record(1)]}
     comparison = compare(base, new, with_metrics(conditions))
     assert [each.row for each in crossed_rows(comparison, conditions)] == expected
     assert comparison.only_new == ("fresh",)
@@ -140,10 +290,11 @@ def invalid(good: Record) -> Record:
 @pytest.mark.parametrize(
     ("base", "new", "crossed", "code"),
     [
-        ([record(100)], [record(100)], False, 0),
-        ([record(100)], [record(90)], True, 1),
-        ([record(100)], [invalid(record(90))], True, 4),
-        ([invalid(record(100))], [record(100)], False, 4),
+        ([record(100)] * 6, [record(100)] * 6, False, 0),
+        ([record(100)] * 6, [record(90)] * 6, True, 1),
+        ([record(100)], [record(90)], False, 0),
+        ([record(100)] * 6, [invalid(record(90))] * 6, False, 4),
+        ([invalid(record(100))] * 6, [record(100)] * 6, False, 4),
     ],
 )
 def test_an_exit_code_follows(
@@ -230,7 +381,7 @@ HOSTILE = 'x<script>"&|\x1b[31m`'
 def compared() -> Compared:
     conditions = [parse_condition("throughput<0.95", RATIO)]
     comparison = compare(
-        {HOSTILE: [record(100)], "gone": [record(1)]}, {HOSTILE: [record(80, seconds=1)]}
+        {HOSTILE: [record(100)] * 6, "gone": [record(1)]}, {HOSTILE: [record(80, seconds=1)] * 6}
     )
     return Compared("one", "two", comparison, tuple(crossed_rows(comparison, conditions)))
 
@@ -258,10 +409,21 @@ def test_junit_is_xml_with_a_failure_for_what_was_crossed() -> None:
 
 def test_json_has_null_for_what_is_unknown() -> None:
     failed = record(100).model_copy(update={"counts": counts(failed={"reset": OK})})
-    shown = Compared("one", "two", compare({"": [record(100)]}, {"": [failed]}), ())
+    shown = Compared("one", "two", compare({"": [record(100)] * 6}, {"": [failed] * 6}), ())
     found = json.loads(render(shown, "json"), parse_constant=lambda name: pytest.fail(name))
     p99 = next(each for each in found["rows"][0]["ratios"] if each["metric"] == "p99")
     assert (p99["new"], p99["ratio"], p99["word"]) == (None, None, "worse")
+
+
+@pytest.mark.parametrize("format_", ["text", "markdown", "junit"])
+def test_single_trials_are_unclear_in_the_same_words_in_every_format(format_: Format) -> None:
+    single = compare({"": [record(100)]}, {"": [record(50, 2.0)]})
+    text = render(Compared("one", "two", single, ()), format_)
+    assert text.count(ONE_EACH) == len(METRICS)
+    assert "better" not in text
+    assert "worse" not in text
+    rows = json.loads(render(Compared("one", "two", single, ()), "json"))["rows"]
+    assert {f"{each['word']}: {each['why']}" for each in rows[0]["ratios"]} == {ONE_EACH}
 
 
 def test_a_row_has_the_same_name_in_each_repetition() -> None:

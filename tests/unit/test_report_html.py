@@ -31,7 +31,7 @@ from trueload.report.html.curves import (
     percentile_points,
     second_points,
 )
-from trueload.report.html.entries import Entry, Section, in_order, with_own_names
+from trueload.report.html.entries import Entry, Section, Trial, in_order, with_own_names
 from trueload.report.html.page import policy, stylesheet
 from trueload.report.html.view import heat_fields
 from trueload.report.html.words import section_words
@@ -396,6 +396,7 @@ def entry(name: str, low: float, high: float, **changes: Any) -> Entry:
         "why": "",
         "score": (low + high) / 2,
         "interval": Interval(low, high, "range"),
+        "trials": tuple(Trial(low + (high - low) * step / 5) for step in range(6)),
     }
     return Entry(name, changes.pop("run", "r1"), **{**fields, **changes})
 

@@ -26,6 +26,7 @@ from trueload.cli.request_flags import TLS_FLAGS, flags_of_curl, read_asked
 from trueload.cli.run import exit_code
 from trueload.cli.sides import CONTRACT, Side, find_subject, is_url, open_side
 from trueload.cli.suite_places import Opened, open_for_subjects
+from trueload.difference import MORE_PAIRS, too_few_pairs
 from trueload.engine import find_engine
 from trueload.errors import UserError
 from trueload.interrupt import Interrupt
@@ -105,6 +106,8 @@ def read_ab(
     if flags.get("arrivals") is not None:
         flags["seed"] = seed
     conditions = tuple(parse_condition(text, RATIO) for text in fail_on or ())
+    if conditions and (why := too_few_pairs(repeat or PAIRS)):
+        raise UserError(f"--fail-on cannot be judged: {why}", MORE_PAIRS)
     if str(flags.get("json_path")) == "-" and format_ is not CompareFormat.TEXT:
         raise UserError("--json - and --format both want stdout", "name a file for --json")
     for side in (url_a, url_b):

@@ -15,6 +15,7 @@ import typer
 from trueload.baseline import read_side
 from trueload.cli.options import OutputOption, write_text
 from trueload.compare import Comparison, CrossedRow, compare, crossed_rows, with_metrics
+from trueload.difference import MORE_TRIALS, too_few_trials
 from trueload.errors import ExitCode, UserError
 from trueload.report.compare import Compared, render
 from trueload.report.text import plain
@@ -52,7 +53,7 @@ FailOnRatioOption = Annotated[
         "--fail-on",
         metavar="CONDITION",
         help="End with 1 if it holds of a row's ratio, new to base: 'throughput<0.95',"
-        " 'p99>1.2'; repeatable.",
+        " 'p99>1.2'; repeatable. Needs several trials a side; an unclear row crosses nothing.",
     ),
 ]
 
@@ -79,6 +80,8 @@ def compare_runs(
             f"{base} and {new} have no row in common: the first has {one}, the second {other}",
             "compare the same subjects under the same loads",
         )
+    if conditions:
+        _refuse_too_few(comparison)
     crossed = crossed_rows(comparison, conditions)
     text = render(Compared(before.name, after.name, comparison, tuple(crossed)), format_.value)
     if output is None or str(output) == "-":
@@ -89,6 +92,14 @@ def compare_runs(
         for each in crossed:
             sys.stderr.write(f"threshold crossed: {each.sentence()}\n")
     return exit_code(comparison, crossed)
+
+
+def _refuse_too_few(comparison: Comparison) -> None:
+    """A condition that cannot hold must not look as if it had been kept. Raises ``UserError``."""
+    for row in comparison.rows:
+        if why := too_few_trials(row.base_trials, row.new_trials):
+            of = f" of {plain(row.name)}" if row.name else ""
+            raise UserError(f"--fail-on cannot be judged{of}: {why}", MORE_TRIALS)
 
 
 def exit_code(comparison: Comparison, crossed: list[CrossedRow]) -> ExitCode:

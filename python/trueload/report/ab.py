@@ -9,7 +9,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from trueload.compare import Comparison, CrossedRow, Ratio, RowCompared, with_metrics
+from trueload.compare import Comparison, CrossedRow, RowCompared, with_metrics
+from trueload.difference import Ratio, claimed
 from trueload.distance import moved_text
 from trueload.pairs import Letter, Pair, Turn, compare_pairs, pair_ratios, whole_pairs
 from trueload.record import SCHEMA, Check, Record, Verdict
@@ -45,8 +46,7 @@ class Paired:
     ) -> Paired:
         """What trials come to, and which conditions hold of it."""
         ratios = tuple(compare_pairs(whole_pairs(taken), with_metrics(conditions)))
-        known = {each.metric: each.ratio for each in ratios}
-        crossed = tuple(crossed_by(conditions, known.get))
+        crossed = tuple(crossed_by(conditions, claimed(ratios).get))
         return cls(names, seed, tuple(taken), ratios, crossed, interrupted)
 
     @property

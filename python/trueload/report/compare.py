@@ -13,8 +13,10 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal
 from xml.etree import ElementTree
 
-from trueload.compare import Comparison, CrossedRow, Ratio, RowCompared, Within
+from trueload.compare import Comparison, CrossedRow, RowCompared
+from trueload.difference import Ratio
 from trueload.report.text import grid_lines, markdown_cell, plain
+from trueload.stats import Interval
 from trueload.units import format_count, format_duration
 
 Format = Literal["text", "markdown", "junit", "json"]
@@ -45,11 +47,11 @@ def ratio_cells(found: Ratio) -> tuple[str, ...]:
         _value(found.metric, found.new) + _cv(found.new_cv),
         _times(found.ratio),
         within_text(found.within),
-        found.word,
+        found.verdict,
     )
 
 
-def within_text(within: Within | None) -> str:
+def within_text(within: Interval | None) -> str:
     """``0.90 to 0.95 (95 % interval)``."""
     if within is None:
         return ""

@@ -9,7 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from trueload.compare import METRICS, Ratio, Within, Word
+from trueload.compare import METRICS
+from trueload.difference import Ratio, Word
 from trueload.errors import UserError
 from trueload.pairs import Letter, compare_pairs
 from trueload.record import Check, Record, Verdict
@@ -20,6 +21,7 @@ from trueload.report.result import verdict_lines
 from trueload.report.text import plain
 from trueload.results import frames
 from trueload.results.result import COLUMNS, Result
+from trueload.stats import Interval
 from trueload.thresholds import RATIO, is_metric
 
 if TYPE_CHECKING:
@@ -50,7 +52,7 @@ class AbResult:
         return self.of("throughput").ratio
 
     @property
-    def interval(self) -> Within | None:
+    def interval(self) -> Interval | None:
         """Where ``ratio`` lies: a 95 % interval from six pairs on, else the range; None of one
         pair."""
         return self.of("throughput").within

@@ -10,7 +10,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from trueload.baseline import read_side
-from trueload.compare import Ratio, compare
+from trueload.compare import compare
+from trueload.difference import Ratio
 from trueload.errors import UserError
 from trueload.pairs import Turn, compare_pairs, read_turn, whole_pairs
 from trueload.record import Record

@@ -12,6 +12,8 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from trueload import stats
+from trueload.difference import Ratio, of_pairs, of_trials, too_few_trials
+from trueload.pairs import Turn
 from trueload.record import Check, Environment, Status, Verdict
 from trueload.store import Outcome, Run
 from trueload.suite.definition import PublishedTable
@@ -21,10 +23,23 @@ Unit = Literal["requests/s", "messages/s", "clients"]
 
 
 @dataclass(frozen=True)
+class Trial:
+    """The score of one trial; its turn where it was measured in pairs."""
+
+    score: float
+    turn: Turn | None = None
+
+    @property
+    def pair(self) -> int | None:
+        return None if self.turn is None else self.turn.pair
+
+
+@dataclass(frozen=True)
 class Entry:
     """One program under one load. ``score`` is what it is ranked by, in the section's unit;
     ``middle`` is the stored row of the repetition that stands for all of them in curves, None if
-    nothing was measured. ``summary`` is there of a suite."""
+    nothing was measured. ``summary`` is there of a suite; ``trials`` are those by which it is
+    compared with others."""
 
     name: str
     run: str
@@ -40,6 +55,13 @@ class Entry:
     figures: Figures | None = None
     middle: int | None = None
     summary: Summary | None = None
+    trials: tuple[Trial, ...] = ()
+
+    @property
+    def side(self) -> str:
+        """``a`` or ``b``, if all trials are of one side of pairs."""
+        sides = {"" if each.turn is None else each.turn.letter for each in self.trials}
+        return sides.pop() if len(sides) == 1 else ""
 
     @property
     def can_rank(self) -> bool:
@@ -148,12 +170,13 @@ class Told:
 
 
 def in_order(entries: Iterable[Entry]) -> tuple[Entry, ...]:
-    """Ranked by score, the best first, then what is invalid, the traps and what was not measured;
-    with ranks anew: 1 + the number of entries whose interval lies wholly above."""
+    """Ranked, the best first, then what is invalid, the traps and what was not measured; with ranks
+    anew: 1 + the number of entries that are better."""
     entries = list(entries)
-    able = sorted((e for e in entries if e.can_rank), key=_by_score)
-    ranks = stats.ranks([entry.interval for entry in able if entry.interval is not None])
+    able = [entry for entry in entries if entry.can_rank]
+    ranks = [1 + sum(is_better(other, entry) for other in able) for entry in able]
     ranked = [replace(entry, rank=rank) for entry, rank in zip(able, ranks, strict=True)]
+    ranked.sort(key=lambda entry: (entry.rank or 0, *_by_score(entry)))
     rest = [replace(entry, rank=None) for entry in entries if not entry.can_rank]
     groups = (
         [e for e in rest if e.outcome == "measured" and not e.trap],
@@ -161,6 +184,50 @@ def in_order(entries: Iterable[Entry]) -> tuple[Entry, ...]:
         [e for e in rest if e.outcome != "measured"],
     )
     return (*ranked, *(entry for group in groups for entry in sorted(group, key=_by_score)))
+
+
+def is_better(one: Entry, other: Entry) -> bool:
+    """Whether the first entry is better than the other."""
+    if _is_of_one_suite(one, other):  # as its own table has it
+        assert one.interval is not None, "it can be ranked"
+        assert other.interval is not None, "it can be ranked"
+        return one.interval.low > other.interval.high
+    if one.side:
+        return ratio_of(other, one).word == "better"
+    lower, higher = ([each.score for each in some.trials] for some in (other, one))
+    if too_few_trials(len(lower), len(higher)) or (one.score or 0.0) <= (other.score or 0.0):
+        return False
+    # Of many entries most do not overlap, and an interval takes some 5 ms.
+    return min(higher) > max(lower) or ratio_of(other, one).word == "better"
+
+
+def ratio_of(base: Entry, new: Entry) -> Ratio:
+    """The score of one entry to that of another, with what it allows to say."""
+    olds, news = ({each.pair: each.score for each in some.trials} for some in (base, new))
+    pairs = [(olds[pair], news[pair]) for pair in olds if pair is not None and pair in news]
+    if base.run == new.run and pairs:
+        return of_pairs("throughput", pairs)
+    old, now = ([each.score for each in some.trials] for some in (base, new))
+    return of_trials("throughput", old, now)
+
+
+def why_tied(one: Entry, other: Entry) -> str:
+    """Why two entries share a rank."""
+    if _is_of_one_suite(one, other):
+        return "their intervals overlap"
+    return ratio_of(one, other).why or "trials of each differ as much"
+
+
+def sides_of(entries: Sequence[Entry]) -> tuple[Entry, Entry] | None:
+    """Sides A and B, where the entries are both sides of one `trueload ab`."""
+    sides = {each.side: each for each in entries}
+    if len(entries) != 2 or set(sides) != {"a", "b"} or sides["a"].run != sides["b"].run:
+        return None
+    return sides["a"], sides["b"]
+
+
+def _is_of_one_suite(one: Entry, other: Entry) -> bool:
+    return one.run == other.run and one.summary is not None and other.summary is not None
 
 
 def _by_score(entry: Entry) -> tuple[float, str]:

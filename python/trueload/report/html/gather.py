@@ -16,6 +16,7 @@ from functools import partial
 from trueload import stats
 from trueload.distance import moved_text
 from trueload.errors import UserError
+from trueload.pairs import Turn, read_turn
 from trueload.record import CpuDistance, Environment, Record, Verdict
 from trueload.report.html.entries import (
     CheckTally,
@@ -24,6 +25,7 @@ from trueload.report.html.entries import (
     Section,
     Step,
     Told,
+    Trial,
     Unit,
     in_order,
     with_own_names,
@@ -52,11 +54,13 @@ STORED = "its plan cannot be read by this version: its rows are shown one by one
 
 @dataclass(frozen=True)
 class _Note:
-    """Where a row is, and what decides whether it stands for its repetitions."""
+    """Where a row is, what it counts for among its repetitions, and of which pair it is."""
 
     seq: int
     score: float
     verdict: Verdict
+    partial: bool
+    turn: Turn | None
 
 
 @dataclass
@@ -98,7 +102,9 @@ class Tally:
 
     def _count(self, row: Row, record: Record) -> None:
         score = row.labels.get("clients") or record.throughput.ok_per_s or 0.0
-        self.notes[record.id] = _Note(row.seq, _number(score), record.verdict)
+        self.notes[record.id] = _Note(
+            row.seq, _number(score), record.verdict, record.partial, read_turn(row.labels)
+        )
         self.distances.append(record.cpu_distance)
         environment = record.environment
         self.environments.setdefault(environment.model_dump_json(), environment)
@@ -194,6 +200,7 @@ def _of_table(plan: SuitePlan, table: LoadTable, tally: Tally) -> Section:
 def _of_summary(summary: Summary, tally: Tally) -> Entry:
     """Ranks are the suite's own."""
     shown, pools = summary.figures, summary.cell.load.pools
+    notes = [tally.notes[id_] for id_ in summary.record_ids if id_ in tally.notes]
     # Of clients all loads stand in one section.
     under = "" if pools is None else f" {pools_text(pools)}"
     return Entry(
@@ -209,8 +216,9 @@ def _of_summary(summary: Summary, tally: Tally) -> Entry:
         repetitions=summary.repetitions,
         counted=summary.counted,
         figures=shown,
-        middle=_middle([tally.notes[id_] for id_ in summary.record_ids if id_ in tally.notes]),
+        middle=_middle(notes),
         summary=summary,
+        trials=_trials(notes),
     )
 
 
@@ -224,6 +232,12 @@ def _middle(notes: Sequence[_Note]) -> int | None:
     able = [note for note in notes if note.verdict != "invalid"] or list(notes)
     able.sort(key=lambda note: note.score)
     return able[(len(able) - 1) // 2].seq if able else None
+
+
+def _trials(notes: Sequence[_Note]) -> tuple[Trial, ...]:
+    """Those that may be compared with others."""
+    whole = [note for note in notes if not note.partial and note.verdict != "invalid"]
+    return tuple(Trial(note.score, note.turn) for note in whole)
 
 
 def _suite_step(plan: SearchPlan, row: Row, record: Record) -> Step | None:
@@ -401,6 +415,7 @@ def _repeated(name: str, run: str, found: Sequence[Figures], notes: Sequence[_No
         counted=len(found),
         figures=together(found),
         middle=_middle(notes),
+        trials=_trials(notes),
     )
 
 

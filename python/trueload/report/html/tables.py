@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from trueload.compare import Ratio
+from trueload.difference import Ratio
 from trueload.report import table as suite_table
 from trueload.report.compare import HEADER as RATIO_HEADER
 from trueload.report.compare import ratio_cells
@@ -65,8 +65,7 @@ def entries_table(section: Section, drawn: Sequence[str]) -> Table | None:
     bounds = any(e.figures is not None and e.figures.latency_at_least for e in shown)
     ours = any(e.figures is not None and e.figures.p50_ours_ms is not None for e in shown)
     notes = [
-        "Rank: 1 + the rows whose interval lies wholly above; rows of one rank cannot be told"
-        " apart."
+        "Rank: 1 + the rows that are better; rows of one rank cannot be told apart."
         if len(section.ranked) > 1
         else "",
         "Ours: the part of a time that was spent in the generator." if ours else "",

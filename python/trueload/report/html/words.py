@@ -8,7 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from trueload.report.html.entries import CheckTally, Entry, Section, Told, Unit
+from trueload.report.compare import ratio_cells
+from trueload.report.html.entries import (
+    CheckTally,
+    Entry,
+    Section,
+    Told,
+    Unit,
+    ratio_of,
+    sides_of,
+    why_tied,
+)
 from trueload.report.result import bounded
 from trueload.store import Run
 from trueload.units import format_count, format_share
@@ -26,6 +36,8 @@ def section_words(section: Section) -> list[str]:
         said.append("Nothing was measured.")
     elif len(section.entries) == 1:
         said += alone(section.entries[0], section.unit)
+    elif (sides := sides_of(ranked)) is not None:
+        said += in_turns(*sides)
     elif not ranked:
         said.append("No row can be ranked: every one that was measured is invalid.")
     else:
@@ -53,6 +65,17 @@ def alone(entry: Entry, unit: Unit) -> list[str]:
     return [f"{said}."]
 
 
+def in_turns(a: Entry, b: Entry) -> list[str]:
+    """Side B of `trueload ab` against side A, by the ratio of its table."""
+    found = ratio_of(a, b)
+    _, old, new, ratio, within, _ = ratio_cells(found)
+    figures = f"throughput {new} against {old}, ratio {ratio}{f', {within}' if within else ''}"
+    if found.word in ("better", "worse"):
+        return [f"{b.name} is {found.word} than {a.name}: {figures}."]
+    why = f" ({found.why})" if found.why else ""
+    return [f"{a.name} and {b.name} cannot be told apart{why}: {figures}."]
+
+
 def ahead(ranked: Sequence[Entry], unit: Unit) -> list[str]:
     """Who leads, by how much, and who cannot be told apart from whom."""
     first = [entry for entry in ranked if entry.rank == 1]
@@ -67,12 +90,12 @@ def ahead(ranked: Sequence[Entry], unit: Unit) -> list[str]:
         said = [f"{leader.name} is ahead with {score_text(leader, unit)}{_within(leader)}."]
     elif not rest and len(ranked) > 1:
         said = [
-            f"{listed(ranked)} cannot be told apart: their intervals overlap. The most is"
+            f"{listed(ranked)} cannot be told apart: {why_tied(*ranked[:2])}. The most is"
             f" {score_text(leader, unit)}, of {leader.name}."
         ]
     else:
         said = [
-            f"{listed(first)} share the first place: their intervals overlap, so that what was"
+            f"{listed(first)} share the first place: {why_tied(*first[:2])}, so that what was"
             f" measured cannot tell them apart. The most is {score_text(leader, unit)}, of"
             f" {leader.name}."
         ]

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import altair as alt
 
-from trueload.compare import Ratio
+from trueload.difference import Ratio
 from trueload.report.html.charts.theme import (
     BAD,
     BAR_PX,
@@ -20,7 +20,13 @@ from trueload.report.html.charts.theme import (
     rule_at,
 )
 
-WORDS = {"better": GOOD[0], "same": QUIET[0], "unclear": QUIET[0], "worse": BAD[0]}
+WORDS = {
+    "better": GOOD[0],
+    "same": QUIET[0],
+    "as throughput": QUIET[0],
+    "unclear": QUIET[0],
+    "worse": BAD[0],
+}
 
 
 def ratios(name: str, found: Sequence[Ratio], what: str) -> Drawn | None:

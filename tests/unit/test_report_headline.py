@@ -1,0 +1,61 @@
+"""The headline of a report, its ranks and its table: they make the same claims."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from report_samples import made, put, read, told
+from trueload.report.html.entries import Section, merged
+from trueload.store import Run, Store
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    with Store.open(tmp_path / "store.sqlite") as opened:
+        yield opened
+
+
+def test_the_headline_of_single_runs_claims_no_difference(store: Store) -> None:
+    single = {**read("http"), "rows": read("http")["rows"][:1]}
+    one, two = put(store, at_speed(single, 1.0)), put(store, at_speed(single, 0.5))
+    view = made(store, one, two).view
+    assert {
+        entry.rank for section in view_sections(store, one, two) for entry in section.ranked
+    } == {1}
+    said = " ".join(view.words)
+    assert "cannot be told apart: one trial each; use --repeat 6 or trueload ab" in said
+    assert "is ahead" not in said
+    compared = view.parts[-1].tables[0]
+    assert {line.mark for line in compared.lines} == {"unclear"}
+
+
+@pytest.mark.parametrize("speed", [1.0, 1.3, 0.7])
+def test_the_headline_of_pairs_says_what_their_table_says(store: Store, speed: float) -> None:
+    run = put(store, at_speed(read("ab"), speed, side="b"))
+    view = made(store, run).view
+    line = view.parts[-1].tables[0].lines[0]
+    said = view.words[0]
+    assert line.cells[0] == "throughput"
+    assert f"ratio {line.cells[3]}, {line.cells[4]}" in said
+    if line.mark in ("better", "worse"):
+        assert f" is {line.mark} than " in said
+    else:
+        assert "cannot be told apart" in said
+    ranks = [entry.rank for entry in view_sections(store, run)[0].ranked]
+    assert ranks == ([1, 2] if line.mark in ("better", "worse") else [1, 1])
+
+
+def at_speed(value: dict[str, Any], speed: float, side: str | None = None) -> dict[str, Any]:
+    """The run with another throughput in its trials, or in those of a side; all of them valid."""
+    for row in value["rows"]:
+        row["record"]["verdict"] = "valid"
+        if side is None or row["labels"]["side"] == side:
+            row["record"]["throughput"]["ok_per_s"] *= speed
+    return value
+
+
+def view_sections(store: Store, *runs: Run) -> tuple[Section, ...]:
+    return merged([told(store, run) for run in runs])
