@@ -3,6 +3,7 @@ lines; and the steward, as a process of this machine."""
 
 from __future__ import annotations
 
+import json
 import os
 import shlex
 import shutil
@@ -10,8 +11,9 @@ import subprocess
 import sys
 import time
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 from trueload.accounting import ProcessTree
@@ -19,13 +21,16 @@ from trueload.cli import http
 from trueload.cli.words import understand
 from trueload.engine import EngineError
 from trueload.errors import UserError
+from trueload.places import Sink
 from trueload.places.local import LocalPlace
 from trueload.places.named import SshHost
 from trueload.places.program import needs, read_program
 from trueload.places.ssh import SshPlace, connection, refusals, scripts
+from trueload.runner import far as far_module
 from trueload.runner.far import FarHost
 from trueload.runner.far_ground import FarProcesses
 from trueload.runner.process import Orders, Program, StartError
+from trueload.runner.steward import Steward
 from trueload.runner.steward_file import pack, steward_file
 from trueload.runner.steward_lines import parse_sample, sample_json
 
@@ -172,6 +177,95 @@ def test_the_steward_is_the_same_file_every_time_and_of_our_modules_alone() -> N
     with zipfile.ZipFile(steward_file()) as packed:
         names = set(packed.namelist())
     assert {"__main__.py", "trueload/accounting.py", "trueload/runner/keeper.py"} <= names
+
+
+class _Late:
+    """A place and its channel: an agent whose answers come as the script has them. A line of the
+    script is what can be read after one more question: answers, or None for a time-out."""
+
+    name = "late"
+    pid = 1
+
+    def __init__(self, *script: Sequence[Mapping[str, object] | None]) -> None:
+        self._script = list(script)
+        self._ready: list[Mapping[str, object] | None] = []
+        self.asked: list[dict[str, Any]] = []
+
+    def open(self, argv: Sequence[str]) -> _Late:
+        return self
+
+    def send(self, line: bytes, timeout_s: float) -> None:
+        asked = json.loads(line)
+        if asked["call"] != "lease":
+            self.asked.append(asked)
+            self._ready += self._script.pop(0)
+        else:  # by the thread that keeps the agent alive
+            self._ready.append({"id": asked["id"], "result": None})
+
+    def read_line(self, timeout_s: float) -> bytes | None:
+        found = self._ready.pop(0)
+        return None if found is None else json.dumps(found).encode()
+
+    def divert(self, sink: Sink) -> None:
+        raise NotImplementedError
+
+    def close_input(self) -> None: ...
+
+    def wait(self, timeout_s: float) -> int | None:
+        return 0
+
+    def kill(self) -> None: ...
+
+    def log_tail(self) -> str:
+        return ""
+
+
+ABOUT = {"id": 1, "result": {"cpus": [0], "scratch": "/tmp/x"}}
+
+
+@pytest.fixture
+def unleased(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No lease is sent meanwhile: the calls have the numbers 1, 2, 3."""
+    monkeypatch.setattr(far_module, "LEASE_EVERY_S", 1000.0)
+
+
+@pytest.mark.usefixtures("unleased")
+def test_a_late_answer_is_never_that_of_the_next_call() -> None:
+    late = _Late(
+        [ABOUT],
+        [None],
+        [{"id": 2, "result": 1111}, {"id": 3, "result": 2222}],
+        [{"id": 4, "result": "nobody"}],
+    )
+    with FarHost(late) as host:
+        with pytest.raises(EngineError, match="no answer for 10 s"):
+            host.call("free_port", host="a")
+        assert host.call("free_port", host="b") == 2222
+        assert host.dropped == 1
+        assert host.call("taken_by", host="a", port=1) == "nobody"
+        assert host.dropped == 1
+    assert [each["id"] for each in late.asked] == [1, 2, 3, 4]
+
+
+@pytest.mark.usefixtures("unleased")
+def test_answers_to_other_calls_are_dropped_until_there_are_no_more() -> None:
+    other: list[Mapping[str, object] | None] = [
+        {"id": 9, "result": 1},
+        {"result": 1},
+        {"id": 1, "error": "late"},
+    ]
+    with FarHost(_Late([ABOUT], [*other, None])) as host:
+        with pytest.raises(EngineError, match="3 answers to other calls were dropped"):
+            host.call("free_port", host="a")
+        assert host.dropped == 3
+
+
+def test_an_agent_repeats_the_number_of_its_call(tmp_path: Path) -> None:
+    agent = Steward(tmp_path)
+    for asked in ({"call": "lease"}, {"call": "_kept"}, {"call": "sample"}):
+        answer = agent.answer(json.dumps({"id": 7, **asked}).encode())
+        assert answer["id"] == 7
+        assert ("error" in answer) is (asked["call"] != "lease")
 
 
 @pytest.fixture

@@ -1,8 +1,9 @@
 """A server's host that is not this machine, as the front sees it: calls to a steward there.
 
 How: the steward is a program at a place, like an engine; every call is a line and its answer, in
-bounded time; a thread tells it twice a second that the front is alive. What cannot be answered is
-an ``EngineError``: without its server's host a trial is nothing. Must not know subjects.
+bounded time. An answer repeats the id of its call; one to another call came late and is dropped. A
+thread tells the steward twice a second that the front is alive. What cannot be answered is an
+``EngineError``: without its server's host a trial is nothing. Must not know subjects.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import json
 import threading
+import time
 from typing import Any
 
 from trueload.accounting import TreeSample
@@ -41,6 +43,8 @@ class FarHost(Closing):
                 "it is a Python program: install python3 there",
             ) from error
         self._lock = threading.Lock()
+        self._calls = 0
+        self.dropped = 0  # answers to other calls: late, because the host stood still
         self._over = threading.Event()
         try:
             about = self._first_answer()
@@ -61,24 +65,39 @@ class FarHost(Closing):
     def call(self, name: str, wait_s: float = ANSWER_S, **arguments: Any) -> Any:
         """What the steward answers. Raises ``StartError`` for a program that cannot be started,
         ``OSError`` for what it refuses, ``EngineError`` if it does not answer."""
-        line = json.dumps({"call": name, **arguments}).encode() + b"\n"
         with self._lock:
+            self._calls += 1
+            asked = {"id": self._calls, "call": name, **arguments}
             try:
-                self._channel.send(line, SEND_S)
-                said = self._channel.read_line(wait_s)
+                self._channel.send(json.dumps(asked).encode() + b"\n", SEND_S)
+                answer = self._answer(self._calls, wait_s)
             except ChannelClosedError as error:
                 raise self._lost(str(error)) from error
-        if said is None:
-            raise self._lost(f"no answer for {wait_s:g} s")
-        try:
-            answer = json.loads(said)
-        except ValueError as error:
-            raise self._lost("its steward said what is no answer") from error
         if answer.get("start"):
             raise StartError(answer["error"])
         if "error" in answer:
             raise OSError(answer["error"])
         return answer["result"]
+
+    def _answer(self, number: int, wait_s: float) -> dict[str, Any]:
+        """The answer to a call; those to other calls are dropped. Raises ``EngineError``."""
+        due_s = time.monotonic() + wait_s
+        before = self.dropped
+        while (said := self._channel.read_line(max(0.0, due_s - time.monotonic()))) is not None:
+            try:
+                answer = json.loads(said)
+            except ValueError as error:
+                raise self._lost("its steward said what is no answer") from error
+            if not isinstance(answer, dict):
+                raise self._lost("its steward said what is no answer")
+            if answer.get("id") == number:
+                return answer
+            self.dropped += 1
+            if time.monotonic() > due_s:  # an agent that never stops talking
+                break
+        count = self.dropped - before
+        other = f"; {count} answers to other calls were dropped" if count else ""
+        raise self._lost(f"no answer for {wait_s:g} s{other}")
 
     def watch(self, pid: int) -> FarTree:
         """Account for a process there, with its children."""

@@ -116,14 +116,17 @@ class Steward:
         return self._processes
 
     def answer(self, line: bytes) -> dict[str, Any]:
-        """Do what a line asks for."""
+        """Do what a line asks for. The answer repeats the id of the call."""
         asked = json.loads(line)
-        name = asked.pop("call")
+        number, name = asked.pop("id"), asked.pop("call")
+        return {"id": number, **self._outcome(name, asked)}
+
+    def _outcome(self, name: str, arguments: dict[str, Any]) -> dict[str, Any]:
         if name.startswith("_") or name == "answer":
             return {"error": f"there is no call {name}"}
         call: Callable[..., Any] = getattr(self, name)
         try:
-            return {"result": call(**asked)}
+            return {"result": call(**arguments)}
         except StartError as error:
             return {"error": str(error), "start": True}
         except (OSError, ValueError) as error:
