@@ -454,6 +454,10 @@ def make_text(path: Path) -> None:
     path.write_text("this is not a database, and longer than the header of one\n" * 20)
 
 
+def make_short_text(path: Path) -> None:
+    path.write_text("a note")
+
+
 def make_foreign_database(path: Path) -> None:
     with contextlib.closing(sqlite3.connect(path)) as db, db:
         db.execute("CREATE TABLE theirs (x)")
@@ -469,6 +473,7 @@ def make_folder_of_a_file(path: Path) -> None:
     [
         (make_directory, "is a directory"),
         (make_text, "is not a store"),
+        (make_short_text, "is not a store"),
         (make_foreign_database, "not a store"),
         (make_folder_of_a_file, "cannot be opened"),
     ],

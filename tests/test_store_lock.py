@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable
@@ -69,6 +71,17 @@ def test_a_holder_that_is_killed_holds_nothing(tmp_path: Path) -> None:
         assert store.find_run("last").state == "interrupted"
         store.hold_run(run)
         assert store.find_run("last").state == "running", "it goes on"
+
+
+def test_in_a_copy_of_a_store_no_run_goes_on(tmp_path: Path) -> None:
+    with Store.open(tmp_path / "store") as store:
+        store.new_run(kind="suite", title="a suite")
+        with contextlib.closing(sqlite3.connect(tmp_path / "copy")) as copy:
+            store._db.backup(copy)
+        assert store.find_run("last").state == "running"
+        with Store.open(tmp_path / "copy") as other:
+            assert other.find_run("last").state == "interrupted"
+            other.hold_run(other.find_run("last"))
 
 
 def no_locks(*_: object) -> None:

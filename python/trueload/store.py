@@ -30,6 +30,8 @@ from trueload.ids import now_iso, run_id
 from trueload.record import Record
 from trueload.store_file import (
     BUSY_TIMEOUT_S,
+    VALUE_BYTES_MAX,
+    Connection,
     StoreError,
     begin,
     connect,
@@ -45,6 +47,14 @@ __all__ = ["Damaged", "Outcome", "Row", "Run", "RunState", "Store", "StoreError"
 
 Outcome = Literal["measured", "skipped", "failed", "unsupported"]
 RunState = Literal["running", "finished", "interrupted"]
+
+UNREADABLE = "it cannot be read"
+SEQ_MAX = 2**63 - 1
+# Behind a damaged page so many numbers are tried in all, which takes about half a second; and so
+# many that are missing are told one by one.
+ALONE_MAX = 50_000
+CIRCLES_MAX = 8  # and so many of them may take all the steps that a statement has
+MISSING_MAX = 10_000
 
 _RUN_COLUMNS = (
     "seq, id, kind, title, command, plan, seed, started_at, state, ended_at, row_count, checksum"
@@ -107,7 +117,7 @@ class Store(Closing):
     def __init__(
         self,
         path: Path,
-        connection: sqlite3.Connection,
+        connection: Connection,
         unwritable: StoreError | None = None,
     ) -> None:
         self.path = path
@@ -304,9 +314,13 @@ class Store(Closing):
 
     def row(self, run: Run, seq: int) -> Row | Damaged | None:
         """One row of the run by its sequence number; None if it has no such row."""
-        found = next(
-            self._scan("rows", _ROW_COLUMNS, "run_seq = ? AND seq = ?", (run.seq, seq)), None
-        )
+        try:
+            found = self._db.execute(
+                f"SELECT {_ROW_COLUMNS} FROM rows NOT INDEXED WHERE run_seq = ? AND seq = ?",
+                (run.seq, seq),
+            ).fetchone()
+        except sqlite3.DatabaseError:
+            return Damaged(None, UNREADABLE)
         return None if found is None else _to_row(found)
 
     def done_keys(self, run: Run) -> set[str]:
@@ -322,25 +336,26 @@ class Store(Closing):
             ).fetchone()
         except sqlite3.DatabaseError as error:
             raise read_error(self.path, error) from error
-        run = Damaged(None, "it cannot be read") if found is None else _to_run(found)
+        run = Damaged(None, UNREADABLE) if found is None else _to_run(found)
         if isinstance(run, Damaged):
             raise read_error(self.path, run.why)
         return run
 
     def _scan_runs(self) -> Iterator[Run | Damaged]:
-        last = 0
-        with contextlib.suppress(StoreError):  # without it the runs that are found are all we know
-            last = self._last_seq("runs")  # before the scan: more may come meanwhile
-        missing = set(range(1, last + 1))
+        last = self._last_seq("runs")  # before the scan: more may come meanwhile
+        expected = 1
         for fields in self._scan("runs", _RUN_COLUMNS, "1", ()):
-            missing.discard(fields[0])
+            yield from _missing(expected, fields[0], numbered=False)
+            expected = fields[0] + 1
             yield _to_run(fields)
-        for _ in missing:
-            yield Damaged(None, "it cannot be read")
+        if last is None:
+            yield Damaged(None, "it cannot be read how many runs there are")
+        else:
+            yield from _missing(expected, last + 1, numbered=False)
 
     def _scan_rows(self, run: Run) -> Iterator[Row | Damaged]:
-        # Read again: more rows may have come since the caller got `run`.
-        row_count = self._run_by_seq(run.seq).row_count
+        with contextlib.suppress(StoreError):
+            run = self._run_by_seq(run.seq)  # again: more rows may have come since the caller's
         expected = 1
         for fields in self._scan("rows", _ROW_COLUMNS, "run_seq = ?", (run.seq,)):
             row = _to_row(fields)
@@ -348,44 +363,56 @@ class Store(Closing):
                 yield Damaged(expected, row.why)
                 expected += 1
                 continue
-            for number in range(expected, row.number):
-                yield Damaged(number, "it cannot be read")
+            yield from _missing(expected, row.number)
             expected = row.number + 1
             yield row
-        for number in range(expected, row_count + 1):
-            yield Damaged(number, "it cannot be read")
+        yield from _missing(expected, run.row_count + 1)
 
     def _scan(
         self, table: str, columns: str, where: str, values: tuple[Any, ...]
     ) -> Iterator[tuple[Any, ...]]:
         """Rows by sequence number, each fetched alone, without indexes, which may be damaged.
 
-        Behind a page that cannot be read, every number is tried by itself.
+        Behind a page that cannot be read, numbers are tried one by one, and after twice as many
+        each time the next row is looked for again.
         """
-        last = 0
+        last, alone, tries = 0, 1, ALONE_MAX
         tail = f"{columns} FROM {table} NOT INDEXED WHERE {where} AND seq"
-        try:
-            while True:
-                found = self._db.execute(
-                    f"SELECT {tail} > ? ORDER BY seq LIMIT 1", (*values, last)
-                ).fetchone()
-                if found is None:
-                    return
-                last = found[0]
+        end: int | None = None
+        while True:
+            found = self._fetch(f"SELECT {tail} > ? ORDER BY seq LIMIT 1", (*values, last))
+            if found is None:
+                return
+            # A page that is in the wrong place may hold numbers that were there before.
+            if found and _is_seq(found[0]) and found[0] > last:
+                last, alone = found[0], 1
                 yield found
-        except sqlite3.DatabaseError:
-            pass
-        for seq in range(last + 1, self._last_seq(table) + 1):
-            with contextlib.suppress(sqlite3.DatabaseError):
-                found = self._db.execute(f"SELECT {tail} = ?", (*values, seq)).fetchone()
-                if found is not None:
+                continue
+            end = end or self._last_seq(table) or last + ALONE_MAX
+            for seq in range(last + 1, min(end, last + alone) + 1):
+                tries -= 1 if self._db.ended else ALONE_MAX // CIRCLES_MAX
+                if tries < 0:
+                    return
+                if found := self._fetch(f"SELECT {tail} = ?", (*values, seq)):
                     yield found
+            last, alone = last + alone, alone * 2
+            if last >= end:
+                return
 
-    def _last_seq(self, table: str) -> int:
+    def _fetch(self, query: str, values: tuple[Any, ...]) -> tuple[Any, ...] | None:
+        """A row; None where there is none, and an empty one where it cannot be read."""
         try:
-            return _next_seq(self._db, table) - 1
-        except sqlite3.DatabaseError as error:
-            raise read_error(self.path, error) from error
+            found: tuple[Any, ...] | None = self._db.execute(query, values).fetchone()
+        except (sqlite3.DatabaseError, OverflowError):
+            return ()
+        return found
+
+    def _last_seq(self, table: str) -> int | None:
+        """The last number that was given to a row; None if that cannot be read."""
+        counted = self._fetch("SELECT seq FROM sqlite_sequence WHERE name = ?", (table,))
+        there = self._fetch(f"SELECT max(seq) FROM {table} NOT INDEXED", ())
+        known = [found[0] for found in (counted, there) if found and _is_seq(found[0])]
+        return max(known, default=None if () in (counted, there) else 0)
 
     # ---- writing
 
@@ -417,7 +444,24 @@ class Store(Closing):
 def _next_seq(db: sqlite3.Connection, table: str) -> int:
     """AUTOINCREMENT's next number, taken inside the transaction so that the checksum covers it."""
     last = db.execute("SELECT seq FROM sqlite_sequence WHERE name = ?", (table,)).fetchone()
+    if last is not None and not _is_seq(last[0]):
+        raise sqlite3.DatabaseError(f"its last number in {table} is {last[0]!r}")
     return 1 + (last[0] if last else 0)
+
+
+def _is_seq(value: object) -> bool:
+    return isinstance(value, int) and 0 < value < SEQ_MAX
+
+
+def _missing(first: int, end: int, *, numbered: bool = True) -> Iterator[Damaged]:
+    """Those that are not there from ``first`` until before ``end``; a number that is damaged itself
+    may be any, so that after some only their count is told."""
+    shown = range(first, end)[:MISSING_MAX]
+    for number in shown:
+        yield Damaged(number if numbered else None, UNREADABLE)
+    if end - first > MISSING_MAX:
+        more = end - first - MISSING_MAX
+        yield Damaged(None, f"{more:,} more are missing")
 
 
 def _marks(count: int) -> str:
@@ -473,13 +517,17 @@ def _to_run(fields: tuple[Any, ...]) -> Run | Damaged:
     if _checksum(fields[:-1]) != fields[-1]:
         return Damaged(None, "its content does not match its checksum")
     seq, id_, kind, title, command, plan, seed, started_at, state, ended_at, row_count = fields[:-1]
+    try:
+        words, planned = tuple(json.loads(command)), json.loads(plan)
+    except (ValueError, RecursionError) as error:
+        return Damaged(None, f"it cannot be read by this version: {error}")
     return Run(
         seq=seq,
         id=id_,
         kind=kind,
         title=title,
-        command=tuple(json.loads(command)),
-        plan=json.loads(plan),
+        command=words,
+        plan=planned,
         seed=seed,
         started_at=started_at,
         state=state,
@@ -498,12 +546,21 @@ def _in_one_line(error: Exception) -> str:
     return f"{place}: {first['msg']}{more}"
 
 
+def _unpack(record: bytes) -> bytes:
+    """Raises ``ValueError`` and ``zlib.error``."""
+    unpacking = zlib.decompressobj()
+    text = unpacking.decompress(record, VALUE_BYTES_MAX)
+    if unpacking.unconsumed_tail or not unpacking.eof:
+        raise ValueError("it is cut short, or larger than any record")
+    return text
+
+
 def _to_row(fields: tuple[Any, ...]) -> Row | Damaged:
     seq, _, number, key, labels, outcome, reason, detail, added_at, record = fields[:-1]
     if _checksum(fields[:-1]) != fields[-1]:
         return Damaged(None, "its content does not match its checksum")
     try:
-        parsed = None if record is None else Record.model_validate_json(zlib.decompress(record))
+        parsed = None if record is None else Record.model_validate_json(_unpack(record))
     except (ValueError, zlib.error) as error:  # of another version; the checksum says it is intact
         return Damaged(number, f"its record cannot be read by this version: {_in_one_line(error)}")
     return Row(

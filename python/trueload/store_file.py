@@ -1,7 +1,8 @@
 """The store's file: where it is, how it is opened, its tables, and what its failures are called.
 
 How: an existing file is looked at before anything in it is changed, so that a foreign database or
-the store of a newer version is left as it was. Must not know what runs and rows mean.
+the store of a newer version is left as it was. A damaged file may lead a statement in circles, so
+that each one has a limit of steps. Must not know what runs and rows mean.
 """
 
 from __future__ import annotations
@@ -25,6 +26,11 @@ APPLICATION_ID = 0x54_4C_4F_41  # "TLOA", in the file's header: tells our stores
 BUSY_TIMEOUT_S = 30.0  # how long one process waits for another's write
 _BESIDE = ("-wal", "-shm", "-journal", LOCK_ENDING)
 _TURN_S = 0.1  # and without a look at signals, which SQLite's own waiting does not let through
+FILE_BYTES_MIN = 512  # the smallest page
+STEPS_OF_TURN = 1000
+STEPS_MIN = 1_000_000  # of SQLite's virtual machine: some 20 ms
+STEPS_PER_BYTE = 1 / 8  # a scan takes about ten for a row, and no row has fewer bytes than 100
+VALUE_BYTES_MAX = 256 * 1024**2  # of one record or text; a damaged length must not fill the memory
 
 _TABLES = """
 CREATE TABLE runs (
@@ -69,6 +75,50 @@ class StoreError(UserError):
     damaged = False
 
 
+class Connection(sqlite3.Connection):
+    """A connection whose statements end: one that takes more steps than the file has content for
+    fails with ``sqlite3.OperationalError``, "interrupted"."""
+
+    def limit(self, file_bytes: int) -> None:
+        """Set the limits for a file of this size."""
+        self._turns = _Turns(int(STEPS_MIN + file_bytes * STEPS_PER_BYTE) // STEPS_OF_TURN)
+        self.set_progress_handler(self._turns.take, STEPS_OF_TURN)
+        self.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, VALUE_BYTES_MAX)
+
+    @property
+    def ended(self) -> bool:
+        """Whether the last statement ended by itself."""
+        return not self._turns.exhausted
+
+    def unlimited(self) -> None:
+        """Let statements take as long as they need: those that rewrite the whole file."""
+        self.set_progress_handler(None, STEPS_OF_TURN)
+
+    def execute(self, sql: str, parameters: Any = (), /) -> sqlite3.Cursor:
+        """``sqlite3.Connection.execute``, with the full number of steps."""
+        self._turns.start()
+        return super().execute(sql, parameters)
+
+
+class _Turns:
+    """Counts the turns of one statement; apart from its connection, which refers to it."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._left = most
+
+    def start(self) -> None:
+        self._left = self._most
+
+    @property
+    def exhausted(self) -> bool:
+        return self._left < 0
+
+    def take(self) -> bool:
+        self._left -= 1
+        return self.exhausted
+
+
 def default_path() -> Path:
     """``TRUELOAD_STORE``, else the user's data directory."""
     named = os.environ.get("TRUELOAD_STORE")
@@ -105,15 +155,21 @@ def write_error(path: Path, error: sqlite3.Error) -> StoreError:
     return failure
 
 
-def connect(path: Path) -> sqlite3.Connection:
+def connect(path: Path) -> Connection:
     """Open the file, or make it. Raises ``StoreError``."""
     elsewhere = "set TRUELOAD_STORE to a file that can be written, or use --no-save"
     if os.path.isdir(path):  # unlike Path.is_dir, also where we may not look
         raise StoreError(f"the store {path} is a directory, not a file", elsewhere)
     try:
         make_folder(path.parent)
+        if path.exists() and 0 < path.stat().st_size < FILE_BYTES_MIN:
+            # SQLite takes it for an empty file, and would write over it.
+            raise StoreError(f"{path} is not a store of trueload", "set TRUELOAD_STORE to another")
         _make(path)
-        connection = sqlite3.connect(path, timeout=BUSY_TIMEOUT_S, isolation_level=None)
+        connection = sqlite3.connect(
+            path, timeout=BUSY_TIMEOUT_S, isolation_level=None, factory=Connection
+        )
+        connection.limit(path.stat().st_size)
     except OSError as error:
         why = f"its folder cannot be made: {error.filename}: {error.strerror}"
         raise StoreError(f"the store {path} cannot be opened: {why}", elsewhere) from error
@@ -138,7 +194,7 @@ def _narrow(path: Path) -> None:
         narrow(real + ending)
 
 
-def connect_to_read(path: Path, why: StoreError) -> sqlite3.Connection:
+def connect_to_read(path: Path, why: StoreError) -> Connection:
     """Open what is there as it is: on a disk that is full or read-only, SQLite has no room for the
     files that it keeps beside a store, and one that is damaged is not to be written to. Raises
     ``why`` if there is nothing to read."""
@@ -154,10 +210,12 @@ def connect_to_read(path: Path, why: StoreError) -> sqlite3.Connection:
             "copy both files to a folder that can be written, and set TRUELOAD_STORE to the copy",
         ) from why
     uri = f"{path.absolute().as_uri()}?mode=ro&immutable=1"
-    db = sqlite3.connect(uri, uri=True, isolation_level=None)
+    db = sqlite3.connect(uri, uri=True, isolation_level=None, factory=Connection)
+    db.limit(path.stat().st_size)
     try:
         # Else a file that is shorter than it says is refused as a whole (sqlite3, lockBtree).
         db.execute("PRAGMA writable_schema = ON")
+        db.execute("PRAGMA cell_size_check = ON")
         _refuse_foreign(db, path)
         _narrow(path)
         if _pragma(db, "user_version") != SCHEMA:
@@ -223,8 +281,8 @@ def _refuse_foreign(db: sqlite3.Connection, path: Path) -> None:
 
 
 def _is_empty(db: sqlite3.Connection) -> bool:
-    count: int = db.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0]
-    return count == 0
+    # Not count(*), which walks the whole tree in a single step.
+    return db.execute("SELECT 1 FROM sqlite_schema LIMIT 1").fetchone() is None
 
 
 def _bring_up_to_date(db: sqlite3.Connection, path: Path) -> None:

@@ -57,10 +57,13 @@ class RunLock(Closing):
 
 
 def is_held(store: Path, seq: int) -> bool:
-    """Whether somebody holds a run, or may: where that cannot be known, it is taken for so."""
+    """Whether somebody holds a run, or may: where that cannot be known, it is taken for so. Without
+    a file nobody does: the store was copied, and its runs go on, if at all, where it came from."""
     wanted = FLOCK.pack(fcntl.F_WRLCK, os.SEEK_SET, seq, 1, 0)
     try:
         descriptor = os.open(lock_path(store), os.O_RDONLY)
+    except FileNotFoundError:
+        return False
     except OSError:
         return True
     try:

@@ -97,7 +97,7 @@ def list_runs(as_json: AsJsonOption = False) -> int:
         runs, damaged = store.runs(), store.damaged_runs()
         if as_json:
             sys.stdout.write(json.dumps([run_json(run) for run in runs]) + "\n")
-        elif not runs:
+        elif not runs and not damaged:
             sys.stderr.write("nothing has been measured yet\n")
         else:
             for run in runs:
