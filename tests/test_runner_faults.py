@@ -138,7 +138,7 @@ def test_a_store_that_is_full_in_mid_run_says_how_to_go_on(world: World) -> None
         timeout=100,
         check=False,
     )
-    assert done.returncode == 130, done
+    assert done.returncode == 74, done
     *_, message, hint = done.stderr.splitlines()
     assert "could not be written" in message
     assert "\npython " in done.stdout, "what had been measured is shown"

@@ -54,9 +54,17 @@ class ExitCode(IntEnum):
     """The machine, or a limit or sandbox on it, refused what trueload itself needs: a thread,
     memory, a system call (EX_OSERR)."""
     OUTPUT = 74
-    """The output could not be written, as its device is full (EX_IOERR)."""
+    """What was measured could not be saved, or the output not be written: a full disk, mostly
+    (EX_IOERR)."""
     INTERRUPTED = 130
     """Interrupted; what was measured until then is saved and marked partial."""
+
+
+def unsaved(code: ExitCode) -> ExitCode:
+    """The exit code of a command that could not save or write all that it was asked to, and would
+    have ended with ``code``. An invalid result comes first: its figures are of no use to anybody,
+    and a script that repeats what was not saved must not take them for good."""
+    return ExitCode.OUTPUT if code in (ExitCode.OK, ExitCode.THRESHOLD) else code
 
 
 class UserError(Exception):

@@ -32,9 +32,9 @@ def open_descriptor(path: str | os.PathLike[str], flags: int) -> int:
     return descriptor
 
 
-def open_text(path: Path, newline: str | None = None, errors: str | None = None) -> TextIO:
+def open_text(path: Path, errors: str | None = None) -> TextIO:
     """An empty file for UTF-8 text, as ``open`` gives it. Raises ``OSError``."""
-    return open(path, "w", encoding="utf-8", newline=newline, errors=errors, opener=open_descriptor)
+    return open(path, "w", encoding="utf-8", errors=errors, opener=open_descriptor)
 
 
 def open_bytes(path: Path) -> BinaryIO:

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from trueload.cli import outfile
+from trueload import outputs
 from trueload.private_files import make_folder, narrow, open_bytes, open_text
 from trueload.store import Store, StoreError
 from trueload.store_lock import lock_path
@@ -33,10 +33,9 @@ def test_new_files_and_folders_are_private(umask: int, tmp_path: Path) -> None:
     with open_text(folder / "text") as text, open_bytes(folder / "bytes") as data:
         text.write("é")
         data.write(b"\xff")
-    outfile.check_writable(folder / "checked")
-    with outfile.open_for_writing(folder / "written") as file:
-        file.write("x")
-    assert [mode(each) for each in sorted(folder.iterdir())] == [0o600] * 4
+    outputs.check_writable(folder / "checked")
+    outputs.write_text(folder / "written", "x")
+    assert [mode(each) for each in sorted(folder.iterdir())] == [0o600] * 3
     assert [mode(folder), mode(folder.parent)] == [0o700] * 2
     assert (folder / "text").read_bytes() == "é".encode()
 
@@ -45,9 +44,8 @@ def test_a_file_that_was_there_keeps_its_mode(tmp_path: Path) -> None:
     path = tmp_path / "page.html"
     path.write_text("before")
     path.chmod(0o664)
-    outfile.check_writable(path)
-    with outfile.open_for_writing(path) as file:
-        file.write("new")
+    outputs.check_writable(path)
+    outputs.write_text(path, "new")
     assert (path.read_text(), mode(path)) == ("new", 0o664)
 
 

@@ -28,7 +28,7 @@ from trueload.cli.sides import CONTRACT, Side, find_subject, is_url, open_side
 from trueload.cli.suite_places import Opened, open_for_subjects
 from trueload.difference import MORE_PAIRS, too_few_pairs
 from trueload.engine import find_engine
-from trueload.errors import UserError
+from trueload.errors import UserError, unsaved
 from trueload.interrupt import Interrupt
 from trueload.metrics.exports import exporting
 from trueload.pairs import Turn, turns
@@ -210,14 +210,16 @@ def run_ab(job: AbJob) -> int:
     ):
         seen = exports.beside(watch(live=first.live))
         done, saved = measure_ab(job, interrupt, watch=seen)
-        with contextlib.suppress(*([OSError] if interrupt.requested else [])):
-            _show(job, done, saved)
-        return exit_code(
+        code = exit_code(
             done.records,
             done.crossed,
             interrupted=interrupt.requested,
             strict=first.strict,
         )
+        with contextlib.suppress(*([OSError] if interrupt.requested else [])):
+            if not _show(job, done, saved):
+                code = unsaved(code)
+        return code
 
 
 def measure_ab(
@@ -267,7 +269,8 @@ def _measure(
     return taken
 
 
-def _show(job: AbJob, done: Paired, saved: Saved) -> None:
+def _show(job: AbJob, done: Paired, saved: Saved) -> bool:
+    """Whether all that was asked for is saved and written."""
     first = job.jobs[0]
     to_stdout = first.json_path is not None and str(first.json_path) == "-"
     as_text = job.format == "text"
@@ -277,8 +280,7 @@ def _show(job: AbJob, done: Paired, saved: Saved) -> None:
         lines.append(f"{'saved':<13}{saved.run_id}   (trueload runs show {saved.run_id})")
     talk.write("\n".join(lines) + "\n")
     talk.flush()
-    if first.json_path is not None:
-        write_json(first.json_path, paired_json(done, saved.run_id))
+    unwritten = write_json(first.json_path, paired_json(done, saved.run_id))
     if job.format == "json":
         write_json(Path("-"), paired_json(done, saved.run_id))
     elif not as_text:
@@ -287,4 +289,4 @@ def _show(job: AbJob, done: Paired, saved: Saved) -> None:
         sys.stderr.write(f"threshold crossed: {crossed_sentence(each)}\n")
     for turn, record in done.taken:
         tell_shortfall(job.jobs["ab".index(turn.letter)], [record])
-    saved.tell()
+    return saved.tell(unwritten)

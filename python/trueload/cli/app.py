@@ -67,8 +67,8 @@ Example: trueload http http://127.0.0.1:8080/ -c 64 -d 10s
 Exit codes: 0 measured, valid or suspect; 1 a --fail-on threshold crossed, or no load
 keeps to the --limit; 2 wrong command or file,
 nothing sent; 3 nothing could be measured; 4 measured but invalid; 70 a bug in trueload;
-71 the machine refused a thread, memory or a system call; 74 the output could not be written;
-130 interrupted.
+71 the machine refused a thread, memory or a system call; 74 the result could not be saved
+or the output not be written; 130 interrupted.
 """
 
 

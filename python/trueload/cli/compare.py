@@ -13,10 +13,11 @@ from typing import Annotated
 import typer
 
 from trueload.baseline import read_side
-from trueload.cli.options import OutputOption, write_text
+from trueload.cli.options import OutputOption, check_writable
 from trueload.compare import Comparison, CrossedRow, compare, crossed_rows, with_metrics
 from trueload.difference import MORE_TRIALS, too_few_trials
-from trueload.errors import ExitCode, UserError
+from trueload.errors import ExitCode, UserError, unsaved
+from trueload.outputs import write_text
 from trueload.report.compare import Compared, render
 from trueload.report.text import plain
 from trueload.store import Store
@@ -67,6 +68,7 @@ def compare_runs(
 ) -> int:
     """Read both, compare, show; the exit code follows."""
     conditions = tuple(parse_condition(text, RATIO) for text in fail_on or ())
+    check_writable(output, "-o")
     with contextlib.ExitStack() as stack:
         store = stack.enter_context(Store.open())
         before, after = read_side(base, store), read_side(new, store)
@@ -83,15 +85,19 @@ def compare_runs(
     if conditions:
         _refuse_too_few(comparison)
     crossed = crossed_rows(comparison, conditions)
+    code = exit_code(comparison, crossed)
     text = render(Compared(before.name, after.name, comparison, tuple(crossed)), format_.value)
-    if output is None or str(output) == "-":
-        sys.stdout.write(text)
-    else:
-        write_text(output, text)
     if format_ is not CompareFormat.TEXT or output is not None:
         for each in crossed:
             sys.stderr.write(f"threshold crossed: {each.sentence()}\n")
-    return exit_code(comparison, crossed)
+    if output is None or str(output) == "-":
+        sys.stdout.write(text)
+        return code
+    try:
+        write_text(output, text)
+    except UserError as error:
+        raise UserError(error.message, error.hint, unsaved(code)) from error
+    return code
 
 
 def _refuse_too_few(comparison: Comparison) -> None:

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from trueload import outputs
 from trueload.asked import RANDOM, has_place
-from trueload.cli import options
 from trueload.closing import Closing
 from trueload.errors import ExitCode, UserError
 from trueload.metrics.exports import NOTHING_WANTED, Wanted
@@ -154,10 +154,12 @@ class Saved(Closing):
             except StoreError as error:
                 self.error = error
 
-    def tell(self) -> None:
-        """Say what was not saved."""
-        if self.error is not None:
-            sys.stderr.write(f"error: {self.error.message}\nhint: {self.error.hint}\n")
+    def tell(self, unwritten: UserError | None = None) -> bool:
+        """Say what was not saved, and what else was not written; whether all was."""
+        failed = [error for error in (unwritten, self.error) if error is not None]
+        for error in failed:
+            sys.stderr.write(f"error: {error.message}\nhint: {error.hint}\n")
+        return not failed
 
 
 def tell(line: str) -> None:
@@ -219,10 +221,17 @@ def _ws_hint(failed: Mapping[str, int], job: Job) -> str | None:
     return f"does the server speak WebSocket at {path}, in this dialect?"
 
 
-def write_json(path: Path, value: dict[str, Any]) -> None:
-    """Write the result as one JSON object, to stdout for ``-``."""
+def write_json(path: Path | None, value: dict[str, Any]) -> UserError | None:
+    """Write the result as one JSON object if that was asked for, to stdout for ``-``; why it could
+    not be written, which is told last: what was measured is shown first."""
+    if path is None:
+        return None
     text = json.dumps(value) + "\n"
     if str(path) == "-":
         sys.stdout.write(text)
-        return
-    options.write_text(path, text)
+        return None
+    try:
+        outputs.write_text(path, text)
+    except UserError as error:
+        return error
+    return None

@@ -16,7 +16,7 @@ from typing import Annotated, TypeVar
 
 import typer
 
-from trueload.cli import outfile
+from trueload import outputs
 from trueload.errors import UserError
 from trueload.message import MESSAGE_BYTES_MAX
 from trueload.plan import DriverName
@@ -183,26 +183,15 @@ def check_cpus(chosen: CpuList | None) -> tuple[int, ...] | None:
     return chosen.cpus
 
 
-def check_writable(path: Path | None) -> None:
-    """Find out that the JSON cannot be written before anything is measured."""
+def check_writable(path: Path | None, option: str = "--json") -> None:
+    """Find out that a result cannot be written before anything is measured."""
     if path is None or str(path) == "-":
         return
     try:
-        outfile.check_writable(path)
+        outputs.check_writable(path)
     except OSError as error:
         raise UserError(
-            f"--json {path} cannot be written: {error.strerror}", "name another file"
-        ) from error
-
-
-def write_text(path: Path, text: str) -> None:
-    """Write a result to the file that a flag named. Raises ``UserError``."""
-    try:
-        with outfile.open_for_writing(path) as file:
-            file.write(text)
-    except OSError as error:
-        raise UserError(
-            f"{path} could not be written: {error.strerror}", "name another file"
+            f"{option} {path} cannot be written: {error.strerror}", "name another file"
         ) from error
 
 

@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from trueload.cli import outfile
-from trueload.cli.options import write_text
+from trueload.cli.options import check_writable
 from trueload.errors import ExitCode, UserError
-from trueload.private_files import make_folder, open_bytes
+from trueload.outputs import output as opened
+from trueload.outputs import write_text
+from trueload.private_files import make_folder
 from trueload.store import Run, Store
 
 if TYPE_CHECKING:
@@ -89,9 +90,8 @@ def _find(store: Store, selectors: list[str]) -> list[Run]:
 
 def _check_writable(output: Path | None, plots: Path | None) -> None:
     """Find out before anything is drawn."""
+    check_writable(output, "-o")
     try:
-        if output is not None and str(output) != "-":
-            outfile.check_writable(output)
         if plots is not None:
             make_folder(plots)
     except OSError as error:
@@ -112,11 +112,5 @@ def _write_plots(folder: Path, plots: Iterable[Plot]) -> None:
 
     for plot in plots:
         write_text(folder / f"{plot.name}.svg", draw.alone(plot.svg))
-        path = folder / f"{plot.name}.png"
-        try:
-            with open_bytes(path) as file:
-                file.write(draw.to_png(plot.svg))
-        except OSError as error:
-            raise UserError(
-                f"{path} could not be written: {error.strerror}", "name another folder"
-            ) from error
+        with opened(folder / f"{plot.name}.png") as file:
+            file.write(draw.to_png(plot.svg))

@@ -15,7 +15,7 @@ from trueload.cli.options import check_writable
 from trueload.cli.search import run_search
 from trueload.cli.server_there import with_server
 from trueload.engine import find_engine
-from trueload.errors import ExitCode
+from trueload.errors import ExitCode, unsaved
 from trueload.interrupt import Interrupt
 from trueload.metrics.exports import exporting
 from trueload.places.open import open_places
@@ -56,12 +56,13 @@ def run_job(job: Job) -> int:
             done.records, done.over, interrupted=interrupt.requested, strict=job.strict
         )
         try:
-            _show(job, done.records, done.over, done.saved)
+            whole = _show(job, done.records, done.over, done.saved)
         except OSError:
             # A terminal that hung up cannot be written to; what was measured is saved.
             if not interrupt.requested:
                 raise
-        return code
+            return code
+        return code if whole else unsaved(code)
 
 
 def measure_job(
@@ -95,7 +96,7 @@ def measure_job(
 def exit_code(
     records: Sequence[Record], over: Sequence[Crossed], *, interrupted: bool, strict: bool = False
 ) -> ExitCode:
-    """What the command ends with; where two apply, in this order: 130, 71, 3, 4, 1, 0."""
+    """What the command ends with; where two apply, in this order: 130, 71, 3, 4, 74, 1, 0."""
     if interrupted:
         return ExitCode.INTERRUPTED
     if any(memory_fault(record) for record in records):
@@ -108,7 +109,8 @@ def exit_code(
     return ExitCode.THRESHOLD if over else ExitCode.OK
 
 
-def _show(job: Job, records: Sequence[Record], over: Sequence[Crossed], saved: Saved) -> None:
+def _show(job: Job, records: Sequence[Record], over: Sequence[Crossed], saved: Saved) -> bool:
+    """Whether all that was asked for is saved and written."""
     to_stdout = job.json_path is not None and str(job.json_path) == "-"
     talk = sys.stderr if to_stdout else sys.stdout
     lines = result_lines(records[0]) if len(records) == 1 else repeated_lines(records)
@@ -116,9 +118,8 @@ def _show(job: Job, records: Sequence[Record], over: Sequence[Crossed], saved: S
         lines.append(f"{'saved':<13}{saved.run_id}   (trueload runs show {saved.run_id})")
     talk.write("\n".join(lines) + "\n")
     talk.flush()
-    if job.json_path is not None:
-        write_json(job.json_path, result_json(records, saved.run_id))
+    unwritten = write_json(job.json_path, result_json(records, saved.run_id))
     for crossing in over:
         sys.stderr.write(f"threshold crossed: {crossing.sentence()}\n")
     tell_shortfall(job, records)
-    saved.tell()
+    return saved.tell(unwritten)

@@ -18,9 +18,9 @@ from typing import IO, Annotated, cast
 import typer
 
 from trueload.cli import compare
-from trueload.cli.options import AsJsonOption, OutputOption
-from trueload.cli.outfile import open_for_writing
+from trueload.cli.options import AsJsonOption, OutputOption, check_writable
 from trueload.errors import ExitCode, UserError
+from trueload.outputs import text_output
 from trueload.record import Record
 from trueload.redact import FILL_IN, command_text, has_placeholders
 from trueload.report import apachebench, table
@@ -136,6 +136,7 @@ def export_run(
 ) -> int:
     """One run, for other programs."""
     chosen = _format(format_, published=published)
+    check_writable(output, "-o")
     with Store.open() as store:
         found = store.find_run(run)
         damaged: list[Damaged] = []
@@ -194,13 +195,8 @@ def _opened(output: Path | None) -> Iterator[IO[str]]:
     if output is None or str(output) == "-":
         yield sys.stdout
         return
-    try:
-        with open_for_writing(output, newline="") as stream:
-            yield stream
-    except OSError as error:
-        raise UserError(
-            f"{output} cannot be written: {error.strerror}", "name another file with -o"
-        ) from error
+    with text_output(output, newline="") as stream:
+        yield stream
 
 
 def _run_head(run: Run) -> list[str]:

@@ -19,7 +19,7 @@ from trueload.cli.load_flags import LoadFlags
 from trueload.cli.options import SearchAxis, check_writable
 from trueload.cli.server_there import with_server
 from trueload.engine import find_engine
-from trueload.errors import UserError
+from trueload.errors import UserError, unsaved
 from trueload.interrupt import Interrupt
 from trueload.metrics.exports import exporting
 from trueload.places.open import open_places
@@ -122,9 +122,8 @@ def run_search(job: Job, plan: SearchPlan) -> int:
             strict=job.strict,
         )
         with contextlib.suppress(*([OSError] if interrupt.requested else [])):
-            _show(job, plan, done.taken, done.saved, interrupted=interrupt.requested)
-            for crossing in done.over:
-                sys.stderr.write(f"threshold crossed: {crossing.sentence()}\n")
+            if not _show(job, plan, done, interrupted=interrupt.requested):
+                code = unsaved(code)
         return code
 
 
@@ -212,9 +211,9 @@ def _measure(
     return measure
 
 
-def _show(
-    job: Job, plan: SearchPlan, taken: Sequence[Taken], saved: Saved, *, interrupted: bool
-) -> None:
+def _show(job: Job, plan: SearchPlan, done: Searched, *, interrupted: bool) -> bool:
+    """Whether all that was asked for is saved and written."""
+    taken, saved = done.taken, done.saved
     to_stdout = job.as_published or (job.json_path is not None and str(job.json_path) == "-")
     talk = sys.stderr if to_stdout else sys.stdout
     lines = search_lines(plan, taken, steps=not (is_terminal(sys.stderr) and talk.isatty()))
@@ -222,11 +221,12 @@ def _show(
         lines.append(f"{'saved':<13}{saved.run_id}   (trueload runs show {saved.run_id})")
     talk.write("\n".join(lines) + "\n")
     talk.flush()
-    if job.json_path is not None:
-        write_json(job.json_path, _json(plan, taken, saved, interrupted=interrupted))
+    unwritten = write_json(job.json_path, _json(plan, taken, saved, interrupted=interrupted))
     if taken:
         tell_shortfall(job, [taken[0].record])
-    saved.tell()
+    for crossing in done.over:
+        sys.stderr.write(f"threshold crossed: {crossing.sentence()}\n")
+    return saved.tell(unwritten)
 
 
 def _json(

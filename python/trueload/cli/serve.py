@@ -20,6 +20,7 @@ from typing import Annotated, Any
 
 import typer
 
+from trueload import outputs
 from trueload.cli import options, serve_faults
 from trueload.cli.flags import command, with_flags_of
 from trueload.cli.options import DialectChoice
@@ -426,6 +427,12 @@ def _report(
     plan: Serve,
     json_path: Path | None,
 ) -> None:
+    if served is not None:
+        sys.stderr.write(f"{_work(served, plan)}{_connections(served, plan)}\n")
+    if seen is not None:
+        from trueload.report.seen import seen_lines  # only now: a server starts quicker without
+
+        sys.stderr.write("".join(f"  {line}\n" for line in seen_lines(seen)))
     if json_path is not None:
         counts = None if served is None else served.model_dump(mode="json", exclude={"type"})
         if counts is not None and ready is not None:
@@ -436,10 +443,4 @@ def _report(
         if str(json_path) == "-":
             sys.stdout.write(text)
         else:
-            options.write_text(json_path, text)
-    if served is not None:
-        sys.stderr.write(f"{_work(served, plan)}{_connections(served, plan)}\n")
-    if seen is not None:
-        from trueload.report.seen import seen_lines  # only now: a server starts quicker without
-
-        sys.stderr.write("".join(f"  {line}\n" for line in seen_lines(seen)))
+            outputs.write_text(json_path, text)

@@ -9,14 +9,13 @@ Must not know: how a subject is run or a figure computed.
 from __future__ import annotations
 
 import contextlib
-import os
 import shutil
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any, TextIO, cast
+from typing import Annotated, Any, cast
 
 import typer
 
@@ -34,10 +33,10 @@ from trueload.cli.options import (
     RequestsOption,
     SpinOption,
     ThreadsOption,
+    check_writable,
     driver_name,
     positive_rate,
 )
-from trueload.cli.outfile import open_for_writing
 from trueload.cli.place_options import read_where
 from trueload.cli.suite_list import list_suites
 from trueload.cli.suite_places import Opened, open_for_suite
@@ -45,10 +44,11 @@ from trueload.cli.suite_progress import Progress
 from trueload.client_contract import ClientContract
 from trueload.contracts import AnyContract, load_contract
 from trueload.engine import find_engine
-from trueload.errors import ExitCode, UserError
+from trueload.errors import ExitCode, UserError, unsaved
 from trueload.interrupt import Interrupt, Until
 from trueload.machine import count_ports
 from trueload.metrics.exports import NOTHING_WANTED, Wanted, exporting
+from trueload.outputs import text_output
 from trueload.places.named import HERE, Where
 from trueload.record import Record
 from trueload.redact import redact_command
@@ -118,13 +118,7 @@ class Shown:
 
     def check(self) -> None:
         """Raises ``UserError`` for a file that cannot be written: before hours of measuring."""
-        path = self.json_path
-        if path is None or path == STDOUT:
-            return
-        folder = path.parent
-        there = os.path.lexists(path)
-        if os.path.isdir(path) or not os.access(path if there else folder, os.W_OK):
-            raise UserError(f"--json: {path} cannot be written", "name a file in a folder of yours")
+        check_writable(self.json_path)
 
 
 @with_flags_of(read_where, without=())
@@ -433,16 +427,21 @@ def _finish(work: Execution, interrupt: Interrupt, shown: Shown) -> int:
         with contextlib.suppress(StoreError):
             _show_saved(work, work.run, shown)
         raise
-    tables = _show_saved(work, run, shown)
+    tables, unwritten = _show_saved(work, run, shown)
+    code = exit_code(tables) if run.state == "finished" else ExitCode.INTERRUPTED
     if run.state == "finished":
         _talk(f"saved: trueload runs show {run.id}")
     else:
         _talk(f"interrupted; go on with: trueload suite run --resume {run.id}")
-        return ExitCode.INTERRUPTED
-    return exit_code(tables)
+    if unwritten is not None:
+        raise UserError(unwritten.message, unwritten.hint, unsaved(code))
+    return code
 
 
-def _show_saved(work: Execution, run: Run, shown: Shown) -> list[LoadTable]:
+def _show_saved(
+    work: Execution, run: Run, shown: Shown
+) -> tuple[list[LoadTable], UserError | None]:
+    """The tables, and why their JSON could not be written."""
     collected = collect(work.plan, work.store.rows(run))
     tables = tabulate(collected, work.plan)
     for line in collected.damaged:
@@ -454,8 +453,7 @@ def _show_saved(work: Execution, run: Run, shown: Shown) -> list[LoadTable]:
         rows = work.store.rows(run)
         return suite_json(run, work.plan, tables, collected.checks, collected.damaged, rows)
 
-    _show(tables, pieces, shown)
-    return tables
+    return tables, _show(tables, pieces, shown)
 
 
 def execute(work: Execution, interrupt: Interrupt) -> Run:
@@ -469,12 +467,21 @@ def execute(work: Execution, interrupt: Interrupt) -> Run:
         # What had been saved is there; to end the run as well mostly fails as the row before it.
         with contextlib.suppress(StoreError):
             work.store.end_run(work.run, "interrupted")
-        go_on = f"then go on with: trueload suite run --resume {work.run.id}"
-        raise StoreError(error.message, f"{error.hint}; {go_on}", ExitCode.INTERRUPTED) from error
+        raise _not_saved(work, interrupt, error) from error
     except BaseException:
-        work.store.end_run(work.run, "interrupted")
+        with contextlib.suppress(StoreError):
+            work.store.end_run(work.run, "interrupted")
         raise
-    return work.store.end_run(work.run, "finished" if finished else "interrupted")
+    try:
+        return work.store.end_run(work.run, "finished" if finished else "interrupted")
+    except StoreError as error:
+        raise _not_saved(work, interrupt, error) from error
+
+
+def _not_saved(work: Execution, interrupt: Interrupt, error: StoreError) -> StoreError:
+    go_on = f"then go on with: trueload suite run --resume {work.run.id}"
+    code = ExitCode.INTERRUPTED if interrupt.requested else ExitCode.OUTPUT
+    return StoreError(error.message, f"{error.hint}; {go_on}", code)
 
 
 def exit_code(tables: Iterable[LoadTable]) -> ExitCode:
@@ -487,16 +494,22 @@ def exit_code(tables: Iterable[LoadTable]) -> ExitCode:
     return ExitCode.NOTHING_MEASURED
 
 
-def _show(tables: list[LoadTable], pieces: Callable[[], Iterable[str]], shown: Shown) -> None:
+def _show(
+    tables: list[LoadTable], pieces: Callable[[], Iterable[str]], shown: Shown
+) -> UserError | None:
+    """Why the file that was asked for could not be written; the tables are shown all the same."""
+    unwritten = None
     if shown.json_path == STDOUT:
-        _write(sys.stdout, pieces())
-        return
+        sys.stdout.writelines(pieces())
+        return None
     if shown.json_path is not None:
         try:
-            with open_for_writing(shown.json_path) as file:
-                _write(file, pieces())
-        except OSError as error:
-            _talk(f"error: {shown.json_path} was not written: {error.strerror}")
+            with text_output(shown.json_path) as file:
+                file.writelines(pieces())
+        except StoreError:
+            raise
+        except UserError as error:
+            unwritten = error
     if shown.output is Format.CSV:
         sys.stdout.write(table.csv_lines(tables, published=shown.published))
     elif shown.output is Format.MARKDOWN:
@@ -508,11 +521,7 @@ def _show(tables: list[LoadTable], pieces: Callable[[], Iterable[str]], shown: S
         if report := apachebench.report_text(tables):
             sys.stdout.write(f"\n{report}")
     sys.stdout.flush()
-
-
-def _write(out: TextIO, pieces: Iterable[str]) -> None:
-    for piece in pieces:
-        out.write(piece)
+    return unwritten
 
 
 def _print_plan(plan: SuitePlan, suite: Suite, shown: Shown) -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from trueload.errors import UserError
-from trueload.private_files import open_bytes
+from trueload.outputs import output
 from trueload.report.export import CSV_COLUMNS, row_values
 from trueload.report.text import plain
 from trueload.store import Damaged, Row, Run
@@ -43,20 +43,15 @@ def write_parquet(run: Run, rows: Iterable[Row | Damaged], path: Path) -> None:
             "Parquet needs pyarrow, which is not installed", "pip install 'trueload[parquet]'"
         ) from error
     schema = pyarrow.schema([(name, _type(pyarrow, name)) for name in CSV_COLUMNS])
-    try:
-        with (
-            open_bytes(path) as file,
-            pyarrow.parquet.ParquetWriter(file, schema, compression="zstd") as writer,
-        ):
-            left = iter(rows)
-            while some := list(itertools.islice(left, ROWS_AT_ONCE)):
-                values = [{"run": run.id, **row_values(row)} for row in some]
-                whole = [{name: _cell(each.get(name)) for name in CSV_COLUMNS} for each in values]
-                writer.write_table(pyarrow.Table.from_pylist(whole, schema=schema))
-    except OSError as error:
-        raise UserError(
-            f"{path} cannot be written: {error.strerror or error}", "name another file with -o"
-        ) from error
+    with (
+        output(path) as file,
+        pyarrow.parquet.ParquetWriter(file, schema, compression="zstd") as writer,
+    ):
+        left = iter(rows)
+        while some := list(itertools.islice(left, ROWS_AT_ONCE)):
+            values = [{"run": run.id, **row_values(row)} for row in some]
+            whole = [{name: _cell(each.get(name)) for name in CSV_COLUMNS} for each in values]
+            writer.write_table(pyarrow.Table.from_pylist(whole, schema=schema))
 
 
 def _type(pyarrow: Any, name: str) -> Any:

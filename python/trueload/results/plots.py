@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from trueload.errors import UserError
-from trueload.private_files import open_bytes
+from trueload.outputs import output
 from trueload.record import Record
 from trueload.report.html import draw
 from trueload.report.html.charts.over_time import latency_over_time, throughput_over_time
@@ -74,13 +74,8 @@ class Plot:
             raise UserError(f"{where} is neither .svg nor .png", "name a file that is")
         whole = self.svg
         made = whole.encode() if where.suffix == ".svg" else draw.to_png(whole)
-        try:
-            with open_bytes(where) as file:
-                file.write(made)
-        except OSError as error:
-            raise UserError(
-                f"{where} could not be written: {error.strerror}", "name another file"
-            ) from error
+        with output(where) as file:
+            file.write(made)
 
     def __repr__(self) -> str:
         return f"<{self.drawn.title}: {self.drawn.says}>"
