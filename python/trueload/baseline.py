@@ -22,7 +22,7 @@ from trueload.suite.pools import PlannedPools, labelled_pools, pool_labels
 from trueload.units import close_text, format_rate, idle_text
 
 HINT = "name a run (`trueload runs list`), or a file of `trueload runs export --format json`"
-FILE_BYTES_MAX = 2 * 1024**3
+FILE_BYTES_MAX = 256 * 1024**2  # thousands of trials; parsed it takes several times that
 
 # The labels that name a row of a suite; its repetition and its digest do not.
 CELL_LABELS = ("subject", "connections", "close", "idle", "pipeline", "rate", "cores")
@@ -60,9 +60,7 @@ def read_side(selector: str, store: Store | None) -> Side:
 
 def _from_file(path: Path) -> Side:
     try:
-        if path.is_char_device() or path.stat().st_size > FILE_BYTES_MAX:
-            raise UserError(f"{path} is too large, or has no end", HINT)
-        value = json.loads(path.read_text(encoding="utf-8"))
+        value = json.loads(_read(path))
     except OSError as error:
         raise UserError(f"{path} cannot be read: {error.strerror}", HINT) from error
     except (ValueError, RecursionError):
@@ -72,6 +70,15 @@ def _from_file(path: Path) -> Side:
     except (ValueError, KeyError, TypeError, AttributeError):
         raise UserError(f"{path} holds no run that this version can read", HINT) from None
     return _side(str(path), kind, plan, kept)
+
+
+def _read(path: Path) -> bytes:
+    """The file, which may be a pipe, up to the limit. Raises ``OSError`` and ``UserError``."""
+    with path.open("rb") as file:
+        content = None if path.is_char_device() else file.read(FILE_BYTES_MAX + 1)
+    if content is None or len(content) > FILE_BYTES_MAX:
+        raise UserError(f"{path} is too large, or has no end", HINT)
+    return content
 
 
 def _understood(value: Any) -> tuple[str, Any, list[_Kept]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import random
 from collections.abc import Sequence
 from math import inf
@@ -12,6 +13,7 @@ from xml.etree import ElementTree
 
 import pytest
 from samples import OK, counts, distribution, good_record, histogram
+from trueload import baseline
 from trueload.baseline import read_side, row_name
 from trueload.cli.compare import exit_code
 from trueload.compare import METRICS, compare, compare_records, crossed_rows, with_metrics
@@ -532,3 +534,24 @@ def test_half_a_pair_is_no_pair() -> None:
     assert found.word == "unclear"
     assert found.ratio == pytest.approx(0.9)
     assert compare_pairs([]) == []
+
+
+def test_a_file_is_read_up_to_a_limit_also_where_it_does_not_say_its_size(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(baseline, "FILE_BYTES_MAX", 1000)
+    path, pipe = tmp_path / "run.json", tmp_path / "pipe.json"
+    os.mkfifo(pipe)
+    for size, complaint in ((0, "is no JSON"), (1000, "is no JSON"), (1001, "is too large")):
+        path.write_bytes(b"x" * size)
+        with pytest.raises(UserError, match=complaint):
+            read_side(str(path), None)
+    held = os.open(pipe, os.O_RDWR)
+    try:
+        os.write(held, b"x" * 2000)
+        with pytest.raises(UserError, match="is too large"):
+            read_side(str(pipe), None)
+    finally:
+        os.close(held)
+    with pytest.raises(UserError, match="has no end"):
+        read_side("/dev/zero", None)
