@@ -46,7 +46,7 @@ from trueload.store_lock import HeldError, RunLock, is_held
 __all__ = ["Damaged", "Outcome", "Row", "Run", "RunState", "Store", "StoreError", "default_path"]
 
 Outcome = Literal["measured", "skipped", "failed", "unsupported"]
-RunState = Literal["running", "finished", "interrupted"]
+RunState = Literal["running", "finished", "interrupted", "deleted"]
 
 UNREADABLE = "it cannot be read"
 SEQ_MAX = 2**63 - 1
@@ -241,6 +241,8 @@ class Store(Closing):
     ) -> Row:
         with self._writing() as db:
             now = self._run_by_seq(run.seq)
+            if now.state == "deleted":
+                raise read_error(self.path, f"run {run.id} was deleted meanwhile")
             row = Row(
                 seq=_next_seq(db, "rows"),
                 number=now.row_count + 1,
@@ -277,7 +279,8 @@ class Store(Closing):
     def runs(self) -> list[Run]:
         """Every run that can be read, oldest first (by sequence). One that nobody adds to any more,
         and whose end nobody has said, was interrupted: by a kill, or the end of the machine."""
-        return [self._as_it_is(run) for run in self._scan_runs() if isinstance(run, Run)]
+        found = (run for run in self._scan_runs() if isinstance(run, Run))
+        return [self._as_it_is(run) for run in found if run.state != "deleted"]
 
     def _as_it_is(self, run: Run) -> Run:
         if run.state != "running" or is_held(self.path, run.seq):

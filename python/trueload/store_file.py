@@ -11,7 +11,7 @@ import contextlib
 import os
 import sqlite3
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -90,9 +90,14 @@ class Connection(sqlite3.Connection):
         """Whether the last statement ended by itself."""
         return not self._turns.exhausted
 
-    def unlimited(self) -> None:
-        """Let statements take as long as they need: those that rewrite the whole file."""
+    @contextlib.contextmanager
+    def unlimited(self) -> Iterator[None]:
+        """Let statements take as long as they need: those that go through the whole file."""
         self.set_progress_handler(None, STEPS_OF_TURN)
+        try:
+            yield
+        finally:
+            self.set_progress_handler(self._turns.take, STEPS_OF_TURN)
 
     def execute(self, sql: str, parameters: Any = (), /) -> sqlite3.Cursor:
         """``sqlite3.Connection.execute``, with the full number of steps."""

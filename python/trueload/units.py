@@ -25,6 +25,7 @@ NS_BY_UNIT = {
     "m": 60_000_000_000,
     "min": 60_000_000_000,
     "h": 3_600_000_000_000,
+    "d": 86_400_000_000_000,
 }
 BYTES_BY_UNIT = {
     "": 1,
@@ -40,21 +41,24 @@ COUNT_BY_UNIT = {"": 1, "k": 1_000, "m": 1_000_000, "g": 1_000_000_000}
 
 # Beyond these no trial makes sense, and a 64-bit engine would overflow.
 SEED_MAX = 2**63 - 1  # what the store keeps as well as the engine
-DURATION_NS_MAX = 24 * NS_BY_UNIT["h"]
+DURATION_NS_MAX = NS_BY_UNIT["d"]
+AGE_NS_MAX = 36_500 * NS_BY_UNIT["d"]
 COUNT_MAX = 10**15
 
 _NUMBER = re.compile(r"(\d+(?:\.\d+)?)([A-Za-zµ]*)", re.ASCII)
 
 
-def parse_duration(text: str) -> int:
-    """``500ms``, ``10s``, ``1.5m`` as whole nanoseconds, rounded. Raises ``ValueError``."""
+def parse_duration(text: str, most_ns: int = DURATION_NS_MAX) -> int:
+    """``500ms``, ``10s``, ``1.5m``, ``30d`` as whole nanoseconds, rounded. Raises
+    ``ValueError``."""
     number, unit = _split(text, "a duration", "10s")
     if unit not in NS_BY_UNIT:
         what = f"unit '{unit}' is not known" if unit else "has no unit"
         raise ValueError(f"'{text}' {what}: durations are like 500ms, 10s, 2m")
     ns = _whole(number * NS_BY_UNIT[unit])
-    if ns > DURATION_NS_MAX:
-        raise ValueError(f"'{text}' is too long: at most a day")
+    if ns > most_ns:
+        days = most_ns // NS_BY_UNIT["d"]
+        raise ValueError(f"'{text}' is too long: at most {'a day' if days == 1 else f'{days:,}d'}")
     return ns
 
 

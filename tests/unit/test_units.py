@@ -17,6 +17,8 @@ from trueload import units
         ("10s", 10_000_000_000),
         ("2m", 120_000_000_000),
         ("1h", 3_600_000_000_000),
+        ("1d", 86_400_000_000_000),
+        ("0.5d", 43_200_000_000_000),
         ("250us", 250_000),
         ("250µs", 250_000),
         ("7ns", 7),
@@ -28,6 +30,12 @@ from trueload import units
 )
 def test_a_duration_is_whole_nanoseconds(text: str, ns: int) -> None:
     assert units.parse_duration(text) == ns
+
+
+def test_an_age_may_be_longer_than_a_trial() -> None:
+    assert units.parse_duration("30d", units.AGE_NS_MAX) == 30 * 86_400 * 10**9
+    with pytest.raises(ValueError, match="too long: at most 36,500d"):
+        units.parse_duration("36501d", units.AGE_NS_MAX)
 
 
 @pytest.mark.parametrize(
@@ -44,7 +52,9 @@ def test_a_duration_is_whole_nanoseconds(text: str, ns: int) -> None:
         ("10S", "unit 'S' is not known"),
         ("inf", "not a duration"),
         ("٣s", "not a duration"),
-        ("9999999h", "too long"),
+        ("9999999h", "too long: at most a day"),
+        ("1.1d", "too long: at most a day"),
+        ("2D", "unit 'D' is not known"),
         ("1s\n2s", "not a duration"),
     ],
 )

@@ -45,7 +45,7 @@ COMMANDS: dict[str, str] = {
     "serve": "Run a reference server.",
     "subjects": "The programs under test.",
     "suite": "Compare many subjects on the same work.",
-    "runs": "List, show, compare and export what was measured.",
+    "runs": "List, show, compare, export and delete what was measured.",
     "report": "Write runs as one HTML page, and their charts as files.",
     "doctor": "Tell whether this machine is fit to measure.",
 }

@@ -17,7 +17,7 @@ from typing import IO, Annotated, cast
 
 import typer
 
-from trueload.cli import compare
+from trueload.cli import compare, runs_delete
 from trueload.cli.options import AsJsonOption, OutputOption, check_writable
 from trueload.errors import ExitCode, UserError
 from trueload.outputs import text_output
@@ -71,7 +71,7 @@ PublishedOption = Annotated[
 def register(app: typer.Typer) -> None:
     """Add the commands."""
     runs = typer.Typer(
-        no_args_is_help=True, help="List, show, compare and export what was measured."
+        no_args_is_help=True, help="List, show, compare, export and delete what was measured."
     )
     runs.command("list", help="List the runs, oldest first.\n\nExample: trueload runs list")(
         list_runs
@@ -88,6 +88,7 @@ def register(app: typer.Typer) -> None:
         "         trueload runs export last --published",
     )(export_run)
     runs.command("compare", help=compare.HELP)(compare.compare_runs)
+    runs_delete.register(runs)
     app.add_typer(runs, name="runs")
 
 

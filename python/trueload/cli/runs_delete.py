@@ -1,0 +1,119 @@
+"""``trueload runs delete`` and ``runs prune``: runs that nobody needs any more.
+
+Must not know how a store is made smaller.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Annotated
+
+import typer
+
+from trueload.cli.options import AsJsonOption, option_parser
+from trueload.errors import ExitCode, UserError
+from trueload.store import Run, Store
+from trueload.store_delete import delete_runs, file_bytes, shrink
+from trueload.units import AGE_NS_MAX, format_size, parse_duration
+
+
+def _age(text: str) -> int:
+    return parse_duration(text, AGE_NS_MAX)
+
+
+RunsArgument = Annotated[
+    list[str] | None,
+    typer.Argument(metavar="RUN…", help="Runs by id, the beginning of an id, or last."),
+]
+OlderThanOption = Annotated[
+    int | None,
+    typer.Option(
+        "--older-than",
+        metavar="TIME",
+        parser=option_parser(_age),
+        help="Every run that began longer ago, like 30d or 12h.",
+    ),
+]
+KeepOption = Annotated[
+    int, typer.Option("--keep", metavar="COUNT", min=0, help="The latest runs that stay.")
+]
+
+
+def register(runs: typer.Typer) -> None:
+    """Add the commands."""
+    runs.command(
+        "delete",
+        help="Delete runs for good, and make the store smaller. A run that is going on stays.\n\n"
+        "Example: trueload runs delete --older-than 30d",
+    )(delete)
+    runs.command(
+        "prune",
+        help="Delete all runs but the latest, and make the store smaller. A run that is going on"
+        " stays.\n\nExample: trueload runs prune --keep 100",
+    )(prune)
+
+
+def delete(
+    runs: RunsArgument = None, older_than: OlderThanOption = None, as_json: AsJsonOption = False
+) -> int:
+    """The runs that are named, or those that are older."""
+    if bool(runs) == (older_than is not None):
+        raise UserError(
+            "runs delete takes either runs or --older-than",
+            "name runs (`trueload runs list`), or add for example --older-than 30d",
+        )
+    with Store.open() as store:
+        if older_than is None:
+            named = {(run := store.find_run(selector)).seq: run for selector in runs or ()}
+            return _delete(store, _refuse_running(list(named.values())), as_json=as_json)
+        since = datetime.now(UTC) - timedelta(microseconds=older_than / 1000)
+        old = [run for run in store.runs() if datetime.fromisoformat(run.started_at) < since]
+        return _delete(store, old, as_json=as_json)
+
+
+def prune(keep: KeepOption, as_json: AsJsonOption = False) -> int:
+    """All runs but the latest."""
+    with Store.open() as store:
+        every = store.runs()
+        return _delete(store, every[: max(0, len(every) - keep)], as_json=as_json)
+
+
+def _refuse_running(runs: list[Run]) -> list[Run]:
+    for run in runs:
+        if run.state == "running":
+            raise UserError(
+                f"run {run.id} is still going on, and nothing was deleted",
+                "wait for its end, or interrupt it",
+            )
+    return runs
+
+
+def _delete(store: Store, runs: Sequence[Run], *, as_json: bool) -> int:
+    """Delete them, and say what that came to."""
+    before = file_bytes(store)
+    deleted = delete_runs(store, runs)
+    failed = None
+    try:
+        after = shrink(store) if deleted else before
+    except UserError as error:
+        failed, after = error, file_bytes(store)
+    gone = {run.seq for run in deleted}
+    kept = [run for run in runs if run.seq not in gone]
+    freed = max(0, before - after)
+    if as_json:
+        told = {"deleted": [run.id for run in deleted], "going_on": [run.id for run in kept]}
+        sys.stdout.write(json.dumps({**told, "freed_bytes": freed, "store_bytes": after}) + "\n")
+    else:
+        noun = "run" if len(deleted) == 1 else "runs"
+        sys.stdout.write(
+            f"deleted {len(deleted):,} {noun}, {format_size(freed)} ({freed:,} bytes) freed;"
+            f" the store has {format_size(after)}\n"
+        )
+    for run in kept:
+        sys.stderr.write(f"note: run {run.id} is still going on, and was not deleted\n")
+    if failed is not None:
+        raise failed
+    return ExitCode.OK
