@@ -73,7 +73,7 @@ def test_a_run_that_is_named_twice_is_shown_once(trueload: Trueload, tmp_path: P
 MISTAKES = [
     (["last"], "nothing is to be written", "-o report.html"),
     (["nothing", "-o", "x.html"], "there is no run 'nothing'", "runs list"),
-    (["last", "-o", "/no/such/folder/x.html"], "/no/such/folder/x.html", "another place"),
+    (["last", "-o", "/no/such/folder/x.html"], "/no/such/folder/x.html", "another file"),
     (["last", "--plots", "/proc/no"], "/proc/no", "another place"),
     (["last"] * 13 + ["-o", "x.html"], "13 runs are more than a page", "name up to 12"),
 ]
