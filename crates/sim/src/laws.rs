@@ -315,22 +315,22 @@ fn time_does_not_go_backwards(played: &mut Played) -> Result<(), String> {
     })
 }
 
-/// At most one in a quarter of a second, while its phase is not over, and of the second in which it falls or of the one
-/// before.
+/// At most one for each quarter of a second that its phase has lasted, while that is not over, and of the second in which
+/// it fell due: a long batch may report it later than that, and the next one soon behind it.
 fn ticks_come_in_their_turn(played: &mut Played) -> Result<(), String> {
     let Front { ticks, .. } = &played.front;
     each_phase(played, |Reported { thread, done, at_ns }, _| {
         let own = ticks.iter().filter(|(of, _, tick)| (*of, tick.phase) == (*thread, done.phase));
-        let mut quarter = 0;
-        for (_, tick_ns, tick) in own {
-            let since_ns = tick_ns.saturating_sub(done.started_ns);
-            let before = std::mem::replace(&mut quarter, since_ns / TICK_NS);
-            ensure(quarter > before && tick_ns <= at_ns, || {
-                format!("a tick at {tick_ns}, in quarter {quarter}; the one before it in {before}")
+        let mut before = 0;
+        for (number, (_, tick_ns, tick)) in (1..).zip(own) {
+            let (since_ns, due_ns) = (tick_ns.saturating_sub(done.started_ns), number * TICK_NS);
+            ensure(since_ns >= due_ns && tick_ns <= at_ns, || {
+                format!("tick {number} after {since_ns} ns, and not after {due_ns} ns")
             })?;
-            let seconds = before * TICK_NS / S..=since_ns / S;
+            let seconds = before.max((due_ns - 1) / S)..=since_ns / S;
             let second = tick.recorded.second as u64;
             ensure(seconds.contains(&second), || format!("second {second}, not {seconds:?}"))?;
+            before = second;
         }
         // What ends with a second belongs to it.
         let last = done.done_ns.saturating_sub(done.started_ns + 1) / S;
