@@ -36,8 +36,11 @@ impl Sender {
         net.send(token, LITTLE);
         net.send_shared(token, &self.much, 0..MUCH);
         net.send(token, LITTLE);
-        assert!(net.queued_bytes(token) > 0, "all of it has left at once");
         let len = 2 * LITTLE.len() + MUCH;
+        let (queued, unsent) = (net.queued_bytes(token), net.unsent_bytes(token));
+        assert!(queued > 0, "all of it has left at once");
+        // What is in flight is not queued any more, and not sent yet.
+        assert!(unsent >= queued, "{unsent} of {len} are unsent, {queued} queued");
         self.sent += len;
         self.let_read.send(len).expect("the peer waits");
     }
