@@ -11,7 +11,7 @@ use rustix::io::Errno;
 use rustix::time::{ClockId, clock_gettime};
 
 use crate::Clock;
-use crate::datagram::message::Told;
+use crate::datagram::message::Ancillary;
 use crate::datagram::receive::last_error;
 
 /// Room for the control message of a stamp: its header and three times (`struct scm_timestamping`), of which the first
@@ -72,7 +72,7 @@ pub(crate) fn receive(fd: &OwnedFd, buffer: &mut [u8]) -> Result<(usize, Option<
 
 /// The software stamp among control messages: wall-clock time in ns; none where the kernel passed none.
 pub(crate) fn stamp_ns(control: &[u8]) -> Option<u64> {
-    Told::read(control).stamp_ns
+    Ancillary::read(control).stamp_ns
 }
 
 /// Converts stamps to the driver's clock.

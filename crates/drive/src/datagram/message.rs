@@ -102,7 +102,7 @@ impl Message {
         }
     }
 
-    /// Both families are told, as over a connected socket nobody knows which one it is: the other one does not heed it.
+    /// Both families are ancillary, as over a connected socket nobody knows which one it is: the other one does not heed it.
     fn push_ecn(&mut self, datagrams: &Datagrams<'_>) {
         let ecn = i32::from(datagrams.ecn & ECN_BITS).to_ne_bytes();
         let (four, six) = match datagrams.path.map(|path| path.peer) {
@@ -136,7 +136,7 @@ impl Message {
 
 /// What the kernel tells about a block on its way in.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Told {
+pub(crate) struct Ancillary {
     /// Bytes of each datagram of a block; none for a single one.
     pub(crate) segment_bytes: Option<usize>,
     pub(crate) ecn: u8,
@@ -147,15 +147,15 @@ pub(crate) struct Told {
     pub(crate) stamp_ns: Option<u64>,
 }
 
-impl Told {
+impl Ancillary {
     /// Reads control messages; those that are not asked for are passed over.
     pub(crate) fn read(mut control: &[u8]) -> Self {
-        let mut told = Told::default();
+        let mut ancillary = Ancillary::default();
         while let Some((level, kind, data, rest)) = next(control) {
-            told.note(level, kind, data);
+            ancillary.note(level, kind, data);
             control = rest;
         }
-        told
+        ancillary
     }
 
     fn note(&mut self, level: i32, kind: i32, data: &[u8]) {
@@ -189,7 +189,7 @@ impl Told {
         }
     }
 
-    /// The datagrams of a block about which this was told.
+    /// The datagrams of a block about which this was ancillary.
     pub(crate) fn datagrams<'a>(&self, bytes: &'a [u8], peer: Option<SocketAddr>) -> Datagrams<'a> {
         let segment_bytes = self.segment_bytes.filter(|size| *size > 0).unwrap_or(bytes.len());
         let path = peer.map(|peer| Path { peer, local: self.local });
@@ -256,14 +256,17 @@ mod tests {
             let bytes = [7; 30];
             let datagrams = Datagrams { bytes: &bytes, segment_bytes: 10, ecn: 2, path };
             let message = Message::about(&datagrams, bytes.len());
-            let mut told = Told::read(&message.control.0[..message.used]);
+            let mut ancillary = Ancillary::read(&message.control.0[..message.used]);
             // What is asked of the kernel on the way out has another name than what it tells on the way in.
             assert!(message.is_segmented(), "{peer}");
-            assert_eq!(told.segment_bytes.take(), None, "{peer}");
-            let expected =
-                Told { ecn: 2, local: path.and_then(|path| path.local), ..Told::default() };
-            // The address to leave from over IPv4 stands where the address of arrival is told.
-            assert_eq!(told, expected, "{peer} at {local}");
+            assert_eq!(ancillary.segment_bytes.take(), None, "{peer}");
+            let expected = Ancillary {
+                ecn: 2,
+                local: path.and_then(|path| path.local),
+                ..Ancillary::default()
+            };
+            // The address to leave from over IPv4 stands where the address of arrival is ancillary.
+            assert_eq!(ancillary, expected, "{peer} at {local}");
         }
     }
 
@@ -280,10 +283,13 @@ mod tests {
         let datagrams = Datagrams { bytes: &[0; 20], segment_bytes: 10, ecn: 3, path };
         let message = Message::about(&datagrams, 20);
         for end in 0..=message.used {
-            let told = Told::read(&message.control.0[..end]);
-            assert!(end == message.used || told != Told::default() || end < 88, "cut at {end}");
+            let ancillary = Ancillary::read(&message.control.0[..end]);
+            assert!(
+                end == message.used || ancillary != Ancillary::default() || end < 88,
+                "cut at {end}"
+            );
         }
-        assert_eq!(Told::read(&[0xff; 64]), Told::default());
+        assert_eq!(Ancillary::read(&[0xff; 64]), Ancillary::default());
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::os::fd::{AsRawFd, OwnedFd};
 
 use rustix::io::Errno;
 
-use super::message::{CONTROL_IN_BYTES, NAME_BYTES, Told, peer};
+use super::message::{Ancillary, CONTROL_IN_BYTES, NAME_BYTES, peer};
 use super::{BLOCK_BYTES_MOST, Datagrams};
 
 /// Blocks taken in one call.
@@ -81,15 +81,15 @@ impl Inbox {
 
     /// One of the blocks received last, and what the kernel told about it; `named`: the socket hears several peers, and
     /// this says which.
-    pub(crate) fn datagrams(&self, at: usize, named: bool) -> (Datagrams<'_>, Told) {
+    pub(crate) fn datagrams(&self, at: usize, named: bool) -> (Datagrams<'_>, Ancillary) {
         let (header, envelope) = (&self.headers[at], &self.envelopes[at]);
         let len = (header.msg_len as usize).min(ROOM_BYTES);
         let bytes = &self.bytes[at * ROOM_BYTES..][..len];
         let controls = header.msg_hdr.msg_controllen.min(CONTROL_IN_BYTES);
-        let told = Told::read(&envelope.control[..controls]);
+        let ancillary = Ancillary::read(&envelope.control[..controls]);
         let name = (header.msg_hdr.msg_namelen as usize).min(NAME_BYTES);
         let peer = peer(&envelope.name[..name]).filter(|_| named);
-        (told.datagrams(bytes, peer), told)
+        (ancillary.datagrams(bytes, peer), ancillary)
     }
 }
 

@@ -17,7 +17,7 @@ use super::ring::Op;
 use super::{Uring, outcome};
 use crate::Remote;
 use crate::arrivals::watch;
-use crate::datagram::message::{CONTROL_IN_BYTES, Message, NAME_BYTES, Told, peer};
+use crate::datagram::message::{Ancillary, CONTROL_IN_BYTES, Message, NAME_BYTES, peer};
 use crate::datagram::socket::{NotSent, connect, ended};
 use crate::datagram::{Datagrams, Path};
 use crate::glance::keep_time;
@@ -334,16 +334,16 @@ impl<K: Kernel> Uring<K> {
         let Ok(message) = RecvMsgOut::parse(block.bytes(), &self.datagrams.wanted.0) else {
             return;
         };
-        let told = Told::read(message.control_data());
+        let ancillary = Ancillary::read(message.control_data());
         let Some((_, socket)) = self.datagrams.live(token) else { return };
         let named = !socket.connected;
-        let since = told.overflowed.wrapping_sub(socket.overflowed);
-        socket.overflowed = told.overflowed;
+        let since = ancillary.overflowed.wrapping_sub(socket.overflowed);
+        socket.overflowed = ancillary.overflowed;
         self.datagrams.overflowed += u64::from(since);
         let peer = peer(message.name_data()).filter(|_| named);
         let bytes = message.payload_data();
-        let datagrams = told.datagrams(bytes, peer);
-        self.arrivals.note(self.clock, told.stamp_ns);
+        let datagrams = ancillary.datagrams(bytes, peer);
+        self.arrivals.note(self.clock, ancillary.stamp_ns);
         program.handle_datagrams(self, key, token, datagrams);
         self.arrivals.forget_latest();
         if self.glance.is_due(bytes.len()) {
