@@ -55,7 +55,7 @@ def find_folder(kind: Kind, tell: Callable[[str], None]) -> Path:
 
 
 def trusted_in(folder: Path) -> Trusted | None:
-    """Who may own and write what is in a folder of the catalogue; None if anybody may: the user
+    """The users that may own and write files of a catalogue folder; None for all: the user
     has named it."""
     home = os.environ.get("TRUELOAD_HOME")
     if home and os.path.realpath(home) == os.path.realpath(folder.parent):

@@ -457,8 +457,8 @@ def _is_seq(value: object) -> bool:
 
 
 def _missing(first: int, end: int, *, numbered: bool = True) -> Iterator[Damaged]:
-    """Those that are not there from ``first`` until before ``end``; a number that is damaged itself
-    may be any, so that after some only their count is told."""
+    """The rows missing from ``first`` until before ``end``. The number may itself be damaged and
+    huge, so that beyond a limit only their count is told."""
     shown = range(first, end)[:MISSING_MAX]
     for number in shown:
         yield Damaged(number if numbered else None, UNREADABLE)

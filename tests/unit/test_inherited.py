@@ -11,9 +11,9 @@ SECRETS = [
     *("GITHUB_TOKEN", "AWS_SECRET_ACCESS_KEY", "AWS_ACCESS_KEY_ID", "DATABASE_URL", "PGPASSWORD"),
     *("GOOGLE_APPLICATION_CREDENTIALS", "GOOGLE_API_KEY", "SSH_AUTH_SOCK", "KUBECONFIG", "ANSWER"),
     *("OTEL_EXPORTER_OTLP_HEADERS", "DOCKER_HOST", "path", "LD_", "PATH2", "MY_PATH"),
-    # Of tools whose other settings pass.
+    # Other settings of these tools pass.
     *("CARGO_REGISTRY_TOKEN", "CARGO_REGISTRIES_OURS_TOKEN", "npm_config__auth", "NODE_AUTH_TOKEN"),
-    *("npm_config_//registry.npmjs.org/:_authToken", "NPM_CONFIG__PASSWORD", "YARN_NPM_AUTH_TOKEN"),
+    *("npm_config_//registry.example/:_authToken", "NPM_CONFIG__PASSWORD", "YARN_NPM_AUTH_TOKEN"),
     *("HEX_API_KEY", "GEM_HOST_API_KEY", "COMPOSER_AUTH", "UV_INDEX_OURS_PASSWORD", "ERL_COOKIE"),
     *("UV_PUBLISH_TOKEN", "MAVEN_GPG_PASSPHRASE", "MISE_GITHUB_TOKEN", "TRUELOAD_SECRET"),
 ]

@@ -337,7 +337,7 @@ struct Block {
     watched: bool,
     sent: mpsc::Receiver<Sent>,
     sending: Sent,
-    /// Of each block: the peer's send, what the driver says about it, and how many datagrams it is.
+    /// For each block: when the peer sent it, when the driver says it arrived, and its number of datagrams.
     known: Vec<(Sent, Option<u64>, usize)>,
     outside: bool,
     done: bool,

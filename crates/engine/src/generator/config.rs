@@ -37,7 +37,7 @@ pub struct Config {
     pub thread: u32,
     /// Threads in all.
     pub threads: u32,
-    /// Of one of several origins: which of all turns are its own.
+    /// Which of all turns are ours, where requests go to several origins.
     pub places: Option<Places>,
 }
 

@@ -235,7 +235,7 @@ def _middle(notes: Sequence[_Note]) -> int | None:
 
 
 def _trials(notes: Sequence[_Note]) -> tuple[Trial, ...]:
-    """Those that may be compared with others."""
+    """The trials that may be compared with others."""
     whole = [note for note in notes if not note.partial and note.verdict != "invalid"]
     return tuple(Trial(note.score, note.turn) for note in whole)
 
