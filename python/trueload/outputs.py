@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import BinaryIO, TextIO
 
 from trueload.errors import ExitCode, UserError
-from trueload.private_files import open_bytes, open_descriptor
+from trueload.private_files import open_descriptor
 
 READER_S = 10.0  # who reads a named pipe may come so late
 LOOK_S = 0.05
@@ -157,7 +157,7 @@ def _put(part: Path, real: Path) -> None:
 
 def _open_in_place(path: Path) -> BinaryIO:
     if not path.is_fifo():
-        return open_bytes(path)
+        return path.open("wb")
     descriptor = _open_pipe(path, time.monotonic() + READER_S)
     os.set_blocking(descriptor, True)
     return os.fdopen(descriptor, "wb")

@@ -13,7 +13,7 @@ import contextlib
 import os
 import stat
 from pathlib import Path
-from typing import BinaryIO, TextIO
+from typing import TextIO
 
 FILE_MODE = 0o600
 FOLDER_MODE = 0o700
@@ -35,11 +35,6 @@ def open_descriptor(path: str | os.PathLike[str], flags: int) -> int:
 def open_text(path: Path, errors: str | None = None) -> TextIO:
     """An empty file for UTF-8 text, as ``open`` gives it. Raises ``OSError``."""
     return open(path, "w", encoding="utf-8", errors=errors, opener=open_descriptor)
-
-
-def open_bytes(path: Path) -> BinaryIO:
-    """An empty file for bytes. Raises ``OSError``."""
-    return open(path, "wb", opener=open_descriptor)
 
 
 def make_folder(path: Path) -> None:
