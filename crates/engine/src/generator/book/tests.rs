@@ -178,7 +178,9 @@ fn a_stale_request_goes_again_once_and_then_fails() {
     assert_eq!(book.phases[0].meter.failed_sum(), 0);
     let again = state.trouble().again.remove(0);
     assert!(again.again);
-    let again = book.tag_again(2 * S, again);
+    // It was handed over once, while more had been settled than this book has seen.
+    let again = book.tag_again(2 * S, Tag { handed_over: true, settled_before: 7, ..again });
+    assert_eq!(again.settled_before, 0);
     assert_eq!((again.scheduled_ns, again.sent_ns, again.handed_over), (S, 2 * S, false));
     book.settle(&mut state, 2 * S, unanswered(again, Ending::Stale));
     assert_eq!((book.phases[0].meter.stale, state.waiting_again()), (1, 0));
