@@ -157,18 +157,6 @@ fn a_slot_that_was_lost_before_its_phase_is_down_from_the_start_of_it() {
 }
 
 #[test]
-fn a_phase_that_was_not_stopped_is_entered_without_down_times_unless_it_was_cut_short() {
-    for (partial, down) in [(false, 0), (true, 0)] {
-        let mut book = book_of(1);
-        let mut state = state();
-        (book.phases[0].started_ns, book.phases[0].partial) = (S, partial);
-        state.trouble().lost = Some((S, false));
-        book.enter_slot(0, &mut state);
-        assert_eq!(book.phases[0].meter.slots.down, down, "partial {partial}");
-    }
-}
-
-#[test]
 fn a_stale_request_goes_again_once_and_then_fails() {
     let mut book = book_of(1);
     let mut state = state();
