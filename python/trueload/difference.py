@@ -75,17 +75,7 @@ def of_trials(metric: str, base: Sequence[float], new: Sequence[float], spoilt: 
     word = "unclear" if why else _word(metric, within)
     if word in ("better", "worse") and rank_chance(base, new) > CHANCE_MAX:
         word, why = "unclear", TRIALS_MIX
-    return Ratio(
-        metric=metric,
-        base=old,
-        new=now,
-        ratio=found,
-        within=within,
-        word=word,
-        why=why,
-        base_cv=coefficient_of_variation(base),
-        new_cv=coefficient_of_variation(new),
-    )
+    return Ratio(metric, old, now, found, within, word, why, *_spreads(base, new))
 
 
 def of_pairs(metric: str, pairs: Sequence[tuple[float, float]], spoilt: str = "") -> Ratio:
@@ -101,17 +91,8 @@ def of_pairs(metric: str, pairs: Sequence[tuple[float, float]], spoilt: str = ""
     word = "unclear" if why else _word(metric, within)
     if word in ("better", "worse") and sign_chance(known) > CHANCE_MAX:
         word, why = "unclear", PAIRS_DISAGREE
-    return Ratio(
-        metric=metric,
-        base=median(base) or 0.0,
-        new=median(new) or 0.0,
-        ratio=middle,
-        within=within,
-        word=word,
-        why=why,
-        base_cv=coefficient_of_variation(base),
-        new_cv=coefficient_of_variation(new),
-    )
+    old, now = median(base) or 0.0, median(new) or 0.0
+    return Ratio(metric, old, now, middle, within, word, why, *_spreads(base, new))
 
 
 def too_few_trials(base: int, new: int) -> str:
@@ -170,6 +151,10 @@ def _as_throughput(mean: Ratio, throughput: Ratio) -> Ratio:
 def claimed(ratios: Sequence[Ratio]) -> Mapping[str, float | None]:
     """The ratios by metric of which something is claimed; a condition can hold of no other."""
     return {each.metric: each.ratio for each in ratios if each.word != "unclear"}
+
+
+def _spreads(base: Sequence[float], new: Sequence[float]) -> tuple[float | None, float | None]:
+    return coefficient_of_variation(base), coefficient_of_variation(new)
 
 
 def _word(metric: str, within: Interval | None) -> Word:
