@@ -86,18 +86,29 @@ class Server:
     def _read(self, client: Client) -> None:
         try:
             came = client.socket.recv(READ_BYTES)
-        except ConnectionError:
+        except OSError:  # it may have been dropped meanwhile
             came = b""
         if not came:
-            self._selector.unregister(client.socket)
-            self._clients.remove(client)
-            client.socket.close()
+            self._drop(client)
             return
         client.heard += came
         if not client.upgraded:
             self._upgrade(client)
         while client.upgraded and (payload := take_frame(client.heard)) is not None:
             self._answer(client, json.loads(payload))
+
+    def _drop(self, client: Client) -> None:
+        if client in self._clients:
+            self._selector.unregister(client.socket)
+            self._clients.remove(client)
+            client.socket.close()
+
+    def _send(self, client: Client, piece: bytes) -> None:
+        # A client of the run before may be there still: io_uring lets go of its sockets late.
+        try:
+            client.socket.sendall(piece)
+        except OSError:
+            self._drop(client)
 
     def _upgrade(self, client: Client) -> None:
         head, end, rest = bytes(client.heard).partition(b"\r\n\r\n")
@@ -114,19 +125,19 @@ class Server:
 
     def _answer(self, client: Client, message: dict[str, Any]) -> None:
         if message["type"] == "echo":
-            client.socket.sendall(frame(message))
+            self._send(client, frame(message))
             return
         self._held.append((client, message["payload"]))
         if len(self._held) < self._enough:
             return
         held, self._held = self._held, []
         piece = b"".join(frame({"type": "broadcast", "payload": payload}) for _, payload in held)
-        for each in self._clients:
-            each.socket.sendall(piece)
+        for each in list(self._clients):
+            self._send(each, piece)
         for sender, payload in held:
             count = len(self._clients)
             receipt = {"type": "broadcastResult", "payload": payload, "listenerCount": count}
-            sender.socket.sendall(frame(receipt))
+            self._send(sender, frame(receipt))
 
 
 if __name__ == "__main__":
