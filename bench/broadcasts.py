@@ -14,7 +14,7 @@ from typing import IO
 
 from engine import CONNECT_RATE_PER_S, Voice, hear
 from process import BENCH, BenchError, built, run
-from trueload.plan import (
+from trueload.protocol.plan import (
     ExpectPlan,
     Generate,
     Phase,
@@ -24,7 +24,7 @@ from trueload.plan import (
     Turns,
     WsBroadcastPlan,
 )
-from trueload.spec import NS_PER_S
+from trueload.units import NS_PER_S
 
 PADDING_BYTES = 230
 """Makes a message of about 300 bytes."""

@@ -11,8 +11,9 @@ import engine
 from engine import Work
 from hdrh.histogram import HdrHistogram
 from process import BenchError, run
-from trueload.plan import Duration, LoadPlan, Open
-from trueload.spec import NS_PER_S, Arrivals, open_load
+from trueload.protocol.plan import Duration, LoadPlan, Open
+from trueload.trial.spec import Arrivals, open_load
+from trueload.units import NS_PER_S
 
 PATIENCE_S = 30.0
 

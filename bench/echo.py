@@ -24,9 +24,10 @@ from placement import Placement, Unknown, find_placement
 from process import BenchError
 from results import counted, shown_ratio, spread
 from setting import GENERATOR_CPU, SERVER_CPU, Quiet, SettingError, prepare_setting
-from trueload.message import make_messages
-from trueload.plan import ServeTcpEcho
-from trueload.spec import CLOSED, TcpEcho
+from trueload.protocol.plan import ServeTcpEcho
+from trueload.request.message import make_messages
+from trueload.request.values import TcpEcho
+from trueload.trial.spec import CLOSED
 
 PAIRS = 15
 RATIO_MOST = Limit(1.0)

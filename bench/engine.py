@@ -15,8 +15,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from process import BenchError, prepare
-from trueload.asked import blobs
-from trueload.plan import (
+from trueload.protocol.plan import (
     SERVE_HTTP,
     DriverName,
     Duration,
@@ -30,8 +29,11 @@ from trueload.plan import (
     ToEngine,
     to_line,
 )
-from trueload.spec import CLOSED, NS_PER_S, Exchange, Request, TrialSpec
-from trueload.trial import make_plan
+from trueload.request.values import Exchange, Request
+from trueload.trial.asked import blobs
+from trueload.trial.run import make_plan
+from trueload.trial.spec import CLOSED, TrialSpec
+from trueload.units import NS_PER_S
 
 LEASE_EVERY_S = 0.5
 READY_S = 10.0

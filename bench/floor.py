@@ -29,7 +29,7 @@ from process import BenchError, built, run
 from results import shown_ratio, spread
 from servers import reference
 from setting import GENERATOR_CPU, SERVER_CPU, Quiet, SettingError, prepare_setting
-from trueload.spec import CLOSED
+from trueload.trial.spec import CLOSED
 
 PAIRS = 15
 SECONDS = 1.0

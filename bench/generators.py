@@ -11,7 +11,7 @@ from pathlib import Path
 import engine
 from engine import Work
 from process import BenchError, Ended, run
-from trueload.spec import NS_PER_S
+from trueload.units import NS_PER_S
 
 PIPELINE_LUA = Path(__file__).resolve().parent / "pipeline.lua"
 # A run may take this much longer than asked for: connecting, and draining.

@@ -15,10 +15,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from setting import ROOT, SettingError
-from trueload.engine import Engine, await_listening, find_engine
+from trueload.engines.engine import Engine, await_listening, find_engine
 from trueload.places import EngineHost
 from trueload.places.ssh import SshPlace
-from trueload.plan import Serve
+from trueload.protocol.plan import Serve
 
 sys.path.insert(0, str(ROOT / "tests"))
 

@@ -34,14 +34,15 @@ from recording import Recording, load, record, scaled, window_s
 from setting import SERVER_CPU, Quiet, SettingError, find_setting
 from standin_hosts import nature_of, variant_of
 from standin_place import Stage, staged
-from trueload.engine import EngineError
+from trueload.engines.engine import EngineError
 from trueload.errors import UserError
 from trueload.places import EngineHost
-from trueload.plan import Duration, Tick
-from trueload.record import Record
-from trueload.spec import Progress, Request, TrialSpec
+from trueload.protocol.plan import Duration, Tick
+from trueload.record.schema import Record
+from trueload.request.values import Request
 from trueload.stats import decode_histogram, merge_sparse
-from trueload.trial import Session, make_phases
+from trueload.trial.run import Session, make_phases
+from trueload.trial.spec import Progress, TrialSpec
 
 COUNTS = (10, 100, 1_000)
 WINDOW_S = 30.0

@@ -7,7 +7,7 @@ import subprocess
 from pathlib import Path
 
 from process import BenchError
-from trueload.catalogue import cache_folder
+from trueload.files.catalogue import cache_folder
 
 BUILD_S = 1_800.0
 LOG_LINES = 3

@@ -33,7 +33,7 @@ from process import BenchError
 from results import Spread, counted, shown_ratio, spread
 from servers import reference
 from setting import GENERATOR_CPU, SERVER_CPU, Quiet, SettingError, prepare_setting
-from trueload.spec import CLOSED
+from trueload.trial.spec import CLOSED
 
 PAIRS = 15
 RATIO_MOST = Limit(1.15)

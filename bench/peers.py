@@ -49,7 +49,7 @@ from process import BenchError
 from results import Sample, marks, memory_table, table
 from servers import Server, by_command, cpu_s_between, epoll, nginx, reference
 from setting import GENERATOR_CPU, SERVER_CPU, Quiet, SettingError, prepare_setting
-from trueload.plan import DriverName
+from trueload.protocol.plan import DriverName
 
 ROUNDS, ROUNDS_QUICK = 15, 3
 SECONDS, SECONDS_QUICK = 2.0, 1.0

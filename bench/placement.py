@@ -16,7 +16,7 @@ from typing import TypeVar
 
 from process import BenchError
 from setting import GENERATOR_CPU, SERVER_CPU
-from trueload.engine import Engine, EngineError, ask_distance
+from trueload.engines.engine import Engine, EngineError, ask_distance
 from trueload.errors import UserError
 
 # A round trip of a cache line. Within the L3 of an AMD EPYC it is 70 to 110 ns, between two of them

@@ -29,16 +29,17 @@ from machine import describe
 from marks import Limit, Mark, exit_code, mark, mark_table
 from page import METHOD, write_section
 from setting import GENERATOR_CPU, ROOT, SERVER_CPU, Quiet, SettingError, prepare_setting
-from trueload.engine import Engine, EngineError, await_listening, find_engine
+from trueload.engines.engine import Engine, EngineError, await_listening, find_engine
 from trueload.errors import UserError
 from trueload.places import Channel, EngineHost, Place
 from trueload.places.local import LocalPlace
 from trueload.places.ray import reserve
 from trueload.places.ssh import SshPlace
-from trueload.plan import Duration, Serve
-from trueload.spec import Request, TrialSpec
+from trueload.protocol.plan import Duration, Serve
+from trueload.request.values import Request
 from trueload.stats import interval
-from trueload.trial import run_trial
+from trueload.trial.run import run_trial
+from trueload.trial.spec import TrialSpec
 
 sys.path.insert(0, str(ROOT / "tests"))
 

@@ -11,10 +11,10 @@ from pathlib import Path
 
 from engine import Work, phase_of, plan_of
 from trueload.deadline import seconds_left
-from trueload.engine import Engine, EngineError
-from trueload.fleet.histograms import merge_histogram
-from trueload.fleet.merge import merge_connections, merge_counts, merge_slots
-from trueload.plan import (
+from trueload.engines.engine import Engine, EngineError
+from trueload.engines.histograms import merge_histogram
+from trueload.engines.merge import merge_connections, merge_counts, merge_slots
+from trueload.protocol.plan import (
     Error,
     FromEngine,
     Hello,
@@ -28,7 +28,8 @@ from trueload.plan import (
     parse_from_engine,
     to_line,
 )
-from trueload.spec import CLOSED, NS_PER_S
+from trueload.trial.spec import CLOSED
+from trueload.units import NS_PER_S
 
 SLACK_S = 10.0
 

@@ -24,11 +24,11 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "python")]
 
 from samples import good_record, histogram  # noqa: E402
-from trueload.plan import Duration, Histograms, Second  # noqa: E402
-from trueload.record import Record  # noqa: E402
+from trueload.protocol.plan import Duration, Histograms, Second  # noqa: E402
+from trueload.record.schema import Record  # noqa: E402
 from trueload.stats import decode_histogram, summarise  # noqa: E402
-from trueload.store import Store  # noqa: E402
-from trueload.suite.plan import PlannedLoad, PlannedSubject, SuitePlan, trials  # noqa: E402
+from trueload.store.runs import Store  # noqa: E402
+from trueload.suites.plan import PlannedLoad, PlannedSubject, SuitePlan, trials  # noqa: E402
 from trueload.verdict import judge  # noqa: E402
 
 MB = 1_000_000

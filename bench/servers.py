@@ -21,8 +21,8 @@ from pathlib import Path
 from engine import serving
 from process import BenchError, prepare
 from setting import ROOT
-from trueload.accounting import ProcessTree, TreeSample, usage
-from trueload.plan import DriverName
+from trueload.machine.accounting import ProcessTree, TreeSample, usage
+from trueload.protocol.plan import DriverName
 
 NGINX = ROOT / "subjects" / "c" / "nginx"
 EPOLL = ROOT / "subjects" / "c" / "epoll"

@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from trueload.accounting import MachineSample, machine_sample, machine_usage
-from trueload.engine import find_engine
+from trueload.engines.engine import find_engine
 from trueload.errors import UserError
-from trueload.noise import NoiseSample, noise_sample, others_share
+from trueload.machine.accounting import MachineSample, machine_sample, machine_usage
+from trueload.machine.noise import NoiseSample, noise_sample, others_share
 
 ROOT = Path(__file__).resolve().parent.parent
 SERVER_CPU, GENERATOR_CPU = 0, 1

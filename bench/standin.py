@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from recording import Recording
-from trueload.plan import Clock, Done, PhaseStarted, PhaseStopped, to_line
+from trueload.protocol.plan import Clock, Done, PhaseStarted, PhaseStopped, to_line
 
 MARK_NS = 1_234_567_890_123_456_789
 """Stands for a time in a line that is otherwise ready to be said."""

@@ -24,12 +24,13 @@ from machine import describe
 from marks import Limit, Mark, exit_code, mark, mark_table
 from page import METHOD, write_section
 from setting import Quiet, SettingError
-from trueload.engine import EngineError
+from trueload.engines.engine import EngineError
 from trueload.errors import UserError
-from trueload.plan import Duration
-from trueload.record import Record
-from trueload.spec import Progress, Request, TrialSpec
-from trueload.trial import Session, make_phases, run_trial
+from trueload.protocol.plan import Duration
+from trueload.record.schema import Record
+from trueload.request.values import Request
+from trueload.trial.run import Session, make_phases, run_trial
+from trueload.trial.spec import Progress, TrialSpec
 
 HOSTS = 3
 RUNS, LOSSES = 15, 5

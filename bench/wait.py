@@ -30,10 +30,10 @@ from machine import describe
 from marks import Limit, Mark, exit_code, mark, mark_table
 from page import PERFORMANCE, write_section
 from setting import GENERATOR_CPU, SERVER_CPU, Quiet, SettingError, find_setting
-from trueload.accounting import ProcessTree, usage
-from trueload.engine import Engine, EngineError, await_listening, seen_since_mark
+from trueload.engines.engine import Engine, EngineError, await_listening, seen_since_mark
 from trueload.errors import UserError
-from trueload.plan import (
+from trueload.machine.accounting import ProcessTree, usage
+from trueload.protocol.plan import (
     Error,
     FromEngine,
     Measurement,
@@ -44,8 +44,8 @@ from trueload.plan import (
     Serve,
     ServeHttp,
 )
-from trueload.spec import CLOSED
-from trueload.trial import make_plan
+from trueload.trial.run import make_plan
+from trueload.trial.spec import CLOSED
 
 RUNS = 5
 READY_S, PHASE_S, MARK_S = 30.0, 60.0, 10.0

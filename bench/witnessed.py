@@ -40,8 +40,8 @@ from page import ACCURACY, write_section
 from process import BenchError, run
 from servers import Server, reference
 from setting import GENERATOR_CPU, SERVER_CPU, Quiet, SettingError, prepare_setting
-from trueload.plan import DriverName
-from trueload.spec import CLOSED
+from trueload.protocol.plan import DriverName
+from trueload.trial.spec import CLOSED
 from witness import Witness, build_witness, own_network
 
 HERE = Path(__file__).resolve().parent

@@ -5,8 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from samples import PHASE, distribution, good_record, histogram, plan
-from trueload.plan import DeliveryHistograms, RequestPlan, Requests, Turns, WsBroadcastPlan
-from trueload.record import Deliveries, Record, RecordPlan
+from trueload.protocol.plan import (
+    DeliveryHistograms,
+    RequestPlan,
+    Requests,
+    Turns,
+    WsBroadcastPlan,
+)
+from trueload.record.schema import Deliveries, Record, RecordPlan
 
 MESSAGES, RECEIVERS = 100, 10
 DELIVERED = MESSAGES * RECEIVERS

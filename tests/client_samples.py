@@ -8,13 +8,13 @@ from __future__ import annotations
 from typing import Any
 
 from samples import ENVIRONMENT
-from trueload.accounting import MachineSample, ProcessSample, ThreadSample, TreeSample
-from trueload.assemble import HostSample
-from trueload.assemble_client import ClientObservation, EndSample, make_client_record
-from trueload.client_contract import Claim, ClientSetup, LatencyUs
-from trueload.plan_seen import Concurrent, Quantiles, Seen, Span
-from trueload.record import Record
-from trueload.record_client import ClientAsked
+from trueload.assemble.client import ClientObservation, EndSample, make_client_record
+from trueload.assemble.observation import HostSample
+from trueload.machine.accounting import MachineSample, ProcessSample, ThreadSample, TreeSample
+from trueload.protocol.client import Claim, ClientSetup, LatencyUs
+from trueload.protocol.seen import Concurrent, Quantiles, Seen, Span
+from trueload.record.client import ClientAsked
+from trueload.record.schema import Record
 
 S = 1_000_000_000
 MS = 1_000_000

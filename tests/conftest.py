@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from harness import Server, Trueload, find_free_port, start_server
 from subject_world import World
-from trueload.engine import find_engine
+from trueload.engines.engine import find_engine
 
 
 def pytest_configure() -> None:

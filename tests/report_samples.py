@@ -12,10 +12,10 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from trueload.record import Record
+from trueload.record.schema import Record
 from trueload.report.html.gather import gather
 from trueload.report.html.make import Made, make, page
-from trueload.store import Row, Run, Store
+from trueload.store.runs import Row, Run, Store
 
 FOLDER = Path(__file__).parent / "golden_report"
 NAMES = sorted(path.stem for path in FOLDER.glob("*.json"))

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from trueload.accounting import ProcessSample, TreeSample
-from trueload.plan import (
+from trueload.machine.accounting import ProcessSample, TreeSample
+from trueload.protocol.plan import (
     Closed,
     Counts,
     Duration,
@@ -21,7 +21,7 @@ from trueload.plan import (
     Second,
     Slots,
 )
-from trueload.record import (
+from trueload.record.schema import (
     SCHEMA,
     ClientTime,
     ClientTimes,

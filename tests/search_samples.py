@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from samples import GENERATOR, counts, good_record, histogram
-from trueload.plan import Histograms
-from trueload.record import Check, Record
-from trueload.thresholds import LIMIT, parse_condition
+from trueload.protocol.plan import Histograms
+from trueload.record.schema import Check, Record
+from trueload.record.thresholds import LIMIT, parse_condition
 
 LIMIT_10MS = parse_condition("p99<10ms and errors<1%", LIMIT)
 

@@ -19,7 +19,7 @@ import trueload as tl
 from counting import Counting
 from harness import ROOT, Server, Trueload, kill_group
 from subject_world import World
-from trueload.store import Store
+from trueload.store.runs import Store
 
 pytestmark = pytest.mark.engine
 
@@ -262,7 +262,7 @@ def test_a_suite_is_run_and_read_again(world: World, monkeypatch: pytest.MonkeyP
 
 
 def test_a_suite_can_be_called_by_the_name_of_its_package() -> None:
-    import trueload.suite.plan  # noqa: F401
+    import trueload.suites.plan  # noqa: F401
 
     with pytest.raises(tl.UserError, match="no suite is called"):
         tl.suite("no-such-suite")

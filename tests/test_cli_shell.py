@@ -23,7 +23,7 @@ from trueload import __version__
 from trueload.cli.app import COMMANDS, build_command
 from trueload.cli.foreign_flags import FOREIGN_FLAGS, ForeignFlag
 from trueload.errors import ExitCode
-from trueload.runner.keeper import descendants
+from trueload.runner.supervisor import descendants
 
 URL = "http://127.0.0.1:9/"
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 from faults.engine_lines import Engine, Line, Plan
-from trueload.plan import ServeWs
-from trueload.shootout import Dialect
+from trueload.protocol.plan import ServeWs
+from trueload.protocol.shootout import Dialect
 
 pytestmark = pytest.mark.engine
 

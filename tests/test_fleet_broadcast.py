@@ -12,11 +12,12 @@ from harness import Trueload, start_server
 from test_fleet_live import MS, check, engines, hosts
 from trueload.errors import UserError
 from trueload.interrupt import Interrupt
-from trueload.plan import Requests, Turns
-from trueload.record import Deliveries, Record
+from trueload.protocol.plan import Requests, Turns
+from trueload.protocol.shootout import Dialect
+from trueload.record.schema import Deliveries, Record
+from trueload.request.values import Request, WsBroadcast
 from trueload.search.crowd import Crowd
-from trueload.shootout import Dialect
-from trueload.spec import Request, TrialSpec, WsBroadcast
+from trueload.trial.spec import TrialSpec
 from websockets.exceptions import ConnectionClosed
 from websockets.sync.server import ServerConnection
 from ws_room import Room, peer

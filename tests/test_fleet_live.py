@@ -15,16 +15,17 @@ import psutil
 import pytest
 from counting import Counting
 from harness import Server
+from trueload.engines.fleet import Fleet
 from trueload.errors import UserError
-from trueload.fleet.fleet import Fleet
 from trueload.metrics.tally import Tally
 from trueload.places import EngineHost
 from trueload.places.local import LocalChannel, LocalPlace
-from trueload.plan import Closed, Duration, LoadPlan, Open, Requests, Stage, Tick
-from trueload.record import Check, Record
-from trueload.spec import OriginSpec, Progress, TargetSpec, TrialSpec
+from trueload.protocol.plan import Closed, Duration, LoadPlan, Open, Requests, Stage, Tick
+from trueload.record.schema import Check, Record
+from trueload.request.values import OriginSpec, TargetSpec
 from trueload.stats import decode_histogram
-from trueload.trial import Request, run_trial
+from trueload.trial.run import Request, run_trial
+from trueload.trial.spec import Progress, TrialSpec
 
 MS = 1_000_000
 SCRIPTED = Path(__file__).resolve().parent / "scripted_engine.py"

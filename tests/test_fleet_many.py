@@ -16,7 +16,7 @@ from harness import ROOT
 from samples import counts, histogram
 from trueload.places import EngineHost, Sink
 from trueload.places.lines import Lines
-from trueload.plan import (
+from trueload.protocol.plan import (
     Connections,
     Duration,
     Generator,
@@ -29,10 +29,11 @@ from trueload.plan import (
     Slots,
     Tick,
 )
-from trueload.record import Record
-from trueload.spec import Request, TrialSpec
+from trueload.record.schema import Record
+from trueload.request.values import Request
 from trueload.stats import decode_histogram
-from trueload.trial import run_trial
+from trueload.trial.run import run_trial
+from trueload.trial.spec import TrialSpec
 
 HOSTS, VARIANTS = 50, 3
 NS_PER_S, MS = 1_000_000_000, 1_000_000

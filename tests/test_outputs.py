@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 from harness import Finished, Server, Trueload
-from trueload import outputs
 from trueload.errors import ExitCode, UserError, unsaved
+from trueload.files import outputs
 
 FEW = ("-c", "1", "--requests", "10")
 

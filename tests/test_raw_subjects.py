@@ -26,7 +26,7 @@ from harness import ROOT, find_free_port, kill_group
 from trueload.runner import needs
 from trueload.runner.build import build
 from trueload.runner.process import substitute
-from trueload.subjects import load_subject, parse_selects, select_subjects
+from trueload.subjects.manifest import load_subject, parse_selects, select_subjects
 
 # Variants that only start more processes of the same program are left out.
 RAW = ["c/epoll:", "c/epoll:edge", "c/io-uring:", "d/epoll:", "d/epoll:edge", "d/io-uring:"]

@@ -20,13 +20,14 @@ import psutil
 import pytest
 from harness import ROOT, Server, Trueload
 from ray_cluster import RayCluster
-from trueload.engine import Engine, EngineError
+from trueload.engines.engine import Engine, EngineError
 from trueload.errors import UserError
 from trueload.places import Channel, ChannelClosedError, EngineHost
 from trueload.places.ray import RayPlace, Reservation, reserve
-from trueload.plan import Duration, Tick
-from trueload.spec import ONE_SECOND, Request, TrialSpec
-from trueload.trial import run_trial
+from trueload.protocol.plan import Duration, Tick
+from trueload.request.values import Request
+from trueload.trial.run import run_trial
+from trueload.trial.spec import ONE_SECOND, TrialSpec
 
 SLACK_S = 3.0  # a loaded machine's share: bounds below are for hanging, not for speed
 LOSS_S = 2.0 + SLACK_S  # how soon a lost host is noticed

@@ -14,8 +14,14 @@ import pytest
 from faults.engine_lines import Engine as Generator
 from faults.engine_lines import EngineRun, Plan, by_requests, run_plan
 from harness import Trueload, start_server
-from trueload.engine import Engine, EngineError, await_listening, find_engine, seen_since_mark
-from trueload.plan import Faults, Seen, Serve, ServeHttp
+from trueload.engines.engine import (
+    Engine,
+    EngineError,
+    await_listening,
+    find_engine,
+    seen_since_mark,
+)
+from trueload.protocol.plan import Faults, Seen, Serve, ServeHttp
 
 pytestmark = pytest.mark.engine
 

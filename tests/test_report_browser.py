@@ -18,7 +18,7 @@ from report_samples import HOSTILE, NAMES, hostile, html, put, read
 from trueload.published import broadcast_curves
 from trueload.report.html.charts.crowd import AROUND
 from trueload.report.html.charts.theme import COLOURS, GRID, INK, PAPER, QUIET, SERIES
-from trueload.store import Store
+from trueload.store.runs import Store
 
 CHROMIUM = shutil.which("chromium")
 pytestmark = pytest.mark.skipif(

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 from samples import good_record
-from trueload import store as store_module
 from trueload.cli.app import run as run_command
 from trueload.errors import UserError
 from trueload.ids import now_iso
-from trueload.store import Damaged, Row, Run, Store
+from trueload.store import runs as store_module
+from trueload.store.runs import Damaged, Row, Run, Store
 
 RECORD = good_record()
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from harness import Server, Trueload, kill_group, start_server
-from trueload.store import Store
+from trueload.store.runs import Store
 
 STEPS = ("-d", "100ms", "--warmup", "0", "-c", "8")
 

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from counting import Counting
 from harness import Finished, Trueload, start_server
-from trueload.store import Store
+from trueload.store.runs import Store
 
 pytestmark = pytest.mark.engine
 

@@ -20,11 +20,11 @@ from pathlib import Path
 import pytest
 from harness import ROOT, Finished, Server, Trueload
 from samples import good_record
-from trueload import store as store_module
-from trueload import store_file
 from trueload.errors import UserError
-from trueload.store import Damaged, Row, Run, Store
-from trueload.store_file import APPLICATION_ID, BUSY_TIMEOUT_S, SCHEMA, StoreError
+from trueload.store import file as store_file
+from trueload.store import runs as store_module
+from trueload.store.file import APPLICATION_ID, BUSY_TIMEOUT_S, SCHEMA, StoreError
+from trueload.store.runs import Damaged, Row, Run, Store
 
 RECORD = good_record()
 PR_CAPBSET_DROP = 24  # prctl(2)

@@ -12,12 +12,12 @@ from pathlib import Path
 
 import pytest
 from samples import good_record
-from trueload import store as store_module
-from trueload import store_file
 from trueload.cli.app import run as run_command
-from trueload.record import Record
-from trueload.store import Damaged, Row, Store
-from trueload.store_file import StoreError
+from trueload.record.schema import Record
+from trueload.store import file as store_file
+from trueload.store import runs as store_module
+from trueload.store.file import StoreError
+from trueload.store.runs import Damaged, Row, Store
 
 RECORD = good_record()
 PAGE = 4096

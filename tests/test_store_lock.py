@@ -15,10 +15,10 @@ from pathlib import Path
 import pytest
 from harness import ROOT
 from subject_world import World
-from trueload import store_lock
 from trueload.errors import UserError
-from trueload.store import Store
-from trueload.store_lock import lock_path
+from trueload.store import lock as store_lock
+from trueload.store.lock import lock_path
+from trueload.store.runs import Store
 
 HOLD = """
 import sys, time

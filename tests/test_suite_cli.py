@@ -131,7 +131,7 @@ def test_an_interrupted_run_goes_on_where_it_was_and_does_nothing_twice(world: W
 
 def done_trials(world: World) -> list[str]:
     """Keys in the store, in their order."""
-    from trueload.store import Row, Store
+    from trueload.store.runs import Row, Store
 
     with Store.open(world.trueload.store) as store:
         rows = list(store.rows(store.find_run("last")))

@@ -9,7 +9,7 @@ from typing import get_args
 
 import pytest
 from harness import Finished, Server, Trueload, against, start_server
-from trueload.shootout import Dialect
+from trueload.protocol.shootout import Dialect
 from websockets.sync.server import ServerConnection, serve
 from ws_room import Room, peer
 

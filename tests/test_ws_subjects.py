@@ -10,9 +10,9 @@ from typing import get_args
 
 import pytest
 from harness import ROOT, Trueload, start_server
-from trueload.contracts import ShootoutContract, as_spoken, load_server_contract
+from trueload.protocol.shootout import Dialect
 from trueload.runner.verify import verify
-from trueload.shootout import Dialect
+from trueload.subjects.contracts import ShootoutContract, as_spoken, load_server_contract
 
 # With what is fetched and compiled at first.
 CHECK_TIMEOUT_S = 280.0

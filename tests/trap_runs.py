@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from harness import COMMAND_TIMEOUT_S, Finished, Trueload
-from trueload.accounting import descendants
+from trueload.machine.accounting import descendants
 
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 BUSY = b"HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\n\r\n"

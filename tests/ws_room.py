@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
 
-from trueload.shootout import CHANNEL, TOPIC, Dialect, Kind
+from trueload.protocol.shootout import CHANNEL, TOPIC, Dialect, Kind
 from websockets.exceptions import ConnectionClosed
 from websockets.sync.server import ServerConnection, serve
 from websockets.typing import Subprotocol

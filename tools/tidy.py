@@ -5,6 +5,7 @@ Strategy: the files that git knows are read once; every rule is a pure function 
 findings, and ``RULES`` is the table of them. Only the standard library is used, so that it runs
 before anything is installed. A pattern that would match itself is written with a bracket in a word.
 
+    tools/tidy.py --floors        prints which room of python/trueload imports which
     tools/tidy.py [FOLDER]        prints `path:line: rule: what to do`; exit 1 if there is any
 """
 
@@ -16,11 +17,15 @@ import subprocess
 import sys
 import tomllib
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path, PurePosixPath
 from urllib.parse import urlsplit
+
+# As a script it is run from anywhere; its neighbour is found from the top of the repository.
+sys.path.append(str(Path(__file__).resolve().parent.parent))
+from tools import floors
 
 FILE_LINES_MAX = 600
 FUNCTION_LINES_MAX = 70
@@ -363,7 +368,7 @@ def modules_without_circles(files: Iterable[File]) -> Iterator[Finding]:
             module = str(file.path).removeprefix(WITHOUT_CIRCLES).removesuffix(".rs").split("/")[0]
             first.setdefault(module, file)
             uses.setdefault(module, set()).update(crate_modules(file.code))
-    reached = {module: reachable(module, uses) for module in uses}
+    reached = {module: floors.reachable(module, uses) for module in uses}
     for module in sorted(uses):
         circle = {other for other in reached[module] & uses.keys() if module in reached[other]}
         if circle and module == min(circle):
@@ -380,86 +385,57 @@ def crate_modules(code: str) -> Iterator[str]:
         yield from re.findall(r"(?:^|,)\s*(\w+)", group)
 
 
-def reachable(module: str, uses: dict[str, set[str]]) -> set[str]:
-    """Every module that `module` needs, by itself or through others."""
-    found: set[str] = set()
-    left = [used for used in uses[module] if used != module]
-    while left:
-        name = left.pop()
-        if name not in found:
-            found.add(name)
-            left.extend(uses.get(name, ()))
-    return found
-
-
-# Of our own modules, what a module may not import (prefix, what it may not, why).
-_EVERYTHING = ("trueload",)
+# What the order of the floors would allow, and is forbidden all the same (prefix, what, why).
 MODULE_MAY_NOT_USE: tuple[tuple[str, tuple[str, ...], str], ...] = (
-    ("trueload.errors", _EVERYTHING, "errors imports nothing of ours"),
-    ("trueload.stats", _EVERYTHING, "stats imports nothing of ours"),
     (
-        "trueload.verdict",
-        ("trueload.store", "trueload.engine", "trueload.places", "trueload.trial"),
-        "verdicts are pure functions of a record",
-    ),
-    (
-        "trueload.suite.summary",
-        ("trueload.suite.execute", "trueload.runner", "trueload.places"),
+        "trueload.suites.summary",
+        ("trueload.suites.execute", "trueload.runner", "trueload.places"),
         "a summary reads records, it runs nothing",
     ),
     (
         "trueload.report",
+        # not trueload.suites: its plans and summaries are values that a report shows
         (
-            # not trueload.suite: its plans and summaries are values that a report shows
-            "trueload.suite.execute",
-            "trueload.runner",
-            "trueload.subjects",
-            "trueload.contracts",
-            "trueload.places",
-            "trueload.engine",
-            "trueload.trial",
+            *("trueload.suites.execute", "trueload.runner", "trueload.subjects"),
+            *("trueload.places", "trueload.engines", "trueload.trial.run"),
         ),
         "a report reads records, it runs nothing",
     ),
-    ("trueload.store", ("trueload.suite", "trueload.runner", "trueload.report"), "below them"),
-    ("trueload.places", ("trueload.suite", "trueload.runner", "trueload.report"), "below them"),
 )
-# What Python programs call is the command line, by arguments instead of words.
-_MAY_USE_CLI = ("trueload.cli", "trueload.__main__", "trueload.api")
 
 
-def imports_point_one_way(file: File) -> Iterator[Finding]:
-    """cli uses suites, suites use subjects and places; nobody uses cli."""
-    if file.tree is None or not file.within("python/"):
-        return
-    module = ".".join(file.path.with_suffix("").parts[1:]).removesuffix(".__init__")
-    for line, imported in _imports(file.tree, module):
-        for prefix, forbidden, why in MODULE_MAY_NOT_USE:
-            if _inside(module, prefix) and any(
-                _inside(imported, f) and not _inside(imported, prefix) for f in forbidden
-            ):
-                advice = f"{module} imports {imported}: {why}"
-                yield file.finding(line, "imports-point-one-way", advice)
-        if _inside(imported, "trueload.cli") and not any(_inside(module, m) for m in _MAY_USE_CLI):
-            advice = f"{module} imports {imported}: nobody imports the command line"
-            yield file.finding(line, "imports-point-one-way", advice)
+def modules_of(files: Iterable[File]) -> dict[str, tuple[File, ast.Module]]:
+    """Our Python modules by their full name."""
+    return {
+        ".".join(file.path.with_suffix("").parts[1:]).removesuffix(".__init__"): (file, file.tree)
+        for file in files
+        if file.within("python/") and file.tree is not None
+    }
+
+
+def imports_point_down(files: Iterable[File]) -> Iterator[Finding]:
+    """A room imports lower rooms only (tools/floors.py), and no two modules of a room need each
+    other."""
+    modules = modules_of(files)
+    found = list(floors.imports({name: tree for name, (_, tree) in modules.items()}))
+    for each in found:
+        why = floors.upward(each) or _forbidden(each)
+        if why:
+            yield modules[each.module][0].finding(each.line, "imports-point-down", why)
+    for circle in floors.circles(found):
+        advice = f"these need each other: {', '.join(circle)}"
+        yield modules[circle[0]][0].finding(1, "imports-point-down", advice)
+
+
+def _forbidden(found: floors.Import) -> str:
+    for prefix, forbidden, why in MODULE_MAY_NOT_USE:
+        if _inside(found.module, prefix) and any(_inside(found.imported, f) for f in forbidden):
+            return f"{found.module} imports {found.imported}: {why}"
+    return ""
 
 
 def _inside(module: str, prefix: str) -> bool:
     return module == prefix or module.startswith(prefix + ".")
-
-
-def _imports(tree: ast.Module, module: str) -> Iterator[tuple[int, str]]:
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            for alias in node.names:
-                yield node.lineno, alias.name
-        elif isinstance(node, ast.ImportFrom):
-            parts = module.split(".")[: -node.level] if node.level else []
-            base = ".".join([*parts, *([node.module] if node.module else [])])
-            for alias in node.names:
-                # `from trueload import cli` imports the module trueload.cli
-                yield node.lineno, f"{base}.{alias.name}" if base == "trueload" else base
 
 
 def options_defined_once(file: File) -> Iterator[Finding]:
@@ -499,7 +475,6 @@ RULES: tuple[Rule, ...] = (
     unsafe_at_home,
     pure_crates,
     crates_point_one_way,
-    imports_point_one_way,
     options_defined_once,
 )
 
@@ -510,7 +485,10 @@ def check(file: File) -> list[Finding]:
 
 
 # Rules that look at several files together.
-RULES_OF_ALL: tuple[Callable[[Iterable[File]], Iterable[Finding]], ...] = (modules_without_circles,)
+RULES_OF_ALL: tuple[Callable[[Sequence[File]], Iterable[Finding]], ...] = (
+    modules_without_circles,
+    imports_point_down,
+)
 
 
 def read_files(folder: Path) -> Iterator[File]:
@@ -540,8 +518,14 @@ def read_files(folder: Path) -> Iterator[File]:
 
 
 def main(arguments: list[str]) -> int:
-    folder = Path(arguments[0]) if arguments else Path(__file__).resolve().parent.parent
+    drawing = arguments[:1] == ["--floors"]
+    folders = arguments[1:] if drawing else arguments
+    folder = Path(folders[0]) if folders else Path(__file__).resolve().parent.parent
     files = list(read_files(folder))
+    if drawing:
+        trees = {name: tree for name, (_, tree) in modules_of(files).items()}
+        print("\n".join(floors.drawn(trees)))
+        return 0
     findings = [finding for file in files for finding in check(file)]
     findings += [finding for rule in RULES_OF_ALL for finding in rule(files)]
     for finding in findings:

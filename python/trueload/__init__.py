@@ -26,11 +26,11 @@ if TYPE_CHECKING:
         udp,
         ws,
     )
+    from trueload.api.results.ab import AbResult
+    from trueload.api.results.quantities import Share, Time
+    from trueload.api.results.result import Result, Search
+    from trueload.api.results.suite import SuiteResult
     from trueload.errors import UserError
-    from trueload.results.ab import AbResult
-    from trueload.results.quantities import Share, Time
-    from trueload.results.result import Result, Search
-    from trueload.results.suite import SuiteResult
 
 __version__ = "0.1.0"
 
@@ -56,21 +56,19 @@ __all__ = [
     "ws",
 ]
 
-_FUNCTIONS = ("http", "ws", "tcp", "udp", "ab", "serve", "runs", "load")
+_FUNCTIONS = ("http", "ws", "tcp", "udp", "ab", "serve", "suite", "runs", "load")
 _MODULES = {
     **dict.fromkeys(_FUNCTIONS, "trueload.api"),
     **dict.fromkeys(("NothingMeasuredError", "Server"), "trueload.api"),
-    **dict.fromkeys(("Share", "Time"), "trueload.results.quantities"),
-    **dict.fromkeys(("Result", "Search"), "trueload.results.result"),
-    "AbResult": "trueload.results.ab",
-    "SuiteResult": "trueload.results.suite",
+    **dict.fromkeys(("Share", "Time"), "trueload.api.results.quantities"),
+    **dict.fromkeys(("Result", "Search"), "trueload.api.results.result"),
+    "AbResult": "trueload.api.results.ab",
+    "SuiteResult": "trueload.api.results.suite",
     "UserError": "trueload.errors",
 }
 
 
 def __getattr__(name: str) -> Any:
-    if name == "suite":  # the package of that name can be called
-        return importlib.import_module("trueload.suite")
     if name not in _MODULES:
         raise AttributeError(f"module 'trueload' has no attribute '{name}'")
     found = getattr(importlib.import_module(_MODULES[name]), name)

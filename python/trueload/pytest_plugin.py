@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
-    from trueload.results.result import Result
+    from trueload.api.results.result import Result
 
 _RESULTS: pytest.StashKey[list[Result]] = pytest.StashKey()
 

@@ -16,6 +16,7 @@ from typing import NoReturn, TypeVar
 
 Value = TypeVar("Value")
 
+NS_PER_S = 1_000_000_000
 NS_BY_UNIT = {
     "ns": 1,
     "us": 1_000,

@@ -43,7 +43,7 @@ def test_a_server_that_was_started_there_is_accounted_for_as_one_here(
     assert server["threads"] >= 1
     assert record["counts"]["ok"] > 10
     assert against(record) == set()
-    until(lambda: not ours(host), "server and steward have gone")
+    until(lambda: not ours(host), "server and agent have gone")
     assert list((host.folder / "tmp").iterdir()) == []
 
 
@@ -113,10 +113,10 @@ def test_nothing_is_left_there_when_the_front_is_killed(trueload: Trueload, ssh:
         *("http", f"http://{host.address}:{PORT}/", "-d", "60s", "--server-place", "ssh:h1"),
         env=ssh.env,
     )
-    until(lambda: len(ours(host)) >= 2, "server and steward run")
+    until(lambda: len(ours(host)) >= 2, "server and agent run")
     front.send_signal(signal.SIGKILL)
     front.wait()
-    until(lambda: not ours(host), "server and steward have gone")
+    until(lambda: not ours(host), "server and agent have gone")
 
 
 def test_a_link_that_goes_down_leaves_no_server_behind(trueload: Trueload, ssh: Ssh) -> None:
@@ -126,11 +126,11 @@ def test_a_link_that_goes_down_leaves_no_server_behind(trueload: Trueload, ssh: 
         *("--server-place", "ssh:h1"),
         env=ssh.env,
     )
-    until(lambda: len(ours(host)) >= 2, "server and steward run")
+    until(lambda: len(ours(host)) >= 2, "server and agent run")
     before = host.packets_sent()
     until(lambda: host.packets_sent() > before + 1_000, "it is under load")
     host.link("down")
-    until(lambda: not ours(host), "server and steward have gone")
+    until(lambda: not ours(host), "server and agent have gone")
     front.send_signal(signal.SIGINT)
     front.communicate(timeout=60)
 

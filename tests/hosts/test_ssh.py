@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from trueload.engine import Engine, EngineError
+from trueload.engines.engine import Engine, EngineError
 from trueload.places.program import read_program
 from trueload.places.ssh import SshPlace
 

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from trueload.engine import Engine
+from trueload.engines.engine import Engine
 from trueload.errors import UserError
 from trueload.places.ssh import SshPlace
 

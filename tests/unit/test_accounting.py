@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from trueload.accounting import (
+from trueload.machine.accounting import (
     CpuTimes,
     GroupCpu,
     MachineSample,
@@ -28,7 +28,7 @@ from trueload.accounting import (
     unix_listeners,
     usage,
 )
-from trueload.server_found import Followed, found_pids
+from trueload.trial.server_found import Followed, found_pids
 
 MS = 1_000_000
 IDLE = ProcessSample(

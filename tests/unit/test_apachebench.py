@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 from samples import counts, good_record, histogram, plan
-from trueload.apachebench import Times, apachebench
-from trueload.plan import Duration, Phase, RequestPlan, Requests
-from trueload.record import Record, Throughput, Warmup, Window
+from trueload.protocol.plan import Duration, Phase, RequestPlan, Requests
+from trueload.record.schema import Record, Throughput, Warmup, Window
 from trueload.report.apachebench import percentile_lines, result_lines, times_lines
-from trueload.spec import CLOSED
 from trueload.stats import Distribution, decode_histogram, summarise
+from trueload.trial.spec import CLOSED
+from trueload.verdict.apachebench import Times, apachebench
 
 MS = 1_000_000
 TAKEN_NS = 8_124_498_000

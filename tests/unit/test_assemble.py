@@ -6,9 +6,10 @@ from dataclasses import replace
 
 import pytest
 from samples import good_record, server_tree
-from trueload.accounting import CpuTimes, MachineSample
-from trueload.assemble import HostSample, Observation, make_record
-from trueload.record import Record
+from trueload.assemble.observation import HostSample, Observation
+from trueload.assemble.trial import make_record
+from trueload.machine.accounting import CpuTimes, MachineSample
+from trueload.record.schema import Record
 
 MS = 1_000_000
 

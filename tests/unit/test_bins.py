@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from trueload.bins import BINS_MOST, Bins
-from trueload.fleet.merge import Series
-from trueload.plan import Counts, Second, Sparse
+from trueload.assemble.bins import BINS_MOST, Bins
+from trueload.engines.merge import Series
+from trueload.protocol.plan import Counts, Second, Sparse
 
 DAY_S = 86_400
 

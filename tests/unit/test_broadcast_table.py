@@ -8,16 +8,16 @@ from typing import Any
 import pytest
 from broadcast_samples import broadcast
 from samples import OK, histogram
-from trueload.plan import Histograms, Requests
-from trueload.record import Record
+from trueload.protocol.plan import Histograms, Requests
+from trueload.record.schema import Record
 from trueload.report import table
 from trueload.report.html.gather import gather
 from trueload.search.decide import Try
 from trueload.search.execute import search
 from trueload.stats import decode_histogram, summarise
-from trueload.store import Row, Run
-from trueload.suite.broadcast import searched
-from trueload.suite.plan import (
+from trueload.store.runs import Row, Run
+from trueload.suites.broadcast import searched
+from trueload.suites.plan import (
     PARTIAL,
     Cell,
     PlannedBroadcast,
@@ -26,8 +26,8 @@ from trueload.suite.plan import (
     SuitePlan,
     Trial,
 )
-from trueload.suite.steps import search_plan
-from trueload.suite.summary import MACHINE_CHECKS, LoadTable, collect, figures, tabulate
+from trueload.suites.steps import search_plan
+from trueload.suites.summary import MACHINE_CHECKS, LoadTable, collect, figures, tabulate
 
 MS = 1_000_000
 LOAD = PlannedLoad(connections=1_000, pipeline=1, cores="single", broadcast=True)

@@ -13,7 +13,7 @@ import pytest
 from trueload.runner import build as building
 from trueload.runner.build import Build, BuildError, build, in_use
 from trueload.runner.stamp import STAMP
-from trueload.subjects import Subject, load_subject
+from trueload.subjects.manifest import Subject, load_subject
 
 MANIFEST = """
 role      = "server"

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from trueload.client_contract import (
+from trueload.errors import UserError
+from trueload.protocol.client import (
     Claim,
     ClientContract,
     Conversation,
@@ -25,14 +26,13 @@ from trueload.client_contract import (
     parse_answer,
     parse_claim,
 )
-from trueload.contracts import load_contract, load_server_contract
-from trueload.errors import UserError
 from trueload.runner import client as client_module
 from trueload.runner import verify_client as verifying
 from trueload.runner.client import Client, open_pipes
 from trueload.runner.inherited import subject_environment
 from trueload.runner.process import Orders, Processes, Program
 from trueload.runner.verify_client import ClientVerdict, verify_client
+from trueload.subjects.contracts import load_contract, load_server_contract
 
 CONTRACTS = Path(__file__).resolve().parents[2] / "contracts"
 LATENCY = LatencyUs(p50=21_000, p90=22_000, p99=23_000, max=24_000)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from trueload.client_contract import ClientSetup
-from trueload.client_progress import ClientProgress
-from trueload.plan import Served
+from trueload.protocol.client import ClientSetup
+from trueload.protocol.client_progress import ClientProgress
+from trueload.protocol.plan import Served
 from trueload.report.client_panel import ClientCourse, client_lines
 from trueload.report.panel import POINTS
 

@@ -9,14 +9,14 @@ from typing import Any
 import pytest
 from report_samples import html, put_records
 from samples import OK, PHASE, connections, counts, distribution, good_record, histogram, staged
-from trueload.assemble_own_times import make_client_times
-from trueload.fleet.merge import merge_histograms
-from trueload.plan import Histograms
-from trueload.record import ClientTime, ClientTimes, Record, Status
+from trueload.assemble.own_times import make_client_times
+from trueload.engines.merge import merge_histograms
+from trueload.protocol.plan import Histograms
+from trueload.record.schema import ClientTime, ClientTimes, Record, Status
 from trueload.report.export import CSV_COLUMNS, record_values
 from trueload.report.result import client_share_text, result_lines
 from trueload.stats import Distribution, decode_histogram
-from trueload.store import Store
+from trueload.store.runs import Store
 from trueload.verdict import client_parts
 
 US, MS = 1_000, 1_000_000

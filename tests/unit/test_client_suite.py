@@ -9,15 +9,15 @@ from typing import Any
 
 import pytest
 from client_samples import CLAIM, REQUESTS, good_client_record
-from trueload.baseline import row_name
-from trueload.compare import compare
+from trueload.compare.baseline import row_name
+from trueload.compare.trials import compare
 from trueload.errors import UserError
 from trueload.report import table
 from trueload.runner.client_session import patience_s, requests_for
 from trueload.runner.cpus import Layout, Unfit, lay_out_client
-from trueload.suite.clients import client_load
-from trueload.suite.definition import Suite, load_suite
-from trueload.suite.plan import (
+from trueload.suites.clients import client_load
+from trueload.suites.definition import Suite, load_suite
+from trueload.suites.plan import (
     Cell,
     Changes,
     PlannedSubject,
@@ -28,8 +28,8 @@ from trueload.suite.plan import (
     rounds,
     trials,
 )
-from trueload.suite.pools import PlannedPools, beyond_limits, pool_labels
-from trueload.suite.summary import CellRows, Collected, figures, tabulate
+from trueload.suites.pools import PlannedPools, beyond_limits, pool_labels
+from trueload.suites.summary import CellRows, Collected, figures, tabulate
 
 S = 1_000_000_000
 ROOT = Path(__file__).resolve().parents[2]

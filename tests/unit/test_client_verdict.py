@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from client_samples import ASKED, CLAIM, LATE, REQUESTS, SEEN, S, good_client_record, look
 from samples import good_record
-from trueload.plan_seen import Concurrent
-from trueload.record import Check, Record, Status
-from trueload.record_client import make_client_end
+from trueload.protocol.seen import Concurrent
+from trueload.record.client import make_client_end
+from trueload.record.schema import Check, Record, Status
 from trueload.verdict import CHECKS, decide
 
 GOOD = good_client_record()

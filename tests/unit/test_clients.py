@@ -8,16 +8,17 @@ from typing import Any
 import pytest
 from broadcast_samples import DELIVERED, broadcast
 from samples import OK, counts, histogram
-from trueload.plan import Histograms
-from trueload.record import Record
+from trueload.protocol.plan import Histograms
+from trueload.record.schema import Record
+from trueload.record.thresholds import LIMIT, parse_condition
+from trueload.request.values import Request, WsBroadcast
 from trueload.search.clients import clients_header, clients_line, is_published, shootout_line
 from trueload.search.decide import Found, NotFound, Outcome, Step, Try, decide
 from trueload.search.execute import SearchPlan, make_clients, outcome, spec_at, take
 from trueload.search.found import exit_code, labels, plan_json, read_plan, read_steps, sentence
 from trueload.search.judge import confirming_messages, judge_broadcast
-from trueload.spec import Request, TrialSpec, WsBroadcast
 from trueload.stats import decode_histogram, summarise
-from trueload.thresholds import LIMIT, parse_condition
+from trueload.trial.spec import TrialSpec
 
 LIMIT_500 = parse_condition("p95<500ms", LIMIT)
 PLAN = SearchPlan("clients", LIMIT_500, make_clients(1_000, 1_000, None), None, samples=100)

@@ -13,19 +13,32 @@ from xml.etree import ElementTree
 
 import pytest
 from samples import OK, counts, distribution, good_record, histogram
-from trueload import baseline
-from trueload.baseline import read_side, row_name
 from trueload.cli.compare import exit_code
-from trueload.compare import METRICS, compare, compare_records, crossed_rows, with_metrics
-from trueload.difference import Ratio, of_pairs, of_trials, told_once, too_few_pairs, too_few_trials
-from trueload.distance import HANDED
-from trueload.distance import MOVED as MOVED_BY_HOST
+from trueload.compare import baseline
+from trueload.compare.baseline import read_side, row_name
+from trueload.compare.difference import (
+    Ratio,
+    of_pairs,
+    of_trials,
+    told_once,
+    too_few_pairs,
+    too_few_trials,
+)
+from trueload.compare.pairs import Turn, compare_pairs, turns, whole_pairs
+from trueload.compare.trials import (
+    METRICS,
+    compare,
+    compare_records,
+    crossed_rows,
+    with_metrics,
+)
 from trueload.errors import UserError
-from trueload.pairs import Turn, compare_pairs, turns, whole_pairs
-from trueload.plan import Histograms, Open, RequestPlan, Second, Stage
-from trueload.record import CpuDistance, Record, Throughput
+from trueload.protocol.plan import Histograms, Open, RequestPlan, Second, Stage
+from trueload.record.distance import HANDED
+from trueload.record.distance import MOVED as MOVED_BY_HOST
+from trueload.record.schema import CpuDistance, Record, Throughput
+from trueload.record.thresholds import RATIO, parse_condition
 from trueload.report.compare import Compared, Format, render
-from trueload.thresholds import RATIO, parse_condition
 
 
 def record(per_s: float, latency_ms: float = 1.0, seconds: int = 10) -> Record:

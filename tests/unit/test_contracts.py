@@ -9,7 +9,10 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from trueload.contracts import (
+from trueload.errors import UserError
+from trueload.runner import verify as verifying
+from trueload.runner.verify import ask, verify
+from trueload.subjects.contracts import (
     Contract,
     Exchange,
     Reply,
@@ -18,9 +21,6 @@ from trueload.contracts import (
     load_contract,
     load_http_contract,
 )
-from trueload.errors import UserError
-from trueload.runner import verify as verifying
-from trueload.runner.verify import ask, verify
 
 ROOT = Path(__file__).resolve().parents[2]
 GREETING = Exchange(

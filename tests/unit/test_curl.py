@@ -12,10 +12,17 @@ from typing import Any
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
-from trueload.curl import COMPRESSED, FORM, WITH_VALUE, WITHOUT_VALUE, CurlCommand, parse_curl
 from trueload.errors import UserError
-from trueload.redact import REDACTED, redact_command, redact_curl
-from trueload.shell import split_words
+from trueload.request.curl import (
+    COMPRESSED,
+    FORM,
+    WITH_VALUE,
+    WITHOUT_VALUE,
+    CurlCommand,
+    parse_curl,
+)
+from trueload.request.redact import REDACTED, redact_command, redact_curl
+from trueload.request.shell import split_words
 
 WORDS = [
     "curl http://a/ -H 'A: b'",

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 from samples import good_record
-from trueload.distance import have_moved, looks_of, moved_text, pair_of
-from trueload.record import CpuDistance
+from trueload.record.distance import have_moved, looks_of, moved_text, pair_of
+from trueload.record.schema import CpuDistance
 from trueload.report.result import repeated_lines, result_lines
 
 TOLD = (

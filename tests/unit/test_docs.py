@@ -15,7 +15,7 @@ from trueload import verdict
 from trueload.cli.app import EXIT_CODE_BROKEN_PIPE, build_command
 from trueload.errors import ExitCode
 from trueload.metrics.names import METRICS
-from trueload.subjects import MANIFEST_KEYS
+from trueload.subjects.manifest import MANIFEST_KEYS
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")])

@@ -7,11 +7,11 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from trueload.ceiling import Ceiling
 from trueload.cli.doctor import render
-from trueload.doctor import JUDGES, EngineFound, Facts, Finding, examine, worst
-from trueload.machine import Machine, observe
-from trueload.wakes import Wakes
+from trueload.commands.doctor import JUDGES, EngineFound, Facts, Finding, examine, worst
+from trueload.machine.facts import Machine, observe
+from trueload.machine.wakes import Wakes
+from trueload.trial.ceiling import Ceiling
 
 FIT = Facts(
     machine=Machine(

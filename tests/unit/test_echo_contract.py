@@ -9,11 +9,17 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
-from trueload.contracts import Echo, EchoContract, judge_echo, load_contract, load_http_contract
 from trueload.errors import UserError
 from trueload.runner import verify_echo as verifying
 from trueload.runner.verify import sample, verify
 from trueload.runner.verify_echo import ask_echo
+from trueload.subjects.contracts import (
+    Echo,
+    EchoContract,
+    judge_echo,
+    load_contract,
+    load_http_contract,
+)
 
 CONTRACTS = Path(__file__).resolve().parents[2] / "contracts"
 

@@ -10,10 +10,10 @@ import pytest
 from trueload.cli.job import Job
 from trueload.cli.tcp import read_tcp_job
 from trueload.errors import UserError
-from trueload.message import make_messages
-from trueload.plan import Generate, parse_to_engine, to_json, to_line
-from trueload.target import parse_host_port, parse_url
-from trueload.trial import make_plan
+from trueload.protocol.plan import Generate, parse_to_engine, to_json, to_line
+from trueload.request.message import make_messages
+from trueload.request.target import parse_host_port, parse_url
+from trueload.trial.run import make_plan
 
 
 def plan_of(job: Job) -> dict[str, Any]:

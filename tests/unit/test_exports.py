@@ -12,10 +12,12 @@ import pytest
 from client_samples import good_client_record
 from samples import good_record
 from trueload.metrics import otlp
-from trueload.metrics.exports import KEPT, NOTHING_WANTED, Exports, Tell, Wanted, exporting
+from trueload.metrics.exports import KEPT, Exports, exporting
 from trueload.metrics.families import make_families
+from trueload.metrics.outlets import NOTHING_WANTED, Tell, Wanted
 from trueload.report.live import NO_LABELS, unwatched
-from trueload.spec import OnProgress, Progress, Request, TrialSpec
+from trueload.request.values import Request
+from trueload.trial.spec import OnProgress, Progress, TrialSpec
 
 SPEC = TrialSpec(url="http://h/", addresses=("127.0.0.1:1",), request=Request(host="h"))
 END = Progress("ended", 0, None, record=good_record())

@@ -9,7 +9,7 @@ import socket
 import pytest
 from trueload.errors import UserError
 from trueload.runner.files import check_files
-from trueload.server_files import make_note, reached_limit
+from trueload.trial.server_files import make_note, reached_limit
 
 CASES = [
     (64, 1024, ""),

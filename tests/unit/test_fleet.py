@@ -10,19 +10,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from samples import GOOD_HOST, PHASE, counts, distribution, good_record, histogram, plan
-from trueload import plan as spoken
-from trueload.fleet.clock import Comparison, Reading
-from trueload.fleet.histograms import merge_histogram
-from trueload.fleet.merge import (
+from trueload.engines.clock import Comparison, Reading
+from trueload.engines.histograms import merge_histogram
+from trueload.engines.merge import (
     Series,
     merge_connections,
     merge_counts,
     merge_ready,
     merge_slots,
 )
-from trueload.fleet.ticks import Ticks
-from trueload.plan import Connections, Ready, Second, Slots, Tick, WsBroadcastPlan
-from trueload.record import Check, Host, Record, RecordPlan
+from trueload.engines.ticks import Ticks
+from trueload.protocol import plan as spoken
+from trueload.protocol.plan import Connections, Ready, Second, Slots, Tick, WsBroadcastPlan
+from trueload.record.schema import Check, Host, Record, RecordPlan
 from trueload.report.hosts import HOSTS_SHOWN, host_lines
 from trueload.stats import decode_histogram
 from trueload.verdict.hosts import median_without

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import pytest
 from samples import good_record, server_tree
-from trueload.accounting import TreeSample
-from trueload.assemble import NO_CONNECTIONS, Observation, PhaseLog, measure_from_ticks
-from trueload.assemble_idle import Step, make_idle, merged_failed
-from trueload.plan import Measurement, Ready
-from trueload.record import Idle, IdleStep
+from trueload.assemble.idle import Step, make_idle, merged_failed
+from trueload.assemble.observation import Observation, PhaseLog
+from trueload.assemble.trial import NO_CONNECTIONS, measure_from_ticks
+from trueload.machine.accounting import TreeSample
+from trueload.protocol.plan import Measurement, Ready
+from trueload.record.schema import Idle, IdleStep
 from trueload.report.idle import idle_lines
 from trueload.verdict import judge
 

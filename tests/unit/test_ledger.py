@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from broadcast_samples import DELIVERED, broadcast
 from samples import distribution, histogram
-from trueload.record import Check, Record, Status
+from trueload.record.schema import Check, Record, Status
 from trueload.verdict import EXPLANATIONS
 
 

@@ -8,8 +8,8 @@ import pytest
 from trueload.cli.load_flags import LoadFlags, choose_load
 from trueload.cli.options import Arrivals, StagesOf
 from trueload.errors import UserError
-from trueload.plan import Closed, Duration, Open, Requests
-from trueload.spec import warmup_load
+from trueload.protocol.plan import Closed, Duration, Open, Requests
+from trueload.trial.spec import warmup_load
 from trueload.units import DURATION_NS_MAX
 
 S = 1_000_000_000

@@ -22,9 +22,10 @@ from trueload.metrics.otlp import make_data
 from trueload.metrics.scrape import Collector
 from trueload.metrics.tally import Tally
 from trueload.metrics.times import BOUNDS_S, Times, make_times
-from trueload.plan import Histograms, Tick
-from trueload.spec import HostTick, Progress, Request, TrialSpec, open_load
+from trueload.protocol.plan import Histograms, Tick
+from trueload.request.values import Request
 from trueload.stats import Buckets
+from trueload.trial.spec import HostTick, Progress, TrialSpec, open_load
 
 SPEC = TrialSpec(url="http://h/", addresses=("127.0.0.1:1",), request=Request(host="h"))
 OPEN = TrialSpec(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 import pytest
-from trueload.noise import NoiseSample, Used, noise_sample, others_share
+from trueload.machine.noise import NoiseSample, Used, noise_sample, others_share
 
 S = 1_000_000_000
 FRONT, ENGINE, SERVER, CHILD, OTHER = 10, 11, 20, 21, 30

@@ -9,9 +9,9 @@ import stat
 from pathlib import Path
 
 import pytest
-from trueload import catalogue
 from trueload.errors import UserError
-from trueload.ownership import (
+from trueload.files import catalogue
+from trueload.files.ownership import (
     Fault,
     Trusted,
     also_writers_of,
@@ -21,7 +21,7 @@ from trueload.ownership import (
     trusted_here,
     trusted_uids,
 )
-from trueload.subjects import parse_selects, select_subjects
+from trueload.subjects.manifest import parse_selects, select_subjects
 
 ME, STRANGER, MY_GROUP, STAFF = 1000, 1001, 1000, 50
 OVERFLOW = 65534

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import TypeAdapter, ValidationError
-from trueload.packed import Packed, PackedCounts
-from trueload.plan import Second, parse_from_engine
+from trueload.protocol.packed import Packed, PackedCounts
+from trueload.protocol.plan import Second, parse_from_engine
 
 FIELD = TypeAdapter(Packed)
 EXAMPLES = Path(__file__).parents[2] / "schema" / "examples" / "from-engine.jsonl"

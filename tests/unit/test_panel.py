@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from samples import counts
 from trueload.cli.suite_progress import time_left
-from trueload.plan import Requests, Tick
+from trueload.protocol.plan import Requests, Tick
 from trueload.report.panel import (
     BAR_WIDTH,
     HOSTS_SHOWN,
@@ -16,7 +16,8 @@ from trueload.report.panel import (
     moving_line,
     panel_lines,
 )
-from trueload.spec import HostTick, Progress, Request, TrialSpec, open_load
+from trueload.request.values import Request
+from trueload.trial.spec import HostTick, Progress, TrialSpec, open_load
 
 SPEC = TrialSpec(url="http://h/", addresses=("127.0.0.1:1",), request=Request(host="h"))
 OPEN = replace(SPEC, load=open_load(1_000, SPEC.stop))

@@ -6,8 +6,8 @@ import json
 from pathlib import Path
 
 import pytest
-from trueload.packed import PackedCounts
-from trueload.plan import parse_from_engine, parse_to_engine, to_json
+from trueload.protocol.packed import PackedCounts
+from trueload.protocol.plan import parse_from_engine, parse_to_engine, to_json
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "schema" / "examples"
 

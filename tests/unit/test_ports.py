@@ -5,7 +5,7 @@ from __future__ import annotations
 import ipaddress
 
 import pytest
-from trueload.ports import PER_ADDRESS, SETS, sources
+from trueload.machine.ports import PER_ADDRESS, SETS, sources
 
 HERE = ("127.0.0.1:80",)
 CASES = [

@@ -9,10 +9,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from trueload import outputs
-from trueload.private_files import make_folder, narrow, open_text
-from trueload.store import Store, StoreError
-from trueload.store_lock import lock_path
+from trueload.files import outputs
+from trueload.files.private import make_folder, narrow, open_text
+from trueload.store.lock import lock_path
+from trueload.store.runs import Store, StoreError
 
 
 @pytest.fixture(params=[0o000, 0o022, 0o077, 0o277])

@@ -19,8 +19,8 @@ from trueload.report.export import CSV_COLUMNS
 from trueload.report.parquet import write_parquet
 from trueload.report.published import Sheet, as_csv, as_html, as_text, sheets
 from trueload.report.suite_json import read_plan
-from trueload.store import Row, Store
-from trueload.suite.summary import collect, tabulate
+from trueload.store.runs import Row, Store
+from trueload.suites.summary import collect, tabulate
 
 
 def as_tcp(value: dict[str, Any]) -> dict[str, Any]:

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from datetime import timedelta
 
 import pytest
+from trueload.api.results.quantities import Share, Time
 from trueload.errors import UserError
-from trueload.results.quantities import Share, Time
 
 TEN_MS = Time(10_000_000)
 UNKNOWN = Time(math.inf, 12_000_000)

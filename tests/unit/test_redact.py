@@ -8,7 +8,8 @@ import subprocess
 
 import pytest
 from trueload.errors import UserError
-from trueload.redact import (
+from trueload.request.make import parse_header
+from trueload.request.redact import (
     FILL_IN,
     REDACTED,
     command_text,
@@ -20,9 +21,8 @@ from trueload.redact import (
     redact_headers,
     redact_url,
 )
-from trueload.request import parse_header
-from trueload.shell import join_words, split_words
-from trueload.target import WS, parse_host_port, parse_url
+from trueload.request.shell import join_words, split_words
+from trueload.request.target import WS, parse_host_port, parse_url
 
 BODY = f"<body: 7 bytes, SHA-256 {hashlib.sha256(b'hunter2').hexdigest()}>"
 URLS = [

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from report_samples import made, put, read, told
 from trueload.report.html.entries import Section, merged
-from trueload.store import Run, Store
+from trueload.store.runs import Run, Store
 
 
 @pytest.fixture

@@ -16,9 +16,9 @@ import html5lib
 import pytest
 from report_samples import HOSTILE, NAMES, hostile, html, made, put, put_records, read, told
 from samples import counts, good_record, histogram, staged
-from trueload.plan import Histograms, Second
+from trueload.protocol.plan import Histograms, Second
 from trueload.published import broadcast_curves
-from trueload.record import CpuDistance, Record
+from trueload.record.schema import CpuDistance, Record
 from trueload.report.html import draw
 from trueload.report.html.charts import load_curve, percentiles, ranking, ratios
 from trueload.report.html.charts.heat_map import Field, heat_map
@@ -36,10 +36,10 @@ from trueload.report.html.page import policy, stylesheet
 from trueload.report.html.view import heat_fields
 from trueload.report.html.words import section_words
 from trueload.stats import Distribution, Interval
-from trueload.store import Store
-from trueload.suite.plan import Cell, PlannedLoad, PlannedSubject
-from trueload.suite.pools import PlannedPools
-from trueload.suite.summary import Summary
+from trueload.store.runs import Store
+from trueload.suites.plan import Cell, PlannedLoad, PlannedSubject
+from trueload.suites.pools import PlannedPools
+from trueload.suites.summary import Summary
 from trueload.verdict import judge
 
 XHTML = "{http://www.w3.org/1999/xhtml}"

@@ -11,15 +11,15 @@ import pytest
 from samples import counts, distribution, good_record, histogram, staged
 from trueload.cli.run import exit_code
 from trueload.cli.runs import check_lines
-from trueload.engine import last_words
-from trueload.plan import Histograms
-from trueload.record import Record, Trouble
+from trueload.engines.engine import last_words
+from trueload.protocol.plan import Histograms
+from trueload.record.schema import Record, Trouble
+from trueload.record.thresholds import crossed, parse_condition
 from trueload.report.export import CSV_COLUMNS, Format, export
 from trueload.report.result import latency_text, load_text, repeated_lines, result_lines
-from trueload.report.text import csv_cell, markdown_cell, plain
 from trueload.report.trials_json import result_json
-from trueload.store import Damaged, Row, Run
-from trueload.thresholds import crossed, parse_condition
+from trueload.store.runs import Damaged, Row, Run
+from trueload.text import csv_cell, markdown_cell, plain
 
 HOSTILE = "\x1b]0;owned\x07\x9b31m=cmd()|'\u202e\u2028<script>\r\nX"
 RUN = Run(

@@ -11,9 +11,9 @@ import pytest
 from html_seen import Seen
 from rich.console import Console
 from samples import counts, good_record
+from trueload.api.results.result import Result
 from trueload.errors import UserError
-from trueload.plan import Histograms
-from trueload.results.result import Result
+from trueload.protocol.plan import Histograms
 from trueload.verdict import judge
 
 GOOD = Result(records=(good_record(),), run_id="20260101-000000-abcd")

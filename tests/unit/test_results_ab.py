@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 from html_seen import Seen
 from report_samples import hostile, put, read
+from trueload.api.results.ab import AbResult
+from trueload.api.results.stored import load_run
+from trueload.compare.pairs import read_turn
 from trueload.errors import UserError
-from trueload.pairs import read_turn
-from trueload.results.ab import AbResult
-from trueload.results.stored import load_run
-from trueload.store import Store
+from trueload.store.runs import Store
 
 SCRIPT = "<script>window.hacked=1</script>\x1b[31m"
 

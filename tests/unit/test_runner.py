@@ -29,7 +29,7 @@ from trueload.runner.process import (
     StartError,
     substitute,
 )
-from trueload.subjects import Cores, Manifest, Needs, Subject
+from trueload.subjects.manifest import Cores, Manifest, Needs, Subject
 
 APART = {0: "0", 1: "1", 2: "2", 3: "3"}
 THREADS = {0: "0,2", 1: "1,3", 2: "0,2", 3: "1,3"}
@@ -233,7 +233,7 @@ def test_a_daemon_belongs_to_the_tree_and_ends_with_it(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("either")
-def test_a_keeper_that_is_killed_takes_the_program_with_it(tmp_path: Path) -> None:
+def test_a_supervisor_that_is_killed_takes_the_program_with_it(tmp_path: Path) -> None:
     with Processes(orders(tmp_path, *python("print('up', flush=True); input()"))) as processes:
         wait_for_log(processes, "EOF")
     with Processes(
@@ -241,12 +241,12 @@ def test_a_keeper_that_is_killed_takes_the_program_with_it(tmp_path: Path) -> No
     ) as processes:
         wait_for_log(processes, "up")
         (pid,) = processes.started
-        kept = processes._keeper
+        kept = processes._supervisor
         assert kept is not None
         os.kill(kept.pid, signal.SIGKILL)
         deadline_s = time.monotonic() + 30
         while Path(f"/proc/{pid}").exists():
-            assert time.monotonic() < deadline_s, "the program outlived its keeper"
+            assert time.monotonic() < deadline_s, "the program outlived its supervisor"
             processes.poll(0.01)
 
 
@@ -306,7 +306,7 @@ def test_several_are_started_together_and_each_end_is_told(tmp_path: Path) -> No
 def test_groups_of_a_dead_run_are_swept_and_those_of_a_live_one_stay() -> None:
     mine = cgroup.make_group()
     if mine is None:
-        return  # no group can be made here; the keeper's descendants serve instead
+        return  # no group can be made here; the supervisor's descendants serve instead
     stale = cgroup.Group(mine.path.with_name(f"{cgroup.PREFIX}1-999999999-1"))
     stale.path.mkdir(exist_ok=True)
     cgroup.sweep()

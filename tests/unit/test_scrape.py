@@ -12,10 +12,12 @@ from collections.abc import Iterator
 import pytest
 from prometheus_client.core import Metric as Written
 from trueload.metrics import scrape
-from trueload.metrics.exports import ScrapeAt, Wanted, exporting
+from trueload.metrics.exports import exporting
+from trueload.metrics.outlets import ScrapeAt, Wanted
 from trueload.metrics.scrape import CONNECTIONS_MAX, HEAD_BYTES_MAX, ScrapeOutlet
 from trueload.metrics.tally import Tally
-from trueload.spec import Request, TrialSpec
+from trueload.request.values import Request
+from trueload.trial.spec import TrialSpec
 
 SPEC = TrialSpec(url="http://h/", addresses=("127.0.0.1:1",), request=Request(host="h"))
 TALLIES = (Tally.of(SPEC, (("trial", "1"),), (("version", "1"),), 5),)

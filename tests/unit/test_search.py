@@ -14,8 +14,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from samples import OK, counts, good_record
 from search_samples import FULL, LIMIT_10MS, READ_LATE, SERVED_SLOWLY, SLOW, failing, nobody
-from trueload.plan import Duration
-from trueload.record import Record, Trouble
+from trueload.protocol.plan import Duration
+from trueload.record.schema import Record, Trouble
+from trueload.record.thresholds import LIMIT, parse_condition
+from trueload.request.values import Request
 from trueload.search.decide import (
     PRECISION,
     STEPS_DOWN,
@@ -40,8 +42,7 @@ from trueload.search.found import (
     search_lines,
 )
 from trueload.search.judge import judge_step, step_ns
-from trueload.spec import Request, TrialSpec, open_load
-from trueload.thresholds import LIMIT, parse_condition
+from trueload.trial.spec import TrialSpec, open_load
 
 RATES = Bounds(start=1_000, floor=1, ceiling=10_000_000)
 CONNECTIONS = Bounds(start=8, floor=1, ceiling=100_000, whole=True)

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from samples import NO_COUNTS, counts, good_record
 from search_samples import LIMIT_10MS, SLOW, failing
-from trueload.record import Record, Warmup
+from trueload.record.schema import Record, Warmup
 from trueload.search.decide import Bounds, Done, Found, NotFound, Outcome, Step, Try, decide
 from trueload.search.execute import SearchPlan, make_bounds
 from trueload.search.execute import search as run_steps

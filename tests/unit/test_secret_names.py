@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from trueload.secret_names import ANYWHERE, ENDINGS, WORDS, is_secret_name
+from trueload.request.secret_names import ANYWHERE, ENDINGS, WORDS, is_secret_name
 
 SECRET = (
     *("X-Api-Key", "apikey", "api_key", "apiKey", "APIKey", "key", "Ocp-Apim-Subscription-Key"),

@@ -5,11 +5,16 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from trueload.contracts import ShootoutContract, as_spoken, load_contract, load_server_contract
+from trueload.request.values import TcpEcho, WsBroadcast, WsEcho
 from trueload.runner.sending import Broadcast, what_is_sent
-from trueload.spec import TcpEcho, WsBroadcast, WsEcho
-from trueload.subjects import load_subject
-from trueload.suite.definition import load_suite, suite_names
+from trueload.subjects.contracts import (
+    ShootoutContract,
+    as_spoken,
+    load_contract,
+    load_server_contract,
+)
+from trueload.subjects.manifest import load_subject
+from trueload.suites.definition import load_suite, suite_names
 
 ROOT = Path(__file__).resolve().parents[2]
 AT = "127.0.0.1:9000"

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 from samples import histogram
-from trueload.fleet.merge import merge_deliveries
-from trueload.fleet.settling import Settling
-from trueload.plan import Deliveries, DeliveryHistograms, PhaseSent, Settled
-from trueload.plan_broadcast import FailedMessage, Sent
+from trueload.engines.merge import merge_deliveries
+from trueload.engines.settling import Settling
+from trueload.protocol.broadcast import FailedMessage, Sent
+from trueload.protocol.plan import Deliveries, DeliveryHistograms, PhaseSent, Settled
 from trueload.stats import decode_histogram
 
 

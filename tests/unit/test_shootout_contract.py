@@ -13,18 +13,8 @@ from pathlib import Path
 from typing import cast, get_args
 
 import pytest
-from trueload.contracts import (
-    ShootoutContract,
-    as_spoken,
-    judge_message,
-    load_http_contract,
-    load_server_contract,
-)
 from trueload.errors import UserError
-from trueload.runner import verify_shootout as verifying
-from trueload.runner.verify import sample, verify
-from trueload.runner.verify_shootout import ask_message
-from trueload.shootout import (
+from trueload.protocol.shootout import (
     CHANNEL,
     TOPIC,
     Dialect,
@@ -33,6 +23,16 @@ from trueload.shootout import (
     encode,
     join,
     make_payload,
+)
+from trueload.runner import verify_shootout as verifying
+from trueload.runner.verify import sample, verify
+from trueload.runner.verify_shootout import ask_message
+from trueload.subjects.contracts import (
+    ShootoutContract,
+    as_spoken,
+    judge_message,
+    load_http_contract,
+    load_server_contract,
 )
 from ws_room import Room, cable, peer, text
 

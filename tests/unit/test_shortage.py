@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from samples import good_record
-from trueload.shortage import crowded_ports
+from trueload.record.shortage import crowded_ports
 
 OLD, NEW = "Linux 6.1.0-18-amd64", "Linux 6.8.12"
 

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 from trueload.errors import UserError
-from trueload.subjects import (
+from trueload.files.toml import TOML_BYTES_MAX
+from trueload.subjects.manifest import (
     Entry,
     OnBroken,
     load_subject,
@@ -19,7 +20,6 @@ from trueload.subjects import (
     sources,
     unless_named,
 )
-from trueload.toml_file import TOML_BYTES_MAX
 
 GOOD = """
 role = "server"

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from harness import ROOT
 from trueload.errors import UserError
-from trueload.plan import Duration, Requests
-from trueload.suite.definition import Axes, Suite, load_suite
-from trueload.suite.plan import (
+from trueload.protocol.plan import Duration, Requests
+from trueload.suites.definition import Axes, Suite, load_suite
+from trueload.suites.plan import (
     Changes,
     PlannedSubject,
     SuitePlan,

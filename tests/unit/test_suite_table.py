@@ -11,13 +11,13 @@ import pytest
 import samples
 from trueload.cli.suite import exit_code
 from trueload.errors import ExitCode
-from trueload.plan import Duration
-from trueload.record import Check, CpuDistance, Record
+from trueload.protocol.plan import Duration
+from trueload.record.schema import Check, CpuDistance, Record
 from trueload.report import table
-from trueload.store import Damaged, Row
-from trueload.suite.definition import PublishedRow, PublishedTable
-from trueload.suite.plan import Cell, PlannedLoad, PlannedSubject, SuitePlan, Trial
-from trueload.suite.summary import (
+from trueload.store.runs import Damaged, Row
+from trueload.suites.definition import PublishedRow, PublishedTable
+from trueload.suites.plan import Cell, PlannedLoad, PlannedSubject, SuitePlan, Trial
+from trueload.suites.summary import (
     CellRows,
     Collected,
     Figures,
@@ -28,7 +28,7 @@ from trueload.suite.summary import (
     summarise,
     tabulate,
 )
-from trueload.suite.summary import figures as figures_of
+from trueload.suites.summary import figures as figures_of
 
 LOAD = PlannedLoad(connections=64, pipeline=1, cores="single")
 

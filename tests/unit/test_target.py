@@ -12,19 +12,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from samples import counts, distribution, good_record, histogram
 from trueload.errors import UserError
-from trueload.plan import Histograms
-from trueload.record import Record
-from trueload.redact import redact_command, redact_headers, redact_url
-from trueload.request import make_request, parse_header, parse_statuses, read_body
-from trueload.target import parse_url, resolve
-from trueload.thresholds import (
-    LIMIT,
-    RATIO,
-    Form,
-    crossed,
-    metric_value,
-    parse_condition,
-)
+from trueload.protocol.plan import Histograms
+from trueload.record.schema import Record
+from trueload.record.thresholds import LIMIT, RATIO, Form, crossed, metric_value, parse_condition
+from trueload.request.make import make_request, parse_header, parse_statuses, read_body
+from trueload.request.redact import redact_command, redact_headers, redact_url
+from trueload.request.target import parse_url, resolve
 
 
 @pytest.mark.parametrize(

@@ -11,10 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from trueload.errors import UserError
-from trueload.origins import ORIGINS_MAX
-from trueload.spec import Expect, TargetSpec
-from trueload.target import parse_url
-from trueload.targets import (
+from trueload.request.origins import ORIGINS_MAX
+from trueload.request.target import parse_url
+from trueload.request.targets import (
     EXPECT_KEYS,
     KEYS,
     TARGETS_MAX,
@@ -24,6 +23,7 @@ from trueload.targets import (
     parse_targets,
     read_targets,
 )
+from trueload.request.values import Expect, TargetSpec
 
 URL = "http://a:8080/x"
 

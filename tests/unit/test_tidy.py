@@ -96,36 +96,6 @@ BROKEN = [
         "crates-point-one-way",
     ),
     (
-        "statistics that import us",
-        "python/trueload/stats.py",
-        '"""A."""\nfrom trueload import units\n',
-        "imports-point-one-way",
-    ),
-    (
-        "statistics that import us by a dot",
-        "python/trueload/stats.py",
-        '"""A."""\nfrom .units import parse_size\n',
-        "imports-point-one-way",
-    ),
-    (
-        "a report that runs suites",
-        "python/trueload/report/table.py",
-        '"""A."""\nimport trueload.suite.execute\n',
-        "imports-point-one-way",
-    ),
-    (
-        "a store that uses the command line",
-        "python/trueload/store.py",
-        '"""A."""\nfrom trueload import cli\n',
-        "imports-point-one-way",
-    ),
-    (
-        "a verdict that reads the store",
-        "python/trueload/verdict.py",
-        '"""A."""\n\n\ndef f() -> None:\n    from trueload.store import Store\n',
-        "imports-point-one-way",
-    ),
-    (
         "an option defined twice",
         "python/trueload/cli/http.py",
         '"""A."""\nA = typer.Option("-c", "--connections")\nB = typer.Option("--connections")\n',
@@ -164,22 +134,6 @@ LAWFUL = [
         "an engine that uses the driver",
         "crates/engine/Cargo.toml",
         '[package]\nname = "trueload-engine"\n[dependencies]\ntrueload-drive.workspace = true\n',
-    ),
-    (
-        "a command that uses a suite",
-        "python/trueload/cli/suite.py",
-        '"""A."""\nfrom trueload import suite\n',
-    ),
-    ("statistics that import numpy", "python/trueload/stats.py", '"""A."""\nimport numpy\n'),
-    (
-        "a report that imports a report",
-        "python/trueload/report/table.py",
-        '"""A."""\nfrom trueload.report.export import f\n',
-    ),
-    (
-        "a report on what a suite has found",
-        "python/trueload/report/table.py",
-        '"""A."""\nfrom trueload.suite.summary import Summary\n',
     ),
     (
         "two options",
@@ -231,6 +185,70 @@ def test_modules_that_need_each_other_are_found(
     files = [tidy.File(path, text) for path, text in zip(paths, texts, strict=True)]
     advice = [finding.advice for finding in tidy.modules_without_circles(files)]
     assert advice == ([f"these need each other: {circle}"] if circle else []), sentence
+
+
+RUNS_NOTHING = "a report reads records, it runs nothing"
+
+# (the sentence, the modules and their text, what is said of them)
+ROOMS = [
+    ("a lower room", {"record/a": "", "cli/a": "import trueload.record.a"}, []),
+    ("a library", {"stats": "import math"}, []),
+    ("a neighbour in the room", {"cli/a": "", "cli/b": "from trueload.cli.a import f"}, []),
+    (
+        "a higher room",
+        {"record/a": "from trueload.cli import a", "cli/a": ""},
+        ["trueload.record.a imports trueload.cli.a: cli is not below record"],
+    ),
+    (
+        "a higher room, by a dot",
+        {"stats": "from .units import parse", "units": ""},
+        ["trueload.stats imports trueload.units: units is not below stats"],
+    ),
+    (
+        "a higher room, in a function",
+        {"verdict/a": "def f():\n    from trueload.store.runs import Store", "store/runs": ""},
+        ["trueload.verdict.a imports trueload.store.runs: store is not below verdict"],
+    ),
+    (
+        "a room that nobody knows",
+        {"attic/a": "import trueload.units", "units": ""},
+        ["'attic' has no floor: give it one in tools/floors.py"],
+    ),
+    (
+        "two of a room that need each other",
+        {"cli/a": "import trueload.cli.b", "cli/b": "import trueload.cli.a"},
+        ["these need each other: trueload.cli.a, trueload.cli.b"],
+    ),
+    (
+        "a report that runs suites",
+        {"report/a": "import trueload.suites.execute", "suites/execute": ""},
+        [f"trueload.report.a imports trueload.suites.execute: {RUNS_NOTHING}"],
+    ),
+    (
+        "a report on what a suite has found",
+        {"report/a": "from trueload.suites.summary import Summary", "suites/summary": ""},
+        [],
+    ),
+]
+
+
+@pytest.mark.parametrize(("sentence", "texts", "expected"), ROOMS, ids=[row[0] for row in ROOMS])
+def test_a_room_imports_lower_rooms_only(
+    sentence: str, texts: dict[str, str], expected: list[str]
+) -> None:
+    files = [
+        tidy.File(PurePosixPath(f"python/trueload/{name}.py"), f'"""A."""\n{text}\n')
+        for name, text in texts.items()
+    ]
+    assert [finding.advice for finding in tidy.imports_point_down(files)] == expected, sentence
+
+
+def test_the_floors_can_be_printed() -> None:
+    tool = [sys.executable, str(ROOT / "tools" / "tidy.py"), "--floors"]
+    ended = subprocess.run(tool, capture_output=True, text=True, check=True)
+    rooms = {line.split()[0]: line.split()[2:] for line in ended.stdout.splitlines()}
+    assert "cli" in rooms["api"]
+    assert rooms["units"] == ["-"]
 
 
 def test_a_finding_names_the_line() -> None:

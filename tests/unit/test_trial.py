@@ -9,15 +9,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from trueload import engine as engine_module
-from trueload import trial as trial_module
-from trueload.accounting import ProcessSample, TreeSample
-from trueload.assemble import charge
+from trueload.assemble.trial import charge
+from trueload.engines import engine as engine_module
 from trueload.errors import UserError
+from trueload.machine.accounting import ProcessSample, TreeSample
 from trueload.places import lines
-from trueload.plan import Duration, Requests
-from trueload.record import Check, CpuDistance, Record
-from trueload.trial import Progress, Request, TrialSpec, make_plan, run_trial
+from trueload.protocol.plan import Duration, Requests
+from trueload.record.schema import Check, CpuDistance, Record
+from trueload.trial import run as trial_module
+from trueload.trial.run import Progress, Request, TrialSpec, make_plan, run_trial
 
 SCRIPTED = Path(__file__).resolve().parents[1] / "scripted_engine.py"
 SPEC = TrialSpec(

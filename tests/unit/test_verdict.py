@@ -24,8 +24,8 @@ from samples import (
     staged,
 )
 from trueload.cli import options
-from trueload.plan import Closed, Requests, Second
-from trueload.record import (
+from trueload.protocol.plan import Closed, Requests, Second
+from trueload.record.schema import (
     Check,
     Claim,
     Generator,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from samples import OK, counts, good_record
-from trueload.record import Check, Status
+from trueload.record.schema import Check, Status
 from trueload.verdict import decide, is_loopback, worst_checks
 
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 from samples import OK, WINDOW_NS, counts, distribution, good_record, histogram, staged
-from trueload.plan import Requests
-from trueload.record import Check, Record
+from trueload.protocol.plan import Requests
+from trueload.record.schema import Check, Record
 from trueload.report import result
 
 SENT_NS = WINDOW_NS  # 10,000 requests at 10,000/s

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 import pytest
-from trueload.wakes import STEP_S, sleep_until, summarise, watch_wakes
+from trueload.machine.wakes import STEP_S, sleep_until, summarise, watch_wakes
 
 
 class Clock:

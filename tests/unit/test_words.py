@@ -11,8 +11,8 @@ from trueload.cli import http, suite, ws
 from trueload.cli.job import Job
 from trueload.cli.words import Words, understand
 from trueload.errors import UserError
-from trueload.plan import Duration
-from trueload.spec import WsEcho
+from trueload.protocol.plan import Duration
+from trueload.request.values import WsEcho
 
 URL = "http://127.0.0.1:8080/"
 

@@ -16,17 +16,17 @@ import warnings
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from trueload.api.results.result import Result, Search
 from trueload.errors import ExitCode, UserError
-from trueload.results.result import Result, Search
 
 if TYPE_CHECKING:
+    from trueload.api.results.ab import AbResult
+    from trueload.api.results.suite import SuiteResult
     from trueload.api.server import Server
     from trueload.cli.job import Job, Saved
     from trueload.cli.words import Words
     from trueload.interrupt import Interrupt
-    from trueload.results.ab import AbResult
-    from trueload.results.suite import SuiteResult
-    from trueload.store import Run
+    from trueload.store.runs import Run
 
 __all__ = [
     "NothingMeasuredError",
@@ -119,14 +119,14 @@ def ab(url_a: str, url_b: str, /, **options: object) -> AbResult:
     by the command. Raises ``UserError``.
     """
     from trueload.api.body import with_json_body
+    from trueload.api.results.ab import AbResult
     from trueload.cli.ab import measure_ab, read_ab
     from trueload.cli.job import nothing_measured, tell
     from trueload.cli.words import understand
-    from trueload.engine import find_engine
+    from trueload.engines.engine import find_engine
     from trueload.interrupt import Interrupt
     from trueload.metrics.exports import exporting
     from trueload.report.live import unwatched
-    from trueload.results.ab import AbResult
 
     asked = with_json_body(options)
     understood = understand(("ab",), read_ab, (url_a, url_b), asked, _OF_PRINTING)
@@ -157,10 +157,10 @@ def suite(name: str | None = None, /, **options: object) -> SuiteResult:
     Options are those of `trueload suite run --help`, with ``_`` for ``-``; how it goes on is told
     on stderr, as by the command. Raises ``UserError``.
     """
+    from trueload.api.results.suite import SuiteResult
     from trueload.cli.suite import execute, read_suite, start_suite
     from trueload.cli.words import understand
-    from trueload.results.suite import SuiteResult
-    from trueload.suite.execute import Execution
+    from trueload.suites.execute import Execution
 
     understood = understand(("suite", "run"), read_suite, (name,), options, _OF_SUITES)
     done: list[SuiteResult] = []
@@ -207,7 +207,7 @@ def serve(protocol: str = "http", /, **options: object) -> Server:
 
 def runs() -> list[Run]:
     """Every run in the store, oldest first."""
-    from trueload.store import Store
+    from trueload.store.runs import Store
 
     with Store.open() as store:
         return store.runs()
@@ -215,8 +215,8 @@ def runs() -> list[Run]:
 
 def load(run: str = "last", /) -> Result | SuiteResult | AbResult:
     """A run of the store by its id, the beginning of its id, or ``last``. Raises ``UserError``."""
-    from trueload.results.stored import load_run
-    from trueload.store import Store
+    from trueload.api.results.stored import load_run
+    from trueload.store.runs import Store
 
     with Store.open() as store:
         return load_run(store, run)
@@ -225,7 +225,7 @@ def load(run: str = "last", /) -> Result | SuiteResult | AbResult:
 def _measured(understood: Words[Job]) -> Result:
     """Do a job as the command does, without showing anything."""
     from trueload.cli.job import nothing_measured
-    from trueload.engine import find_engine
+    from trueload.engines.engine import find_engine
     from trueload.interrupt import Interrupt
 
     find_engine()

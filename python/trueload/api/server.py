@@ -13,13 +13,13 @@ from typing import Self
 
 from trueload.cli.serve import POLL_S, Serving, begin, end, url_of, write_certificate
 from trueload.closing import Closing
-from trueload.engine import Engine, EngineError, find_engine
+from trueload.engines.engine import Engine, EngineError, find_engine
 from trueload.errors import UserError
 from trueload.places.kept import KeptPlace
 from trueload.places.named import Here
 from trueload.places.open import open_place
-from trueload.plan import Served
-from trueload.spec import NeverAsked
+from trueload.protocol.plan import Served
+from trueload.trial.spec import NeverAsked
 
 
 class Server(Closing):

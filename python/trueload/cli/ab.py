@@ -26,23 +26,23 @@ from trueload.cli.request_flags import TLS_FLAGS, flags_of_curl, read_asked
 from trueload.cli.run import exit_code
 from trueload.cli.sides import CONTRACT, Side, find_subject, is_url, open_side
 from trueload.cli.suite_places import Opened, open_for_subjects
-from trueload.difference import MORE_PAIRS, too_few_pairs
-from trueload.engine import find_engine
+from trueload.compare.difference import MORE_PAIRS, too_few_pairs
+from trueload.compare.pairs import Turn, turns
+from trueload.engines.engine import find_engine
 from trueload.errors import UserError, unsaved
 from trueload.interrupt import Interrupt
 from trueload.metrics.exports import exporting
-from trueload.pairs import Turn, turns
 from trueload.places.open import open_places
-from trueload.record import Record
-from trueload.redact import redact_url
+from trueload.record.schema import Record
+from trueload.record.shortage import memory_fault
+from trueload.record.thresholds import RATIO, Condition, parse_condition
 from trueload.report.ab import Paired, compared, crossed_sentence, paired_json, paired_lines
 from trueload.report.compare import Format, render
 from trueload.report.live import Watch, stop_key, unwatched, watch
-from trueload.request import read_body
-from trueload.shortage import memory_fault
-from trueload.target import Target, parse_url
-from trueload.targets import open_targets
-from trueload.thresholds import RATIO, Condition, parse_condition
+from trueload.request.make import read_body
+from trueload.request.redact import redact_url
+from trueload.request.target import Target, parse_url
+from trueload.request.targets import open_targets
 
 PAIRS = 6  # the fewest whose median has a bootstrap interval
 SEED = 1

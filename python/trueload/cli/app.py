@@ -31,8 +31,8 @@ from trueload import __version__
 from trueload.cli.foreign_flags import find_foreign_flag
 from trueload.cli.streams import hold_open, write_whole
 from trueload.errors import ExitCode, UserError, machine_fault, path_fault, shortage_hint
+from trueload.files.private import make_folder, open_text
 from trueload.interrupt import end_like_ctrl_c
-from trueload.private_files import make_folder, open_text
 
 # The commands in the order of `trueload --help`, with what it says of each; the module of that name
 # registers it, and is imported only when it is asked for: the help of all needs none of them.
@@ -245,7 +245,7 @@ def _say(message: str, hint: str) -> None:
 
 def _say_of(argv: Sequence[str], message: str, hint: str) -> None:
     """Say what is wrong with a command line, without the secrets in it."""
-    from trueload.redact import hide_arguments  # not needed where all is well
+    from trueload.request.redact import hide_arguments  # not needed where all is well
 
     _say(hide_arguments(message, argv), hide_arguments(hint, argv))
 
@@ -298,7 +298,7 @@ def _report_bug(error: Exception, argv: Sequence[str]) -> int:
 def _write_traceback(error: Exception, argv: Sequence[str]) -> Path | None:
     import platformdirs
 
-    from trueload.redact import hide_arguments
+    from trueload.request.redact import hide_arguments
 
     name = f"crash-{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}.txt"
     text = f"trueload {__version__}, Python {sys.version.split()[0]}\n" + "".join(

@@ -12,16 +12,16 @@ from typing import Annotated
 
 import typer
 
-from trueload.baseline import read_side
 from trueload.cli.options import OutputOption, check_writable
-from trueload.compare import Comparison, CrossedRow, compare, crossed_rows, with_metrics
-from trueload.difference import MORE_TRIALS, too_few_trials
+from trueload.compare.baseline import read_side
+from trueload.compare.difference import MORE_TRIALS, too_few_trials
+from trueload.compare.trials import Comparison, CrossedRow, compare, crossed_rows, with_metrics
 from trueload.errors import ExitCode, UserError, unsaved
-from trueload.outputs import write_text
+from trueload.files.outputs import write_text
+from trueload.record.thresholds import RATIO, parse_condition
 from trueload.report.compare import Compared, render
-from trueload.report.text import plain
-from trueload.store import Store
-from trueload.thresholds import RATIO, parse_condition
+from trueload.store.runs import Store
+from trueload.text import plain
 
 HELP = """Compare two runs by the ratio of each figure, with where it lies.
 

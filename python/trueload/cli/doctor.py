@@ -12,14 +12,17 @@ from typing import Annotated
 
 import typer
 
-from trueload import __version__, doctor, machine, plan
-from trueload.ceiling import calibrate
+from trueload import __version__
 from trueload.cli.folders import find_folder
 from trueload.cli.options import AsJsonOption
-from trueload.engine import Engine, EngineError, ask_distance, find_engine
+from trueload.commands import doctor
+from trueload.engines.engine import Engine, EngineError, ask_distance, find_engine
 from trueload.errors import UserError
+from trueload.machine import facts as machine
+from trueload.protocol import plan
 from trueload.runner import needs
-from trueload.subjects import select_subjects
+from trueload.subjects.manifest import select_subjects
+from trueload.trial.ceiling import calibrate
 
 # Long enough that a background job that wakes once a second shows; short for the impatient.
 WATCH_S = 3.0

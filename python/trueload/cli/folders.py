@@ -6,8 +6,8 @@ import functools
 import sys
 from pathlib import Path
 
-from trueload import catalogue
-from trueload.report.text import plain
+from trueload.files import catalogue
+from trueload.text import plain
 
 
 def find_folder(kind: catalogue.Kind) -> Path:

@@ -13,23 +13,24 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from trueload import outputs
-from trueload.asked import RANDOM, has_place
 from trueload.closing import Closing
 from trueload.errors import ExitCode, UserError
-from trueload.metrics.exports import NOTHING_WANTED, Wanted
-from trueload.origins import with_addresses
+from trueload.files import outputs
+from trueload.metrics.outlets import NOTHING_WANTED, Wanted
 from trueload.places.named import HERE, Where
-from trueload.record import Record
-from trueload.redact import redact_command, redact_url
+from trueload.record.schema import Record
+from trueload.record.shortage import memory_fault
+from trueload.record.thresholds import Condition
 from trueload.report.tls import reasons_text, tls_hint
-from trueload.route import Route, check_sources
+from trueload.request.redact import redact_command, redact_url
+from trueload.request.route import Route, check_sources
+from trueload.request.target import Target
+from trueload.request.values import ANY_ANSWER, Exchange, Expect, Request, TargetSpec, Tls
 from trueload.search.execute import SearchPlan
-from trueload.shortage import memory_fault
-from trueload.spec import ANY_ANSWER, Exchange, Expect, Request, TargetSpec, Tls, TrialSpec
-from trueload.store import Run, Store, StoreError
-from trueload.target import Target
-from trueload.thresholds import Condition
+from trueload.store.runs import Run, Store, StoreError
+from trueload.trial.addresses import with_addresses
+from trueload.trial.asked import RANDOM, has_place
+from trueload.trial.spec import TrialSpec
 
 ORIGINS_SHOWN = 3  # a hint is one line
 # How subjects are told to start trueload; without the current folder on the path: a subject's

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 
 from trueload.cli.options import CONNECTIONS_MAX, RATE_MAX, Arrivals, StagesOf
 from trueload.errors import UserError
-from trueload.plan import Closed, Duration, LoadPlan, Open, Requests
-from trueload.spec import CLOSED, NS_PER_S, make_stage, open_load
-from trueload.units import Ramp, parse_count, parse_rate, parse_stages
+from trueload.protocol.plan import Closed, Duration, LoadPlan, Open, Requests
+from trueload.trial.spec import CLOSED, make_stage, open_load
+from trueload.units import NS_PER_S, Ramp, parse_count, parse_rate, parse_stages
 
 CONNECTIONS = 64
 DURATION_NS = 10 * NS_PER_S

@@ -18,12 +18,13 @@ from trueload.cli.metrics_flags import read_metrics
 from trueload.cli.place_options import check_local_addresses, chosen_cpus, read_where
 from trueload.cli.search import SearchFlags, choose_search, started
 from trueload.errors import UserError
-from trueload.origins import check_origins, origin_specs
-from trueload.plan import COALESCE_NS
-from trueload.record import Claim
-from trueload.spec import CONNECT_RATE_PER_S, NS_PER_S, TrialSpec
+from trueload.protocol.plan import COALESCE_NS, CONNECT_RATE_PER_S
+from trueload.record.schema import Claim
+from trueload.record.thresholds import Condition, parse_condition
+from trueload.request.origins import check_origins, origin_specs
 from trueload.stats import parse_percentile
-from trueload.thresholds import Condition, parse_condition
+from trueload.trial.spec import TrialSpec
+from trueload.units import NS_PER_S
 
 TIMEOUT_NS = 5 * NS_PER_S
 

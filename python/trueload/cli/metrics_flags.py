@@ -13,7 +13,7 @@ import typer
 
 from trueload.cli.options import option_parser, positive_span
 from trueload.errors import UserError
-from trueload.metrics.exports import NOTHING_WANTED, ScrapeAt, Wanted
+from trueload.metrics.outlets import NOTHING_WANTED, ScrapeAt, Wanted
 
 LOOPBACK = "127.0.0.1"
 OTLP_PATH = "/v1/metrics"

@@ -16,10 +16,10 @@ from typing import Annotated, TypeVar
 
 import typer
 
-from trueload import outputs
 from trueload.errors import UserError
-from trueload.message import MESSAGE_BYTES_MAX
-from trueload.plan import DriverName
+from trueload.files import outputs
+from trueload.protocol.plan import DriverName
+from trueload.request.message import MESSAGE_BYTES_MAX
 from trueload.units import (
     SEED_MAX,
     format_cpu_list,

@@ -15,10 +15,10 @@ import typer
 
 from trueload.cli.options import check_writable
 from trueload.errors import ExitCode, UserError
-from trueload.outputs import output as opened
-from trueload.outputs import write_text
-from trueload.private_files import make_folder
-from trueload.store import Run, Store
+from trueload.files.outputs import output as opened
+from trueload.files.outputs import write_text
+from trueload.files.private import make_folder
+from trueload.store.runs import Run, Store
 
 if TYPE_CHECKING:
     from trueload.report.html.page import Plot

@@ -14,16 +14,16 @@ from typing import Any
 
 from trueload.cli import options
 from trueload.cli.job import Asked
-from trueload.curl import CurlCommand, parse_curl
 from trueload.errors import UserError
-from trueload.origins import shown_origins, tls_of_origins
-from trueload.redact import redact_url
-from trueload.request import make_request, parse_statuses, read_body
-from trueload.route import make_route
-from trueload.spec import Expect
-from trueload.target import parse_url
-from trueload.targets import Defaults, read_targets
-from trueload.tls import TlsFlags
+from trueload.request.curl import CurlCommand, parse_curl
+from trueload.request.make import make_request, parse_statuses, read_body
+from trueload.request.origins import shown_origins, tls_of_origins
+from trueload.request.redact import redact_url
+from trueload.request.route import make_route
+from trueload.request.target import parse_url
+from trueload.request.targets import Defaults, read_targets
+from trueload.request.tls import TlsFlags
+from trueload.request.values import Expect
 
 LINES_HAVE = "each line of the targets file has its own"
 CURL_HAS = "the curl command has its own: change it there"

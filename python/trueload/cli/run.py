@@ -14,20 +14,20 @@ from trueload.cli.job import Job, Saved, tell, tell_shortfall, write_json
 from trueload.cli.options import check_writable
 from trueload.cli.search import run_search
 from trueload.cli.server_there import with_server
-from trueload.engine import find_engine
+from trueload.engines.engine import find_engine
 from trueload.errors import ExitCode, unsaved
 from trueload.interrupt import Interrupt
 from trueload.metrics.exports import exporting
 from trueload.places.open import open_places
-from trueload.record import Record
+from trueload.record.schema import Record
+from trueload.record.shortage import memory_fault
+from trueload.record.thresholds import Crossed, crossed
 from trueload.report.live import Watch, stop_key, unwatched, watch
 from trueload.report.result import repeated_lines, result_lines
 from trueload.report.trials_json import result_json
-from trueload.server_files import files_note
-from trueload.shortage import memory_fault
-from trueload.spec import repetition
-from trueload.thresholds import Crossed, crossed
-from trueload.trial import run_trial
+from trueload.trial.run import run_trial
+from trueload.trial.server_files import files_note
+from trueload.trial.spec import repetition
 
 
 @dataclass(frozen=True)

@@ -20,18 +20,18 @@ import typer
 from trueload.cli import compare, runs_delete
 from trueload.cli.options import AsJsonOption, OutputOption, check_writable
 from trueload.errors import ExitCode, UserError
-from trueload.outputs import text_output
-from trueload.record import Record
-from trueload.redact import FILL_IN, command_text, has_placeholders
+from trueload.files.outputs import text_output
+from trueload.record.schema import Record
 from trueload.report import apachebench, table
 from trueload.report.export import Format, export, run_json, whole_json
 from trueload.report.result import result_lines
 from trueload.report.suite_json import read_plan as read_suite_plan
 from trueload.report.suite_json import rows_json
-from trueload.report.text import plain
+from trueload.request.redact import FILL_IN, command_text, has_placeholders
 from trueload.search.found import read_plan, read_steps, search_lines
-from trueload.store import Damaged, Row, Run, Store
-from trueload.suite.summary import LoadTable, collect, tabulate
+from trueload.store.runs import Damaged, Row, Run, Store
+from trueload.suites.summary import LoadTable, collect, tabulate
+from trueload.text import plain
 from trueload.verdict import EXPLANATIONS
 
 RunArgument = Annotated[

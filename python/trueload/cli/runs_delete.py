@@ -15,8 +15,8 @@ import typer
 
 from trueload.cli.options import AsJsonOption, option_parser
 from trueload.errors import ExitCode, UserError
-from trueload.store import Run, Store
-from trueload.store_delete import delete_runs, file_bytes, shrink
+from trueload.store.delete import delete_runs, file_bytes, shrink
+from trueload.store.runs import Run, Store
 from trueload.units import AGE_NS_MAX, format_size, parse_duration
 
 

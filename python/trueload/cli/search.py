@@ -18,12 +18,13 @@ from trueload.cli.job import tell as say
 from trueload.cli.load_flags import LoadFlags
 from trueload.cli.options import SearchAxis, check_writable
 from trueload.cli.server_there import with_server
-from trueload.engine import find_engine
+from trueload.engines.engine import find_engine
 from trueload.errors import UserError, unsaved
 from trueload.interrupt import Interrupt
 from trueload.metrics.exports import exporting
 from trueload.places.open import open_places
-from trueload.record import Record
+from trueload.record.schema import Record
+from trueload.record.thresholds import LIMIT, Crossed, crossed, parse_condition
 from trueload.report.live import Watch, is_terminal, stop_key, unwatched, watch
 from trueload.search.clients import is_published, shootout_line
 from trueload.search.crowd import Crowd
@@ -39,9 +40,8 @@ from trueload.search.found import (
     step_header,
     step_line,
 )
-from trueload.spec import TrialSpec, repetition
-from trueload.thresholds import LIMIT, Crossed, crossed, parse_condition
-from trueload.trial import ShortageError, run_trial
+from trueload.trial.run import ShortageError, run_trial
+from trueload.trial.spec import TrialSpec, repetition
 
 
 @dataclass(frozen=True)

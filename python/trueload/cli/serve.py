@@ -20,18 +20,19 @@ from typing import Annotated, Any
 
 import typer
 
-from trueload import outputs
 from trueload.cli import options, serve_faults
 from trueload.cli.flags import command, with_flags_of
 from trueload.cli.options import DialectChoice
 from trueload.cli.place_options import ServerPlaceOption
-from trueload.engine import Engine, EngineError, find_engine, seen_since_mark
+from trueload.engines.engine import Engine, EngineError, find_engine, seen_since_mark
 from trueload.errors import ExitCode, UserError, refused_by_machine
+from trueload.files import outputs
+from trueload.files.private import open_text
 from trueload.interrupt import Interrupt
 from trueload.places.choose import choose_places
 from trueload.places.named import Here, Named
 from trueload.places.open import open_place
-from trueload.plan import (
+from trueload.protocol.plan import (
     Blob,
     Done,
     Error,
@@ -48,9 +49,8 @@ from trueload.plan import (
     ServeWs,
     ServicePlan,
 )
-from trueload.private_files import open_text
-from trueload.route import UNIX, socket_path
-from trueload.spec import Interrupt as Asked
+from trueload.request.route import UNIX, socket_path
+from trueload.trial.spec import Interrupt as Asked
 
 READY_S = 10.0
 STOP_S = 2.0
@@ -297,7 +297,9 @@ def _await_ready(engine: Engine, interrupt: Asked, listen: str) -> Ready | None:
 
 
 def _read_identity(cert: Path | None, key: Path | None) -> tuple[bytes, bytes]:
-    from trueload.tls import read_identity  # only now: plain servers start quicker without it
+    from trueload.request.tls import (
+        read_identity,  # only now: plain servers start quicker without it
+    )
 
     return read_identity(cert, key)
 

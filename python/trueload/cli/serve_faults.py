@@ -9,7 +9,7 @@ import typer
 
 from trueload.cli.options import option_parser, positive_count, positive_span
 from trueload.errors import UserError
-from trueload.plan import Faults
+from trueload.protocol.plan import Faults
 from trueload.units import SEED_MAX, parse_share
 
 COUNT_MAX = 2**32 - 1

@@ -1,7 +1,7 @@
 """``--server-place``: the reference server for a command that measures, started where the user
 says, at the address of the URL, and accounted for there as a server of this machine is.
 
-How: an engine at the place serves, and a steward beside it looks at what that uses; both are gone
+How: an engine at the place serves, and an agent beside it looks at what that uses; both are gone
 when the measurement is. Must not know how a load is measured.
 """
 
@@ -12,18 +12,26 @@ import threading
 from collections.abc import Iterator
 from dataclasses import replace
 
-from trueload.accounting import ProcessTree
 from trueload.cli.job import Job
 from trueload.cli.serve import POLL_S, Serving, begin, end
-from trueload.engine import Engine, EngineError, find_engine
+from trueload.engines.engine import Engine, EngineError, find_engine
 from trueload.errors import ExitCode, UserError
+from trueload.machine.accounting import ProcessTree
 from trueload.places import Place
 from trueload.places.named import Here, ServerHost
 from trueload.places.open import open_place
-from trueload.plan import Serve, ServeHttp, ServeTcpEcho, ServeUdpEcho, ServeWs, ServicePlan
-from trueload.route import UNIX
-from trueload.runner.far import FarHost
-from trueload.spec import NeverAsked, Tree, TrialSpec, WsBroadcast, WsEcho
+from trueload.protocol.plan import (
+    Serve,
+    ServeHttp,
+    ServeTcpEcho,
+    ServeUdpEcho,
+    ServeWs,
+    ServicePlan,
+)
+from trueload.request.route import UNIX
+from trueload.request.values import WsBroadcast, WsEcho
+from trueload.runner.remote_agent import RemoteAgent
+from trueload.trial.spec import NeverAsked, Tree, TrialSpec
 
 
 @contextlib.contextmanager
@@ -94,7 +102,7 @@ def account_for(host: ServerHost, place: Place, pid: int, stack: contextlib.Exit
     """A process of that host, to be sampled. Raises ``UserError``."""
     if isinstance(host.place, Here):
         return ProcessTree(pid)
-    return stack.enter_context(FarHost(place)).watch(pid)
+    return stack.enter_context(RemoteAgent(place)).watch(pid)
 
 
 @contextlib.contextmanager

@@ -12,13 +12,12 @@ from typing import Protocol
 from trueload.cli.folders import find_folder
 from trueload.cli.job import TRUELOAD_COMMAND, Job
 from trueload.cli.suite_places import Opened
-from trueload.contracts import Contract, load_http_contract
-from trueload.engine import EngineError
+from trueload.engines.engine import EngineError
 from trueload.errors import ExitCode, UserError
 from trueload.interrupt import Interrupt, Until
-from trueload.record import Record
+from trueload.record.schema import Record
 from trueload.report.live import Watch
-from trueload.report.text import plain
+from trueload.request.values import Request
 from trueload.runner import needs
 from trueload.runner.build import Build, BuildError, build
 from trueload.runner.cpus import (
@@ -29,11 +28,13 @@ from trueload.runner.cpus import (
     lay_out_there,
     physical_cores,
 )
-from trueload.runner.ground import Ground, LocalGround
+from trueload.runner.hosts import LocalHost, SubjectHost
 from trueload.runner.trials import Load, Measured, Setting, run_subject
-from trueload.spec import Request, TrialSpec, repetition
-from trueload.subjects import Subject, parse_selects, select_subjects
-from trueload.trial import run_trial
+from trueload.subjects.contracts import Contract, load_http_contract
+from trueload.subjects.manifest import Subject, parse_selects, select_subjects
+from trueload.text import plain
+from trueload.trial.run import run_trial
+from trueload.trial.spec import TrialSpec, repetition
 
 CONTRACT = "http-plaintext"
 
@@ -112,7 +113,7 @@ class SubjectSide:
                 self.subject,
                 self.built,
                 Load(spec.connections, spec.pipeline),
-                _layout(self.subject, spec.threads, self.opened.ground),
+                _layout(self.subject, spec.threads, self.opened.subject_host),
                 Setting(
                     contract=self.contract,
                     stop=spec.stop,
@@ -122,7 +123,7 @@ class SubjectSide:
                     threads=spec.threads,
                 ),
                 measured,
-                ground=self.opened.ground or LocalGround(TRUELOAD_COMMAND),
+                subject_host=self.opened.subject_host or LocalHost(TRUELOAD_COMMAND),
                 stopped=lambda: interrupt.requested,
             )
         except EngineError as error:  # the subject's host is lost
@@ -202,12 +203,12 @@ def find_subject(text: str) -> Subject:
     )
 
 
-def _layout(subject: Subject, threads: int, ground: Ground | None) -> Layout:
+def _layout(subject: Subject, threads: int, subject_host: SubjectHost | None) -> Layout:
     """All CPUs but the engine's where there are enough, else one each, else shared; of another
     host all, if it can do with several."""
-    if ground is not None:
+    if subject_host is not None:
         several = "multi" in subject.manifest.cores
-        return lay_out_there("multi" if several else "single", ground.cpus)
+        return lay_out_there("multi" if several else "single", subject_host.cpus)
     found: Layout | Unfit = Unfit("it runs on no number of CPUs")
     for share in (False, True):
         for cores in ("multi", "single"):

@@ -24,8 +24,23 @@ import typer
 from trueload.cli.folders import find_folder, subjects_home
 from trueload.cli.job import TRUELOAD_COMMAND
 from trueload.cli.options import AsJsonOption
-from trueload.client_contract import ClientContract
-from trueload.contracts import (
+from trueload.errors import ExitCode, UserError, some_broken
+from trueload.interrupt import Interrupt
+from trueload.protocol.client import ClientContract
+from trueload.protocol.plan import Requests
+from trueload.report.table import plain
+from trueload.runner import needs
+from trueload.runner.build import Build, BuildError, build
+from trueload.runner.client import Client, running_client
+from trueload.runner.cpus import Layout, Unfit, available_cpus, lay_out, physical_cores
+from trueload.runner.hosts import LocalHost
+from trueload.runner.process import substitute
+from trueload.runner.trials import Failed, Setting, Started, sweep, with_subject
+from trueload.runner.verify import ask, verify
+from trueload.runner.verify_client import verify_client
+from trueload.runner.verify_echo import ask_echo
+from trueload.runner.verify_shootout import ask_message
+from trueload.subjects.contracts import (
     AnyContract,
     Contract,
     EchoContract,
@@ -34,22 +49,7 @@ from trueload.contracts import (
     asked_of,
     load_contract,
 )
-from trueload.errors import ExitCode, UserError, some_broken
-from trueload.interrupt import Interrupt
-from trueload.plan import Requests
-from trueload.report.table import plain
-from trueload.runner import needs
-from trueload.runner.build import Build, BuildError, build
-from trueload.runner.client import Client, running_client
-from trueload.runner.cpus import Layout, Unfit, available_cpus, lay_out, physical_cores
-from trueload.runner.ground import LocalGround
-from trueload.runner.process import substitute
-from trueload.runner.trials import Failed, Setting, Started, sweep, with_subject
-from trueload.runner.verify import ask, verify
-from trueload.runner.verify_client import verify_client
-from trueload.runner.verify_echo import ask_echo
-from trueload.runner.verify_shootout import ask_message
-from trueload.subjects import (
+from trueload.subjects.manifest import (
     MANIFEST,
     NAME_PATTERN,
     Entry,
@@ -308,7 +308,7 @@ def _with_started(
         _any_layout(subject),
         Setting(contract=contract, stop=Requests(count=1), warmup=None, timeout_ns=1),
         act,
-        ground=LocalGround(TRUELOAD_COMMAND),
+        subject_host=LocalHost(TRUELOAD_COMMAND),
         stopped=stopped,
     )
 

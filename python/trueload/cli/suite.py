@@ -41,34 +41,35 @@ from trueload.cli.place_options import read_where
 from trueload.cli.suite_list import list_suites
 from trueload.cli.suite_places import Opened, open_for_suite
 from trueload.cli.suite_progress import Progress
-from trueload.client_contract import ClientContract
-from trueload.contracts import AnyContract, load_contract
-from trueload.engine import find_engine
+from trueload.engines.engine import find_engine
 from trueload.errors import ExitCode, UserError, unsaved
+from trueload.files.outputs import text_output
 from trueload.interrupt import Interrupt, Until
-from trueload.machine import count_ports
-from trueload.metrics.exports import NOTHING_WANTED, Wanted, exporting
-from trueload.outputs import text_output
+from trueload.machine.facts import count_ports
+from trueload.metrics.exports import exporting
+from trueload.metrics.outlets import NOTHING_WANTED, Wanted
 from trueload.places.named import HERE, Where
-from trueload.record import Record
-from trueload.redact import redact_command
+from trueload.protocol.client import ClientContract
+from trueload.record.schema import Record
 from trueload.report import apachebench, table
 from trueload.report.live import stop_key
 from trueload.report.suite_json import plan_json, read_plan, suite_json
+from trueload.request.redact import redact_command
 from trueload.runner.build import manifest_digest
 from trueload.runner.files import check_files, hard_limit
 from trueload.runner.trials import Searched, sweep
-from trueload.spec import TrialSpec
-from trueload.store import Run, Store, StoreError
-from trueload.subjects import Cores, Subject, parse_selects
-from trueload.suite.broadcast import measure_broadcast
-from trueload.suite.choose import choose_subjects
-from trueload.suite.definition import Suite, find_suite, load_suite
-from trueload.suite.execute import Execution, changed_subjects
-from trueload.suite.plan import Changes, PlannedLoad, SuitePlan, describe, make_plan, planned
-from trueload.suite.pools import beyond_limits
-from trueload.suite.summary import LoadTable, collect, tabulate
-from trueload.trial import run_trial
+from trueload.store.runs import Run, Store, StoreError
+from trueload.subjects.contracts import AnyContract, load_contract
+from trueload.subjects.manifest import Cores, Subject, parse_selects
+from trueload.suites.broadcast import measure_broadcast
+from trueload.suites.choose import choose_subjects
+from trueload.suites.definition import Suite, find_suite, load_suite
+from trueload.suites.execute import Execution, changed_subjects
+from trueload.suites.plan import Changes, PlannedLoad, SuitePlan, describe, make_plan, planned
+from trueload.suites.pools import beyond_limits
+from trueload.suites.summary import LoadTable, collect, tabulate
+from trueload.trial.run import run_trial
+from trueload.trial.spec import TrialSpec
 from trueload.units import SEED_MAX, parse_duration
 
 STDOUT = Path("-")
@@ -414,7 +415,7 @@ def _execution(
         stopped=lambda: interrupt.requested,
         events=progress.events(),
         watch_client=progress.watching_client,
-        ground=opened.ground,
+        subject_host=opened.subject_host,
     )
 
 

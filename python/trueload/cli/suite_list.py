@@ -12,7 +12,7 @@ from trueload.cli.folders import find_folder
 from trueload.cli.options import AsJsonOption
 from trueload.errors import UserError, some_broken
 from trueload.report import table
-from trueload.suite.definition import Suite, load_suite, suite_names
+from trueload.suites.definition import Suite, load_suite, suite_names
 
 
 def list_suites(

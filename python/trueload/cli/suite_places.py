@@ -9,23 +9,23 @@ import contextlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from trueload.engine import find_engine
+from trueload.engines.engine import find_engine
 from trueload.errors import UserError
 from trueload.places import EngineHost
 from trueload.places.named import HERE, ServerHost, SshHost, Where
 from trueload.places.open import open_places
-from trueload.runner.ground import Ground
-from trueload.suite.plan import SuitePlan
-from trueload.target import resolve
+from trueload.request.target import resolve
+from trueload.runner.hosts import SubjectHost
+from trueload.suites.plan import SuitePlan
 
 
 @dataclass(frozen=True)
 class Opened:
-    """The hosts of the load, none for this machine; ``ground`` is where subjects run, of the place
-    ``server_place``, None for here."""
+    """The hosts of the load, none for this machine; ``subject_host`` is where subjects run, of the
+    place ``server_place``, None for here."""
 
     hosts: tuple[EngineHost, ...] = ()
-    ground: Ground | None = None
+    subject_host: SubjectHost | None = None
     server_place: str | None = None
 
 
@@ -54,8 +54,8 @@ def open_for_subjects(where: Where) -> Iterator[Opened]:
     with contextlib.ExitStack() as stack:
         hosts = () if where == HERE else stack.enter_context(open_places(where, find_engine()))
         if server is not None and isinstance(server.place, SshHost):
-            ground = open_ground(server, server.place, stack)
-            yield Opened(hosts, ground, server.place.name)
+            subject_host = open_subject_host(server, server.place, stack)
+            yield Opened(hosts, subject_host, server.place.name)
         else:
             yield Opened(hosts)
 
@@ -81,15 +81,17 @@ def address_of(server: ServerHost, name: str, found: Sequence[str]) -> str:
     )
 
 
-def open_ground(server: ServerHost, host: SshHost, stack: contextlib.ExitStack) -> Ground:
-    """A host by ssh, with a steward on it. Raises ``UserError``."""
+def open_subject_host(
+    server: ServerHost, host: SshHost, stack: contextlib.ExitStack
+) -> SubjectHost:
+    """A host by ssh, with an agent on it. Raises ``UserError``."""
     from trueload.places.ssh import SshPlace  # only now: most suites need none of this
     from trueload.places.ssh.connection import host_name
-    from trueload.runner.far import FarHost
-    from trueload.runner.far_ground import FarGround
+    from trueload.runner.remote_agent import RemoteAgent
+    from trueload.runner.remote_host import RemoteHost
 
     name = host_name(host.destination)
     address = address_of(server, name, () if server.address else resolve(name, 0))
     place = stack.enter_context(SshPlace(host.destination))
-    far = stack.enter_context(FarHost(place))
-    return FarGround(place, far, address, server.cpus)
+    agent = stack.enter_context(RemoteAgent(place))
+    return RemoteHost(place, agent, address, server.cpus)

@@ -14,14 +14,14 @@ import time
 from collections.abc import Iterator
 from typing import TextIO
 
-from trueload.client_progress import OnClientProgress
 from trueload.metrics.exports import Exports
+from trueload.protocol.client_progress import OnClientProgress
 from trueload.report.live import client_view, is_terminal, watch
 from trueload.report.table import plain
 from trueload.runner.trials import Failed, Measured
-from trueload.spec import OnProgress, TrialSpec
-from trueload.suite.execute import Events
-from trueload.suite.plan import Trial
+from trueload.suites.execute import Events
+from trueload.suites.plan import Trial
+from trueload.trial.spec import OnProgress, TrialSpec
 from trueload.units import format_rate
 
 CLEAR = "\r\x1b[K"  # to the start of the line, and nothing behind it

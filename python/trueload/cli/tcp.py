@@ -14,10 +14,10 @@ from trueload.cli.measure import measuring
 from trueload.cli.request_flags import read_local_addresses
 from trueload.cli.run import run_job
 from trueload.errors import UserError
-from trueload.message import make_messages
-from trueload.route import UNIX, make_route
-from trueload.spec import TcpEcho
-from trueload.target import Target, parse_host_port
+from trueload.request.message import make_messages
+from trueload.request.route import UNIX, make_route
+from trueload.request.target import Target, parse_host_port
+from trueload.request.values import TcpEcho
 
 HELP = """Load a TCP echo server and say what it carried, and whether that can be trusted.
 

@@ -16,10 +16,10 @@ from trueload.cli.measure import measuring
 from trueload.cli.request_flags import read_local_addresses
 from trueload.cli.run import run_job
 from trueload.errors import UserError
-from trueload.message import Messages, make_messages
-from trueload.route import UNIX, make_route
-from trueload.spec import UdpEcho
-from trueload.target import parse_host_port
+from trueload.request.message import Messages, make_messages
+from trueload.request.route import UNIX, make_route
+from trueload.request.target import parse_host_port
+from trueload.request.values import UdpEcho
 
 # Two numbers of 8 bytes each; 65,535 bytes less the headers of IPv4 and UDP
 # (crates/wire/src/udp_echo.rs).

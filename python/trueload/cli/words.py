@@ -21,7 +21,7 @@ import typer
 
 from trueload.cli.app import explain_usage_error
 from trueload.errors import UserError
-from trueload.redact import hide_arguments
+from trueload.request.redact import hide_arguments
 
 Understood = TypeVar("Understood")
 

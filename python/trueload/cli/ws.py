@@ -25,17 +25,18 @@ from trueload.cli.request_flags import read_local_addresses
 from trueload.cli.run import run_job
 from trueload.cli.ws_options import StepsFormat, WsMode
 from trueload.errors import UserError
-from trueload.message import make_messages
-from trueload.plan import COALESCE_NS, Requests, Turns
-from trueload.redact import redact_url
-from trueload.request import is_token, make_request
-from trueload.route import make_route
+from trueload.protocol.plan import COALESCE_NS, Requests, Turns
+from trueload.protocol.shootout import SUBPROTOCOLS
+from trueload.record.thresholds import LIMIT, parse_condition
+from trueload.request.make import is_token, make_request
+from trueload.request.message import make_messages
+from trueload.request.redact import redact_url
+from trueload.request.route import make_route
+from trueload.request.target import WS, parse_url
+from trueload.request.tls import TlsFlags, make_tls
+from trueload.request.values import Request, WsBroadcast, WsEcho
 from trueload.search.execute import SearchPlan, make_clients
-from trueload.shootout import SUBPROTOCOLS
-from trueload.spec import Request, TrialSpec, WsBroadcast, WsEcho
-from trueload.target import WS, parse_url
-from trueload.thresholds import LIMIT, parse_condition
-from trueload.tls import TlsFlags, make_tls
+from trueload.trial.spec import TrialSpec
 
 STEP = 1_000
 CONCURRENT = 4

@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from trueload.cli.options import CONNECTIONS_MAX, PIPELINE_MAX, option_parser, positive_count
-from trueload.message import MESSAGE_BYTES_MAX
+from trueload.request.message import MESSAGE_BYTES_MAX
 from trueload.units import parse_size
 
 

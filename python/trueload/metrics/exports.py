@@ -12,58 +12,18 @@ from __future__ import annotations
 
 import contextlib
 import os
-import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
-from typing import Protocol
 
 from trueload import __version__
+from trueload.metrics.outlets import Outlet, Tell, Wanted
 from trueload.metrics.tally import Labels, Tally
-from trueload.record import Record
+from trueload.record.schema import Record
 from trueload.report.live import NO_LABELS, Watch
-from trueload.spec import Interrupt, OnProgress, Progress, TrialSpec
+from trueload.trial.spec import Interrupt, OnProgress, Progress, TrialSpec
 
 KEPT = 16
-
-Tell = Callable[[str], object]
-
-
-@dataclass(frozen=True)
-class ScrapeAt:
-    """Where Prometheus finds the metrics. Port 0 is a free one."""
-
-    host: str
-    port: int
-
-
-@dataclass(frozen=True)
-class Wanted:
-    """Which ways out were asked for. ``linger_ns``: how long to wait at the end for one more
-    scrape; ``otlp`` is the address of the collector."""
-
-    scrape: ScrapeAt | None = None
-    linger_ns: int = 0
-    otlp: str | None = None
-
-
-NOTHING_WANTED = Wanted()
-
-
-class Outlet(Protocol):
-    """One way out. It begins to read at once."""
-
-    @property
-    def thread(self) -> threading.Thread: ...
-
-    def finish(self, stopped: Callable[[], bool], tell: Tell) -> None:
-        """Nothing new comes: give what there is to whom it concerns, in bounded time."""
-        ...
-
-    def close(self) -> str | None:
-        """End, in bounded time; what went wrong, in one line."""
-        ...
 
 
 class Exports:

@@ -14,8 +14,8 @@ from trueload.metrics import names
 from trueload.metrics.names import METRICS, Metric
 from trueload.metrics.tally import Labels, Outcome, PhaseTally, Saturation, Tally
 from trueload.metrics.times import Times
-from trueload.report.text import plain
-from trueload.spec import PHASES
+from trueload.text import plain
+from trueload.trial.spec import PHASES
 
 LABEL_LENGTH_MAX = 300
 

@@ -19,11 +19,11 @@ from typing import Any
 
 from trueload import __version__
 from trueload.errors import UserError
-from trueload.metrics.exports import Tell
 from trueload.metrics.families import Family, Sample, make_families
+from trueload.metrics.outlets import Tell
 from trueload.metrics.tally import Tally
 from trueload.metrics.times import BOUNDS_S, Times
-from trueload.report.text import plain
+from trueload.text import plain
 
 try:
     import requests

@@ -29,8 +29,8 @@ from prometheus_client.core import Metric as Written
 from prometheus_client.utils import floatToGoString
 
 from trueload.errors import UserError
-from trueload.metrics.exports import ScrapeAt, Tell
 from trueload.metrics.families import Family, make_families
+from trueload.metrics.outlets import ScrapeAt, Tell
 from trueload.metrics.tally import Tally
 from trueload.metrics.times import BOUNDS_S, Times
 

@@ -14,10 +14,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from trueload.metrics.times import NO_TIMES, Times, make_times
-from trueload.plan import Counts, Open, Sparse, Tick
-from trueload.record import Check, ClientTimes, Record, Verdict
-from trueload.spec import ENDED, WARMUP, WINDOW, Progress, TrialSpec
+from trueload.protocol.plan import Counts, Open, Sparse, Tick
+from trueload.record.schema import Check, ClientTimes, Record, Verdict
 from trueload.stats import Distribution, decode_histogram, merge_sparse
+from trueload.trial.spec import ENDED, WARMUP, WINDOW, Progress, TrialSpec
 
 Totals = Mapping[tuple[str, str], int]
 """By the field of ``Counts`` (or of ``Deliveries``, or ``bytes_in``, ``bytes_out``), and the class

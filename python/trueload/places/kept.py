@@ -1,5 +1,5 @@
-"""This machine as the place of an engine that outlasts a pause of its front (``keeper``), but not
-its death. Must not know what the lines mean.
+"""This machine as the place of an engine that outlasts a pause of its front
+(``supervisor``), but not its death. Must not know what the lines mean.
 """
 
 from __future__ import annotations
@@ -7,7 +7,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 
-from trueload.places import keeper
+from trueload.places import supervisor
 from trueload.places.local import LocalChannel
 
 
@@ -17,8 +17,8 @@ class KeptPlace:
     name = "local"
 
     def open(self, argv: Sequence[str]) -> LocalChannel:
-        """Start a process behind a keeper. Raises ``OSError`` if that cannot be started."""
+        """Start a process behind a supervisor. Raises ``OSError`` if that cannot be started."""
         if not sys.executable:  # we are embedded in another program
             return LocalChannel(argv)
-        # -S: the keeper needs nothing that is installed, and begins in half the time.
-        return LocalChannel([sys.executable, "-I", "-S", keeper.__file__, *argv])
+        # -S: the supervisor needs nothing that is installed, and begins in half the time.
+        return LocalChannel([sys.executable, "-I", "-S", supervisor.__file__, *argv])

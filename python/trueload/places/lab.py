@@ -13,6 +13,7 @@ from typing import Annotated
 from pydantic import AfterValidator, Field, ValidationError, model_validator
 
 from trueload.errors import UserError
+from trueload.files.toml import UnreadableError, read_toml
 from trueload.places.named import (
     NO_SERVER_ON_RAY,
     SERVER_HINT,
@@ -23,8 +24,7 @@ from trueload.places.named import (
     check_generators,
     parse_place,
 )
-from trueload.plan_model import Model
-from trueload.toml_file import UnreadableError, read_toml
+from trueload.protocol.model import Model
 from trueload.units import parse_cpu_list
 
 HINT = "correct the file; docs/hosts.md has one to copy"

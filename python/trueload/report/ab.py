@@ -9,16 +9,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from trueload.compare import Comparison, CrossedRow, RowCompared, with_metrics
-from trueload.difference import Ratio, claimed
-from trueload.distance import moved_text
-from trueload.pairs import Letter, Pair, Turn, compare_pairs, pair_ratios, whole_pairs
-from trueload.record import SCHEMA, Check, Record, Verdict
+from trueload.compare.difference import Ratio, claimed
+from trueload.compare.pairs import Letter, Pair, Turn, compare_pairs, pair_ratios, whole_pairs
+from trueload.compare.trials import Comparison, CrossedRow, RowCompared, with_metrics
+from trueload.record.distance import moved_text
+from trueload.record.schema import SCHEMA, Check, Record, Verdict
+from trueload.record.thresholds import Condition, Crossed, crossed_by
 from trueload.report.compare import Compared, finite, ratio_cells, ratio_json
 from trueload.report.result import verdict_lines
-from trueload.report.text import grid_lines, plain
 from trueload.report.tls import tls_text
-from trueload.thresholds import Condition, Crossed, crossed_by
+from trueload.text import grid_lines, plain
 from trueload.units import format_rate
 from trueload.verdict import decide, worst_checks
 

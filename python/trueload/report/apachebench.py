@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from trueload.apachebench import ApacheBench, Percentile, Times
-from trueload.record import Idle
+from trueload.record.schema import Idle
 from trueload.report.idle import step_text
-from trueload.report.text import plain
-from trueload.suite.summary import LoadTable, Summary
+from trueload.suites.summary import LoadTable, Summary
+from trueload.text import plain
 from trueload.units import format_count, format_duration, format_rate, format_size
+from trueload.verdict.apachebench import ApacheBench, Percentile, Times
 
 _WIDTH = 24
 

@@ -5,8 +5,8 @@ Pure. Must not know how a table is laid out.
 
 from __future__ import annotations
 
-from trueload.report.text import plain
-from trueload.suite.summary import Summary
+from trueload.suites.summary import Summary
+from trueload.text import plain
 from trueload.units import format_cell, format_size
 
 COLUMNS = (

@@ -11,8 +11,8 @@ from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from trueload.client_progress import ClientProgress
-from trueload.plan import Served
+from trueload.protocol.client_progress import ClientProgress
+from trueload.protocol.plan import Served
 from trueload.report.panel import (
     POINTS,
     RECENT_TICKS,

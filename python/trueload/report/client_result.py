@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from trueload.record import Record
-from trueload.record_client import ClientEnd
-from trueload.report.text import plain
+from trueload.record.client import ClientEnd
+from trueload.record.schema import Record
+from trueload.text import plain
 from trueload.units import (
     format_count,
     format_duration,

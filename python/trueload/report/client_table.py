@@ -5,9 +5,9 @@ Pure. Must not know how a table is laid out.
 
 from __future__ import annotations
 
-from trueload.report.text import plain
-from trueload.suite.client_figures import ClientFigures
-from trueload.suite.summary import Summary
+from trueload.suites.client_figures import ClientFigures
+from trueload.suites.summary import Summary
+from trueload.text import plain
 from trueload.units import format_cell, format_size
 
 PUBLISHED = ("Client", "Pool Count", "Pool Size", "Concurrency", "Req/sec", "Error %")

@@ -13,10 +13,10 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal
 from xml.etree import ElementTree
 
-from trueload.compare import Comparison, CrossedRow, RowCompared
-from trueload.difference import Ratio
-from trueload.report.text import grid_lines, markdown_cell, plain
+from trueload.compare.difference import Ratio
+from trueload.compare.trials import Comparison, CrossedRow, RowCompared
 from trueload.stats import Interval
+from trueload.text import grid_lines, markdown_cell, plain
 from trueload.units import format_count, format_duration
 
 Format = Literal["text", "markdown", "junit", "json"]

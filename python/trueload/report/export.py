@@ -14,12 +14,12 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Literal
 
-from trueload.plan import Open
-from trueload.record import ClientTimes, Record
-from trueload.redact import redact_command
+from trueload.protocol.plan import Open
+from trueload.record.schema import ClientTimes, Record
 from trueload.report.result import bounded
-from trueload.report.text import csv_cell, markdown_cell
-from trueload.store import Damaged, Row, Run
+from trueload.request.redact import redact_command
+from trueload.store.runs import Damaged, Row, Run
+from trueload.text import csv_cell, markdown_cell
 from trueload.units import format_count
 from trueload.verdict import lower_bounds, offered_per_s
 

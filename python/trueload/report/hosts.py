@@ -5,8 +5,8 @@ Must not know terminals or files.
 
 from __future__ import annotations
 
-from trueload.record import Host, Record
-from trueload.report.text import plain
+from trueload.record.schema import Host, Record
+from trueload.text import plain
 from trueload.units import format_count, format_duration, format_share
 
 HOSTS_SHOWN = 16

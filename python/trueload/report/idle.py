@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from trueload.record import IdleStep, Record
+from trueload.record.schema import IdleStep, Record
 from trueload.units import format_count, format_rate, format_size
 
 

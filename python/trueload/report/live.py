@@ -17,12 +17,12 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext, supp
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Protocol, TextIO
 
-from trueload.client_progress import ClientProgress, OnClientProgress
-from trueload.plan import Open
+from trueload.protocol.client_progress import ClientProgress, OnClientProgress
+from trueload.protocol.plan import Open
 from trueload.report.client_panel import ClientCourse, client_lines
 from trueload.report.panel import Course, panel_lines
-from trueload.report.text import plain
-from trueload.spec import OnProgress, Progress, TrialSpec
+from trueload.text import plain
+from trueload.trial.spec import OnProgress, Progress, TrialSpec
 
 if TYPE_CHECKING:
     from rich.live import Live

@@ -12,10 +12,10 @@ from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from trueload.plan import Duration, Open, Tick
-from trueload.report.text import plain
-from trueload.spec import HostTick, Progress, TrialSpec
+from trueload.protocol.plan import Duration, Open, Tick
 from trueload.stats import Quantile, merge_sparse, quantile
+from trueload.text import plain
+from trueload.trial.spec import HostTick, Progress, TrialSpec
 from trueload.units import format_count, format_duration, format_rate, format_span
 
 RECENT_TICKS = 5  # about a second

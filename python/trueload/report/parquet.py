@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from trueload.errors import UserError
-from trueload.outputs import output
+from trueload.files.outputs import output
 from trueload.report.export import CSV_COLUMNS, row_values
-from trueload.report.text import plain
-from trueload.store import Damaged, Row, Run
+from trueload.store.runs import Damaged, Row, Run
+from trueload.text import plain
 
 ROWS_AT_ONCE = 5_000
 TEXTS = frozenset(

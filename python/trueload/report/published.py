@@ -15,13 +15,13 @@ from dataclasses import dataclass
 from html import escape
 from typing import Literal
 
-from trueload.apachebench import ApacheBench, Times
 from trueload.published import tables as published
 from trueload.report import client_table, table
-from trueload.report.text import csv_cell, grid_lines, plain
-from trueload.store import Damaged, Row
-from trueload.suite.plan import PlannedLoad, SuitePlan
-from trueload.suite.summary import LoadTable, Summary
+from trueload.store.runs import Damaged, Row
+from trueload.suites.plan import PlannedLoad, SuitePlan
+from trueload.suites.summary import LoadTable, Summary
+from trueload.text import csv_cell, grid_lines, plain
+from trueload.verdict.apachebench import ApacheBench, Times
 
 Format = Literal["text", "csv", "html"]
 OURS, PUBLISHED = "ours", "published"

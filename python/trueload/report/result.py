@@ -9,15 +9,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from trueload.distance import moved_text
-from trueload.plan import Closed, Counts, Duration, LoadPlan, Open, Requests, Stage, Turns
-from trueload.record import Record
-from trueload.record_client import ClientEnd
+from trueload.protocol.plan import (
+    Closed,
+    Counts,
+    Duration,
+    LoadPlan,
+    Open,
+    Requests,
+    Stage,
+    Turns,
+)
+from trueload.record.client import ClientEnd
+from trueload.record.distance import moved_text
+from trueload.record.schema import Record
 from trueload.report.client_result import client_headline, client_lines
 from trueload.report.hosts import host_lines
 from trueload.report.idle import idle_lines, idle_text
 from trueload.report.targets import origin_lines, target_lines
-from trueload.report.text import plain
 from trueload.report.tls import failure_reasons, tls_text
 from trueload.stats import (
     Distribution,
@@ -27,6 +35,7 @@ from trueload.stats import (
     median,
     quantile,
 )
+from trueload.text import plain
 from trueload.units import (
     Ramp,
     format_count,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from trueload.plan import Concurrent, Seen
+from trueload.protocol.plan import Concurrent, Seen
 from trueload.units import format_duration
 
 

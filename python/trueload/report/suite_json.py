@@ -15,10 +15,10 @@ from dataclasses import asdict
 from typing import Any
 
 from trueload.errors import UserError
-from trueload.record import Check
-from trueload.store import Damaged, Row, Run
-from trueload.suite.plan import SuitePlan
-from trueload.suite.summary import LoadTable, Summary, run_verdict
+from trueload.record.schema import Check
+from trueload.store.runs import Damaged, Row, Run
+from trueload.suites.plan import SuitePlan
+from trueload.suites.summary import LoadTable, Summary, run_verdict
 
 SCHEMA = 1
 

@@ -22,9 +22,9 @@ from trueload.escapes import without_escapes
 from trueload.report import broadcast_table, client_table
 from trueload.report.unmeasured import NO_REASON, reasons_once, titled, under_no_load
 from trueload.search.clients import clients_header
-from trueload.suite.definition import PublishedTable
-from trueload.suite.plan import PlannedLoad
-from trueload.suite.summary import SHOWN_RANKS, Figures, LoadTable, Summary
+from trueload.suites.definition import PublishedTable
+from trueload.suites.plan import PlannedLoad
+from trueload.suites.summary import SHOWN_RANKS, Figures, LoadTable, Summary
 from trueload.units import format_cell
 
 # Exactly the published columns, in their order; times in ms.

@@ -5,8 +5,8 @@ Must not know terminals.
 
 from __future__ import annotations
 
-from trueload.record import OriginRecord, Record, TargetRecord
-from trueload.report.text import grid_lines, plain
+from trueload.record.schema import OriginRecord, Record, TargetRecord
+from trueload.text import grid_lines, plain
 from trueload.units import format_count, format_duration
 
 SHOWN_MAX = 20

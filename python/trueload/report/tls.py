@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from trueload.record import Record
-from trueload.report.text import plain
+from trueload.record.schema import Record
+from trueload.text import plain
 from trueload.units import format_count, format_duration
 
 NO_TRUST = "--cacert FILE trusts its issuer, --insecure trusts anybody (the record says so)"

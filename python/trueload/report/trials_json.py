@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from trueload.record import SCHEMA, Record
+from trueload.record.schema import SCHEMA, Record
 from trueload.verdict import decide, worst_checks
 
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from trueload.report.text import plain
-from trueload.store import Outcome
-from trueload.suite.summary import LoadTable, Summary
+from trueload.store.runs import Outcome
+from trueload.suites.summary import LoadTable, Summary
+from trueload.text import plain
 
 NO_REASON = "no reason given"
 NAMED_MAX = 2  # loads by their titles; of more their number

@@ -26,11 +26,11 @@ from pathlib import Path
 from typing import Literal
 
 import trueload
-from trueload.catalogue import cache_folder
 from trueload.deadline import looks
 from trueload.errors import UserError
 from trueload.escapes import without_escapes
-from trueload.private_files import make_folder, open_descriptor
+from trueload.files.catalogue import cache_folder
+from trueload.files.private import make_folder, open_descriptor
 from trueload.runner.inherited import build_environment
 from trueload.runner.needs import tool_versions
 from trueload.runner.process import (
@@ -41,7 +41,7 @@ from trueload.runner.process import (
     substitute,
 )
 from trueload.runner.stamp import STAMP, files, is_passing, is_whole, read_stamp, write_stamp
-from trueload.subjects import Subject, sources
+from trueload.subjects.manifest import Subject, sources
 
 UNUSED_S_MAX = 30 * 24 * 3600.0
 LOCK_POLL_S = 0.05

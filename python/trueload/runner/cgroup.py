@@ -3,7 +3,7 @@
 How: version 2 of the interface, even without controllers: a process cannot leave its group
 by setsid or a double fork, `cpu.stat` counts ended processes too, and `cgroup.kill` is
 atomic. Where no group can be made (a container, no right to) there is none, and the
-keeper's descendants serve instead. Groups are named after the process that made them, so
+supervisor's descendants serve instead. Groups are named after the process that made them, so
 that one left behind by `kill -9` is emptied and removed by the next run.
 
 Must not know: subjects.
@@ -19,7 +19,7 @@ import subprocess
 import time
 from pathlib import Path
 
-from trueload.accounting import GroupCpu
+from trueload.machine.accounting import GroupCpu
 
 PREFIX = "trueload-"
 _numbers = itertools.count(1)
@@ -137,7 +137,7 @@ def _can_be_used(parent: Path) -> bool:
     except OSError:
         return False
     try:
-        # A child that moves itself, as the keeper's will; the shell is only its vehicle.
+        # A child that moves itself, as the supervisor's will; the shell is only its vehicle.
         entered = subprocess.run(
             ["sh", "-c", 'echo 0 > "$0/cgroup.procs"', str(probe)],
             stdin=subprocess.DEVNULL,

@@ -1,8 +1,8 @@
 """A subject that is a client, started and spoken to over its stdin and stdout.
 
-How: the keeper starts it as it starts a server, with two pipes instead of an empty input and a log;
-what it prints on stderr goes to the log. Every wait has a deadline and every line a cap, so that a
-client that hangs, floods or dies costs a bounded time and tells why.
+How: the supervisor starts it as it starts a server, with two pipes instead of an empty input and a
+log; what it prints on stderr goes to the log. Every wait has a deadline and every line a cap, so
+that a client that hangs, floods or dies costs a bounded time and tells why.
 
 Must not know: contracts, what the lines mean.
 """
@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from trueload.deadline import looks
 from trueload.runner.build import Build, in_use
 from trueload.runner.cpus import Layout
-from trueload.runner.ground import scratch_folder
+from trueload.runner.hosts import scratch_folder
 from trueload.runner.inherited import subject_environment
 from trueload.runner.process import (
     Orders,
@@ -28,7 +28,7 @@ from trueload.runner.process import (
     substitute,
 )
 from trueload.runner.trials import STOP_GRACE_S
-from trueload.subjects import Subject
+from trueload.subjects.manifest import Subject
 
 LINE_BYTES_MAX = 64 * 1024
 LOOK_S = 0.25  # between two looks whether we are to stop
@@ -200,7 +200,7 @@ def running_client(
             log=scratch / "log",
             files=files,
             pipes=pipes.theirs,
-            keeper_cpus=() if layout.shared else layout.engine,
+            supervisor_cpus=() if layout.shared else layout.engine,
         )
         with pipes.start(orders, manifest.ready_s, stopped) as client:
             yield client

@@ -17,10 +17,10 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from trueload.client_contract import Counted, Peer
 from trueload.deadline import seconds_left
-from trueload.engine import Engine, EngineError, await_listening
-from trueload.plan import Done, Serve, Served
+from trueload.engines.engine import Engine, EngineError, await_listening
+from trueload.protocol.client import Counted, Peer
+from trueload.protocol.plan import Done, Serve, Served
 
 READY_S = 10.0
 END_S = 10.0

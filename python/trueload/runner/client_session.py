@@ -16,32 +16,26 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
-from trueload.accounting import ProcessTree, machine_sample
-from trueload.assemble import HostSample
-from trueload.assemble_client import ClientObservation, EndSample
-from trueload.client_contract import (
-    Claim,
-    ClientSetup,
-    Unsupported,
-    parse_answer,
-    parse_claim,
-)
-from trueload.client_progress import ClientProgress, OnClientProgress
-from trueload.distance import distance_of, pair_of
-from trueload.engine import Engine, ask_distance, await_listening, seen_since_mark
-from trueload.environment import read_environment
+from trueload.assemble.client import ClientObservation, EndSample
+from trueload.assemble.observation import HostSample
+from trueload.engines.engine import Engine, ask_distance, await_listening, seen_since_mark
 from trueload.ids import now_iso, record_id
-from trueload.noise import noise_sample
-from trueload.plan import Serve, Served, ServeHttp
-from trueload.plan_seen import Seen
-from trueload.record_client import ClientAsked, interval_ns
+from trueload.machine.accounting import ProcessTree, machine_sample
+from trueload.machine.noise import noise_sample
+from trueload.protocol.client import Claim, ClientSetup, Unsupported, parse_answer, parse_claim
+from trueload.protocol.client_progress import ClientProgress, OnClientProgress
+from trueload.protocol.plan import Serve, Served, ServeHttp
+from trueload.protocol.seen import Seen
+from trueload.record.client import ClientAsked, interval_ns
+from trueload.record.distance import distance_of, pair_of
 from trueload.runner.build import Build
 from trueload.runner.client import Client, ClientError, running_client
 from trueload.runner.cpus import Layout
 from trueload.runner.trials import kept_off
-from trueload.subjects import Subject
+from trueload.subjects.manifest import Subject
+from trueload.trial.environment import read_environment
+from trueload.units import NS_PER_S
 
-NS_PER_S = 1_000_000_000
 SERVER_S = 10.0  # an engine listens, and tells its record, within milliseconds
 # The first order: enough to see a rate, few enough for the slowest client.
 PROBE_REQUESTS = 256

@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from trueload.subjects import Cores
+from trueload.subjects.manifest import Cores
 
 
 @dataclass(frozen=True)

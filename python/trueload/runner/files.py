@@ -1,6 +1,6 @@
 """Whether a subject may open as many files as a load has connections. Pure.
 
-Must not know how a subject is started: that the limit is given to it is the keeper's business.
+Must not know how a subject is started: that the limit is given to it is the supervisor's business.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 import resource
 
 from trueload.errors import UserError
-from trueload.open_files import open_files_limit
+from trueload.machine.open_files import open_files_limit
 from trueload.units import format_count
 
 SPARE = 100

@@ -4,7 +4,7 @@ How: two tables of patterns as of a shell. A subject that runs is told where pro
 are, and how to speak; builds, and commands that ask for a version, also get what toolchains and
 package managers are set up by. Of these names, those that look like a secret are left out.
 
-Must not import anything beyond the standard library: the steward has it, too.
+Must not import anything beyond the standard library: the agent has it, too.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from trueload.escapes import without_escapes
 from trueload.runner.inherited import build_environment
-from trueload.subjects import TOOL_PATTERN, Subject
+from trueload.subjects.manifest import TOOL_PATTERN, Subject
 
 # A Java virtual machine that starts cold on a busy machine takes seconds.
 VERSION_TIMEOUT_S = 20.0

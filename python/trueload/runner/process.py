@@ -1,8 +1,8 @@
-"""The runner's end of the keeper: programs that are started, watched and surely ended.
+"""The runner's end of the supervisor: programs that are started, watched and surely ended.
 
-How: one keeper for what is started together (one program, or a prefork subject's many).
+How: one supervisor for what is started together (one program, or a prefork subject's many).
 Leaving the context ends the whole tree, whatever happened inside; if this process is
-killed instead, the keeper sees its stdin end and does the same.
+killed instead, the supervisor sees its stdin end and does the same.
 
 Must not know: subjects, contracts, what the programs are for.
 """
@@ -23,14 +23,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
 
-from trueload.accounting import ProcessTree, descendants
 from trueload.deadline import looks
-from trueload.open_files import open_files_limit
-from trueload.runner import keeper
+from trueload.machine.accounting import ProcessTree, descendants
+from trueload.machine.open_files import open_files_limit
+from trueload.runner import supervisor
 from trueload.runner.cgroup import Group, make_group
 
 LOG_BYTES_MAX = 1024 * 1024
-# For the keeper itself, beyond the grace: it only waits for the kernel then.
+# For the supervisor itself, beyond the grace: it only waits for the kernel then.
 KEEPER_PATIENCE_S = 5.0
 
 
@@ -53,7 +53,7 @@ class Orders:
     env: Mapping[str, str]
     log: Path
     files: int = 0
-    keeper_cpus: tuple[int, ...] = ()
+    supervisor_cpus: tuple[int, ...] = ()
     log_bytes_max: int = LOG_BYTES_MAX
     pipes: tuple[int, int] | None = None
 
@@ -98,7 +98,7 @@ class Processes:
     orders: Orders
     exits: list[Exit] = field(default_factory=list)
     started: tuple[int, ...] = ()
-    _keeper: subprocess.Popen[bytes] | None = None
+    _supervisor: subprocess.Popen[bytes] | None = None
     _group: Group | None = None
     _partial: bytes = b""
     _gone: bool = False
@@ -127,7 +127,7 @@ class Processes:
 
     def pids(self) -> set[int]:
         """The processes that are alive, wherever they have gone."""
-        below = descendants(self._keeper.pid) if self._keeper is not None else set()
+        below = descendants(self._supervisor.pid) if self._supervisor is not None else set()
         return below | (self._group.pids() if self._group is not None else set())
 
     def alive(self) -> bool:
@@ -136,10 +136,10 @@ class Processes:
         return not self._gone and (len(self.exits) < len(self.started) or bool(self.pids()))
 
     def poll(self, timeout_s: float) -> None:
-        """Waits for news from the keeper, at most so long."""
-        assert self._keeper is not None
-        assert self._keeper.stdout is not None
-        output = self._keeper.stdout.fileno()
+        """Waits for news from the supervisor, at most so long."""
+        assert self._supervisor is not None
+        assert self._supervisor.stdout is not None
+        output = self._supervisor.stdout.fileno()
         if self._gone or not select.select([output], [], [], timeout_s)[0]:
             return
         data = os.read(output, 65536)
@@ -162,7 +162,7 @@ class Processes:
 
     def end(self, grace_s: float) -> None:
         """SIGTERM to the tree, SIGKILL after the grace, until nothing is left. Twice is once."""
-        kept, self._keeper = self._keeper, None
+        kept, self._supervisor = self._supervisor, None
         if kept is None:
             self._remove_group()
             return
@@ -183,8 +183,8 @@ class Processes:
             return ""
 
     def _start(self) -> None:
-        self._keeper = subprocess.Popen(
-            [sys.executable, "-I", "-S", keeper.__file__],
+        self._supervisor = subprocess.Popen(
+            [sys.executable, "-I", "-S", supervisor.__file__],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
@@ -192,15 +192,15 @@ class Processes:
             cwd="/",
             pass_fds=self.orders.pipes or (),
         )
-        assert self._keeper.stdin is not None
-        self._keeper.stdin.write(json.dumps(self._wire_orders()).encode() + b"\n")
-        self._keeper.stdin.flush()
+        assert self._supervisor.stdin is not None
+        self._supervisor.stdin.write(json.dumps(self._wire_orders()).encode() + b"\n")
+        self._supervisor.stdin.flush()
         for left_s in looks(time.monotonic() + KEEPER_PATIENCE_S):
             if self.started or self._gone:
                 break
             self.poll(left_s)
         if not self.started:
-            raise StartError("the keeper of the subject's processes did not start")
+            raise StartError("the supervisor of the subject's processes did not start")
 
     def _wire_orders(self) -> dict[str, object]:
         everything = sorted(os.sched_getaffinity(0))
@@ -219,7 +219,7 @@ class Processes:
             "log_bytes_max": self.orders.log_bytes_max,
             "files": 0 if files == resource.RLIM_INFINITY else files,
             "cgroup": str(self._group.path) if self._group is not None else None,
-            "keeper_cpus": list(self.orders.keeper_cpus),
+            "supervisor_cpus": list(self.orders.supervisor_cpus),
             "pipes": list(self.orders.pipes or ()),
         }
 
@@ -246,7 +246,7 @@ class Processes:
             return
 
     def _force(self, kept: subprocess.Popen[bytes]) -> None:
-        """The keeper ends by itself now that its stdin has; if it cannot, we do its work."""
+        """The supervisor ends by itself now that its stdin has; if it cannot, we do its work."""
         try:
             kept.wait(KEEPER_PATIENCE_S)
         except subprocess.TimeoutExpired:

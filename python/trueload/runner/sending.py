@@ -7,10 +7,24 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from trueload.contracts import AnyContract, Contract, EchoContract, ShootoutContract, asked_of
-from trueload.message import make_messages
-from trueload.shootout import SUBPROTOCOLS
-from trueload.spec import ANY_ANSWER, Exchange, Expect, Request, TcpEcho, WsBroadcast, WsEcho
+from trueload.protocol.shootout import SUBPROTOCOLS
+from trueload.request.message import make_messages
+from trueload.request.values import (
+    ANY_ANSWER,
+    Exchange,
+    Expect,
+    Request,
+    TcpEcho,
+    WsBroadcast,
+    WsEcho,
+)
+from trueload.subjects.contracts import (
+    AnyContract,
+    Contract,
+    EchoContract,
+    ShootoutContract,
+    asked_of,
+)
 
 
 @dataclass(frozen=True)

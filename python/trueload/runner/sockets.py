@@ -1,6 +1,6 @@
 """Who listens where on the host that this runs on, and which port is free: for starting a server.
 
-Of the standard library and ``accounting`` alone: the steward takes it to other hosts. Must not know
+Of the standard library and ``accounting`` alone: the agent takes it to other hosts. Must not know
 subjects.
 """
 
@@ -11,7 +11,7 @@ import random
 import socket
 from pathlib import Path
 
-from trueload.accounting import all_pids, listening_inodes, read_listeners, socket_owners
+from trueload.machine.accounting import all_pids, listening_inodes, read_listeners, socket_owners
 
 # Below the ports that the kernel gives to outgoing connections: one of those could take a
 # subject's port between its choice and its start.

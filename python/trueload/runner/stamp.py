@@ -16,7 +16,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from trueload.private_files import open_text
+from trueload.files.private import open_text
 
 STAMP = "stamp.json"
 PLACE = "."  # no file has this name

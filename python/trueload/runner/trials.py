@@ -19,20 +19,28 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeVar
 
-from trueload.catalogue import cache_folder
-from trueload.contracts import AnyContract, as_spoken, first_asked
 from trueload.deadline import looks
-from trueload.plan import COALESCE_NS, DriverName, Duration, LoadPlan, Requests, Turns
-from trueload.record import Claim, Record
+from trueload.files.catalogue import cache_folder
+from trueload.protocol.plan import (
+    COALESCE_NS,
+    CONNECT_RATE_PER_S,
+    DriverName,
+    Duration,
+    LoadPlan,
+    Requests,
+    Turns,
+)
+from trueload.record.schema import Claim, Record
 from trueload.runner import cgroup
 from trueload.runner.build import Build, in_use
 from trueload.runner.cpus import Layout
-from trueload.runner.ground import Ground, Kept
+from trueload.runner.hosts import Kept, SubjectHost
 from trueload.runner.process import Orders, Program, StartError, substitute
 from trueload.runner.sending import Broadcast, what_is_sent
 from trueload.runner.verify import sample, verify
-from trueload.spec import CLOSED, CONNECT_RATE_PER_S, TrialSpec, open_load
-from trueload.subjects import Subject
+from trueload.subjects.contracts import AnyContract, as_spoken, first_asked
+from trueload.subjects.manifest import Subject
+from trueload.trial.spec import CLOSED, TrialSpec, open_load
 
 STOP_GRACE_S = 5.0
 READY_POLL_S = 0.005
@@ -138,7 +146,7 @@ def run_subject(
     setting: Setting,
     measure: Measure,
     *,
-    ground: Ground,
+    subject_host: SubjectHost,
     stopped: Callable[[], bool] = lambda: False,
 ) -> Measured | Failed:
     """One trial. Nothing of the subject is left when it returns or raises."""
@@ -149,7 +157,7 @@ def run_subject(
         fault = verify(setting.contract, category, started.address, pipelined=load.pipeline > 1)
         if fault is not None:
             raise UnreadyError(f"it does not keep the contract: {fault}")
-        with kept_off(layout) if ground.address is None else contextlib.nullcontext():
+        with kept_off(layout) if subject_host.address is None else contextlib.nullcontext():
             found = measure(_spec(load, layout, setting, started), _Watch(started.processes))
         searched = found if isinstance(found, Searched) else None
         record = found.record if isinstance(found, Searched) else found
@@ -162,7 +170,9 @@ def run_subject(
             return Failed(f"it ended before anything was measured: {died}", tail, again=True)
         return Measured(record, started.sample_bytes, died, tail, searched)
 
-    return with_subject(subject, built, layout, setting, act, ground=ground, stopped=stopped)
+    return with_subject(
+        subject, built, layout, setting, act, subject_host=subject_host, stopped=stopped
+    )
 
 
 @dataclass(frozen=True)
@@ -184,22 +194,24 @@ def with_subject(
     setting: Setting,
     act: Callable[[Started], T],
     *,
-    ground: Ground,
+    subject_host: SubjectHost,
     stopped: Callable[[], bool] = lambda: False,
 ) -> T | Failed:
     """Starts the subject, acts once it is ready, stops it; or says why it could not be."""
     setting = _as_spoken(setting, subject)
-    if ground.address is not None:
-        setting = replace(setting, host=ground.address)
-    port = setting.port if setting.port is not None else ground.free_port(setting.host)
-    if taken := ground.taken_by(setting.host, port):
+    if subject_host.address is not None:
+        setting = replace(setting, host=subject_host.address)
+    port = setting.port if setting.port is not None else subject_host.free_port(setting.host)
+    if taken := subject_host.taken_by(setting.host, port):
         return Failed(f"port {port} is taken by {taken}; it was left alone", "")
     try:
-        with in_use(built), ground.scratch() as scratch:
-            orders = _orders(subject, built, layout, setting, port, scratch, ground)
-            with ground.start(orders) as processes:
+        with in_use(built), subject_host.scratch() as scratch:
+            orders = _orders(subject, built, layout, setting, port, scratch, subject_host)
+            with subject_host.start(orders) as processes:
                 try:
-                    size_bytes = _become_ready(subject, processes, setting, port, stopped, ground)
+                    size_bytes = _become_ready(
+                        subject, processes, setting, port, stopped, subject_host
+                    )
                     done = act(Started(processes, (setting.host, port), size_bytes))
                 except UnreadyError as why:
                     processes.end(STOP_GRACE_S)
@@ -222,7 +234,7 @@ def _become_ready(
     setting: Setting,
     port: int,
     stopped: Callable[[], bool],
-    ground: Ground,
+    subject_host: SubjectHost,
 ) -> int:
     """Until it answers the contract's first exchange from its own listening socket; the size of
     that answer in bytes."""
@@ -231,7 +243,7 @@ def _become_ready(
     for left_s in looks(deadline_s):
         if stopped():
             break
-        seen = ground.look(processes, setting.host, port)
+        seen = subject_host.look(processes, setting.host, port)
         if not seen.alive:
             raise UnreadyError(f"it ended before it was ready: {_ends(processes)}")
         if seen.taken_by is not None:
@@ -246,7 +258,7 @@ def _become_ready(
         processes.poll(min(left_s, READY_POLL_S))
     if stopped():
         raise UnreadyError("interrupted before it was ready")
-    elsewhere = ground.listens_on(processes)
+    elsewhere = subject_host.listens_on(processes)
     raise UnreadyError(_why_unready(subject, setting, port, fault, elsewhere))
 
 
@@ -337,13 +349,13 @@ def _orders(
     setting: Setting,
     port: int,
     scratch: Path,
-    ground: Ground,
+    subject_host: SubjectHost,
 ) -> Orders:
-    """What the keeper is to start: one program, or one on each CPU."""
+    """What the supervisor is to start: one program, or one on each CPU."""
     manifest = subject.manifest
-    if ground.trueload is None and "{trueload}" in manifest.run:
+    if subject_host.trueload is None and "{trueload}" in manifest.run:
         raise StartError("it starts trueload itself, which is not there")
-    folder = ground.folder_of(built)
+    folder = subject_host.folder_of(built)
     groups = [(cpu,) for cpu in layout.subject] if manifest.prefork else [layout.subject]
 
     def values(cpus: tuple[int, ...]) -> dict[str, str]:
@@ -355,19 +367,21 @@ def _orders(
             "build": str(folder),
         }
 
-    env = ground.environment({"HOME": str(scratch), "TMPDIR": str(scratch)})
+    env = subject_host.environment({"HOME": str(scratch), "TMPDIR": str(scratch)})
     for name, value in manifest.env.items():
         env[name] = substitute([value], values(layout.subject), ())[0]
     return Orders(
         programs=tuple(
-            Program(tuple(substitute(manifest.run, values(cpus), ground.trueload or ())), cpus)
+            Program(
+                tuple(substitute(manifest.run, values(cpus), subject_host.trueload or ())), cpus
+            )
             for cpus in groups
         ),
         cwd=folder,
         env=env,
         log=scratch / "log",
         files=setting.files,
-        keeper_cpus=() if layout.shared or ground.address is not None else layout.engine,
+        supervisor_cpus=() if layout.shared or subject_host.address is not None else layout.engine,
     )
 
 

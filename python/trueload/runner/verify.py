@@ -18,7 +18,9 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from trueload.closing import Closing
-from trueload.contracts import (
+from trueload.runner.verify_echo import ask_echo, verify_echo
+from trueload.runner.verify_shootout import ask_message, verify_shootout
+from trueload.subjects.contracts import (
     AnyContract,
     EchoContract,
     Exchange,
@@ -27,8 +29,6 @@ from trueload.contracts import (
     asked_of,
     judge,
 )
-from trueload.runner.verify_echo import ask_echo, verify_echo
-from trueload.runner.verify_shootout import ask_message, verify_shootout
 
 EXCHANGE_TIMEOUT_S = 5.0
 REPLY_BYTES_MAX = 1024 * 1024

@@ -14,7 +14,8 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
-from trueload.client_contract import (
+from trueload.engines.engine import EngineError
+from trueload.protocol.client import (
     Claim,
     ClientContract,
     ClientSetup,
@@ -27,7 +28,6 @@ from trueload.client_contract import (
     parse_answer,
     parse_claim,
 )
-from trueload.engine import EngineError
 from trueload.runner.client import Client, ClientError
 from trueload.runner.client_peers import opened
 from trueload.runner.process import StartError

@@ -15,7 +15,7 @@ import socket
 import time
 
 from trueload.closing import Closing
-from trueload.contracts import Echo, EchoContract, judge_echo
+from trueload.subjects.contracts import Echo, EchoContract, judge_echo
 
 ECHO_TIMEOUT_S = 10.0
 SPLIT_PAUSE_S = 0.02  # long enough for the first part to be read by itself

@@ -15,10 +15,10 @@ import itertools
 import time
 from collections.abc import Callable, Iterator, Sequence
 
-from trueload.contracts import Message, ShootoutContract, judge_message
+from trueload.protocol.shootout import NAMES, Kind, decode, encode, make_payload
+from trueload.protocol.shootout import Message as Received
 from trueload.runner.ws_client import Client, PeerError, poll
-from trueload.shootout import NAMES, Kind, decode, encode, make_payload
-from trueload.shootout import Message as Received
+from trueload.subjects.contracts import Message, ShootoutContract, judge_message
 
 MESSAGE_TIMEOUT_S = 10.0
 SPLIT_PAUSE_S = 0.02  # long enough for the first part to be read by itself

@@ -23,7 +23,7 @@ from websockets.protocol import State
 from websockets.typing import Origin, Subprotocol
 from websockets.uri import parse_uri
 
-from trueload.shootout import SUBPROTOCOLS, Dialect, Wire, join, joins, opening
+from trueload.protocol.shootout import SUBPROTOCOLS, Dialect, Wire, join, joins, opening
 
 CONNECT_TIMEOUT_S = 5.0
 MESSAGE_BYTES_MAX = 8 * 1024 * 1024

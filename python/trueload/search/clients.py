@@ -6,7 +6,7 @@ became of the deliveries. Pure. Must not know how a step is measured or judged.
 
 from __future__ import annotations
 
-from trueload.record import Record
+from trueload.record.schema import Record
 from trueload.search.execute import Taken
 from trueload.units import format_count, format_duration, format_share, format_size
 

@@ -7,10 +7,11 @@ engine is no longer there begins a new session. Must not know which step comes n
 from __future__ import annotations
 
 from trueload.closing import Closing
-from trueload.plan import Phase
-from trueload.record import Record
-from trueload.spec import Interrupt, OnProgress, Progress, TrialSpec
-from trueload.trial import Session, ShortageError, with_sources
+from trueload.protocol.plan import Phase
+from trueload.record.schema import Record
+from trueload.trial.addresses import with_sources
+from trueload.trial.run import Session, ShortageError
+from trueload.trial.spec import Interrupt, OnProgress, Progress, TrialSpec
 
 ROOM = 64_000
 """For how many clients local addresses are had ready; with all the ports of each it is far more."""

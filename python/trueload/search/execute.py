@@ -12,8 +12,9 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from trueload.plan import Duration, Open, Requests
-from trueload.record import NO_CLAIM, Claim, Record
+from trueload.protocol.plan import Duration, Open, Requests
+from trueload.record.schema import NO_CLAIM, Claim, Record
+from trueload.record.thresholds import Condition
 from trueload.search.decide import Bounds, Done, NotFound, Step, Try, decide
 from trueload.search.judge import (
     Judgement,
@@ -24,9 +25,8 @@ from trueload.search.judge import (
     step_ns,
     unreached,
 )
-from trueload.spec import TrialSpec, open_load
 from trueload.stats import parse_percentile
-from trueload.thresholds import Condition
+from trueload.trial.spec import TrialSpec, open_load
 
 Axis = Literal["rate", "connections", "clients"]
 UNITS: dict[Axis, str] = {

@@ -14,14 +14,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, cast
 
 from trueload.errors import ExitCode
-from trueload.record import SCHEMA, Record
-from trueload.report.text import plain
+from trueload.record.schema import SCHEMA, Record
+from trueload.record.shortage import Shortage, memory_fault
+from trueload.record.thresholds import LIMIT, parse_condition
 from trueload.search.clients import clients_header, clients_line
 from trueload.search.decide import Bounds, Done, Found, NotFound, Stage, Try
 from trueload.search.execute import UNITS, Axis, SearchPlan, Taken, outcome, take
 from trueload.search.judge import LimitValue, silence, unreached
-from trueload.shortage import Shortage, memory_fault
-from trueload.thresholds import LIMIT, parse_condition
+from trueload.text import plain
 from trueload.units import format_count, format_span
 
 # By the check that failed: what our side did, for people.

@@ -14,10 +14,10 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from trueload.record import Check, Record
+from trueload.record.schema import Check, Record
+from trueload.record.shortage import Shortage, find_shortage
+from trueload.record.thresholds import Condition, Threshold, metric_value
 from trueload.search.decide import Outcome, Stage
-from trueload.shortage import Shortage, find_shortage
-from trueload.spec import NS_PER_S
 from trueload.stats import (
     BEYOND_MIN,
     decode_histogram,
@@ -26,8 +26,7 @@ from trueload.stats import (
     rank_interval,
     samples_for,
 )
-from trueload.thresholds import Condition, Threshold, metric_value
-from trueload.units import format_duration, format_share
+from trueload.units import NS_PER_S, format_duration, format_share
 from trueload.verdict import GENERATOR_FULL, judge
 
 OF_DELIVERIES = frozenset({"lost", "duplicate"})

@@ -11,7 +11,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from trueload.record import Check, Record, Verdict
+from trueload.record.schema import Check, Record, Verdict
+from trueload.units import NS_PER_S
 from trueload.verdict.answers import (
     censored_count,
     check_both_ends,
@@ -25,7 +26,6 @@ from trueload.verdict.answers import (
 from trueload.verdict.audit import check_audit
 from trueload.verdict.client import client_checks
 from trueload.verdict.client_share import ClientPart, check_client_share, client_parts
-from trueload.verdict.common import NS_PER_S
 from trueload.verdict.explain import EXPLANATIONS, Explanation
 from trueload.verdict.flow import (
     check_littles_law,

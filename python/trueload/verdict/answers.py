@@ -5,8 +5,8 @@ Pure functions of a record.
 
 from __future__ import annotations
 
-from trueload.plan import Counts
-from trueload.record import Check, Record
+from trueload.protocol.plan import Counts
+from trueload.record.schema import Check, Record
 from trueload.units import format_count
 from trueload.verdict.common import checked, graded, in_one_line, is_http, not_applicable, times
 

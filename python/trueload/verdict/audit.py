@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from trueload.plan import Counts
-from trueload.record import Check, Deliveries, Record
+from trueload.protocol.plan import Counts
+from trueload.record.schema import Check, Deliveries, Record
 from trueload.stats import Distribution
 from trueload.verdict.common import checked, is_http
 

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from itertools import chain
 
-from trueload.client_contract import miscounted, mistimed
-from trueload.record import Check, Record
-from trueload.record_client import ClientEnd
+from trueload.protocol.client import miscounted, mistimed
+from trueload.record.client import ClientEnd
+from trueload.record.schema import Check, Record
 from trueload.units import format_count, format_cpu_list, format_duration, format_rate, format_share
 from trueload.verdict.answers import check_errors
 from trueload.verdict.common import (

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from trueload.record import Check, Record, Status
+from trueload.record.schema import Check, Record, Status
 from trueload.stats import decode_histogram, quantile
 from trueload.units import format_count, format_duration, format_share
 from trueload.verdict.answers import censored_count

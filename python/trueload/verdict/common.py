@@ -8,11 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from trueload.plan import Closed, Open
-from trueload.record import Check, Record, Status
+from trueload.protocol.plan import Closed, Open
+from trueload.record.schema import Check, Record, Status
 from trueload.units import format_count, format_duration
 
-NS_PER_S = 1_000_000_000
 TELLING_WINDOW_NS = 100_000_000  # shares of less than some ten scheduler ticks tell nothing
 
 

@@ -7,12 +7,11 @@ from __future__ import annotations
 
 import math
 
-from trueload.plan import Duration, Open
-from trueload.record import Check, Record
+from trueload.protocol.plan import Duration, Open
+from trueload.record.schema import Check, Record
 from trueload.stats import decode_histogram, summarise
-from trueload.units import format_count, format_duration, format_rate, format_share
+from trueload.units import NS_PER_S, format_count, format_duration, format_rate, format_share
 from trueload.verdict.common import (
-    NS_PER_S,
     checked,
     graded,
     graded_beyond,

@@ -10,10 +10,10 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from trueload.plan import WsBroadcastPlan
-from trueload.record import Check, Host, Record, Status
-from trueload.units import format_duration, format_share
-from trueload.verdict.common import NS_PER_S, checked, graded, graded_beyond, not_applicable
+from trueload.protocol.plan import WsBroadcastPlan
+from trueload.record.schema import Check, Host, Record, Status
+from trueload.units import NS_PER_S, format_duration, format_share
+from trueload.verdict.common import checked, graded, graded_beyond, not_applicable
 
 HOST_CHECKS = (
     "unsolicited",

@@ -7,16 +7,9 @@ from __future__ import annotations
 
 import ipaddress
 
-from trueload.record import Check, Record, Status
-from trueload.units import format_cpu_list, format_duration, format_share
-from trueload.verdict.common import (
-    NS_PER_S,
-    checked,
-    graded,
-    graded_beyond,
-    not_applicable,
-    too_short,
-)
+from trueload.record.schema import Check, Record, Status
+from trueload.units import NS_PER_S, format_cpu_list, format_duration, format_share
+from trueload.verdict.common import checked, graded, graded_beyond, not_applicable, too_short
 
 GENERATOR_FULL = 0.95  # beyond this a thread has no slack left: it times its own queue
 SERVER_FULL = 0.90  # a server as full as this would not have gone much faster

@@ -7,7 +7,7 @@ are slow together. A pure function of a record.
 
 from __future__ import annotations
 
-from trueload.record import Check, Record
+from trueload.record.schema import Check, Record
 from trueload.stats import (
     decode_histogram,
     mean_interval,
@@ -16,8 +16,8 @@ from trueload.stats import (
     quantile,
     rank_interval,
 )
-from trueload.units import format_duration, format_share
-from trueload.verdict.common import NS_PER_S, checked, not_applicable
+from trueload.units import NS_PER_S, format_duration, format_share
+from trueload.verdict.common import checked, not_applicable
 
 WIDTH_WARN = 0.20  # a limit that is nearer than this cannot be told from the value
 BATCHES_MIN = 10

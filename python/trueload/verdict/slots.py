@@ -5,11 +5,10 @@ Pure functions of a record.
 
 from __future__ import annotations
 
-from trueload.record import Check, Record, Status
+from trueload.record.schema import Check, Record, Status
 from trueload.stats import Distribution
-from trueload.units import format_count, format_duration, format_share
+from trueload.units import NS_PER_S, format_count, format_duration, format_share
 from trueload.verdict.common import (
-    NS_PER_S,
     checked,
     in_one_line,
     is_closed,

@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from trueload.baseline import read_side
-from trueload.compare import compare
-from trueload.difference import Ratio
+from trueload.compare.baseline import read_side
+from trueload.compare.difference import Ratio
+from trueload.compare.pairs import Turn, compare_pairs, read_turn, whole_pairs
+from trueload.compare.trials import compare
 from trueload.errors import UserError
-from trueload.pairs import Turn, compare_pairs, read_turn, whole_pairs
-from trueload.record import Record
-from trueload.report.text import plain
-from trueload.store import Damaged, Row, Run, Store
+from trueload.record.schema import Record
+from trueload.store.runs import Damaged, Row, Run, Store
+from trueload.text import plain
 
 ROWS_MAX = 400  # of a run: all its records are held at once
 SHOWN_MAX = 12

@@ -11,10 +11,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from trueload.plan import Open, Second, Stage
-from trueload.record import Record
+from trueload.protocol.plan import Open, Second, Stage
+from trueload.record.schema import Record
 from trueload.stats import decode_histogram, merge_sparse, quantile
-from trueload.verdict import NS_PER_S, censored_count
+from trueload.units import NS_PER_S
+from trueload.verdict import censored_count
 
 HIGHEST_SHARE = 0.9999
 POINTS_A_DECADE = 16

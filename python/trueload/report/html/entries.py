@@ -12,12 +12,12 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from trueload import stats
-from trueload.difference import Ratio, of_pairs, of_trials, too_few_trials
-from trueload.pairs import Turn
-from trueload.record import Check, Environment, Status, Verdict
-from trueload.store import Outcome, Run
-from trueload.suite.definition import PublishedTable
-from trueload.suite.summary import Figures, Summary
+from trueload.compare.difference import Ratio, of_pairs, of_trials, too_few_trials
+from trueload.compare.pairs import Turn
+from trueload.record.schema import Check, Environment, Status, Verdict
+from trueload.store.runs import Outcome, Run
+from trueload.suites.definition import PublishedTable
+from trueload.suites.summary import Figures, Summary
 
 Unit = Literal["requests/s", "messages/s", "clients"]
 

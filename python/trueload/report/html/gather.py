@@ -14,10 +14,11 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from trueload import stats
-from trueload.distance import moved_text
+from trueload.compare.pairs import Turn, read_turn
 from trueload.errors import UserError
-from trueload.pairs import Turn, read_turn
-from trueload.record import CpuDistance, Environment, Record, Verdict
+from trueload.record.distance import moved_text
+from trueload.record.schema import CpuDistance, Environment, Record, Verdict
+from trueload.record.thresholds import Threshold
 from trueload.report.html.entries import (
     CheckTally,
     Entry,
@@ -32,17 +33,24 @@ from trueload.report.html.entries import (
 )
 from trueload.report.result import load_text
 from trueload.report.suite_json import read_plan as read_suite_plan
-from trueload.report.text import plain
 from trueload.search.decide import Found
 from trueload.search.execute import UNITS, SearchPlan, Taken, outcome
 from trueload.search.found import deciding, read_plan, read_steps, sentence
 from trueload.stats import parse_percentile
-from trueload.store import Damaged, Row, Run
-from trueload.suite.plan import PlannedLoad, SuitePlan, describe, was_cut_short
-from trueload.suite.pools import PlannedPools
-from trueload.suite.steps import search_plan
-from trueload.suite.summary import Figures, LoadTable, Summary, collect, figures, tabulate, together
-from trueload.thresholds import Threshold
+from trueload.store.runs import Damaged, Row, Run
+from trueload.suites.plan import PlannedLoad, SuitePlan, describe, was_cut_short
+from trueload.suites.pools import PlannedPools
+from trueload.suites.steps import search_plan
+from trueload.suites.summary import (
+    Figures,
+    LoadTable,
+    Summary,
+    collect,
+    figures,
+    tabulate,
+    together,
+)
+from trueload.text import plain
 from trueload.units import format_cpu_list
 from trueload.verdict import SEVERITY
 

@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from trueload.record import Record
+from trueload.record.schema import Record
 from trueload.report.html.against import of_pairs, of_runs
 from trueload.report.html.gather import gather
 from trueload.report.html.page import Plot, Plots, render
 from trueload.report.html.view import View, make_view
-from trueload.store import Row, Run, Store
+from trueload.store.runs import Row, Run, Store
 
 
 @dataclass(frozen=True)

@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from trueload.difference import Ratio
+from trueload.compare.difference import Ratio
 from trueload.report import table as suite_table
 from trueload.report.compare import HEADER as RATIO_HEADER
 from trueload.report.compare import ratio_cells
 from trueload.report.html.entries import CheckTally, Entry, Search, Section
 from trueload.report.result import bounded
-from trueload.report.text import plain
+from trueload.text import plain
 from trueload.units import format_count, format_duration, format_share, format_size
 from trueload.verdict import EXPLANATIONS
 

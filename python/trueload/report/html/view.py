@@ -12,8 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from trueload.published import PublishedCurve, broadcast_curves
-from trueload.record import Environment, Record, Verdict
-from trueload.redact import FILL_IN, command_text, has_placeholders
+from trueload.record.schema import Environment, Record, Verdict
 from trueload.report.apachebench import summary_block
 from trueload.report.html import words
 from trueload.report.html.against import Against, Compared
@@ -52,7 +51,8 @@ from trueload.report.html.tables import (
     suite_columns,
 )
 from trueload.report.result import result_lines
-from trueload.report.text import plain
+from trueload.request.redact import FILL_IN, command_text, has_placeholders
+from trueload.text import plain
 from trueload.units import format_count, format_size
 
 Fetch = Callable[[str, int], Record | None]

@@ -20,7 +20,7 @@ from trueload.report.html.entries import (
     why_tied,
 )
 from trueload.report.result import bounded
-from trueload.store import Run
+from trueload.store.runs import Run
 from trueload.units import format_count, format_share
 
 NAMES_MAX = 4

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import altair as alt
 
-from trueload.difference import Ratio
+from trueload.compare.difference import Ratio
 from trueload.report.html.charts.theme import (
     BAD,
     BAR_PX,

@@ -1,0 +1,190 @@
+"""The result of two servers measured in turn: the ratio B to A of each figure, and where it lies.
+
+How: a thin view of the trials; ratios are those that the command and the report show. There is at
+least one whole pair. Must not know how anything was measured or stored.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from trueload.api.results import frames
+from trueload.api.results.result import COLUMNS, Result
+from trueload.compare.difference import Ratio, Word
+from trueload.compare.pairs import Letter, compare_pairs
+from trueload.compare.trials import METRICS
+from trueload.errors import UserError
+from trueload.record.schema import Check, Record, Verdict
+from trueload.record.thresholds import RATIO, is_metric
+from trueload.report.ab import Paired, crossed_sentence, paired_json, paired_lines
+from trueload.report.compare import ratio_cells
+from trueload.report.export import record_values
+from trueload.report.result import verdict_lines
+from trueload.stats import Interval
+from trueload.text import plain
+
+if TYPE_CHECKING:
+    import pandas
+    import polars
+
+    from trueload.api.results.plots import Plot
+
+AB_COLUMNS = ("run", "number", "pair", "side", "subject", *COLUMNS[2:])
+
+
+@dataclass(frozen=True, repr=False)
+class AbResult:
+    """Side B against side A. ``paired`` holds everything; ``run_id`` names the run in the store,
+    None if it was not saved."""
+
+    paired: Paired
+    run_id: str | None = None
+
+    @property
+    def names(self) -> tuple[str, str]:
+        """Both sides: a URL or a subject each."""
+        return self.paired.names
+
+    @property
+    def ratio(self) -> float | None:
+        """B's throughput to A's: the median of the pairs; None where there is none."""
+        return self.of("throughput").ratio
+
+    @property
+    def interval(self) -> Interval | None:
+        """Where ``ratio`` lies: a 95 % interval from six pairs on, else the range; None of one
+        pair."""
+        return self.of("throughput").within
+
+    @property
+    def word(self) -> Word:
+        """What ``ratio`` means for B: ``better``, ``worse``, ``same`` or ``unclear``."""
+        return self.of("throughput").word
+
+    @property
+    def ratios(self) -> dict[str, Ratio]:
+        """Each figure that is compared, by its name."""
+        return {each.metric: each for each in self.paired.ratios}
+
+    def of(self, metric: str) -> Ratio:
+        """One figure: ``"throughput"``, ``"mean"`` or any percentile. Raises ``UserError``."""
+        if not is_metric(metric, RATIO):
+            raise UserError(
+                f"'{metric}' is nothing to compare", f"it is one of {', '.join(METRICS)}"
+            )
+        known = self.ratios.get(metric)
+        return known or compare_pairs(self.paired.pairs, (metric,))[0]
+
+    @property
+    def a(self) -> Result:
+        """The trials of A, with their medians."""
+        return self._side("a")
+
+    @property
+    def b(self) -> Result:
+        """The trials of B, with their medians."""
+        return self._side("b")
+
+    @property
+    def pairs(self) -> tuple[tuple[Result, Result], ...]:
+        """Both trials of each whole pair, A's first."""
+        return tuple((Result((each.a,)), Result((each.b,))) for each in self.paired.pairs)
+
+    @property
+    def records(self) -> tuple[Record, ...]:
+        """Every trial, in the order of measuring."""
+        return tuple(self.paired.records)
+
+    @property
+    def partial(self) -> bool:
+        """Whether it was cut short."""
+        return self.paired.interrupted
+
+    @property
+    def verdict(self) -> Verdict:
+        """``valid``, ``suspect`` or ``invalid``: the worst of all trials."""
+        return self.paired.verdict
+
+    @property
+    def checks(self) -> tuple[Check, ...]:
+        """Each check as it came out worst."""
+        return self.paired.checks
+
+    @property
+    def reasons(self) -> tuple[str, ...]:
+        """What stands against the figures: the checks that warn or fail."""
+        return tuple(line.strip() for line in verdict_lines(self.paired.records))
+
+    @property
+    def crossed(self) -> tuple[str, ...]:
+        """The conditions of ``fail_on`` that hold of the ratios, in words."""
+        return tuple(crossed_sentence(each) for each in self.paired.crossed)
+
+    def cells(self) -> list[tuple[str, ...]]:
+        """Metric, A, B, ratio, where it lies and what B is, for people."""
+        return [ratio_cells(each) for each in self.paired.ratios]
+
+    def summary(self) -> str:
+        """What the command line would print."""
+        return "\n".join(paired_lines(self.paired))
+
+    def to_dict(self) -> dict[str, Any]:
+        """What ``--json`` writes."""
+        return paired_json(self.paired, self.run_id)
+
+    def rows(self) -> list[dict[str, object]]:
+        """A row for each trial, with its pair and side: the columns of the CSV export."""
+        names = dict(zip("ab", self.names, strict=True))
+        return [
+            {
+                "run": self.run_id,
+                "number": number,
+                "pair": turn.pair,
+                "side": turn.letter,
+                "subject": names[turn.letter],
+                **record_values(record),
+            }
+            for number, (turn, record) in enumerate(self.paired.taken, 1)
+        ]
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """The rows as a data frame. Raises ``UserError`` without pandas."""
+        return frames.to_pandas(self.rows(), AB_COLUMNS)
+
+    def to_polars(self) -> polars.DataFrame:
+        """The rows as a data frame. Raises ``UserError`` without polars."""
+        return frames.to_polars(self.rows(), AB_COLUMNS)
+
+    def plot(self, what: str = "ratios") -> Plot:
+        """A chart of the report: the ``ratios``; or ``percentiles``, ``latency`` or ``throughput``
+        over time, of a trial in the middle of each side. Raises ``UserError``."""
+        from trueload.api.results.plots import plot_pairs
+
+        return plot_pairs(self.paired, what)
+
+    def __str__(self) -> str:
+        return self.summary()
+
+    def __repr__(self) -> str:
+        found = self.of("throughput")
+        _, _, _, ratio, within, word = ratio_cells(found)
+        a, b = (plain(name) for name in self.names)
+        lies = f", {within}" if within else ""
+        return f"<{b} against {a}: throughput {ratio}{lies}, {word}, {self.verdict}>"
+
+    def __rich__(self) -> str:
+        from rich.markup import escape
+
+        return escape(self.summary())
+
+    def _repr_html_(self) -> str:
+        from trueload.api.results.notebook import table_html
+
+        header = ("metric", "A", "B", "B / A", "where it lies", "B is")
+        of = len(self.paired.pairs)
+        head = f"A {self.names[0]}, B {self.names[1]}, {of} pair{'' if of == 1 else 's'}"
+        return table_html(head, header, self.cells(), self.verdict, self.reasons)
+
+    def _side(self, letter: Letter) -> Result:
+        return Result(records=tuple(self.paired.of_side(letter)))

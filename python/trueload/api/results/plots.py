@@ -1,0 +1,128 @@
+"""Charts of results: those of the report, one at a time, for a notebook or a file.
+
+How: the functions that draw a report's charts are given the records at hand; the renderer is the
+report's, too, so that a chart needs neither a browser nor the network. Must not know how charts are
+drawn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from trueload.errors import UserError
+from trueload.files.outputs import output
+from trueload.record.schema import Record
+from trueload.report.ab import Paired
+from trueload.report.html import draw
+from trueload.report.html.charts.over_time import latency_over_time, throughput_over_time
+from trueload.report.html.charts.percentiles import percentiles
+from trueload.report.html.charts.ranking import ranking
+from trueload.report.html.charts.ratios import ratios
+from trueload.report.html.charts.theme import Drawn
+from trueload.report.html.curves import percentile_points, second_points
+from trueload.report.html.gather import gather
+from trueload.store.runs import Damaged, Row, Run
+
+Records = dict[str, Record]
+
+
+def _percentiles(records: Records) -> Drawn | None:
+    return percentiles({name: percentile_points(record) for name, record in records.items()})
+
+
+def _latency(records: Records) -> Drawn | None:
+    return latency_over_time({name: second_points(record) for name, record in records.items()})
+
+
+def _throughput(records: Records) -> Drawn | None:
+    courses = {name: second_points(record) for name, record in records.items()}
+    return throughput_over_time(courses, "requests/s")
+
+
+CHARTS: dict[str, Callable[[Records], Drawn | None]] = {
+    "percentiles": _percentiles,
+    "latency": _latency,
+    "throughput": _throughput,
+}
+
+
+@dataclass(frozen=True, repr=False)
+class Plot:
+    """A chart: notebooks show it, ``save`` writes it, ``chart`` is Altair's, to be changed."""
+
+    drawn: Drawn
+
+    @property
+    def chart(self) -> Any:
+        """The ``altair.Chart``."""
+        return self.drawn.chart
+
+    @property
+    def svg(self) -> str:
+        """The drawing, with nothing in it but shapes and text."""
+        return draw.alone(draw.to_svg(self.drawn.chart))
+
+    def save(self, path: str | Path) -> None:
+        """Write it as ``.svg`` or ``.png``. Raises ``UserError``."""
+        where = Path(path)
+        if where.suffix not in (".svg", ".png"):
+            raise UserError(f"{where} is neither .svg nor .png", "name a file that is")
+        whole = self.svg
+        made = whole.encode() if where.suffix == ".svg" else draw.to_png(whole)
+        with output(where) as file:
+            file.write(made)
+
+    def __repr__(self) -> str:
+        return f"<{self.drawn.title}: {self.drawn.says}>"
+
+    def _repr_svg_(self) -> str:
+        return self.svg
+
+
+def plot_records(records: Iterable[Record], what: str) -> Plot:
+    """A chart of trials, each a line. Raises ``UserError``."""
+    if what not in CHARTS:
+        raise UserError(f"there is no plot '{what}'", f"it is one of {', '.join(CHARTS)}")
+    named = {f"trial {number}": record for number, record in enumerate(records, 1)}
+    return _made(CHARTS[what](named), "too little was measured for it")
+
+
+def plot_pairs(paired: Paired, what: str) -> Plot:
+    """The ratios of B to A, or a chart of a trial in the middle of each side. Raises
+    ``UserError``."""
+    if what == "ratios":
+        drawn = ratios("", paired.ratios, "B / A")
+        return _made(drawn, "no ratio is known")
+    if what not in CHARTS:
+        known = ", ".join(("ratios", *CHARTS))
+        raise UserError(f"there is no plot '{what}'", f"it is one of {known}")
+    sides = {"A": paired.of_side("a"), "B": paired.of_side("b")}
+    return _made(
+        CHARTS[what]({name: _middle(records) for name, records in sides.items()}),
+        "too little was measured for it",
+    )
+
+
+def _middle(records: Sequence[Record]) -> Record:
+    """The one in the middle by throughput; the lower of two."""
+    in_order = sorted(records, key=lambda record: record.throughput.ok_per_s or 0.0)
+    return in_order[(len(in_order) - 1) // 2]
+
+
+def plot_ranking(run: Run, rows: Iterable[Row | Damaged], number: int) -> Plot:
+    """The ranking of one load of a suite. Raises ``UserError``."""
+    sections = gather(run, rows).sections
+    if not 0 <= number < len(sections):
+        raise UserError(
+            f"there is no load {number}", f"the run has {len(sections)}, counted from 0"
+        )
+    return _made(ranking(sections[number]), "fewer than two subjects were measured")
+
+
+def _made(drawn: Drawn | None, why: str) -> Plot:
+    if drawn is None:
+        raise UserError(f"there is nothing to plot: {why}", "measure more")
+    return Plot(drawn)

@@ -1,0 +1,371 @@
+"""The result of one command: its trials as one, with the figures and the verdict.
+
+How: a thin view of records. Figures are computed by the functions that `--fail-on` and reports use:
+of several trials the median counts, of a search the step that decides; a request that failed, or
+never ended, is slower than any that did. Must not know how anything was measured or stored.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from trueload.api.results import frames
+from trueload.api.results.quantities import Share, Time
+from trueload.errors import UserError
+from trueload.record.schema import Check, Record, Verdict
+from trueload.record.thresholds import metric_value
+from trueload.report.export import CSV_COLUMNS, record_values
+from trueload.report.result import repeated_lines, result_lines, verdict_lines
+from trueload.report.trials_json import result_json
+from trueload.search.decide import Found
+from trueload.search.execute import UNITS, SearchPlan, Taken
+from trueload.search.execute import outcome as search_outcome
+from trueload.search.found import search_json, search_lines, sentence
+from trueload.stats import decode_histogram, median, parse_percentile, quantile
+from trueload.units import format_count, format_rate, format_size
+from trueload.verdict import decide, worst_checks
+
+if TYPE_CHECKING:
+    import pandas
+    import polars
+
+    from trueload.api.results.plots import Plot
+
+COLUMNS = ("run", "number", *(name for name in CSV_COLUMNS if name not in frames.OF_STORED_ROWS))
+
+
+@dataclass(frozen=True)
+class Throughput:
+    """Over the window, per second: requests that ended well, and bytes. None without a window."""
+
+    ok_per_s: float | None
+    bytes_in_per_s: float | None
+    bytes_out_per_s: float | None
+
+
+class Times:
+    """One time of all requests: its percentiles, least, mean and most; each is a ``Time``."""
+
+    def __init__(self, of: Callable[[str], Time]) -> None:
+        self._of = of
+
+    def percentile(self, name: str) -> Time:
+        """Any percentile: ``"p99.9"``. Raises ``UserError`` for what is none."""
+        if parse_percentile(name) is None:
+            raise UserError(f"'{name}' is no percentile", "write for example 'p99.9'")
+        return self._of(name)
+
+    def __repr__(self) -> str:
+        return f"<p50 {self.p50}, p99 {self.p99}, max {self.max}>"
+
+    @property
+    def min(self) -> Time:
+        """The shortest."""
+        return self._of("min")
+
+    @property
+    def mean(self) -> Time:
+        """The mean."""
+        return self._of("mean")
+
+    @property
+    def p25(self) -> Time:
+        """The 25th percentile."""
+        return self._of("p25")
+
+    @property
+    def p50(self) -> Time:
+        """The 50th percentile."""
+        return self._of("p50")
+
+    @property
+    def p75(self) -> Time:
+        """The 75th percentile."""
+        return self._of("p75")
+
+    @property
+    def p90(self) -> Time:
+        """The 90th percentile."""
+        return self._of("p90")
+
+    @property
+    def p95(self) -> Time:
+        """The 95th percentile."""
+        return self._of("p95")
+
+    @property
+    def p99(self) -> Time:
+        """The 99th percentile."""
+        return self._of("p99")
+
+    @property
+    def p999(self) -> Time:
+        """The 99.9th percentile."""
+        return self._of("p99.9")
+
+    @property
+    def max(self) -> Time:
+        """The longest."""
+        return self._of("max")
+
+
+@dataclass(frozen=True)
+class SearchStep:
+    """A step of a search: a load, what came of it, and why if our side was the limit."""
+
+    load: float
+    stage: str
+    outcome: str
+    why: str
+    result: Result
+
+
+@dataclass(frozen=True, repr=False)
+class Search:
+    """What a search (``limit=…``) came to."""
+
+    plan: SearchPlan
+    taken: tuple[Taken, ...]
+
+    @property
+    def load(self) -> float | None:
+        """The largest load that was confirmed to keep to the limit; None if there is none."""
+        done = search_outcome(self.plan, self.taken)
+        return done.load if isinstance(done, Found) else None
+
+    @property
+    def unit(self) -> str:
+        """What the load is of: ``requests/s``, ``connections`` or ``clients``."""
+        return UNITS[self.plan.axis]
+
+    @property
+    def is_lower_bound(self) -> bool:
+        """Whether more may be carried: our side was the limit, or no more was tried."""
+        done = search_outcome(self.plan, self.taken)
+        return isinstance(done, Found) and done.limited_by != "server"
+
+    @property
+    def sentence(self) -> str:
+        """The result in words."""
+        return sentence(self.plan, self.taken)
+
+    @property
+    def steps(self) -> tuple[SearchStep, ...]:
+        """Each step, in the order of taking."""
+        return tuple(
+            SearchStep(
+                load=each.next.load,
+                stage=each.next.stage,
+                outcome=each.judgement.outcome,
+                why=each.judgement.why,
+                result=Result(records=(each.record,)),
+            )
+            for each in self.taken
+        )
+
+    def __repr__(self) -> str:
+        return f"<search: {self.sentence}>"
+
+
+@dataclass(frozen=True, repr=False)
+class Result:
+    """What was measured. ``records`` hold everything (docs/reading-a-report.md); ``run_id`` names
+    the run in the store, None if it was not saved; ``crossed`` says which conditions of ``fail_on``
+    held; ``search`` is there with a ``limit``; ``notes`` are what was said beforehand."""
+
+    records: tuple[Record, ...]
+    run_id: str | None = None
+    crossed: tuple[str, ...] = ()
+    search: Search | None = None
+    notes: tuple[str, ...] = ()
+
+    @property
+    def url(self) -> str:
+        """What was loaded."""
+        return self.records[0].plan.url
+
+    @property
+    def started_at(self) -> str:
+        """When it began, in UTC."""
+        return self.records[0].started_at
+
+    @property
+    def partial(self) -> bool:
+        """Whether it was cut short."""
+        return any(record.partial for record in self.records)
+
+    @property
+    def verdict(self) -> Verdict:
+        """``valid``, ``suspect`` or ``invalid``: whether the figures can be trusted."""
+        return decide(self.checks)
+
+    @property
+    def checks(self) -> tuple[Check, ...]:
+        """Each check; of several trials as it came out worst."""
+        return worst_checks(self.records)
+
+    @property
+    def reasons(self) -> tuple[str, ...]:
+        """What stands against the figures: the checks that warn or fail."""
+        return tuple(line.strip() for line in verdict_lines(self.records))
+
+    @property
+    def trials(self) -> tuple[Result, ...]:
+        """Each trial by itself."""
+        return tuple(Result(records=(record,)) for record in self.records)
+
+    @property
+    def throughput(self) -> Throughput:
+        """Requests and bytes per second; of several trials the medians."""
+        found = [record.throughput for record in self.records]
+        return Throughput(
+            ok_per_s=_median([each.ok_per_s for each in found]),
+            bytes_in_per_s=_median([each.bytes_in_per_s for each in found]),
+            bytes_out_per_s=_median([each.bytes_out_per_s for each in found]),
+        )
+
+    @cached_property
+    def latency(self) -> Times:
+        """From when a request was due to its last byte, as ``fail_on`` counts it."""
+        return Times(self._latency)
+
+    @cached_property
+    def service(self) -> Times:
+        """From when a request was sent, of those that ended well."""
+        return Times(self._service)
+
+    @property
+    def errors(self) -> Share:
+        """Failed of issued; of several trials the median."""
+        return Share(median([metric_value("errors", record) for record in self.records]) or 0.0)
+
+    @property
+    def failed(self) -> dict[str, int]:
+        """Requests that failed, by class; of several trials the sums."""
+        found: Counter[str] = Counter()
+        for record in self.records:
+            found.update(record.counts.failed)
+        return dict(found)
+
+    @property
+    def ok(self) -> int:
+        """Requests that ended well; of several trials the sum."""
+        return sum(record.counts.ok for record in self.records)
+
+    @property
+    def issued(self) -> int:
+        """Requests that were sent; of several trials the sum."""
+        return sum(record.counts.issued for record in self.records)
+
+    def summary(self) -> str:
+        """What the command line would print."""
+        if self.search is not None:
+            lines = search_lines(self.search.plan, self.search.taken)
+        elif len(self.records) == 1:
+            lines = result_lines(self.records[0])
+        else:
+            lines = repeated_lines(self.records)
+        return "\n".join(lines)
+
+    def to_dict(self) -> dict[str, Any]:
+        """What ``--json`` writes."""
+        if self.search is not None:
+            found = self.search
+            return search_json(found.plan, found.taken, self.run_id, interrupted=self.partial)
+        return result_json(self.records, self.run_id)
+
+    def rows(self) -> list[dict[str, object]]:
+        """A row for each trial, of a search for each step: the columns of the CSV export."""
+        records = self.records
+        if self.search is not None:
+            records = tuple(each.record for each in self.search.taken)
+        return [
+            {"run": self.run_id, "number": number, **record_values(record)}
+            for number, record in enumerate(records, 1)
+        ]
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """The rows as a data frame. Raises ``UserError`` without pandas."""
+        return frames.to_pandas(self.rows(), COLUMNS)
+
+    def to_polars(self) -> polars.DataFrame:
+        """The rows as a data frame. Raises ``UserError`` without polars."""
+        return frames.to_polars(self.rows(), COLUMNS)
+
+    def plot(self, what: str = "percentiles") -> Plot:
+        """A chart of the report: ``percentiles``, ``latency`` or ``throughput`` over time. Raises
+        ``UserError``."""
+        from trueload.api.results.plots import plot_records
+
+        return plot_records(self.records, what)
+
+    def __str__(self) -> str:
+        return self.summary()
+
+    def __repr__(self) -> str:
+        return f"<{self.url}: {self._rate()}, p99 {self.latency.p99}, {self.verdict}>"
+
+    def __rich__(self) -> str:
+        from rich.markup import escape
+
+        return escape(self.summary())
+
+    def _repr_html_(self) -> str:
+        from trueload.api.results.notebook import figures_html, verdict_text
+
+        times = f", {len(self.records)} trials, medians" if len(self.records) > 1 else ""
+        rows = [*self._shown(), ("verdict", verdict_text(self.verdict))]
+        return figures_html(f"{self.url}{times}", rows, self.reasons)
+
+    def _shown(self) -> Iterator[tuple[str, str]]:
+        """What a notebook shows of it."""
+        found, times = self.throughput, self.latency
+        yield "throughput", self._rate()
+        if found.bytes_in_per_s is not None and found.bytes_out_per_s is not None:
+            into, out = format_size(found.bytes_in_per_s), format_size(found.bytes_out_per_s)
+            yield "bytes", f"in {into}/s, out {out}/s"
+        shown = (("p50", times.p50), ("p90", times.p90), ("p99", times.p99), ("max", times.max))
+        yield "latency", ", ".join(f"{name} {time}" for name, time in shown)
+        yield "requests", f"{format_count(self.ok)} ok of {format_count(self.issued)}"
+        if self.failed:
+            by_class = sorted(self.failed.items())
+            yield "failures", ", ".join(f"{name} {format_count(n)}" for name, n in by_class)
+        if self.search is not None:
+            yield "search", self.search.sentence
+
+    def _rate(self) -> str:
+        per_s = self.throughput.ok_per_s
+        return "nothing measured" if per_s is None else format_rate(per_s, "requests")
+
+    def _latency(self, name: str) -> Time:
+        ns = median([metric_value(name, record) for record in self.records])
+        known = [each.latency_ns.max for each in self.records if each.latency_ns.max is not None]
+        return _time(ns, known)
+
+    def _service(self, name: str) -> Time:
+        ns = median([_service_ns(name, record) for record in self.records])
+        known = [each.service_ns.max for each in self.records if each.service_ns.max is not None]
+        return _time(ns, known)
+
+
+def _median(values: list[float | None]) -> float | None:
+    return median([value for value in values if value is not None])
+
+
+def _time(ns: float | None, known: list[int]) -> Time:
+    if ns is not None and ns != float("inf"):
+        return Time(ns)
+    return Time(float("inf"), float(max(known)) if known else None)
+
+
+def _service_ns(name: str, record: Record) -> float:
+    share = parse_percentile(name)
+    if share is None:
+        found = getattr(record.service_ns, name)
+        return float("inf") if found is None else float(found)
+    at = quantile(decode_histogram(record.histograms.service), share, record.counts.cancelled)
+    return float("inf") if at.above or at.value is None else float(at.value)

@@ -1,0 +1,77 @@
+"""Results of the store: what was measured before, as it would be returned now.
+
+Must not know how anything was measured.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable
+
+from trueload.api.results.ab import AbResult
+from trueload.api.results.result import Result, Search
+from trueload.api.results.suite import SuiteResult
+from trueload.compare.pairs import Turn, read_turn, whole_pairs
+from trueload.errors import UserError
+from trueload.record.schema import Record
+from trueload.report.ab import Paired
+from trueload.search.found import deciding, read_plan, read_steps
+from trueload.store.runs import Damaged, Row, Run, Store
+
+COMMANDS = frozenset({"http", "ws", "tcp", "udp"})
+
+
+def load_run(store: Store, selector: str) -> Result | SuiteResult | AbResult:
+    """A run by its id, the beginning of its id, or ``last``. Raises ``UserError``."""
+    run = store.find_run(selector)
+    if run.kind == "suite":
+        return SuiteResult.read(store, run)
+    if run.kind == "ab":
+        return _pairs(run, _readable(store, run))
+    if run.kind not in COMMANDS | {"search"}:
+        raise UserError(
+            f"run {run.id} is of `trueload {run.kind}`, which has no result in Python",
+            f"trueload runs show {run.id}",
+        )
+    rows = [row for row in _readable(store, run) if row.record is not None]
+    records = tuple(row.record for row in rows if row.record is not None)
+    if not records:
+        raise UserError(f"run {run.id} holds no measurement", "`trueload runs list` shows others")
+    if run.kind != "search":
+        return Result(records=records, run_id=run.id)
+    try:
+        plan = read_plan(run.plan)
+        taken = read_steps(plan, [(row.labels, row.record) for row in rows if row.record])
+    except (ValueError, KeyError, TypeError) as error:
+        raise UserError(
+            f"the plan of run {run.id} cannot be read by this version", "measure anew"
+        ) from error
+    decided = deciding(plan, taken).record
+    return Result(records=(decided,), run_id=run.id, search=Search(plan, tuple(taken)))
+
+
+def _pairs(run: Run, rows: Iterable[Row]) -> AbResult:
+    """A run of `trueload ab`. What its trials were measured for (``fail_on``) is not kept."""
+    taken: list[tuple[Turn, Record]] = []
+    names = {"a": "A", "b": "B"}
+    for row in rows:
+        turn = read_turn(row.labels)
+        if turn is not None and row.record is not None:
+            taken.append((turn, row.record))
+            names[turn.letter] = row.labels.get("subject") or names[turn.letter]
+    if not whole_pairs(taken):
+        raise UserError(f"run {run.id} holds no whole pair", "`trueload runs list` shows others")
+    cut = run.state != "finished"
+    paired = Paired.of((names["a"], names["b"]), taken, seed=run.seed, interrupted=cut)
+    return AbResult(paired, run.id)
+
+
+def _readable(store: Store, run: Run) -> list[Row]:
+    found = list(store.rows(run))
+    damaged = [row for row in found if isinstance(row, Damaged)]
+    if damaged:
+        warnings.warn(
+            f"{len(damaged)} damaged in {store.path}: {damaged[0].why}; keep a copy of the file",
+            stacklevel=4,
+        )
+    return [row for row in found if isinstance(row, Row)]

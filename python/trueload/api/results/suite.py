@@ -1,0 +1,148 @@
+"""The result of a suite: its tables, made from the rows of the store by the functions of reports.
+
+Must not know how a suite is run.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from trueload.api.results import frames
+from trueload.record.schema import Check, Verdict
+from trueload.report import table as tables_text
+from trueload.report.suite_json import read_plan, rows_json, suite_json
+from trueload.store.runs import Run, Store
+from trueload.suites.plan import SuitePlan
+from trueload.suites.summary import LoadTable, Summary, collect, run_verdict, tabulate
+
+if TYPE_CHECKING:
+    import pandas
+    import polars
+
+    from trueload.api.results.plots import Plot
+
+
+@dataclass(frozen=True, repr=False)
+class SuiteResult:
+    """What a suite came to: a table for each load, ranked, with the invalid and the unmeasured
+    apart; ``damaged`` says which rows of the store could not be read."""
+
+    run: Run
+    plan: SuitePlan
+    tables: tuple[LoadTable, ...]
+    checks: tuple[Check, ...]
+    damaged: tuple[str, ...]
+    store: Path
+
+    @classmethod
+    def read(cls, store: Store, run: Run) -> SuiteResult:
+        """That of a stored run. Raises ``UserError``."""
+        plan = read_plan(run)
+        found = collect(plan, store.rows(run))
+        return cls(run, plan, tuple(tabulate(found, plan)), found.checks, found.damaged, store.path)
+
+    @property
+    def run_id(self) -> str:
+        """The run in the store."""
+        return self.run.id
+
+    @property
+    def verdict(self) -> Verdict | None:
+        """That of the whole; None if nothing was measured."""
+        return run_verdict(self.tables)
+
+    @property
+    def rows(self) -> tuple[Summary, ...]:
+        """Every row: those that are ranked by rank, then the others, load by load."""
+        return tuple(row for table in self.tables for row in table.everything)
+
+    @property
+    def ranked(self) -> tuple[Summary, ...]:
+        """The rows that may be ranked."""
+        return tuple(row for table in self.tables for row in table.ranked)
+
+    def of(self, subject: str) -> tuple[Summary, ...]:
+        """The rows of a subject, ``rust/hyper``."""
+        return tuple(row for row in self.rows if row.cell.subject.name == subject)
+
+    @staticmethod
+    def cells(table: LoadTable) -> list[tuple[str, ...]]:
+        """Rank, subject, requests/s, p99, verdict and its reason, for people."""
+        found: list[tuple[str, ...]] = []
+        for row in table.everything:
+            figures = row.figures
+            per_s = None if figures is None else figures.ok_per_s
+            p99_ms = None if figures is None else figures.p99_ms
+            above = "> " if figures is not None and "p99" in figures.latency_at_least else ""
+            found.append(
+                (
+                    "" if row.rank is None else str(row.rank),
+                    row.cell.subject.name,
+                    "" if per_s is None else f"{per_s:,.0f}",
+                    "" if p99_ms is None else f"{above}{p99_ms:.3f} ms",
+                    row.verdict or row.outcome,
+                    row.why,
+                )
+            )
+        return found
+
+    def summary(self) -> str:
+        """What the command line would print."""
+        return tables_text.text(list(self.tables), width=None, published=False)
+
+    def to_dict(self) -> dict[str, Any]:
+        """What ``--json`` writes, with every record."""
+        with Store.open(self.store) as store:
+            pieces = suite_json(
+                self.run, self.plan, self.tables, self.checks, self.damaged, store.rows(self.run)
+            )
+            found: dict[str, Any] = json.loads("".join(pieces))
+        return found
+
+    def flat_rows(self) -> list[dict[str, object]]:
+        """The rows with their figures, a column each."""
+        return [frames.flat(row) for row in rows_json(self.tables)]
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """The rows as a data frame. Raises ``UserError`` without pandas."""
+        rows = self.flat_rows()
+        return frames.to_pandas(rows, _columns(rows))
+
+    def to_polars(self) -> polars.DataFrame:
+        """The rows as a data frame. Raises ``UserError`` without polars."""
+        rows = self.flat_rows()
+        return frames.to_polars(rows, _columns(rows))
+
+    def plot(self, load: int = 0) -> Plot:
+        """The ranking of a load, counted from 0. Raises ``UserError``."""
+        from trueload.api.results.plots import plot_ranking
+
+        with Store.open(self.store) as store:
+            return plot_ranking(self.run, store.rows(self.run), load)
+
+    def __str__(self) -> str:
+        return self.summary()
+
+    def __repr__(self) -> str:
+        return f"<suite {self.plan.suite}: {len(self.ranked)} of {len(self.rows)} rows ranked>"
+
+    def __rich__(self) -> str:
+        from rich.markup import escape
+
+        return escape(self.summary())
+
+    def _repr_html_(self) -> str:
+        from trueload.api.results.notebook import table_html
+
+        header = ("rank", "subject", "requests/s", "p99", "verdict", "why")
+        return "".join(
+            table_html(table.load.title, header, self.cells(table)) for table in self.tables
+        )
+
+
+def _columns(rows: list[dict[str, object]]) -> list[str]:
+    """Every column that a row has, in the order of their coming."""
+    return list(dict.fromkeys(name for row in rows for name in row))

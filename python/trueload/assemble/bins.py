@@ -1,0 +1,104 @@
+"""What was heard of a phase over time: bins of a second, after an hour of wider ones. Pure.
+
+How: the engine's rule. All bins are as wide as a power of two of seconds, and when there would be
+more of them than ``BINS_MOST``, each two neighbours become one: nothing is lost but the time
+between them, and a run of days takes no more memory than one of an hour. Latencies of a bin that
+is over are packed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from trueload.protocol.packed import PackedCounts
+from trueload.protocol.plan import Counts, Second, Sparse
+
+BINS_MOST = 3_600
+
+
+NOTHING = PackedCounts({})
+
+
+@dataclass
+class _Bin:
+    """Totals of the phase at its end, and its own latencies."""
+
+    ok: int
+    failed: int
+    latency: PackedCounts = NOTHING
+
+
+class Bins:
+    """Ticks by their time; time does not go back."""
+
+    def __init__(self) -> None:
+        self.width_s = 1
+        self._bins: dict[int, _Bin] = {}
+        self._open = -1
+        self._latency: Sparse = {}
+
+    def __len__(self) -> int:
+        return len(self._bins)
+
+    def add(self, second: int, counts: Counts, latency: Sparse) -> None:
+        """What came up to this second of the phase: the totals, and latencies since the tick
+        before."""
+        while second // self.width_s >= BINS_MOST:
+            self._coarsen()
+        place = max(second // self.width_s, self._open)
+        if place != self._open:
+            self._close()
+            self._open = place
+        self._bins[place] = _Bin(counts.ok, sum(counts.failed.values()))
+        add_latency(self._latency, latency)
+
+    def seconds(self) -> tuple[Second, ...]:
+        """As the engine tells a phase over time."""
+        found = []
+        ok = failed = 0
+        for place, one in self._bins.items():
+            found.append(
+                Second(
+                    t_s=place * self.width_s,
+                    width_s=self.width_s,
+                    ok=one.ok - ok,
+                    failed=one.failed - failed,
+                    latency=PackedCounts(self._latency) if place == self._open else one.latency,
+                )
+            )
+            ok, failed = one.ok, one.failed
+        return tuple(found)
+
+    def latencies(self) -> Iterator[Mapping[int, int]]:
+        """The values of each bin."""
+        for place, one in self._bins.items():
+            yield self._latency if place == self._open else one.latency
+
+    def held_bytes(self) -> int:
+        """What the latencies of the bins that are over take."""
+        return sum(one.latency.size_bytes() for one in self._bins.values())
+
+    def _close(self) -> None:
+        if self._open >= 0:
+            self._bins[self._open].latency = PackedCounts(self._latency)
+        self._latency = {}
+
+    def _coarsen(self) -> None:
+        self._close()
+        merged: dict[int, _Bin] = {}
+        for place, one in self._bins.items():
+            latency = merged[place // 2].latency.as_dict() if place // 2 in merged else {}
+            add_latency(latency, one.latency)
+            merged[place // 2] = _Bin(one.ok, one.failed, PackedCounts(latency))
+        self._bins = merged
+        self.width_s *= 2
+        # The last one goes on: it may be but half full.
+        last = max(merged, default=-1)
+        self._open, self._latency = last, merged[last].latency.as_dict() if merged else {}
+
+
+def add_latency(total: Sparse, part: Mapping[int, int]) -> None:
+    """Add counts to those of ``total``."""
+    for index, count in part.items():
+        total[index] = total.get(index, 0) + count

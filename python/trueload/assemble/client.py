@@ -1,0 +1,306 @@
+"""Makes the record of a trial of a client from what both ends said of one order. Pure.
+
+How: the client stands where the generator does: its process tree is the record's ``generator``, our
+reference server the ``server``. Times are the server's. Must not know processes, pipes or stores.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+from trueload.assemble.observation import HostSample
+from trueload.assemble.trial import NO_COUNTS, NO_HISTOGRAMS
+from trueload.machine.accounting import ServerUsage, TreeSample, machine_usage, usage
+from trueload.machine.noise import others_share
+from trueload.protocol.client import Claim
+from trueload.protocol.plan import (
+    CONNECT_RATE_PER_S,
+    Closed,
+    Counts,
+    ExpectPlan,
+    Generate,
+    Phase,
+    RequestPlan,
+    Requests,
+    Second,
+)
+from trueload.protocol.seen import Seen
+from trueload.record.client import ClientAsked, interval_ns, make_client_end
+from trueload.record.schema import (
+    SCHEMA,
+    Connections,
+    CpuDistance,
+    Environment,
+    Generator,
+    Host,
+    Lifetime,
+    Record,
+    RecordPlan,
+    Server,
+    Throughput,
+    Warmup,
+    Window,
+)
+from trueload.stats import Distribution
+from trueload.units import NS_PER_S
+from trueload.verdict import judge
+
+NS_PER_MS = 1_000_000
+
+
+@dataclass(frozen=True)
+class EndSample:
+    """The machine, the client's tree and our server's at one moment."""
+
+    host: HostSample
+    client: TreeSample
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClientObservation:
+    """Everything that was seen of one order. `wall_s` is how long we waited for its claim;
+    `ready_wall_s` how long the client took to be ready; `warmup` are the claims of the orders
+    before; `cpus` are those of the client, `server_cpus` those that the server's threads are held
+    to, empty for all."""
+
+    id: str
+    started_at: str
+    asked: ClientAsked
+    claim: Claim
+    seen: Seen
+    warmup: Sequence[Claim]
+    before: EndSample
+    after: EndSample
+    wall_s: float
+    ready_wall_s: float
+    cpus: tuple[int, ...]
+    server_cpus: tuple[int, ...]
+    front_pid: int
+    environment: Environment
+    cpu_distance: CpuDistance | None = None
+
+
+def make_client_record(found: ClientObservation) -> Record:
+    """The record, with its checks and verdict."""
+    client, server = _usages(found)
+    generator = _generator(found, client)
+    machine = machine_usage(found.before.host.machine, found.after.host.machine)
+    counts = _counts(found.asked.requests, [found.claim])
+    end = make_client_end(found.asked, found.claim, found.seen, client.cpu_s)
+    nothing = Distribution()
+    record = Record(
+        schema=SCHEMA,
+        id=found.id,
+        started_at=found.started_at,
+        plan=_plan(found),
+        partial=False,
+        verdict="invalid",
+        checks=(),
+        counts=counts.model_copy(update={"statuses": found.seen.statuses}),
+        warmup=_warmup(found),
+        throughput=_throughput(found.seen),
+        latency_ns=nothing,
+        service_ns=nothing,
+        connect_ns=nothing,
+        first_byte_ns=nothing,
+        total_ns=nothing,
+        histograms=NO_HISTOGRAMS,
+        connections=_connections(found),
+        slots=None,
+        series=_series(found.seen),
+        generator=generator,
+        server=_server(found, server),
+        hosts=(
+            Host(
+                place="local",
+                generator=generator,
+                environment=found.environment,
+                clock_offset_ns=None,
+                clock_bound_ns=None,
+            ),
+        ),
+        environment=found.environment,
+        window=Window(
+            window_ns=interval_ns(found.seen),
+            drain_ns=0,
+            connect_wall_s=found.ready_wall_s,
+            wall_s=found.wall_s,
+            host_idle_share=machine.idle_share,
+            others_share=_others_share(found),
+            stolen_share=machine.stolen_share,
+        ),
+        trouble=None,
+        client=end,
+        cpu_distance=found.cpu_distance,
+    )
+    return judge(record)
+
+
+def _plan(found: ClientObservation) -> RecordPlan:
+    """What the client was told, in a generator's words; how fast it connects is its own affair."""
+    asked, setup = found.asked, found.asked.setup
+    url = urlsplit(setup.url)
+    timeout_ns = setup.timeout_ms * NS_PER_MS
+    generate = Generate(
+        addresses=(url.netloc,),
+        local_addresses=(),
+        request=RequestPlan(method="GET", path=url.path, headers=(), body_sha256=None),
+        expect=ExpectPlan(statuses=(200,), body_sha256=None),
+        connections=asked.room,
+        pipeline=setup.pipelining,
+        close=not setup.keep_alive,
+        threads=len(found.cpus) or 1,
+        cpus=found.cpus,
+        timeout_ns=timeout_ns,
+        connect_timeout_ns=timeout_ns,
+        connect_rate_per_s=CONNECT_RATE_PER_S,
+    )
+    warmup = _phase("warmup", asked.warmup_requests) if asked.warmup_requests else None
+    return RecordPlan(
+        url=setup.url, generate=generate, warmup=warmup, window=_phase("window", asked.requests)
+    )
+
+
+def _phase(name: str, requests: int) -> Phase:
+    return Phase(
+        id=name, load=Closed(), connections=None, stop=Requests(count=requests), at_ns=None
+    )
+
+
+def _counts(asked: int, claims: Sequence[Claim]) -> Counts:
+    """As the client claims; whether that adds up is for the audit."""
+    failed: dict[str, int] = {}
+    for claim in claims:
+        for name, count in claim.failed.items():
+            failed[name] = failed.get(name, 0) + count
+    return NO_COUNTS.model_copy(
+        update={
+            "scheduled": asked,
+            "issued": asked,
+            "ok": sum(claim.ok for claim in claims),
+            "failed": {name: count for name, count in failed.items() if count},
+        }
+    )
+
+
+def _warmup(found: ClientObservation) -> Warmup:
+    return Warmup(
+        counts=_counts(found.asked.warmup_requests, found.warmup),
+        wall_s=sum(claim.elapsed_s for claim in found.warmup),
+    )
+
+
+def _throughput(seen: Seen) -> Throughput:
+    """In and out as the client has it."""
+    took_s = interval_ns(seen) / NS_PER_S
+    if took_s <= 0:
+        return Throughput(ok_per_s=None, bytes_in_per_s=None, bytes_out_per_s=None)
+    return Throughput(
+        ok_per_s=seen.ok / took_s,
+        bytes_in_per_s=seen.bytes_out / took_s,
+        bytes_out_per_s=seen.bytes_in / took_s,
+    )
+
+
+def _connections(found: ClientObservation) -> Connections:
+    """Those that the pools have room for, the most that the server saw at once, and how many were
+    opened anew while the order went on."""
+    seen = found.seen
+    return Connections(
+        requested=found.asked.room,
+        established=seen.connections.peak,
+        failed={},
+        reconnects=seen.accepted,
+        starved=None,
+        jain=None,
+        least_ok=None,
+        most_ok=None,
+        down=None,
+        outages=None,
+        outage_ns=None,
+        family="ipv4",
+        address=urlsplit(found.asked.setup.url).netloc,
+    )
+
+
+def _series(seen: Seen) -> tuple[Second, ...]:
+    """Answers by second, from the first request on."""
+    began_ns = seen.first_request_ns
+    if began_ns is None:
+        return ()
+    seconds: dict[int, int] = {}
+    for span in seen.series:
+        if span.answered:
+            t_s = max(0, span.began_ns - began_ns) // NS_PER_S
+            seconds[t_s] = seconds.get(t_s, 0) + span.answered
+    return tuple(
+        Second(t_s=t_s, ok=count, failed=0, latency={}) for t_s, count in sorted(seconds.items())
+    )
+
+
+def _usages(found: ClientObservation) -> tuple[ServerUsage, ServerUsage]:
+    """Of the client and of our server between the two looks."""
+    before, after = found.before, found.after
+    assert before.host.server is not None
+    assert after.host.server is not None
+    return usage(before.client, after.client), usage(before.host.server, after.host.server)
+
+
+def _over_the_window(found: ClientObservation, used: ServerUsage) -> float | None:
+    """Saturation over the interval: the looks lie a little outside it, and only in it was there
+    work to do."""
+    took_ns = interval_ns(found.seen)
+    if used.saturation is None or took_ns == 0:
+        return None
+    return min(1.0, used.saturation * max(1.0, used.wall_s * NS_PER_S / took_ns))
+
+
+def _generator(found: ClientObservation, used: ServerUsage) -> Generator:
+    took_s = interval_ns(found.seen) / NS_PER_S
+    return Generator(
+        driver=None,
+        threads=used.threads,
+        cpus=found.cpus,
+        allowed_cpus=_cpus(found.before.client, found.after.client),
+        cpu_s=used.cpu_s,
+        cpu_share=used.cpu_s / took_s if took_s > 0 else None,
+        saturation=_over_the_window(found, used),
+        peak_rss_bytes=used.peak_rss_bytes,
+        send_lag_p99_ns=None,
+    )
+
+
+def _server(found: ClientObservation, used: ServerUsage) -> Server:
+    before, after = found.before.host.server, found.after.host.server
+    assert before is not None
+    assert after is not None
+    return Server(
+        source="started",
+        cpu_s=used.cpu_s,
+        user_s=used.user_s,
+        system_s=used.system_s,
+        saturation=_over_the_window(found, used),
+        peak_rss_bytes=used.peak_rss_bytes,
+        threads=used.threads,
+        lifetime=Lifetime(user_s=used.lifetime_user_s, system_s=used.lifetime_system_s),
+        pids=tuple(sorted(before.pids | after.pids)),
+        allowed_cpus=found.server_cpus or _cpus(before, after),
+    )
+
+
+def _cpus(*samples: TreeSample) -> tuple[int, ...]:
+    processes = [process for sample in samples for process in sample.processes.values()]
+    return tuple(sorted({cpu for process in processes for cpu in process.cpus}))
+
+
+def _others_share(found: ClientObservation) -> float | None:
+    before, after = found.before.host.processes, found.after.host.processes
+    if before is None or after is None:
+        return None
+    ours = {found.front_pid}
+    for sample in (found.before, found.after):
+        ours |= sample.client.pids
+        ours |= sample.host.server.pids if sample.host.server is not None else set()
+    return others_share(before, after, ours)

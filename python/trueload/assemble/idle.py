@@ -1,0 +1,82 @@
+"""What a record says of idle connections: a staircase, and the server's memory on each step.
+
+Pure. Must not know processes, or how anything is judged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from trueload.assemble.broadcast import rss_bytes
+from trueload.machine.accounting import TreeSample
+from trueload.protocol.plan import Measurement, Ready
+from trueload.record.schema import Idle, IdleStep
+from trueload.units import NS_PER_S
+
+
+@dataclass
+class Step:
+    """What was seen of one step, up to now."""
+
+    idle: int
+    server: TreeSample | None = None
+    measurement: Measurement | None = None
+
+
+def make_idle(steps: Sequence[Step], held: int | None) -> Idle | None:
+    """As the record has it; None where there was no staircase."""
+    if not steps:
+        return None
+    made = []
+    before = 0
+    for step in steps:
+        one = make_step(step, before)
+        made.append(one)
+        before = one.established or before
+    return Idle(
+        connections=steps[-1].idle,
+        held=held,
+        server_bytes_per_connection=bytes_per_connection(made),
+        steps=tuple(made),
+    )
+
+
+def make_step(step: Step, established_before: int) -> IdleStep:
+    """One step; ``established_before``: how many connections there were before it."""
+    found = step.measurement.connections if step.measurement is not None else None
+    rate = None
+    if found is not None and found.set_up_ns > 0 and found.established > established_before:
+        rate = (found.established - established_before) * NS_PER_S / found.set_up_ns
+    return IdleStep(
+        idle=step.idle,
+        connections=found.requested if found is not None else step.idle,
+        established=found.established if found is not None else None,
+        failed=found.failed if found is not None else {},
+        connect_rate_per_s=rate,
+        server_rss_bytes=_rss_bytes(step.server),
+    )
+
+
+def _rss_bytes(server: TreeSample | None) -> int | None:
+    return (rss_bytes(server) or None) if server is not None else None
+
+
+def bytes_per_connection(steps: Sequence[IdleStep]) -> float | None:
+    """Growth of memory from the first step to the last, for each connection that was added."""
+    first, last = steps[0], steps[-1]
+    if first.server_rss_bytes is None or last.server_rss_bytes is None:
+        return None
+    added = (last.established or 0) - (first.established or 0)
+    grown = last.server_rss_bytes - first.server_rss_bytes
+    return grown / added if added > 0 and grown > 0 else None
+
+
+def merged_failed(ready: Ready | None, steps: Sequence[Step]) -> dict[str, int]:
+    """What first attempts met that failed, by class, over all that were set up."""
+    sums: dict[str, int] = dict(ready.failed) if ready is not None else {}
+    for step in steps:
+        found = step.measurement.connections.failed if step.measurement is not None else {}
+        for name, count in found.items():
+            sums[name] = sums.get(name, 0) + count
+    return sums

@@ -1,0 +1,94 @@
+"""What was heard and seen of one trial, from which its record is made."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+
+from trueload.assemble.bins import Bins
+from trueload.assemble.idle import Step
+from trueload.engines.member import HostReport
+from trueload.machine.accounting import MachineSample, TreeSample
+from trueload.machine.noise import NoiseSample
+from trueload.protocol.plan import Generate, Measurement, Phase, Ready, Tick
+from trueload.record.schema import NO_CLAIM, Claim, CpuDistance, Environment, Trouble
+from trueload.units import NS_PER_S
+
+
+@dataclass
+class PhaseLog:
+    """What was heard of one phase: of the ticks only their sum over time, as runs may be long."""
+
+    started_ns: int | None = None
+    stopped_ns: int | None = None
+    first: Tick | None = None
+    last: Tick | None = None
+    bins: Bins = field(default_factory=Bins)
+    measurement: Measurement | None = None
+
+    def add(self, tick: Tick) -> None:
+        """Hear one tick."""
+        self.first = self.first or tick
+        self.last = tick
+        since_ns = tick.at_ns - (self.first.at_ns if self.started_ns is None else self.started_ns)
+        self.bins.add(max(0, since_ns) // NS_PER_S, tick.counts, tick.latency)
+
+
+@dataclass(frozen=True)
+class HostSample:
+    """The machine and the server's tree at one moment."""
+
+    machine: MachineSample
+    server: TreeSample | None
+    processes: NoiseSample | None = None
+
+
+@dataclass
+class Observation:
+    """Everything that was seen of one trial. Times in seconds are of the front's clock."""
+
+    id: str
+    started_at: str
+    url: str
+    generate: Generate
+    warmup: Phase | None
+    window: Phase
+    environment: Environment
+    place: str = "local"
+    several_hosts: bool = False
+    is_here: bool = True
+    server_place: str | None = None
+    hosts: tuple[HostReport, ...] = ()
+    server_source: str | None = None
+    claim: Claim = NO_CLAIM
+    target_urls: tuple[str, ...] = ()
+    origin_urls: tuple[str, ...] = ()
+    payload_bytes: int | None = None
+    idle_server: TreeSample | None = None
+    most_connections: int = 0
+    joined: Measurement | None = None
+    server_files: int | None = None
+    engine_cpus: tuple[int, ...] = ()
+    front_pid: int = field(default_factory=os.getpid)
+    ready: Ready | None = None
+    steps: list[Step] = field(default_factory=list)
+    resolve_failed: bool = False
+    interrupted: bool = False
+    trouble: Trouble | None = None
+    phases: dict[str, PhaseLog] = field(default_factory=dict)
+    # As the window starts and stops, and before anything was sent.
+    before: HostSample | None = None
+    after: HostSample | None = None
+    earliest: HostSample | None = None
+    cpu_distance: CpuDistance | None = None
+    connect_wall_s: float = 0.0
+    wall_s: float = 0.0
+
+    def phase(self, phase_id: str) -> PhaseLog:
+        """The log of a phase; one is begun if need be."""
+        return self.phases.setdefault(phase_id, PhaseLog())
+
+    def measurements(self) -> tuple[Measurement, ...]:
+        """What the phases left that came to their end."""
+        found = (log.measurement for log in self.phases.values())
+        return tuple(measurement for measurement in found if measurement is not None)

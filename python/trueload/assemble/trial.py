@@ -1,0 +1,490 @@
+"""Makes the record of a trial from what was observed: a pure step after everything has ended.
+
+How: ``Observation`` holds the facts in the order in which they came in (ready, phases, ticks,
+samples, trouble). With the engine's measurement of the window the record is complete; without one
+(the engine died) it is put together from the last ticks, is partial, and says why in ``trouble``.
+Must not know processes, stores or terminals.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+from trueload.assemble.broadcast import bytes_per_connection, make_deliveries, with_joining
+from trueload.assemble.hosts import make_hosts
+from trueload.assemble.idle import make_idle, merged_failed
+from trueload.assemble.observation import HostSample, Observation, PhaseLog
+from trueload.assemble.origins import make_origins
+from trueload.assemble.own_times import make_client_times
+from trueload.assemble.tls import handshake_histogram, make_tls_record
+from trueload.machine.accounting import (
+    covers,
+    machine_usage,
+    tells_all,
+    usage,
+)
+from trueload.machine.noise import others_share
+from trueload.protocol import plan
+from trueload.protocol.plan import (
+    Counts,
+    Generate,
+    Histograms,
+    Measurement,
+    Ready,
+    RequestPlan,
+    Requests,
+    Tick,
+    WsBroadcastPlan,
+    WsEchoPlan,
+)
+from trueload.record.schema import (
+    SCHEMA,
+    ClientTimes,
+    Connections,
+    Generator,
+    Lifetime,
+    Outcomes,
+    Record,
+    RecordPlan,
+    Server,
+    TargetRecord,
+    Throughput,
+    Warmup,
+    Window,
+)
+from trueload.request.redact import redact_headers, redact_url
+from trueload.stats import (
+    Distribution,
+    decode_histogram,
+    encode_histogram,
+    merge_sparse,
+    summarise,
+)
+from trueload.units import NS_PER_S
+from trueload.verdict import jain_index, judge, starvation_ns
+
+TELLING_CONNECTIONS = 1_000
+REFUSED = "connect.refused"
+NO_THROUGHPUT = Throughput(ok_per_s=None, bytes_in_per_s=None, bytes_out_per_s=None)
+NO_HISTOGRAMS = Histograms(latency=None, service=None, connect=None, first_byte=None, total=None)
+NO_COUNTS = Counts(
+    scheduled=0, unsent=0, issued=0, ok=0, stale=0, cancelled=0, failed={}, statuses={}
+)
+# What a phase that left no measurement says of these; the record then has null, not these.
+NO_CONNECTIONS = plan.Connections(
+    requested=0, established=0, reconnects=0, down=0, outage_ns=0, outages=0, family=""
+)
+NO_SLOTS = plan.Slots(
+    asked=0,
+    never_answered=0,
+    answers_sum=0,
+    answers_sum_squares=0,
+    answers_min=0,
+    answers_max=0,
+    long_waits_ns=(),
+    permitted_ns=0,
+)
+NO_GENERATOR = plan.Generator(
+    driver="", threads=0, cpus=(), cpu_ns=0, saturation=0.0, peak_rss_bytes=0, hiccup_ns=0
+)
+
+
+def make_record(seen: Observation) -> Record:
+    """The record, with its checks and verdict."""
+    window = seen.phase(seen.window.id)
+    measured = window.measurement or measure_from_ticks(window, seen)
+    if is_lost(seen):
+        measured = without_results(measured)
+    if seen.joined is not None:
+        measured = with_joining(measured, seen.joined)
+    complete = window.measurement is not None
+    latency = _distribution(measured.histograms.latency)
+    machine = _machine(seen, measured)
+    phases = seen.measurements()
+    handshakes = handshake_histogram(phases)
+    own_times = make_client_times(measured.histograms)
+    generator = _generator(seen, measured, complete, own_times)
+    record = Record(
+        schema=SCHEMA,
+        id=seen.id,
+        started_at=seen.started_at,
+        plan=RecordPlan(
+            url=redact_url(seen.url),
+            generate=_redacted(seen.generate),
+            warmup=seen.warmup,
+            window=seen.window,
+            claim=seen.claim,
+            payload_bytes=seen.payload_bytes,
+        ),
+        partial=_is_partial(seen, measured, complete),
+        verdict="invalid",
+        checks=(),
+        counts=measured.counts,
+        warmup=_warmup(seen),
+        throughput=NO_THROUGHPUT if is_lost(seen) else _throughput(measured),
+        latency_ns=latency,
+        service_ns=_distribution(measured.histograms.service),
+        connect_ns=_distribution(measured.histograms.connect),
+        first_byte_ns=_distribution(measured.histograms.first_byte),
+        total_ns=_distribution(measured.histograms.total),
+        histograms=measured.histograms.model_copy(update={"handshake": handshakes}),
+        connections=_connections(seen, measured, latency, complete),
+        slots=measured.slots if complete else None,
+        series=measured.series,
+        generator=generator,
+        server=_server(seen, measured),
+        hosts=make_hosts(seen, generator, make_record),
+        environment=seen.environment,
+        window=Window(
+            window_ns=measured.window_ns,
+            drain_ns=measured.drain_ns,
+            connect_wall_s=seen.connect_wall_s,
+            wall_s=seen.wall_s,
+            host_idle_share=machine.idle if machine else None,
+            others_share=machine.others if machine else None,
+            stolen_share=machine.stolen if machine else None,
+        ),
+        trouble=seen.trouble,
+        targets=_targets(seen, measured),
+        origins=make_origins(seen.origin_urls, seen.generate.targets, measured),
+        handshake_ns=_distribution(handshakes),
+        tls=make_tls_record(seen.generate, seen.ready, phases),
+        deliveries=make_deliveries(measured),
+        datagrams=measured.datagrams,
+        idle=make_idle(seen.steps, measured.connections.idle_open if complete else None),
+        cpu_distance=seen.cpu_distance,
+        client_ns=own_times,
+        round_trip_ns=_distribution(measured.histograms.round_trip),
+    )
+    return judge(record)
+
+
+def is_lost(seen: Observation) -> bool:
+    """Whether a host was lost, or one of several came to grief: then what the others did is the
+    result of no load that was asked for."""
+    return seen.trouble is not None and (seen.trouble.kind == "lost" or seen.several_hosts)
+
+
+def without_results(measured: Measurement) -> Measurement:
+    """What was sent, without times or rates that a part of the load had."""
+    return measured.model_copy(update={"histograms": NO_HISTOGRAMS, "series": ()})
+
+
+def _is_partial(seen: Observation, measured: Measurement, complete: bool) -> bool:
+    """Whether less was measured than was planned. Where no connection was to be had, nothing was
+    cut short: it failed as a whole."""
+    if seen.interrupted or seen.trouble is not None:
+        return True
+    if seen.resolve_failed or (seen.ready is not None and seen.ready.established == 0):
+        return False
+    return measured.partial or not complete
+
+
+def charge(failed: Mapping[str, int], requests: int) -> dict[str, int]:
+    """Charge requests with the failures of the connections they would have needed: each class gets
+    its share, the largest remainders one more, so that the sum is ``requests``."""
+    total = sum(failed.values())
+    if total == 0:
+        return {}
+    shares = {name: count * requests // total for name, count in failed.items()}
+    by_remainder = sorted(failed, key=lambda name: -(failed[name] * requests % total))
+    for name in by_remainder[: requests - sum(shares.values())]:
+        shares[name] += 1
+    return {name: count for name, count in sorted(shares.items()) if count}
+
+
+def measure_from_ticks(log: PhaseLog, seen: Observation) -> Measurement:
+    """What is known of a phase that left no measurement. Requests that were open when the engine
+    was last heard of count as cancelled."""
+    last = log.last
+    counts = _last_counts(last) if last else _counts_without_phase(seen)
+    last_ns = last.at_ns if last else 0
+    started_ns = last_ns if log.started_ns is None else log.started_ns
+    stopped_ns = last_ns if log.stopped_ns is None else log.stopped_ns
+    latency = encode_histogram(merge_sparse(log.bins.latencies()))
+    return Measurement(
+        started_ns=started_ns,
+        window_ns=max(0, stopped_ns - started_ns),
+        drain_ns=max(0, last_ns - stopped_ns),
+        partial=True,
+        counts=counts,
+        bytes_in=last.bytes_in if last else 0,
+        bytes_out=last.bytes_out if last else 0,
+        histograms=NO_HISTOGRAMS.model_copy(update={"latency": latency}),
+        connections=NO_CONNECTIONS.model_copy(
+            update={
+                "requested": seen.generate.connections,
+                "established": seen.ready.established if seen.ready else 0,
+            }
+        ),
+        slots=NO_SLOTS,
+        series=log.bins.seconds(),
+        generator=NO_GENERATOR,
+    )
+
+
+def _counts_without_phase(seen: Observation) -> Counts:
+    """Nothing was sent: either no connection was there, or the trial ended before."""
+    if seen.resolve_failed:
+        failed = {"dns": seen.generate.connections}
+    elif seen.ready is not None and seen.ready.established == 0:
+        failed = seen.ready.failed
+    else:
+        return NO_COUNTS
+    stop = seen.window.stop
+    requests = stop.count if isinstance(stop, Requests) else seen.generate.connections
+    charged = charge(failed, requests)
+    issued = sum(charged.values())
+    return NO_COUNTS.model_copy(update={"scheduled": issued, "issued": issued, "failed": charged})
+
+
+def _last_counts(tick: Tick) -> Counts:
+    counts = tick.counts
+    settled = counts.ok + sum(counts.failed.values())
+    issued = max(counts.issued, settled)
+    return counts.model_copy(
+        update={
+            "issued": issued,
+            "cancelled": issued - settled,
+            "unsent": max(0, counts.scheduled - issued),
+            "scheduled": max(counts.scheduled, issued),
+        }
+    )
+
+
+def _warmup(seen: Observation) -> Warmup:
+    if seen.warmup is None:
+        return Warmup(counts=NO_COUNTS, wall_s=0.0)
+    log = seen.phase(seen.warmup.id)
+    if log.measurement is not None:
+        wall_ns = log.measurement.window_ns + log.measurement.drain_ns
+        return Warmup(
+            counts=log.measurement.counts,
+            wall_s=wall_ns / NS_PER_S,
+            reconnects=log.measurement.connections.reconnects,
+            dropped=log.measurement.connections.dropped,
+        )
+    if log.first is None or log.last is None:
+        return Warmup(counts=NO_COUNTS, wall_s=0.0)
+    first_ns = log.first.at_ns if log.started_ns is None else log.started_ns
+    wall_ns = log.last.at_ns - first_ns
+    return Warmup(counts=_last_counts(log.last), wall_s=wall_ns / NS_PER_S)
+
+
+def _throughput(measured: Measurement) -> Throughput:
+    if measured.window_ns <= 0:
+        return NO_THROUGHPUT
+    window_s = measured.window_ns / NS_PER_S
+    return Throughput(
+        ok_per_s=measured.counts.ok / window_s,
+        bytes_in_per_s=measured.bytes_in / window_s,
+        bytes_out_per_s=measured.bytes_out / window_s,
+    )
+
+
+@lru_cache(maxsize=4)  # of a closed loop two are the same
+def _distribution(encoded: str | None) -> Distribution:
+    return summarise(decode_histogram(encoded))
+
+
+def _connections(
+    seen: Observation, measured: Measurement, latency: Distribution, complete: bool
+) -> Connections:
+    found, slots = measured.connections, measured.slots
+    threshold_ns = starvation_ns(latency)
+    waits = sum(wait_ns >= threshold_ns for wait_ns in slots.long_waits_ns)
+    # A slot may be in both; without knowing which, the larger is the least there are.
+    starved = max(waits, slots.never_answered)
+    jain = jain_index(slots.asked, slots.answers_sum, slots.answers_sum_squares)
+    ready = seen.ready
+    nothing_there = ready is not None and ready.established == 0
+    known = complete or nothing_there or seen.resolve_failed
+    refused = complete and is_nobody_there(seen.measurements())
+    return Connections(
+        requested=found.requested,
+        established=0 if refused else found.established,
+        failed={REFUSED: found.requested} if refused else merged_failed(ready, seen.steps),
+        reconnects=found.reconnects,
+        dropped=found.dropped,
+        unended=found.unended,
+        starved=starved if complete else None,
+        jain=jain if complete else None,
+        least_ok=slots.answers_min if complete and slots.asked else None,
+        most_ok=slots.answers_max if complete and slots.asked else None,
+        down=found.down if known else None,
+        outages=found.outages if known else None,
+        outage_ns=found.outage_ns if known else None,
+        family=found.family or _family(ready),
+        address=ready.address if ready else None,
+        connect_rate_per_s=_per_s(ready.established, ready.set_up_ns) if ready else None,
+        reasons={**found.reasons, **(ready.reasons if ready else {})},
+        server_files=seen.server_files,
+    )
+
+
+def is_nobody_there(phases: Sequence[Measurement]) -> bool:
+    """Whether a datagram server was not there at all: datagrams were refused, and not one has come
+    back. A datagram socket is connected without a word to the peer, so that only what comes back
+    says that its connection is usable; where nothing is refused, the server may be silent."""
+    sent = [each for each in phases if each.datagrams is not None]
+    refused = any(each.counts.failed.get(REFUSED) for each in sent)
+    heard = (each.bytes_in or (each.datagrams and each.datagrams.unsolicited) for each in sent)
+    return refused and not any(heard)
+
+
+def _family(ready: Ready | None) -> str | None:
+    if ready is None or ready.address is None:
+        return None
+    if ready.address.startswith("unix:"):
+        return "unix"
+    return "ipv6" if ready.address.startswith("[") else "ipv4"
+
+
+def _generator(
+    seen: Observation, measured: Measurement, complete: bool, own_times: ClientTimes
+) -> Generator:
+    found, ready = measured.generator, seen.ready
+    cpu_s = found.cpu_ns / NS_PER_S
+    window_s = measured.window_ns / NS_PER_S
+    return Generator(
+        driver=found.driver if complete else (ready.driver or None) if ready else None,
+        driver_note=found.driver_note if complete else ready.driver_note if ready else None,
+        refill=found.refill if complete else None,
+        spin_ns=seen.generate.spin_ns,
+        spun_s=found.spun_ns / NS_PER_S if complete else None,
+        coalesced_ns=found.coalesced_ns if complete else None,
+        threads=found.threads if complete else seen.generate.threads,
+        cpus=found.cpus if complete else seen.generate.cpus,
+        allowed_cpus=seen.engine_cpus,
+        start_skew_ns=found.start_skew_ns if complete else None,
+        cpu_s=cpu_s if complete else None,
+        cpu_share=cpu_s / window_s if complete and window_s > 0 else None,
+        saturation=found.saturation if complete else None,
+        peak_rss_bytes=found.peak_rss_bytes if complete else None,
+        bytes_per_connection=_bytes_per_connection(ready),
+        send_lag_p99_ns=own_times.send.p99 if own_times.send else None,
+        hiccup_ns=found.hiccup_ns if complete else None,
+    )
+
+
+def _per_s(count: int, ns: int) -> float | None:
+    return count * NS_PER_S / ns if count and ns else None
+
+
+def _bytes_per_connection(ready: Ready | None) -> float | None:
+    if ready is None or ready.established < TELLING_CONNECTIONS or not ready.grown_bytes:
+        return None
+    return ready.grown_bytes / ready.established
+
+
+def _server(seen: Observation, measured: Measurement) -> Server | None:
+    window_ns = measured.window_ns
+    if seen.before is None or seen.after is None or seen.server_source is None:
+        return None
+    before, after = seen.before.server, seen.after.server
+    if before is None or after is None or not (before.processes or after.processes):
+        return None
+    if not covers(before.at_ns, after.at_ns, window_ns) or not tells_all(before, after):
+        return None
+    used = usage(before, after)
+    # The samples lie a little outside the window, in which alone the server had work to do.
+    outside = max(1.0, (after.at_ns - before.at_ns) / window_ns) if window_ns else 1.0
+    cpus: set[int] = set()
+    for process in (*before.processes.values(), *after.processes.values()):
+        cpus |= process.cpus
+    return Server(
+        source="started" if seen.server_source == "started" else "found",
+        cpu_s=used.cpu_s,
+        user_s=used.user_s,
+        system_s=used.system_s,
+        saturation=None if used.saturation is None else min(1.0, used.saturation * outside),
+        peak_rss_bytes=used.peak_rss_bytes,
+        threads=used.threads,
+        lifetime=Lifetime(user_s=used.lifetime_user_s, system_s=used.lifetime_system_s),
+        pids=tuple(sorted(before.pids | after.pids)),
+        allowed_cpus=tuple(sorted(cpus)),
+        bytes_per_connection=bytes_per_connection(
+            seen.idle_server, after, max(measured.connections.established, seen.most_connections)
+        ),
+    )
+
+
+def _targets(seen: Observation, measured: Measurement) -> tuple[TargetRecord, ...] | None:
+    if measured.targets is None:
+        return None
+    planned = zip(seen.generate.targets, seen.target_urls, measured.targets, strict=True)
+    return tuple(
+        TargetRecord(
+            name=target.name,
+            method=target.request.method,
+            url=redact_url(url),
+            weight=target.weight,
+            counts=Outcomes(**found.model_dump(exclude={"latency"})),
+            latency_ns=summarise(merge_sparse([found.latency])),
+            latency=found.latency,
+        )
+        for target, url, found in planned
+    )
+
+
+@dataclass(frozen=True)
+class _MachineUse:
+    """Shares of the time of all CPUs of a machine, over the window; None for what is not known."""
+
+    idle: float | None
+    others: float | None
+    stolen: float | None
+
+
+def _machine(seen: Observation, measured: Measurement) -> _MachineUse | None:
+    """How the machine was used that the engine ran on: as the front saw it here, as the engine saw
+    it elsewhere, where no server of ours counts among the others."""
+    if not seen.is_here:
+        found = measured.generator.machine
+        if found is None or seen.server_place == seen.place:
+            return None
+        return _MachineUse(found.idle, found.others, found.stolen)
+    first, last = seen.before, seen.after
+    if first is None or last is None:
+        return None
+    if not covers(first.machine.at_ns, last.machine.at_ns, measured.window_ns):
+        # Who was kept from looking in time tells of the warm-up, too: that was as busy.
+        first = seen.earliest or first
+    used = machine_usage(first.machine, last.machine)
+    return _MachineUse(used.idle_share, _others_share(seen, first, last), used.stolen_share)
+
+
+def _others_share(seen: Observation, first: HostSample, last: HostSample) -> float | None:
+    """What processes that are not ours used; ours are the front, whose children are the engine and
+    the runner, and the server."""
+    before, after = first.processes, last.processes
+    if before is None or after is None:
+        return None
+    ours = {seen.front_pid}
+    # A process id of another host's server is somebody else's here.
+    server_is_here = seen.server_place is None
+    for sample in (first.server, last.server) if server_is_here else ():
+        ours |= sample.pids if sample is not None else set()
+    return others_share(before, after, ours)
+
+
+def _redacted(generate: Generate) -> Generate:
+    """The plan without secrets."""
+
+    def redacted(request: RequestPlan) -> RequestPlan:
+        path, headers = redact_url(request.path), redact_headers(request.headers)
+        return request.model_copy(update={"path": path, "headers": headers})
+
+    targets = tuple(
+        target.model_copy(update={"request": redacted(target.request)})
+        for target in generate.targets
+    )
+    request = None if generate.request is None else redacted(generate.request)
+    exchange = generate.exchange
+    if isinstance(exchange, WsEchoPlan | WsBroadcastPlan):
+        exchange = exchange.model_copy(update={"opening": redacted(exchange.opening)})
+    return generate.model_copy(
+        update={"request": request, "targets": targets, "exchange": exchange}
+    )

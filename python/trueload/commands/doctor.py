@@ -1,0 +1,404 @@
+"""Is this machine fit to measure? What would spoil a result here, and how to mend it.
+
+How: facts in, findings out. ``examine`` is a pure function: each judge looks at the facts and says
+one thing; ``JUDGES`` is the table of them. A judge that has nothing to go by says n/a.
+Must not know: how the facts are found (``machine``) and how findings are shown.
+"""
+
+from __future__ import annotations
+
+import resource
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from trueload.machine.facts import Machine
+from trueload.record.distance import have_moved, span_text
+from trueload.trial.ceiling import Ceiling
+from trueload.units import format_duration, format_rate, format_size
+from trueload.verdict.flow import LAG_FAIL_NS, LAG_WARN_NS
+
+Status = Literal["pass", "warn", "fail", "n/a"]
+
+# The engine and the subject need a CPU each to be told apart (docs/method.md, same-host).
+CPUS_MIN = 2
+# 10,000 connections, the largest load of the published methods, with some room.
+OPEN_FILES_MIN = 11_000
+# Subjects inherit the soft limit; the largest load of `http-servers` has 256 connections.
+OPEN_FILES_SOFT_MIN = 512
+# Linux's default range has 28,232 ports (ip-sysctl.rst); a server's TIME_WAIT lasts 60 s.
+PORTS_MIN = 20_000
+TIME_WAIT_S = 60
+TIME_WAIT_SHARE_MAX = 0.5
+# net.core.somaxconn was 128 before Linux 5.4 and is 4096 since (ip-sysctl.rst).
+BACKLOG_MIN = 1024
+# A clock in the vDSO is read in some 20 ns; by a system call in 200 ns to 2 µs (hpet, acpi_pm).
+CLOCK_READ_NS_MAX = 1_000
+CLOCK_RESOLUTION_NS_MAX = 1_000
+# As the verdict's check `noise`: CPU stolen, or used by others.
+NOISE_WARN = 0.05
+NOISE_FAIL = 0.25
+# The largest program of the catalogue (a Java server) with its client fits twice.
+MEMORY_MIN_BYTES = 1 << 30
+# More reasons than these on one line are not read.
+REASONS_MOST = 3
+# These change the frequency by the load of the last moments.
+UNSTEADY_GOVERNORS = frozenset({"powersave", "ondemand", "conservative", "schedutil"})
+
+
+@dataclass(frozen=True)
+class EngineFound:
+    """What the search for the engine gave: its version, or why there is none."""
+
+    path: str | None
+    version: str | None
+    trouble: str | None
+
+
+@dataclass(frozen=True)
+class Facts:
+    """Everything that is judged. ``skipped`` gives, for each subject that cannot be built or run
+    here, the reason; None where there is no catalogue. ``apart_ns`` is what handing a cache line
+    over from one of the first two CPUs to the other and back took, at several times."""
+
+    machine: Machine
+    engine: EngineFound
+    front_version: str
+    skipped: Mapping[str, str] | None
+    subjects: int
+    ceiling: Ceiling | None = None
+    apart_ns: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing about the machine. ``consequence`` and ``cure`` are null when all is well."""
+
+    name: str
+    status: Status
+    value: str
+    consequence: str | None
+    cure: str | None
+
+
+def examine(facts: Facts) -> list[Finding]:
+    """Every finding, in the order of the table."""
+    return [judge(facts) for judge in JUDGES]
+
+
+def worst(findings: Iterable[Finding]) -> Status:
+    """``fail`` before ``warn`` before ``pass``; n/a is no trouble."""
+    found = {finding.status for finding in findings}
+    return next((s for s in ("fail", "warn") if s in found), "pass")
+
+
+def _pass(name: str, value: str) -> Finding:
+    return Finding(name, "pass", value, None, None)
+
+
+def _warn(name: str, value: str, consequence: str, cure: str) -> Finding:
+    return Finding(name, "warn", value, consequence, cure)
+
+
+def _unknown(name: str, why: str) -> Finding:
+    return Finding(name, "n/a", why, None, None)
+
+
+def _judge_engine(facts: Facts) -> Finding:
+    name, engine = "engine", facts.engine
+    cure = "build it: `make setup` in a checkout, or `pip install .` again"
+    if engine.version is None:
+        value = engine.trouble or "not found"
+        return Finding(name, "fail", value, "nothing can be measured", cure)
+    value = f"{engine.version}, {engine.path}"
+    if engine.version != facts.front_version:
+        what = f"trueload is {facts.front_version}: plans may be refused, or read otherwise"
+        return Finding(name, "fail", value, what, cure)
+    return _pass(name, value)
+
+
+def _judge_cpus(facts: Facts) -> Finding:
+    machine = facts.machine
+    value = f"{machine.cpus} usable, {machine.cores or '?'} cores"
+    if machine.cpus < CPUS_MIN:
+        return _warn(
+            "cpus",
+            value,
+            "engine and server take the one CPU from each other: rates are lower bounds",
+            "measure on a machine with more CPUs, or load it from another host",
+        )
+    if machine.cores is not None and machine.cores < CPUS_MIN:
+        return _warn(
+            "cpus",
+            value,
+            "engine and server share one physical core: each slows the other by up to half",
+            "use a machine with two cores, or switch off hyper-threading to see it plainly",
+        )
+    return _pass("cpus", value)
+
+
+def _judge_pinning(facts: Facts) -> Finding:
+    if facts.machine.can_pin:
+        return _pass("pinning", "threads can be bound to CPUs")
+    return _warn(
+        "pinning",
+        "threads cannot be bound to CPUs",
+        "engine and server wander over the same CPUs: runs differ more, check `same-host` warns",
+        "allow sched_setaffinity (containers forbid it by their seccomp profile)",
+    )
+
+
+def _judge_quota(facts: Facts) -> Finding:
+    machine = facts.machine
+    if machine.cpu_quota is None:
+        return _pass("cpu-quota", "none")
+    value = f"{machine.cpu_quota:g} CPUs' worth of time"
+    if machine.cpu_quota >= machine.cpus:
+        return _pass("cpu-quota", value)
+    return _warn(
+        "cpu-quota",
+        value,
+        "everything is stopped for up to 100 ms once the quota is used up: p99 shows the quota",
+        "lift the container's CPU limit, or give it whole CPUs (docker run --cpuset-cpus)",
+    )
+
+
+def _judge_frequency(facts: Facts) -> Finding:
+    governors = facts.machine.governors
+    if not governors:
+        return _unknown("frequency", "not visible here (usual in a virtual machine)")
+    value = ", ".join(governors)
+    if not UNSTEADY_GOVERNORS & set(governors):
+        return _pass("frequency", value)
+    return _warn(
+        "frequency",
+        value,
+        "the clock follows the load: a short or light run looks slower than the machine is",
+        "cpupower frequency-set -g performance",
+    )
+
+
+def _judge_noise(facts: Facts) -> Finding:
+    machine = facts.machine
+    value = f"{machine.busy_share:.1%} used by others over {machine.watched_s:.1f} s"
+    share = machine.busy_share
+    if share < NOISE_WARN:
+        return _pass("background", value)
+    return Finding(
+        "background",
+        "fail" if share >= NOISE_FAIL else "warn",
+        value,
+        "other programs take CPU time from what is measured: rates fall, percentiles rise",
+        "stop them (top shows them), and measure again",
+    )
+
+
+def _judge_stolen(facts: Facts) -> Finding:
+    machine = facts.machine
+    value = f"{machine.stolen_share:.1%} over {machine.watched_s:.1f} s"
+    if machine.stolen_share < NOISE_WARN:
+        return _pass("stolen-cpu", value)
+    return Finding(
+        "stolen-cpu",
+        "fail" if machine.stolen_share >= NOISE_FAIL else "warn",
+        value,
+        "the hypervisor gives this machine's CPUs to others: results cannot be repeated",
+        "use a machine with dedicated CPUs, or measure at another time",
+    )
+
+
+def _judge_distance(facts: Facts) -> Finding:
+    name, looks_ns = "cpu-distance", list(facts.apart_ns)
+    if not looks_ns:
+        return _unknown(name, "not measured (one CPU, or no engine)")
+    value = f"{span_text(looks_ns)} to hand a cache line over and back ({len(looks_ns)} looks)"
+    if not have_moved(looks_ns):
+        return _pass(name, value)
+    return _warn(
+        name,
+        value,
+        "the host moves the CPUs between cores that share a cache and cores that share none: what"
+        " generator and server hand over costs more there, a request by a third",
+        "measure what you compare in turns (`trueload ab`, suites) and look for `moved` in results,"
+        " or use a machine whose CPUs stay where they are",
+    )
+
+
+def _judge_wakes(facts: Facts) -> Finding:
+    wakes = facts.machine.wakes
+    p99, p999 = format_duration(wakes.p99_ns), format_duration(wakes.p999_ns)
+    value = f"1 % come {p99} late or more, 0.1 % {p999} ({wakes.count:,} watched)"
+    # The limits of the check `send-lag`, for what it judges and for one percentile further out.
+    if wakes.p99_ns < LAG_WARN_NS and wakes.p999_ns < LAG_FAIL_NS:
+        return _pass("wake-ups", value)
+    return Finding(
+        "wake-ups",
+        "fail" if wakes.p99_ns >= LAG_FAIL_NS else "warn",
+        value,
+        "an open loop sends late by as much, and high percentiles hold it (check `send-lag`)",
+        "stop what runs in the background; use a machine whose CPUs no other virtual machine has",
+    )
+
+
+def _judge_memory(facts: Facts) -> Finding:
+    available = facts.machine.memory_available_bytes
+    if available is None:
+        return _unknown("memory", "not visible here")
+    value = f"{format_size(available)} available"
+    if available >= MEMORY_MIN_BYTES:
+        return _pass("memory", value)
+    return _warn(
+        "memory",
+        value,
+        "a large subject may be killed or swapped out in mid-run",
+        "stop other programs, or use a machine with more memory",
+    )
+
+
+def _judge_open_files(facts: Facts) -> Finding:
+    soft, hard = facts.machine.open_files_soft, facts.machine.open_files_hard
+    value = f"{_limit(soft)} soft, {_limit(hard)} hard"
+    if hard != resource.RLIM_INFINITY and hard < OPEN_FILES_MIN:
+        return _warn(
+            "open-files",
+            value,
+            f"no more than some {max(hard - 50, 0):,} connections: the rest end as `local.fds`",
+            "raise `nofile` in /etc/security/limits.conf, or LimitNOFILE= of the service",
+        )
+    if soft != resource.RLIM_INFINITY and soft < OPEN_FILES_SOFT_MIN:
+        return _warn(
+            "open-files",
+            value,
+            "subjects start with the soft limit and may refuse connections beyond it",
+            "ulimit -Sn hard",
+        )
+    return _pass("open-files", value)
+
+
+def _limit(count: int) -> str:
+    return "unlimited" if count == resource.RLIM_INFINITY else f"{count:,}"
+
+
+def _judge_ports(facts: Facts) -> Finding:
+    ports = facts.machine.ports
+    if ports is None:
+        return _unknown("local-ports", "not visible here")
+    value = f"{ports:,} ports"
+    if ports >= PORTS_MIN:
+        return _pass("local-ports", value)
+    return _warn(
+        "local-ports",
+        value,
+        f"with --close about {ports // TIME_WAIT_S:,} requests/s to one address exhaust them:"
+        " the rest end as `local.ports`",
+        "sysctl -w net.ipv4.ip_local_port_range='15000 65000', or several --local-address",
+    )
+
+
+def _judge_time_wait(facts: Facts) -> Finding:
+    machine = facts.machine
+    if machine.time_wait is None:
+        return _unknown("time-wait", "not visible here")
+    value = f"{machine.time_wait:,} sockets, tcp_tw_reuse {machine.time_wait_reuse}"
+    crowded = machine.ports and machine.time_wait > TIME_WAIT_SHARE_MAX * machine.ports
+    if not crowded:
+        return _pass("time-wait", value)
+    return _warn(
+        "time-wait",
+        value,
+        "closed connections hold more than half of the local ports: new ones may fail or be slow",
+        f"wait {TIME_WAIT_S} s, or sysctl -w net.ipv4.tcp_tw_reuse=1",
+    )
+
+
+def _judge_backlog(facts: Facts) -> Finding:
+    backlog = facts.machine.backlog
+    if backlog is None:
+        return _unknown("backlog", "not visible here")
+    value = f"somaxconn {backlog:,}"
+    if backlog >= BACKLOG_MIN:
+        return _pass("backlog", value)
+    return _warn(
+        "backlog",
+        value,
+        "a burst of new connections overflows the queue: some wait 1 s or 3 s to connect",
+        "sysctl -w net.core.somaxconn=4096",
+    )
+
+
+def _judge_clock(facts: Facts) -> Finding:
+    machine = facts.machine
+    value = (
+        f"{machine.clock_source or 'source not visible'},"
+        f" {machine.clock_resolution_ns:.0f} ns resolution,"
+        f" {machine.clock_read_ns:.0f} ns to read"
+    )
+    slow = machine.clock_read_ns > CLOCK_READ_NS_MAX
+    coarse = machine.clock_resolution_ns > CLOCK_RESOLUTION_NS_MAX
+    if not slow and not coarse:
+        return _pass("clock", value)
+    return _warn(
+        "clock",
+        value,
+        "reading the time costs as much as a request: the engine is slower than it could be"
+        if slow
+        else "times below the resolution cannot be told apart",
+        "use the clock source tsc or kvm-clock (kernel option clocksource=)",
+    )
+
+
+def _judge_subjects(facts: Facts) -> Finding:
+    skipped = facts.skipped
+    if skipped is None:
+        return _unknown("subjects", "no catalogue of subjects here")
+    value = f"{facts.subjects - len(skipped)} of {facts.subjects} can be built and run here"
+    if not skipped:
+        return _pass("subjects", value)
+    # Variants of one program mostly lack the same thing.
+    reasons = sorted(set(skipped.values()))
+    cure = "provide what is missing: " + "; ".join(reasons)
+    if len(reasons) > REASONS_MOST:
+        cure = (
+            "`trueload subjects list` says what each lacks;"
+            " `sudo trueload subjects install` installs what are packages of Debian"
+        )
+    return _warn("subjects", value, "skipped by suites: " + ", ".join(sorted(skipped)), cure)
+
+
+def _judge_ceiling(facts: Facts) -> Finding:
+    name, ceiling = "ceiling", facts.ceiling
+    if ceiling is None:
+        return _unknown(name, "not measured (--quick, or no engine)")
+    if ceiling.depth_1_per_s is None or ceiling.pipelined_per_s is None:
+        return _warn(
+            name,
+            f"could not be measured: {ceiling.trouble}",
+            "how much the generator can carry here is not known",
+            "see the other findings; `trueload serve http` and `trueload http` tell more",
+        )
+    where = "a CPU each" if ceiling.apart else "on one CPU together"
+    depth_1 = format_rate(ceiling.depth_1_per_s, "requests")
+    pipelined = format_rate(ceiling.pipelined_per_s, "requests")
+    value = f"{depth_1}, pipelined {pipelined}: one thread each, {where}"
+    return _pass(name, f"{value}; a faster server needs --threads")
+
+
+JUDGES: tuple[Callable[[Facts], Finding], ...] = (
+    _judge_engine,
+    _judge_cpus,
+    _judge_pinning,
+    _judge_distance,
+    _judge_quota,
+    _judge_frequency,
+    _judge_noise,
+    _judge_stolen,
+    _judge_wakes,
+    _judge_memory,
+    _judge_open_files,
+    _judge_ports,
+    _judge_time_wait,
+    _judge_backlog,
+    _judge_clock,
+    _judge_subjects,
+    _judge_ceiling,
+)

@@ -1,0 +1,197 @@
+"""One side of a comparison: the records of a run, from the store or from a file, in rows.
+
+How: a file is what ``runs export --format json`` or ``--json`` wrote; whatever it is of, its
+records are grouped into rows that a later run of the same has too. Must not know what is compared.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from trueload.errors import UserError
+from trueload.record.schema import Record
+from trueload.search.decide import Found
+from trueload.search.execute import outcome
+from trueload.search.found import deciding, read_plan, read_steps
+from trueload.store.runs import Row, Store
+from trueload.suites.pools import PlannedPools, labelled_pools, pool_labels
+from trueload.units import close_text, format_rate, idle_text
+
+HINT = "name a run (`trueload runs list`), or a file of `trueload runs export --format json`"
+FILE_BYTES_MAX = 256 * 1024**2  # thousands of trials; parsed it takes several times that
+
+# The labels that name a row of a suite; its repetition and its digest do not.
+CELL_LABELS = ("subject", "connections", "close", "idle", "pipeline", "rate", "cores")
+
+
+@dataclass(frozen=True)
+class Side:
+    """A run as one side: its name for people, and its records by the name of their row."""
+
+    name: str
+    rows: dict[str, list[Record]]
+
+
+@dataclass(frozen=True)
+class _Kept:
+    """A measured row, from wherever."""
+
+    labels: Mapping[str, str]
+    record: Record
+
+
+def read_side(selector: str, store: Store | None) -> Side:
+    """A run of the store, or a file: what has a dot or a slash, or exists. Raises ``UserError``."""
+    path = Path(selector)
+    if path.suffix == ".json" or "/" in selector or path.is_file() or store is None:
+        return _from_file(path)
+    run = store.find_run(selector)
+    kept = [
+        _Kept(row.labels, row.record)
+        for row in store.rows(run)
+        if isinstance(row, Row) and row.record is not None
+    ]
+    return _side(run.id, run.kind, run.plan, kept)
+
+
+def _from_file(path: Path) -> Side:
+    try:
+        value = json.loads(_read(path))
+    except OSError as error:
+        raise UserError(f"{path} cannot be read: {error.strerror}", HINT) from error
+    except (ValueError, RecursionError):
+        raise UserError(f"{path} is no JSON", HINT) from None
+    try:
+        kind, plan, kept = _understood(value)
+    except (ValueError, KeyError, TypeError, AttributeError):
+        raise UserError(f"{path} holds no run that this version can read", HINT) from None
+    return _side(str(path), kind, plan, kept)
+
+
+def _read(path: Path) -> bytes:
+    """The file, which may be a pipe, up to the limit. Raises ``OSError`` and ``UserError``."""
+    with path.open("rb") as file:
+        content = None if path.is_char_device() else file.read(FILE_BYTES_MAX + 1)
+    if content is None or len(content) > FILE_BYTES_MAX:
+        raise UserError(f"{path} is too large, or has no end", HINT)
+    return content
+
+
+def _understood(value: Any) -> tuple[str, Any, list[_Kept]]:
+    """The kind, plan and rows of what was exported, or of a result's JSON."""
+    if "rows" in value and "kind" in value:
+        return value["kind"], value["plan"], list(_rows(value["rows"]))
+    if "steps" in value:
+        steps = [{k: v for k, v in each.items() if k != "step"} for each in value["steps"]]
+        kept = [
+            _Kept({"load": str(each["step"]["load"]), "stage": each["step"]["stage"]}, _record(one))
+            for each, one in zip(value["steps"], steps, strict=True)
+        ]
+        return "search", value["search"], kept
+    if "suite" in value:
+        return "suite", None, list(_cells(value))
+    if "a" in value and "b" in value:
+        return "ab", None, list(_sides(value))
+    trials = value.get("trials", [value])
+    return "http", None, [_Kept({}, _record(each)) for each in trials]
+
+
+def _rows(values: Iterable[Any]) -> Iterator[_Kept]:
+    for value in values:
+        # A step of a search in a suite is of no use without the others.
+        if value["record"] is not None and not _is_step(value["labels"]):
+            yield _Kept(dict(value["labels"]), _record(value["record"]))
+
+
+def _is_step(labels: Mapping[str, str]) -> bool:
+    return "step" in labels
+
+
+def _cells(value: Any) -> Iterator[_Kept]:
+    """Of a suite's ``--json``: each record under the row that names it."""
+    labels = {id_: _cell_labels(row) for row in value["rows"] for id_ in row["record_ids"]}
+    for each in value["trials"]:
+        if each["id"] in labels:  # any other is a step of a search
+            yield _Kept(labels[each["id"]], _record(each))
+
+
+def _cell_labels(row: Any) -> dict[str, str]:
+    """As the store has them."""
+    variant = f":{row['name']}" if row["name"] else ""
+    rate = row.get("rate_per_s")
+    return {
+        "subject": f"{row['language']}/{row['framework']}{variant}",
+        "connections": str(row["connections"]),
+        "pipeline": str(row["pipeline"]),
+        "rate": "" if rate is None else format_rate(rate),
+        "cores": row["cores"],
+        "close": close_text(row.get("close")),
+        "idle": idle_text(row.get("idle") or ()),
+        **_pool_labels(row.get("pools")),
+    }
+
+
+def _pool_labels(pools: Any) -> dict[str, str]:
+    """Of clients."""
+    return {} if pools is None else pool_labels(PlannedPools.model_validate(pools))
+
+
+def _sides(value: Any) -> Iterator[_Kept]:
+    """Of the JSON of ``ab``: each record under the name of its side."""
+    for each in value["trials"]:
+        one = {name: part for name, part in each.items() if name not in ("pair", "side")}
+        yield _Kept({"subject": value[each["side"]]}, _record(one))
+
+
+def _record(value: Any) -> Record:
+    # By JSON text: strict models take lists for tuples only there.
+    return Record.model_validate_json(json.dumps(value))
+
+
+def _side(name: str, kind: str, plan: Any, kept: list[_Kept]) -> Side:
+    if kind == "search":
+        kept = _deciding(name, plan, kept)
+    rows: dict[str, list[Record]] = {}
+    for each in kept:
+        if not each.record.partial:
+            rows.setdefault(row_name(each.labels), []).append(each.record)
+    if not rows:
+        raise UserError(f"nothing that was measured to its end is in {name}", HINT)
+    return Side(name, rows)
+
+
+def row_name(labels: Mapping[str, str]) -> str:
+    """What a row is called on both sides: ``go/fasthttp, 64 connections, single``, of clients
+    ``rust/reqwest, 4 pools of 256, 1,024 at once``; empty for a command that measures one thing."""
+    found = {name: labels[name] for name in CELL_LABELS if labels.get(name)}
+    if (pools := labelled_pools(labels)) is not None:
+        return f"{found['subject']}, {pools.title}"
+    parts = [
+        found.get("subject", ""),
+        f"{found['connections']} connections" if "connections" in found else "",
+        {"close": "one per request", "kept": "kept"}.get(found.get("close", ""), ""),
+        f"{found['idle']} idle" if "idle" in found else "",
+        f"pipeline {found['pipeline']}" if found.get("pipeline", "1") != "1" else "",
+        found.get("rate", ""),
+        f"{found['cores']} core" if "cores" in found else "",
+    ]
+    return ", ".join(part for part in parts if part)
+
+
+def _deciding(name: str, plan: Any, kept: list[_Kept]) -> list[_Kept]:
+    """Of a search only the step that decided, under the load that was found."""
+    try:
+        read = read_plan(plan)
+        taken = read_steps(read, [(each.labels, each.record) for each in kept])
+    except (ValueError, KeyError, TypeError):
+        raise UserError(f"the search in {name} cannot be read by this version", HINT) from None
+    # Any other step is of a load that nobody has confirmed.
+    if not taken or not isinstance(outcome(read, taken), Found):
+        raise UserError(
+            f"the search in {name} has confirmed no load", "compare searches that found one"
+        )
+    return [_Kept({}, deciding(read, taken).record)]

@@ -1,0 +1,92 @@
+"""Two servers measured in turn: pairs of trials in random order, and the ratio of each pair.
+
+Strategy: what drifts on a machine drifts over minutes, so the two trials of a pair, one right after
+the other, see the same machine, and which of them comes first is chance. Each metric becomes a
+ratio per pair; their median is the result, and `difference` says what it allows to say. Pure.
+
+Must not know: what is measured, how it is shown.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from trueload.compare.difference import Ratio, of_pairs, told_once
+from trueload.compare.trials import METRICS, invalid_text, is_closed
+from trueload.record.schema import Record
+from trueload.record.thresholds import metric_value
+from trueload.stats import ratio
+
+Letter = Literal["a", "b"]
+
+
+@dataclass(frozen=True)
+class Turn:
+    """Which side is measured, in which pair (from 1)."""
+
+    pair: int
+    letter: Letter
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Both trials of one pair."""
+
+    a: Record
+    b: Record
+
+
+def turns(pairs: int, seed: int) -> list[Turn]:
+    """The order of the trials: pair after pair, within each by chance."""
+    chance = random.Random(seed)
+    order: list[Turn] = []
+    for number in range(1, pairs + 1):
+        letters: list[Letter] = ["a", "b"]
+        chance.shuffle(letters)
+        order += [Turn(number, letter) for letter in letters]
+    return order
+
+
+def read_turn(labels: Mapping[str, str]) -> Turn | None:
+    """The turn of a stored trial; None of what is no trial of a pair."""
+    side, pair = labels.get("side", ""), labels.get("pair", "")
+    if side not in ("a", "b") or not pair.isdecimal():
+        return None
+    return Turn(int(pair), "a" if side == "a" else "b")
+
+
+def whole_pairs(taken: Sequence[tuple[Turn, Record]]) -> list[Pair]:
+    """The pairs of which both trials went to their end."""
+    found = {(turn.pair, turn.letter): record for turn, record in taken if not record.partial}
+    numbers = sorted({turn.pair for turn, _ in taken})
+    return [
+        Pair(found[number, "a"], found[number, "b"])
+        for number in numbers
+        if (number, "a") in found and (number, "b") in found
+    ]
+
+
+def pair_ratios(metric: str, pairs: Sequence[Pair]) -> list[float | None]:
+    """b / a of each pair; None where there is none."""
+    return [ratio(metric_value(metric, each.b), metric_value(metric, each.a)) for each in pairs]
+
+
+def compare_pairs(pairs: Sequence[Pair], metrics: Sequence[str] = METRICS) -> list[Ratio]:
+    """Each metric: the medians of both sides, and the median of the pairs' ratios; empty without a
+    whole pair."""
+    if not pairs:
+        return []
+    sides = {"A": [each.a for each in pairs], "B": [each.b for each in pairs]}
+    spoilt = invalid_text(sides)
+    ratios = [
+        of_pairs(
+            metric,
+            [(metric_value(metric, each.a), metric_value(metric, each.b)) for each in pairs],
+            spoilt,
+        )
+        for metric in metrics
+    ]
+    return told_once(ratios) if all(map(is_closed, sides["A"] + sides["B"])) else ratios

@@ -1,0 +1,221 @@
+"""Better, worse or the same: two runs compared row by row.
+
+Strategy: the records of each run are grouped into rows that mean the same on both sides (subject,
+variant, load); each metric of a row becomes the ratio of the medians, new to base, with where it
+lies and what it allows to say (`difference`). A row with an invalid trial claims nothing. Pure.
+
+Must not know: the store, files, how a comparison is shown.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from trueload.compare.difference import Ratio, claimed, of_trials, told_once
+from trueload.protocol.plan import Closed, Open, RequestPlan, Stage
+from trueload.record.distance import moved_between_text
+from trueload.record.schema import Record
+from trueload.record.thresholds import Condition, Crossed, crossed_by, metric_value
+from trueload.units import format_count
+from trueload.verdict import decide, worst_checks
+
+METRICS = ("throughput", "mean", "p50", "p75", "p90", "p95", "p99", "p99.9")
+PATH_SHOWN = 60  # characters: a note is one line
+
+
+@dataclass(frozen=True)
+class RowCompared:
+    """One row, with the verdict of both sides: the worst of its trials'."""
+
+    name: str
+    base_verdict: str
+    new_verdict: str
+    base_trials: int
+    new_trials: int
+    ratios: tuple[Ratio, ...]
+
+    @property
+    def verdict(self) -> str:
+        """The worse of both."""
+        order = ("invalid", "suspect", "valid")
+        return min(self.base_verdict, self.new_verdict, key=order.index)
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Rows that both runs have, names of those that only one has, and what to know of it."""
+
+    rows: tuple[RowCompared, ...]
+    only_base: tuple[str, ...]
+    only_new: tuple[str, ...]
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class CrossedRow:
+    """A condition that holds of a row."""
+
+    row: str
+    crossed: Crossed
+
+    def sentence(self) -> str:
+        """For people: ``throughput is 0.91 of the base, and --fail-on says throughput<0.95``."""
+        found = zip(self.crossed.condition.parts, self.crossed.values, strict=True)
+        shown = " and ".join(f"{part.metric} is {value:.3f} of the base" for part, value in found)
+        name = f"{self.row}: " if self.row else ""
+        return f"{name}{shown}, and --fail-on says {self.crossed.condition.text}"
+
+
+Groups = Mapping[str, Sequence[Record]]
+
+
+def compare(base: Groups, new: Groups, metrics: Sequence[str] = METRICS) -> Comparison:
+    """Row by row, by name: a run has them in an order of chance."""
+    both = sorted((name for name in new if name in base), key=_by_number)
+    return Comparison(
+        rows=tuple(_row(name, base[name], new[name], metrics) for name in both),
+        only_base=tuple(sorted((name for name in base if name not in new), key=_by_number)),
+        only_new=tuple(sorted((name for name in new if name not in base), key=_by_number)),
+        notes=(
+            *(
+                f"{name + ': ' if name else ''}{note}"
+                for name in both
+                for note in _notes(base[name][0], new[name][0])
+            ),
+            *_moved([base[name] for name in both], [new[name] for name in both]),
+        ),
+    )
+
+
+def _moved(base: Sequence[Sequence[Record]], new: Sequence[Sequence[Record]]) -> list[str]:
+    """Whether the CPUs were elsewhere on one side, or in a part of a side."""
+    sides = ([record.cpu_distance for row in rows for record in row] for rows in (base, new))
+    text = moved_between_text(*sides)
+    return [text] if text else []
+
+
+def _notes(base: Record, new: Record) -> Iterator[str]:
+    """What a reader has to know of a row before its ratios."""
+    old, now = _load(base), _load(new)
+    if old != now:
+        yield f"the loads differ: {old} against {now}"
+    if _question(base) != _question(new):
+        old, now = _question_text(base), _question_text(new)
+        how = f": {old} against {now}" if old != now else " in headers, bodies or weights"
+        yield f"what is asked differs{how}"
+
+
+def _question(record: Record) -> object:
+    """What is asked, but not of whom: two servers may be compared by it."""
+    generate = record.plan.generate
+    if record.client is not None or generate.exchange is not None:
+        return _question_text(record)
+    if generate.request is None:
+        return [(target.weight, _request(target.request)) for target in generate.targets]
+    return _request(generate.request), bool(generate.tls)
+
+
+def _request(request: RequestPlan) -> object:
+    own = tuple(pair for pair in request.headers if pair[0].lower() != "host")
+    return request.method, request.path, own, request.body_sha256, request.template
+
+
+def _question_text(record: Record) -> str:
+    generate = record.plan.generate
+    if record.client is not None:
+        return "by clients"
+    if generate.exchange is not None:
+        return f"{generate.exchange.kind} of {record.plan.payload_bytes} bytes".replace("_", " ")
+    if generate.request is None:
+        return f"{len(generate.targets)} targets"
+    path = generate.request.path
+    shown = path if len(path) <= PATH_SHOWN else f"{path[:PATH_SHOWN]}…"
+    return f"{generate.request.method} {shown}{' over TLS' if generate.tls else ''}"
+
+
+def _by_number(name: str) -> list[tuple[int, str]]:
+    """A key by which 8 connections come before 16."""
+    return [(int(part), "") if part.isdecimal() else (0, part) for part in re.split(r"(\d+)", name)]
+
+
+def _load(record: Record) -> str:
+    generate, load = record.plan.generate, record.plan.window.load
+    if record.client is not None:
+        return f"a wait of {record.client.asked.wait_ms} ms"  # the rest is in the row's name
+    parts = [f"{generate.connections} connections"]
+    if generate.pipeline > 1:
+        parts.append(f"pipeline {generate.pipeline}")
+    if generate.close:
+        parts.append("one per request")
+    parts += [_stage(stage, "/s") for stage in load.stages] if isinstance(load, Open) else []
+    parts += [_stage(stage, " active") for stage in load.active] if isinstance(load, Closed) else []
+    return f"{load.kind} loop, " + ", ".join(parts)
+
+
+def _stage(stage: Stage, unit: str) -> str:
+    ramp = f" to {format_count(stage.to)}{unit}" if stage.to != stage.from_ else ""
+    return f"{format_count(stage.from_)}{unit}{ramp}"
+
+
+def crossed_rows(comparison: Comparison, conditions: Sequence[Condition]) -> list[CrossedRow]:
+    """The conditions that the ratios of a row make true; a ratio that is unclear makes none."""
+    found = []
+    for row in comparison.rows:
+        known = claimed(row.ratios)
+        found += [CrossedRow(row.name, each) for each in crossed_by(conditions, known.get)]
+    return found
+
+
+def with_metrics(conditions: Sequence[Condition]) -> tuple[str, ...]:
+    """The metrics to compare: the usual ones, and those that a condition names."""
+    named = [part.metric for condition in conditions for part in condition.parts]
+    return tuple(dict.fromkeys((*METRICS, *named)))
+
+
+# What is known of a client without its own word.
+OF_CLIENTS = ("throughput", "errors")
+
+
+def _row(
+    name: str, base: Sequence[Record], new: Sequence[Record], metrics: Sequence[str]
+) -> RowCompared:
+    if base[0].client is not None:
+        metrics = [metric for metric in metrics if metric in OF_CLIENTS]
+    return RowCompared(
+        name=name,
+        base_verdict=decide(worst_checks(base)),
+        new_verdict=decide(worst_checks(new)),
+        base_trials=len(base),
+        new_trials=len(new),
+        ratios=tuple(compare_records(base, new, metrics)),
+    )
+
+
+def compare_records(
+    base: Sequence[Record], new: Sequence[Record], metrics: Sequence[str] = METRICS
+) -> list[Ratio]:
+    """Each metric of two sides, at least a record each."""
+    spoilt = invalid_text({"base": base, "new": new})
+    ratios = [
+        of_trials(
+            metric,
+            [metric_value(metric, record) for record in base],
+            [metric_value(metric, record) for record in new],
+            spoilt,
+        )
+        for metric in metrics
+    ]
+    return told_once(ratios) if all(map(is_closed, (*base, *new))) else ratios
+
+
+def invalid_text(sides: Mapping[str, Sequence[Record]]) -> str:
+    """``a trial of new is invalid``; '' where none is."""
+    spoilt = [name for name, some in sides.items() if any(r.verdict == "invalid" for r in some)]
+    return f"a trial of {' and of '.join(spoilt)} is invalid" if spoilt else ""
+
+
+def is_closed(record: Record) -> bool:
+    """Whether throughput and mean latency are one number: a closed loop of requests."""
+    return record.plan.window.load.kind == "closed" and record.deliveries is None

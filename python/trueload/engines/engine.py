@@ -1,0 +1,296 @@
+"""The engine as a process: found, started, kept alive, spoken to in typed messages.
+
+How: the place runs the binary; a thread tells it twice a second that the front is alive (the
+``lease``), whatever the front is busy with; every line it writes becomes a message of ``plan``.
+Anything else that it does (dying, silence, junk) is an ``EngineError`` in bounded time.
+Must not know trials, records or subjects.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import shutil
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Literal
+
+from trueload.closing import Closing
+from trueload.deadline import looks
+from trueload.errors import ExitCode, UserError, out_of_memory, shortage_hint
+from trueload.places import Channel, ChannelClosedError, LineTooLongError, Place, Sink
+from trueload.places.local import LocalPlace
+from trueload.protocol.plan import (
+    PROTOCOL,
+    AskDistance,
+    Distance,
+    Done,
+    Error,
+    FromEngine,
+    Hello,
+    Lease,
+    Mark,
+    Ready,
+    Seen,
+    Stop,
+    ToEngine,
+    parse_from_engine,
+    to_line,
+)
+
+BINARY = "trueload-engine"
+HELLO_S = 10.0  # a cold disk and a busy machine; the engine itself needs milliseconds
+LEASE_EVERY_S = 0.5  # the engine ends without one for 2 s
+SEND_S = 5.0
+DISTANCE_S = 1.0  # the engine gives up after 50 ms
+ENDING_S = 0.5  # from a closed channel to the end of its process
+STOP_S = 1.0  # the engine promises to end within this time of `stop`
+
+NO_MEMORY = re.compile(r"memory allocation of [^\n]*failed")  # of Rust, before it aborts
+FailureKind = Literal["start", "engine", "died", "memory", "silent", "junk", "late", "lost"]
+
+
+class EngineError(Exception):
+    """The engine did not do its part. ``kind`` in one word, the message in one line."""
+
+    def __init__(self, kind: FailureKind, message: str) -> None:
+        super().__init__(message)
+        self.kind = kind
+
+    def told(self, doing: str) -> UserError:
+        """The error to tell where nothing can be measured without that engine; ``doing`` says at
+        what it failed."""
+        if self.kind == "memory":
+            return out_of_memory(f"{self} {doing}")
+        hint = "`trueload doctor` looks at this machine"
+        return UserError(str(self), hint, ExitCode.NOTHING_MEASURED)
+
+
+def find_engine() -> Path:
+    """``TRUELOAD_ENGINE``, else the newer of the one beside this Python and the checkout's release
+    build, else on the PATH. Raises ``UserError``."""
+    named = os.environ.get("TRUELOAD_ENGINE")
+    if named:
+        path = Path(named)
+        if not os.access(path, os.X_OK) or path.is_dir():
+            raise UserError(
+                f"TRUELOAD_ENGINE names {path}, which is not a program",
+                "unset it, or set it to the trueload-engine binary",
+            )
+        return path
+    there = [p for p in engine_candidates() if p.is_file() and os.access(p, os.X_OK)]
+    if there:
+        return max(there, key=lambda path: path.stat().st_mtime_ns)
+    found = shutil.which(BINARY)
+    if found:
+        return Path(found)
+    raise UserError(
+        f"the engine, {BINARY}, is not there",
+        "build it with `cargo build --release`, or set TRUELOAD_ENGINE to the binary",
+    )
+
+
+def engine_candidates() -> Sequence[Path]:
+    """Where the engine is looked for: a checkout has its own build, an install a copy of one."""
+    checkout = Path(__file__).resolve().parents[2]
+    return (
+        checkout / "target" / "release" / BINARY,
+        Path(sys.executable).parent / BINARY,
+        Path(sys.prefix) / "bin" / BINARY,
+    )
+
+
+class Engine(Closing):
+    """A running engine; a context manager that leaves nothing running."""
+
+    def __init__(self, channel: Channel, *, lease: bool = True) -> None:
+        self._channel = channel
+        self._done = False
+        self._over = threading.Event()
+        if lease:
+            threading.Thread(target=self._keep_alive, name="engine-lease", daemon=True).start()
+        try:
+            self.hello = self._greet()
+        except BaseException:
+            self.close()
+            raise
+
+    @classmethod
+    def start(cls, place: Place | None = None, *, lease: bool = True) -> Engine:
+        """Start one (locally, unless a place is given); without ``lease`` it is for the caller to
+        say now and then that the front is alive. Raises ``UserError``, ``EngineError``."""
+        where = LocalPlace() if place is None else place
+        binary = find_engine()
+        try:
+            channel = where.open([str(binary)])
+        except OSError as error:
+            raise UserError(
+                f"the engine {binary} cannot be started: {error.strerror}",
+                shortage_hint(error) or "build it again with `cargo build --release`",
+            ) from error
+        return cls(channel, lease=lease)
+
+    @property
+    def pid(self) -> int:
+        """Its process id."""
+        return self._channel.pid
+
+    def allowed_cpus(self) -> tuple[int, ...]:
+        """The CPUs of this machine that it may run on; none once it has ended."""
+        try:
+            return tuple(sorted(os.sched_getaffinity(self.pid)))
+        except OSError:
+            return ()
+
+    def send(self, message: ToEngine) -> None:
+        """Send one message. Raises ``EngineError``, but not where the engine has ended: it may have
+        said why, and ``receive`` gives that first, then raises."""
+        try:
+            self._channel.send(to_line(message), SEND_S)
+        except ChannelClosedError as error:
+            if self._channel.wait(ENDING_S) is None:
+                raise self._failure(error) from error
+
+    def receive(self, timeout_s: float) -> FromEngine | None:
+        """The next message; None when none came in time. Raises ``EngineError``."""
+        try:
+            line = self._channel.read_line(timeout_s)
+        except ChannelClosedError as error:
+            raise self._failure(error) from error
+        return None if line is None else self.understand(line)
+
+    def divert(self, sink: Sink) -> None:
+        """Hand each line from now on to ``sink`` as it comes, from another thread, instead of
+        keeping it for ``receive``; ``understand`` says what it means."""
+        self._channel.divert(sink)
+
+    def understand(self, said: bytes | ChannelClosedError) -> FromEngine:
+        """The message of a line. Raises ``EngineError`` for junk, and at the end."""
+        if isinstance(said, ChannelClosedError):
+            raise self._failure(said) from said
+        try:
+            message = parse_from_engine(said)
+        except ValueError as error:
+            raise EngineError("junk", f"the engine said what is no message: {said[:80]!r}") from (
+                error
+            )
+        if isinstance(message, Done):
+            self._done = True
+        return message
+
+    def stop(self) -> None:
+        """Ask it to end; what it still has to say can be received."""
+        with contextlib.suppress(EngineError):
+            self.send(Stop())
+
+    def close(self) -> None:
+        """End it: politely if it has been asked to and is ending, else at once."""
+        self._over.set()
+        self._channel.close_input()
+        if not self._done or self._channel.wait(STOP_S) is None:
+            self._channel.kill()
+
+    def _greet(self) -> Hello:
+        message = self.receive(HELLO_S)
+        if not isinstance(message, Hello):
+            said = f"said '{message.type}' first" if message else f"said nothing for {HELLO_S:g} s"
+            raise EngineError("start", f"the engine {said}")
+        if message.protocol != PROTOCOL:
+            raise UserError(
+                f"the engine speaks protocol {message.protocol}, this trueload {PROTOCOL}",
+                "build the engine again with `cargo build --release`, or unset TRUELOAD_ENGINE",
+            )
+        return message
+
+    def _failure(self, error: ChannelClosedError) -> EngineError:
+        """Why the channel closed: mostly because the process has ended."""
+        if isinstance(error, LineTooLongError):
+            return EngineError("junk", f"the engine does not make sense: {error}")
+        code = self._channel.wait(ENDING_S)
+        if code is None:
+            return EngineError("died", f"the engine does not go on: {error}")
+        log = self._channel.log_tail()
+        if code == -signal.SIGABRT and NO_MEMORY.search(log):
+            return EngineError("memory", "the engine ran out of memory")
+        last = last_words(log)
+        said = f"; its last words: {last}" if last else ""
+        return EngineError("died", f"the engine died: {_how(code)}{said}")
+
+    def _keep_alive(self) -> None:
+        line = to_line(Lease())
+        while not self._over.wait(LEASE_EVERY_S):
+            # A channel that has closed is found out by whoever reads from it.
+            with contextlib.suppress(ChannelClosedError):
+                self._channel.send(line, LEASE_EVERY_S)
+
+
+def last_words(log: str) -> str:
+    """The last line of a log that says what happened: not a hint of the language's runtime, nor a
+    line of its backtrace. Printable, at most 200 characters."""
+    telling = [
+        line.strip()
+        for line in log.splitlines()
+        if line.strip() and not line.strip().startswith(("note:", "skipping ", "stack backtrace"))
+    ]
+    words = telling[-1] if telling else ""
+    return "".join(c if c.isprintable() else " " for c in words)[:200]
+
+
+def _how(code: int) -> str:
+    if code >= 0:
+        return f"exit code {code}"
+    if code == -signal.SIGKILL:
+        return (
+            "signal 9 (SIGKILL), perhaps of the kernel, for want of memory: see `dmesg`, or"
+            " memory.events of its cgroup"
+        )
+    with contextlib.suppress(ValueError):
+        return f"signal {-code} ({signal.Signals(-code).name})"
+    return f"signal {-code}"
+
+
+def await_listening(server: Engine, timeout_s: float) -> str:
+    """The address of a reference server, once it listens. Raises ``EngineError``."""
+    for left_s in looks(time.monotonic() + timeout_s):
+        message = server.receive(left_s)
+        if isinstance(message, Ready) and message.listen is not None:
+            return message.listen
+        if isinstance(message, Error):
+            raise EngineError("engine", message.message)
+    raise EngineError("silent", f"the reference server was not listening after {timeout_s:g} s")
+
+
+def seen_since_mark(server: Engine, name: str, timeout_s: float) -> Seen:
+    """Set a mark called ``name`` on a reference server that keeps a record (``ServeHttp(record=
+    True)``): what it saw since the mark before, or since it began. Raises ``EngineError``."""
+    server.send(Mark(id=name))
+    for left_s in looks(time.monotonic() + timeout_s):
+        message = server.receive(left_s)
+        if isinstance(message, Seen) and message.id == name:
+            return message
+        if isinstance(message, Error):
+            raise EngineError("engine", message.message)
+    raise EngineError("silent", f"the reference server told no record within {timeout_s:g} s")
+
+
+def ask_distance(
+    engine: Engine,
+    cpus: tuple[int, int],
+    note: Callable[[FromEngine], None] = lambda _: None,
+) -> float | None:
+    """What handing a cache line over from one CPU to the other and back takes now, in ns, None
+    where it cannot be measured; what else the engine says goes to ``note``. Raises ``EngineError``.
+    """
+    engine.send(AskDistance(cpus=cpus))
+    for left_s in looks(time.monotonic() + DISTANCE_S):
+        message = engine.receive(left_s)
+        if isinstance(message, Distance):
+            return message.ns
+        if message is not None:
+            note(message)
+    return None

@@ -1,0 +1,422 @@
+"""The engines of several hosts, spoken to as one.
+
+How: every engine gets the whole plan and its part in it, and deals out its own share of
+connections, requests and arrivals. Phases begin at a time that all are told in their own clock,
+once every engine is ready. What the engines say comes as lines into one queue, and is read when
+the caller asks; a message goes on to the caller when all engines have had it. A host that falls
+silent, dies or ends before it was told to is lost, and with it the run: ``EngineError`` says which,
+and what it said last. One more thread asks every engine for its clock, which keeps their leases.
+
+Must not know trials and records, or how a place is opened.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import queue
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+
+from trueload.closing import Closing
+from trueload.deadline import seconds_left
+from trueload.engines.engine import Engine, EngineError, FailureKind
+from trueload.engines.member import Heard, HostReport, Member
+from trueload.engines.merge import Series, merge_measurements, merge_ready
+from trueload.engines.settling import Settling
+from trueload.engines.ticks import Ticks
+from trueload.errors import UserError
+from trueload.places import EngineHost
+from trueload.places.local import LocalPlace
+from trueload.protocol.plan import (
+    Clock,
+    Done,
+    Duration,
+    Error,
+    FromEngine,
+    Generate,
+    Hello,
+    LoadPlan,
+    Part,
+    Phase,
+    PhaseDone,
+    PhaseSent,
+    PhaseStarted,
+    PhaseStopped,
+    Ready,
+    Settle,
+    Settled,
+    Stop,
+    Tick,
+    ToEngine,
+    Turns,
+)
+from trueload.units import format_duration
+
+SILENCE_S = 1.5  # design §9: a host that is silent for so long is lost
+IDLE_S = 2.5  # ten ticks: an engine that answers, and does nothing
+ASK_EVERY_S = 0.25  # a quarter of the engine's lease of 2 s, and six answers before silence
+START_LEAD_NS = 50_000_000
+"""So long before its start, and four of the slowest way there and back, all are told of a phase."""
+START_LEAD_EACH_NS = 200_000  # and so much for each host: they are told one after the other
+LOOK_EVERY_S = SILENCE_S / 10
+STALL_S = 0.5  # a front that itself stood still for so long cannot tell who was silent
+STARTERS_MAX = 64  # hosts that are started at the same time
+
+
+class Fleet(Closing):
+    """Several engines at work; a context manager that leaves nothing running."""
+
+    def __init__(self, hosts: Sequence[EngineHost]) -> None:
+        self._members = [Member(index, host) for index, host in enumerate(hosts)]
+        self._heard: queue.SimpleQueue[Heard] = queue.SimpleQueue()
+        self._out: deque[FromEngine] = deque()
+        self._waiting: deque[Phase] = deque()
+        self._running: list[Phase] = []
+        self._ticks: dict[str, Ticks] = {}
+        self._connections: int | None = None
+        self._joining: set[str] = set()
+        """Phases for which the number of connections changes."""
+        self._settling = Settling(len(self._members))
+        self._timeout_ns = 0
+        self._over = threading.Event()
+        self._stopping = False
+        self._looked_s = time.monotonic()
+        self._series: dict[str, Series] = {}
+        self._said: dict[str, set[int]] = {}
+        """Who has said what all have to say."""
+
+    @classmethod
+    def start(cls, hosts: Sequence[EngineHost]) -> Fleet:
+        """Start an engine on every host, all of them or none. Raises ``UserError``,
+        ``EngineError``, which name the host."""
+        fleet = cls(hosts)
+        # Those that are there wait for the others, and must hear meanwhile that the front lives.
+        threading.Thread(target=fleet._ask_clocks, name="fleet-clocks", daemon=True).start()
+        try:
+            with ThreadPoolExecutor(min(len(hosts), STARTERS_MAX)) as starters:
+                list(starters.map(fleet._start, fleet._members))
+        except BaseException:
+            fleet.close()
+            raise
+        return fleet
+
+    @property
+    def hello(self) -> Hello:
+        """That of the first engine."""
+        return self._members[0].engine.hello
+
+    def allowed_cpus(self) -> tuple[int, ...]:
+        """The CPUs of this machine that engines may run on."""
+        cpus: set[int] = set()
+        for member in self._members:
+            if member.is_here:
+                cpus |= set(member.host.cpus or member.engine.allowed_cpus())
+        return tuple(sorted(cpus))
+
+    def reports(self, phase_id: str) -> tuple[HostReport, ...]:
+        """What each host did in a phase; none unless all have ended it."""
+        if any(phase_id not in member.measurements for member in self._members):
+            return ()
+        return tuple(member.report(phase_id) for member in self._members)
+
+    def latest(self, phase_id: str | None) -> tuple[tuple[str, Tick], ...]:
+        """Of each host that has said one: its name and its last tick of a phase."""
+        if len(self._members) < 2 or (ticks := self._ticks.get(phase_id or "")) is None:
+            return ()
+        found = ((member.name, ticks.latest(member.index)) for member in self._members)
+        return tuple((name, tick) for name, tick in found if tick is not None)
+
+    def send(self, message: ToEngine) -> None:
+        """Send one message to all; a phase when its start can be agreed. Raises ``EngineError``."""
+        if isinstance(message, Phase):
+            self._waiting.append(message)
+            self._advance()
+        elif isinstance(message, Generate):
+            self._connections = message.connections
+            self._timeout_ns = message.timeout_ns
+            self._to_all(lambda member: self._part_of(message, member))
+        else:
+            self._to_all(lambda member: message)
+
+    def receive(self, timeout_s: float) -> FromEngine | None:
+        """The next message that all have had; None when none came in time. Raises ``EngineError``:
+        ``lost`` when a host is."""
+        deadline_s = time.monotonic() + timeout_s
+        while not self._out:
+            if self._heard.empty():  # who waits to be heard is not silent
+                self._look_for_silence()
+            try:
+                left_s = min(seconds_left(deadline_s), LOOK_EVERY_S)
+                self._hear(self._heard.get(timeout=left_s))
+            except queue.Empty:
+                if seconds_left(deadline_s) == 0:
+                    return None
+        return self._out.popleft()
+
+    def stop(self) -> None:
+        """Ask all to end; what they still have to say can be received."""
+        self._stopping = True
+        self._waiting.clear()
+        for member in self._members:
+            with contextlib.suppress(EngineError):
+                member.engine.send(Stop())
+
+    def close(self) -> None:
+        """End all, at the same time."""
+        self._over.set()
+        started = [member.engine for member in self._members if member.is_started]
+        if started:
+            with ThreadPoolExecutor(min(len(started), STARTERS_MAX)) as closers:
+                list(closers.map(lambda engine: engine.close(), started))
+
+    def _start(self, member: Member) -> None:
+        try:
+            member.start()
+        except UserError as error:
+            message = f"{member.name}: {error}"
+            raise UserError(message, error.hint, error.exit_code) from error
+        except EngineError as error:
+            raise EngineError(error.kind, f"{member.name}: {error}") from error
+        member.divert(self._heard)
+
+    def _part_of(self, plan: Generate, member: Member) -> Generate:
+        """The whole plan with a member's part, CPUs and local addresses."""
+        host = member.host
+        part = Part(index=member.index, of=len(self._members))
+        return plan.model_copy(
+            update={
+                "part": part,
+                "cpus": plan.cpus if host.cpus is None else host.cpus,
+                "local_addresses": host.local_addresses or plan.local_addresses,
+            }
+        )
+
+    def _to_all(self, message: Callable[[Member], ToEngine]) -> None:
+        for member in self._members:
+            try:
+                member.engine.send(message(member))
+            except EngineError as error:
+                raise self._lost(member, str(error)) from error
+
+    def _advance(self) -> None:
+        """Tell all of the next phase as soon as its start can be agreed: at once when the one
+        before ends at a known time, else when all have ended it."""
+        while self._waiting and all(member.ready for member in self._members):
+            before = self._running[-1] if self._running else None
+            if before is not None and not self._is_over(before):
+                if not isinstance(before.stop, Duration):
+                    return
+                starts_ns = [
+                    member.starts_ns[before.id] + before.stop.ns for member in self._members
+                ]
+            else:
+                offsets = [member.offset for member in self._members]
+                slowest_ns = 8 * max(offset.bound_ns for offset in offsets)
+                lead_ns = START_LEAD_NS + START_LEAD_EACH_NS * len(offsets) + slowest_ns
+                start_ns = time.monotonic_ns() + lead_ns
+                starts_ns = [offset.to_engine(start_ns) for offset in offsets]
+            self._begin(self._waiting.popleft(), starts_ns)
+
+    def _begin(self, phase: Phase, starts_ns: Sequence[int]) -> None:
+        self._running.append(phase)
+        if phase.connections not in (None, self._connections):
+            self._connections = phase.connections
+            self._joining.add(phase.id)
+        self._ticks[phase.id] = Ticks(len(self._members))
+        for member, start_ns in zip(self._members, starts_ns, strict=True):
+            member.starts_ns[phase.id] = start_ns
+            member.spoke_s = time.monotonic()
+        self._to_all(lambda member: phase.model_copy(update={"at_ns": member.starts_ns[phase.id]}))
+
+    def _all_have(self, what: str, member: Member) -> bool:
+        """Whether all have said something, once a member has; kept count of, because there may be
+        very many."""
+        said = self._said.setdefault(what, set())
+        said.add(member.index)
+        return len(said) == len(self._members)
+
+    def _is_over(self, phase: Phase) -> bool:
+        return all(phase.id in member.measurements for member in self._members)
+
+    def _hear(self, heard: Heard) -> None:
+        member = self._members[heard.index]
+        if member.done and self._stopping:
+            return
+        member.heard_s = time.monotonic()
+        try:
+            said = member.engine.understand(heard.said)
+        except EngineError as error:
+            raise self._lost(member, str(error), error.kind) from error
+        if not isinstance(said, Clock):
+            member.spoke_s = member.heard_s
+        match said:
+            case Clock():
+                member.answer(said, heard.at_ns)
+            case Ready():
+                self._hear_ready(member, said)
+            case PhaseStarted() | PhaseStopped():
+                self._hear_edge(member, said)
+            case Tick():
+                self._hear_tick(member, said)
+            case PhaseDone():
+                self._hear_done_phase(member, said)
+            case PhaseSent() | Settled() if not self._stopping:
+                self._settle(member, said)
+            case Error():
+                message = f"{member.name}: {said.message}"
+                self._out.append(said.model_copy(update={"message": message}))
+            case Done():
+                self._hear_done(member, said)
+            case _:
+                pass
+
+    def _hear_ready(self, member: Member, said: Ready) -> None:
+        member.ready = said
+        if self._all_have("ready", member):
+            found = [each.ready for each in self._members if each.ready is not None]
+            self._out.append(merge_ready(found, time.monotonic_ns()))
+            self._advance()
+
+    def _hear_edge(self, member: Member, said: PhaseStarted | PhaseStopped) -> None:
+        """A phase has started, or stopped, when all engines have: so none starts before the one
+        before it has stopped. It began when the first of them did, and ended when the last did."""
+        started = isinstance(said, PhaseStarted)
+        (member.started_ns if started else member.stopped_ns)[said.id] = said.at_ns
+        if self._all_have(f"{said.type} {said.id}", member):
+            found = [
+                each.offset.to_front((each.started_ns if started else each.stopped_ns)[said.id])
+                for each in self._members
+            ]
+            at_ns = min(found) if started else max(found)
+            self._out.append(said.model_copy(update={"at_ns": at_ns}))
+
+    def _hear_tick(self, member: Member, said: Tick) -> None:
+        ticks = self._ticks.get(said.id or "")
+        if ticks is None:
+            return
+        moved = said.model_copy(update={"at_ns": member.offset.to_front(said.at_ns)})
+        if (merged := ticks.hear(member.index, moved)) is not None:
+            self._out.append(merged)
+
+    def _settle(self, member: Member, said: PhaseSent | Settled) -> None:
+        """Of a broadcast: what was sent, and what failed, is told to all when all have said it.
+        What has not come when the timeout has gone by since the last was sent is lost."""
+        if isinstance(said, Settled):
+            charge = self._settling.hear_settled(member.index, said)
+            if charge is not None:
+                self._to_all(lambda member: charge)
+            return
+        settle = self._settling.hear_sent(member.index, said)
+        if settle is None:
+            return
+        stopped_ns = max(each.offset.to_front(each.stopped_ns[said.id]) for each in self._members)
+        until_ns = stopped_ns + self._timeout_ns
+
+        def in_its_time(member: Member) -> Settle:
+            return settle.model_copy(update={"until_ns": member.offset.to_engine(until_ns)})
+
+        self._to_all(in_its_time)
+
+    def _hear_done_phase(self, member: Member, said: PhaseDone) -> None:
+        if said.id not in self._ticks:
+            return
+        series = self._series.setdefault(said.id, Series())
+        series.add(said.measurement.series)
+        # Kept for each host they would take most of the front's memory.
+        member.measurements[said.id] = said.measurement.model_copy(update={"series": ()})
+        if not self._all_have(f"{said.type} {said.id}", member):
+            return
+        if (rest := self._ticks[said.id].rest()) is not None:
+            self._out.append(rest)
+        parts = [each.measurements[said.id] for each in self._members]
+        spans = [each.span(said.id) for each in self._members]
+        try:
+            merged = merge_measurements(parts, spans, series.sums())
+        except ValueError as error:
+            raise EngineError("junk", f"what the hosts measured is no sum: {error}") from error
+        self._out.append(said.model_copy(update={"measurement": merged}))
+        self._advance()
+
+    def _hear_done(self, member: Member, said: Done) -> None:
+        member.done = said.why
+        if not self._stopping and said.why in ("signalled", "orphaned"):
+            raise self._lost(member, f"the engine ended by itself: {said.why}")
+        if all(each.done for each in self._members):
+            whys = [each.done for each in self._members if each.done]
+            odd = [why for why in whys if why in ("signalled", "orphaned")]
+            self._out.append(said.model_copy(update={"why": (odd or whys)[0]}))
+
+    def _look_for_silence(self) -> None:
+        now_s = time.monotonic()
+        stood_s = now_s - self._looked_s
+        if stood_s < LOOK_EVERY_S:
+            return
+        self._looked_s = now_s
+        if stood_s > STALL_S:
+            for member in self._members:
+                member.heard_s += stood_s
+                member.spoke_s += stood_s
+        for member in self._members:
+            silent_s = now_s - member.heard_s
+            if silent_s > SILENCE_S and not member.done:
+                raise self._lost(member, f"nothing was heard of it for {silent_s:.1f} s")
+            if now_s - member.spoke_s > IDLE_S and self._is_at_work(member):
+                raise self._lost(member, f"its engine has told of no work for {IDLE_S:g} s")
+
+    def _is_at_work(self, member: Member) -> bool:
+        """Whether it is in a phase, of which it would say something four times a second. One for
+        which connections have to be made first begins when they are."""
+        return any(
+            phase.id not in member.measurements
+            and (phase.id in member.started_ns or phase.id not in self._joining)
+            for phase in self._running
+        )
+
+    def _lost(self, member: Member, what: str, kind: FailureKind = "lost") -> EngineError:
+        """A host is lost, and the run with it: everybody else is told to stop."""
+        member.lost = True
+        self.stop()
+        silent_s = time.monotonic() - member.heard_s
+        seen = "seen at once" if silent_s < ASK_EVERY_S else f"seen after {silent_s:.1f} s"
+        return EngineError(
+            "memory" if kind == "memory" else "lost",
+            f"host lost: {member.name}: {what}; {self._last_tick(member)}; {seen}",
+        )
+
+    def _last_tick(self, member: Member) -> str:
+        for phase in reversed(self._running):
+            tick = self._ticks[phase.id].latest(member.index)
+            if tick is not None:
+                start_ns = member.offset.to_front(member.starts_ns[phase.id])
+                into = format_duration(max(0, tick.at_ns - start_ns))
+                return f"its last tick came {into} into the {phase.id}"
+        return "no tick had come"
+
+    def _ask_clocks(self) -> None:
+        while not self._over.wait(ASK_EVERY_S):
+            for member in self._members:
+                # A channel that has closed is found out by whoever reads from it.
+                with contextlib.suppress(EngineError):
+                    if member.is_started and not member.lost and not member.done:
+                        member.ask_clock()
+
+
+def start_engines(hosts: Sequence[EngineHost], connections: int, load: LoadPlan) -> Engine | Fleet:
+    """An engine on every host; one on this machine is spoken to directly. Raises ``UserError``,
+    ``EngineError``."""
+    if connections < len(hosts):
+        raise UserError(
+            f"{connections} connections are too few for {len(hosts)} hosts",
+            "name at least one for each host, or fewer hosts",
+        )
+    if isinstance(load, Turns) and load.concurrent < len(hosts):
+        raise UserError(
+            f"{load.concurrent} messages in flight cannot be shared by {len(hosts)} hosts",
+            "give --concurrent at least as many as there are hosts",
+        )
+    if len(hosts) == 1 and isinstance(hosts[0].place, LocalPlace):
+        return Engine.start(hosts[0].place)
+    return Fleet.start(hosts)

@@ -1,0 +1,144 @@
+"""One engine of a fleet: what it was told, what it said, how its clock stands. Must not know the
+others.
+"""
+
+from __future__ import annotations
+
+import itertools
+import queue
+import time
+from dataclasses import dataclass
+
+from trueload.deadline import seconds_left
+from trueload.engines.clock import Comparison, Offset, Reading
+from trueload.engines.engine import Engine, EngineError
+from trueload.engines.merge import Span
+from trueload.places import ChannelClosedError, EngineHost
+from trueload.places.local import LocalPlace
+from trueload.protocol.plan import AskClock, Clock, Machine, Measurement, Ready
+
+COMPARED_AT_START = 8  # questions before anything is agreed: the quickest of them counts
+COMPARE_S = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class Heard:
+    """What came from a member, not yet read, and when, on ``time.monotonic_ns``."""
+
+    index: int
+    said: bytes | ChannelClosedError
+    at_ns: int
+
+
+@dataclass(frozen=True)
+class HostReport:
+    """What one host did in one phase; ``start_ns`` is when it really began to send, on the front's
+    clock."""
+
+    name: str
+    is_here: bool
+    version: str
+    machine: Machine
+    measurement: Measurement
+    offset: Offset
+    start_ns: int
+
+
+class Member:
+    """An engine, its readings and its part of each phase."""
+
+    def __init__(self, index: int, host: EngineHost) -> None:
+        self.index = index
+        self.host = host
+        self.name = host.place.name
+        self.ready: Ready | None = None
+        self.done: str | None = None
+        self.lost = False
+        self.heard_s = self.spoke_s = time.monotonic()
+        self.starts_ns: dict[str, int] = {}
+        """When each phase was to begin, on its own clock."""
+        self.started_ns: dict[str, int] = {}
+        self.stopped_ns: dict[str, int] = {}
+        self.measurements: dict[str, Measurement] = {}
+        self._engine: Engine | None = None
+        self._comparison = Comparison()
+        self._asked_ns: dict[int, int] = {}
+        self._ids = itertools.count(1)
+
+    @property
+    def engine(self) -> Engine:
+        """Its engine, which has been started."""
+        assert self._engine is not None
+        return self._engine
+
+    @property
+    def is_started(self) -> bool:
+        """Whether its engine has been started."""
+        return self._engine is not None
+
+    @property
+    def is_here(self) -> bool:
+        """Whether it runs on this machine."""
+        return isinstance(self.host.place, LocalPlace)
+
+    def start(self) -> None:
+        """Start the engine and compare clocks. Raises ``UserError``, ``EngineError``."""
+        self._engine = Engine.start(self.host.place, lease=False)
+        deadline_s = time.monotonic() + COMPARE_S
+        while len(self._comparison) < COMPARED_AT_START:
+            self.ask_clock()
+            answer = self.engine.receive(seconds_left(deadline_s))
+            if not isinstance(answer, Clock):
+                said = f"said '{answer.type}'" if answer else f"said nothing for {COMPARE_S:g} s"
+                raise EngineError("start", f"the engine {said} when asked for its clock")
+            self.answer(answer, time.monotonic_ns())
+        self.heard_s = time.monotonic()
+
+    def divert(self, into: queue.SimpleQueue[Heard]) -> None:
+        """Have what the engine says put into the queue that all share."""
+        self.engine.divert(
+            lambda said: into.put(Heard(self.index, said, time.monotonic_ns())),
+        )
+
+    def ask_clock(self) -> None:
+        """Ask for its time, which also says that the front is alive. Raises ``EngineError``."""
+        number = next(self._ids)
+        self._asked_ns[number] = time.monotonic_ns()
+        self.engine.send(AskClock(id=number))
+
+    def answer(self, clock: Clock, at_ns: int) -> None:
+        """Its time, heard at ``at_ns`` of the front's clock."""
+        asked_ns = self._asked_ns.pop(clock.id, None)
+        if asked_ns is not None:
+            self._comparison.add(Reading(asked_ns, at_ns, clock.at_ns))
+
+    @property
+    def offset(self) -> Offset:
+        """How its clock stands to the front's, now."""
+        offset = self._comparison.offset(time.monotonic_ns())
+        assert offset is not None, "clocks are compared before anything else"
+        return offset
+
+    def span(self, phase_id: str) -> Span:
+        """A phase that is over, on the front's clock."""
+        found, offset = self.measurements[phase_id], self.offset
+        stopped_ns = found.started_ns + found.window_ns
+        return Span(
+            started_ns=offset.to_front(found.started_ns),
+            began_ns=offset.to_front(found.began_ns),
+            stopped_ns=offset.to_front(stopped_ns),
+            done_ns=offset.to_front(stopped_ns + found.drain_ns),
+        )
+
+    def report(self, phase_id: str) -> HostReport:
+        """What it did in a phase that is over."""
+        hello = self.engine.hello
+        return HostReport(
+            name=self.name,
+            is_here=self.is_here,
+            version=hello.version,
+            machine=hello.machine,
+            measurement=self.measurements[phase_id],
+            offset=self.offset,
+            start_ns=self.span(phase_id).began_ns,
+        )

@@ -1,0 +1,294 @@
+"""What several engines say of one phase, as if one had said it. Pure; nothing is lost: counts and
+histograms are added, never averaged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from trueload.engines.histograms import merge_histogram
+from trueload.protocol.packed import PackedCounts
+from trueload.protocol.plan import (
+    Connections,
+    Counts,
+    Datagrams,
+    Deliveries,
+    DeliveryHistograms,
+    Generator,
+    Histograms,
+    MachineShares,
+    Measurement,
+    OriginConnections,
+    Ready,
+    Second,
+    Slots,
+    Sparse,
+    TargetCounts,
+)
+
+
+@dataclass(frozen=True)
+class Span:
+    """A phase of one engine on the front's clock, in ns: as planned, when sending really began,
+    when it stopped, and when the last request was settled."""
+
+    started_ns: int
+    began_ns: int
+    stopped_ns: int
+    done_ns: int
+
+
+def sums(parts: Sequence[object], *names: str) -> dict[str, Any]:
+    """Of each named field the sum, to build the whole from."""
+    return {name: sum(getattr(part, name) for part in parts) for name in names}
+
+
+def add_counts(parts: Iterable[Mapping[str, int]]) -> dict[str, int]:
+    """Sums by name."""
+    total: dict[str, int] = {}
+    for part in parts:
+        for name, count in part.items():
+            total[name] = total.get(name, 0) + count
+    return dict(sorted(total.items()))
+
+
+def add_sparse(parts: Iterable[Sparse]) -> Sparse:
+    """The sum of sparse histograms."""
+    total: Sparse = {}
+    for part in parts:
+        for index, count in part.items():
+            total[index] = total.get(index, 0) + count
+    return dict(sorted(total.items()))
+
+
+def first_reasons(parts: Iterable[Mapping[str, str]]) -> dict[str, str]:
+    """Of each class the first reason."""
+    found: dict[str, str] = {}
+    for part in parts:
+        for name, why in part.items():
+            found.setdefault(name, why)
+    return found
+
+
+def merge_counts(parts: Sequence[Counts]) -> Counts:
+    """The sum of all."""
+    return Counts(
+        **sums(parts, "scheduled", "unsent", "issued", "ok", "stale", "stale_resets", "cancelled"),
+        failed=add_counts(part.failed for part in parts),
+        statuses=add_counts(part.statuses for part in parts),
+    )
+
+
+def merge_histograms(parts: Sequence[Histograms]) -> Histograms:
+    """Each of them summed."""
+    return Histograms(**_histograms(parts, Histograms.model_fields))
+
+
+def merge_ready(parts: Sequence[Ready], at_ns: int) -> Ready:
+    """All have connected; ``at_ns`` is when, on the front's clock."""
+    first = parts[0]
+    return first.model_copy(
+        update={
+            "at_ns": at_ns,
+            **sums(parts, "requested", "established", "grown_bytes"),
+            "failed": add_counts(part.failed for part in parts),
+            "address": next((part.address for part in parts if part.address), None),
+            "set_up_ns": max(part.set_up_ns for part in parts),
+            "driver": _together(part.driver for part in parts),
+            "driver_note": next((part.driver_note for part in parts if part.driver_note), None),
+            "reasons": first_reasons(part.reasons for part in parts),
+            "tls": next((part.tls for part in parts if part.tls), None),
+        }
+    )
+
+
+def merge_connections(parts: Sequence[Connections]) -> Connections:
+    """The sum of all; set up at the same time, so that the slowest says how long it took, and down
+    at the same time, so that the longest outage says how long that was."""
+    return Connections(
+        **sums(parts, "requested", "established", "idle_open", "reconnects", "dropped", "down"),
+        **sums(parts, "unended", "outages", "handshakes_full", "handshakes_resumed"),
+        outage_ns=max(part.outage_ns for part in parts),
+        failed=add_counts(part.failed for part in parts),
+        set_up_ns=max(part.set_up_ns for part in parts),
+        family=parts[0].family,
+        reasons=first_reasons(part.reasons for part in parts),
+    )
+
+
+def merge_slots(parts: Sequence[Slots]) -> Slots:
+    """All slots; the least of those that were asked at all."""
+    asked = [part for part in parts if part.asked] or parts
+    return Slots(
+        **sums(parts, "asked", "never_answered", "answers_sum", "answers_sum_squares"),
+        **sums(parts, "permitted_ns"),
+        answers_min=min(part.answers_min for part in asked),
+        answers_max=max(part.answers_max for part in parts),
+        long_waits_ns=tuple(wait_ns for part in parts for wait_ns in part.long_waits_ns),
+    )
+
+
+class Series:
+    """Seconds added up, by their number since the start that all agreed on. Of each engine there
+    are very many: they are added as they come, and none is kept."""
+
+    def __init__(self) -> None:
+        self._width_s = 1
+        self._ok: dict[int, int] = {}
+        self._failed: dict[int, int] = {}
+        self._latency: dict[int, Sparse] = {}
+
+    def add(self, seconds: Iterable[Second]) -> None:
+        """Those of one more engine."""
+        for second in seconds:
+            if second.width_s > self._width_s:
+                self._coarsen(second.width_s)
+            t_s = second.t_s // self._width_s * self._width_s
+            self._ok[t_s] = self._ok.get(t_s, 0) + second.ok
+            self._failed[t_s] = self._failed.get(t_s, 0) + second.failed
+            latency = self._latency.setdefault(t_s, {})
+            for index, count in second.latency.items():
+                latency[index] = latency.get(index, 0) + count
+
+    def _coarsen(self, width_s: int) -> None:
+        """Have bins as wide as those of an engine that ran for longer: widths are powers of two."""
+        before = self.sums()
+        self._width_s = width_s
+        for each in (self._ok, self._failed, self._latency):
+            each.clear()
+        self.add(before)
+
+    def sums(self) -> tuple[Second, ...]:
+        """All seconds that anybody had."""
+        return tuple(
+            Second(
+                t_s=t_s,
+                width_s=self._width_s,
+                ok=ok,
+                failed=self._failed[t_s],
+                latency=PackedCounts(self._latency[t_s]),
+            )
+            for t_s, ok in sorted(self._ok.items())
+        )
+
+
+def merge_generators(parts: Sequence[Generator], start_skew_ns: int) -> Generator:
+    """Together: the busiest says how saturated, the latest how late. CPU numbers of several hosts
+    say nothing side by side, and are left out."""
+    first = parts[0]
+    return Generator(
+        **sums(parts, "spun_ns", "threads", "cpu_ns", "peak_rss_bytes"),
+        driver=_together(part.driver for part in parts),
+        driver_note=next((part.driver_note for part in parts if part.driver_note), None),
+        refill=first.refill,
+        spin_ns=first.spin_ns,
+        coalesced_ns=max(part.coalesced_ns for part in parts),
+        cpus=first.cpus if len(parts) == 1 else (),
+        start_skew_ns=start_skew_ns,
+        saturation=max(part.saturation for part in parts),
+        hiccup_ns=max(part.hiccup_ns for part in parts),
+        machine=_worst_machine([part.machine for part in parts if part.machine is not None]),
+    )
+
+
+def merge_targets(
+    parts: Sequence[tuple[TargetCounts, ...] | None],
+) -> tuple[TargetCounts, ...] | None:
+    """Target by target."""
+    found = [part for part in parts if part is not None]
+    if not found:
+        return None
+    return tuple(
+        TargetCounts(
+            **sums(same, "issued", "ok", "stale", "cancelled"),
+            failed=add_counts(each.failed for each in same),
+            statuses=add_counts(each.statuses for each in same),
+            latency=add_sparse(each.latency for each in same),
+        )
+        for same in zip(*found, strict=True)
+    )
+
+
+def merge_deliveries(parts: Sequence[Deliveries | None]) -> Deliveries | None:
+    """The sum of all, each counted at the engine where it arrived; None where nothing was
+    broadcast. Raises ``ValueError`` for junk."""
+    found = [part for part in parts if part is not None]
+    if not found:
+        return None
+    counted = sums(found, "expected", "delivered", "lost", "duplicate", "out_of_order", "untimed")
+    histograms = _histograms([part.histograms for part in found], DeliveryHistograms.model_fields)
+    return Deliveries(**counted, histograms=DeliveryHistograms(**histograms))
+
+
+def merge_datagrams(parts: Sequence[Datagrams | None]) -> Datagrams | None:
+    """The sum of all; None where a stream carries the requests."""
+    found = [part for part in parts if part is not None]
+    return Datagrams(**sums(found, *Datagrams.model_fields)) if found else None
+
+
+def merge_origins(
+    parts: Sequence[tuple[OriginConnections, ...]],
+) -> tuple[OriginConnections, ...]:
+    """Origin by origin."""
+    return tuple(
+        OriginConnections(
+            **sums(same, "requested", "established"),
+            failed=add_counts(each.failed for each in same),
+        )
+        for same in zip(*parts, strict=True)
+    )
+
+
+def merge_measurements(
+    parts: Sequence[Measurement], spans: Sequence[Span], series: tuple[Second, ...]
+) -> Measurement:
+    """One phase of all engines; ``spans`` are theirs on the front's clock, which the sum is on,
+    and ``series`` has been added up as they came. Raises ``ValueError`` for junk."""
+    started_ns = min(span.started_ns for span in spans)
+    stopped_ns = max(span.stopped_ns for span in spans)
+    began_ns = min(span.began_ns for span in spans)
+    skew_ns = max(
+        span.began_ns + (part.generator.start_skew_ns or 0) - began_ns
+        for part, span in zip(parts, spans, strict=True)
+    )
+    return Measurement(
+        **sums(parts, "bytes_in", "bytes_out"),
+        started_ns=started_ns,
+        began_ns=began_ns,
+        window_ns=stopped_ns - started_ns,
+        drain_ns=max(0, max(span.done_ns for span in spans) - stopped_ns),
+        partial=any(part.partial for part in parts),
+        counts=merge_counts([part.counts for part in parts]),
+        histograms=merge_histograms([part.histograms for part in parts]),
+        connections=merge_connections([part.connections for part in parts]),
+        slots=merge_slots([part.slots for part in parts]),
+        series=series,
+        generator=merge_generators([part.generator for part in parts], skew_ns),
+        targets=merge_targets([part.targets for part in parts]),
+        origins=merge_origins([part.origins for part in parts]),
+        deliveries=merge_deliveries([part.deliveries for part in parts]),
+        datagrams=merge_datagrams([part.datagrams for part in parts]),
+    )
+
+
+def _histograms(parts: Sequence[object], names: Iterable[str]) -> dict[str, Any]:
+    """Of each named histogram the sum."""
+    return {name: merge_histogram(getattr(part, name) for part in parts) for name in names}
+
+
+def _worst_machine(parts: Sequence[MachineShares]) -> MachineShares | None:
+    """Of each share the worst: what one machine lacked another's plenty does not mend."""
+    if not parts:
+        return None
+    return MachineShares(
+        idle=min(part.idle for part in parts),
+        others=max(part.others for part in parts),
+        stolen=max(part.stolen for part in parts),
+    )
+
+
+def _together(names: Iterable[str]) -> str:
+    """Each name once."""
+    return ", ".join(dict.fromkeys(names))

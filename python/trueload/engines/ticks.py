@@ -1,0 +1,66 @@
+"""Ticks of several engines as those of one. Pure.
+
+How: totals are the latest of each engine, added; what ended since the tick before is added until a
+merged tick takes it along. A merged tick is due when every engine has had its say, or one has its
+second: an engine that lags does not hold up the others. Where many lag, and are heard of late with
+several ticks each, there is still one merged tick for each stretch of time, not for each engine.
+"""
+
+from __future__ import annotations
+
+from trueload.engines.merge import add_sparse, merge_counts, sums
+from trueload.protocol.plan import Sparse, Tick
+
+APART_NS = 200_000_000  # an engine's ticks are 250 ms apart
+
+
+class Ticks:
+    """The ticks of one phase. Engines are known by their number of ``count``."""
+
+    def __init__(self, count: int) -> None:
+        self._count = count
+        self._merged_ns: int | None = None
+        self._latest: dict[int, Tick] = {}
+        self._fresh: set[int] = set()
+        self._latency: list[Sparse] = []
+        self._service: list[Sparse] = []
+
+    def hear(self, index: int, tick: Tick) -> Tick | None:
+        """One engine's tick, its time on the front's clock; the merged tick, if one is due."""
+        due = self._merged() if index in self._fresh and self._is_time(tick.at_ns) else None
+        self._latest[index] = tick
+        self._fresh.add(index)
+        self._latency.append(tick.latency)
+        self._service.append(tick.service)
+        if due is None and len(self._fresh) == self._count:
+            due = self._merged()
+        return due
+
+    def rest(self) -> Tick | None:
+        """What no merged tick has told yet, once there will be no more."""
+        return self._merged() if self._fresh else None
+
+    def latest(self, index: int) -> Tick | None:
+        """What an engine said last."""
+        return self._latest.get(index)
+
+    def _is_time(self, at_ns: int) -> bool:
+        return self._merged_ns is None or at_ns - self._merged_ns >= APART_NS
+
+    def _merged(self) -> Tick:
+        ticks = list(self._latest.values())
+        merged = Tick(
+            **sums(ticks, "open", "bytes_in", "bytes_out"),
+            type="tick",
+            at_ns=max(tick.at_ns for tick in ticks),
+            id=ticks[0].id,
+            counts=merge_counts([tick.counts for tick in ticks]),
+            latency=add_sparse(self._latency),
+            service=add_sparse(self._service),
+            busiest_ns=max(tick.busiest_ns for tick in ticks),
+        )
+        self._merged_ns = merged.at_ns
+        self._fresh.clear()
+        self._latency.clear()
+        self._service.clear()
+        return merged

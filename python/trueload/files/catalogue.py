@@ -1,0 +1,117 @@
+"""Where suites, subjects and contracts are found, and where builds are kept.
+
+How: each of the three folders is looked for by itself: in the current folder and its
+parents, then in $TRUELOAD_HOME, then in the installed package (or the checkout that an
+editable install points at). The first folder that holds something of the kind wins as a
+whole, so that one's own catalogue is never mixed with another. What is in them is run with the
+user's rights, so one that somebody else can change is passed over, unless the user has named it.
+
+Must not know: what is in the files.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Literal
+
+import platformdirs
+
+import trueload
+from trueload.errors import UserError
+from trueload.files.ownership import Trusted, also_writers_of, steps, trusted_here, why_not
+
+Kind = Literal["suites", "subjects", "contracts"]
+
+_PACKAGE = Path(trueload.__file__).resolve().parent
+
+# What makes a folder of that name one of ours, and not some other project's.
+_MARKS: dict[Kind, str] = {
+    "suites": "*.toml",
+    "subjects": "*/*/subject.toml",
+    "contracts": "*.toml",
+}
+
+
+def find_folder(kind: Kind, tell: Callable[[str], None]) -> Path:
+    """The folder of the catalogue. ``tell`` hears, in one line each, of folders that are there and
+    are not used, because somebody else could change them. Raises ``UserError`` if there is none."""
+    for root in _roots():
+        folder = root / kind
+        # Unlike Path.is_dir, also where we may not look.
+        if not os.path.isdir(folder) or next(folder.glob(_MARKS[kind]), None) is None:
+            continue
+        why = _why_not(folder, kind)
+        if why is None:
+            return folder
+        home = shlex.quote(str(root))
+        tell(f"{folder} is not used: {why}; TRUELOAD_HOME={home} uses it as it is")
+    raise UserError(
+        f"no {kind}/ to use here, in the folders above, in $TRUELOAD_HOME or the installed package",
+        "run in a checkout of trueload, or set TRUELOAD_HOME to one",
+    )
+
+
+def trusted_in(folder: Path) -> Trusted | None:
+    """The users that may own and write files of a catalogue folder; None for all: the user
+    has named it."""
+    home = os.environ.get("TRUELOAD_HOME")
+    if home and os.path.realpath(home) == os.path.realpath(folder.parent):
+        return None
+    trusted = trusted_here()
+    return also_writers_of(trusted, _PACKAGE) if _is_own(folder) else trusted
+
+
+def _why_not(folder: Path, kind: Kind) -> str | None:
+    trusted = trusted_in(folder)
+    if trusted is None:
+        return None
+    real = Path(os.path.realpath(folder))
+    # Our own code comes from there: whoever can change the folders above has that already.
+    way = [folder] if _is_own(folder) else list(steps(folder))
+    # What is in subjects/ is judged one by one, so that one does not stop the others.
+    files = [] if kind == "subjects" else folder.glob(_MARKS[kind])
+    try:
+        for step in (*way, real, *files):
+            if why := why_not(step, trusted, ancestor=step != real):
+                return why
+    except OSError as error:
+        return f"it cannot be looked at: {error.strerror}"
+    return None
+
+
+def _is_own(folder: Path) -> bool:
+    root = os.path.realpath(folder.parent)
+    return root in (str(_PACKAGE / "catalogue"), str(_PACKAGE.parent.parent))
+
+
+def subjects_home(tell: Callable[[str], None]) -> Path:
+    """Where a new subject goes: the catalogue if it may be written, else ./subjects; ``tell`` as of
+    ``find_folder``."""
+    try:
+        folder = find_folder("subjects", tell)
+    except UserError:
+        return Path.cwd() / "subjects"
+    return folder if os.access(folder, os.W_OK) else Path.cwd() / "subjects"
+
+
+def cache_folder() -> Path:
+    """Where builds are kept: $TRUELOAD_CACHE, else the user's cache folder."""
+    named = os.environ.get("TRUELOAD_CACHE")
+    return Path(named).absolute() if named else platformdirs.user_cache_path("trueload")
+
+
+def _roots() -> Iterator[Path]:
+    try:
+        here = Path.cwd()
+    except OSError:  # it has been removed
+        pass
+    else:
+        yield here
+        yield from here.parents
+    if home := os.environ.get("TRUELOAD_HOME"):
+        yield Path(home).absolute()
+    yield _PACKAGE / "catalogue"
+    yield _PACKAGE.parent.parent

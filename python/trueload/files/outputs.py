@@ -1,0 +1,175 @@
+"""Files that a flag names for a result: looked at before anything is measured, written when it is
+there, and whole or not at all.
+
+How: a regular file is written beside itself and renamed, so that a full disk or an interruption
+leaves the one that was there. What is no regular file is written directly, and so is one that
+somebody holds open, such as ``/dev/stdout``, and one whose folder takes no new file.
+
+A named pipe is not opened before: its reader would take our closing it for the end. When it is
+opened, its reader is waited for, but not for ever. Must not know what is written.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import io
+import os
+import secrets
+import shutil
+import stat
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import BinaryIO, TextIO
+
+from trueload.errors import ExitCode, UserError
+from trueload.files.private import open_descriptor
+
+READER_S = 10.0  # who reads a named pipe may come so late
+LOOK_S = 0.05
+LINKS_MAX = 40  # as the kernel follows (path_resolution(7))
+_NO_NEW_FILE = (errno.EACCES, errno.EPERM, errno.EROFS)
+
+
+def check_writable(path: Path) -> None:
+    """Raises ``OSError`` for a file that could not be written; leaves none behind."""
+    if path.is_fifo():
+        if not os.access(path, os.W_OK):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
+        return
+    real = _replaceable(path)
+    if real is None or real.exists():
+        os.close(os.open(path, os.O_WRONLY | os.O_NOCTTY | os.O_CLOEXEC))
+        return
+    file, part = _new_beside(real)
+    file.close()
+    part.unlink()
+
+
+@contextlib.contextmanager
+def output(path: Path) -> Iterator[BinaryIO]:
+    """The file, for a ``with`` block: if that ends well, what was written is there. Raises
+    ``UserError`` if not."""
+    try:
+        with _opened(path) as file:
+            yield file
+    except OSError as error:
+        raise UserError(
+            f"{path} could not be written: {error.strerror or error}",
+            "free some space, or name another file",
+            ExitCode.OUTPUT,
+        ) from error
+
+
+@contextlib.contextmanager
+def text_output(path: Path, newline: str | None = None) -> Iterator[TextIO]:
+    """As ``output``, for text; ``newline`` as of ``open``."""
+    with output(path) as file:
+        text = io.TextIOWrapper(file, encoding="utf-8", newline=newline)
+        try:
+            yield text
+            text.flush()
+        finally:
+            with contextlib.suppress(OSError):
+                text.detach()  # else it would close the file before that is renamed
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a file whole. Raises ``UserError``."""
+    with text_output(path) as file:
+        file.write(text)
+
+
+@contextlib.contextmanager
+def _opened(path: Path) -> Iterator[BinaryIO]:
+    check_writable(path)
+    real = _replaceable(path)
+    try:
+        new = None if real is None else _new_beside(real)
+    except OSError as error:
+        if error.errno not in _NO_NEW_FILE:
+            raise
+        new = None
+    if real is None or new is None:
+        with _open_in_place(path) as file:
+            yield file
+        return
+    file, part = new
+    try:
+        with file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())  # some file systems say only now that they are full
+        _put(part, real)
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def _replaceable(path: Path) -> Path | None:
+    """Where the file is, or will be, that another may take the place of; None if none may."""
+    link = path
+    for _ in range(LINKS_MAX):
+        folder = os.path.realpath(link.parent)
+        if folder == "/dev" or folder.startswith("/proc/"):
+            return None  # a descriptor of somebody, who goes on with the file that it has
+        if not link.is_symlink():
+            break
+        link = Path(folder, os.readlink(link))
+    real = Path(os.path.realpath(path))
+    try:
+        there = real.stat()
+    except FileNotFoundError:
+        return real
+    return real if stat.S_ISREG(there.st_mode) and not _is_of_a_stream(there) else None
+
+
+def _is_of_a_stream(there: os.stat_result) -> bool:
+    for descriptor in (1, 2):
+        with contextlib.suppress(OSError):
+            if os.path.samestat(there, os.fstat(descriptor)):
+                return True
+    return False
+
+
+def _new_beside(real: Path) -> tuple[BinaryIO, Path]:
+    """A new file in the same folder, of the same mode and owner if there is one already."""
+    part = real.with_name(f".trueload-{secrets.token_hex(8)}.part")
+    descriptor = open_descriptor(part, os.O_WRONLY | os.O_EXCL | os.O_CLOEXEC)
+    with contextlib.suppress(OSError):
+        there = real.stat()
+        with contextlib.suppress(OSError):
+            os.fchown(descriptor, there.st_uid, there.st_gid)
+        os.fchmod(descriptor, stat.S_IMODE(there.st_mode))
+    return os.fdopen(descriptor, "wb"), part
+
+
+def _put(part: Path, real: Path) -> None:
+    try:
+        part.replace(real)
+    except OSError:
+        # A file that is a mount point, or another's in a sticky folder: it can only be written to.
+        if not real.exists():
+            raise
+        with part.open("rb") as source, real.open("wb") as target:
+            shutil.copyfileobj(source, target)
+
+
+def _open_in_place(path: Path) -> BinaryIO:
+    if not path.is_fifo():
+        return path.open("wb")
+    descriptor = _open_pipe(path, time.monotonic() + READER_S)
+    os.set_blocking(descriptor, True)
+    return os.fdopen(descriptor, "wb")
+
+
+def _open_pipe(path: Path, until_s: float) -> int:
+    while True:
+        try:
+            return os.open(path, os.O_WRONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        except OSError as error:
+            if error.errno != errno.ENXIO:
+                raise
+        if time.monotonic() >= until_s:
+            raise OSError(errno.ENXIO, "nobody reads this pipe", str(path))
+        time.sleep(LOOK_S)

@@ -1,0 +1,70 @@
+"""Files and folders that only their owner can read: everything that trueload writes is made here.
+
+How: a new file has mode 0600 and a new folder 0700, whatever the umask. A file that exists keeps
+its mode, because its owner chose it. Must not know what is written.
+
+The supervisor and the agent run on other hosts without this module; they write in folders that
+``tempfile.mkdtemp`` made, which are private as well.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import stat
+from pathlib import Path
+from typing import TextIO
+
+FILE_MODE = 0o600
+FOLDER_MODE = 0o700
+
+
+def open_descriptor(path: str | os.PathLike[str], flags: int) -> int:
+    """Open a file by ``os.open``, and make it if it is missing; also an ``opener`` for ``open``.
+    Raises ``OSError``."""
+    try:
+        descriptor = os.open(path, flags | os.O_CREAT | os.O_EXCL, FILE_MODE)
+    except FileExistsError:
+        return os.open(path, flags | os.O_CREAT, FILE_MODE)
+    if stat.S_IMODE(os.fstat(descriptor).st_mode) != FILE_MODE:
+        with contextlib.suppress(OSError):  # a file system without modes
+            os.fchmod(descriptor, FILE_MODE)
+    return descriptor
+
+
+def open_text(path: Path, errors: str | None = None) -> TextIO:
+    """An empty file for UTF-8 text, as ``open`` gives it. Raises ``OSError``."""
+    return open(path, "w", encoding="utf-8", errors=errors, opener=open_descriptor)
+
+
+def make_folder(path: Path) -> None:
+    """Make a folder and those above it that are missing. Raises ``OSError``."""
+    try:
+        _make_one(path)
+    except FileNotFoundError:
+        if path.parent == path:
+            raise
+        make_folder(path.parent)
+        _make_one(path)
+
+
+def _make_one(path: Path) -> None:
+    try:
+        path.mkdir(FOLDER_MODE)
+    except FileNotFoundError:
+        raise
+    except OSError:
+        if not path.is_dir():  # the system may have other complaints than that it exists
+            raise
+    else:
+        if stat.S_IMODE(path.stat().st_mode) != FOLDER_MODE:
+            with contextlib.suppress(OSError):
+                path.chmod(FOLDER_MODE)
+
+
+def narrow(path: str | os.PathLike[str]) -> None:
+    """Take everybody else's rights to a file away, if it is ours and there."""
+    with contextlib.suppress(OSError):
+        found = os.stat(path)
+        if found.st_uid == os.geteuid() and stat.S_IMODE(found.st_mode) & ~FILE_MODE:
+            os.chmod(path, stat.S_IMODE(found.st_mode) & FILE_MODE)

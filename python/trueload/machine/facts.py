@@ -1,0 +1,167 @@
+"""What this machine is like, as far as it matters to a measurement: facts, no judgement.
+
+How: ``observe`` reads /proc, /sys and the process's own limits, and watches the CPUs for a moment.
+A fact that cannot be read is None, never a guess. Must not know: what is good or bad (``doctor``).
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from trueload.machine.accounting import machine_sample, machine_usage
+from trueload.machine.open_files import open_files_limit
+from trueload.machine.wakes import Wakes, watch_wakes
+
+_CPU = Path("/sys/devices/system/cpu")
+_NET = Path("/proc/sys/net")
+_CLOCK_SOURCE = Path("/sys/devices/system/clocksource/clocksource0/current_clocksource")
+_CLOCK_READS = 20_000
+
+
+@dataclass(frozen=True)
+class Machine:
+    """One machine at one time. Shares are 0 to 1, of all CPUs; None is 'not visible here'."""
+
+    kernel: str
+    cpu_model: str | None
+    cpus: int
+    """CPUs that this process may use."""
+    cores: int | None
+    """Physical cores behind them: two hardware threads of one core are one."""
+    can_pin: bool
+    cpu_quota: float | None
+    """CPUs' worth of time that a cgroup allows; None for no limit."""
+    governors: tuple[str, ...]
+    """The frequency governors of the CPUs, each once; empty when not visible."""
+    open_files_soft: int
+    open_files_hard: int
+    ports: int | None
+    """Local ports that outgoing connections may use."""
+    time_wait: int | None
+    """Sockets in TIME_WAIT."""
+    time_wait_reuse: int | None
+    """tcp_tw_reuse: 0 never, 1 always, 2 on loopback."""
+    backlog: int | None
+    """somaxconn: the most connections that may wait to be accepted."""
+    clock_source: str | None
+    clock_resolution_ns: float
+    clock_read_ns: float
+    """What one reading of the clock costs."""
+    memory_available_bytes: int | None
+    watched_s: float
+    busy_share: float
+    """Of what is not ours."""
+    stolen_share: float
+    wakes: Wakes
+
+
+def observe(watch_s: float) -> Machine:
+    """Read everything; takes ``watch_s`` seconds, in which the CPUs are watched."""
+    cpus = sorted(os.sched_getaffinity(0))
+    before, own_before_s = machine_sample(), time.process_time()
+    wakes = watch_wakes(watch_s, cpus)
+    used = machine_usage(before, machine_sample(), cpus)
+    own_share = (time.process_time() - own_before_s) / (used.wall_s * len(cpus))
+    soft, hard = open_files_limit()
+    return Machine(
+        kernel=platform.release(),
+        cpu_model=_field(Path("/proc/cpuinfo"), "model name"),
+        cpus=len(cpus),
+        cores=_count_cores(cpus),
+        can_pin=_can_pin(cpus),
+        cpu_quota=_read_quota(),
+        governors=_read_governors(cpus),
+        open_files_soft=soft,
+        open_files_hard=hard,
+        ports=count_ports(),
+        time_wait=_count_time_wait(),
+        time_wait_reuse=_number(_NET / "ipv4/tcp_tw_reuse"),
+        backlog=_number(_NET / "core/somaxconn"),
+        clock_source=_text(_CLOCK_SOURCE),
+        clock_resolution_ns=time.clock_getres(time.CLOCK_MONOTONIC) * 1e9,
+        clock_read_ns=_time_clock_read(),
+        memory_available_bytes=_read_memory_available(),
+        watched_s=used.wall_s,
+        busy_share=max(0.0, 1.0 - used.idle_share - used.stolen_share - own_share),
+        stolen_share=used.stolen_share,
+        wakes=wakes,
+    )
+
+
+def _text(path: Path) -> str | None:
+    try:
+        return path.read_text(errors="replace").strip()
+    except OSError:
+        return None
+
+
+def _number(path: Path) -> int | None:
+    text = _text(path)
+    return int(text) if text is not None and text.lstrip("-").isdigit() else None
+
+
+def _field(path: Path, name: str) -> str | None:
+    # The first line "name : value" of a file of such lines.
+    for line in (_text(path) or "").splitlines():
+        key, _, value = line.partition(":")
+        if key.strip() == name:
+            return value.strip()
+    return None
+
+
+def _count_cores(cpus: list[int]) -> int | None:
+    siblings = {_text(_CPU / f"cpu{cpu}/topology/thread_siblings_list") for cpu in cpus}
+    return None if None in siblings else len(siblings)
+
+
+def _can_pin(cpus: list[int]) -> bool:
+    try:
+        os.sched_setaffinity(0, {cpus[0]})
+    except OSError:
+        return False
+    os.sched_setaffinity(0, cpus)
+    return True
+
+
+def _read_quota() -> float | None:
+    # cgroup v2 states "QUOTA PERIOD" or "max PERIOD" (kernel, cgroup-v2.rst), v1 in two files.
+    v2 = (_text(Path("/sys/fs/cgroup/cpu.max")) or "").split()
+    if len(v2) == 2 and v2[0].isdigit():
+        return int(v2[0]) / int(v2[1])
+    quota = _number(Path("/sys/fs/cgroup/cpu/cpu.cfs_quota_us"))
+    period = _number(Path("/sys/fs/cgroup/cpu/cpu.cfs_period_us"))
+    return quota / period if quota and period and quota > 0 else None
+
+
+def _read_governors(cpus: list[int]) -> tuple[str, ...]:
+    found = {_text(_CPU / f"cpu{cpu}/cpufreq/scaling_governor") for cpu in cpus}
+    return tuple(sorted(governor for governor in found if governor))
+
+
+def count_ports() -> int | None:
+    """Ports that connections from one address can have; None where the kernel does not say."""
+    words = (_text(_NET / "ipv4/ip_local_port_range") or "").split()
+    return int(words[1]) - int(words[0]) + 1 if len(words) == 2 else None
+
+
+def _count_time_wait() -> int | None:
+    # "TCP: inuse 5 orphan 0 tw 3 alloc 7 mem 1"
+    words = (_field(Path("/proc/net/sockstat"), "TCP") or "").split()
+    return int(words[words.index("tw") + 1]) if "tw" in words else None
+
+
+def _read_memory_available() -> int | None:
+    words = (_field(Path("/proc/meminfo"), "MemAvailable") or "").split()
+    return int(words[0]) * 1024 if words else None
+
+
+def _time_clock_read() -> float:
+    # The interpreter's own share is some 50 ns; a clock without vDSO costs 300 ns and more.
+    began_ns = time.monotonic_ns()
+    for _ in range(_CLOCK_READS):
+        time.monotonic_ns()
+    return (time.monotonic_ns() - began_ns) / _CLOCK_READS

@@ -1,0 +1,81 @@
+"""A small process between a front and an engine of its machine: hands on the front's lines, and
+says twice a second that the front is alive. That may be unable to say so by itself: in a notebook a
+long step of a library can hold the interpreter's lock for longer than the engine's patience.
+
+``python supervisor.py PROGRAM …``. How: the program has our output as its own, and its input from
+us; the end of our input, be it the front's death, is the end of its input. Runs as a script by
+itself: must not import anything of ours, nor know a line but the one that it says.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import signal
+import subprocess
+import sys
+import time
+
+LEASE = b'{"type":"lease"}\n'
+LEASE_EVERY_S = 0.5  # the engine ends without one for 2 s
+READ_BYTES = 2**16
+
+
+def main() -> int:
+    """Until the program has ended; ends as it did."""
+    with subprocess.Popen(sys.argv[1:], stdin=subprocess.PIPE) as program:
+        # Whoever reads its output must see that end with the program.
+        _let_go_of(1, 2)
+        assert program.stdin is not None
+        with contextlib.suppress(BrokenPipeError):
+            hand_on(0, program.stdin.fileno())
+        with contextlib.suppress(BrokenPipeError):
+            program.stdin.close()
+        code = program.wait()
+    if code < 0:
+        with contextlib.suppress(OSError):  # some have no other meaning
+            signal.signal(-code, signal.SIG_DFL)
+        os.kill(os.getpid(), -code)
+    return code
+
+
+def hand_on(source: int, target: int) -> None:
+    """Until the source has ended, or nobody reads the target any more; a lease never falls within a
+    line. Raises ``BrokenPipeError``."""
+    poll = select.poll()
+    poll.register(source, select.POLLIN)
+    poll.register(target, 0)  # told of errors only: that its reader has gone
+    due_s = time.monotonic() + LEASE_EVERY_S
+    within_line = False
+    while True:
+        ready = dict(poll.poll(max(0.0, due_s - time.monotonic()) * 1000))
+        if target in ready:
+            return
+        if source in ready:
+            chunk = os.read(source, READ_BYTES)
+            if not chunk:
+                return
+            _write_all(target, chunk)
+            within_line = not chunk.endswith(b"\n")
+        if time.monotonic() >= due_s:
+            due_s = time.monotonic() + LEASE_EVERY_S
+            if not within_line:
+                _write_all(target, LEASE)
+
+
+def _write_all(target: int, rest: bytes) -> None:
+    while rest:
+        rest = rest[os.write(target, rest) :]
+
+
+def _let_go_of(*descriptors: int) -> None:
+    nothing = os.open(os.devnull, os.O_WRONLY)
+    for descriptor in descriptors:
+        os.dup2(nothing, descriptor)
+    os.close(nothing)
+
+
+if __name__ == "__main__":
+    with contextlib.suppress(KeyboardInterrupt):
+        sys.exit(main())

@@ -1,0 +1,252 @@
+"""The contract of HTTP clients: what they are told and answer, and the judgement of it. Pure.
+
+How: a conversation is a setup and some orders. The client claims how many of its requests were
+answered and how the others failed; the server has counted what it saw. The claims must add up by
+themselves, and agree with the server's counts, which decide.
+
+Must not know: processes, pipes, sockets.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, ValidationError
+
+from trueload.protocol.plan import Model
+
+Peer = Literal["reference", "refuse", "reset", "error", "mixed", "silent"]
+COUNT_MAX = 10**12  # far beyond any order; what is more is no count
+CLASSES_MAX = 40  # there are fewer classes of failures
+Count = Annotated[int, Field(ge=0, le=COUNT_MAX)]
+FailureClass = Annotated[str, Field(pattern=r"^[a-z0-9_.]{1,40}$")]
+Us = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+# A client may read its clock a little later than the server begins to wait.
+CLOCK_SLACK_US = 1_000
+PATH_PATTERN = r"^/[!-~]*$"
+WAIT_PREFIX = "/wait/"
+
+
+class ClientSetup(Model):
+    """The first line that a client reads. `concurrency` requests are open at once; each of `pools`
+    is a client object of the library, with at most `pool_size` connections; `pipelining` 1 is
+    none."""
+
+    url: str
+    concurrency: int
+    pools: int
+    pool_size: int
+    timeout_ms: int
+    pipelining: int
+    keep_alive: bool
+
+
+class LatencyUs(Model):
+    """Of the requests that were answered, from before the call to the body read; microseconds."""
+
+    p50: Us
+    p90: Us
+    p99: Us
+    max: Us
+
+
+class Claim(Model):
+    """What a client says of one order. `latency_us` is null where nothing was answered."""
+
+    ok: Count
+    failed: dict[FailureClass, Count] = Field(max_length=CLASSES_MAX)
+    elapsed_s: float = Field(ge=0, allow_inf_nan=False)
+    latency_us: LatencyUs | None
+
+
+class Conversation(Model):
+    """A client from its start to the end of its input; see contracts/http-client.toml. `classes`
+    are those that a failure may be given; so many connections as `peak_least` must have been open
+    at once; `retries`: a library may send requests again by itself, which is only noted."""
+
+    what: str
+    peer: Peer = "reference"
+    path: str = Field(pattern=PATH_PATTERN)
+    concurrency: int = Field(ge=1, le=1000)
+    pools: int = Field(default=1, ge=1, le=100)
+    pool_size: int = Field(default=1, ge=1, le=1000)
+    timeout_ms: int = Field(default=10_000, ge=1, le=60_000)
+    pipelining: int = Field(default=1, ge=1, le=100)
+    keep_alive: bool = True
+    go: tuple[Annotated[int, Field(ge=1, le=100_000)], ...] = Field(min_length=1)
+    classes: tuple[str, ...] = ()
+    peak_least: int = Field(default=1, ge=1)
+    retries: bool = False
+
+    def setup(self, authority: str) -> ClientSetup:
+        """The line for a server at ``authority`` (``IP:PORT``)."""
+        return ClientSetup(
+            url=f"http://{authority}{self.path}",
+            concurrency=self.concurrency,
+            pools=self.pools,
+            pool_size=self.pool_size,
+            timeout_ms=self.timeout_ms,
+            pipelining=self.pipelining,
+            keep_alive=self.keep_alive,
+        )
+
+    @property
+    def wait_ms(self) -> int:
+        """How long the server takes for each answer."""
+        wait = self.path.removeprefix(WAIT_PREFIX)
+        return int(wait) if wait != self.path and wait.isdigit() else 0
+
+
+class Refusal(Model):
+    """A first line that is no setup."""
+
+    what: str
+    line: str
+
+
+class ClientContract(Model):
+    """What a client must do with what it is told."""
+
+    about: str
+    role: Literal["client"]
+    conversations: tuple[Conversation, ...] = Field(min_length=1)
+    refusals: tuple[Refusal, ...] = ()
+
+
+@dataclass(frozen=True)
+class Counted:
+    """What the server counted over a conversation: requests that came, answers with status 200,
+    connections, and the most of these that were open at once."""
+
+    requests: int
+    ok: int
+    accepted: int
+    open_peak: int
+
+
+@dataclass(frozen=True)
+class Ready:
+    """It said that it is ready."""
+
+
+@dataclass(frozen=True)
+class Unsupported:
+    """It said that it cannot do this, and why."""
+
+    why: str
+
+
+def parse_answer(line: str) -> Ready | Unsupported:
+    """The answer to a setup; raises ``ValueError`` with one line for anything else."""
+    match _parsed(line):
+        case {"ready": True, **rest} if not rest:
+            return Ready()
+        case {"unsupported": str(why), **rest} if not rest and why.strip():
+            return Unsupported(why.strip())
+    raise ValueError(f"neither ready nor unsupported: {shown(line)}")
+
+
+def parse_claim(line: str) -> Claim:
+    """The answer to an order; raises ``ValueError`` with one line for anything else."""
+    _parsed(line)
+    try:
+        return Claim.model_validate_json(line, strict=True)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        place = ".".join(str(part) for part in first["loc"]) or "the line"
+        raise ValueError(f"{place}: {first['msg']}: {shown(line)}") from None
+
+
+def judge_claim(talk: Conversation, asked: int, claim: Claim, wall_s: float) -> str | None:
+    """What is wrong with a claim by itself; None if nothing is. `wall_s` is how long we waited."""
+    return next(_claim_faults(talk, asked, claim, wall_s), None)
+
+
+def judge_conversation(talk: Conversation, claims: Sequence[Claim], seen: Counted) -> str | None:
+    """What the server's counts say against the claims of a whole conversation; None if nothing."""
+    return next(_conversation_faults(talk, claims, seen), None)
+
+
+def note_of(talk: Conversation, seen: Counted) -> str | None:
+    """What is no fault, but has to be known."""
+    asked = sum(talk.go)
+    if seen.requests > asked:
+        return f"it sends requests again, {seen.requests} for {asked}"
+    return None
+
+
+def _claim_faults(talk: Conversation, asked: int, claim: Claim, wall_s: float) -> Iterator[str]:
+    failed = sum(claim.failed.values())
+    yield from miscounted(asked, claim)
+    strange = sorted(name for name in claim.failed if name not in talk.classes)
+    if strange and not talk.classes:
+        yield f"says that {failed} of {asked} failed ({', '.join(strange)[:80]})"
+    elif strange:
+        yield f"calls a failure {shown(strange[0])}, not {' or '.join(talk.classes)}"
+    yield from mistimed(talk.wait_ms, claim, wall_s)
+
+
+def miscounted(asked: int, claim: Claim) -> Iterator[str]:
+    """A claim that does not add up to the requests that were asked for."""
+    failed = sum(claim.failed.values())
+    if claim.ok + failed != asked:
+        yield f"claims {claim.ok} ok and {failed} failed, of {asked} requests"
+
+
+def mistimed(wait_ms: int, claim: Claim, wall_s: float) -> Iterator[str]:
+    """Times of a claim that cannot be, where the server takes `wait_ms` for each answer."""
+    if claim.elapsed_s > wall_s:
+        yield f"claims to have taken {claim.elapsed_s:.3f} s, in {wall_s:.3f} s"
+    latency = claim.latency_us
+    if (latency is None) != (claim.ok == 0):
+        yield "has latency_us null where requests were answered, or figures where none was"
+    if latency is None:
+        return
+    if not latency.p50 <= latency.p90 <= latency.p99 <= latency.max:
+        yield "latency_us: the percentiles are out of order"
+    if latency.max > claim.elapsed_s * 1e6 + CLOCK_SLACK_US:
+        yield f"latency_us: {latency.max:.0f} µs is longer than all took"
+    if latency.p50 < wait_ms * 1000 - CLOCK_SLACK_US:
+        yield f"latency_us: p50 of {latency.p50:.0f} µs where an answer takes {wait_ms} ms"
+
+
+def _conversation_faults(
+    talk: Conversation, claims: Sequence[Claim], seen: Counted
+) -> Iterator[str]:
+    asked = sum(talk.go[: len(claims)])
+    ok = sum(claim.ok for claim in claims)
+    most = talk.pools * talk.pool_size
+    if ok > seen.ok:
+        yield f"claims {ok} ok, but the server completed {seen.ok}"
+    if ok < seen.ok:
+        yield f"claims only {ok} ok, of {seen.ok} that the server completed"
+    if seen.requests > asked and not talk.retries:
+        yield f"the server saw {seen.requests} requests instead of {asked}: hidden retries"
+    if seen.requests < asked and talk.peer not in ("refuse", "reset"):
+        yield f"the server saw only {seen.requests} of {asked} requests"
+    if talk.peer not in ("reference", "mixed"):
+        return
+    if talk.keep_alive and seen.accepted > most and talk.peer == "reference":
+        yield f"opened {seen.accepted} connections, where {most} are kept"
+    if not talk.keep_alive and seen.accepted < asked:
+        yield f"opened {seen.accepted} connections for {asked} requests, none to be used again"
+    if seen.open_peak > max(most, talk.concurrency if not talk.keep_alive else most):
+        yield f"had {seen.open_peak} connections open at once, where {most} are the most"
+    if seen.open_peak < talk.peak_least:
+        yield f"had only {seen.open_peak} connections open at once, {talk.concurrency} requests"
+
+
+def _parsed(line: str) -> Any:
+    try:
+        return json.loads(line)
+    except (ValueError, RecursionError):
+        raise ValueError(f"no JSON: {shown(line)}") from None
+
+
+def shown(text: str) -> str:
+    """The start of what it said, safe to print."""
+    start = ascii(text[:80])
+    return f"{start}…" if len(text) > 80 else start

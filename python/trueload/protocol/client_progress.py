@@ -1,0 +1,36 @@
+"""What is told of a client while it works. Must not know who looks at it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+
+from trueload.protocol.client import ClientSetup
+from trueload.protocol.plan import Served
+
+
+@dataclass(frozen=True)
+class ClientProgress:
+    """Where a client is: a stage (``start``, ``warm-up``, ``window``), how long its order has
+    lasted, how many requests the order has (None before the first) and how many of them were
+    answered; ``served`` is the server's last word, ``failed`` what the client claims to have failed
+    in the orders before, by class."""
+
+    setup: ClientSetup
+    stage: str
+    elapsed_ns: int
+    requests: int | None
+    answered: int
+    served: Served
+    failed: Mapping[str, int]
+
+
+OnClientProgress = Callable[[ClientProgress], None]
+WatchClient = Callable[[], AbstractContextManager[OnClientProgress | None]]
+"""Gives whom to tell, for a repetition."""
+
+
+def unwatched_client() -> AbstractContextManager[OnClientProgress | None]:
+    """Nobody looks."""
+    return nullcontext(None)

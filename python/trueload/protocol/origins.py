@@ -1,0 +1,26 @@
+"""Several origins that share one load, in plans and measurements; ``plan`` has the rest.
+
+Must not know how a load is divided over them.
+"""
+
+from __future__ import annotations
+
+from trueload.protocol.model import Model
+from trueload.protocol.tls import TlsPlan
+
+
+class OriginPlan(Model):
+    """One of several origins. Its weight is that of its targets; connections are dealt by weight,
+    at least one to each, and so are requests of a fixed number, and arrivals."""
+
+    addresses: tuple[str, ...]
+    tls: TlsPlan | None
+
+
+class OriginConnections(Model):
+    """Connections of one origin; ``failed``: what those met that were never established, by class,
+    in the set-up before the phase."""
+
+    requested: int
+    established: int
+    failed: dict[str, int]

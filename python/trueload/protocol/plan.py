@@ -1,0 +1,591 @@
+"""What the front and the engine say to each other, mirrored from crates/engine/src/protocol.rs.
+
+Every line is one JSON object with a ``type``; unknown fields are refused, so that a front and an
+engine of different versions never half-understand each other. All times are nanoseconds, all
+clocks the engine's monotonic one. ``schema/examples`` holds lines that both languages read and
+write back unchanged. This module must not know processes, records or the command line.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import ConfigDict, Field, TypeAdapter
+
+from trueload.protocol.broadcast import Charge as Charge
+from trueload.protocol.broadcast import Deliveries as Deliveries
+from trueload.protocol.broadcast import DeliveryHistograms as DeliveryHistograms
+from trueload.protocol.broadcast import PhaseSent as PhaseSent
+from trueload.protocol.broadcast import Settle as Settle
+from trueload.protocol.broadcast import Settled as Settled
+from trueload.protocol.connections import Connections as Connections
+from trueload.protocol.connections import Slots as Slots
+from trueload.protocol.faults import Faults as Faults
+from trueload.protocol.model import Model as Model
+from trueload.protocol.origins import OriginConnections as OriginConnections
+from trueload.protocol.origins import OriginPlan as OriginPlan
+from trueload.protocol.packed import Packed
+from trueload.protocol.part import WHOLE
+from trueload.protocol.part import AskClock as AskClock
+from trueload.protocol.part import AskDistance as AskDistance
+from trueload.protocol.part import Clock as Clock
+from trueload.protocol.part import Distance as Distance
+from trueload.protocol.part import Machine as Machine
+from trueload.protocol.part import MachineShares as MachineShares
+from trueload.protocol.part import Part as Part
+from trueload.protocol.seen import Concurrent as Concurrent
+from trueload.protocol.seen import Quantiles as Quantiles
+from trueload.protocol.seen import Seen as Seen
+from trueload.protocol.seen import Span as Span
+from trueload.protocol.service import Dialect as Dialect
+from trueload.protocol.service import ServeHttp as ServeHttp
+from trueload.protocol.service import ServeTcpEcho as ServeTcpEcho
+from trueload.protocol.service import ServeUdpEcho as ServeUdpEcho
+from trueload.protocol.service import ServeWs as ServeWs
+from trueload.protocol.service import ServicePlan as ServicePlan
+from trueload.protocol.tls import ServeGiven as ServeGiven
+from trueload.protocol.tls import ServeSelfSigned as ServeSelfSigned
+from trueload.protocol.tls import ServeTlsPlan as ServeTlsPlan
+from trueload.protocol.tls import TlsPlan as TlsPlan
+from trueload.protocol.tls import TrustAnybody as TrustAnybody
+from trueload.protocol.tls import TrustGiven as TrustGiven
+from trueload.protocol.tls import TrustPlan as TrustPlan
+from trueload.protocol.tls import TrustSystem as TrustSystem
+
+PROTOCOL = 1
+"""Version of the protocol; ``hello`` carries it and a plan must name it. When it is raised stands
+where the engine has it (crates/engine/src/protocol.rs)."""
+CONNECT_RATE_PER_S = 5_000
+"""Attempts to connect, by default: an accept queue that overflows would cost a second each."""
+COALESCE_NS = 50_000
+"""For so long answers may wait for each other where nothing else is said: less than a scheduler
+makes a thread wait now and then. The engine bounds it further by the mean service time."""
+
+Sparse = dict[int, int]
+"""A sparse histogram: index to count; ``stats.sparse_value_ns`` gives the value of an index."""
+
+DriverName = Literal["auto", "io_uring", "epoll"]
+"""What carries the sockets; ``auto`` is the fastest that the kernel grants."""
+
+
+class RequestPlan(Model):
+    """A request: its head is exactly method, path and headers, in this order. With ``template`` the
+    engine fills in ``{counter}`` and ``{random}``, and adds the Content-Length of a body."""
+
+    method: str
+    path: str
+    headers: tuple[tuple[str, str], ...]
+    body_sha256: str | None
+    template: bool = False
+
+
+class ExpectPlan(Model):
+    """What counts as a good answer: null for any 2xx, and for any body."""
+
+    statuses: tuple[int, ...] | None
+    body_sha256: str | None
+
+
+class TargetPlan(Model):
+    """One of several requests, which take turns by ``weight``; ``origin`` is the index of its own,
+    of several."""
+
+    name: str | None
+    weight: int
+    origin: int = Field(default=0, exclude_if=lambda value: value == 0)
+    request: RequestPlan
+    expect: ExpectPlan
+
+
+class Stage(Model):
+    """A stretch of time over which a quantity goes in a straight line."""
+
+    ns: int
+    from_: float = Field(alias="from")
+    to: float
+
+
+class Closed(Model):
+    """A closed loop: each free slot sends at once.
+
+    ``active``: how many connections take part, over time; empty for all of them throughout.
+    """
+
+    kind: Literal["closed"] = "closed"
+    active: tuple[Stage, ...] = ()
+
+
+class Open(Model):
+    """An open loop: requests are sent at scheduled times, whatever became of those before.
+
+    ``stages``: requests per second, over time; ``seed`` decides the gaps of ``poisson``.
+    """
+
+    kind: Literal["open"] = "open"
+    stages: tuple[Stage, ...]
+    arrivals: Literal["constant", "poisson"]
+    seed: int
+
+
+class Turns(Model):
+    """Of a broadcast: so many messages in flight over all connections, which send them in turn."""
+
+    kind: Literal["turns"] = "turns"
+    concurrent: int
+
+
+LoadPlan = Annotated[Closed | Open | Turns, Field(discriminator="kind")]
+"""When to send."""
+
+
+class Duration(Model):
+    """Stop sending after this time."""
+
+    kind: Literal["duration"] = "duration"
+    ns: int
+
+
+class Requests(Model):
+    """Stop after this many requests, divided among the connections, the remainder to the first."""
+
+    kind: Literal["requests"] = "requests"
+    count: int
+
+
+StopPlan = Annotated[Duration | Requests, Field(discriminator="kind")]
+"""When to stop sending."""
+
+
+class TcpEchoPlan(Model):
+    """Messages come back byte by byte. A blob is the message, or, with ``size``, is cut into
+    messages of so many bytes that take turns on each connection. ``half_close``: the client ends
+    its sending side behind the message; only with ``close``."""
+
+    kind: Literal["tcp_echo"] = "tcp_echo"
+    payload_sha256: str
+    size: int | None = None
+    half_close: bool = False
+
+
+class UdpEchoPlan(Model):
+    """Datagrams over UDP come back, each for itself. The payload is cut by ``size`` as in
+    ``TcpEchoPlan``; the first 16 bytes of each datagram give way to its numbers."""
+
+    kind: Literal["udp_echo"] = "udp_echo"
+    payload_sha256: str
+    size: int | None = None
+
+
+class WsEchoPlan(Model):
+    """Every message is one WebSocket message, and comes back as one; with a dialect, as its echo.
+    The payload is cut by ``size`` as in ``TcpEchoPlan``. The engine adds to ``opening`` what makes
+    it a handshake."""
+
+    kind: Literal["ws_echo"] = "ws_echo"
+    opening: RequestPlan
+    payload_sha256: str
+    size: int | None = None
+    text: bool
+    dialect: Dialect | None = None
+
+
+class WsBroadcastPlan(Model):
+    """Every message goes to all clients, with ``padding`` bytes more than its sender and number,
+    and is settled by the receipt that its sender gets."""
+
+    kind: Literal["ws_broadcast"] = "ws_broadcast"
+    opening: RequestPlan
+    dialect: Dialect
+    padding: int
+
+
+ExchangePlan = Annotated[
+    TcpEchoPlan | UdpEchoPlan | WsEchoPlan | WsBroadcastPlan, Field(discriminator="kind")
+]
+"""What is exchanged where it is not HTTP."""
+
+
+class Generate(Model):
+    """What one generator is to do: send ``request``, or ``targets`` in turns, or, over another
+    protocol than HTTP, what ``exchange`` says. Addresses are ``IP:PORT``, ``[IPv6]:PORT`` or
+    ``unix:PATH``; where there are ``origins``, these have them, and TLS.
+
+    ``spin_ns``: for so long a thread polls before it sleeps; ``coalesce_ns``: under a closed loop a
+    busy thread lets answers wait for each other, no longer than this; ``refill``: free places of
+    a pipeline from which on it is filled again, None for half the depth.
+    """
+
+    type: Literal["generate"] = "generate"
+    protocol: int = PROTOCOL
+    addresses: tuple[str, ...]
+    origins: tuple[OriginPlan, ...] = Field(default=(), exclude_if=lambda value: value == ())
+    local_addresses: tuple[str, ...]
+    request: RequestPlan | None
+    expect: ExpectPlan
+    targets: tuple[TargetPlan, ...] = ()
+    seed: int = 0
+    connections: int
+    pipeline: int
+    close: bool
+    threads: int
+    cpus: tuple[int, ...]
+    timeout_ns: int
+    connect_timeout_ns: int
+    connect_rate_per_s: int
+    driver: DriverName = "auto"
+    spin_ns: int = 0
+    coalesce_ns: int = COALESCE_NS
+    refill: int | None = None
+    tls: TlsPlan | None = None
+    exchange: ExchangePlan | None = Field(default=None, exclude_if=lambda value: value is None)
+    part: Part = Field(default=WHOLE, exclude_if=lambda value: value == WHOLE)
+
+    @property
+    def every_address(self) -> tuple[str, ...]:
+        """Its addresses, or those of all its origins."""
+        return self.addresses + tuple(at for origin in self.origins for at in origin.addresses)
+
+
+SERVE_HTTP = ServeHttp()
+
+
+class Serve(Model):
+    """What one reference server is to do. Port 0 for a free one; ``ready`` names it."""
+
+    type: Literal["serve"] = "serve"
+    protocol: int = PROTOCOL
+    listen: str
+    threads: int
+    cpus: tuple[int, ...]
+    driver: DriverName = "auto"
+    spin_ns: int = 0
+    tls: ServeTlsPlan | None = None
+    service: ServicePlan = Field(default=SERVE_HTTP, exclude_if=lambda value: value == SERVE_HTTP)
+
+
+class Blob(Model):
+    """Bytes named by their SHA-256 (hex, lower case), base64 with padding."""
+
+    type: Literal["blob"] = "blob"
+    sha256: str
+    base64: str
+
+
+class Phase(Model):
+    """One phase over the connections that are there; ``idle`` of them, the last ones, are only held
+    and never send."""
+
+    type: Literal["phase"] = "phase"
+    id: str
+    load: LoadPlan
+    connections: int | None
+    idle: int = 0
+    stop: StopPlan
+    at_ns: int | None
+
+
+class Mark(Model):
+    """Of a server of HTTP that keeps a record: say what it holds since the mark before (``Seen``,
+    with the same ``id``), and begin a new interval."""
+
+    type: Literal["mark"] = "mark"
+    id: str
+
+
+class Lease(Model):
+    """The front is alive. Without one for 2 s the engine ends."""
+
+    type: Literal["lease"] = "lease"
+
+
+class Stop(Model):
+    """End now: what is open is cancelled, what was measured is reported."""
+
+    type: Literal["stop"] = "stop"
+
+
+ToEngine = (
+    Generate | Serve | Blob | Phase | Mark | AskClock | AskDistance | Settle | Charge | Lease | Stop
+)
+
+
+class Counts(Model):
+    """Requests of one phase up to now; in the end issued = ok + sum(failed) + cancelled.
+
+    ``failed`` is by class, ``statuses`` (complete answers, expected or not) by code.
+    ``stale_resets`` are those of ``stale`` whose connection was reset; 0 in older records.
+    """
+
+    scheduled: int
+    unsent: int
+    issued: int
+    ok: int
+    stale: int
+    stale_resets: int = 0
+    cancelled: int
+    failed: dict[str, int]
+    statuses: dict[str, int]
+
+
+class Histograms(Model):
+    """HdrHistogram V2 compressed, base64, values in ns; null when empty.
+
+    Of ok requests only, except ``connect`` (every connection established), ``send_lag`` (every
+    request sent: from when it could be, to when it was handed to the kernel), ``round_trip`` (from
+    then to the kernel's receive time of the answer's last bytes) and ``receive_lag`` (from that to
+    when they were read); the last two on a sample of the connections.
+    """
+
+    latency: str | None
+    service: str | None
+    connect: str | None
+    first_byte: str | None
+    total: str | None
+    send_lag: str | None = None
+    receive_lag: str | None = None
+    round_trip: str | None = None
+    handshake: str | None = None
+
+
+class Second(Model):
+    """Some seconds of a phase, by the time of settling: one, and after an hour of it 2, 4, 8 …; the
+    same number throughout a series."""
+
+    t_s: int
+    width_s: int = 1
+    ok: int
+    failed: int
+    latency: Packed
+
+
+class Generator(Model):
+    """The engine's own load over the window; ``saturation`` from 0 to 1. ``driver_note``: why the
+    driver is not the one that was asked for; ``spun_ns``: time in polls without an event;
+    ``coalesced_ns``: the longest that answers were allowed to wait for each other."""
+
+    driver: str
+    driver_note: str | None = None
+    refill: int = 0
+    spin_ns: int = 0
+    spun_ns: int = 0
+    coalesced_ns: int = 0
+    threads: int
+    cpus: tuple[int, ...]
+    start_skew_ns: int | None = None
+    cpu_ns: int
+    saturation: float
+    peak_rss_bytes: int
+    hiccup_ns: int = 0
+    machine: MachineShares | None = None
+
+
+class TargetCounts(Model):
+    """What became of the requests of one target; ``latency`` is of those that ended well."""
+
+    issued: int
+    ok: int
+    stale: int
+    cancelled: int
+    failed: dict[str, int]
+    statuses: dict[str, int]
+    latency: Sparse
+
+
+class Datagrams(Model):
+    """Datagrams of a phase that settled nothing, or not in their turn: answers to requests given up
+    as lost (``late``), second answers (``duplicated``), answers behind the answer to a request sent
+    later on the same socket (``reordered``), answers to nothing that was sent (``unsolicited``),
+    datagrams of ours that never left (``dropped``), and those that found the queue of our
+    socket full (``overflowed``): the requests of both are lost."""
+
+    late: int
+    duplicated: int
+    reordered: int
+    unsolicited: int
+    dropped: int
+    overflowed: int
+
+
+class Measurement(Model):
+    """What a phase leaves. ``started_ns`` is the start as planned, ``began_ns`` when the first
+    thread really began."""
+
+    started_ns: int
+    began_ns: int = 0
+    window_ns: int
+    drain_ns: int
+    partial: bool
+    counts: Counts
+    bytes_in: int
+    bytes_out: int
+    histograms: Histograms
+    connections: Connections
+    slots: Slots
+    series: tuple[Second, ...]
+    generator: Generator
+    targets: tuple[TargetCounts, ...] | None = None
+    origins: tuple[OriginConnections, ...] = Field(default=(), exclude_if=lambda found: not found)
+    deliveries: Deliveries | None = Field(default=None, exclude_if=lambda value: value is None)
+    datagrams: Datagrams | None = Field(default=None, exclude_if=lambda value: value is None)
+
+
+class Hello(Model):
+    """The engine's first line."""
+
+    type: Literal["hello"]
+    protocol: int
+    version: str
+    pid: int
+    machine: Machine = Machine()
+
+
+class Tls(Model):
+    """What a TLS handshake agreed on; ``alpn`` is null when the server chose none."""
+
+    version: str
+    cipher: str
+    alpn: str | None
+
+
+class Ready(Model):
+    """Connected (generator) or listening (server), on which driver. ``set_up_ns``: from the first
+    attempt to the last connection; ``grown_bytes``: growth of memory over that, code aside."""
+
+    type: Literal["ready"]
+    at_ns: int
+    listen: str | None
+    requested: int
+    established: int
+    failed: dict[str, int]
+    address: str | None
+    set_up_ns: int = 0
+    grown_bytes: int = 0
+    driver: str = ""
+    driver_note: str | None = None
+    reasons: dict[str, str] = Field(default_factory=dict)
+    tls: Tls | None = None
+    certificate: str | None = None
+
+
+class PhaseStarted(Model):
+    """A phase begins to send."""
+
+    type: Literal["phase_started"]
+    id: str
+    at_ns: int
+
+
+class PhaseStopped(Model):
+    """A phase has sent its last request; what is open drains."""
+
+    type: Literal["phase_stopped"]
+    id: str
+    at_ns: int
+
+
+class Tick(Model):
+    """At least every 250 ms while a phase is in progress; ``counts`` and bytes are totals of the
+    phase, ``latency`` is what ended well since the tick before, ``service`` the same from the
+    actual send: of an open loop, else empty. ``busiest_ns`` is how long the busiest thread was on
+    a CPU, or waited for one, in the phase."""
+
+    type: Literal["tick"]
+    at_ns: int
+    id: str | None
+    counts: Counts
+    latency: Sparse
+    service: Sparse
+    open: int
+    bytes_in: int
+    bytes_out: int
+    busiest_ns: int
+
+
+class PhaseDone(Model):
+    """The last request of a phase is settled."""
+
+    type: Literal["phase_done"]
+    id: str
+    measurement: Measurement
+
+
+class Served(Model):
+    """What a reference server saw since it began; see protocol.rs for each."""
+
+    type: Literal["served"]
+    at_ns: int
+    accepted: int
+    open: int
+    open_peak: int
+    requests: int
+    responses: int
+    malformed: int
+    aborted: int
+    waiting: int
+    bytes_in: int
+    bytes_out: int
+    handshakes_full: int = 0
+    handshakes_resumed: int = 0
+    tls_failed: int = 0
+    deliveries: int = 0
+    slow: int = 0
+
+
+class Error(Model):
+    """What went wrong in the engine itself or in the plan; ``class`` is ``class_`` here."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", validate_by_name=True)
+
+    type: Literal["error"]
+    class_: str = Field(alias="class")
+    message: str
+
+
+class Done(Model):
+    """The last line: finished, stopped, orphaned or signalled."""
+
+    type: Literal["done"]
+    why: str
+
+
+FromEngine = (
+    Hello
+    | Clock
+    | Distance
+    | Ready
+    | PhaseStarted
+    | PhaseStopped
+    | Tick
+    | PhaseDone
+    | PhaseSent
+    | Settled
+    | Served
+    | Seen
+    | Error
+    | Done
+)
+
+_FROM_ENGINE: TypeAdapter[FromEngine] = TypeAdapter(
+    Annotated[FromEngine, Field(discriminator="type")]
+)
+_TO_ENGINE: TypeAdapter[ToEngine] = TypeAdapter(Annotated[ToEngine, Field(discriminator="type")])
+
+
+def parse_from_engine(line: str | bytes) -> FromEngine:
+    """One line of the engine. Raises ``ValueError`` (pydantic's) for anything else."""
+    return _FROM_ENGINE.validate_json(line)
+
+
+def parse_to_engine(line: str | bytes) -> ToEngine:
+    """One line to the engine; the inverse of ``to_line``. Raises ``ValueError``."""
+    return _TO_ENGINE.validate_json(line)
+
+
+def to_line(message: ToEngine | FromEngine) -> bytes:
+    """A message as one line of JSON, with its newline."""
+    return message.model_dump_json(by_alias=True).encode() + b"\n"
+
+
+def to_json(message: Model) -> dict[str, Any]:
+    """A message as plain JSON values, for comparing with an example."""
+    return message.model_dump(mode="json", by_alias=True)

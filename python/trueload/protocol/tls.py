@@ -1,0 +1,67 @@
+"""TLS in the plans of generators and servers; ``plan`` has the rest of the protocol.
+
+Must not know certificates: they are blobs, named by their SHA-256.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from trueload.protocol.model import Model
+
+
+class TrustSystem(Model):
+    """The issuers that the engine's machine trusts."""
+
+    kind: Literal["system"] = "system"
+
+
+class TrustGiven(Model):
+    """The issuers of a PEM text (a blob), and the certificates in it themselves."""
+
+    kind: Literal["given"] = "given"
+    sha256: str
+
+
+class TrustAnybody(Model):
+    """Anybody: verification is off."""
+
+    kind: Literal["anybody"] = "anybody"
+
+
+TrustPlan = Annotated[TrustSystem | TrustGiven | TrustAnybody, Field(discriminator="kind")]
+"""Whose certificates are accepted."""
+
+
+class TlsPlan(Model):
+    """TLS from the client's end. ``certificate_sha256`` and ``key_sha256`` name blobs in PEM; the
+    key itself is in no plan."""
+
+    server_name: str
+    alpn: tuple[str, ...]
+    alpn_required: bool = False
+    trust: TrustPlan
+    certificate_sha256: str | None = None
+    key_sha256: str | None = None
+    resumption: bool
+
+
+class ServeSelfSigned(Model):
+    """A certificate made at the start; ``ready`` holds it."""
+
+    kind: Literal["self_signed"] = "self_signed"
+    names: tuple[str, ...]
+
+
+class ServeGiven(Model):
+    """A certificate and its key, blobs in PEM."""
+
+    kind: Literal["given"] = "given"
+    certificate_sha256: str
+    key_sha256: str
+
+
+ServeTlsPlan = Annotated[ServeSelfSigned | ServeGiven, Field(discriminator="kind")]
+"""TLS from the server's end."""

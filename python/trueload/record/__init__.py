@@ -1,0 +1,5 @@
+"""What a trial left: the stored value, and what is read off it.
+
+`schema` the record · `client` its part of client subjects · `distance` how far apart its CPUs
+were · `thresholds` conditions on its figures · `shortage` what it ran out of.
+"""

@@ -1,0 +1,95 @@
+"""What a record has of a client under test: what it was told, says, and was seen doing.
+
+How: the client stands where the generator does in a trial of a server, so that the record's
+``generator`` is the client's process tree and its ``server`` our reference server. What has no
+place there is here: the two ends' accounts of one order, and what follows from both. Must not know
+how a client is started, or how anything is judged.
+"""
+
+from __future__ import annotations
+
+from trueload.protocol.client import Claim, ClientSetup
+from trueload.protocol.model import Model
+from trueload.protocol.seen import Seen
+from trueload.units import NS_PER_S
+
+MS_PER_S = 1_000
+# Classes of failures that a server never hears of: nothing was sent.
+NEVER_SENT = ("dns", "connect.", "local.", "tls.")
+
+
+class ClientAsked(Model):
+    """What a client was told: its setup, the number of requests of the order that counts, and of
+    all orders before it; ``wait_ms``: how long the server takes for each answer; ``files``: its
+    open-file limit, null for as many as there are."""
+
+    setup: ClientSetup
+    requests: int
+    warmup_requests: int
+    wait_ms: int
+    files: int | None
+
+    @property
+    def room(self) -> int:
+        """Connections that the pools have room for."""
+        return self.setup.pools * self.setup.pool_size
+
+    @property
+    def at_once(self) -> int:
+        """Requests that can be under way at one time, at most."""
+        return min(self.room * self.setup.pipelining, self.setup.concurrency)
+
+
+class ClientEnd(Model):
+    """Both accounts of an order, and what follows. ``answered_per_s`` are answers with status 200
+    by the server's clock; ``goodput_per_s`` those of them that the client had too. ``retries`` are
+    requests that the server saw beyond those that the client says it made: a lower bound.
+    ``cpu_ns_per_request`` is of the client's whole process tree, for each answer of the goodput.
+
+    By Little's law connections that are each busy for ``wait_ms`` carry no more than
+    ``pool_ceiling_per_s`` = pools x pool size / wait, and no more than ``ceiling_per_s`` with as
+    many requests at once as were asked for; ``ceiling_share`` is the goodput of the latter."""
+
+    asked: ClientAsked
+    claim: Claim
+    seen: Seen
+    answered_per_s: float | None
+    goodput_per_s: float | None
+    retries: int
+    cpu_ns_per_request: float | None
+    pool_ceiling_per_s: float
+    ceiling_per_s: float
+    ceiling_share: float | None
+
+
+def make_client_end(asked: ClientAsked, claim: Claim, seen: Seen, cpu_s: float | None) -> ClientEnd:
+    """What follows from both accounts. Pure."""
+    took_s = interval_ns(seen) / NS_PER_S
+    good = min(claim.ok, seen.ok)
+    goodput = good / took_s if took_s > 0 else None
+    ceiling = asked.at_once * MS_PER_S / asked.wait_ms
+    return ClientEnd(
+        asked=asked,
+        claim=claim,
+        seen=seen,
+        answered_per_s=seen.ok / took_s if took_s > 0 else None,
+        goodput_per_s=goodput,
+        retries=max(0, seen.requests - _sent(claim)),
+        cpu_ns_per_request=cpu_s * NS_PER_S / good if cpu_s is not None and good else None,
+        pool_ceiling_per_s=asked.room * asked.setup.pipelining * MS_PER_S / asked.wait_ms,
+        ceiling_per_s=ceiling,
+        ceiling_share=None if goodput is None else goodput / ceiling,
+    )
+
+
+def interval_ns(seen: Seen) -> int:
+    """From the first request to the last answer, by the server's clock; 0 where there is none."""
+    if seen.first_request_ns is None or seen.last_answer_ns is None:
+        return 0
+    return max(0, seen.last_answer_ns - seen.first_request_ns)
+
+
+def _sent(claim: Claim) -> int:
+    """Requests that the client says reached its server, or may have."""
+    never = sum(n for name, n in claim.failed.items() if name.startswith(NEVER_SENT))
+    return claim.ok + sum(claim.failed.values()) - never

@@ -1,0 +1,91 @@
+"""What a load can lack before its server is at its limit: open files, local ports, memory.
+
+How: a record tells it by its failure classes, by how its engine ended, or, of a server on this
+machine, by the limit that was seen to be reached as clients got no connection. Pure. Must not know
+loads, searches, or how a record is made.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Literal
+
+from trueload.errors import UserError, out_of_memory
+from trueload.record.schema import Environment, Record
+from trueload.units import format_count
+
+Lacking = Literal["files", "ports", "memory"]
+
+HINTS = {
+    "local.fds": "raise the limit: `ulimit -n`, or `nofile` in /etc/security/limits.conf",
+    "local.ports": "spread them over more addresses of this machine:"
+    " --local-address 127.0.0.2 --local-address 127.0.0.3 …",
+}
+"""What helps where the generator has too little of something, by the failure class."""
+_OF: dict[str, tuple[Lacking, str]] = {
+    "local.fds": ("files", "the generator's open-file limit"),
+    "local.ports": ("ports", "the local ports of this machine"),
+}
+
+
+_EVEN_PORTS_FIRST = (6, 8)
+"""Kernels before this one look at half of an address's ports before they try the others."""
+
+
+@dataclass(frozen=True)
+class Shortage:
+    """``limit`` names it, as a subject of a sentence; ``why`` is what it was seen by; ``hint`` is
+    what to set."""
+
+    of: Lacking
+    limit: str
+    why: str
+    hint: str
+
+
+def crowded_ports(connections: int, addresses: int, environment: Environment) -> str:
+    """What to append where connections that came too slowly are more than half of the ports of each
+    address that they come from, on a kernel that is slow to find the others; else nothing."""
+    ports = environment.limits.get("local_ports", 0)
+    each = -(-connections // max(1, addresses))
+    version = re.match(r"Linux (\d+)\.(\d+)", environment.kernel)
+    quick = version is None or (int(version[1]), int(version[2])) >= _EVEN_PORTS_FIRST
+    if quick or 2 * each <= ports or ports == 0:
+        return ""
+    return (
+        f": {format_count(each)} connections from one address are more than half of its"
+        f" {format_count(ports)} ports, and this kernel is slow to find one then;"
+        f" {HINTS['local.ports']}"
+    )
+
+
+def memory_fault(record: Record) -> UserError | None:
+    """The error to tell where the engine of a trial ran out of memory."""
+    trouble = record.trouble
+    if trouble is None or trouble.kind != "memory":
+        return None
+    return out_of_memory(trouble.what)
+
+
+def find_shortage(record: Record) -> Shortage | None:
+    """What a trial had too little of to be of the load that was asked for."""
+    connections = record.connections
+    if (spent := memory_fault(record)) is not None:
+        return Shortage("memory", "the generator's memory limit", spent.message, spent.hint)
+    for name, (of, limit) in _OF.items():
+        if connections.failed.get(name) or record.counts.failed.get(name):
+            why = connections.reasons.get(name, f"{limit} allowed no more connections")
+            return Shortage(of, limit, why, HINTS[name])
+    files = connections.server_files
+    if files is None:
+        return None
+    missing = connections.requested - connections.established
+    got = f"{format_count(missing)} of {format_count(connections.requested)}"
+    why = f"{got} got no connection" if missing else "connections that it had no file for waited"
+    return Shortage(
+        "files",
+        f"the server's open-file limit of {format_count(files)}",
+        why,
+        "start the server after a larger `ulimit -n`",
+    )

@@ -1,0 +1,372 @@
+"""A copied curl command: what it asks for, in our own words.
+
+How: the command is split into words as a shell does, the words into options by one table, and each
+option becomes what a flag of ours would. An option that would change what is sent, and that is not
+known here, is refused: a load that is not what was copied measures something else. Must not know
+how a request is made from this, or sent.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from trueload.errors import UserError
+from trueload.request.secret_urls import redact_typed_url
+from trueload.request.shell import split_words
+
+BODY_BYTES_MAX = 32 * 2**20
+HINT = "copy it anew, from the word curl to its end, and put it in single quotes"
+WINDOWS_HINT = "copy it in the form for bash, and put it in single quotes"
+# What curl built with every library asks for.
+COMPRESSED = "deflate, gzip, br, zstd"
+FORM = "application/x-www-form-urlencoded"
+
+WITH_VALUE = {
+    "-X": "--request",
+    "-H": "--header",
+    "-d": "--data",
+    "-u": "--user",
+    "-b": "--cookie",
+    "-A": "--user-agent",
+    "-e": "--referer",
+    "-E": "--cert",
+    "-o": "--output",
+    "-w": "--write-out",
+    "-D": "--dump-header",
+    **dict.fromkeys(("--data-ascii", "--data-raw", "--data-binary", "--json", "--url"), ""),
+    **dict.fromkeys(("--resolve", "--unix-socket", "--cacert", "--key"), ""),
+}
+"""Short and long options that have a value, and the long name of a short one."""
+
+WITHOUT_VALUE = {
+    "-k": "--insecure",
+    "-I": "--head",
+    "-G": "--get",
+    "-s": "--silent",
+    "-v": "--verbose",
+    "-S": "--show-error",
+    "-i": "--include",
+    "-g": "--globoff",
+    "-N": "--no-buffer",
+    "-O": "--remote-name",
+    "-#": "--progress-bar",
+    "-f": "--fail",
+    **dict.fromkeys(("--compressed", "--http1.1", "--no-progress-meter", "--show-headers"), ""),
+    "--fail-with-body": "",
+}
+"""The same for options that have none."""
+
+IGNORED = frozenset(
+    {
+        *("--silent", "--show-error", "--include", "--show-headers", "--verbose", "--output"),
+        *("--remote-name", "--write-out", "--dump-header", "--no-buffer", "--no-progress-meter"),
+        *("--progress-bar", "--fail", "--fail-with-body", "--http1.1"),
+    }
+)
+"""What is about curl's own output, or is so anyway."""
+
+ADVICE = {
+    "--location": "no redirects are followed: leave it out, and give the final URL",
+    "--form": "save the multipart body in a file, and use --data-binary @FILE",
+    "--data-urlencode": "percent-encode it, and use --data",
+    "--upload-file": "use -X PUT --data-binary @FILE",
+    "--oauth2-bearer": "use -H 'Authorization: Bearer …'",
+    "--next": "keep one request; --targets FILE sends several",
+    "--config": "write what the file says into the command",
+    "--http1.0": "leave it out: `trueload http` speaks HTTP/1.1",
+    "--max-time": "leave it out, and use --timeout",
+    "--connect-timeout": "leave it out, and use --timeout",
+    "--http2": "leave it out: `trueload http` speaks HTTP/1.1",
+    "--proxy": "leave it out: there are no proxies, requests go to the server itself",
+}
+_SHORT_ADVICE = {
+    "-L": "--location",
+    "-F": "--form",
+    "-m": "--max-time",
+    "-x": "--proxy",
+    "-T": "--upload-file",
+    "-K": "--config",
+    "-0": "--http1.0",
+    "-:": "--next",
+}
+_LONG = {
+    **{name: long or name for name, long in {**WITH_VALUE, **WITHOUT_VALUE}.items()},
+    **{long: long for long in (*WITH_VALUE.values(), *WITHOUT_VALUE.values()) if long},
+}
+_TAKES_VALUE = frozenset(WITH_VALUE) | frozenset(WITH_VALUE.values())
+
+_OF_WINDOWS = re.compile(r"\s*curl(?:\.exe)?\s+(?:--url\s+)?\^\"", re.IGNORECASE)
+"""How what ``cmd`` quotes begins."""
+_LINE_OF_WINDOWS = re.compile(r"\^\r?\n")
+"""How its lines go on."""
+_SEVERAL = re.compile(
+    # What is ours to fill in, and what curl leaves alone, comes first.
+    r"\{counter\}|\{random\}|\{\}"
+    r"|(?P<glob>\{[^{}]*\}|\[(?:[0-9]+-[0-9]+|[a-zA-Z]-[a-zA-Z])(?::[0-9]+)?\])"
+    r"|\\(?P<bare>[][{}])"
+)
+"""What curl reads into a URL without ``-g``."""
+
+
+@dataclass(frozen=True)
+class Option:
+    """One option by its long name (empty for a URL), and where its value stands in the words:
+    the number of the word, and from which character on."""
+
+    name: str
+    value: str | None
+    word: int
+    start: int
+
+
+@dataclass
+class CurlCommand:
+    """What a command asks for. ``headers`` are lines as ``-H`` has them."""
+
+    url: str = ""
+    method: str | None = None
+    headers: list[str] = field(default_factory=list)
+    body: bytes | None = None
+    user: str | None = None
+    close: bool = False
+    insecure: bool = False
+    cacert: str | None = None
+    cert: str | None = None
+    key: str | None = None
+    unix: str | None = None
+    resolve: list[str] = field(default_factory=list)
+
+
+def split_options(words: list[str]) -> Iterator[Option]:
+    """The options of a command, without the word curl. Raises ``UserError``."""
+    at, only_urls = 1, False
+    while at < len(words):
+        word = words[at]
+        if only_urls or not word.startswith("-") or word == "-":
+            yield Option("", word, at, 0)
+        elif word == "--":
+            only_urls = True
+        elif word.startswith("--"):
+            name = _known(word)
+            if name in _TAKES_VALUE:
+                at += 1
+            yield Option(name, _value(words, at, word) if name in _TAKES_VALUE else None, at, 0)
+        else:
+            found, at = _short_options(words, at)
+            yield from found
+        at += 1
+
+
+def _short_options(words: list[str], at: int) -> tuple[list[Option], int]:
+    """``-sSk``, ``-XPOST``, ``-d text``: the last one may have its value in the next word."""
+    word, found = words[at], []
+    for place, letter in enumerate(word[1:], start=1):
+        name = _known(f"-{letter}")
+        if name not in _TAKES_VALUE:
+            found.append(Option(name, None, at, 0))
+        elif place + 1 < len(word):
+            return [*found, Option(name, word[place + 1 :], at, place + 1)], at
+        else:
+            value = _value(words, at + 1, f"-{letter}")
+            return [*found, Option(name, value, at + 1, 0)], at + 1
+    return found, at
+
+
+def _value(words: list[str], at: int, option: str) -> str:
+    if at >= len(words):
+        raise UserError(f"the curl command ends after {option}, which has a value", HINT)
+    return words[at]
+
+
+def _known(option: str) -> str:
+    if option in _LONG:
+        return _LONG[option]
+    option = option.partition("=")[0]  # what follows may be a secret
+    name = _SHORT_ADVICE.get(option, option)
+    shown = option if option.isprintable() else repr(option)
+    hint = ADVICE.get(name, "leave it out, if what is sent stays the same without it")
+    raise UserError(f"the curl command has {shown[:40]}, which is not known here", hint)
+
+
+def parse_curl(command: str) -> CurlCommand:
+    """What a command asks for; files that it names are read. Raises ``UserError``."""
+    if _OF_WINDOWS.match(command):
+        raise UserError("the curl command is quoted for Windows", WINDOWS_HINT)
+    try:
+        words = split_words(command)
+    except ValueError as error:
+        hint = WINDOWS_HINT if _LINE_OF_WINDOWS.search(command) else HINT
+        raise UserError(f"the curl command cannot be read: {error}", hint) from None
+    if not words or words[0].rpartition("/")[2] != "curl":
+        raise UserError("--curl is not given a curl command", "write it as --curl 'curl URL …'")
+    reader = _Reader()
+    for option in split_options(words):
+        reader.take(option.name, option.value or "")
+    return reader.finish()
+
+
+class _Reader:
+    """Takes options one by one; some mean something only at the end."""
+
+    def __init__(self) -> None:
+        self._found = CurlCommand()
+        self._data: bytes | None = None
+        self._cookies: list[str] = []
+        self._defaults: dict[str, str] = {}
+        self._without: set[str] = set()
+        self._head = self._get = self._globoff = self._says_empty = self._is_json = False
+
+    def take(self, name: str, value: str) -> None:
+        found = self._found
+        if name in ("", "--url"):
+            if found.url:
+                raise UserError("the curl command has two URLs", "keep one of them, and quote it")
+            found.url = value if "://" in value else f"http://{value}"
+        elif name == "--request":
+            found.method = value
+        elif name == "--header":
+            self._header(value)
+        elif name.startswith("--data") or name == "--json":
+            self._body(name, value)
+        elif name == "--cookie":
+            if "=" not in value:
+                raise UserError(
+                    "the curl command names a file of cookies", "write them as -b 'name=value'"
+                )
+            self._cookies.append(value)
+        elif name in ("--user-agent", "--referer"):
+            header = "User-Agent" if name == "--user-agent" else "Referer"
+            self._defaults[header] = value.removesuffix(";auto")
+        elif name == "--compressed":
+            self._defaults["Accept-Encoding"] = COMPRESSED
+        elif name == "--head":
+            self._head = True
+        elif name == "--get":
+            self._get = True
+        elif name == "--globoff":
+            self._globoff = True
+        else:
+            self._connection(name, value)
+
+    def _connection(self, name: str, value: str) -> None:
+        found = self._found
+        if name == "--user":
+            found.user = value
+        elif name == "--insecure":
+            found.insecure = True
+        elif name == "--resolve":
+            found.resolve.append(value)
+        elif name == "--unix-socket":
+            found.unix = value
+        elif name in ("--cacert", "--cert", "--key"):
+            setattr(found, name.removeprefix("--"), value)
+        else:
+            assert name in IGNORED, name
+
+    def _header(self, line: str) -> None:
+        """``Name: value``; ``Name:`` takes a header of curl's away, ``Name;`` has no value."""
+        if line.startswith("@"):
+            raise UserError("the curl command has headers in a file", "write each as -H 'Name: …'")
+        name, colon, value = line.partition(":")
+        if not colon and line.endswith(";"):
+            self._found.headers.append(f"{line[:-1]}:")
+            return
+        lowered = name.strip().lower()
+        if colon and not value.strip():
+            self._without.add(lowered)
+        elif lowered == "connection":
+            # Browsers copy theirs; it is of the connection that was, not of the request.
+            self._found.close |= value.strip().lower() == "close"
+        elif lowered == "content-length":
+            # Of data it is known; without any, a browser copies a body of no bytes so.
+            self._says_empty = value.strip() == "0"
+        else:
+            self._found.headers.append(line)
+
+    def _body(self, name: str, value: str) -> None:
+        data = value.encode("utf-8", "surrogateescape")
+        if value.startswith("@") and name != "--data-raw":
+            data = _read(value[1:])
+            if name in ("--data", "--data-ascii"):
+                data = data.translate(None, b"\r\n\0")
+        if self._data is None:
+            self._data = data
+        else:
+            # The fields of a form stand apart; behind --json more of the same text comes.
+            self._data += data if self._is_json else b"&" + data
+        if name == "--json":
+            self._is_json = True
+            self._defaults |= {"Content-Type": "application/json", "Accept": "application/json"}
+        elif not self._get:
+            self._defaults.setdefault("Content-Type", FORM)
+
+    def finish(self) -> CurlCommand:
+        found = self._found
+        if not found.url:
+            raise UserError("the curl command has no URL", HINT)
+        found.url = found.url if self._globoff else _one_url(found.url)
+        data = self._data
+        if data is not None and self._get:
+            self._defaults.pop("Content-Type", None)
+            found.url = _with_query(found.url, data.decode("utf-8", "surrogateescape"))
+        elif data is not None:
+            found.body = data
+        if self._head and found.method is None:
+            found.method = "HEAD"
+        if data is None and self._says_empty:
+            found.body, found.method = b"", found.method or "GET"
+        if self._cookies:
+            self._defaults["Cookie"] = "; ".join(self._cookies)
+        named = {line.partition(":")[0].strip().lower() for line in found.headers}
+        for name, value in self._defaults.items():
+            if value and name.lower() not in named | self._without:
+                found.headers.append(f"{name}: {value}")
+        return found
+
+
+def _one_url(url: str) -> str:
+    """What curl asks for, which reads lists and ranges into a URL and a backslash as taking one
+    away. Raises ``UserError`` where that would be several URLs, or another one."""
+
+    def plain(found: re.Match[str]) -> str:
+        if found["glob"]:
+            glob = found["glob"]
+            secret = redact_typed_url(url).count(glob) < url.count(glob)
+            shown = f"{glob[0]}…{glob[-1]}" if secret else glob[:40]
+            raise UserError(
+                f"the curl command has {shown!r} in its URL, which curl expands",
+                "write the URL that is meant, or add -g if it has these very brackets",
+            )
+        return found["bare"] or found[0]
+
+    return _SEVERAL.sub(plain, url)
+
+
+def _with_query(url: str, query: str) -> str:
+    url = url.partition("#")[0]  # never sent
+    return f"{url}{'&' if '?' in url else '?'}{query}"
+
+
+def _read(name: str) -> bytes:
+    try:
+        if name == "-":
+            content = sys.stdin.buffer.read(BODY_BYTES_MAX + 1)
+        else:
+            with Path(name).open("rb") as file:
+                content = file.read(BODY_BYTES_MAX + 1)
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else str(error)
+        raise UserError(
+            f"the curl command names the file {name[:80]!r}, which cannot be read: {reason}",
+            "go to its folder, or write its whole path",
+        ) from error
+    if len(content) > BODY_BYTES_MAX:
+        raise UserError(
+            f"the file {name[:80]!r} of the curl command is too large",
+            f"a body has at most {BODY_BYTES_MAX // 2**20} MiB",
+        )
+    return content

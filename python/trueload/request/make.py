@@ -1,0 +1,178 @@
+"""The request that a user describes with flags, checked so that it can be sent as it stands.
+
+Nothing that is accepted here can end a header line or begin another request. Framing headers are
+the front's own: the body and ``--close`` decide them. Must not know how a request is sent.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from trueload.errors import UserError
+from trueload.request.redact import redact_headers
+from trueload.request.target import Target, basic_credentials
+from trueload.request.values import Request
+
+BODY_BYTES_MAX = 32 * 2**20  # it goes to the engine in one line, base64
+
+_TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+", re.ASCII)  # RFC 9110, 5.6.2
+# Tab, visible ASCII and anything beyond ASCII; no other control character (RFC 9110, 5.5).
+_VALUE = re.compile(r"[\t\x20-\x7e\x80-\U0010ffff]*")
+USER_HINT = "write it as --user NAME:PASSWORD"
+_OWN_HEADERS = {
+    "content-length": "the body decides it: use --body or --body-file",
+    "transfer-encoding": "the body decides it: use --body or --body-file",
+    "connection": "use --close for a connection per request",
+    "upgrade": "leave it out: `trueload http` stays with HTTP/1.1",
+}
+
+
+def make_request(
+    target: Target,
+    *,
+    method: str | None,
+    headers: Sequence[str],
+    user: str | None,
+    body: bytes | None,
+) -> Request:
+    """The request for a URL and its flags. Without a method, a body makes it a POST. Raises
+    ``UserError``."""
+    pairs = [parse_header(line) for line in headers]
+    _refuse_twice("host", pairs)
+    names = {name.lower() for name, _ in pairs}
+    if user is not None and target.credentials is not None:
+        raise UserError("--user and the URL both name a user", "keep one of them")
+    credentials = target.credentials if user is None else _credentials(user)
+    if credentials is not None:
+        if "authorization" in names:
+            raise UserError(
+                "a user and an Authorization header exclude each other", "keep one of them"
+            )
+        pairs.append(("Authorization", credentials))
+    return Request(
+        host=target.authority,
+        path=target.path,
+        method=_method(method, body),
+        headers=tuple(pairs),
+        body=body,
+    )
+
+
+def parse_header(line: str) -> tuple[str, str]:
+    """``Name: value``. Raises ``UserError``."""
+    name, colon, value = line.partition(":")
+    shown = _shown_header(line)
+    if not colon:
+        raise UserError(f"{shown} has no colon", "write it as -H 'Name: value'")
+    if not is_token(name):
+        raise UserError(f"{shown} has a name that is none", "write it as -H 'Name: value'")
+    value = value.strip(" \t")
+    if not _is_text(value):
+        raise UserError(f"{shown} has a value that is not UTF-8", "write it in UTF-8")
+    if not _VALUE.fullmatch(value):
+        raise UserError(
+            f"{shown} has a control character in its value", "a header is one line of text"
+        )
+    if name.lower() in _OWN_HEADERS:
+        raise UserError(f"trueload sets {name} itself", _OWN_HEADERS[name.lower()])
+    return name, value
+
+
+def parse_statuses(texts: Sequence[str]) -> tuple[int, ...] | None:
+    """``200``, ``200,404``, ``2xx``: the codes; None for none given. Raises ``UserError``."""
+    codes: set[int] = set()
+    for part in ",".join(texts).split(",") if texts else ():
+        text = part.strip().lower()
+        if re.fullmatch(r"[2-5]xx", text):
+            first = int(text[0]) * 100
+            codes.update(range(first, first + 100))
+        elif re.fullmatch(r"[2-5][0-9]{2}", text, re.ASCII):
+            codes.add(int(text))
+        else:
+            raise UserError(
+                f"'{part}' is not a final status code", "write for example 200, 200,404 or 2xx"
+            )
+    return tuple(sorted(codes)) if codes else None
+
+
+def read_body(body: str | None, body_file: Path | None) -> bytes | None:
+    """The body of ``--body`` or ``--body-file`` (``-`` for stdin). Raises ``UserError``."""
+    if body is not None and body_file is not None:
+        raise UserError("--body and --body-file exclude each other", "keep one of them")
+    if body is not None:
+        return body.encode("utf-8", "surrogateescape")
+    if body_file is None:
+        return None
+    try:
+        if str(body_file) == "-":
+            content = sys.stdin.buffer.read(BODY_BYTES_MAX + 1)
+        else:
+            with body_file.open("rb") as file:
+                content = file.read(BODY_BYTES_MAX + 1)
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else str(error)
+        raise UserError(
+            f"the body file {_quoted(str(body_file))} cannot be read: {reason}",
+            "name a file that can be read",
+        ) from error
+    if len(content) > BODY_BYTES_MAX:
+        raise UserError(
+            f"the body file {_quoted(str(body_file))} is too large",
+            f"a body has at most {BODY_BYTES_MAX // 2**20} MiB",
+        )
+    return content
+
+
+def _method(method: str | None, body: bytes | None) -> str:
+    if method is None:
+        return "GET" if body is None else "POST"
+    if not is_token(method):
+        raise UserError(f"{_quoted(method)} is not a method", "write for example -X POST")
+    if method == "CONNECT":
+        raise UserError("CONNECT asks for a tunnel, not for an answer", "use another method")
+    return method
+
+
+def is_token(text: str) -> bool:
+    """A name as HTTP has it."""
+    return _TOKEN.fullmatch(text) is not None
+
+
+def _credentials(user: str) -> str:
+    if not user.isprintable():
+        raise UserError("--user has a control character", USER_HINT)
+    if not user.partition(":")[0] or ":" not in user:
+        # Not shown: it may be a password.
+        raise UserError("--user is not a name, a colon and a password", USER_HINT)
+    return basic_credentials(user.encode())
+
+
+def _refuse_twice(name: str, pairs: Sequence[tuple[str, str]]) -> None:
+    if sum(pair[0].lower() == name for pair in pairs) > 1:
+        raise UserError(f"the header {name} is given twice", "keep one of them")
+
+
+def _is_text(value: str) -> bool:
+    """No lone surrogates: bytes of the command line that are no UTF-8 cannot be sent as JSON."""
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _shown_header(line: str) -> str:
+    """A header in a message: its beginning, but not what may be secret."""
+    name, colon, value = line.partition(":")
+    if colon and redact_headers([(name, value)]) == ((name, value),):
+        return f"header {_quoted(line)}"
+    word = _TOKEN.match(line)
+    # A word that stands alone may be the value itself.
+    return f"header {_quoted(word[0])}" if word and word[0] != line else "a header"
+
+
+def _quoted(text: str) -> str:
+    return repr(text if len(text) <= 24 else text[:24] + "…")

@@ -1,0 +1,74 @@
+"""Several origins (scheme, host and port) in one run: which there are, and how they are reached.
+
+Must not know how a load is divided over them, or what is sent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from trueload.errors import UserError
+from trueload.request.redact import redact_url
+from trueload.request.target import Target
+from trueload.request.tls import TlsFlags, make_tls, server_name
+from trueload.request.values import OriginSpec, Tls
+
+ORIGINS_MAX = 100  # crates/engine: each has a generator of its own on every thread
+
+OriginKey = tuple[str, str, int]
+
+
+def origin_key(target: Target) -> OriginKey:
+    """What two URLs of one origin have in common."""
+    return target.scheme, target.host.lower(), target.port
+
+
+def shown_origins(origins: Sequence[Target]) -> str:
+    """``http://a:8080``, or ``http://a:8080 and 2 more``."""
+    first, more = redact_url(origins[0].origin), len(origins) - 1
+    return f"{first} and {more} more" if more else first
+
+
+def origin_specs(origins: Sequence[Target], tls: Tls | None) -> tuple[OriginSpec, ...]:
+    """Each origin, with ``tls`` under its own name if it is a secure one. Their addresses are still
+    to be asked for."""
+    return tuple(
+        OriginSpec(
+            url=redact_url(origin.origin),
+            tls=replace(tls, server_name=server_name(origin)) if tls and origin.is_secure else None,
+        )
+        for origin in origins
+    )
+
+
+def tls_of_origins(origins: Sequence[Target], flags: TlsFlags) -> Tls | None:
+    """What TLS is set up with, under the name of the first origin that has it; None where none has.
+    Raises ``UserError``."""
+    secure = (origin for origin in origins if origin.is_secure)
+    return make_tls(next(secure, origins[0]), flags)
+
+
+def check_origins(
+    origins: Sequence[Target], *, connections: int, unix: bool, server_place: bool
+) -> None:
+    """Refuse what several origins cannot be had with. Raises ``UserError``."""
+    count = len(origins)
+    if count < 2:
+        return
+    shown = ", ".join(origin.authority for origin in origins[:3]) + (", …" if count > 3 else "")
+    if unix:
+        raise UserError(
+            f"--unix connects to one socket file, and the targets are of {count} origins: {shown}",
+            "leave --unix out, or use a file for each server",
+        )
+    if server_place:
+        raise UserError(
+            f"--server-place starts one server, and the targets are of {count} origins: {shown}",
+            "start them with `trueload serve`, or use one origin",
+        )
+    if connections < count:
+        raise UserError(
+            f"{connections} connections are too few for {count} origins: {shown}",
+            f"use at least {count}, one for each",
+        )

@@ -1,0 +1,197 @@
+"""Keeps secrets out of all that is stored or shown: the store, reports, exports, metrics, messages.
+
+How: values of headers and query parameters go by their name (``secret_names``), the user of a URL
+and private keys always; a body is shown by its length and SHA-256. What is taken out leaves a
+placeholder in ``<…>``; redacting a text again changes nothing. The engine is told everything. Pure.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import shlex
+from collections.abc import Iterable, Sequence
+
+from trueload.errors import UserError
+from trueload.request.curl import split_options
+from trueload.request.secret_names import is_secret_name
+from trueload.request.secret_urls import REDACTED as REDACTED
+from trueload.request.secret_urls import hides_secret
+from trueload.request.secret_urls import redact_typed_url as redact_typed_url
+from trueload.request.secret_urls import redact_url as redact_url
+from trueload.request.shell import join_words, split_words
+
+FILL_IN = "<…> stands for what is not stored: fill it in before you repeat the command"
+
+KEEP_BODY = "--keep-body"
+_USER_FLAGS = ("--user",)
+_CURL_FLAGS = ("--curl",)
+_HEADER_FLAGS = ("-H", "--header")
+_BODY_FLAGS = ("--body", "--expect-body")
+_SUBPROTOCOL_FLAGS = ("--subprotocol",)
+_SECRET_FLAGS = (*_USER_FLAGS, *_CURL_FLAGS, *_HEADER_FLAGS, *_BODY_FLAGS, *_SUBPROTOCOL_FLAGS)
+# Browsers can set no other header of a WebSocket, so that tokens are sent in this one.
+_SUBPROTOCOL_HEADER = "sec-websocket-protocol"
+
+_PRIVATE_KEY = "PRIVATE KEY-----"  # of a PEM text where the name of its file belongs
+_HEADER_LINE = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+:[ \t]+\S")  # RFC 9110, 5.6.2
+_BODY = re.compile(r"<body: [0-9]+ bytes?, SHA-256 [0-9a-f]{64}>")
+_SHORT = 6  # a word so short stands in messages by chance
+
+
+def redact_headers(headers: Iterable[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
+    """Headers with the values of the secret ones replaced, and what is secret in the others."""
+    return tuple((name, _redact_value(name, value)) for name, value in headers)
+
+
+def redact_body(body: str) -> str:
+    """A body by its length and SHA-256."""
+    if _BODY.fullmatch(body):
+        return body
+    data = body.encode("utf-8", "surrogateescape")
+    count = f"{len(data)} byte{'' if len(data) == 1 else 's'}"
+    return f"<body: {count}, SHA-256 {hashlib.sha256(data).hexdigest()}>"
+
+
+def redact_command(arguments: Sequence[str]) -> tuple[str, ...]:
+    """A command line that can be stored and shown; it can be repeated once the placeholders are
+    filled in."""
+    pairs = list(_with_flags(arguments))
+    keep_body = (KEEP_BODY, "") in pairs
+    shown = [_as_text(_redact_argument(text, flag, keep_body)) for text, flag in pairs]
+    return tuple(_without_token_protocols(shown, pairs))
+
+
+def _without_token_protocols(shown: list[str], pairs: list[tuple[str, str]]) -> Iterable[str]:
+    """All subprotocols redacted where one is: ``access_token`` is the name of the next one."""
+    joined = tuple(f"{flag}=" for flag in _SUBPROTOCOL_FLAGS)
+    of_protocol = [
+        flag in _SUBPROTOCOL_FLAGS or (not flag and word.startswith(joined))
+        for word, (_, flag) in zip(shown, pairs, strict=True)
+    ]
+    found = any(own and REDACTED in word for own, word in zip(of_protocol, shown, strict=True))
+    for own, word in zip(of_protocol, shown, strict=True):
+        prefix = next((each for each in joined if word.startswith(each)), "")
+        yield f"{prefix}{REDACTED}" if own and found else word
+
+
+def command_text(arguments: Sequence[str]) -> str:
+    """A stored command as it is typed into a shell."""
+    return join_words(redact_command(arguments))
+
+
+def has_placeholders(arguments: Sequence[str]) -> bool:
+    """Whether a command that was redacted lacks something."""
+    return any(REDACTED in word or _BODY.search(word) for word in redact_command(arguments))
+
+
+def hide_arguments(text: str, arguments: Sequence[str]) -> str:
+    """A message that may quote arguments of this command line, without their secrets."""
+    for argument, shown in zip(arguments, redact_command(arguments), strict=True):
+        if argument == shown:
+            continue
+        text = _replaced(text, argument, shown)
+        flag, equals, value = argument.partition("=")
+        if equals and flag.startswith("--"):
+            text = _replaced(text, value, shown.removeprefix(f"{flag}="))
+    return text
+
+
+def _replaced(text: str, secret: str, shown: str) -> str:
+    return text if len(secret) < _SHORT else text.replace(secret, shown)
+
+
+def _with_flags(arguments: Sequence[str]) -> Iterable[tuple[str, str]]:
+    """Each argument with the flag of ours that it is the value of, or none; behind ``--``, which
+    no flag follows, with that."""
+    flag = ""
+    for argument in arguments:
+        yield argument, flag
+        if flag != "--":
+            flag = argument if not flag and argument in (*_SECRET_FLAGS, "--") else ""
+
+
+def _redact_argument(argument: str, flag: str, keep_body: bool) -> str:
+    if _PRIVATE_KEY in argument:
+        return REDACTED
+    if flag in _SECRET_FLAGS:
+        return _redact_flag(flag, argument, keep_body)
+    name, equals, value = argument.partition("=")
+    if equals and name in _SECRET_FLAGS:
+        return f"{name}={_redact_flag(name, value, keep_body)}"
+    if argument.startswith("-H") and len(argument) > 2:
+        return f"-H{_redact_header_line(argument[2:])}"
+    if _HEADER_LINE.match(argument):  # without the flag that should stand before it
+        return _redact_header_line(argument)
+    return redact_url(argument)
+
+
+def _redact_flag(flag: str, value: str, keep_body: bool) -> str:
+    if flag in _USER_FLAGS:
+        return REDACTED
+    if flag in _HEADER_FLAGS:
+        return _redact_header_line(value)
+    if flag in _BODY_FLAGS:
+        return value if keep_body else redact_body(value)
+    if flag in _SUBPROTOCOL_FLAGS:
+        return REDACTED if is_secret_name(value) else value
+    return redact_curl(value, keep_body=keep_body)
+
+
+def redact_curl(command: str, *, keep_body: bool = False) -> str:
+    """A curl command without its secrets; one that cannot be read is all secret."""
+    try:
+        words = split_words(command)
+        options = list(split_options(words))
+    except (ValueError, UserError):
+        return REDACTED
+    in_query = any(option.name == "--get" for option in options)
+    for option in options:
+        if option.value is not None:
+            shown = _redact_curl_value(option.name, option.value, keep_body, in_query)
+            words[option.word] = words[option.word][: option.start] + shown
+    return _as_text(shlex.join(words))
+
+
+def _as_text(argument: str) -> str:
+    """Bytes of a command line that are no text, which nothing can store, as escapes."""
+    return argument.encode("utf-8", "backslashreplace").decode()
+
+
+def _redact_curl_value(name: str, value: str, keep_body: bool, in_query: bool) -> str:
+    match name:
+        case "--user" | "--cookie":
+            return REDACTED
+        case "--header":
+            return _redact_header_line(value)
+        case "--cert" if ":" in value:
+            return f"{value.partition(':')[0]}:{REDACTED}"
+        case "" | "--url" | "--referer":
+            return redact_typed_url(value)
+        case "--data-raw" | "--data" | "--data-ascii" | "--data-binary" | "--json":
+            if value.startswith("@") and name != "--data-raw":
+                return value  # a file's name
+            if in_query:
+                return redact_url(f"?{value}")[1:]
+            return value if keep_body else redact_body(value)
+    return value
+
+
+def _redact_header_line(line: str) -> str:
+    name, colon, value = line.partition(":")
+    if not colon:
+        # curl's header without a value, or a file of headers; else nobody knows what it is.
+        return line if line.endswith(";") or line.startswith("@") else REDACTED
+    bare = value.strip()
+    shown = _redact_value(name, bare)
+    return line if shown == bare else f"{name}: {shown}"
+
+
+def _redact_value(name: str, value: str) -> str:
+    """The value of a header; one that is no secret may hold a URL, or parameters."""
+    if not value:
+        return value
+    tokens = name.strip().lower() == _SUBPROTOCOL_HEADER and is_secret_name(value)
+    shown = redact_url(value)
+    hidden = is_secret_name(name) or tokens or hides_secret(shown)
+    return REDACTED if hidden else shown

@@ -1,0 +1,127 @@
+"""Where to connect for a URL: to the socket file of ``--unix``, to the address that ``--resolve``
+has for its host and port, else to what the system's resolver says.
+
+Must not know plans or trials. What the options say is checked here, before anything is asked for.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import os
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from trueload.errors import UserError
+from trueload.request.target import Target, resolve, with_port
+
+UNIX = "unix:"
+"""What an address begins with that is a socket in the file system."""
+UNIX_PATH_BYTES_MAX = 108  # sun_path of unix(7)
+
+_OVERRIDE = re.compile(r"\+?(\[[^]]+\]|\*|[^:\[\]]+):([0-9]{1,5}):(.+)", re.ASCII | re.DOTALL)
+_HINT = "write it as --resolve HOST:PORT:ADDRESS, for example example.org:80:127.0.0.1"
+
+
+@dataclass(frozen=True)
+class Override:
+    """The addresses of one host and port; the host ``*`` is any."""
+
+    host: str
+    port: int
+    addresses: tuple[str, ...]
+
+    def is_of(self, host: str, port: int) -> bool:
+        return (self.host, self.port) == (host, port)
+
+
+@dataclass(frozen=True)
+class Route:
+    """How to come to the server of a URL."""
+
+    unix: str | None = None
+    """An absolute path."""
+    overrides: tuple[Override, ...] = ()
+
+    def addresses(self, target: Target) -> tuple[str, ...]:
+        """Where to connect, in the order to try: ``IP:PORT``, ``[IPv6]:PORT`` or ``unix:PATH``;
+        none when there is no such name, or no answer in time."""
+        if self.unix is not None:
+            return (UNIX + self.unix,)
+        # As in curl: the last counts, and what names the host before what is for any.
+        for host in (_plain_name(target.host), "*"):
+            for override in reversed(self.overrides):
+                if override.is_of(host, target.port):
+                    return tuple(with_port(address, target.port) for address in override.addresses)
+        return resolve(target.host, target.port)
+
+
+def make_route(
+    *, unix: str | None, overrides: Sequence[str], local_addresses: Sequence[str]
+) -> Route:
+    """What the flags say. Raises ``UserError``."""
+    if unix is None:
+        return Route(overrides=tuple(parse_override(text) for text in overrides))
+    for name, value in (("--resolve", overrides), ("--local-address", local_addresses)):
+        if value:
+            raise UserError(f"--unix and {name} exclude each other", "keep one of them")
+    return Route(unix=socket_path(unix, "--unix"))
+
+
+def check_sources(addresses: Sequence[str], local_addresses: Sequence[str]) -> None:
+    """Refuse an address to connect from that is of another family than all to connect to. Raises
+    ``UserError``."""
+    if not (addresses and local_addresses):
+        return  # a socket file has no family, and is connected to from no address
+    reached = {_version(at.rpartition(":")[0].strip("[]")) for at in addresses}
+    for local in local_addresses:
+        if _version(local) not in reached:
+            raise UserError(
+                f"--local-address {local} is IPv{_version(local)}, and {addresses[0]} is not",
+                "use an address of the target's own family",
+            )
+
+
+def _version(address: str) -> int:
+    return ipaddress.ip_address(address).version
+
+
+def parse_override(text: str) -> Override:
+    """``HOST:PORT:ADDRESS[,ADDRESS]…``, as curl has it. Raises ``UserError``."""
+    found = _OVERRIDE.fullmatch(text)
+    if found is None:
+        raise UserError(f"--resolve '{text}' is not HOST:PORT:ADDRESS", _HINT)
+    host, port, addresses = found[1], int(found[2]), found[3].split(",")
+    if not 1 <= port <= 65535:
+        raise UserError(f"--resolve '{text}' has no port from 1 to 65535", _HINT)
+    return Override(_plain_name(host.strip("[]")), port, tuple(map(_address, addresses)))
+
+
+def _address(text: str) -> str:
+    plain = text[1:-1] if text.startswith("[") and text.endswith("]") else text
+    try:
+        return str(ipaddress.ip_address(plain))
+    except ValueError as error:
+        raise UserError(f"--resolve names '{text}', which is not an IP address", _HINT) from error
+
+
+def _plain_name(host: str) -> str:
+    return host.lower().removesuffix(".")
+
+
+def socket_path(text: str, flag: str) -> str:
+    """A path as it goes into a plan: absolute, text. Whether it can be used is found out by using
+    it. Raises ``UserError``."""
+    path = os.path.abspath(text) if text else ""
+    try:
+        length = len(path.encode())
+    except UnicodeEncodeError as error:
+        raise UserError(f"{flag} has a path that is not UTF-8", "give it another name") from error
+    if not path or "\0" in path:
+        raise UserError(f"{flag} {text!r} is not a path", "write for example /run/app.sock")
+    if length > UNIX_PATH_BYTES_MAX:
+        raise UserError(
+            f"{flag} names a path of {length} bytes, and the kernel takes {UNIX_PATH_BYTES_MAX}",
+            "use a shorter path, or a link to it",
+        )
+    return path

@@ -1,0 +1,69 @@
+"""URLs that can be shown: without their user, and without the values of secret parameters. Pure.
+
+How: a parameter goes by its name (``secret_names``), or because its value holds a URL or parameters
+that would be redacted. Redacting a URL again changes nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from urllib.parse import unquote
+
+from trueload.request.secret_names import ESCAPES_DEEP, is_secret_name
+
+REDACTED = "<redacted>"
+
+_USER_INFO = re.compile(rf"((?:^|[A-Za-z][A-Za-z0-9+.-]*:)//)(?!{REDACTED}@)[^/?#]*@")
+_UP_TO_LAST_AT = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*:/+)?.*@", re.DOTALL)
+_QUERY = re.compile(r"[?#&]")
+_PATH_PARAMETER = re.compile(r";([^=;/]*)=([^;/?#&]+)")
+_NAME_WITHIN = re.compile(rf"""([^?&#;=/\s"'{{}},]+)(?:=|"\s*:)(?!{REDACTED})(?=.)""")
+
+
+def redact_url(url: str) -> str:
+    """``http://name:secret@host/?token=abc`` as ``http://<redacted>@host/?token=<redacted>``; a
+    part of a URL, too."""
+    url = _USER_INFO.sub(rf"\1{REDACTED}@", url)
+    found = _QUERY.search(url)
+    end = len(url) if found is None else found.end()
+    path = _PATH_PARAMETER.sub(_redact_path_parameter, url[:end])
+    return path + "&".join(map(_redact_parameter, url[end:].split("&")))
+
+
+def redact_typed_url(url: str) -> str:
+    """A URL that may lack its scheme: also ``name:secret@host/``."""
+    scheme = "" if "://" in url else "http://"
+    return redact_url(scheme + url).removeprefix(scheme)
+
+
+def redact_refused_url(url: str) -> str:
+    """A URL that cannot be read, for a message: where its user ends is not known either."""
+    found = _UP_TO_LAST_AT.match(url)
+    return redact_url(f"{found[1] or ''}{REDACTED}@{url[found.end() :]}" if found else url)
+
+
+def _redact_path_parameter(found: re.Match[str]) -> str:
+    return f";{found[1]}={REDACTED}" if _is_secret(found[1], found[2]) else found[0]
+
+
+def _redact_parameter(piece: str) -> str:
+    """``name=value`` between two ``&``; where a part of the value is secret, all of it is."""
+    name, equals, value = piece.partition("=")
+    if not equals:
+        return REDACTED if hides_secret(piece) else piece
+    return f"{name}={REDACTED}" if value and _is_secret(name, value) else piece
+
+
+def _is_secret(name: str, value: str) -> bool:
+    return is_secret_name(name) or hides_secret(value)
+
+
+def hides_secret(value: str) -> bool:
+    """Whether a value holds a URL, or parameters, with a secret that is still there."""
+    for _ in range(ESCAPES_DEEP):
+        plain = unquote(value)
+        if plain == value:
+            names = _NAME_WITHIN.findall(value)
+            return _USER_INFO.search(value) is not None or any(map(is_secret_name, names))
+        value = plain
+    return True

@@ -1,0 +1,171 @@
+"""What the flags of TLS mean: whom to trust, which certificate to show, whether to resume.
+
+How: files are read here, once, and checked as far as can be told without a handshake, so that a
+mistake in them is told before anything is sent. A key is kept out of every text. Must not know
+plans, trials, or how a handshake is done.
+"""
+
+from __future__ import annotations
+
+import base64
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from trueload.errors import UserError
+from trueload.request.target import Target
+from trueload.request.values import Tls
+
+PEM_BYTES_MAX = 8 * 2**20  # a system's bundle of issuers has 0.2 MiB
+ALPN = ("http/1.1",)
+
+_CERTIFICATE = re.compile(rb"-----BEGIN (X509 |TRUSTED )?CERTIFICATE-----")
+_CERTIFICATE_BLOCK = re.compile(
+    rb"-----BEGIN (?:X509 |TRUSTED )?CERTIFICATE-----(.*?)-----END", re.DOTALL
+)
+_KEY = re.compile(rb"-----BEGIN ([A-Z0-9]+ )?PRIVATE KEY-----")
+_ENCRYPTED = re.compile(rb"-----BEGIN ENCRYPTED PRIVATE KEY-----|Proc-Type: 4,ENCRYPTED")
+_AS_PEM = "a PEM file begins with -----BEGIN; `openssl x509 -inform der` makes one of a .der file"
+
+
+@dataclass(frozen=True)
+class TlsFlags:
+    """What was given."""
+
+    cacert: Path | None = None
+    insecure: bool = False
+    cert: Path | None = None
+    key: Path | None = None
+    no_resumption: bool = False
+
+
+def make_tls(target: Target, flags: TlsFlags) -> Tls | None:
+    """What TLS is set up with for a URL; None for one without it. Raises ``UserError``."""
+    cacert, insecure, cert, key = flags.cacert, flags.insecure, flags.cert, flags.key
+    given = {
+        "--cacert": cacert is not None,
+        "--insecure": insecure,
+        "--cert": cert is not None,
+        "--key": key is not None,
+        "--no-tls-resumption": flags.no_resumption,
+    }
+    if not target.is_secure:
+        flags_given = [flag for flag, is_given in given.items() if is_given]
+        _refuse_without_tls(flags_given, target.scheme)
+        return None
+    if cacert is not None and insecure:
+        raise UserError("--cacert and --insecure exclude each other", "keep one of them")
+    issuers = None if cacert is None else read_certificates(cacert, "--cacert")
+    trust: Literal["system", "given", "anybody"] = "system" if issuers is None else "given"
+    shown = None if cert is None and key is None else read_identity(cert, key)
+    return Tls(
+        server_name=server_name(target),
+        alpn=ALPN,
+        trust="anybody" if insecure else trust,
+        issuers=issuers,
+        certificate=shown and shown[0],
+        key=shown and shown[1],
+        resumption=not flags.no_resumption,
+    )
+
+
+def server_name(target: Target) -> str:
+    """The name that a server's certificate must be for."""
+    return target.host.partition("%")[0].removesuffix(".")
+
+
+def read_certificates(path: Path, flag: str) -> bytes:
+    """A PEM file with at least one certificate. Raises ``UserError``."""
+    pem = _read(path, flag)
+    if not _CERTIFICATE.search(pem):
+        raise UserError(f"{flag} {_shown(path)} holds no certificate in PEM form", _AS_PEM)
+    if not _has_readable_certificate(pem):
+        raise UserError(
+            f"{flag} {_shown(path)} holds no certificate that can be read",
+            "`openssl x509 -in FILE` writes it anew, if it can be read",
+        )
+    return pem
+
+
+def _has_readable_certificate(pem: bytes) -> bool:
+    """One is enough: in the bundle of a system some may be of a kind that is not known."""
+    import ssl
+
+    for block in _CERTIFICATE_BLOCK.findall(pem):
+        try:
+            der = base64.b64decode(block)
+            ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_verify_locations(cadata=der)
+        except (ssl.SSLError, ValueError):
+            continue
+        return True
+    return False
+
+
+def read_identity(cert: Path | None, key: Path | None) -> tuple[bytes, bytes]:
+    """A certificate and its private key; without ``key`` both are in one file. Raises
+    ``UserError``."""
+    if cert is None:
+        raise UserError("--key is given, but no --cert", "add --cert FILE")
+    certificate = read_certificates(cert, "--cert")
+    where, flag = (cert, "--cert") if key is None else (key, "--key")
+    secret = certificate if key is None else _read(where, flag)
+    if not _KEY.search(secret):
+        hint = "add --key FILE" if key is None else _AS_PEM
+        raise UserError(f"{flag} {_shown(where)} holds no private key in PEM form", hint)
+    if _ENCRYPTED.search(secret):
+        raise UserError(
+            f"{flag} {_shown(where)} holds an encrypted private key",
+            "decrypt it, for example with `openssl pkey -in FILE -out FILE.plain`",
+        )
+    _refuse_strangers(cert, where)
+    return certificate, secret
+
+
+def _refuse_strangers(cert: Path, key: Path) -> None:
+    """A key that is not the certificate's: better told now than by a handshake."""
+    import ssl
+
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    try:
+        context.load_cert_chain(cert, key, password=lambda: "")
+    except ssl.SSLError as error:
+        why = (
+            f"the private key in {_shown(key)} is not that of the certificate in {_shown(cert)}"
+            if error.reason == "KEY_VALUES_MISMATCH"
+            else f"the certificate in {_shown(cert)} and its key cannot be read"
+        )
+        raise UserError(why, "name a certificate and the key that belongs to it") from None
+    except OSError:
+        return  # what cannot be read twice is left to the engine
+
+
+def _refuse_without_tls(flags: list[str], scheme: str) -> None:
+    if flags:
+        raise UserError(
+            f"{flags[0]} is of TLS, and the URL begins with {scheme}://",
+            f"write it as {scheme}s://…",
+        )
+
+
+def _read(path: Path, flag: str) -> bytes:
+    try:
+        with path.open("rb") as file:
+            content = file.read(PEM_BYTES_MAX + 1)
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else str(error)
+        raise UserError(
+            f"{flag} {_shown(path)} cannot be read: {reason}", "name a file that can be read"
+        ) from error
+    if len(content) > PEM_BYTES_MAX:
+        raise UserError(
+            f"{flag} {_shown(path)} is too large",
+            f"a PEM file has at most {PEM_BYTES_MAX // 2**20} MiB",
+        )
+    return content
+
+
+def _shown(path: Path) -> str:
+    # Whoever writes a key itself instead of its file's name must not find it in an error.
+    text = str(path)
+    return "'…'" if "-----" in text else repr(text)

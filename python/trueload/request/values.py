@@ -1,0 +1,110 @@
+"""What is sent and what counts as an answer: values, as the user asked for them, no behaviour."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from trueload.protocol.plan import Dialect
+from trueload.request.message import Messages
+
+
+@dataclass(frozen=True, kw_only=True)
+class Request:
+    """The request that is sent. ``headers`` are the user's; ``trial`` adds Host (unless given),
+    Content-Length (with a body) and ``Connection: close`` (with ``close``)."""
+
+    host: str
+    """What the Host header says: ``example.org``, ``127.0.0.1:8080`` or ``[::1]:8080``."""
+    path: str = "/"
+    method: str = "GET"
+    headers: tuple[tuple[str, str], ...] = ()
+    body: bytes | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Expect:
+    """What counts as a good answer: None for any 2xx, and for any body."""
+
+    statuses: tuple[int, ...] | None = None
+    body: bytes | None = None
+
+
+ANY_ANSWER = Expect()
+
+
+@dataclass(frozen=True, kw_only=True)
+class TargetSpec:
+    """One of several requests, which take turns by ``weight``. ``url`` and ``name`` are shown and
+    stored: they hold no secret. ``origin`` is the index of its own, of several."""
+
+    url: str
+    request: Request
+    expect: Expect = Expect()
+    weight: int = 1
+    name: str | None = None
+    origin: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class TcpEcho:
+    """Each message must come back byte by byte; ``half_close``: behind it
+    the client ends its sending side (with a connection per message)."""
+
+    messages: Messages
+    half_close: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class UdpEcho:
+    """Each datagram must come back as it was, in any order; its first bytes give way to numbers."""
+
+    messages: Messages
+
+
+@dataclass(frozen=True, kw_only=True)
+class WsEcho:
+    """Each message is sent as a WebSocket message; with a ``dialect`` wrapped as its echo.
+    ``opening`` is the handshake's request, without what every handshake has."""
+
+    opening: Request
+    messages: Messages
+    text: bool = True
+    dialect: Dialect | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class WsBroadcast:
+    """Each message goes to every client, with so many bytes of ``padding``."""
+
+    opening: Request
+    dialect: Dialect
+    padding: int
+
+
+Exchange = TcpEcho | UdpEcho | WsEcho | WsBroadcast
+"""What is exchanged where it is not HTTP."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tls:
+    """TLS from the client's end. ``issuers``, ``certificate`` and ``key`` are PEM; ``issuers`` is
+    of the trust ``given``. The key is shown nowhere."""
+
+    server_name: str
+    """What is asked for (SNI, of names only), and what the certificate must be for."""
+    alpn: tuple[str, ...]
+    trust: Literal["system", "given", "anybody"] = "system"
+    issuers: bytes | None = None
+    certificate: bytes | None = None
+    key: bytes | None = field(default=None, repr=False)
+    resumption: bool = True
+
+
+@dataclass(frozen=True, kw_only=True)
+class OriginSpec:
+    """One of several origins; ``url`` has neither path nor secret."""
+
+    url: str
+    addresses: tuple[str, ...] = ()
+    tls: Tls | None = None

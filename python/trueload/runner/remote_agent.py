@@ -1,0 +1,143 @@
+"""A server's host that is not this machine, as the front sees it: calls to an agent there.
+
+How: the agent is a program at a place, like an engine; every call is a line and its answer, in
+bounded time. An answer repeats the id of its call; one to another call came late and is dropped. A
+thread tells the agent twice a second that the front is alive. What cannot be answered is an
+``EngineError``: without its server's host a trial is nothing. Must not know subjects.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import threading
+import time
+from typing import Any
+
+from trueload.closing import Closing
+from trueload.engines.engine import EngineError, last_words
+from trueload.errors import UserError
+from trueload.machine.accounting import TreeSample
+from trueload.places import ChannelClosedError, Place
+from trueload.runner.agent_file import agent_file
+from trueload.runner.agent_lines import parse_sample
+from trueload.runner.process import StartError
+
+LEASE_EVERY_S = 0.5
+SEND_S = 2.0
+ANSWER_S = 10.0
+END_S = 3.0
+
+
+class RemoteAgent(Closing):
+    """A agent at a place. A context manager that leaves nothing running there."""
+
+    def __init__(self, place: Place) -> None:
+        """Start it. Raises ``UserError``."""
+        self.name = place.name
+        try:
+            self._channel = place.open([str(agent_file())])
+        except OSError as error:
+            raise UserError(
+                f"{place.name} has no use for the server's agent: {error.strerror}",
+                "it is a Python program: install python3 there",
+            ) from error
+        self._lock = threading.Lock()
+        self._calls = 0
+        self.dropped = 0  # answers to other calls: late, because the host stood still
+        self._over = threading.Event()
+        try:
+            about = self._first_answer()
+        except BaseException:
+            self._channel.kill()
+            raise
+        self.cpus = tuple(about["cpus"])
+        self.scratch = str(about["scratch"])
+        threading.Thread(target=self._keep_alive, name="agent-lease", daemon=True).start()
+
+    def close(self) -> None:
+        """It ends what it has started, and itself."""
+        self._over.set()
+        self._channel.close_input()
+        if self._channel.wait(END_S) is None:
+            self._channel.kill()
+
+    def call(self, name: str, wait_s: float = ANSWER_S, **arguments: Any) -> Any:
+        """What the agent answers. Raises ``StartError`` for a program that cannot be started,
+        ``OSError`` for what it refuses, ``EngineError`` if it does not answer."""
+        with self._lock:
+            self._calls += 1
+            asked = {"id": self._calls, "call": name, **arguments}
+            try:
+                self._channel.send(json.dumps(asked).encode() + b"\n", SEND_S)
+                answer = self._answer(self._calls, wait_s)
+            except ChannelClosedError as error:
+                raise self._lost(str(error)) from error
+        if answer.get("start"):
+            raise StartError(answer["error"])
+        if "error" in answer:
+            raise OSError(answer["error"])
+        return answer["result"]
+
+    def _answer(self, number: int, wait_s: float) -> dict[str, Any]:
+        """The answer to a call; those to other calls are dropped. Raises ``EngineError``."""
+        due_s = time.monotonic() + wait_s
+        before = self.dropped
+        while (said := self._channel.read_line(max(0.0, due_s - time.monotonic()))) is not None:
+            try:
+                answer = json.loads(said)
+            except ValueError as error:
+                raise self._lost("its agent said what is no answer") from error
+            if not isinstance(answer, dict):
+                raise self._lost("its agent said what is no answer")
+            if answer.get("id") == number:
+                return answer
+            self.dropped += 1
+            if time.monotonic() > due_s:  # an agent that never stops talking
+                break
+        count = self.dropped - before
+        other = f"; {count} answers to other calls were dropped" if count else ""
+        raise self._lost(f"no answer for {wait_s:g} s{other}")
+
+    def watch(self, pid: int) -> RemoteTree:
+        """Account for a process there, with its children."""
+        self.call("watch", pid=pid)
+        return RemoteTree(self)
+
+    def _lost(self, why: str) -> EngineError:
+        words = last_words(self._channel.log_tail())
+        said = f"; its last words: {words}" if words else ""
+        return EngineError("died", f"the server's host {self.name} is lost: {why}{said}")
+
+    def _first_answer(self) -> Any:
+        try:
+            return self.call("about")
+        except EngineError as error:
+            if self._channel.wait(0) in (126, 127):
+                raise UserError(
+                    f"{self.name} has no python3, by which its server would be accounted for",
+                    "install python3 there, 3.10 or newer",
+                ) from error
+            raise UserError(str(error), "python3 there must be 3.10 or newer") from error
+
+    def _keep_alive(self) -> None:
+        while not self._over.wait(LEASE_EVERY_S):
+            # A host that is lost is found out by whoever asks it something.
+            with contextlib.suppress(EngineError, OSError):
+                self.call("lease")
+
+
+class RemoteTree:
+    """What is accounted for at an agent; a ``spec.Tree``."""
+
+    def __init__(self, host: RemoteAgent) -> None:
+        self._host = host
+
+    def sample(self) -> TreeSample:
+        """What the tree has used up to now, by the clocks of its host. Raises ``EngineError``."""
+        try:
+            return parse_sample(self._host.call("sample"))
+        except (OSError, KeyError, TypeError, ValueError) as error:
+            raise EngineError(
+                "junk", f"{self._host.name} cannot say what its server uses: {error}"
+            ) from error

@@ -1,0 +1,133 @@
+"""Another host where subjects run: built here, copied there, kept by the agent.
+
+How: what a trial asks of the host it asks the agent, in one call where it can, because a call is
+a way there and back. Must not know contracts, loads or what is measured.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Self
+
+from trueload.closing import Closing
+from trueload.places.ssh import SshPlace
+from trueload.runner.build import Build
+from trueload.runner.hosts import Kept, Look
+from trueload.runner.process import Exit, Orders
+from trueload.runner.remote_agent import RemoteAgent, RemoteTree
+
+NEWS_EVERY_S = 0.25
+KEEPER_PATIENCE_S = 10.0  # beyond the grace, as the supervisor's own
+
+
+class RemoteHost:
+    """A host by ssh. ``cpus`` None are all that it has."""
+
+    trueload = None
+
+    def __init__(
+        self, place: SshPlace, host: RemoteAgent, address: str, cpus: tuple[int, ...] | None
+    ) -> None:
+        self.address: str | None = address
+        self.cpus = cpus or host.cpus
+        self._place = place
+        self._host = host
+
+    def free_port(self, host: str) -> int:
+        return int(self._host.call("free_port", host=host))
+
+    def taken_by(self, host: str, port: int) -> str | None:
+        found = self._host.call("taken_by", host=host, port=port)
+        return None if found is None else str(found)
+
+    def folder_of(self, built: Build) -> Path:
+        return self._place.put_folder(built.folder, built.key)
+
+    def environment(self, extra: Mapping[str, str]) -> dict[str, str]:
+        return dict(extra)
+
+    @contextlib.contextmanager
+    def scratch(self) -> Iterator[Path]:
+        yield Path(self._host.scratch)
+
+    def start(self, orders: Orders) -> contextlib.AbstractContextManager[RemoteProcesses]:
+        return RemoteProcesses(self._host, orders)
+
+    def look(self, kept: Kept, host: str, port: int) -> Look:
+        assert isinstance(kept, RemoteProcesses)
+        found = self._host.call("look", host=host, port=port)
+        kept.hear(found)
+        taken = found["taken_by"]
+        return Look(bool(found["alive"]), int(found["sockets"]), taken and str(taken))
+
+    def listens_on(self, kept: Kept) -> list[str]:
+        return [str(each) for each in self._host.call("elsewhere")]
+
+
+class RemoteProcesses(Closing):
+    """Programs that the agent has started; a ``hosts.Kept``. A context manager."""
+
+    def __init__(self, host: RemoteAgent, orders: Orders) -> None:
+        self._host = host
+        self._orders = orders
+        self._alive = True
+        self._ended = False
+        self._heard_s = time.monotonic()
+        self.started: tuple[int, ...] = ()
+        self.exits: list[Exit] = []
+
+    def __enter__(self) -> Self:
+        orders = self._orders
+        programs = [(list(each.argv), list(each.cpus)) for each in orders.programs]
+        started = self._host.call(
+            "start",
+            programs=programs,
+            cwd=str(orders.cwd),
+            env=dict(orders.env),
+            files=orders.files,
+        )
+        self.started = tuple(started)
+        return self
+
+    def close(self) -> None:
+        """End them at once."""
+        self.end(0)
+
+    @property
+    def tree(self) -> RemoteTree:
+        """For accounting."""
+        return RemoteTree(self._host)
+
+    def alive(self) -> bool:
+        """Whether any process is left there."""
+        if not self._ended:
+            self.hear(self._host.call("news"))
+        return self._alive
+
+    def poll(self, timeout_s: float) -> None:
+        """Ask for news, but not more often than a way there and back is worth."""
+        if time.monotonic() - self._heard_s < NEWS_EVERY_S:
+            time.sleep(timeout_s)
+        else:
+            self.alive()
+
+    def hear(self, news: Mapping[str, object]) -> None:
+        """What the agent has said."""
+        self._heard_s = time.monotonic()
+        self._alive = bool(news["alive"])
+        exits = news["exits"]
+        assert isinstance(exits, list)
+        self.exits = [Exit(code, signal) for code, signal in exits]
+
+    def end(self, grace_s: float) -> None:
+        """End them. Twice is once."""
+        if not self._ended:
+            self._ended, self._alive = True, False
+            self._host.call("end", grace_s + KEEPER_PATIENCE_S, grace_s=grace_s)
+
+    def log_tail(self) -> str:
+        """The end of what they printed."""
+        return str(self._host.call("log_tail"))

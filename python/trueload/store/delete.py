@@ -1,0 +1,98 @@
+"""Deleting runs of a store, and making its file smaller.
+
+How: the rows of a run go, and of the run itself only its number stays, as deleted: a number that is
+missing is damage. A run is held while it is deleted, so that nobody adds to it. A damaged file is
+left as it is. A friend of ``store``; must not know why a run is deleted.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import sqlite3
+from collections.abc import Sequence
+from dataclasses import replace
+
+from trueload.errors import ExitCode, UserError
+from trueload.store.file import StoreError, read_error, write_error
+from trueload.store.runs import _RUN_COLUMNS, Run, Store, _checksum, _run_fields
+
+AT_ONCE = 100  # each is held through a file of its own until all of them are gone
+
+
+def delete_runs(store: Store, runs: Sequence[Run]) -> list[Run]:
+    """Delete these runs but those that are going on; the runs that are gone. Raises
+    ``StoreError``, also for a store that is damaged."""
+    if runs:
+        _check(store)
+    deleted: list[Run] = []
+    for start in range(0, len(runs), AT_ONCE):
+        with contextlib.ExitStack() as held:
+            some = [run for run in runs[start : start + AT_ONCE] if _hold(store, run, held)]
+            with store._writing() as db:
+                for run in some:
+                    _delete(db, run)
+        deleted += some
+    return deleted
+
+
+def shrink(store: Store) -> int:
+    """Give what is free in the store's file back to the disk; its bytes now. Raises
+    ``StoreError``."""
+    db = store._db
+    try:
+        with db.unlimited():
+            db.execute("VACUUM")
+            db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+    except sqlite3.Error as error:
+        failed = write_error(store.path, error)
+        hint = f"{failed.hint}; the runs are deleted, and new ones take their room"
+        raise StoreError(failed.message, hint, ExitCode.OUTPUT) from error
+    return file_bytes(store)
+
+
+def file_bytes(store: Store) -> int:
+    """The bytes of the store's file and of the log beside it."""
+    paths = (store.path, store.path.with_name(f"{store.path.name}-wal"))
+    return sum(path.stat().st_size for path in paths if path.exists())
+
+
+def _check(store: Store) -> None:
+    if store._unwritable is not None:
+        raise store._unwritable
+    try:
+        with store._db.unlimited():
+            found = store._db.execute("PRAGMA quick_check(1)").fetchone()[0]
+    except sqlite3.DatabaseError as error:
+        raise read_error(store.path, error) from error
+    if found != "ok":
+        raise read_error(store.path, found.splitlines()[-1])
+
+
+def _hold(store: Store, run: Run, held: contextlib.ExitStack) -> bool:
+    """Whether it could be had: nobody adds to it, as far as can be known."""
+    if store._as_it_is(store._run_by_seq(run.seq)).state == "running":
+        return False
+    try:
+        held.enter_context(store._lock(run))
+    except UserError:
+        return False
+    return True
+
+
+def _delete(db: sqlite3.Connection, run: Run) -> None:
+    gone = replace(
+        run,
+        kind="",
+        title="",
+        command=(),
+        plan=None,
+        seed=None,
+        started_at="",
+        state="deleted",
+        ended_at=None,
+        row_count=0,
+    )
+    fields = _run_fields(gone)
+    columns = ", ".join(f"{name} = ?" for name in _RUN_COLUMNS.split(", "))
+    db.execute("DELETE FROM rows WHERE run_seq = ?", (run.seq,))
+    db.execute(f"UPDATE runs SET {columns} WHERE seq = ?", (*fields, _checksum(fields), run.seq))

@@ -1,0 +1,579 @@
+"""The store: every run and its rows in one SQLite file, kept whole.
+
+How: WAL with ``synchronous=FULL``, one transaction per row, so that a row whose ``add_…`` has
+returned survives ``kill -9`` and a power cut. Every row carries a SHA-256 of its content and every
+run the number of its rows, so that a flipped bit is found out: what cannot be read is reported as
+``Damaged``, never left out silently and never given as if it were right. Order is by sequence
+number, not by the clock. Several processes may use one store at once.
+
+``Store.open`` raises ``UserError`` for a path that cannot be one; every later failure of the disk
+is a ``StoreError``. Must not know how rows are made or shown.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import sqlite3
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import ValidationError
+
+from trueload.closing import Closing
+from trueload.errors import UserError
+from trueload.ids import now_iso, run_id
+from trueload.record.schema import Record
+from trueload.store.file import (
+    BUSY_TIMEOUT_S,
+    VALUE_BYTES_MAX,
+    Connection,
+    StoreError,
+    begin,
+    connect,
+    connect_to_read,
+    default_path,
+    prepare,
+    read_error,
+    write_error,
+)
+from trueload.store.lock import HeldError, RunLock, is_held
+
+__all__ = ["Damaged", "Outcome", "Row", "Run", "RunState", "Store", "StoreError", "default_path"]
+
+Outcome = Literal["measured", "skipped", "failed", "unsupported"]
+RunState = Literal["running", "finished", "interrupted", "deleted"]
+
+UNREADABLE = "it cannot be read"
+SEQ_MAX = 2**63 - 1
+# Behind a damaged page so many numbers are tried in all, which takes about half a second; and so
+# many that are missing are told one by one.
+ALONE_MAX = 50_000
+CIRCLES_MAX = 8  # and so many of them may take all the steps that a statement has
+MISSING_MAX = 10_000
+
+_RUN_COLUMNS = (
+    "seq, id, kind, title, command, plan, seed, started_at, state, ended_at, row_count, checksum"
+)
+_ROW_COLUMNS = (
+    "seq, run_seq, number, key, labels, outcome, reason, detail, added_at, record, checksum"
+)
+
+
+@dataclass(frozen=True)
+class Run:
+    """One execution of a suite or of a single command.
+
+    ``kind`` is the verb (``http``, ``suite``); ``plan`` is JSON; ``command`` holds no secret.
+    """
+
+    seq: int
+    id: str
+    kind: str
+    title: str
+    command: tuple[str, ...]
+    plan: Any
+    seed: int | None
+    started_at: str
+    state: RunState
+    ended_at: str | None
+    row_count: int
+
+
+@dataclass(frozen=True)
+class Row:
+    """One cell of a run: measured (``record`` is there), skipped or failed (``reason`` is).
+
+    ``key`` names the cell within the plan (for resuming), ``labels`` describe it for tables,
+    ``detail`` holds more than one line, such as the tail of a log.
+    """
+
+    seq: int
+    number: int
+    key: str
+    labels: dict[str, str]
+    outcome: Outcome
+    reason: str | None
+    detail: str | None
+    added_at: str
+    record: Record | None
+
+
+@dataclass(frozen=True)
+class Damaged:
+    """A row that is not as it was written; ``number`` is None where not even that can be read."""
+
+    number: int | None
+    why: str
+
+
+class Store(Closing):
+    """An open store; a context manager. Open one per process and thread."""
+
+    def __init__(
+        self,
+        path: Path,
+        connection: Connection,
+        unwritable: StoreError | None = None,
+    ) -> None:
+        self.path = path
+        self._db = connection
+        self._unwritable = unwritable
+        self._wait_s = BUSY_TIMEOUT_S
+        self._held: list[RunLock] = []
+
+    @classmethod
+    def open(cls, path: Path | None = None) -> Store:
+        """Open, or make, the store at ``path`` (else ``default_path``). Raises ``UserError``.
+
+        One that is damaged, or on a disk that cannot be written, can be read as far as it goes;
+        whoever adds to it is told why not.
+        """
+        where = default_path() if path is None else path
+        connection = connect(where)
+        try:
+            prepare(connection, where)
+        except StoreError as why:
+            connection.close()
+            if not why.unwritable:
+                raise
+            return cls(where, connect_to_read(where, why), why)
+        except BaseException:
+            connection.close()
+            raise
+        return cls(where, connection)
+
+    def close(self) -> None:
+        """Let go of the file, and of the runs that were held."""
+        for held in self._held:
+            held.close()
+        with contextlib.suppress(sqlite3.Error):
+            self._db.close()
+
+    def new_run(
+        self,
+        *,
+        kind: str,
+        title: str,
+        plan: Any = None,
+        seed: int | None = None,
+        command: Sequence[str] = (),
+    ) -> Run:
+        """Begin a run, and hold it as ``hold_run`` does; ``plan`` is anything that JSON can hold.
+        On disk when this returns."""
+        with contextlib.ExitStack() as stack:
+            with self._writing() as db:
+                for _ in range(100):  # a short id may be taken; the next one is random again
+                    run = Run(
+                        seq=_next_seq(db, "runs"),
+                        id=run_id(),
+                        kind=kind,
+                        title=title,
+                        command=tuple(command),
+                        plan=json.loads(_to_text(plan)),
+                        seed=seed,
+                        started_at=now_iso(),
+                        state="running",
+                        ended_at=None,
+                        row_count=0,
+                    )
+                    if db.execute("SELECT 1 FROM runs WHERE id = ?", (run.id,)).fetchone() is None:
+                        break
+                held = stack.enter_context(self._lock(run))
+                fields = _run_fields(run)
+                db.execute(
+                    f"INSERT INTO runs ({_RUN_COLUMNS}) VALUES ({_marks(12)})",
+                    (*fields, _checksum(fields)),
+                )
+            # Only now: the number of a run that could not be written is the next one's.
+            stack.pop_all()
+            self._held.append(held)
+        return run
+
+    def hold_run(self, run: Run) -> None:
+        """Be the only one who adds to a run, until the store is closed. Raises ``UserError`` if
+        another is: two who go on with one run would do everything twice."""
+        self._held.append(self._lock(run))
+
+    def _lock(self, run: Run) -> RunLock:
+        try:
+            return RunLock(self.path, run.seq)
+        except HeldError:
+            raise UserError(
+                f"run {run.id} is still going on: another trueload adds to it",
+                f"wait for its end, or interrupt it; `trueload runs show {run.id}` shows how far"
+                " it is",
+            ) from None
+
+    def add_record(
+        self, run: Run, record: Record, *, key: str = "", labels: Mapping[str, str] | None = None
+    ) -> Row:
+        """Add a measured row. On disk when this returns."""
+        return self._add(run, key, labels, outcome="measured", record=record)
+
+    def add_row(
+        self,
+        run: Run,
+        outcome: Literal["skipped", "failed", "unsupported"],
+        reason: str,
+        *,
+        key: str = "",
+        labels: Mapping[str, str] | None = None,
+        detail: str | None = None,
+    ) -> Row:
+        """Add a row that was not measured, with its reason. On disk when this returns."""
+        return self._add(run, key, labels, outcome=outcome, reason=reason, detail=detail)
+
+    def _add(
+        self,
+        run: Run,
+        key: str,
+        labels: Mapping[str, str] | None,
+        *,
+        outcome: Outcome,
+        reason: str | None = None,
+        detail: str | None = None,
+        record: Record | None = None,
+    ) -> Row:
+        with self._writing() as db:
+            now = self._run_by_seq(run.seq)
+            if now.state == "deleted":
+                raise read_error(self.path, f"run {run.id} was deleted meanwhile")
+            row = Row(
+                seq=_next_seq(db, "rows"),
+                number=now.row_count + 1,
+                key=key,
+                labels=dict(labels or {}),
+                outcome=outcome,
+                reason=reason,
+                detail=detail,
+                added_at=now_iso(),
+                record=record,
+            )
+            fields = _row_fields(run.seq, row)
+            db.execute(
+                f"INSERT INTO rows ({_ROW_COLUMNS}) VALUES ({_marks(11)})",
+                (*fields, _checksum(fields)),
+            )
+            self._update_run(db, now, row_count=row.number)
+        return row
+
+    def end_run(self, run: Run, state: RunState = "finished") -> Run:
+        """Say how a run ended. On disk when this returns."""
+        with self._writing() as db:
+            return self._update_run(db, self._run_by_seq(run.seq), state=state, ended_at=now_iso())
+
+    def _update_run(self, db: sqlite3.Connection, run: Run, **changes: Any) -> Run:
+        changed = Run(**{**run.__dict__, **changes})
+        fields = _run_fields(changed)
+        db.execute(
+            "UPDATE runs SET state = ?, ended_at = ?, row_count = ?, checksum = ? WHERE seq = ?",
+            (changed.state, changed.ended_at, changed.row_count, _checksum(fields), changed.seq),
+        )
+        return changed
+
+    def runs(self) -> list[Run]:
+        """Every run that can be read, oldest first (by sequence). One that nobody adds to any more,
+        and whose end nobody has said, was interrupted: by a kill, or the end of the machine."""
+        found = (run for run in self._scan_runs() if isinstance(run, Run))
+        return [self._as_it_is(run) for run in found if run.state != "deleted"]
+
+    def _as_it_is(self, run: Run) -> Run:
+        if run.state != "running" or is_held(self.path, run.seq):
+            return run
+        return replace(run, state="interrupted")
+
+    def damaged_runs(self) -> list[Damaged]:
+        """Runs that are not as they were written."""
+        return [run for run in self._scan_runs() if isinstance(run, Damaged)]
+
+    def find_run(self, selector: str) -> Run:
+        """The run named by its id, a prefix that only it has, or ``last``. Raises ``UserError``."""
+        runs = self.runs()
+        if selector == "last" and runs:
+            return runs[-1]
+        matches = [run for run in runs if run.id == selector] or [
+            run for run in runs if selector and run.id.startswith(selector)
+        ]
+        if len(matches) == 1:
+            return matches[0]
+        if matches:
+            raise UserError(
+                f"'{selector}' is the beginning of {len(matches)} runs",
+                f"say more of it, for example {matches[-1].id}",
+            )
+        raise UserError(
+            f"there is no run '{selector}' in {self.path}",
+            "`trueload runs list` shows what there is",
+        )
+
+    def rows(self, run: Run) -> Iterator[Row | Damaged]:
+        """The run's rows in the order of writing, one at a time; the unreadable ones in place."""
+        return self._scan_rows(run)
+
+    def row(self, run: Run, seq: int) -> Row | Damaged | None:
+        """One row of the run by its sequence number; None if it has no such row."""
+        try:
+            found = self._db.execute(
+                f"SELECT {_ROW_COLUMNS} FROM rows NOT INDEXED WHERE run_seq = ? AND seq = ?",
+                (run.seq, seq),
+            ).fetchone()
+        except sqlite3.DatabaseError:
+            return Damaged(None, UNREADABLE)
+        return None if found is None else _to_row(found)
+
+    def done_keys(self, run: Run) -> set[str]:
+        """Keys of the rows that can be read, for resuming."""
+        return {row.key for row in self.rows(run) if isinstance(row, Row)}
+
+    # ---- reading, row by row, so that one bad page does not hide the rest
+
+    def _run_by_seq(self, seq: int) -> Run:
+        try:
+            found = self._db.execute(
+                f"SELECT {_RUN_COLUMNS} FROM runs WHERE seq = ?", (seq,)
+            ).fetchone()
+        except sqlite3.DatabaseError as error:
+            raise read_error(self.path, error) from error
+        run = Damaged(None, UNREADABLE) if found is None else _to_run(found)
+        if isinstance(run, Damaged):
+            raise read_error(self.path, run.why)
+        return run
+
+    def _scan_runs(self) -> Iterator[Run | Damaged]:
+        last = self._last_seq("runs")  # before the scan: more may come meanwhile
+        expected = 1
+        for fields in self._scan("runs", _RUN_COLUMNS, "1", ()):
+            yield from _missing(expected, fields[0], numbered=False)
+            expected = fields[0] + 1
+            yield _to_run(fields)
+        if last is None:
+            yield Damaged(None, "it cannot be read how many runs there are")
+        else:
+            yield from _missing(expected, last + 1, numbered=False)
+
+    def _scan_rows(self, run: Run) -> Iterator[Row | Damaged]:
+        with contextlib.suppress(StoreError):
+            run = self._run_by_seq(run.seq)  # again: more rows may have come since the caller's
+        expected = 1
+        for fields in self._scan("rows", _ROW_COLUMNS, "run_seq = ?", (run.seq,)):
+            row = _to_row(fields)
+            if isinstance(row, Damaged):
+                yield Damaged(expected, row.why)
+                expected += 1
+                continue
+            yield from _missing(expected, row.number)
+            expected = row.number + 1
+            yield row
+        yield from _missing(expected, run.row_count + 1)
+
+    def _scan(
+        self, table: str, columns: str, where: str, values: tuple[Any, ...]
+    ) -> Iterator[tuple[Any, ...]]:
+        """Rows by sequence number, each fetched alone, without indexes, which may be damaged.
+
+        Behind a page that cannot be read, numbers are tried one by one, and after twice as many
+        each time the next row is looked for again.
+        """
+        last, alone, tries = 0, 1, ALONE_MAX
+        tail = f"{columns} FROM {table} NOT INDEXED WHERE {where} AND seq"
+        end: int | None = None
+        while True:
+            found = self._fetch(f"SELECT {tail} > ? ORDER BY seq LIMIT 1", (*values, last))
+            if found is None:
+                return
+            # A page that is in the wrong place may hold numbers that were there before.
+            if found and _is_seq(found[0]) and found[0] > last:
+                last, alone = found[0], 1
+                yield found
+                continue
+            end = end or self._last_seq(table) or last + ALONE_MAX
+            for seq in range(last + 1, min(end, last + alone) + 1):
+                tries -= 1 if self._db.ended else ALONE_MAX // CIRCLES_MAX
+                if tries < 0:
+                    return
+                if found := self._fetch(f"SELECT {tail} = ?", (*values, seq)):
+                    yield found
+            last, alone = last + alone, alone * 2
+            if last >= end:
+                return
+
+    def _fetch(self, query: str, values: tuple[Any, ...]) -> tuple[Any, ...] | None:
+        """A row; None where there is none, and an empty one where it cannot be read."""
+        try:
+            found: tuple[Any, ...] | None = self._db.execute(query, values).fetchone()
+        except (sqlite3.DatabaseError, OverflowError):
+            return ()
+        return found
+
+    def _last_seq(self, table: str) -> int | None:
+        """The last number that was given to a row; None if that cannot be read."""
+        counted = self._fetch("SELECT seq FROM sqlite_sequence WHERE name = ?", (table,))
+        there = self._fetch(f"SELECT max(seq) FROM {table} NOT INDEXED", ())
+        known = [found[0] for found in (counted, there) if found and _is_seq(found[0])]
+        return max(known, default=None if () in (counted, there) else 0)
+
+    # ---- writing
+
+    @contextlib.contextmanager
+    def _writing(self) -> Iterator[sqlite3.Connection]:
+        """One transaction; a failure of the disk becomes one clear error, nothing half-written."""
+        if self._unwritable is not None:
+            raise self._unwritable
+        try:
+            self._begin()
+            try:
+                yield self._db
+                self._db.execute("COMMIT")
+            except BaseException:
+                with contextlib.suppress(sqlite3.Error):
+                    self._db.execute("ROLLBACK")
+                raise
+        except sqlite3.Error as error:
+            raise write_error(self.path, error) from error
+
+    def _begin(self) -> None:
+        try:
+            begin(self._db, self._wait_s)
+        except KeyboardInterrupt:
+            self._wait_s = 0.0  # who does not wait for a row does not wait for the end of its run
+            raise
+
+
+def _next_seq(db: sqlite3.Connection, table: str) -> int:
+    """AUTOINCREMENT's next number, taken inside the transaction so that the checksum covers it."""
+    last = db.execute("SELECT seq FROM sqlite_sequence WHERE name = ?", (table,)).fetchone()
+    if last is not None and not _is_seq(last[0]):
+        raise sqlite3.DatabaseError(f"its last number in {table} is {last[0]!r}")
+    return 1 + (last[0] if last else 0)
+
+
+def _is_seq(value: object) -> bool:
+    return isinstance(value, int) and 0 < value < SEQ_MAX
+
+
+def _missing(first: int, end: int, *, numbered: bool = True) -> Iterator[Damaged]:
+    """The rows missing from ``first`` until before ``end``. The number may itself be damaged and
+    huge, so that beyond a limit only their count is told."""
+    shown = range(first, end)[:MISSING_MAX]
+    for number in shown:
+        yield Damaged(number if numbered else None, UNREADABLE)
+    if end - first > MISSING_MAX:
+        more = end - first - MISSING_MAX
+        yield Damaged(None, f"{more:,} more are missing")
+
+
+def _marks(count: int) -> str:
+    return ", ".join("?" * count)
+
+
+def _to_text(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+
+
+def _checksum(fields: tuple[Any, ...]) -> bytes:
+    """SHA-256 over every column, each with its type and length, so that no two rows read alike."""
+    digest = hashlib.sha256()
+    for field in fields:
+        raw = field if isinstance(field, bytes) else repr(field).encode()
+        digest.update(f"{type(field).__name__}:{len(raw)}:".encode() + raw)
+    return digest.digest()
+
+
+def _run_fields(run: Run) -> tuple[Any, ...]:
+    return (
+        run.seq,
+        run.id,
+        run.kind,
+        run.title,
+        _to_text(run.command),
+        _to_text(run.plan),
+        run.seed,
+        run.started_at,
+        run.state,
+        run.ended_at,
+        run.row_count,
+    )
+
+
+def _row_fields(run_seq: int, row: Row) -> tuple[Any, ...]:
+    record = None if row.record is None else zlib.compress(row.record.model_dump_json().encode())
+    return (
+        row.seq,
+        run_seq,
+        row.number,
+        row.key,
+        _to_text(row.labels),
+        row.outcome,
+        row.reason,
+        row.detail,
+        row.added_at,
+        record,
+    )
+
+
+def _to_run(fields: tuple[Any, ...]) -> Run | Damaged:
+    if _checksum(fields[:-1]) != fields[-1]:
+        return Damaged(None, "its content does not match its checksum")
+    seq, id_, kind, title, command, plan, seed, started_at, state, ended_at, row_count = fields[:-1]
+    try:
+        words, planned = tuple(json.loads(command)), json.loads(plan)
+    except (ValueError, RecursionError) as error:
+        return Damaged(None, f"it cannot be read by this version: {error}")
+    return Run(
+        seq=seq,
+        id=id_,
+        kind=kind,
+        title=title,
+        command=words,
+        plan=planned,
+        seed=seed,
+        started_at=started_at,
+        state=state,
+        ended_at=ended_at,
+        row_count=row_count,
+    )
+
+
+def _in_one_line(error: Exception) -> str:
+    """What is wrong first, and where: a record of another version may lack dozens of fields."""
+    if not isinstance(error, ValidationError):
+        return str(error)
+    first, *rest = error.errors(include_url=False)
+    place = ".".join(str(part) for part in first["loc"])
+    more = f", and {len(rest)} more" if rest else ""
+    return f"{place}: {first['msg']}{more}"
+
+
+def _unpack(record: bytes) -> bytes:
+    """Raises ``ValueError`` and ``zlib.error``."""
+    unpacking = zlib.decompressobj()
+    text = unpacking.decompress(record, VALUE_BYTES_MAX)
+    if unpacking.unconsumed_tail or not unpacking.eof:
+        raise ValueError("it is cut short, or larger than any record")
+    return text
+
+
+def _to_row(fields: tuple[Any, ...]) -> Row | Damaged:
+    seq, _, number, key, labels, outcome, reason, detail, added_at, record = fields[:-1]
+    if _checksum(fields[:-1]) != fields[-1]:
+        return Damaged(None, "its content does not match its checksum")
+    try:
+        parsed = None if record is None else Record.model_validate_json(_unpack(record))
+    except (ValueError, zlib.error) as error:  # of another version; the checksum says it is intact
+        return Damaged(number, f"its record cannot be read by this version: {_in_one_line(error)}")
+    return Row(
+        seq=seq,
+        number=number,
+        key=key,
+        labels=json.loads(labels),
+        outcome=outcome,
+        reason=reason,
+        detail=detail,
+        added_at=added_at,
+        record=parsed,
+    )

@@ -1,0 +1,4 @@
+"""The programs that are measured, as their files describe them.
+
+`manifest` a subject's own file · `contracts` what a server of a kind must answer.
+"""

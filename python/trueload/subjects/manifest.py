@@ -1,0 +1,495 @@
+"""Subjects: the programs under test, each a folder with a manifest, and the selection of them.
+
+How: a manifest is read once, strictly, into one `Subject` per variant; what it does not
+know it refuses, with the file, the key and the known ones. Nothing is executed here. Commands run
+in a copy of the folder, so a path out of it is its author's mistake and is refused as one; what a
+program does with the user's rights is its own affair, so who can change it is looked at, too. Of a
+folder that cannot be used whoever selects says what then, so that one does not stop the others.
+
+Must not know: how a subject is built, started or measured.
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+import os
+import re
+import shlex
+import stat
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import AfterValidator, Field, ValidationError, model_validator
+from pydantic_core import ErrorDetails
+
+from trueload.files.catalogue import trusted_in
+from trueload.protocol.client import PATH_PATTERN
+from trueload.errors import UserError
+from trueload.files.ownership import below, why_not
+from trueload.protocol.plan import Model
+from trueload.protocol.shootout import Dialect
+from trueload.files.toml import UnreadableError, read_toml
+
+MANIFEST = "subject.toml"
+# The contract whose subjects may say how they speak.
+SHOOTOUT = "ws-shootout"
+PLACEHOLDERS = ("host", "port", "cpus", "cpu_list", "build", "trueload")
+NAME_PATTERN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,63}")
+# Made by builds in the checkout, never sources; .gitignore names the same.
+NOT_SOURCES = frozenset({"target", "build", "node_modules", "__pycache__", ".git", ".venv"})
+
+Cores = Literal["single", "multi"]
+Category = Literal["micro", "platform", "fullstack"]
+
+
+def _plain(text: str) -> str:
+    if "\0" in text:
+        raise ValueError("must not hold a NUL character")
+    return text
+
+
+def _argument(text: str) -> str:
+    """An argument that names something in the folder, of which a copy is run elsewhere."""
+    for word in re.findall(r"\{([a-z_]+)\}", text):
+        if word not in PLACEHOLDERS:
+            known = ", ".join(f"{{{name}}}" for name in PLACEHOLDERS)
+            raise ValueError(f"has the unknown substitution {{{word}}}; there are {known}")
+    for part in re.split(r"[=:,]", text):
+        if ".." in part.split("/"):
+            raise ValueError(f"{text!r} leaves the subject's folder, and a copy of that is run")
+    if text.startswith("/") and text not in ("/dev/null", "/dev/stdout", "/dev/stderr"):
+        raise ValueError(f"{text!r} is an absolute path; name a program, or a path in the folder")
+    return _plain(text)
+
+
+def _command(argv: tuple[str, ...]) -> tuple[str, ...]:
+    if not argv or not argv[0].strip():
+        raise ValueError("must name a program")
+    return argv
+
+
+def _tool(text: str) -> str:
+    if not TOOL_PATTERN.fullmatch(text):
+        raise ValueError(f"{text!r} is not a tool such as 'go' or 'go>=1.22'")
+    return text
+
+
+def _package(text: str) -> str:
+    # Debian policy 5.6.1; it also keeps options out of apt's command line.
+    if not re.fullmatch(r"[a-z0-9][a-z0-9+.-]+", text):
+        raise ValueError(f"{text!r} is not the name of a Debian package")
+    return text
+
+
+TOOL_PATTERN = re.compile(r"([A-Za-z0-9][A-Za-z0-9._+-]*)(?:(>=|==|<)(\d+(?:\.\d+)*))?")
+Text = Annotated[str, AfterValidator(_plain)]
+Argument = Annotated[str, AfterValidator(_argument)]
+Command = Annotated[tuple[Argument, ...], AfterValidator(_command)]
+
+
+class Needs(Model):
+    """What the machine must have. `tools` are programs, `debian` packages."""
+
+    tools: tuple[Annotated[str, AfterValidator(_tool)], ...] = ()
+    debian: tuple[Annotated[str, AfterValidator(_package)], ...] = ()
+
+
+class Manifest(Model):
+    """One variant of a subject, complete; see docs/adding-a-subject.md. Times in seconds."""
+
+    role: Literal["server", "client"]
+    about: Text
+    home: Text = ""
+    category: Category = "platform"
+    contracts: tuple[Text, ...]
+    fetch: tuple[Command, ...] = ()
+    build: tuple[Command, ...] = ()
+    run: Command
+    version: Command | None = None
+    needs: Needs = Needs()
+    env: dict[str, Text] = Field(default_factory=dict)
+    ready_s: float = Field(default=10, gt=0, le=600)
+    build_s: float = Field(default=600, gt=0, le=7200)
+    cores: tuple[Cores, ...] = ("single", "multi")
+    prefork: bool = False
+    trap: bool = False
+    path: Text | None = Field(default=None, pattern=PATH_PATTERN)
+    dialect: Dialect | None = None
+
+    @model_validator(mode="after")
+    def _only_where_they_count(self) -> Self:
+        if (self.path or self.dialect) and SHOOTOUT not in self.contracts:
+            raise ValueError(f"path and dialect are for the contract {SHOOTOUT} alone")
+        if self.role == "client":
+            words = [*self.run, *self.env.values()]
+            if self.prefork or any("{host}" in word or "{port}" in word for word in words):
+                raise ValueError("a client is told on its stdin where to: no host, port or prefork")
+        return self
+
+
+MANIFEST_KEYS = (*Manifest.model_fields, "variants")
+VARIANT_KEYS = tuple(key for key in Manifest.model_fields if key not in ("role", "home"))
+
+
+@dataclass(frozen=True)
+class Subject:
+    """One variant of a program. `variant` is "" for the default; it is the table's Name."""
+
+    language: str
+    framework: str
+    variant: str
+    folder: Path
+    manifest: Manifest
+
+    @property
+    def name(self) -> str:
+        """LANGUAGE/NAME, with :VARIANT unless it is the default. Unique in a catalogue."""
+        suffix = f":{self.variant}" if self.variant else ""
+        return f"{self.language}/{self.framework}{suffix}"
+
+
+def load_subject(folder: Path) -> list[Subject]:
+    """Every variant of the subject in `folder`, the default first.
+
+    Raises ``UserError`` with one line that names the file and the place in it.
+    """
+    path = folder / MANIFEST
+    data = _parse(path)
+    for key in data:
+        if key not in MANIFEST_KEYS:
+            raise _unknown_key(path, key, MANIFEST_KEYS)
+    variants = data.pop("variants", {})
+    if not isinstance(variants, dict):
+        raise _bad(path, "variants", "must be tables such as [variants.tuned]")
+    subjects = [_subject(folder, "", data, path)]
+    for variant, changes in variants.items():
+        place = f"variants.{variant}"
+        if not NAME_PATTERN.fullmatch(variant):
+            raise _bad(path, place, "a variant's name has letters, digits, '.', '_', '+' and '-'")
+        if not isinstance(changes, dict):
+            raise _bad(path, place, "must be a table of what differs")
+        for key in changes:
+            if key not in VARIANT_KEYS:
+                raise _unknown_key(path, f"{place}.{key}", VARIANT_KEYS)
+        subjects.append(_subject(folder, variant, _merged(data, changes), path))
+    return subjects
+
+
+def _merged(base: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
+    """The base with what differs; environment variables differ one by one."""
+    merged = {**base, **changes}
+    ours, theirs = base.get("env"), changes.get("env")
+    if isinstance(ours, dict) and isinstance(theirs, dict):
+        merged["env"] = {**ours, **theirs}
+    return merged
+
+
+def _subject(folder: Path, variant: str, data: dict[str, Any], path: Path) -> Subject:
+    prefix = f"variants.{variant}." if variant else ""
+    try:
+        # Through JSON, so that strictness means JSON's: "10" is no number, a list is a tuple.
+        text = json.dumps(data, default=repr)
+        manifest = Manifest.model_validate_json(text, strict=True)
+    except ValidationError as error:
+        raise _invalid(path, prefix, error.errors(include_url=False)[0]) from None
+    return Subject(folder.parent.name, folder.name, variant, folder, manifest)
+
+
+def _parse(path: Path) -> dict[str, Any]:
+    try:
+        # Not Path.resolve, which knows no way out of a circle of links.
+        if os.path.realpath(path) != os.path.join(os.path.realpath(path.parent), MANIFEST):
+            raise _bad(path, None, "is a link that leads out of the subject's folder")
+        if not stat.S_ISREG(path.stat().st_mode):  # to open a pipe waits for its writer
+            raise _bad(path, None, "is no file")
+        return read_toml(path)
+    except UnreadableError as error:
+        raise _bad(path, None, str(error)) from None
+    except OSError as error:
+        raise _bad(path, None, f"cannot be read: {error.strerror}") from None
+
+
+def _invalid(path: Path, prefix: str, error: ErrorDetails) -> UserError:
+    """pydantic's first complaint in our words."""
+    place = (prefix + _place(error["loc"])).removesuffix(".")
+    if error["type"] == "extra_forbidden":
+        return _unknown_key(path, place, tuple(Needs.model_fields))
+    if error["type"] == "missing":
+        return _bad(path, place, "is missing")
+    message = error["msg"].removeprefix("Value error, ")
+    return _bad(path, place, message[:1].lower() + message[1:])
+
+
+def _place(loc: Iterable[int | str]) -> str:
+    place = ""
+    for part in loc:
+        place += f"[{part}]" if isinstance(part, int) else f".{part}"
+    return place.removeprefix(".")
+
+
+def _unknown_key(path: Path, key: str, known: Iterable[str]) -> UserError:
+    return UserError(
+        f"{_shown(path)}: '{key}' is not a manifest key; keys are {', '.join(known)}",
+        "correct or remove that line",
+    )
+
+
+def _bad(path: Path, place: str | None, what: str) -> UserError:
+    where = f"{_shown(path)}: {place}: " if place else f"{_shown(path)}: "
+    return UserError(where + what, "correct the file; `trueload subjects check` tries it")
+
+
+def _shown(path: Path) -> str:
+    """As short as can be and still found: relative to the current folder, if below it."""
+    try:
+        return str(path.relative_to(Path.cwd()))
+    except (ValueError, OSError):  # it may have been removed
+        return str(path)
+
+
+def sources(folder: Path) -> list[Path]:
+    """The files of a subject, relative to its folder, sorted; without what builds leave.
+
+    Raises ``UserError`` for a link that leads out of the folder, and for a file that is
+    neither a file nor a folder.
+    """
+    return sorted(_walk(folder, folder.resolve(), Path()))
+
+
+def _walk(folder: Path, root: Path, below: Path) -> Iterator[Path]:
+    with os.scandir(folder / below) as entries:
+        for entry in entries:
+            relative = below / entry.name
+            if entry.name in NOT_SOURCES or relative == Path("subject"):
+                continue
+            if entry.is_symlink():
+                if not Path(entry.path).resolve().is_relative_to(root):
+                    raise _bad(folder / relative, None, "leads out of the subject's folder")
+                yield relative
+            elif entry.is_dir():
+                yield from _walk(folder, root, relative)
+            elif entry.is_file():
+                yield relative
+            else:
+                raise _bad(folder / relative, None, "is neither a file nor a folder")
+
+
+@dataclass(frozen=True)
+class Select:
+    """One SELECT: NAME, LANGUAGE or LANGUAGE/NAME, with :VARIANT; `!` in front excludes."""
+
+    text: str
+    exclude: bool
+    language: str | None
+    name: str
+    variant: str | None
+
+    @classmethod
+    def parse(cls, text: str) -> Select:
+        """Raises ``UserError`` for what can select nothing."""
+        body = text.strip()
+        exclude = body.startswith("!")
+        head, colon, variant = body.removeprefix("!").partition(":")
+        language, slash, name = head.rpartition("/")
+        if not name or (slash and not language) or "/" in language:
+            raise UserError(
+                f"{text!r} selects no subject",
+                "a SELECT is NAME, LANGUAGE or LANGUAGE/NAME; `!` in front excludes",
+            )
+        return cls(body, exclude, language or None, name, variant if colon else None)
+
+    def means_folder(self, language: str, framework: str) -> bool:
+        """Whether the select can mean a variant of that subject."""
+        if self.language is not None:
+            return (self.language, self.name) == (language, framework)
+        return self.name in (language, framework)
+
+    def means(self, subject: Subject) -> bool:
+        """Whether it means that variant."""
+        return self.means_folder(subject.language, subject.framework) and (
+            self.variant is None or self.variant == subject.variant
+        )
+
+
+def parse_selects(texts: Sequence[str]) -> list[Select]:
+    """Selects from options, each of which may hold several, separated by commas. Raises
+    ``UserError`` for one that holds none: a shell's empty variable does not mean all subjects."""
+    found = []
+    for text in texts:
+        parts = [part for part in text.split(",") if part.strip()]
+        found += [Select.parse(part) for part in parts or [""]]
+    return found
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A folder of the catalogue with a manifest, and why it cannot be used, if that can be seen
+    from its place; `framework` is "" for a whole language that cannot be looked into."""
+
+    language: str
+    framework: str
+    folder: Path
+    fault: UserError | None = None
+
+    @property
+    def name(self) -> str:
+        """As of a subject."""
+        return f"{self.language}/{self.framework}"
+
+    def load(self) -> list[Subject]:
+        """As ``load_subject``; also raises ``UserError`` for what somebody else can change."""
+        fault = self.fault or _fault_of_owner(self.folder)
+        if fault is not None:
+            raise fault
+        return load_subject(self.folder)
+
+    def is_meant_by(self, selects: Iterable[Select]) -> bool:
+        """Whether one of them can mean a variant of it."""
+        return any(select.means_folder(self.language, self.framework) for select in selects)
+
+    def is_named_by(self, selects: Iterable[Select]) -> bool:
+        """Whether one of them asks for it by its own name, not by its language."""
+        return self.is_meant_by(
+            select for select in selects if not select.exclude and select.name == self.framework
+        )
+
+
+OnBroken = Callable[[Entry, UserError], None]
+"""What becomes of an entry that cannot be used, and why it cannot; may raise."""
+
+
+def refuse_broken(entry: Entry, why: UserError) -> None:
+    """For whoever does not go on without it."""
+    raise why
+
+
+def unless_named(selects: Sequence[Select], on_broken: OnBroken) -> OnBroken:
+    """Refuses what is asked for by its name; for the rest the same."""
+
+    def handle(entry: Entry, why: UserError) -> None:
+        if entry.is_named_by(selects):
+            raise why
+        on_broken(entry, why)
+
+    return handle
+
+
+def entries(catalogue: Path) -> list[Entry]:
+    """The folders of all subjects, sorted by language and name."""
+    found = []
+    for language in _folders_in(catalogue):
+        try:
+            folders = _folders_in(language)
+        except OSError as error:
+            found.append(Entry(language.name, "", language, _closed(language, error)))
+            continue
+        for folder in folders:
+            try:
+                os.lstat(folder / MANIFEST)
+                fault = _fault_of_place(folder, catalogue)
+            except (FileNotFoundError, NotADirectoryError):
+                continue
+            except OSError as error:
+                fault = _closed(folder, error)
+            found.append(Entry(language.name, folder.name, folder, fault))
+    return found
+
+
+def _folders_in(folder: Path) -> list[Path]:
+    try:
+        return sorted(folder.iterdir())
+    except NotADirectoryError:
+        return []
+
+
+def _closed(folder: Path, error: OSError) -> UserError:
+    return UserError(f"{_shown(folder)}: cannot be read: {error.strerror}", "check its rights")
+
+
+def _fault_of_place(folder: Path, catalogue: Path) -> UserError | None:
+    names = (folder.parent.name, folder.name)
+    if os.path.realpath(folder) != os.path.join(os.path.realpath(catalogue), *names):
+        return _bad(folder, None, "is a link that leads out of its place")
+    unfit = [name for name in names if not NAME_PATTERN.fullmatch(name)]
+    if unfit:
+        return UserError(
+            f"{_shown(folder)}: {unfit[0]!r}: names have letters, digits and . _ + -",
+            "rename the folder",
+        )
+    return None
+
+
+def _fault_of_owner(folder: Path) -> UserError | None:
+    """Nothing is to be run that somebody else can change, unless the user has named its place."""
+    catalogue = folder.parent.parent
+    trusted = trusted_in(catalogue)
+    if trusted is None:
+        return None
+    try:
+        for path in (folder.parent, *below(folder, NOT_SOURCES)):
+            if why := why_not(path, trusted):
+                home = shlex.quote(os.path.realpath(catalogue.parent))
+                hint = f"TRUELOAD_HOME={home} uses all that is there as it is"
+                return UserError(f"{why}; what others can change is not run", hint)
+    except OSError as error:
+        return _closed(folder, error)
+    return None
+
+
+def select_subjects(
+    catalogue: Path, selects: Sequence[Select], on_broken: OnBroken = refuse_broken
+) -> list[Subject]:
+    """The variants selected, in the catalogue's order; all without a positive select. `on_broken`
+    hears of each entry that is selected and cannot be used.
+
+    Raises ``UserError`` for a select that means nothing.
+    """
+    everywhere = entries(catalogue)
+    for select in selects:
+        if not any(entry.is_meant_by([select]) for entry in everywhere):
+            raise _unknown_select(select, everywhere)
+    wanted = [select for select in selects if not select.exclude]
+    unwanted = [select for select in selects if select.exclude]
+    found: list[Subject] = []
+    broken: list[Entry] = []
+    for entry in everywhere:
+        if wanted and not entry.is_meant_by(wanted):
+            continue
+        try:
+            found += entry.load()
+        except UserError as why:
+            broken.append(entry)
+            if not entry.is_meant_by(select for select in unwanted if select.variant is None):
+                on_broken(entry, why)
+    for select in selects:
+        _check_variant(select, found, broken)
+    return [
+        subject
+        for subject in found
+        if (not wanted or any(select.means(subject) for select in wanted))
+        and not any(select.means(subject) for select in unwanted)
+    ]
+
+
+def _check_variant(select: Select, found: Sequence[Subject], broken: Sequence[Entry]) -> None:
+    """Raises ``UserError`` for a variant that no subject has; one that is broken may have it."""
+    if select.variant is None or any(entry.is_meant_by([select]) for entry in broken):
+        return
+    if not any(select.means(subject) for subject in found):
+        known = sorted({s.variant for s in found if s.variant})
+        raise UserError(
+            f"no subject has the variant {select.text!r}",
+            f"variants are {', '.join(known)}" if known else "it has only the default",
+        )
+
+
+def _unknown_select(select: Select, everywhere: Sequence[Entry]) -> UserError:
+    names = {entry.language for entry in everywhere} | {entry.name for entry in everywhere}
+    names |= {entry.framework for entry in everywhere if entry.framework}
+    asked = f"{select.language}/{select.name}" if select.language else select.name
+    near = difflib.get_close_matches(asked, sorted(names), n=3, cutoff=0.5)
+    hint = f"did you mean {' or '.join(near)}?" if near else "`trueload subjects list` shows them"
+    return UserError(f"no subject is called {asked!r}", hint)

@@ -1,0 +1,151 @@
+"""The trials of a suite of clients: the repetitions of a round are orders to one process.
+
+How: the process is started, told its setup and warmed up for the first repetition of a round that
+is asked for, goes on with the next, and is ended with the last one, or when another cell's turn
+comes.
+Whatever it does wrong ends it; what becomes of the cell then the execution decides. Must not know
+the store or tables.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from trueload.assemble.client import make_client_record
+from trueload.engines.engine import EngineError
+from trueload.protocol.client_progress import OnClientProgress, WatchClient, unwatched_client
+from trueload.protocol.plan import Duration
+from trueload.runner.build import Build
+from trueload.runner.client import ClientError
+from trueload.runner.client_session import (
+    ClientLoad,
+    ClientSession,
+    UnsupportedError,
+    client_session,
+)
+from trueload.runner.cpus import Layout
+from trueload.runner.process import StartError
+from trueload.runner.trials import Failed, Measured
+from trueload.subjects.manifest import Subject
+from trueload.suites.plan import NS_PER_MS, Cell, SuitePlan, Trial, rounds
+
+
+@dataclass
+class ClientTrials:
+    """The process at work, if there is one, and whose turn it is."""
+
+    plan: SuitePlan
+    trueload_command: tuple[str, ...]
+    stopped: Callable[[], bool]
+    watch: WatchClient = unwatched_client
+    _cell: Cell | None = None
+    _session: ClientSession | None = None
+    _exit: contextlib.ExitStack = field(default_factory=contextlib.ExitStack)
+
+    def measure(
+        self, trial: Trial, subject: Subject, built: Build, layout: Layout
+    ) -> Measured | Failed:
+        """One repetition. Raises ``UserError``, ``OSError``, ``BuildError`` for our side."""
+        with self.watch() as on_progress:
+            return self._measure(trial, subject, built, layout, on_progress)
+
+    def _measure(
+        self,
+        trial: Trial,
+        subject: Subject,
+        built: Build,
+        layout: Layout,
+        on_progress: OnClientProgress | None,
+    ) -> Measured | Failed:
+        try:
+            session = self._at_work(trial.cell, subject, built, layout, on_progress)
+        except UnsupportedError as why:
+            self.close()
+            return Failed(str(why), "", unsupported=True)
+        except StartError as error:
+            self.close()
+            return Failed(f"it cannot be started: {error}", "")
+        except (ClientError, ValueError, EngineError) as error:
+            return self._failed(error)
+        try:
+            record = make_client_record(session.measure())
+        except (ClientError, ValueError, EngineError) as error:
+            return self._failed(error)
+        last = any(trial.repetition == numbers[-1] for numbers in rounds(self.plan))
+        fault = self._end(session) if last else None
+        return Measured(record, None, None, "", fault=fault)
+
+    def close(self) -> None:
+        """Ends the process, if there is one, and its server. Twice is once."""
+        self._cell = self._session = None
+        done, self._exit = self._exit, contextlib.ExitStack()
+        done.close()
+
+    def _at_work(
+        self,
+        cell: Cell,
+        subject: Subject,
+        built: Build,
+        layout: Layout,
+        on_progress: OnClientProgress | None,
+    ) -> ClientSession:
+        if self._session is not None and self._cell == cell:
+            self._session.on_progress = on_progress
+            return self._session
+        self.close()
+        session = self._exit.enter_context(
+            client_session(
+                subject,
+                built,
+                layout,
+                client_load(self.plan, cell),
+                trueload_command=self.trueload_command,
+                stopped=self.stopped,
+            )
+        )
+        self._cell, self._session = cell, session
+        session.on_progress = on_progress
+        session.begin()
+        return session
+
+    def _failed(self, error: Exception) -> Failed:
+        """What the client did, or our server; nothing of either is left."""
+        tail = ""
+        if self._session is not None:
+            self._session.client.processes.end(0)
+            tail = self._session.client.processes.log_tail()
+        self.close()
+        if isinstance(error, EngineError):
+            return Failed(f"the reference server failed: {error}", tail, again=True)
+        return Failed(str(error), tail, again=True)
+
+    def _end(self, session: ClientSession) -> str | None:
+        """After the last repetition of a round: what it did wrong at its end."""
+        try:
+            session.finish()
+        except (ClientError, OSError) as fault:
+            return str(fault)
+        finally:
+            self.close()
+        return None
+
+
+def client_load(plan: SuitePlan, cell: Cell) -> ClientLoad:
+    """What the client of a cell is about. Pure."""
+    pools, wait_ms = cell.load.pools, plan.client_wait_ms
+    assert pools is not None
+    assert wait_ms is not None
+    assert isinstance(plan.stop, Duration)
+    warmup_ns = plan.warmup.ns if isinstance(plan.warmup, Duration) else 0
+    return ClientLoad(
+        pools=pools.pools,
+        pool_size=pools.pool_size,
+        concurrency=pools.concurrency,
+        wait_ms=wait_ms,
+        timeout_ms=max(1, plan.timeout_ns // NS_PER_MS),
+        files=pools.files,
+        span_ns=plan.stop.ns,
+        warmup_ns=warmup_ns,
+    )

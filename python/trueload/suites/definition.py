@@ -1,0 +1,248 @@
+"""A suite's file: which subjects, which contract, which loads, how often.
+
+How: one strict model; what is not known is refused with the file, the key and the known
+ones. Text becomes meaning here (durations, selects), once.
+
+Must not know: how a suite is run.
+"""
+
+from __future__ import annotations
+
+import difflib
+from itertools import pairwise
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, Field, ValidationError, model_validator
+
+from trueload.errors import UserError
+from trueload.files.toml import UnreadableError, read_toml
+from trueload.protocol.plan import Model
+from trueload.record.thresholds import LIMIT, parse_condition
+from trueload.request.message import MESSAGE_BYTES_MAX
+from trueload.subjects.manifest import Cores
+from trueload.units import SEED_MAX, parse_duration, parse_rate, parse_size
+
+RATE_PER_S_MAX = 1_000_000_000
+NS_PER_MS = 1_000_000
+WAIT_NS_MAX = 60_000_000_000  # of the reference server
+
+Positive = Annotated[int, Field(gt=0)]
+Count = Annotated[int, Field(ge=0)]
+Seed = Annotated[int, Field(ge=0, le=SEED_MAX)]
+Report = Literal["table", "apachebench"]
+
+
+def _duration(text: str) -> str:
+    parse_duration(text)
+    return text
+
+
+def _positive_duration(text: str) -> str:
+    if parse_duration(text) == 0:
+        raise ValueError(f"'{text}' is no time at all")
+    return text
+
+
+def _rate(text: str) -> str:
+    if not 0 < parse_rate(text) <= RATE_PER_S_MAX:
+        raise ValueError(f"'{text}' is not a rate above 0, up to {RATE_PER_S_MAX:,}/s")
+    return text
+
+
+def _size(text: str) -> str:
+    if parse_size(text) > MESSAGE_BYTES_MAX:
+        raise ValueError(f"'{text}' is more than {MESSAGE_BYTES_MAX:,} bytes")
+    return text
+
+
+def _limit(text: str) -> str:
+    try:
+        parse_condition(text, LIMIT)
+    except UserError as error:
+        raise ValueError(error.message) from None
+    return text
+
+
+def _wait(text: str) -> str:
+    ns = parse_duration(text)
+    if ns % NS_PER_MS or not 0 < ns <= WAIT_NS_MAX:
+        raise ValueError(f"'{text}' is not a wait of whole milliseconds, from 1 ms to 60 s")
+    return text
+
+
+Size = Annotated[str, AfterValidator(_size)]
+Limit = Annotated[str, AfterValidator(_limit)]
+Span = Annotated[str, AfterValidator(_duration)]
+PositiveSpan = Annotated[str, AfterValidator(_positive_duration)]
+Rate = Annotated[str, AfterValidator(_rate)]
+
+
+class Axes(Model):
+    """Loads: every combination of the values. `cores` is where the subject runs; with a `rate` the
+    loop is open, without one each connection sends as soon as it can. `close` takes the place of
+    the suite's. `idle` are the steps of a staircase: so many idle connections beside the others,
+    the last of them held under load.
+
+    Of clients: so many `pools` of so many connections (`pool_size`), and so many requests at once
+    (`concurrency`); `files` are limits of open files, 0 for as many as there may be."""
+
+    connections: tuple[Positive, ...] = Field(default=(64,), min_length=1)
+    pipeline: tuple[Positive, ...] = Field(default=(1,), min_length=1)
+    cores: tuple[Cores, ...] = Field(default=("single",), min_length=1)
+    rate: tuple[Rate, ...] = ()
+    close: tuple[bool, ...] = ()
+    idle: tuple[Count, ...] = ()
+    pools: tuple[Positive, ...] = ()
+    pool_size: tuple[Positive, ...] = ()
+    concurrency: tuple[Positive, ...] = ()
+    files: tuple[Count, ...] = ()
+
+    @model_validator(mode="after")
+    def _of_one_role(self) -> Axes:
+        if not self.of_clients:
+            if self.files:
+                raise ValueError("files is an axis of clients; of servers it is the suite's")
+            return self
+        if not (self.pools and self.pool_size and self.concurrency):
+            raise ValueError("a load of clients has pools, pool_size and concurrency")
+        others = {"connections", "pipeline", "rate", "close", "idle"} & self.model_fields_set
+        if others:
+            raise ValueError(f"{sorted(others)[0]} is an axis of servers, beside those of clients")
+        return self
+
+    @property
+    def of_clients(self) -> bool:
+        """Whether it is a load of clients."""
+        return bool(self.pools or self.pool_size or self.concurrency)
+
+    @model_validator(mode="after")
+    def _steps_rise(self) -> Axes:
+        if any(later <= earlier for earlier, later in pairwise(self.idle)):
+            raise ValueError("the steps of idle must rise, like [0, 1000, 5000]")
+        return self
+
+
+class PublishedRow(Model):
+    """A published figure: of whom, and which of ours stands beside it, if one does."""
+
+    name: str
+    value: float
+    subject: str = ""
+
+
+class PublishedTable(Model):
+    """What was published of a load, in thousand requests per second: shown beside ours, of the
+    loads with as many connections."""
+
+    title: str
+    connections: Positive
+    rows: tuple[PublishedRow, ...] = Field(min_length=1)
+
+
+class Broadcast(Model):
+    """How each trial searches for the most clients: those of a load join with each step, `steps` of
+    them at most; so many messages are in flight, each with so much padding."""
+
+    limit: Limit
+    concurrent: Positive = 4
+    padding: Size = "200"
+    steps: Positive | None = None
+
+
+class Clients(Model):
+    """Clients are measured, by requests that the reference server answers after `wait`. The
+    repetitions of a cell are orders to one process in each of so many `rounds`, which go through
+    all cells: so that what drifts on the machine, and how processes differ, is in the figures."""
+
+    rounds: Positive = 1
+    wait: Annotated[str, AfterValidator(_wait)]
+
+
+class Suite(Model):
+    """A suite as written. `subjects` are SELECTs, none for all that have the contract;
+    `files` is the open-file limit of the subject, 0 for all that there are. With `prime` the
+    warm-up is a run like the measured one. `full` are the loads that `--full` has instead. `report`
+    is what is said of each subject: one line of the table, or below it also what ApacheBench
+    prints."""
+
+    about: str
+    contract: str
+    subjects: tuple[str, ...] = ()
+    variants: Literal["all", "default"] = "all"
+    loads: tuple[Axes, ...] = (Axes(),)
+    duration: PositiveSpan | None = None
+    requests: Positive | None = None
+    warmup: Span | None = None
+    prime: bool = False
+    timeout: PositiveSpan = "5s"
+    connect_rate: Rate | None = None
+    close: bool = False
+    threads: Positive = 1
+    repeat: Positive = 6
+    seed: Seed = 1
+    files: int = Field(default=0, ge=0)
+    broadcast: Broadcast | None = None
+    clients: Clients | None = None
+    full: tuple[Axes, ...] = ()
+    published: str = ""
+    published_tables: tuple[PublishedTable, ...] = ()
+    notes: tuple[str, ...] = ()
+    report: Report = "table"
+
+    @model_validator(mode="after")
+    def _one_stop(self) -> Suite:
+        if (self.duration is None) == (self.requests is None):
+            raise ValueError("give either duration or requests")
+        if self.broadcast is not None and self.requests is None:
+            raise ValueError("the steps of a broadcast have so many messages: give requests")
+        if self.prime and self.warmup is not None:
+            raise ValueError("prime and warmup exclude each other")
+        return self
+
+    @model_validator(mode="after")
+    def _of_one_role(self) -> Suite:
+        blocks = (*self.loads, *self.full)
+        if any(block.of_clients != (self.clients is not None) for block in blocks):
+            raise ValueError("a suite with [clients] has pools in each load, another in none")
+        if self.clients is not None and self.duration is None:
+            raise ValueError("a suite with [clients] has a duration: so long an order is to take")
+        return self
+
+
+def suite_names(folder: Path) -> list[str]:
+    """The suites of the catalogue."""
+    return sorted(path.stem for path in folder.glob("*.toml"))
+
+
+def find_suite(name: str, folder: Path) -> Path:
+    """The file of a suite: a NAME of the catalogue, or a FILE. Raises ``UserError``."""
+    if name.endswith(".toml") or "/" in name:
+        path = Path(name)
+        if not path.is_file():
+            raise UserError(f"there is no suite file {name}", "`trueload suite list` shows suites")
+        return path
+    known = suite_names(folder)
+    if name not in known:
+        near = difflib.get_close_matches(name, known, n=1)
+        hint = f"did you mean {near[0]}?" if near else f"suites are {', '.join(known)}"
+        raise UserError(f"no suite is called {name!r}", hint)
+    return folder / f"{name}.toml"
+
+
+def load_suite(path: Path) -> Suite:
+    """Raises ``UserError`` with one line that names the file and the place in it."""
+    hint = "correct the file"
+    try:
+        return Suite.model_validate(read_toml(path))
+    except UnreadableError as error:
+        raise UserError(f"{path} {error}", hint) from None
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        place = ".".join(str(part) for part in first["loc"])
+        if first["type"] == "extra_forbidden":
+            model = Axes if place.startswith(("loads.", "full.")) else Suite
+            known = ", ".join(model.model_fields)
+            raise UserError(f"{path}: {place!r} is not a key; keys are {known}", hint) from None
+        message = first["msg"].removeprefix("Value error, ")
+        raise UserError(f"{path}: {f'{place}: ' if place else ''}{message}", hint) from None

@@ -1,0 +1,491 @@
+"""What a suite run is to do, as a pure value that is saved with its rows.
+
+How: subjects x loads x repetitions. Each repetition goes once through all cells, in an
+order shuffled by the seed, so that what drifts on the machine (heat, neighbours) falls on
+all alike. The trials are generated, never held: a plan of 10,000 cells is two short lists.
+
+Must not know: how a trial is run.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise, product
+
+from trueload.errors import UserError
+from trueload.protocol.plan import COALESCE_NS, DriverName, Duration, Model, Requests
+from trueload.runner.sending import Broadcast
+from trueload.runner.trials import Load, Setting
+from trueload.subjects.contracts import AnyContract
+from trueload.subjects.manifest import Cores, Subject
+from trueload.suites.definition import Axes, PublishedTable, Report, Suite
+from trueload.suites.pools import PlannedPools, planned_pools
+from trueload.units import (
+    NS_PER_S,
+    close_text,
+    format_rate,
+    idle_text,
+    parse_duration,
+    parse_rate,
+    parse_size,
+)
+
+NS_PER_MS = 1_000_000
+# Start, verification, connect, drain and stop of one trial, as seen with small subjects.
+OVERHEAD_NS = 600_000_000
+# Start, first orders and end of a client's process, as seen with the catalogue's.
+CLIENT_OVERHEAD_NS = 2_000_000_000
+
+# A row for all repetitions of a cell: it was skipped, or given up.
+ALL_REPETITIONS = "r*"
+# Ends the key of a trial that the user interrupted.
+PARTIAL = " partial"
+
+
+class PlannedSubject(Model):
+    """A subject of the plan. `digest` stands for everything that its figures depend on."""
+
+    name: str
+    language: str
+    framework: str
+    variant: str
+    category: str
+    trap: bool
+    digest: str
+
+
+class PlannedBroadcast(Model):
+    """How each trial searches for the most clients; `steps` is None for as many as it takes."""
+
+    limit: str
+    concurrent: int
+    padding_bytes: int
+    steps: int | None
+
+
+class PlannedLoad(Model):
+    """One load of the plan; of a broadcast, `connections` are the clients of each step. `close` is
+    None for what the plan says; `idle` are the steps of idle connections beside the others. Where
+    clients are measured it has `pools`, and `connections` are those that they have room for."""
+
+    connections: int
+    pipeline: int
+    cores: Cores
+    rate_per_s: float | None = None
+    broadcast: bool = False
+    close: bool | None = None
+    idle: tuple[int, ...] = ()
+    pools: PlannedPools | None = None
+
+    @property
+    def load(self) -> Load:
+        """What the runner needs of it."""
+        return Load(self.connections, self.pipeline, self.rate_per_s, self.close, self.idle)
+
+    @property
+    def most(self) -> int:
+        """Connections at one time, at most."""
+        return self.connections + (self.idle[-1] if self.idle else 0)
+
+    @property
+    def title(self) -> str:
+        """For people: ``64 connections, pipelining 10, single core``."""
+        if self.pools is not None:
+            return self.pools.title
+        plural = "s" if self.connections > 1 else ""
+        pipelining = f", pipelining {self.pipeline}" if self.pipeline > 1 else ""
+        cores = "single core" if self.cores == "single" else "multi core"
+        rate = "" if self.rate_per_s is None else f", {format_rate(self.rate_per_s)}"
+        if self.broadcast:
+            return f"broadcast to {self.connections:,} clients more with each step, {cores}"
+        close = {None: "", True: ", one per request", False: ", kept"}[self.close]
+        idle = f" beside {self.idle[-1]:,} idle ones" if self.idle else ""
+        head = f"{self.connections} connection{plural}{idle}"
+        return f"{head}{close}{pipelining}{rate}, {cores}"
+
+    @property
+    def key(self) -> str:
+        """Names the load within the plan, and in the store."""
+        if self.pools is not None:
+            return f"{self.pools.key} {self.cores}"
+        rate = "" if self.rate_per_s is None else f" {self.rate_per_s:.10g}/s"
+        close, idle = close_text(self.close), idle_text(self.idle)
+        words = f"{' ' if close else ''}{close}{' idle ' if idle else ''}{idle}"
+        return f"c{self.connections} p{self.pipeline}{rate}{words} {self.cores}"
+
+
+class SuitePlan(Model):
+    """The whole plan. Times in ns; `port` is None for a free one, `refill` for half the depth.
+    Where clients are measured the server takes `client_wait_ms` for each answer, else it is None;
+    the repetitions of a cell are divided among `client_rounds` processes.
+    """
+
+    suite: str
+    contract: str
+    subjects: tuple[PlannedSubject, ...]
+    loads: tuple[PlannedLoad, ...]
+    stop: Duration | Requests
+    warmup: Duration | Requests | None
+    timeout_ns: int
+    close: bool
+    threads: int
+    repeat: int
+    seed: int
+    files: int
+    share_cpus: bool
+    port: int | None
+    driver: DriverName = "auto"
+    spin_ns: int = 0
+    coalesce_ns: int = COALESCE_NS
+    refill: int | None = None
+    published_tables: tuple[PublishedTable, ...] = ()
+    broadcast: PlannedBroadcast | None = None
+    connect_rate_per_s: int | None = None
+    report: Report = "table"
+    client_wait_ms: int | None = None
+    client_rounds: int = 1
+
+    def setting(self, contract: AnyContract) -> Setting:
+        """What all its trials share."""
+        return Setting(
+            contract=contract,
+            stop=self.stop,
+            warmup=self.warmup,
+            timeout_ns=self.timeout_ns,
+            close=self.close,
+            threads=self.threads,
+            files=self.files,
+            port=self.port,
+            driver=self.driver,
+            spin_ns=self.spin_ns,
+            coalesce_ns=self.coalesce_ns,
+            refill=self.refill,
+            broadcast=self._sent(),
+            connect_rate_per_s=self.connect_rate_per_s,
+        )
+
+    def _sent(self) -> Broadcast | None:
+        found = self.broadcast
+        return None if found is None else Broadcast(found.concurrent, found.padding_bytes)
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A subject under a load: what all its repetitions have in common."""
+
+    subject: PlannedSubject
+    load: PlannedLoad
+
+    @property
+    def key(self) -> str:
+        """Names the cell within the plan, and in the store."""
+        return f"{self.subject.name} {self.load.key}"
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One cell, one repetition (from 1)."""
+
+    cell: Cell
+    repetition: int
+
+    @property
+    def key(self) -> str:
+        """Names the trial within the plan, and in the store."""
+        return f"{self.cell.key} r{self.repetition}"
+
+
+def was_cut_short(key: str) -> bool:
+    """Whether a row is of a trial that the user interrupted, or a step of its search."""
+    return key.partition(" step ")[0].endswith(PARTIAL)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Changes:
+    """What the command line says other than the suite; None for what it does not say."""
+
+    connections: tuple[int, ...] | None = None
+    pipeline: tuple[int, ...] | None = None
+    cores: tuple[Cores, ...] | None = None
+    rates_per_s: tuple[float, ...] | None = None
+    duration_ns: int | None = None
+    requests: int | None = None
+    warmup_ns: int | None = None
+    timeout_ns: int | None = None
+    close: bool | None = None
+    threads: int | None = None
+    driver: DriverName | None = None
+    spin_ns: int | None = None
+    coalesce_ns: int | None = None
+    refill: int | None = None
+    repeat: int | None = None
+    seed: int | None = None
+    share_cpus: bool = False
+    port: int | None = None
+    pools: tuple[int, ...] | None = None
+    pool_sizes: tuple[int, ...] | None = None
+    concurrency: tuple[int, ...] | None = None
+    full: bool = False
+
+
+# What the command line says of one role only, by the field of ``Changes``.
+OF_SERVERS = {
+    "connections": "--connections",
+    "pipeline": "--pipeline",
+    "rates_per_s": "--rate",
+    "requests": "--requests",
+    "close": "--close",
+    "driver": "--driver",
+    "spin_ns": "--spin",
+    "coalesce_ns": "--coalesce",
+    "refill": "--refill",
+    "port": "--port",
+}
+OF_CLIENTS = {"pools": "--pools", "pool_sizes": "--pool-size", "concurrency": "--concurrency"}
+
+
+def check_role(suite: Suite, changes: Changes) -> None:
+    """Raises ``UserError`` for an option that is not for what the suite measures."""
+    clients = suite.clients is not None
+    what, other = ("clients", "servers") if clients else ("servers", "clients")
+    for name, option in (OF_SERVERS if clients else OF_CLIENTS).items():
+        if getattr(changes, name) is not None:
+            raise UserError(
+                f"{option} is for suites of {other}, and this one measures {what}",
+                "`trueload suite run --help` says what each option is for",
+            )
+    if changes.full and not suite.full:
+        raise UserError("--full: this suite has no larger grid", "leave --full away")
+
+
+def make_plan(
+    name: str, suite: Suite, subjects: Sequence[PlannedSubject], changes: Changes
+) -> SuitePlan:
+    """The plan of a suite with what the command line changes. Pure.
+
+    Raises ``UserError`` for both a duration and a count, for an option of the other role, and
+    without any subject.
+    """
+    check_role(suite, changes)
+    if changes.duration_ns is not None and changes.requests is not None:
+        raise UserError("--duration and --requests exclude each other", "give one of them")
+    if not subjects:
+        raise UserError("no subject is selected", "`trueload subjects list` shows them")
+    stop = _stop(suite, changes)
+    return SuitePlan(
+        suite=name,
+        contract=suite.contract,
+        subjects=tuple(subjects),
+        loads=tuple(_loads(suite, changes)),
+        stop=stop,
+        warmup=_warmup(suite, changes, stop),
+        timeout_ns=_first(changes.timeout_ns, parse_duration(suite.timeout)),
+        close=suite.close if changes.close is None else changes.close,
+        threads=_first(changes.threads, suite.threads),
+        repeat=_first(changes.repeat, suite.repeat),
+        seed=_first(changes.seed, suite.seed),
+        files=suite.files,
+        share_cpus=changes.share_cpus,
+        port=changes.port,
+        driver=changes.driver or "auto",
+        spin_ns=_first(changes.spin_ns, 0),
+        coalesce_ns=_first(changes.coalesce_ns, COALESCE_NS),
+        refill=changes.refill,
+        published_tables=suite.published_tables,
+        broadcast=_broadcast(suite),
+        connect_rate_per_s=_connect_rate(suite),
+        report=suite.report,
+        client_wait_ms=_client_wait_ms(suite),
+        client_rounds=1 if suite.clients is None else suite.clients.rounds,
+    )
+
+
+def _client_wait_ms(suite: Suite) -> int | None:
+    return None if suite.clients is None else parse_duration(suite.clients.wait) // NS_PER_MS
+
+
+def _broadcast(suite: Suite) -> PlannedBroadcast | None:
+    found = suite.broadcast
+    if found is None:
+        return None
+    return PlannedBroadcast(
+        limit=found.limit,
+        concurrent=found.concurrent,
+        padding_bytes=parse_size(found.padding),
+        steps=found.steps,
+    )
+
+
+def _connect_rate(suite: Suite) -> int | None:
+    return None if suite.connect_rate is None else max(1, round(parse_rate(suite.connect_rate)))
+
+
+def _first(changed: int | None, otherwise: int) -> int:
+    return otherwise if changed is None else changed
+
+
+def _loads(suite: Suite, changes: Changes) -> Iterator[PlannedLoad]:
+    """Every combination of each block, once; an axis that was given replaces the suite's."""
+    if suite.clients is not None:
+        yield from _client_loads(suite, changes)
+        return
+    seen = set()
+    for block in suite.loads:
+        rates: Sequence[float | None] = (
+            changes.rates_per_s or tuple(parse_rate(rate) for rate in block.rate) or (None,)
+        )
+        axes = product(
+            changes.cores or block.cores,
+            changes.pipeline or block.pipeline,
+            changes.connections or block.connections,
+            rates,
+            (None,) if changes.close is not None else block.close or (None,),
+        )
+        for cores, pipeline, connections, rate_per_s, close in axes:
+            load = PlannedLoad(
+                connections=connections,
+                pipeline=pipeline,
+                cores=cores,
+                rate_per_s=rate_per_s,
+                broadcast=suite.broadcast is not None,
+                close=close,
+                idle=block.idle,
+            )
+            if load not in seen:
+                seen.add(load)
+                yield load
+
+
+def _client_loads(suite: Suite, changes: Changes) -> Iterator[PlannedLoad]:
+    """The same for clients."""
+    seen = set()
+    blocks: Sequence[Axes] = suite.full if changes.full else suite.loads
+    for block in blocks:
+        found = planned_pools(
+            block, changes.pools, changes.pool_sizes, changes.concurrency, suite.files
+        )
+        for cores, pools in product(changes.cores or block.cores, found):
+            load = PlannedLoad(connections=pools.room, pipeline=1, cores=cores, pools=pools)
+            if load not in seen:
+                seen.add(load)
+                yield load
+
+
+def _stop(suite: Suite, changes: Changes) -> Duration | Requests:
+    if changes.requests is not None:
+        return Requests(count=changes.requests)
+    if changes.duration_ns is not None:
+        return Duration(ns=changes.duration_ns)
+    if suite.requests is not None:
+        return Requests(count=suite.requests)
+    assert suite.duration is not None  # the model takes one of the two
+    return Duration(ns=parse_duration(suite.duration))
+
+
+def _warmup(
+    suite: Suite, changes: Changes, stop: Duration | Requests
+) -> Duration | Requests | None:
+    """By default 1 s for runs by duration, none for runs by count (design §4)."""
+    if changes.warmup_ns is not None:
+        return Duration(ns=changes.warmup_ns) if changes.warmup_ns else None
+    if suite.prime:
+        return stop
+    if isinstance(stop, Requests) and suite.requests is None:
+        return None
+    if suite.warmup is not None:
+        ns = parse_duration(suite.warmup)
+        return Duration(ns=ns) if ns else None
+    return Duration(ns=NS_PER_S) if isinstance(stop, Duration) else None
+
+
+def planned(subject: Subject, digest: str) -> PlannedSubject:
+    """A subject as the plan keeps it."""
+    return PlannedSubject(
+        name=subject.name,
+        language=subject.language,
+        framework=subject.framework,
+        variant=subject.variant,
+        category=subject.manifest.category,
+        trap=subject.manifest.trap,
+        digest=digest,
+    )
+
+
+def cells(plan: SuitePlan) -> Iterator[Cell]:
+    """Every cell, in the order of subjects and loads."""
+    for subject in plan.subjects:
+        for load in plan.loads:
+            yield Cell(subject, load)
+
+
+def trials(plan: SuitePlan) -> Iterator[Trial]:
+    """Every trial in the order of running. Pure: the same plan gives the same order. Of clients
+    the repetitions of a round follow each other, because they are orders to one process."""
+    loads = len(plan.loads)
+    if plan.client_wait_ms is not None:
+        for number, of_round in enumerate(rounds(plan), 1):
+            order = list(cells(plan))
+            random.Random(f"{plan.seed}/{number}").shuffle(order)
+            for cell in order:
+                yield from (Trial(cell, repetition) for repetition in of_round)
+        return
+    for repetition in range(1, plan.repeat + 1):
+        numbers = list(range(len(plan.subjects) * loads))
+        random.Random(f"{plan.seed}/{repetition}").shuffle(numbers)
+        for each in numbers:
+            cell = Cell(plan.subjects[each // loads], plan.loads[each % loads])
+            yield Trial(cell, repetition)
+
+
+def rounds(plan: SuitePlan) -> list[range]:
+    """The repetitions of each round of clients, the larger rounds first. Pure."""
+    count = min(plan.client_rounds, plan.repeat)
+    size, more = divmod(plan.repeat, count)
+    ends = [number * size + min(number, more) for number in range(count + 1)]
+    return [range(begin + 1, end + 1) for begin, end in pairwise(ends)]
+
+
+def trial_count(plan: SuitePlan) -> int:
+    """How many trials the plan has."""
+    return len(plan.subjects) * len(plan.loads) * plan.repeat
+
+
+def duration_ns(plan: SuitePlan) -> int | None:
+    """About how long its trials take, builds aside; None for trials by count."""
+    if isinstance(plan.stop, Requests):
+        return None
+    warmup_ns = plan.warmup.ns if isinstance(plan.warmup, Duration) else 0
+    if plan.client_wait_ms is not None:
+        count = trial_count(plan) // plan.repeat
+        once_ns = len(rounds(plan)) * (warmup_ns + CLIENT_OVERHEAD_NS)
+        return count * (plan.repeat * plan.stop.ns + once_ns)
+    return trial_count(plan) * (plan.stop.ns + warmup_ns + OVERHEAD_NS)
+
+
+def describe(plan: SuitePlan) -> str:
+    """``24 trials, about 14 min: 4 subjects x 2 loads x 3 repetitions, seed 7``."""
+    total_ns = duration_ns(plan)
+    about = f", about {_rough(total_ns)}" if total_ns is not None else ""
+    parts = " x ".join(
+        (
+            _count(len(plan.subjects), "subject"),
+            _count(len(plan.loads), "load"),
+            _count(plan.repeat, "repetition"),
+        )
+    )
+    return f"{_count(trial_count(plan), 'trial')}{about}: {parts}, seed {plan.seed}"
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}{'' if number == 1 else 's'}"
+
+
+def _rough(ns: int) -> str:
+    seconds = ns / NS_PER_S
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    if seconds < 90 * 60:
+        return f"{seconds / 60:.0f} min"
+    return f"{seconds / 3600:.1f} h"

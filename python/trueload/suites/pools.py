@@ -1,0 +1,105 @@
+"""The loads of a suite of clients: pools, their size, and how much is to be under way at once.
+
+Pure. Must not know how a client is told, or how anything is measured.
+"""
+
+from __future__ import annotations
+
+import resource
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import product
+
+from trueload.protocol.plan import Model
+from trueload.runner.files import SPARE
+from trueload.suites.definition import Axes
+from trueload.units import format_count
+
+
+class PlannedPools(Model):
+    """A load of clients; `files` is the open-file limit of the client, 0 for as many as there may
+    be."""
+
+    pools: int
+    pool_size: int
+    concurrency: int
+    files: int = 0
+
+    @property
+    def room(self) -> int:
+        """Connections that the pools have room for."""
+        return self.pools * self.pool_size
+
+    @property
+    def title(self) -> str:
+        """For people: ``4 pools of 256, 1,024 at once``."""
+        plural = "s" if self.pools > 1 else ""
+        files = f", {format_count(self.files)} open files" if self.files else ""
+        at_once = format_count(self.concurrency)
+        return f"{self.pools} pool{plural} of {self.pool_size}, {at_once} at once{files}"
+
+    @property
+    def key(self) -> str:
+        """Names the load within the plan, and in the store."""
+        files = f" files {self.files}" if self.files else ""
+        return f"pools {self.pools} of {self.pool_size} at once {self.concurrency}{files}"
+
+
+def planned_pools(
+    block: Axes,
+    pools: Sequence[int] | None,
+    pool_sizes: Sequence[int] | None,
+    concurrency: Sequence[int] | None,
+    files: int,
+) -> Iterator[PlannedPools]:
+    """Every combination of a block, with what the command line has instead; `files` is the suite's
+    limit, where the block has none."""
+    axes = product(
+        block.files or (files,),
+        pools or block.pools,
+        pool_sizes or block.pool_size,
+        concurrency or block.concurrency,
+    )
+    for limit, count, size, at_once in axes:
+        yield PlannedPools(pools=count, pool_size=size, concurrency=at_once, files=limit)
+
+
+def pool_labels(load: PlannedPools) -> dict[str, str]:
+    """What the store says of a row of such a load."""
+    return {
+        "pools": str(load.pools),
+        "pool_size": str(load.pool_size),
+        "concurrency": str(load.concurrency),
+        "files": str(load.files or ""),
+    }
+
+
+def labelled_pools(labels: Mapping[str, str]) -> PlannedPools | None:
+    """The load of a row, from what the store says of it; None of servers."""
+    if "pools" not in labels:
+        return None
+    names = ("pools", "pool_size", "concurrency", "files")
+    return PlannedPools(**{name: int(labels.get(name) or 0) for name in names})
+
+
+def beyond_limits(load: PlannedPools, hard_files: int, ports: int | None) -> str | None:
+    """Why no client can do this here, as a failure class and a reason; None if nothing is known to
+    be in its way. `hard_files` is what a process may have, `ports` what one address has.
+
+    What counts is what the pools have room for, also where fewer requests are under way at once:
+    connections that are kept add up over pools that have their share of them in turn."""
+    needed = load.room + SPARE
+    limit = hard_files if hard_files != resource.RLIM_INFINITY else needed
+    whose = "the hard limit"
+    if load.files and load.files < limit:
+        limit, whose = load.files, "the limit"
+    if needed > limit:
+        return (
+            f"local.fds: {format_count(load.room)} connections need {format_count(needed)} open"
+            f" files, {whose} is {format_count(limit)}"
+        )
+    if ports is not None and load.room > ports:
+        return (
+            f"local.ports: {format_count(load.room)} connections need as many local ports, there"
+            f" are {format_count(ports)}"
+        )
+    return None

@@ -1,0 +1,35 @@
+"""The search that each trial of a suite of broadcasts is, by the suite's plan; its steps as rows.
+
+Pure. Must not know how a step is measured.
+"""
+
+from __future__ import annotations
+
+from typing import cast
+
+from trueload.protocol.plan import Requests
+from trueload.record.schema import Record
+from trueload.record.thresholds import LIMIT, parse_condition
+from trueload.search.clients import clients_line
+from trueload.search.decide import Stage, Try
+from trueload.search.execute import SearchPlan, make_clients, take
+from trueload.suites.plan import SuitePlan
+
+
+def search_plan(plan: SuitePlan, step_clients: int) -> SearchPlan:
+    """What is looked for: the most clients that keep to the suite's limit."""
+    assert plan.broadcast is not None
+    assert isinstance(plan.stop, Requests)
+    return SearchPlan(
+        axis="clients",
+        limit=parse_condition(plan.broadcast.limit, LIMIT),
+        bounds=make_clients(step_clients, step_clients, plan.broadcast.steps),
+        step_ns=None,
+        samples=plan.stop.count,
+    )
+
+
+def step_text(plan: SuitePlan, load: float, stage: str, record: Record) -> str:
+    """A stored step as one row of its subject's table."""
+    following = Try(load, cast(Stage, stage))
+    return clients_line(take(search_plan(plan, 1), following, record))

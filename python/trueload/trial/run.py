@@ -1,0 +1,588 @@
+"""One trial: start the engine, connect, warm up, measure, and make the record; or, in a session,
+one window after another over the same connections.
+
+How: the specification is everything a trial needs, addresses and not names, so that nothing here
+asks the network or the user anything. The engine's lines drive a small sequence of stages; the
+server's process tree and the machine are sampled when the window starts and stops. A trial always
+ends in bounded time with a record: if the engine dies, hangs or talks nonsense, the record is made
+from its last ticks, is partial, and says so in ``trouble``, which makes the verdict invalid.
+
+Must not know: the command line, suites, the store, terminals.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import time
+
+from trueload.assemble.idle import Step
+from trueload.assemble.observation import HostSample, Observation
+from trueload.assemble.trial import make_record
+from trueload.closing import Closing
+from trueload.deadline import seconds_left
+from trueload.engines.engine import Engine, EngineError, ask_distance
+from trueload.engines.fleet import Fleet, start_engines
+from trueload.errors import UserError, refused_by_machine
+from trueload.ids import now_iso, record_id
+from trueload.machine.accounting import machine_sample
+from trueload.machine.noise import noise_sample
+from trueload.places import EngineHost
+from trueload.places.lines import LINES_MAX
+from trueload.places.local import LocalPlace
+from trueload.protocol.plan import (
+    Done,
+    Duration,
+    Error,
+    FromEngine,
+    Generate,
+    LoadPlan,
+    Measurement,
+    Phase,
+    PhaseDone,
+    PhaseStarted,
+    PhaseStopped,
+    Ready,
+    Requests,
+    Tick,
+)
+from trueload.record.distance import distance_of
+from trueload.record.schema import Claim, Record, Trouble
+from trueload.record.shortage import HINTS, crowded_ports
+from trueload.request.tls_plan import origin_plan, tls_blobs, tls_plan
+from trueload.request.values import Expect, Request
+from trueload.stats import decode_histogram
+from trueload.trial.addresses import with_sources
+from trueload.trial.asked import (
+    blobs,
+    exchange_plan,
+    expect_plan,
+    messages,
+    request_plan,
+    target_plan,
+)
+from trueload.trial.environment import read_environment
+from trueload.trial.server_files import reached_limit
+from trueload.trial.server_found import choose_cpus, choose_pair, find_server, first_sample
+from trueload.trial.spec import (
+    CLOSED,
+    CONNECT,
+    DRAIN,
+    ENDED,
+    ONE_SECOND,
+    TEN_SECONDS,
+    WARMUP,
+    WINDOW,
+    HostTick,
+    Interrupt,
+    OnProgress,
+    Progress,
+    Tree,
+    TrialSpec,
+    warmup_load,
+)
+from trueload.units import NS_PER_S
+
+__all__ = [
+    "CLOSED",
+    "ONE_SECOND",
+    "TEN_SECONDS",
+    "Expect",
+    "Interrupt",
+    "OnProgress",
+    "Progress",
+    "Request",
+    "Tree",
+    "TrialSpec",
+    "run_trial",
+]
+
+SLACK_S = 2.0  # law 3: a trial lasts at most connect + warm-up + duration + timeout + 2 s
+CONNECT_SLACK_S = 5.0  # for an engine that starts on a busy machine
+SILENCE_S = 3.0  # the engine ticks every 250 ms; one that is silent for so long hangs
+STOP_S = 1.5  # it ends within 1 s of `stop`
+POLL_S = 0.1  # how soon an interrupt is noticed
+STEP_NS = NS_PER_S // 2  # how long a step of idle connections is held before memory is read
+
+NOT_READY = Ready(
+    type="ready", at_ns=0, listen=None, requested=0, established=0, failed={}, address=None
+)
+
+
+class ShortageError(UserError):
+    """The machine has too few descriptors or local ports for so many connections: nothing was sent.
+    ``record`` is what a run that went ahead would have come to."""
+
+    def __init__(self, message: str, hint: str, record: Record) -> None:
+        super().__init__(message, hint)
+        self.record = record
+
+
+def run_trial(
+    spec: TrialSpec,
+    *,
+    on_progress: OnProgress | None = None,
+    interrupt: Interrupt | None = None,
+) -> Record:
+    """Run one trial and return its record, whatever happens to the engine.
+
+    An interrupted trial returns what was measured, partial; the caller looks at ``interrupt``.
+    Raises ``UserError`` when there is no engine, or it refuses the plan (nothing was sent then):
+    ``ShortageError`` for what this machine has too little of.
+    """
+    with Session(spec, on_progress=on_progress, interrupt=interrupt) as session:
+        return session.measure(*make_phases(spec), last=True)
+
+
+def make_plan(spec: TrialSpec, cpus: tuple[int, ...]) -> Generate:
+    """What the engine is told, with the headers that the request needs."""
+    request = None if spec.request is None else request_plan(spec.request, spec.close)
+    return Generate(
+        addresses=() if spec.origins else spec.addresses,
+        origins=tuple(origin_plan(origin) for origin in spec.origins),
+        local_addresses=spec.local_addresses,
+        request=request,
+        expect=expect_plan(spec.expect),
+        targets=tuple(target_plan(target, spec.close) for target in spec.targets),
+        seed=spec.seed,
+        connections=spec.connections,
+        pipeline=spec.pipeline,
+        close=spec.close,
+        threads=spec.threads,
+        cpus=cpus,
+        timeout_ns=spec.timeout_ns,
+        connect_timeout_ns=spec.connect_timeout_ns,
+        connect_rate_per_s=spec.connect_rate_per_s,
+        driver=spec.driver,
+        spin_ns=spec.spin_ns,
+        coalesce_ns=spec.coalesce_ns,
+        refill=spec.refill,
+        tls=None if spec.origins else tls_plan(spec.tls),
+        exchange=None if spec.exchange is None else exchange_plan(spec.exchange),
+    )
+
+
+def make_phases(spec: TrialSpec) -> tuple[Phase | None, Phase]:
+    """Warm-up, if any, and window."""
+
+    idle = spec.idle[-1] if spec.idle else 0
+    held = spec.connections + idle if spec.idle else None
+
+    def phase(name: str, load: LoadPlan, stop: Duration | Requests) -> Phase:
+        return Phase(id=name, load=load, connections=held, idle=idle, stop=stop, at_ns=None)
+
+    window = phase(WINDOW, spec.load, spec.stop)
+    if spec.warmup is None:
+        return None, window
+    return phase(WARMUP, warmup_load(spec.load, spec.warmup), spec.warmup), window
+
+
+def make_step(spec: TrialSpec, idle: int) -> Phase:
+    """A phase in which nothing is sent, with so many idle connections beside the others."""
+    held = spec.connections + idle
+    stop = Duration(ns=STEP_NS)
+    return Phase(id=f"{idle} idle", load=CLOSED, connections=held, idle=held, stop=stop, at_ns=None)
+
+
+class Session(Closing):
+    """An engine with its connections, and one window of load after another over them.
+
+    Each window leaves a record, as if it were a trial of its own. A context manager that leaves
+    nothing running.
+    """
+
+    def __init__(
+        self,
+        spec: TrialSpec,
+        *,
+        on_progress: OnProgress | None = None,
+        interrupt: Interrupt | None = None,
+    ) -> None:
+        spec = with_sources(spec)
+        self._spec = spec
+        self._hosts = spec.hosts or (EngineHost(LocalPlace()),)
+        self._is_here = any(isinstance(host.place, LocalPlace) for host in self._hosts)
+        self._on_progress = on_progress
+        self._interrupt = interrupt
+        self._tree, self._source = find_server(spec)
+        self._idle = None if self._tree is None else first_sample(self._tree)
+        self._generate = make_plan(spec, choose_cpus(spec, self._idle))
+        pair = choose_pair(spec, self._idle, self._generate.cpus)
+        self._cpu_pair = pair if self._is_here else None
+        self._apart_ns: float | None = None
+        self._engine: Engine | Fleet | None = None
+        self._ready: Ready | None = None
+        self._most_connections = 0
+        self._stage, self._stage_began_s = CONNECT, time.monotonic()
+        self.over = False
+        """Nothing more can be measured: the engine has ended, or there is no connection."""
+
+    def close(self) -> None:
+        """End the engine."""
+        if self._engine is not None:
+            self._engine.close()
+
+    def measure(
+        self,
+        warmup: Phase | None,
+        window: Phase,
+        *,
+        claim: Claim | None = None,
+        last: bool = False,
+    ) -> Record:
+        """One window, with as many connections as it asks for; always a record, in bounded time.
+
+        With ``last`` the engine is heard to its end before the record is made. Raises
+        ``UserError`` as ``run_trial`` does.
+        """
+        self._seen = seen = self._observation(warmup, window, claim)
+        began_s = time.monotonic()
+        self._enter(CONNECT)
+        if self._spec.addresses:
+            try:
+                self._drive(began_s, last=last)
+            except EngineError as error:
+                # What the engine itself complained of before is the cause.
+                here = error.kind == "memory" and not isinstance(self._engine, Fleet)
+                at = f" in the {self._stage} phase" if here else ""
+                trouble = Trouble(kind=error.kind, what=f"{error}{at}")
+                seen.trouble = seen.trouble or trouble
+        self.over = self.over or last or seen.trouble is not None or not self._spec.addresses
+        if seen.before is not None and seen.after is None:
+            with contextlib.suppress(EngineError):  # of a server's host that is lost
+                seen.after = self._sample()
+        seen.wall_s = time.monotonic() - began_s
+        record = make_record(seen)
+        # What a server took for more connections than there are now it seldom gives back.
+        established = record.connections.established
+        self._most_connections = max(self._most_connections, established)
+        if self._on_progress is not None:
+            self._on_progress(Progress(ENDED, 0, None, record=record))
+        return record
+
+    def _observation(self, warmup: Phase | None, window: Phase, claim: Claim | None) -> Observation:
+        """Of a window: as if its connections had been asked for from the start."""
+        spec, generate = self._spec, self._generate
+        if window.connections is not None:
+            sending = window.connections - window.idle
+            generate = generate.model_copy(update={"connections": sending})
+        seen = Observation(
+            id=record_id(),
+            started_at=now_iso(),
+            url=spec.url,
+            generate=generate,
+            warmup=warmup,
+            window=window,
+            environment=read_environment(None),
+            place=self._hosts[0].place.name,
+            several_hosts=len(self._hosts) > 1,
+            is_here=self._is_here,
+            server_place=spec.server_place,
+            server_source=self._source,
+            claim=claim or spec.claim,
+            target_urls=tuple(target.url for target in spec.targets),
+            origin_urls=tuple(origin.url for origin in spec.origins),
+            payload_bytes=sent.size_bytes if (sent := messages(spec)) else None,
+            idle_server=self._idle,
+            most_connections=self._most_connections,
+            resolve_failed=not spec.addresses,
+        )
+        if self._ready is not None:
+            # How the first connections were set up has been told with the first window.
+            told = {"failed": {}, "reasons": {}, "set_up_ns": 0, "grown_bytes": 0}
+            seen.ready = self._ready.model_copy(update=told)
+        return seen
+
+    def _drive(self, began_s: float, *, last: bool) -> None:
+        seen = self._seen
+        first = self._engine is None
+        if self._engine is None:
+            self._engine = self._start()
+        engine = self._engine
+        seen.environment = read_environment(engine.hello.version)
+        connected = self._connect(engine) if first else self._join(engine)
+        seen.connect_wall_s = time.monotonic() - began_s
+        self._look_at_files()
+        if connected:
+            self._ready = seen.ready
+            steps = self._spec.idle if first else ()
+            connected = all(self._step(engine, idle) for idle in steps)
+        if connected:
+            seen.engine_cpus = seen.generate.cpus or engine.allowed_cpus()
+            seen.earliest = self._sample()
+            if seen.warmup is None:
+                seen.before = seen.earliest  # a short window could be over before it is heard of
+            for phase in (seen.warmup, seen.window):
+                if phase is not None:
+                    engine.send(phase)
+            self._measure(engine)
+            self._look_at_files()
+            self._look_at_cpus(engine)
+        if last or not connected or seen.interrupted:
+            self.over = True
+            self._finish(engine)
+
+    def _start(self) -> Engine | Fleet:
+        engine = start_engines(self._hosts, self._generate.connections, self._spec.load)
+        self._engine = engine
+        self._apart_ns = self._cpus_apart_ns(engine)
+        engine.send(self._generate)
+        for blob in (*blobs(self._spec), *tls_blobs(self._spec.every_tls)):
+            engine.send(blob)
+        return engine
+
+    def _connect(self, engine: Engine | Fleet) -> bool:
+        """Wait for the connections; True if there is at least one to go on with."""
+        deadline = self._connect_deadline(self._generate.connections)
+        while self._seen.ready is None:
+            if self._interrupted(engine):
+                return False
+            message = engine.receive(min(POLL_S, seconds_left(deadline)))
+            self._refuse_shortage(message)
+            if isinstance(message, Error) and message.class_ == "plan":
+                raise UserError(
+                    f"the engine refused the plan: {message.message}", "change the option it names"
+                )
+            if message is not None:
+                self._note(message)
+            elif seconds_left(deadline) == 0:
+                raise self._unconnected()
+            self._show(None)
+        return self._seen.ready.established > 0
+
+    def _join(self, engine: Engine | Fleet) -> bool:
+        """Wait until the connections are as many as the window asks for, by a phase that sends
+        nothing: so that the server can be looked at before the first request. False when the user
+        wants the end."""
+        seen = self._seen
+        count = seen.window.connections or seen.generate.connections
+        nothing = {"id": f"{seen.window.id}, joining", "stop": Requests(count=0)}
+        join = seen.window.model_copy(update=nothing)
+        engine.send(join)
+        deadline = self._connect_deadline(count)
+        while seen.phase(join.id).measurement is None:
+            if self._interrupted(engine):
+                return False
+            message = engine.receive(min(POLL_S, seconds_left(deadline)))
+            self._refuse_shortage(message)
+            if message is not None and not isinstance(message, PhaseStarted | PhaseStopped):
+                self._note(message)
+            if isinstance(message, Done):
+                raise EngineError("engine", f"the engine ended by itself: {message.why}")
+            if message is None and seconds_left(deadline) == 0:
+                raise self._unconnected()
+            self._show(None)
+        seen.joined = seen.phase(join.id).measurement
+        return True
+
+    def _step(self, engine: Engine | Fleet, idle: int) -> bool:
+        """Go on to so many idle connections, hold them, and look at the server's memory; False when
+        the user wants the end."""
+        spec, phase = self._spec, make_step(self._spec, idle)
+        step = Step(idle=idle)
+        self._seen.steps.append(step)
+        engine.send(phase)
+        deadline = self._connect_deadline(spec.connections + idle) + STEP_NS / NS_PER_S
+        while step.measurement is None:
+            if self._interrupted(engine):
+                return False
+            message = engine.receive(min(POLL_S, seconds_left(deadline)))
+            self._refuse_shortage(message)
+            if isinstance(message, PhaseStopped):
+                step.server = self._tree.sample() if self._tree is not None else None
+            elif isinstance(message, PhaseDone):
+                step.measurement = message.measurement
+            elif isinstance(message, Error | Done):
+                self._note(message)
+                raise EngineError("engine", "the engine ended before its window")
+            elif message is None and seconds_left(deadline) == 0:
+                raise self._unconnected()
+            self._show(message if isinstance(message, Tick) else None)
+        return True
+
+    def _connect_deadline(self, connections: int) -> float:
+        """When so many connections must have been tried."""
+        spec = self._spec
+        tries_s = len(spec.addresses) * spec.connect_timeout_ns / NS_PER_S
+        takes_s = connections / spec.connect_rate_per_s + tries_s + CONNECT_SLACK_S
+        return time.monotonic() + takes_s
+
+    def _unconnected(self) -> EngineError:
+        """The connections took longer than they may, with what is known to slow them."""
+        seen = self._seen
+        generate, phase = seen.generate, seen.window
+        connections = max(generate.connections, phase.connections or 0)
+        connections += max(self._spec.idle, default=0)
+        crowded = crowded_ports(connections, len(generate.local_addresses), seen.environment)
+        return EngineError("silent", f"the engine did not say that it had connected{crowded}")
+
+    def _refuse_shortage(self, message: FromEngine | None) -> None:
+        if isinstance(message, Error) and message.class_ in HINTS:
+            self.over = True
+            raise self._short(message)
+
+    def _short(self, message: Error) -> ShortageError:
+        """What a trial that lacks something comes to: as if every connection had met the lack."""
+        asked = self._seen.generate.connections
+        self._seen.ready = NOT_READY.model_copy(
+            update={
+                "requested": asked,
+                "failed": {message.class_: asked},
+                "reasons": {message.class_: message.message},
+            }
+        )
+        hint = HINTS[message.class_]
+        if message.class_ == "local.fds" and self._spec.driver == "epoll":
+            hint += ", or leave --driver epoll away: io_uring may need none"
+        return ShortageError(message.message, hint, make_record(self._seen))
+
+    def _measure(self, engine: Engine | Fleet) -> None:
+        """Follow the phases to the end of the window."""
+        deadline = self._phases_deadline()
+        silent_from = time.monotonic()
+        seen = self._seen
+        heard_late = 0
+        while not seen.interrupted and seen.phase(seen.window.id).measurement is None:
+            if self._interrupted(engine):
+                return
+            message = engine.receive(0.0 if heard_late else POLL_S)
+            now = time.monotonic()
+            if message is not None:
+                self._note(message)
+                silent_from = now
+                if isinstance(message, Done):
+                    raise EngineError("engine", f"the engine ended by itself: {message.why}")
+            elif now - silent_from > SILENCE_S:
+                raise EngineError("silent", f"the engine said nothing for {SILENCE_S:g} s")
+            if deadline is None or now <= deadline:
+                continue
+            # What had come by then is heard first: it is the front that was late with it.
+            heard_late += 1
+            ended = seen.phase(seen.window.id).measurement is not None
+            if not ended and (message is None or heard_late > LINES_MAX):
+                raise EngineError("late", "the engine did not end its phases in time")
+
+    def _phases_deadline(self) -> float | None:
+        """None for a phase that ends by its count: then only silence says that it hangs."""
+        seconds = 0.0
+        for phase in (self._seen.warmup, self._seen.window):
+            if phase is None:
+                continue
+            if isinstance(phase.stop, Requests):
+                return None
+            seconds += phase.stop.ns / NS_PER_S
+        return time.monotonic() + seconds + self._spec.timeout_ns / NS_PER_S + SLACK_S
+
+    def _look_at_files(self) -> None:
+        """Whether it is for want of open files that the server left connections waiting."""
+        seen = self._seen
+        measured = seen.phase(seen.window.id).measurement or seen.joined
+        found = seen.ready if measured is None else measured.connections
+        waiting = found is not None and found.established < found.requested
+        if waiting or (measured is not None and measured.slots.never_answered):
+            seen.server_files = seen.server_files or reached_limit(self._spec.addresses)
+
+    def _look_at_cpus(self, engine: Engine | Fleet) -> None:
+        """Whether the CPUs are still as far apart as they were before the window."""
+        if self._seen.interrupted:
+            return
+        before_ns, self._apart_ns = self._apart_ns, None
+        with contextlib.suppress(EngineError):  # everything that was needed has been said
+            self._apart_ns = self._cpus_apart_ns(engine)
+        self._seen.cpu_distance = distance_of(self._cpu_pair, before_ns, self._apart_ns)
+
+    def _cpus_apart_ns(self, engine: Engine | Fleet) -> float | None:
+        if self._cpu_pair is None or isinstance(engine, Fleet):
+            return None
+        return ask_distance(engine, self._cpu_pair, self._note)
+
+    def _finish(self, engine: Engine | Fleet) -> None:
+        """Tell the engine to end and hear what it still has to say."""
+        engine.stop()
+        deadline = time.monotonic() + STOP_S
+        while seconds_left(deadline) > 0:
+            try:
+                message = engine.receive(seconds_left(deadline))
+            except EngineError:
+                return  # everything that was needed has been said
+            if message is not None:
+                self._note(message)
+            if isinstance(message, Done):
+                return
+
+    def _interrupted(self, engine: Engine | Fleet) -> bool:
+        if self._interrupt is None or not self._interrupt.requested:
+            return False
+        self._seen.interrupted = True
+        return True
+
+    def _note(self, message: FromEngine) -> None:
+        """Keep what was said; sample the server when the window starts and stops."""
+        seen = self._seen
+        match message:
+            case Ready():
+                seen.ready = message
+            case PhaseStarted():
+                seen.phase(message.id).started_ns = message.at_ns
+                # A window of a session is one, whatever it is called.
+                self._enter(WINDOW if message.id == seen.window.id else message.id)
+                if message.id == seen.window.id and seen.before is None:
+                    seen.before = self._sample()
+            case PhaseStopped():
+                if message.id == seen.window.id:
+                    seen.after = self._sample()
+                seen.phase(message.id).stopped_ns = message.at_ns
+                self._enter(DRAIN)
+            case PhaseDone():
+                _check_readable(message.measurement)
+                seen.phase(message.id).measurement = message.measurement
+                if isinstance(self._engine, Fleet) and message.id == seen.window.id:
+                    seen.hosts = self._engine.reports(message.id)
+            case Tick():
+                if message.id is not None:
+                    seen.phase(message.id).add(message)
+                self._show(message)
+            case Error() if message.class_ == "machine" and seen.ready is None:
+                raise refused_by_machine(message.message)
+            case Error():
+                # The first one is the cause; what follows from it says less.
+                if seen.trouble is None:
+                    seen.trouble = Trouble(kind="engine", what=f"the engine: {message.message}")
+            case Done() if message.why in ("signalled", "orphaned") and seen.trouble is None:
+                # It reports what it has before it goes: without this a window that was cut short
+                # could look whole.
+                seen.trouble = Trouble(
+                    kind="engine", what=f"the engine ended by itself: {message.why}"
+                )
+            case _:
+                pass
+
+    def _enter(self, stage: str) -> None:
+        self._stage, self._stage_began_s = stage, time.monotonic()
+        self._show(None)
+
+    def _show(self, tick: Tick | None) -> None:
+        if self._on_progress is not None:
+            elapsed_ns = int((time.monotonic() - self._stage_began_s) * NS_PER_S)
+            hosts: tuple[HostTick, ...] = ()
+            if tick is not None and isinstance(self._engine, Fleet):
+                found = self._engine.latest(tick.id)
+                hosts = tuple(HostTick(name, each) for name, each in found)
+            self._on_progress(Progress(self._stage, elapsed_ns, tick, hosts))
+
+    def _sample(self) -> HostSample:
+        server = self._tree.sample() if self._tree is not None else None
+        # What else this machine does is of interest where an engine runs on it.
+        processes = noise_sample() if self._is_here else None
+        return HostSample(machine=machine_sample(), server=server, processes=processes)
+
+
+def _check_readable(measured: Measurement) -> None:
+    """Raises ``EngineError`` for histograms that are none."""
+    found = [encoded for _, encoded in measured.histograms]
+    if measured.deliveries is not None:
+        found += [encoded for _, encoded in measured.deliveries.histograms]
+    try:
+        for encoded in found:
+            decode_histogram(encoded)
+    except ValueError as error:
+        raise EngineError("junk", f"what the engine measured cannot be read: {error}") from error

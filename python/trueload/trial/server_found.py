@@ -1,0 +1,137 @@
+"""The server of a trial where nobody has started it: found by its listening socket on this machine,
+and the CPUs that it leaves free. Must not know how a trial is run.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+
+from trueload.engines.engine import EngineError
+from trueload.errors import ExitCode, UserError
+from trueload.machine.accounting import (
+    ProcessTree,
+    TreeSample,
+    descendants,
+    identity,
+    listeners,
+    listening_inodes,
+    unix_listeners,
+)
+from trueload.places.local import LocalPlace
+from trueload.record.distance import pair_of
+from trueload.request.route import UNIX
+from trueload.request.values import UdpEcho
+from trueload.trial.spec import Tree, TrialSpec
+from trueload.verdict import is_loopback
+
+
+def found_pids(address: str, *, udp: bool = False) -> set[int]:
+    """Processes that serve an address of this machine: those that hold its listening socket, with
+    their children; without ourselves and what we started."""
+    if address.startswith(UNIX):
+        holders = unix_listeners(address.removeprefix(UNIX))
+    else:
+        host, _, port = address.rpartition(":")
+        holders = listeners(host.strip("[]").partition("%")[0], int(port), udp=udp)
+    if len(holders) > 1:
+        holders.discard(1)  # an init that opened the socket for the server is not the server
+    found = _with_children(holders - {1}) | holders
+    # Looked for last: what we start meanwhile is ours all the same.
+    me = os.getpid()
+    ours = descendants(me) | {me}
+    # A test, or a notebook, may have started the server as it starts the engine.
+    return found - ours | _with_children(holders & ours - {me}) | holders & {me}
+
+
+def _with_children(pids: set[int]) -> set[int]:
+    return pids.union(*map(descendants, pids))
+
+
+def found_at(addresses: Sequence[str], *, udp: bool = False) -> set[int]:
+    """The same of several addresses, together; none if one of them is served by somebody who cannot
+    be seen, as what the others use would pass for all."""
+    found: set[int] = set()
+    for address in addresses:
+        pids = found_pids(address, udp=udp)
+        if not pids and len(addresses) > 1 and is_served(address, udp=udp):
+            return set()
+        found |= pids
+    return found
+
+
+def is_served(address: str, *, udp: bool = False) -> bool:
+    """Whether a socket of this machine listens on ``IP:PORT``, seen or not whose it is."""
+    host, _, port = address.rpartition(":")
+    return bool(listening_inodes(host.strip("[]").partition("%")[0], int(port), udp=udp))
+
+
+def find_server(spec: TrialSpec) -> tuple[Tree | None, str | None]:
+    """The tree to account for, and how it was come by."""
+    if spec.server is not None:
+        return spec.server, "started"
+    here = all(isinstance(host.place, LocalPlace) for host in spec.hosts)
+    if not here or not spec.addresses or not all(map(is_loopback, spec.addresses)):
+        return None, None  # another host's loopback is not ours
+    # Of one server any address will do; several origins are as many servers.
+    addresses = [origin.addresses[0] for origin in spec.origins] or [spec.addresses[0]]
+    udp = isinstance(spec.exchange, UdpEcho)
+    if not found_at(addresses, udp=udp):
+        return None, None
+    return ProcessTree(Followed(lambda: found_at(addresses, udp=udp))), "found"
+
+
+class Followed:
+    """Processes that have been found, as long as they live: a server that has closed its socket,
+    for good or for a while, is at work all the same, and what it did before is known."""
+
+    def __init__(self, find: Callable[[], set[int]]) -> None:
+        self._find = find
+        self._known: set[tuple[int, int]] = set()
+
+    def __call__(self) -> set[int]:
+        """Those that are alive."""
+        alive = {each for each in self._known if identity(each[0]) == each}
+        found = (identity(pid) for pid in self._find())
+        self._known = alive | {each for each in found if each is not None}
+        return {pid for pid, _ in self._known}
+
+
+def choose_cpus(spec: TrialSpec, server: TreeSample | None) -> tuple[int, ...]:
+    """The CPUs asked for; else, if a server on this machine is pinned, those it leaves free."""
+    if spec.cpus is not None:
+        return spec.cpus
+    taken, mine = _server_cpus(spec, server), affinity(0)
+    free = mine - taken
+    return tuple(sorted(free)) if taken and free and free != mine else ()
+
+
+def choose_pair(
+    spec: TrialSpec, server: TreeSample | None, generator: Sequence[int]
+) -> tuple[int, int] | None:
+    """Between which two CPUs generator and server hand things over (see ``distance``), where the
+    generator has these, or, if none, all of ours; None where nothing is known of the server's."""
+    return pair_of(generator or affinity(0), _server_cpus(spec, server))
+
+
+def _server_cpus(spec: TrialSpec, server: TreeSample | None) -> set[int]:
+    """The CPUs that a server on this machine may use; none of any other."""
+    if server is None or not spec.addresses or not all(map(is_loopback, spec.addresses)):
+        return set()
+    return {cpu for process in server.processes.values() for cpu in process.cpus}
+
+
+def first_sample(tree: Tree) -> TreeSample:
+    """What a server uses before anything is sent. Raises ``UserError`` if its host is lost."""
+    try:
+        return tree.sample()
+    except EngineError as error:
+        raise UserError(str(error), "look at that host", ExitCode.NOTHING_MEASURED) from error
+
+
+def affinity(pid: int) -> set[int]:
+    """CPUs that a process of this machine may use; none if it has gone."""
+    try:
+        return set(os.sched_getaffinity(pid))
+    except OSError:
+        return set()

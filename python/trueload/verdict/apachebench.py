@@ -1,0 +1,173 @@
+"""What ApacheBench (``ab``) would print of a trial, from its record: for published tables of it.
+
+How: every figure is ab's, by its definitions (ab.c, httpd 2.4), computed from the record's counts
+and histograms. *Connect* is the set-up of a request's connection, *processing* all after it,
+*waiting* of that what passes before the first byte, *total* both; of requests over a kept
+connection the set-up takes no time. One thing differs: a request that failed has no time here, and
+counts as slower than any, so that a percentile among such is only a lower bound.
+
+Pure. Must not know how it is printed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from trueload.record.schema import Record
+from trueload.stats import (
+    Buckets,
+    Distribution,
+    decode_histogram,
+    quantile,
+    summarise,
+)
+from trueload.verdict import censored_count
+
+NS_PER_S, NS_PER_MS = 1_000_000_000, 1_000_000
+PERCENTS = (50, 66, 75, 80, 90, 95, 98, 99, 100)
+
+
+@dataclass(frozen=True)
+class Times:
+    """One line of ab's table, in ms; None where nothing ended well."""
+
+    min: float | None
+    mean: float | None
+    sd: float | None
+    median: float | None
+    max: float | None
+
+
+@dataclass(frozen=True)
+class Percentile:
+    """``ms`` is None where nothing ended well; ``above``: it is more, by an unknown amount."""
+
+    percent: int
+    ms: float | None
+    above: bool
+
+
+@dataclass(frozen=True)
+class Priming:
+    """The run before the one that counts."""
+
+    complete: int
+    failed: dict[str, int]
+    taken_s: float
+
+
+@dataclass(frozen=True)
+class ApacheBench:
+    """Times in s and ms, sizes in bytes. ``complete`` are requests that came to an end, failed ones
+    among them; ``failed`` is by class. ``connects`` is how many connections were opened for the
+    run, and ``connect_per_s`` how fast, if that was in it; ``server_*`` are of the server's whole
+    life, priming included."""
+
+    path: str
+    document_bytes: int | None
+    concurrency: int
+    close: bool
+    taken_s: float
+    complete: int
+    failed_count: int
+    transferred_bytes: int
+    html_bytes: int | None
+    per_s: float | None
+    per_request_ms: float | None
+    across_all_ms: float | None
+    received_kib_per_s: float | None
+    connect: Times
+    processing: Times
+    waiting: Times
+    total: Times
+    percentiles: tuple[Percentile, ...]
+    connects: int
+    connect_per_s: float | None
+    failed: dict[str, int] = field(default_factory=dict)
+    priming: Priming | None = None
+    server_user_s: float | None = None
+    server_system_s: float | None = None
+    server_peak_rss_bytes: int | None = None
+
+
+def apachebench(record: Record, document_bytes: int | None = None) -> ApacheBench:
+    """The figures of one trial; ``document_bytes`` is the length of a right answer's body."""
+    generate, server = record.plan.generate, record.server
+    taken_s = record.window.window_ns / NS_PER_S
+    failed = sum(record.counts.failed.values())
+    complete = record.counts.ok + failed
+    opened = record.connect_ns.count
+    # Without a run before it, connections are opened before the window begins.
+    inside = record.plan.warmup is not None and opened > 0
+    transferred = round((record.throughput.bytes_in_per_s or 0.0) * taken_s)
+    return ApacheBench(
+        path=generate.request.path if generate.request is not None else "",
+        document_bytes=document_bytes,
+        concurrency=generate.connections,
+        close=generate.close,
+        taken_s=taken_s,
+        complete=complete,
+        failed_count=failed,
+        failed=dict(record.counts.failed),
+        transferred_bytes=transferred,
+        html_bytes=None if document_bytes is None else document_bytes * record.counts.ok,
+        per_s=_ratio(complete, taken_s),
+        per_request_ms=_ratio(generate.connections * taken_s * 1e3, complete),
+        across_all_ms=_ratio(taken_s * 1e3, complete),
+        received_kib_per_s=_ratio(transferred / 1024, taken_s),
+        connect=_times(summarise(_set_ups(record))),
+        processing=_times(record.service_ns),
+        waiting=_times(record.first_byte_ns),
+        total=_times(summarise(_totals(record))),
+        percentiles=percentiles(_totals(record), failed + censored_count(record.counts)),
+        connects=opened,
+        connect_per_s=_ratio(opened, taken_s) if inside else None,
+        priming=_priming(record),
+        server_user_s=server.lifetime.user_s if server is not None else None,
+        server_system_s=server.lifetime.system_s if server is not None else None,
+        server_peak_rss_bytes=server.peak_rss_bytes if server is not None else None,
+    )
+
+
+def percentiles(totals: Buckets, worse: int) -> tuple[Percentile, ...]:
+    """ab's percentages, with ``worse`` more requests that were slower than any."""
+    found = []
+    for percent in PERCENTS:
+        at = quantile(totals, percent / 100, worse)
+        ms = None if at.value is None else at.value / NS_PER_MS
+        found.append(Percentile(percent, ms, at.above and at.value is not None))
+    return tuple(found)
+
+
+def _set_ups(record: Record) -> Buckets:
+    """The set-up of each request's connection: no time where it was there already."""
+    found = decode_histogram(record.histograms.connect)
+    kept = record.counts.ok - found.total
+    if kept <= 0:
+        return found
+    return Buckets((0, *found.lows), (0, *found.highs), (kept, *found.counts))
+
+
+def _totals(record: Record) -> Buckets:
+    """From the attempt to connect to the last byte; over a kept connection from the send."""
+    return decode_histogram(record.histograms.total or record.histograms.latency)
+
+
+def _priming(record: Record) -> Priming | None:
+    if record.plan.warmup is None:
+        return None
+    counts = record.warmup.counts
+    failed = sum(counts.failed.values())
+    return Priming(counts.ok + failed, dict(counts.failed), record.warmup.wall_s)
+
+
+def _times(found: Distribution) -> Times:
+    return Times(_ms(found.min), _ms(found.mean), _ms(found.stdev), _ms(found.p50), _ms(found.max))
+
+
+def _ms(ns: float | None) -> float | None:
+    return None if ns is None else ns / NS_PER_MS
+
+
+def _ratio(one: float, other: float) -> float | None:
+    return one / other if other > 0 else None
