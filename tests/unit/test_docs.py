@@ -78,8 +78,16 @@ def test_a_command_that_does_not_exist_would_be_found() -> None:
     ]
 
 
-# Flags of others that our pages name.
-FOREIGN = {"--h1", "--junitxml", "--latency", "--timeout", "-disable-keepalive", "-cpus"}
+# Flags of others, and of our own tools, that our pages name.
+FOREIGN = {
+    "--floors",
+    "--h1",
+    "--junitxml",
+    "--latency",
+    "--timeout",
+    "-disable-keepalive",
+    "-cpus",
+}
 
 
 def test_every_flag_that_a_page_names_exists() -> None:
