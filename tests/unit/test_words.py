@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from decimal import Decimal
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from trueload.cli import http, suite, ws
 from trueload.cli.job import Job
@@ -28,7 +31,16 @@ def of_http(*arguments: object, **options: object) -> Words[Job]:
         ({"connections": "1k"}, ["--connections=1k"]),
         ({"rate": 20_000.0}, ["--rate=20000"]),
         ({"rate": 0.5}, ["--rate=0.5"]),
+        ({"duration": 5}, ["--duration=5s"]),
+        ({"duration": 0.25}, ["--duration=0.25s"]),
+        ({"timeout": 1e-6}, ["--timeout=0.000001s"]),
+        ({"warmup": 0}, ["--warmup=0s"]),
+        ({"coalesce": Fraction(1, 20_000)}, ["--coalesce=0.00005s"]),
+        ({"duration": Decimal("1.50")}, ["--duration=1.5s"]),
+        ({"duration": "500ms"}, ["--duration=500ms"]),
         ({"duration": timedelta(seconds=1.5)}, ["--duration=1500000us"]),
+        ({"connections": np.int64(8)}, ["--connections=8"]),
+        ({"duration": np.float64(0.5)}, ["--duration=0.5s"]),
         ({"cpus": [0, 1]}, ["--cpus=0,1"]),
         ({"expect_status": [200, 404]}, ["--expect-status=200", "--expect-status=404"]),
         ({"header": {"Accept": "text/plain"}}, ["--header=Accept: text/plain"]),
@@ -81,7 +93,20 @@ def test_a_list_of_a_suite_is_one_word_and_a_repeated_option_several() -> None:
     [
         ([URL], {"conections": 8}, "no flag --conections", "did you mean"),
         ([URL], {"connections": "many"}, "'many' is not a count", "trueload http --help"),
-        ([URL], {"duration": 5}, "'5' has no unit", "trueload http --help"),
+        ([URL], {"duration": "5"}, "'5' has no unit", "trueload http --help"),
+        ([URL], {"duration": 0}, "'0s' is no time at all", "trueload http --help"),
+        ([URL], {"duration": -1}, "--duration cannot be -1", "seconds as a number"),
+        ([URL], {"duration": -0.5}, "--duration cannot be -0.5", "a text like '500ms'"),
+        ([URL], {"duration": timedelta(-1)}, "--duration cannot be", "or a timedelta"),
+        ([URL], {"timeout": float("nan")}, "--timeout cannot be nan", "seconds as a number"),
+        ([URL], {"timeout": float("inf")}, "--timeout cannot be inf", "seconds as a number"),
+        ([URL], {"warmup": True}, "--warmup cannot be True", "seconds as a number"),
+        ([URL], {"warmup": Decimal("NaN")}, "--warmup cannot be", "seconds as a number"),
+        ([URL], {"warmup": [1]}, "--warmup cannot be [1]", "seconds as a number"),
+        ([URL], {"warmup": "-1s"}, "'-1s' is not a duration", "trueload http --help"),
+        ([URL], {"duration": 1e9}, "is too long", "trueload http --help"),
+        ([URL], {"connections": True}, "--connections cannot be True", "as on the command line"),
+        ([URL], {"connections": timedelta(1)}, "--connections cannot be", "on the command line"),
         ([URL], {"duration": "5s", "requests": 3}, "--duration and --requests", "keep one"),
         ([URL], {"close": 1}, "--close is 1", "True or False"),
         ([URL], {"body": "\ud800"}, "--body has half of a surrogate pair", "or bytes"),

@@ -3,7 +3,8 @@ those are.
 
 How: an argument has the name of the option (``expect_status`` is ``--expect-status``) and its
 value, as text or as Python has it; the words are parsed by the very command, so that names, units,
-defaults and complaints are the same in both. Must not know what any option means.
+defaults and complaints are the same in both. A bare number for an option that takes a time is in
+seconds. Must not know what any option means.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from decimal import Decimal
 from enum import Enum
+from numbers import Integral, Real
 from os import PathLike, fspath
 from typing import Any, Generic, TypeVar
 
@@ -24,6 +26,7 @@ from trueload.errors import UserError
 from trueload.request.redact import hide_arguments
 
 Understood = TypeVar("Understood")
+TIME = "TIME"  # what the help calls the value of an option that takes a duration
 
 
 @dataclass(frozen=True)
@@ -92,6 +95,8 @@ def _words(command: Any, options: Mapping[str, object]) -> Iterator[str]:
                 yield f"{flag}={_text(flag, each)}"
         elif isinstance(value, Mapping):
             raise UserError(f"{flag} cannot be a {type(value).__name__}", "write it as a text")
+        elif parameter.metavar == TIME:
+            yield f"{flag}={_duration(flag, value)}"
         else:
             yield f"{flag}={','.join(_text(flag, each) for each in _several(value))}"
 
@@ -114,27 +119,49 @@ def _several(value: object) -> list[object]:
     return [value]
 
 
+def _duration(flag: str, value: object) -> str:
+    """Seconds as a number, a text with its unit, or a ``timedelta``."""
+    if isinstance(value, str):
+        return _whole(flag, value)
+    if isinstance(value, timedelta) and value >= timedelta():
+        return f"{value // timedelta(microseconds=1)}us"
+    number = _number(value)
+    if number is None or number.startswith("-"):
+        hint = "give seconds as a number from 0, a text like '500ms', or a timedelta"
+        raise UserError(f"{flag} cannot be {value!r}", hint)
+    return f"{number}s"
+
+
 def _text(flag: str, value: object) -> str:
     match value:
-        case bool():
-            pass
         case Enum():
             return _text(flag, value.value)
         case str():
             return _whole(flag, value)
         case bytes():
             return value.decode("utf-8", "surrogateescape")
-        case int():
-            return str(value)
-        case float() if value == value and abs(value) != float("inf"):
-            return f"{Decimal(repr(value)).normalize():f}"
-        case timedelta():
-            return f"{value // timedelta(microseconds=1)}us"
         case PathLike():
             return _text(flag, fspath(value))
-    raise UserError(
-        f"{flag} cannot be {value!r}", "write it as on the command line: '5s', 64, '20k/s', …"
-    )
+    number = _number(value)
+    if number is None:
+        raise UserError(
+            f"{flag} cannot be {value!r}", "write it as on the command line: 64, '20k/s'"
+        )
+    return number
+
+
+def _number(value: object) -> str | None:
+    """A number as it is typed, numpy's too; None of what is none, or not finite."""
+    match value:
+        case bool():
+            return None
+        case Integral():
+            return str(int(value))
+        case Real():
+            value = Decimal(float.__repr__(float(value)))
+    if not isinstance(value, Decimal) or not value.is_finite():
+        return None
+    return f"{value.normalize():f}"
 
 
 def _whole(flag: str, text: str) -> str:
