@@ -8,7 +8,7 @@ import pytest
 from broadcast_samples import DELIVERED, broadcast
 from samples import distribution, histogram
 from trueload.record.schema import Check, Record, Status
-from trueload.verdict import EXPLANATIONS
+from trueload.verdict import CHECKS
 
 
 def check(record: Record, name: str) -> Check:
@@ -75,4 +75,4 @@ def test_deliveries_that_do_not_add_up_fail_the_audit(
 
 
 def test_the_ledger_is_explained() -> None:
-    assert "exactly once" in EXPLANATIONS["ledger"].meaning
+    assert "exactly once" in CHECKS["ledger"].meaning

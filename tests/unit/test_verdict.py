@@ -38,7 +38,7 @@ from trueload.record.schema import (
     Window,
 )
 from trueload.stats import Distribution
-from trueload.verdict import CHECKS, EXPLANATIONS, decide
+from trueload.verdict import CHECKS, _declared, decide
 
 GOOD = good_record()
 HALF_LAG = GOOD.histograms.model_copy(update={"send_lag": histogram((500_000, OK))})
@@ -152,13 +152,15 @@ def test_an_ordinary_run_with_the_cpus_kept_apart_is_valid() -> None:
 
 
 def test_every_check_is_explained_and_named_once() -> None:
-    names = [check.name for check in GOOD.checks]
-    assert sorted(names) == sorted(set(names)) == sorted(EXPLANATIONS)
+    assert [check.name for check in GOOD.checks] == list(CHECKS)
+    declared = {id(each): each.name for each in _declared()}
+    assert sorted(declared.values()) == sorted(CHECKS)
+    assert len({each.order for each in CHECKS.values()}) == len(CHECKS)
 
 
-@pytest.mark.parametrize("name", EXPLANATIONS)
+@pytest.mark.parametrize("name", CHECKS)
 def test_a_check_is_explained_in_one_sentence_with_what_to_do(name: str) -> None:
-    told = EXPLANATIONS[name]
+    told = CHECKS[name]
     assert re.fullmatch(r"[A-Z][^.!?]+\.", told.meaning), "one sentence"
     orders = ("Look", "Mend", "Raise", "Give", "Use", "End", "Pin", "Above", "If")
     assert told.remedy.startswith(orders), "what to do comes first"
@@ -167,7 +169,7 @@ def test_a_check_is_explained_in_one_sentence_with_what_to_do(name: str) -> None
 
 def test_a_flag_that_a_remedy_names_is_one_of_ours() -> None:
     ours = set(re.findall(r'"(--[a-z-]+)"', Path(options.__file__).read_text()))
-    remedies = " ".join(told.remedy for told in EXPLANATIONS.values())
+    remedies = " ".join(told.remedy for told in CHECKS.values())
     named = set(re.findall(r"--[a-z][a-z0-9-]+", remedies.replace("curl -v --http1.1", "")))
     assert named
     assert named <= ours

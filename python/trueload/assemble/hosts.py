@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from trueload import __version__
 from trueload.engines.member import HostReport
 from trueload.record.schema import Environment, Generator, Host, Record
-from trueload.verdict.hosts import HOST_CHECKS
+from trueload.verdict import CHECKS
 
 if TYPE_CHECKING:
     from trueload.assemble.observation import Observation
@@ -55,7 +55,7 @@ def _host(
         ok=own.counts.ok if several else None,
         latency_ns=own.latency_ns if several else None,
         start_ns=report.start_ns - first_ns if several else None,
-        checks=tuple(check for check in own.checks if check.name in HOST_CHECKS) if several else (),
+        checks=tuple(each for each in own.checks if CHECKS[each.name].per_host) if several else (),
     )
 
 

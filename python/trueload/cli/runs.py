@@ -32,7 +32,7 @@ from trueload.search.found import read_plan, read_steps, search_lines
 from trueload.store.runs import Damaged, Row, Run, Store
 from trueload.suites.summary import LoadTable, collect, tabulate
 from trueload.text import plain
-from trueload.verdict import EXPLANATIONS
+from trueload.verdict import CHECKS
 
 RunArgument = Annotated[
     str, typer.Argument(metavar="RUN", help="Its id, the beginning of its id, or last.")
@@ -257,7 +257,7 @@ def check_lines(record: Record) -> list[str]:
     lines = []
     for check in record.checks:
         lines.append(f"  {check.status:<5}{check.name}: {plain(check.why)}")
-        explanation = EXPLANATIONS.get(check.name)
+        explanation = CHECKS.get(check.name)
         if explanation is None:
             continue
         lines.append(f"       {explanation.meaning}")

@@ -23,16 +23,8 @@ from trueload.search.execute import UNITS, Axis, SearchPlan, Taken, outcome, tak
 from trueload.search.judge import LimitValue, silence, unreached
 from trueload.text import plain
 from trueload.units import format_count, format_span
+from trueload.verdict import CHECKS
 
-# By the check that failed: what our side did, for people.
-SPOILED = {
-    "generator-limit": "the generator was the limit",
-    "rate-reached": "the generator was the limit",
-    "send-lag": "the generator sent late",
-    "client-share": "too much of the time was the generator's own",
-    "hiccup": "the generator stood still",
-    "noise": "other processes took CPU time",
-}
 SPOILED_OTHERWISE = "the generator broke down"
 
 
@@ -270,8 +262,8 @@ def _blame(taken: Iterable[Taken]) -> str:
         if each.judgement.shortage is not None:
             said.append(f"{each.judgement.shortage.limit} was reached")
         elif each.step.outcome == "limited":
-            name = each.judgement.why.partition(":")[0]
-            said.append(SPOILED.get(name, SPOILED_OTHERWISE))
+            check = CHECKS.get(each.judgement.why.partition(":")[0])
+            said.append((check and check.spoiled) or SPOILED_OTHERWISE)
     return " or ".join(dict.fromkeys(said))
 
 

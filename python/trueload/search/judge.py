@@ -27,12 +27,12 @@ from trueload.stats import (
     samples_for,
 )
 from trueload.units import NS_PER_S, format_duration, format_share
-from trueload.verdict import GENERATOR_FULL, judge
+from trueload.verdict import CHECKS, GENERATOR_FULL, judge
 
 OF_DELIVERIES = frozenset({"lost", "duplicate"})
 """Failure classes of a broadcast's deliveries."""
 # Checks that tell of our side: the generator, and the machine that it runs on.
-OURS = frozenset({"generator-limit", "send-lag", "client-share", "hiccup", "noise"})
+OURS = frozenset(name for name, check in CHECKS.items() if check.fault in ("generator", "machine"))
 # The checks of our side that only add to the times of answers; the service time shows by how much.
 LATE = frozenset({"send-lag", "client-share"})
 

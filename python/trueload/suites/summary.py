@@ -32,16 +32,13 @@ from trueload.suites.client_figures import together as clients_together
 from trueload.suites.definition import PublishedTable
 from trueload.suites.plan import Cell, PlannedLoad, SuitePlan, was_cut_short
 from trueload.suites.steps import step_text
-from trueload.verdict import SEVERITY, client_parts, lower_bounds
+from trueload.verdict import CHECKS, SEVERITY, client_parts, lower_bounds
 from trueload.verdict.apachebench import ApacheBench, apachebench
 
 # Checks that fail because of the machine or the generator, not of the subject: another
 # repetition can stand in for the one that they spoilt.
 MACHINE_CHECKS = frozenset(
-    {
-        *("generator-limit", "same-host", "littles-law", "send-lag", "client-share"),
-        *("hiccup", "noise"),
-    }
+    name for name, check in CHECKS.items() if check.fault in ("generator", "machine", "either")
 )
 
 # A search that our own side kept from its result is as if the generator had been the limit.

@@ -2,66 +2,33 @@
 
 A check says ``pass``, ``warn``, ``fail`` or, with the reason, ``n/a``; one *fail* makes the verdict
 invalid, one *warn* suspect. Every ``why`` is one line with the figures that decided. Thresholds are
-constants with their source, beside their check; a client under test has a table of its own, of the
-same names. ``EXPLANATIONS`` holds, for people, what each check is for and what to do about it. This
-package must not know how a trial is run or shown.
+constants with their source, beside their check. To add a check, declare a `Definition` below its
+compute function, in any module of this package, and explain it in docs/method.md. This package must
+not know how a trial is run or shown.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import importlib
+import pkgutil
+from collections.abc import Sequence
 
 from trueload.record.schema import Check, Record, Verdict
 from trueload.units import NS_PER_S
-from trueload.verdict.answers import (
-    censored_count,
-    check_both_ends,
-    check_censored,
-    check_errors,
-    check_ledger,
-    check_stale,
-    check_unsolicited,
-    lower_bounds,
-)
-from trueload.verdict.audit import check_audit
-from trueload.verdict.client import client_checks
-from trueload.verdict.client_share import ClientPart, check_client_share, client_parts
-from trueload.verdict.explain import EXPLANATIONS, Explanation
-from trueload.verdict.flow import (
-    check_littles_law,
-    check_rate_reached,
-    check_send_lag,
-    check_steady_state,
-    offered_per_s,
-    sent_per_s,
-)
-from trueload.verdict.hosts import SEVERITY, check_clocks, check_host_bias, with_hosts
-from trueload.verdict.machine import (
-    GENERATOR_FULL,
-    check_generator_limit,
-    check_hiccup,
-    check_noise,
-    check_same_host,
-    check_server_idle,
-    is_loopback,
-)
-from trueload.verdict.precision import check_quantile_width
-from trueload.verdict.slots import (
-    check_connections,
-    check_fairness,
-    check_starvation,
-    jain_index,
-    starvation_ns,
-)
+from trueload.verdict.answers import censored_count, lower_bounds
+from trueload.verdict.client_share import ClientPart, client_parts
+from trueload.verdict.common import Definition
+from trueload.verdict.flow import offered_per_s, sent_per_s
+from trueload.verdict.hosts import SEVERITY, with_hosts
+from trueload.verdict.machine import GENERATOR_FULL, is_loopback
+from trueload.verdict.slots import jain_index, starvation_ns
 
 __all__ = [
     "CHECKS",
-    "EXPLANATIONS",
     "GENERATOR_FULL",
     "NS_PER_S",
     "SEVERITY",
     "ClientPart",
-    "Explanation",
     "censored_count",
     "client_parts",
     "decide",
@@ -75,40 +42,27 @@ __all__ = [
     "worst_checks",
 ]
 
-# The order in which checks are listed.
-CHECKS: tuple[Callable[[Record], Check], ...] = (
-    check_unsolicited,
-    check_errors,
-    check_stale,
-    check_littles_law,
-    check_generator_limit,
-    check_send_lag,
-    check_client_share,
-    check_rate_reached,
-    check_starvation,
-    check_fairness,
-    check_connections,
-    check_censored,
-    check_steady_state,
-    check_server_idle,
-    check_hiccup,
-    check_noise,
-    check_same_host,
-    check_quantile_width,
-    check_ledger,
-    check_both_ends,
-    check_host_bias,
-    check_clocks,
-    check_audit,
-)
+
+def _declared() -> list[Definition]:
+    """The definitions of all modules of this package."""
+    modules = [
+        importlib.import_module(f"{__name__}.{each.name}")
+        for each in pkgutil.iter_modules(__path__)
+    ]
+    found = [value for module in modules for value in vars(module).values()]
+    return [value for value in found if isinstance(value, Definition)]
+
+
+CHECKS: dict[str, Definition] = {
+    each.name: each for each in sorted(_declared(), key=lambda each: each.order)
+}
+"""All checks by name, in the order in which they are listed."""
 
 
 def judge(record: Record) -> Record:
     """The record with its checks and the verdict that follows from them."""
-    if record.client is not None:
-        checks = client_checks(record, record.client)
-    else:
-        checks = tuple(check(record) for check in CHECKS)
+    checks = tuple(each.check(record) for each in CHECKS.values())
+    if record.client is None:
         checks = with_hosts(checks, record.hosts)
     return record.model_copy(update={"checks": checks, "verdict": decide(checks)})
 

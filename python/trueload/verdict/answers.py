@@ -6,9 +6,18 @@ Pure functions of a record.
 from __future__ import annotations
 
 from trueload.protocol.plan import Counts
-from trueload.record.schema import Check, Record
+from trueload.record.client import ClientEnd
+from trueload.record.schema import Record
 from trueload.units import format_count
-from trueload.verdict.common import checked, graded, in_one_line, is_http, not_applicable, times
+from trueload.verdict.common import (
+    Definition,
+    Finding,
+    graded,
+    in_one_line,
+    is_http,
+    not_applicable,
+    times,
+)
 
 ERRORS_WARN, ERRORS_FAIL = 0.001, 0.01  # the usual error budgets of 99.9 % and 99 %
 NOT_HTTP = "the status line does not begin with"  # as the engine has it of what is no HTTP at all
@@ -21,29 +30,60 @@ SHARES = (
 )
 
 
-def check_unsolicited(record: Record) -> Check:
+def check_unsolicited(record: Record) -> Finding:
     """Replies or bytes that settle no outstanding request, warm-up included."""
     count = sum(
         counts.failed.get("unsolicited", 0) for counts in (record.counts, record.warmup.counts)
     )
     if count == 0:
-        return checked("unsolicited", "pass", "every reply settled a request", 0, 0)
+        return Finding("pass", "every reply settled a request", 0, 0)
     why = f"{times(count, 'request')} met bytes that nobody had asked for: the server answers"
-    return checked("unsolicited", "fail", f"{why} twice or unasked", count, 0)
+    return Finding("fail", f"{why} twice or unasked", count, 0)
 
 
-def check_errors(record: Record) -> Check:
+UNSOLICITED = Definition(
+    name="unsolicited",
+    order=10,
+    compute=check_unsolicited,
+    of_client="the answers are the reference server's: one for each request",
+    fault="subject",
+    meaning=(
+        "Each reply must settle one request; a server that answers twice or unasked is fast at"
+        " nothing."
+    ),
+    remedy="Mend the server: look at what it sends with `curl -v --http1.1` or tcpdump.",
+    per_host=True,
+)
+
+
+def check_errors(record: Record) -> Finding:
     """failed / issued."""
     counts = record.counts
     failed = sum(counts.failed.values())
     if counts.issued == 0:
-        return checked("errors", "fail", _nothing_issued(record))
+        return Finding("fail", _nothing_issued(record))
     share = failed / counts.issued
     status, limit = graded(share, ERRORS_WARN, ERRORS_FAIL)
     worst = max(counts.failed, key=lambda name: counts.failed[name], default="")
     mostly = f", mostly {worst}" if failed else ""
     why = f"{format_count(failed)} of {format_count(counts.issued)} requests failed{mostly}"
-    return checked("errors", status, why + _other_protocol(record), share, limit)
+    return Finding(status, why + _other_protocol(record), share, limit)
+
+
+ERRORS = Definition(
+    name="errors",
+    order=20,
+    compute=check_errors,
+    fault="subject",
+    meaning=(
+        "Failures are often quicker than answers: a figure with many is a figure about failing."
+    ),
+    remedy=(
+        "Look at the classes of the failures and at the server's log; lower --connections, raise"
+        " --timeout, or name the answer that is right with --expect-status."
+    ),
+    per_host=True,
+)
 
 
 def _nothing_issued(record: Record) -> str:
@@ -67,15 +107,15 @@ def _other_protocol(record: Record) -> str:
     return "; none was answered in HTTP" + ("" if encrypted else ": does the server want https://?")
 
 
-def check_stale(record: Record) -> Check:
+def check_stale(record: Record) -> Finding:
     """stale / issued, of connections that are kept."""
-    name, counts = "stale", record.counts
+    counts = record.counts
     if not is_http(record):
-        return not_applicable(name, "only HTTP has requests that may be sent again")
+        return not_applicable("only HTTP has requests that may be sent again")
     if record.plan.generate.close:
-        return not_applicable(name, "no connection is kept (--close)")
+        return not_applicable("no connection is kept (--close)")
     if counts.issued == 0:
-        return not_applicable(name, "no request was issued")
+        return not_applicable("no request was issued")
     share = counts.stale / counts.issued
     why = (
         f"{format_count(counts.stale)} of {format_count(counts.issued)} requests met a connection"
@@ -83,7 +123,19 @@ def check_stale(record: Record) -> Check:
     )
     if counts.stale_resets:
         why += f", {format_count(counts.stale_resets)} of them by a reset"
-    return checked(name, "warn" if share >= STALE_WARN else "pass", why, share, STALE_WARN)
+    return Finding("warn" if share >= STALE_WARN else "pass", why, share, STALE_WARN)
+
+
+STALE = Definition(
+    name="stale",
+    order=30,
+    compute=check_stale,
+    of_client="what a client sends again is in both-ends",
+    fault="subject",
+    meaning="A server that closes kept connections makes its clients ask twice.",
+    remedy="Raise the server's keep-alive time and its requests per connection.",
+    per_host=True,
+)
 
 
 def censored_count(counts: Counts) -> int:
@@ -100,27 +152,44 @@ def lower_bounds(record: Record) -> tuple[str, ...]:
     return tuple(name for name, share in SHARES if share * (count + worse) > count)
 
 
-def check_censored(record: Record) -> Check:
+def check_censored(record: Record) -> Finding:
     """Requests whose latency is only known to be more than their age."""
-    name, counts = "censored", record.counts
+    counts = record.counts
     if counts.scheduled == 0:
-        return not_applicable(name, "no request was scheduled")
+        return not_applicable("no request was scheduled")
     share = censored_count(counts) / counts.scheduled
     status, limit = graded(share, CENSORED_WARN, CENSORED_FAIL)
     why = (
         f"{format_count(counts.cancelled)} open after the drain and {format_count(counts.unsent)}"
         f" never sent, of {format_count(counts.scheduled)}"
     )
-    return checked(name, status, why, share, limit)
+    return Finding(status, why, share, limit)
 
 
-def check_ledger(record: Record) -> Check:
+CENSORED = Definition(
+    name="censored",
+    order=120,
+    compute=check_censored,
+    of_client="an order ends when each of its requests has",
+    fault="subject",
+    meaning=(
+        "A request that never ended is slower than any that did; leaving it out hides the worst."
+    ),
+    remedy=(
+        "Raise --timeout so that what is open can end; if requests were never sent, use more"
+        " --connections or a lower --rate."
+    ),
+    per_host=True,
+)
+
+
+def check_ledger(record: Record) -> Finding:
     """Each message of a broadcast exactly once at each receiver."""
-    name, found = "ledger", record.deliveries
+    found = record.deliveries
     if found is None:
-        return not_applicable(name, "nothing is broadcast")
+        return not_applicable("nothing is broadcast")
     if found.expected == 0 and found.duplicate == 0:
-        return not_applicable(name, "no message was due to a receiver")
+        return not_applicable("no message was due to a receiver")
     wrong = found.lost + found.duplicate
     parts = [
         f"{format_count(found.lost)} of {format_count(found.expected)} deliveries were lost"
@@ -129,15 +198,55 @@ def check_ledger(record: Record) -> Check:
         f"{times(found.duplicate, 'delivery', 'deliveries')} came twice" if found.duplicate else "",
     ]
     if wrong:
-        return checked(name, "fail", in_one_line(parts), wrong, 0)
+        return Finding("fail", in_one_line(parts), wrong, 0)
     why = f"each of {times(found.expected, 'delivery', 'deliveries')} came once"
     if found.out_of_order:
         why += f", {format_count(found.out_of_order)} of them out of order"
-    return checked(name, "pass", why, 0, 0)
+    return Finding("pass", why, 0, 0)
 
 
-def check_both_ends(record: Record) -> Check:
+LEDGER = Definition(
+    name="ledger",
+    order=190,
+    compute=check_ledger,
+    of_client="nothing is broadcast",
+    fault="subject",
+    meaning="Each message of a broadcast must reach each receiver exactly once.",
+    remedy="Look at how the server keeps its receivers and their queues.",
+)
+
+
+def check_both_ends(record: Record) -> Finding:
     """What a client claims against what the reference server saw."""
-    return not_applicable(
-        "both-ends", "the server is under test; it applies when an HTTP client is"
-    )
+    return not_applicable("the server is under test; it applies when an HTTP client is")
+
+
+def check_client_both_ends(record: Record, client: ClientEnd) -> Finding:
+    """What the client claims against what the reference server completed."""
+    claimed, completed = client.claim.ok, client.seen.ok
+    if claimed > completed:
+        why = (
+            f"the client claims {format_count(claimed)} ok, but the server completed"
+            f" {format_count(completed)}"
+        )
+        return Finding("fail", why, claimed - completed, 0)
+    if client.retries:
+        made = client.seen.requests - client.retries
+        why = (
+            f"hidden retries: the server saw {format_count(client.seen.requests)} requests, the"
+            f" client speaks of {format_count(made)}"
+        )
+        return Finding("warn", why, client.retries, 0)
+    why = f"the server completed {format_count(completed)}, the client claims"
+    return Finding("pass", f"{why} {format_count(claimed)} of them", 0, 0)
+
+
+BOTH_ENDS = Definition(
+    name="both-ends",
+    order=200,
+    compute=check_both_ends,
+    of_client=check_client_both_ends,
+    fault="subject",
+    meaning="What a client says it did must be what its server saw.",
+    remedy="Look at how the client counts, and whether it tries again unseen.",
+)

@@ -21,7 +21,7 @@ from trueload.stats import (
     quantile,
     summarise,
 )
-from trueload.verdict import censored_count
+from trueload.verdict.answers import censored_count
 
 NS_PER_S, NS_PER_MS = 1_000_000_000, 1_000_000
 PERCENTS = (50, 66, 75, 80, 90, 95, 98, 99, 100)

@@ -6,20 +6,48 @@ A pure function of a record.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from itertools import chain
 
+from trueload.protocol.client import miscounted, mistimed
 from trueload.protocol.plan import Counts
-from trueload.record.schema import Check, Deliveries, Record
+from trueload.record.client import ClientEnd
+from trueload.record.schema import Deliveries, Record
 from trueload.stats import Distribution
-from trueload.verdict.common import checked, is_http
+from trueload.verdict.common import Definition, Finding, is_http
 
 
-def check_audit(record: Record) -> Check:
+def check_audit(record: Record) -> Finding:
     """Whether the record's own figures agree with each other."""
     if record.trouble is not None:
-        return checked("audit", "fail", f"cut short: {record.trouble.what}")
+        return Finding("fail", f"cut short: {record.trouble.what}")
     for problem in _disagreements(record):
-        return checked("audit", "fail", problem)
-    return checked("audit", "pass", "counts add up and percentiles are in order")
+        return Finding("fail", problem)
+    return Finding("pass", "counts add up and percentiles are in order")
+
+
+def check_client_audit(record: Record, client: ClientEnd) -> Finding:
+    """Whether the claim adds up, in the time that it took, and the server's account, too."""
+    asked, claim, seen = client.asked, client.claim, client.seen
+    if record.trouble is not None:
+        return Finding("fail", f"cut short: {record.trouble.what}")
+    wall_s = record.window.wall_s
+    faults = chain(miscounted(asked.requests, claim), mistimed(asked.wait_ms, claim, wall_s))
+    for fault in faults:
+        return Finding("fail", f"the client {fault}")
+    if sum(seen.statuses.values()) != seen.answered or seen.ok > seen.answered:
+        return Finding("fail", "the server's answers by status are not all its answers")
+    return Finding("pass", "the client's claim adds up, and so does the server's account")
+
+
+AUDIT = Definition(
+    name="audit",
+    order=230,
+    compute=check_audit,
+    of_client=check_client_audit,
+    fault="trueload",
+    meaning="A record whose own counts and percentiles disagree proves that something is broken.",
+    remedy="If the engine was killed, repeat; otherwise report it as a bug with the record.",
+)
 
 
 def _disagreements(record: Record) -> Iterator[str]:

@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from trueload.record.schema import Check, Record, Status
+from trueload.record.schema import Record, Status
 from trueload.stats import decode_histogram, quantile
 from trueload.units import format_count, format_duration, format_share
 from trueload.verdict.answers import censored_count
-from trueload.verdict.common import checked, is_open, not_applicable
+from trueload.verdict.common import Definition, Finding, is_open, not_applicable
 from trueload.verdict.hosts import SEVERITY
 
 NAME = "client-share"
@@ -90,15 +90,33 @@ def _parts(record: Record) -> Iterator[ClientPart]:
         yield ClientPart(name, ours_ns, found.value)
 
 
-def check_client_share(record: Record) -> Check:
+def check_client_share(record: Record) -> Finding:
     """The generator's part of p50 and of p99, of which the worse decides."""
     parts = client_parts(record)
     if not parts:
-        return not_applicable(NAME, _unknown(record))
+        return not_applicable(_unknown(record))
     judged = [_judged(part, is_open(record)) for part in parts]
     status, limit, part = max(judged, key=_severity)
     why = f"{part.sentence()}: {format_share(part.share)}"
-    return checked(NAME, status, why, part.share, limit)
+    return Finding(status, why, part.share, limit)
+
+
+CLIENT_SHARE = Definition(
+    name="client-share",
+    order=70,
+    compute=check_client_share,
+    of_client="how long a request waits within the client only the client knows",
+    fault="generator",
+    meaning=(
+        "What a request waits within the generator is in its latency, but no doing of the server."
+    ),
+    remedy=(
+        "Use fewer connections per thread: more --threads, or lower -c; give the generator CPUs of"
+        " its own (--cpus), or send from another host."
+    ),
+    spoiled="too much of the time was the generator's own",
+    per_host=True,
+)
 
 
 def _judged(part: ClientPart, is_open_loop: bool) -> tuple[Status, float, ClientPart]:

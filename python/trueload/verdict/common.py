@@ -1,30 +1,82 @@
-"""What every check is made of: its result, grades against two limits, and words for reasons.
+"""What every check is made of: its definition, what it found, and grades against two limits.
 
-Thresholds are beside the check that uses them, each with its source; where none is named it is
-design.md's section 6. Must not know any single check.
+A check is one `Definition`, declared below its compute function, with all that is known of it; the
+package collects them. Thresholds are beside the check that uses them, each with its source; where
+none is named it is design.md's section 6. Must not know any single check.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Literal
 
 from trueload.protocol.plan import Closed, Open
+from trueload.record.client import ClientEnd
 from trueload.record.schema import Check, Record, Status
 from trueload.units import format_count, format_duration
 
 TELLING_WINDOW_NS = 100_000_000  # shares of less than some ten scheduler ticks tell nothing
 
-
-def checked(
-    name: str, status: Status, why: str, value: float | None = None, limit: float | None = None
-) -> Check:
-    """A check that could tell; ``why`` is one line with the figures that decided."""
-    return Check(name=name, status=status, value=value, limit=limit, why=why)
+Fault = Literal["subject", "generator", "machine", "either", "load", "hosts", "trueload"]
+"""Whose fault it is when a check warns or fails: the program's under test, the generator's, its
+machine's, one of these three's (``either``), the load's that was asked for, that of one of several
+hosts, or our own."""
 
 
-def not_applicable(name: str, why: str) -> Check:
+@dataclass(frozen=True)
+class Finding:
+    """What a check found: ``why`` is one line with the figures that decided."""
+
+    status: Status
+    why: str
+    value: float | None = None
+    limit: float | None = None
+
+
+def not_applicable(why: str) -> Finding:
     """A check that does not apply, or cannot tell."""
-    return Check(name=name, status="n/a", value=None, limit=None, why=why)
+    return Finding("n/a", why)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Definition:
+    """One check, with all that is known of it.
+
+    ``order``: checks are listed by it, the smallest first. ``compute`` judges a trial of a server,
+    ``of_client`` one of a client: None where both are judged alike, a text says why it does not
+    apply there. ``meaning`` is what it is for and ``remedy`` what to do when it warns or fails;
+    ``spoiled`` says in a few words what a failure did to a step of a search, if it was our side's.
+    ``per_host``: a single host can fail it while the sum of all looks well.
+    """
+
+    name: str
+    order: int
+    compute: Callable[[Record], Finding]
+    of_client: Callable[[Record, ClientEnd], Finding] | str | None = None
+    fault: Fault
+    meaning: str
+    remedy: str
+    spoiled: str = ""
+    per_host: bool = False
+
+    def check(self, record: Record) -> Check:
+        """The check of this record."""
+        found = self._find(record)
+        return Check(
+            name=self.name,
+            status=found.status,
+            value=found.value,
+            limit=found.limit,
+            why=found.why,
+        )
+
+    def _find(self, record: Record) -> Finding:
+        if record.client is None or self.of_client is None:
+            return self.compute(record)
+        if isinstance(self.of_client, str):
+            return not_applicable(self.of_client)
+        return self.of_client(record, record.client)
 
 
 def graded(value: float, warn: float, fail: float) -> tuple[Status, float]:

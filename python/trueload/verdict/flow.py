@@ -8,11 +8,13 @@ from __future__ import annotations
 import math
 
 from trueload.protocol.plan import Duration, Open
-from trueload.record.schema import Check, Record
+from trueload.record.client import ClientEnd
+from trueload.record.schema import Record
 from trueload.stats import decode_histogram, summarise
 from trueload.units import NS_PER_S, format_count, format_duration, format_rate, format_share
 from trueload.verdict.common import (
-    checked,
+    Definition,
+    Finding,
     graded,
     graded_beyond,
     is_closed,
@@ -36,7 +38,7 @@ STEADY_WARN, STEADY_FAIL = 0.05, 0.50
 STANDARD_ERRORS = 3.0  # chance exceeds it in about 2 of 100 runs with five bins a half
 
 
-def check_littles_law(record: Record) -> Check:
+def check_littles_law(record: Record) -> Finding:
     """Time that requests were in flight against the time that the load permitted.
 
     Little's law: throughput x mean time in flight is the mean number in flight; both sides times
@@ -46,18 +48,17 @@ def check_littles_law(record: Record) -> Check:
     is at most the drain, and at most the length-biased mean time E[s^2] / E[s] (the interval
     that a fixed moment falls into), for each request outstanding at the end.
     """
-    name = "littles-law"
     service, slots, window_ns = record.service_ns, record.slots, record.window.window_ns
     if not is_closed(record):
-        return not_applicable(name, "the load is not a closed loop")
+        return not_applicable("the load is not a closed loop")
     if is_staged(record):
-        return not_applicable(name, "the load itself changes (--stages)")
+        return not_applicable("the load itself changes (--stages)")
     if slots is None or service.mean is None or service.stdev is None or service.mean == 0:
-        return not_applicable(name, "no service times were measured")
+        return not_applicable("no service times were measured")
     if short := too_short(record):
-        return not_applicable(name, short)
+        return not_applicable(short)
     if window_ns < 2 * service.mean or slots.permitted_ns == 0:
-        return not_applicable(name, "the window is shorter than two service times")
+        return not_applicable("the window is shorter than two service times")
     mean_ns = service.mean + (summarise(decode_histogram(record.histograms.send_lag)).mean or 0)
     spent_ns = mean_ns * service.count
     biased_ns = mean_ns + service.stdev**2 / mean_ns
@@ -69,13 +70,49 @@ def check_littles_law(record: Record) -> Check:
     found += _emptied(record)
     if above > LITTLE_WARN:
         status, limit = graded(above, LITTLE_WARN, LITTLE_FAIL)
-        return checked(name, status, f"{found}: replies came sooner than they can", above, limit)
+        return Finding(status, f"{found}: replies came sooner than they can", above, limit)
     if below < -LITTLE_WARN and service.count < LITTLE_TURNS_MIN * slots.asked:
         few = f"{service.count / slots.asked:.1f} requests a slot"
-        return not_applicable(name, f"{few} are mostly its first and its last")
+        return not_applicable(f"{few} are mostly its first and its last")
     if below < -LITTLE_WARN:
-        return checked(name, "warn", f"{found}: slots stood empty", below, -LITTLE_WARN)
-    return checked(name, "pass", found, below, LITTLE_WARN)
+        return Finding("warn", f"{found}: slots stood empty", below, -LITTLE_WARN)
+    return Finding("pass", found, below, LITTLE_WARN)
+
+
+def check_client_littles_law(record: Record, client: ClientEnd) -> Finding:
+    """Answers per second against the most that the pools can carry: connections / wait."""
+    rate = client.answered_per_s
+    if rate is None:
+        return not_applicable("the server saw nothing that took time")
+    if short := too_short(record):
+        return not_applicable(short)
+    above = rate / client.ceiling_per_s - 1
+    found = (
+        f"{format_rate(rate, 'answers')}, where the pools and {client.asked.wait_ms} ms"
+        f" allow {format_count(client.ceiling_per_s)}/s"
+    )
+    if above > LITTLE_WARN:
+        status, limit = graded(above, LITTLE_WARN, LITTLE_FAIL)
+        why = f"{found}: more was under way at once than was asked for"
+        return Finding(status, why, above, limit)
+    return Finding("pass", found, above, LITTLE_WARN)
+
+
+LITTLES_LAW = Definition(
+    name="littles-law",
+    order=40,
+    compute=check_littles_law,
+    of_client=check_client_littles_law,
+    fault="either",
+    meaning="Throughput times service time must give the requests that were allowed in flight.",
+    remedy=(
+        "Above: replies are taken for those of earlier requests, or a client has more under way"
+        " than it was told to; look at either. Below: slots stood empty; look at failures and"
+        " reconnects. Connecting and ending connections is not in it; where they take much of the"
+        " time, without --close that time goes into requests."
+    ),
+    per_host=True,
+)
 
 
 def _emptied(record: Record) -> str:
@@ -97,29 +134,41 @@ def _emptied(record: Record) -> str:
     )
 
 
-def check_send_lag(record: Record) -> Check:
+def check_send_lag(record: Record) -> Finding:
     """How late requests went out that could have gone: p99 of send - max(scheduled, free)."""
-    name, lag_ns = "send-lag", record.generator.send_lag_p99_ns
+    lag_ns = record.generator.send_lag_p99_ns
     if not is_open(record):
-        return not_applicable(name, "the load is not an open loop")
+        return not_applicable("the load is not an open loop")
     if lag_ns is None:
-        return not_applicable(name, "no request was sent")
+        return not_applicable("no request was sent")
     p50_ns = record.latency_ns.p50 or 0
     warn_ns = max(LAG_WARN_SHARE * p50_ns, LAG_WARN_NS)
     fail_ns = max(LAG_FAIL_SHARE * p50_ns, LAG_FAIL_NS)
     status, limit_ns = graded_beyond(lag_ns, warn_ns, fail_ns)
     why = f"1 % of the requests went out {format_duration(lag_ns)} or more after they could have"
-    return checked(name, status, why, lag_ns, limit_ns)
+    return Finding(status, why, lag_ns, limit_ns)
 
 
-def check_rate_reached(record: Record) -> Check:
+SEND_LAG = Definition(
+    name="send-lag",
+    order=60,
+    compute=check_send_lag,
+    of_client="the client sends when it can: nothing is scheduled",
+    fault="generator",
+    meaning="A generator that sends late measures its own lateness as the server's.",
+    remedy="Give the generator CPUs of its own (--cpus) or more --threads, or lower the --rate.",
+    spoiled="the generator sent late",
+    per_host=True,
+)
+
+
+def check_rate_reached(record: Record) -> Finding:
     """How much of what was scheduled was sent, in the time that it was scheduled for."""
-    name = "rate-reached"
     load, counts, window_ns = record.plan.window.load, record.counts, record.window.window_ns
     if not isinstance(load, Open):
-        return not_applicable(name, "the load is not an open loop")
+        return not_applicable("the load is not an open loop")
     if counts.scheduled == 0 or window_ns <= 0:
-        return not_applicable(name, "no request was scheduled")
+        return not_applicable("no request was scheduled")
     short = counts.unsent / counts.scheduled
     if not isinstance(record.plan.window.stop, Duration):
         # By count everything is sent in the end: it shows in how long that took.
@@ -130,7 +179,22 @@ def check_rate_reached(record: Record) -> Check:
         f" {format_count(sent_per_s(record))}/s sent"
     )
     why += f": {format_share(short)} short" if status != "pass" else ""
-    return checked(name, status, why, max(0.0, short), limit)
+    return Finding(status, why, max(0.0, short), limit)
+
+
+RATE_REACHED = Definition(
+    name="rate-reached",
+    order=80,
+    compute=check_rate_reached,
+    of_client="the client sends when it can: no rate was asked for",
+    fault="load",
+    meaning="A rate that was not sent is another load than the one that was asked for.",
+    remedy=(
+        "Use more --connections, so that slow answers hold up fewer requests, or lower the --rate."
+    ),
+    spoiled="the generator was the limit",
+    per_host=True,
+)
 
 
 def offered_per_s(record: Record) -> float:
@@ -167,14 +231,13 @@ def _scheduled_ns(load: Open, requests: int) -> float:
     return requests / load.stages[0].from_ * (1 + spread) * NS_PER_S
 
 
-def check_steady_state(record: Record) -> Check:
+def check_steady_state(record: Record) -> Finding:
     """Throughput of the second half of the window against that of the first, by 1 s bins."""
-    name = "steady-state"
     if is_staged(record):
-        return not_applicable(name, "the load itself changes (--stages)")
+        return not_applicable("the load itself changes (--stages)")
     bins = record.window.window_ns // NS_PER_S
     if bins < STEADY_BINS_MIN:
-        return not_applicable(name, f"the window is shorter than {STEADY_BINS_MIN} s")
+        return not_applicable(f"the window is shorter than {STEADY_BINS_MIN} s")
     # After an hour bins are wider.
     width_s = record.series[0].width_s if record.series else 1
     bins //= width_s
@@ -184,7 +247,7 @@ def check_steady_state(record: Record) -> Check:
     first, second_half = ok[: bins // 2], ok[-(bins // 2) :]
     (first_mean, first_error), (last_mean, last_error) = map(_mean, (first, second_half))
     if first_mean == 0:
-        return not_applicable(name, "nothing was answered in the first half")
+        return not_applicable("nothing was answered in the first half")
     change = last_mean / first_mean - 1
     error = math.hypot(first_error, last_error) / first_mean
     warn, fail = (max(limit, STANDARD_ERRORS * error) for limit in (STEADY_WARN, STEADY_FAIL))
@@ -193,7 +256,19 @@ def check_steady_state(record: Record) -> Check:
         f"{format_rate(first_mean, 'requests')} in the first half,"
         f" {format_count(last_mean)}/s in the second"
     )
-    return checked(name, status, why, change, limit)
+    return Finding(status, why, change, limit)
+
+
+STEADY_STATE = Definition(
+    name="steady-state",
+    order=130,
+    compute=check_steady_state,
+    fault="subject",
+    meaning="A figure of a run that still changes depends on when one looks.",
+    remedy=(
+        "Use a longer --warmup; if it still changes, look at the server's memory and the machine."
+    ),
+)
 
 
 def _mean(values: list[float]) -> tuple[float, float]:

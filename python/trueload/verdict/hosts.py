@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from trueload.protocol.plan import WsBroadcastPlan
 from trueload.record.schema import Check, Host, Record, Status
 from trueload.units import NS_PER_S, format_duration, format_share
-from trueload.verdict.common import checked, graded, graded_beyond, not_applicable
+from trueload.verdict.common import Definition, Finding, graded, graded_beyond, not_applicable
 
 HOST_CHECKS = (
     "unsolicited",
@@ -46,15 +46,14 @@ clocks are."""
 SEVERITY: dict[Status, int] = {"n/a": 0, "pass": 1, "warn": 2, "fail": 3}
 
 
-def check_host_bias(record: Record) -> Check:
+def check_host_bias(record: Record) -> Finding:
     """Each host's percentiles against those of the rest."""
-    name = "host-bias"
     if len(record.hosts) < 2:
-        return not_applicable(name, "the load came from one host")
+        return not_applicable("the load came from one host")
     telling = [host for host in record.hosts if _count(host) >= BIAS_REPLIES_MIN]
     if len(telling) < 2:
         few = f"fewer than two hosts had {BIAS_REPLIES_MIN} replies each"
-        return not_applicable(name, few)
+        return not_applicable(few)
     found = [bias for percentile in ("p50", "p99") for bias in _biases(telling, percentile)]
     worst = max(found, key=lambda each: each.share)
     status, limit = graded(worst.share, BIAS_WARN, BIAS_FAIL)
@@ -62,22 +61,49 @@ def check_host_bias(record: Record) -> Check:
         f"{worst.place}: {worst.percentile} {format_duration(worst.own_ns)}, the other hosts'"
         f" {format_duration(worst.rest_ns)}: off by {format_share(worst.share)}"
     )
-    return checked(name, status, why, worst.share, limit)
+    return Finding(status, why, worst.share, limit)
 
 
-def check_clocks(record: Record) -> Check:
+HOST_BIAS = Definition(
+    name="host-bias",
+    order=210,
+    compute=check_host_bias,
+    of_client="a client runs on one host",
+    fault="hosts",
+    meaning="Hosts that put the same load on the same server must see the same server.",
+    remedy=(
+        "Look at what else that host does, at its CPUs and at its way to the server; leave it out"
+        " and compare."
+    ),
+)
+
+
+def check_clocks(record: Record) -> Finding:
     """How well the clocks of the hosts are known, where times are compared across them."""
-    name = "clocks"
     bounds = [(host.clock_bound_ns, host) for host in record.hosts if host.clock_bound_ns]
     if len(record.hosts) < 2 or not bounds:
-        return not_applicable(name, "the load came from one host")
+        return not_applicable("the load came from one host")
     bound_ns, host = max(bounds, key=lambda found: found[0])
     known = f"{host.place}'s clock is known to within {format_duration(bound_ns)}"
     if not isinstance(record.plan.generate.exchange, WsBroadcastPlan):
         why = f"nothing here compares times of one host with another's; {known}"
-        return not_applicable(name, why)
+        return not_applicable(why)
     status, limit_ns = graded_beyond(bound_ns, CLOCK_WARN_NS, CLOCK_FAIL_NS)
-    return checked(name, status, known, bound_ns, limit_ns)
+    return Finding(status, known, bound_ns, limit_ns)
+
+
+CLOCKS = Definition(
+    name="clocks",
+    order=220,
+    compute=check_clocks,
+    of_client="a client runs on one host",
+    fault="hosts",
+    meaning="A time between two hosts is only as good as the comparison of their clocks.",
+    remedy=(
+        "Look for a shorter way from the front to its hosts (start it inside the lab), or use one"
+        " host."
+    ),
+)
 
 
 def with_hosts(checks: Sequence[Check], hosts: Sequence[Host]) -> tuple[Check, ...]:

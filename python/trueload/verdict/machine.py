@@ -7,13 +7,23 @@ from __future__ import annotations
 
 import ipaddress
 
-from trueload.record.schema import Check, Record, Status
+from trueload.record.client import MS_PER_S, ClientEnd
+from trueload.record.schema import Record, Status
 from trueload.units import NS_PER_S, format_cpu_list, format_duration, format_share
-from trueload.verdict.common import checked, graded, graded_beyond, not_applicable, too_short
+from trueload.verdict.common import (
+    Definition,
+    Finding,
+    graded,
+    graded_beyond,
+    not_applicable,
+    too_short,
+)
+from trueload.verdict.flow import LITTLE_WARN
 
 GENERATOR_FULL = 0.95  # beyond this a thread has no slack left: it times its own queue
 SERVER_FULL = 0.90  # a server as full as this would not have gone much faster
-SERVER_IDLE = 0.80  # a server with a fifth of its time to spare was not at its limit
+SERVER_BUSY = 0.80  # a server with a fifth of its time to spare was not at its limit
+LATE_SHARE = LITTLE_WARN  # of a client's wait: by as much its ceiling would be another
 HICCUP_WARN_NS = NS_PER_S // 10  # ten beats of 10 ms: more than a scheduler does by itself
 HICCUP_FAIL_NS = NS_PER_S // 2  # as long as a stop of the process, or of the machine
 NOISE_WARN, NOISE_FAIL = 0.05, 0.25  # of all CPUs' time: a figure can be off by as much
@@ -22,104 +32,195 @@ HOST_IDLE_MIN = 0.10  # with this much idle, generator and server did not wait f
 SERVER_UNKNOWN = "what the server's processes used is not known"
 
 
-def check_generator_limit(record: Record) -> Check:
+def check_generator_limit(record: Record) -> Finding:
     """Saturation of both ends: whose limit was it?"""
-    name = "generator-limit"
     for failures in (record.counts.failed, record.connections.failed):
         for ran_out, of in (("local.fds", "file descriptors"), ("local.ports", "local ports")):
             if failures.get(ran_out):
                 why = f"generator limited: it ran out of {of}"
-                return checked(name, "fail", why, failures[ran_out], 0)
+                return Finding("fail", why, failures[ran_out], 0)
     generator = record.generator.saturation
     server = record.server.saturation if record.server else None
     if generator is None:
-        return not_applicable(name, "the generator's saturation is not known")
+        return not_applicable("the generator's saturation is not known")
     if short := too_short(record):
-        return not_applicable(name, short)
+        return not_applicable(short)
     busy = f"the generator's busiest thread was busy for {format_share(generator)} of the window"
     if server is None:
         if generator >= GENERATOR_FULL:
             why = f"{busy}, and {SERVER_UNKNOWN}: it may have had more to give"
-            return checked(name, "warn", why, generator, GENERATOR_FULL)
-        return not_applicable(name, f"{SERVER_UNKNOWN}; {busy}")
+            return Finding("warn", why, generator, GENERATOR_FULL)
+        return not_applicable(f"{SERVER_UNKNOWN}; {busy}")
     both = f"{busy}, the server's for {format_share(server)}"
     if generator >= GENERATOR_FULL and server < SERVER_FULL:
-        return checked(
-            name, "fail", f"{both}: the generator was the limit", generator, GENERATOR_FULL
-        )
+        return Finding("fail", f"{both}: the generator was the limit", generator, GENERATOR_FULL)
     if generator >= SERVER_FULL and server >= SERVER_FULL:
-        return checked(name, "warn", f"{both}: co-limited, a lower bound", generator, SERVER_FULL)
-    return checked(name, "pass", both, generator, GENERATOR_FULL)
+        return Finding("warn", f"{both}: co-limited, a lower bound", generator, SERVER_FULL)
+    return Finding("pass", both, generator, GENERATOR_FULL)
 
 
-def check_server_idle(record: Record) -> Check:
-    """Whether the server was at its limit, where that is claimed."""
-    name = "server-idle"
-    if not record.plan.claim.maximum:
-        return not_applicable(name, "nobody claims that the server can do no more")
+def check_client_generator_limit(record: Record, client: ClientEnd) -> Finding:
+    """Whether the reference server had time to spare, and answered when it was to."""
+    busy = record.server.saturation if record.server is not None else None
+    if busy is None:
+        return not_applicable("the reference server's saturation is not known")
     if short := too_short(record):
-        return not_applicable(name, short)
+        return not_applicable(short)
+    found = f"the reference server was busy for {format_share(busy)} of the time"
+    if busy >= SERVER_BUSY:
+        return Finding("fail", f"{found}: it was the limit", busy, SERVER_BUSY)
+    late = client.seen.delay_error_ns
+    allowed_ns = LATE_SHARE * client.asked.wait_ms * NS_PER_S / MS_PER_S
+    if late is not None and late.mean > allowed_ns:
+        why = f"{found}, but answered {format_duration(late.mean)} late on average"
+        return Finding("warn", why, late.mean, allowed_ns)
+    return Finding("pass", found, busy, SERVER_BUSY)
+
+
+GENERATOR_LIMIT = Definition(
+    name="generator-limit",
+    order=50,
+    compute=check_generator_limit,
+    of_client=check_client_generator_limit,
+    fault="generator",
+    meaning="If the generator had no time left, the figure is the generator's, not the server's.",
+    remedy=(
+        "Give the generator more --threads or CPUs of its own (--cpus), or the server fewer; if it"
+        " ran out of files, raise `ulimit -n`, if of ports, add a --local-address. Where a client"
+        " is measured, give the reference server more --threads."
+    ),
+    spoiled="the generator was the limit",
+    per_host=True,
+)
+
+
+def check_server_idle(record: Record) -> Finding:
+    """Whether the server was at its limit, where that is claimed."""
+    if not record.plan.claim.maximum:
+        return not_applicable("nobody claims that the server can do no more")
+    if short := too_short(record):
+        return not_applicable(short)
     saturation = record.server.saturation if record.server else None
     if saturation is None:
-        return not_applicable(name, SERVER_UNKNOWN)
+        return not_applicable(SERVER_UNKNOWN)
     generator = record.generator.saturation
     if generator is not None and generator >= GENERATOR_FULL:
-        return not_applicable(name, "the generator was the limit")
+        return not_applicable("the generator was the limit")
     why = f"the server's busiest thread was busy for {format_share(saturation)} of the window"
-    if saturation < SERVER_IDLE:
+    if saturation < SERVER_BUSY:
         why += ", and the generator had time to spare: something else was the limit"
-        return checked(name, "warn", why, saturation, SERVER_IDLE)
-    return checked(name, "pass", why, saturation, SERVER_IDLE)
+        return Finding("warn", why, saturation, SERVER_BUSY)
+    return Finding("pass", why, saturation, SERVER_BUSY)
 
 
-def check_hiccup(record: Record) -> Check:
+SERVER_IDLE = Definition(
+    name="server-idle",
+    order=140,
+    compute=check_server_idle,
+    of_client="the server is ours, and is to have time to spare (generator-limit)",
+    fault="load",
+    meaning="A server with time to spare was not at its limit: its most is more than this.",
+    remedy="Use more --connections or --pipeline, or look at what the server waits for.",
+)
+
+
+def check_hiccup(record: Record) -> Finding:
     """The lateness, in all, of the engine's own 10 ms heartbeats."""
-    name, late_ns = "hiccup", record.generator.hiccup_ns
+    late_ns = record.generator.hiccup_ns
     if late_ns is None:
-        return not_applicable(name, "the engine ended before it could say")
+        return not_applicable("the engine ended before it could say")
     why = f"the generator's heartbeats were late by {format_duration(late_ns)} in all"
     status, limit_ns = graded_beyond(late_ns, HICCUP_WARN_NS, HICCUP_FAIL_NS)
-    return checked(name, status, why, late_ns, limit_ns)
+    return Finding(status, why, late_ns, limit_ns)
 
 
-def check_noise(record: Record) -> Check:
+HICCUP = Definition(
+    name="hiccup",
+    order=150,
+    compute=check_hiccup,
+    of_client="our generator has no part in it; how late our server was is generator-limit",
+    fault="generator",
+    meaning="While the generator stood still it neither sent nor looked at the clock.",
+    remedy="Look at what stopped it: a suspended process or machine, swapping, or too few CPUs.",
+    spoiled="the generator stood still",
+    per_host=True,
+)
+
+
+def check_noise(record: Record) -> Finding:
     """CPU time that went to others than engine, front, runner and server, of all there was."""
-    name, window = "noise", record.window
+    window = record.window
     if window.others_share is None or window.stolen_share is None:
-        return not_applicable(name, "how busy the machine was is not known")
+        return not_applicable("how busy the machine was is not known")
     if short := too_short(record, NOISE_WINDOW_NS):
-        return not_applicable(name, short)
+        return not_applicable(short)
     share = window.others_share + window.stolen_share
     status, limit = graded(share, NOISE_WARN, NOISE_FAIL)
     why = (
         f"other processes took {format_share(window.others_share)} of the machine's CPU time,"
         f" its host {format_share(window.stolen_share)}"
     )
-    return checked(name, status, why, share, limit)
+    return Finding(status, why, share, limit)
 
 
-def check_same_host(record: Record) -> Check:
+NOISE = Definition(
+    name="noise",
+    order=160,
+    compute=check_noise,
+    fault="machine",
+    meaning="What else ran on the machine took time that engine or server may have needed.",
+    remedy=(
+        "End other programs, or measure on a quiet machine; `trueload doctor` looks at the load."
+    ),
+    spoiled="other processes took CPU time",
+    per_host=True,
+)
+
+
+def check_same_host(record: Record) -> Finding:
     """Whether generator and server on one machine took CPU time from each other."""
-    name = "same-host"
     addresses = record.plan.generate.every_address
     if not all(map(is_loopback, addresses)):
-        return not_applicable(name, "the target is not on this machine's loopback")
+        return not_applicable("the target is not on this machine's loopback")
     if not addresses:
-        return not_applicable(name, "the target has no address")
+        return not_applicable("the target has no address")
     engine = set(record.generator.allowed_cpus)
     server = set(record.server.allowed_cpus) if record.server else set()
     if engine and server and not engine & server:
         apart = f"generator on CPU {format_cpu_list(engine)}, server on {format_cpu_list(server)}"
-        return checked(name, "pass", f"kept apart: {apart}")
+        return Finding("pass", f"kept apart: {apart}")
     idle = record.window.host_idle_share
     if idle is None:
-        return not_applicable(name, "how busy the machine was is not known")
+        return not_applicable("how busy the machine was is not known")
     if short := too_short(record):
-        return not_applicable(name, short)
+        return not_applicable(short)
     shared = "share CPUs" if server else "may share CPUs"
     why = f"generator and server {shared}, and the machine was idle for {format_share(idle)}"
     status: Status = "pass" if idle >= HOST_IDLE_MIN else "warn"
-    return checked(name, status, why, idle, HOST_IDLE_MIN)
+    return Finding(status, why, idle, HOST_IDLE_MIN)
+
+
+def check_client_same_host(record: Record, client: ClientEnd) -> Finding:
+    """Whether the client and the reference server had CPUs of their own."""
+    theirs = set(record.generator.allowed_cpus)
+    ours = set(record.server.allowed_cpus) if record.server is not None else set()
+    if not theirs or not ours:
+        return not_applicable("the CPUs of both ends are not known")
+    apart = f"client on CPU {format_cpu_list(theirs)}, server on {format_cpu_list(ours)}"
+    if theirs & ours:
+        return Finding("warn", f"they share CPUs: {apart}")
+    return Finding("pass", f"kept apart: {apart}")
+
+
+SAME_HOST = Definition(
+    name="same-host",
+    order=170,
+    compute=check_same_host,
+    of_client=check_client_same_host,
+    fault="machine",
+    meaning="On one machine without spare CPU time, generator and server slow each other down.",
+    remedy="Pin them apart: `taskset -c 0` for the server and --cpus 1 here, or use two machines.",
+)
 
 
 def is_loopback(address: str) -> bool:

@@ -7,7 +7,7 @@ are slow together. A pure function of a record.
 
 from __future__ import annotations
 
-from trueload.record.schema import Check, Record
+from trueload.record.schema import Record
 from trueload.stats import (
     decode_histogram,
     mean_interval,
@@ -17,19 +17,19 @@ from trueload.stats import (
     rank_interval,
 )
 from trueload.units import NS_PER_S, format_duration, format_share
-from trueload.verdict.common import checked, not_applicable
+from trueload.verdict.common import Definition, Finding, not_applicable
 
 WIDTH_WARN = 0.20  # a limit that is nearer than this cannot be told from the value
 BATCHES_MIN = 10
 BATCH_BEYOND_MIN = 5  # values beyond the percentile that each second must have to show it
 
 
-def check_quantile_width(record: Record) -> Check:
+def check_quantile_width(record: Record) -> Finding:
     """The width of the claimed percentile's 95 % interval, against its value."""
-    name, claimed = "quantile-width", record.plan.claim.percentile
+    claimed = record.plan.claim.percentile
     share = None if claimed is None else parse_percentile(claimed)
     if share is None:
-        return not_applicable(name, "nobody claims a percentile (--fail-on, --limit)")
+        return not_applicable("nobody claims a percentile (--fail-on, --limit)")
     counts = record.counts
     # As in --fail-on: what did not end well is slower than any that did.
     worse = sum(counts.failed.values()) + counts.cancelled + counts.unsent
@@ -37,7 +37,7 @@ def check_quantile_width(record: Record) -> Check:
     found = quantile(buckets, share, worse)
     if found.value is None or found.above:
         why = f"{claimed} lies among requests that never ended well: it is not known"
-        return checked(name, "warn", why, None, None)
+        return Finding("warn", why, None, None)
     between = _batches(record, share)
     by = "by its value in each second"
     if between is None:
@@ -45,14 +45,25 @@ def check_quantile_width(record: Record) -> Check:
     if between is None:
         total = buckets.total + worse
         why = f"{total} requests are too few for {claimed}: it may be anything from there on"
-        return checked(name, "warn", why, None, None)
+        return Finding("warn", why, None, None)
     low, high = between
     width = (high - low) / max(1, found.value)
     why = (
         f"{claimed} is {format_duration(found.value)}, between {format_duration(low)} and"
         f" {format_duration(high)} with 95 % {by}: {format_share(width)} wide"
     )
-    return checked(name, "warn" if width > WIDTH_WARN else "pass", why, width, WIDTH_WARN)
+    return Finding("warn" if width > WIDTH_WARN else "pass", why, width, WIDTH_WARN)
+
+
+QUANTILE_WIDTH = Definition(
+    name="quantile-width",
+    order=180,
+    compute=check_quantile_width,
+    of_client="no percentile is claimed: latencies are the client's own word",
+    fault="load",
+    meaning="A percentile of few requests lies anywhere in a wide interval.",
+    remedy="Use a longer --duration, or claim a lower percentile.",
+)
 
 
 def _batches(record: Record, share: float) -> tuple[float, float] | None:

@@ -5,17 +5,21 @@ Pure functions of a record.
 
 from __future__ import annotations
 
-from trueload.record.schema import Check, Record, Status
+from trueload.record.client import ClientEnd
+from trueload.record.schema import Record, Status
 from trueload.stats import Distribution
 from trueload.units import NS_PER_S, format_count, format_duration, format_share
 from trueload.verdict.common import (
-    checked,
+    Definition,
+    Finding,
+    graded,
     in_one_line,
     is_closed,
     is_staged,
     not_applicable,
     times,
 )
+from trueload.verdict.flow import LITTLE_FAIL, LITTLE_WARN
 
 STARVED_NS_MIN, STARVED_P50S = NS_PER_S, 100  # a wait that no queue of fair turns explains
 STARVED_SHARE_FAIL = 0.01
@@ -45,27 +49,39 @@ def starvation_ns(latency: Distribution) -> int:
     return max(STARVED_NS_MIN, STARVED_P50S * (latency.p50 or 0))
 
 
-def check_starvation(record: Record) -> Check:
+def check_starvation(record: Record) -> Finding:
     """Slots that waited far longer than the others took, or were never answered."""
-    name, slots = "starvation", record.slots
+    slots = record.slots
     if slots is None or slots.asked == 0:
-        return not_applicable(name, "no slot asked")
+        return not_applicable("no slot asked")
     threshold_ns = starvation_ns(record.latency_ns)
     waits = [wait_ns for wait_ns in slots.long_waits_ns if wait_ns >= threshold_ns]
     share = len(waits) / slots.asked
     if slots.never_answered:
         why = f"{slots.never_answered} of {times(slots.asked, 'slot')} asked and got no answer"
-        return checked(name, "fail", why, slots.never_answered / slots.asked, 0)
+        return Finding("fail", why, slots.never_answered / slots.asked, 0)
     if not waits:
         why = f"no slot waited {format_duration(threshold_ns)} while others were served"
-        return checked(name, "pass", why, 0, 0)
+        return Finding("pass", why, 0, 0)
     why = (
         f"{len(waits)} of {times(slots.asked, 'slot')} waited up to"
         f" {format_duration(max(waits))} while others were served"
     )
     if share >= STARVED_SHARE_FAIL:
-        return checked(name, "fail", why, share, STARVED_SHARE_FAIL)
-    return checked(name, "warn", why, share, 0)
+        return Finding("fail", why, share, STARVED_SHARE_FAIL)
+    return Finding("warn", why, share, 0)
+
+
+STARVATION = Definition(
+    name="starvation",
+    order=90,
+    compute=check_starvation,
+    of_client="which request waited for a connection only the client knows",
+    fault="subject",
+    meaning="A few connections served quickly and the others not at all give a high throughput.",
+    remedy="Look at how the server accepts and polls connections; compare fewer --connections.",
+    per_host=True,
+)
 
 
 def jain_index(asked: int, total: int, squares: int) -> float | None:
@@ -78,21 +94,21 @@ def jain_index(asked: int, total: int, squares: int) -> float | None:
     return 1 / (1 + max(0.0, squared_cv - 1 / mean))
 
 
-def check_fairness(record: Record) -> Check:
+def check_fairness(record: Record) -> Finding:
     """How evenly the replies were spread over the slots."""
-    name, slots = "fairness", record.slots
+    slots = record.slots
     if not is_closed(record):
-        return not_applicable(name, "the load is not a closed loop")
+        return not_applicable("the load is not a closed loop")
     if is_staged(record):
-        return not_applicable(name, "connections take part for different times (--stages)")
+        return not_applicable("connections take part for different times (--stages)")
     if slots is None or slots.asked == 0:
-        return not_applicable(name, "no slot asked")
+        return not_applicable("no slot asked")
     if slots.asked == 1:
-        return not_applicable(name, "one slot has nobody to share with")
+        return not_applicable("one slot has nobody to share with")
     mean = slots.answers_sum / slots.asked
     if mean < FAIR_REPLIES_MIN:
         few = f"{mean:.1f} replies a slot are too few to compare; it takes {FAIR_REPLIES_MIN}"
-        return not_applicable(name, few)
+        return not_applicable(few)
     index = jain_index(slots.asked, slots.answers_sum, slots.answers_sum_squares) or 0.0
     status: Status = "pass" if index >= FAIR_WARN else "warn" if index >= FAIR_FAIL else "fail"
     limit = FAIR_FAIL if status == "fail" else FAIR_WARN
@@ -100,7 +116,19 @@ def check_fairness(record: Record) -> Check:
         f"{format_count(slots.answers_min)} to {format_count(slots.answers_max)} replies a slot,"
         f" fairness {index:.2f}"
     )
-    return checked(name, status, why, index, limit)
+    return Finding(status, why, index, limit)
+
+
+FAIRNESS = Definition(
+    name="fairness",
+    order=100,
+    compute=check_fairness,
+    of_client="how requests are spread over connections is the client's business",
+    fault="subject",
+    meaning="Percentiles over all requests hide that some connections get most of the replies.",
+    remedy="Look at how the server spreads connections over its threads; use a longer --duration.",
+    per_host=True,
+)
 
 
 def lost_share(record: Record) -> float:
@@ -174,14 +202,14 @@ def _outage(record: Record, slots: int) -> str:
     return f"the server was {away}: {slots} {how}"
 
 
-def check_connections(record: Record) -> Check:
+def check_connections(record: Record) -> Finding:
     """Slots that were never established, were down for long, or lost a server that went away;
     origins that were not reached at all; and connections that the server dropped."""
-    name, found = "connections", record.connections
+    found = record.connections
     if found.requested == 0:
-        return not_applicable(name, "no connection was asked for")
+        return not_applicable("no connection was asked for")
     if found.down is None or found.outages is None:
-        return not_applicable(name, "the engine ended before it could say")
+        return not_applicable("the engine ended before it could say")
     missing = found.requested - found.established
     share = (missing + found.down) / found.requested
     outage_share = found.outages / found.requested
@@ -194,19 +222,48 @@ def check_connections(record: Record) -> Check:
         _unended(record),
     ]
     if unreached:
-        return checked(name, "fail", in_one_line(parts), share, 0)
+        return Finding("fail", in_one_line(parts), share, 0)
     if outage_share >= CONNECTIONS_FAIL:
         parts.append(_outage(record, found.outages))
         why = in_one_line(parts)
-        return checked(name, "fail", why, max(share, outage_share), CONNECTIONS_FAIL)
+        return Finding("fail", why, max(share, outage_share), CONNECTIONS_FAIL)
     lost = lost_share(record)
     if lost >= LOST_WARN:
         parts.append(f"the server dropped {format_share(lost)} of those that were opened")
     if lost >= LOST_FAIL and share < CONNECTIONS_FAIL:
         why = in_one_line(parts)
-        return checked(name, "fail", why, lost, LOST_FAIL)
+        return Finding("fail", why, lost, LOST_FAIL)
     if not any(parts):
-        return checked(name, "pass", f"all {found.requested} were there", 0, 0)
+        return Finding("pass", f"all {found.requested} were there", 0, 0)
     why = in_one_line(parts)
     status: Status = "fail" if share >= CONNECTIONS_FAIL else "warn"
-    return checked(name, status, why, share, CONNECTIONS_FAIL if status == "fail" else 0)
+    return Finding(status, why, share, CONNECTIONS_FAIL if status == "fail" else 0)
+
+
+def check_client_connections(record: Record, client: ClientEnd) -> Finding:
+    """Connections open at once against those that the pools have room for."""
+    # The mean: for a moment one that was just closed and its successor are both there.
+    mean, room = client.seen.connections.mean, client.asked.room
+    above = mean / room - 1
+    found = f"{times(round(mean), 'connection')} open at once on average; the pools have room for"
+    found += f" {format_count(room)}"
+    if above > LITTLE_WARN:
+        status, limit = graded(above, LITTLE_WARN, LITTLE_FAIL)
+        return Finding(status, f"{found}: it is not of these pools", above, limit)
+    return Finding("pass", found, above, LITTLE_WARN)
+
+
+CONNECTIONS = Definition(
+    name="connections",
+    order=110,
+    compute=check_connections,
+    of_client=check_client_connections,
+    fault="subject",
+    meaning="The load that was asked for needs all its connections, for the whole window.",
+    remedy=(
+        "Look at the server's log, backlog and file limit (`ulimit -n`), and whether it restarted;"
+        " at how a client sizes its pools. A server that does not end its connections heeds neither"
+        " `Connection: close` nor the end of what its client sends."
+    ),
+    per_host=True,
+)

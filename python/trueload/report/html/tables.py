@@ -16,7 +16,7 @@ from trueload.report.html.entries import CheckTally, Entry, Search, Section
 from trueload.report.result import bounded
 from trueload.text import plain
 from trueload.units import format_count, format_duration, format_share, format_size
-from trueload.verdict import EXPLANATIONS
+from trueload.verdict import CHECKS
 
 ROWS_MAX = 150
 NS_PER_MS = 1e6
@@ -199,7 +199,7 @@ def checked(tallies: Sequence[CheckTally]) -> list[Checked]:
     """The checks, the worst first, each with what it is for and what to do."""
     found = []
     for tally in tallies:
-        explained = EXPLANATIONS.get(tally.name)
+        explained = CHECKS.get(tally.name)
         counts = [
             f"{format_count(tally.counts[status])} {status}"  # type: ignore[index]
             for status in STATUSES
