@@ -1,8 +1,8 @@
 """trueload measures how much load a network program can carry, and says when it cannot vouch for a
 number.
 
-    result = trueload.http("http://127.0.0.1:8080/", connections=64, duration="5s")
-    assert result.verdict != "invalid" and result.latency.p99 < "10ms"
+    result = trueload.http("http://127.0.0.1:8080/", connections=64, duration=5)
+    assert result.verdict != "invalid" and result.p99 < 0.010
 
 `http`, `ws`, `tcp`, `udp`, `ab` and `suite` measure, `serve` runs a reference server, `runs` and
 `load` read what was measured before. Everything is imported when it is first asked for
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
         ws,
     )
     from trueload.api.results.ab import AbResult
-    from trueload.api.results.quantities import Share, Time
+    from trueload.api.results.quantities import Share, Throughput, Time
     from trueload.api.results.result import Result, Search
     from trueload.api.results.suite import SuiteResult
     from trueload.errors import UserError
@@ -42,6 +42,7 @@ __all__ = [
     "Server",
     "Share",
     "SuiteResult",
+    "Throughput",
     "Time",
     "UserError",
     "__version__",
@@ -60,7 +61,7 @@ _FUNCTIONS = ("http", "ws", "tcp", "udp", "ab", "serve", "suite", "runs", "load"
 _MODULES = {
     **dict.fromkeys(_FUNCTIONS, "trueload.api"),
     **dict.fromkeys(("NothingMeasuredError", "Server"), "trueload.api"),
-    **dict.fromkeys(("Share", "Time"), "trueload.api.results.quantities"),
+    **dict.fromkeys(("Share", "Throughput", "Time"), "trueload.api.results.quantities"),
     **dict.fromkeys(("Result", "Search"), "trueload.api.results.result"),
     "AbResult": "trueload.api.results.ab",
     "SuiteResult": "trueload.api.results.suite",

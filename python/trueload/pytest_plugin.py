@@ -1,8 +1,8 @@
 """The pytest plugin: a fixture ``load`` for what a project's own tests expect under load.
 
     def test_the_front_page_is_fast(load):
-        result = load.http("http://127.0.0.1:8080/", connections=64, duration="5s")
-        assert result.latency.p99 < "10ms"
+        result = load.http("http://127.0.0.1:8080/", connections=64, duration=5)
+        assert result.p99 < 0.010
 
 How: ``load.http``, ``load.ws``, ``load.tcp`` and ``load.udp`` are those of ``trueload``, and save
 nothing unless ``no_save=False``. A figure that cannot be trusted is no ground for a test to pass:

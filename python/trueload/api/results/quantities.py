@@ -1,131 +1,182 @@
-"""Values that compare with what one would type: ``latency.p99 < "10ms"``, ``errors < "0.1%"``.
+"""Figures as floats that know their unit: ``r.p99 < 0.020``, ``r.p99 < "20ms"``, ``r.p99.ms``.
 
-How: text is read by the parsers of the command line. A time that nobody knows (it lies among
-requests that never ended) is longer than any other, so that failing never looks fast. A bare number
-is refused where a time belongs: it would have no unit. Must not know records.
+How: a figure is a ``float`` (seconds, a share, requests per second), so arithmetic, sorting, numpy
+and data frames take it. A text is read by the parsers of the command line before it is compared.
+``==`` with a text is refused: equal values must have equal hashes, and a text has its own. Must not
+know records.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import timedelta
-from typing import TypeVar
+from typing import Self
 
 from trueload.errors import UserError
-from trueload.units import format_duration, format_share, parse_duration, parse_share
+from trueload.units import (
+    NS_PER_S,
+    format_duration,
+    format_rate,
+    format_share,
+    parse_duration,
+    parse_rate,
+    parse_share,
+)
 
-Value = TypeVar("Value")
-NS_PER_US, NS_PER_MS, NS_PER_S = 1_000, 1_000_000, 1_000_000_000
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class Time:
-    """A time in ns; ``inf`` where it is unknown, and then ``at_least_ns`` is as much as is known.
-
-    Compares with text (``"10ms"``), with a ``timedelta`` and with another time."""
-
-    ns: float
-    at_least_ns: float | None = None
-
-    @property
-    def us(self) -> float:
-        """In microseconds."""
-        return self.ns / NS_PER_US
-
-    @property
-    def ms(self) -> float:
-        """In milliseconds."""
-        return self.ns / NS_PER_MS
-
-    @property
-    def s(self) -> float:
-        """In seconds."""
-        return self.ns / NS_PER_S
-
-    @property
-    def is_known(self) -> bool:
-        """Whether it was measured; else it is only known to be more than ``at_least_ns``."""
-        return math.isfinite(self.ns)
-
-    def __str__(self) -> str:
-        if self.is_known:
-            return format_duration(self.ns)
-        return "unknown" if self.at_least_ns is None else f"> {format_duration(self.at_least_ns)}"
-
-    def __repr__(self) -> str:
-        return str(self)
-
-    def __hash__(self) -> int:
-        return hash(self.ns)
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, str | timedelta | Time):
-            return NotImplemented
-        return self.ns == _ns(other)
-
-    def __lt__(self, other: str | timedelta | Time) -> bool:
-        return self.ns < _ns(other)
-
-    def __le__(self, other: str | timedelta | Time) -> bool:
-        return self.ns <= _ns(other)
-
-    def __gt__(self, other: str | timedelta | Time) -> bool:
-        return self.ns > _ns(other)
-
-    def __ge__(self, other: str | timedelta | Time) -> bool:
-        return self.ns >= _ns(other)
+Comparable = float | str | timedelta
 
 
-class Share(float):
-    """A share, 0 to 1; compares with text (``"0.1%"``) and with numbers."""
+class IncomparableError(UserError, TypeError):
+    """A figure was compared with something that is no such figure."""
 
-    def __str__(self) -> str:
-        return format_share(self)
 
-    def __repr__(self) -> str:
-        return str(self)
+class Quantity(float):
+    """A float with a unit, which also compares with text; each subclass is a unit."""
+
+    example: str
+
+    def __new__(cls, value: Comparable) -> Self:
+        """A number in the unit, or a text. Raises ``IncomparableError``."""
+        return float.__new__(cls, cls._number(value))
+
+    @classmethod
+    def _parse(cls, text: str) -> float:
+        """A text as a number in the unit. Raises ``ValueError``."""
+        raise NotImplementedError
+
+    @classmethod
+    def _number(cls, value: Comparable) -> float:
+        """A value in the unit; what is no number at all is left for ``float`` to refuse."""
+        if isinstance(value, str):
+            try:
+                return cls._parse(value)
+            except ValueError as error:
+                raise IncomparableError(str(error), f"write for example {cls.example}") from None
+        is_other = isinstance(value, Quantity) and not isinstance(value, cls)
+        is_nan = isinstance(value, float) and math.isnan(value)
+        if is_other or is_nan or isinstance(value, bool):
+            why = f"{value} is no {cls.__name__.lower()}"
+            raise IncomparableError(why, f"write for example {cls.example}")
+        return value  # type: ignore[return-value]
+
+    def _refuse_text(self, other: object) -> None:
+        if isinstance(other, str | timedelta):
+            made = f"trueload.{type(self).__name__}({other!r})"
+            raise IncomparableError(f"== and != do not read {other!r}", f"compare with {made}")
 
     def __hash__(self) -> int:
         return float.__hash__(self)
 
     def __eq__(self, other: object) -> bool:
-        return float.__eq__(self, _share(other) if isinstance(other, str) else other)
+        self._refuse_text(other)
+        return float.__eq__(self, other)
 
-    def __lt__(self, other: str | float) -> bool:
-        return float.__lt__(self, _share(other))
+    def __ne__(self, other: object) -> bool:
+        self._refuse_text(other)
+        return float.__ne__(self, other)
 
-    def __le__(self, other: str | float) -> bool:
-        return float.__le__(self, _share(other))
+    def __lt__(self, other: Comparable) -> bool:
+        return float.__lt__(self, self._number(other))
 
-    def __gt__(self, other: str | float) -> bool:
-        return float.__gt__(self, _share(other))
+    def __le__(self, other: Comparable) -> bool:
+        return float.__le__(self, self._number(other))
 
-    def __ge__(self, other: str | float) -> bool:
-        return float.__ge__(self, _share(other))
+    def __gt__(self, other: Comparable) -> bool:
+        return float.__gt__(self, self._number(other))
 
+    def __ge__(self, other: Comparable) -> bool:
+        return float.__ge__(self, self._number(other))
 
-def _ns(value: object) -> float:
-    match value:
-        case Time():
-            return value.ns
-        case timedelta():
-            return value / timedelta(microseconds=1) * NS_PER_US
-        case str():
-            return float(_read(value, parse_duration, "a time"))
-    raise UserError(
-        f"a time cannot be compared with {value!r}, which has no unit",
-        "write for example '10ms', or compare .ms, .us or .ns",
-    )
+    def __repr__(self) -> str:
+        return str(self)
 
 
-def _share(value: str | float) -> float:
-    return _read(value, parse_share, "a share") if isinstance(value, str) else value
+class Time(Quantity):
+    """A time in seconds, as a float; ``.ms`` for people, ``"10ms"`` and a ``timedelta`` compare.
+
+    A time beyond everything that was answered is infinite; ``at_least`` is then what is known."""
+
+    example = "0.010, '10ms' or a timedelta"
+    at_least: Time | None
+
+    def __new__(cls, value: Comparable, at_least: float | None = None) -> Self:
+        """Seconds, a text or a ``timedelta``. Raises ``IncomparableError``."""
+        made = super().__new__(cls, value)
+        made.at_least = None if at_least is None else Time(at_least)
+        return made
+
+    @classmethod
+    def _parse(cls, text: str) -> float:
+        return parse_duration(text) / NS_PER_S
+
+    @classmethod
+    def _number(cls, value: Comparable) -> float:
+        return super()._number(value.total_seconds() if isinstance(value, timedelta) else value)
+
+    @property
+    def ns(self) -> float:
+        """In nanoseconds."""
+        return round(self * NS_PER_S, 3)
+
+    @property
+    def us(self) -> float:
+        """In microseconds."""
+        return self.ns / 1e3
+
+    @property
+    def ms(self) -> float:
+        """In milliseconds."""
+        return self.ns / 1e6
+
+    @property
+    def is_known(self) -> bool:
+        """Whether it was measured; else it is only known to be more than ``at_least``."""
+        return math.isfinite(self)
+
+    def __str__(self) -> str:
+        if self.is_known:
+            return format_duration(self.ns)
+        return "unknown" if self.at_least is None else f"> {self.at_least}"
 
 
-def _read(text: str, parse: Callable[[str], Value], what: str) -> Value:
-    try:
-        return parse(text)
-    except ValueError as error:
-        raise UserError(f"{what} cannot be compared: {error}", "write it so") from None
+class Share(Quantity):
+    """A share, 0 to 1; compares with text (``"0.1%"``) and with numbers."""
+
+    example = "0.001 or '0.1%'"
+
+    @classmethod
+    def _parse(cls, text: str) -> float:
+        return parse_share(text)
+
+    def __str__(self) -> str:
+        return format_share(self)
+
+
+class Throughput(Quantity):
+    """Requests that ended well, per second of the window, as a float; ``"50k/s"`` compares.
+
+    ``ok_per_s`` is the same number, None where nothing was measured: the float is 0 then."""
+
+    example = "50_000 or '50k/s'"
+    ok_per_s: float | None
+    bytes_in_per_s: float | None
+    bytes_out_per_s: float | None
+
+    def __new__(
+        cls,
+        value: Comparable | None,
+        bytes_in_per_s: float | None = None,
+        bytes_out_per_s: float | None = None,
+    ) -> Self:
+        """Requests per second, or a text. Raises ``IncomparableError``."""
+        made = super().__new__(cls, 0.0 if value is None else value)
+        made.ok_per_s = None if value is None else float(made)
+        made.bytes_in_per_s, made.bytes_out_per_s = bytes_in_per_s, bytes_out_per_s
+        return made
+
+    @classmethod
+    def _parse(cls, text: str) -> float:
+        return parse_rate(text)
+
+    def __str__(self) -> str:
+        return "nothing measured" if self.ok_per_s is None else format_rate(self, "requests")

@@ -8,14 +8,14 @@ never ended, is slower than any that did. Must not know how anything was measure
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from trueload.api.results import frames
-from trueload.api.results.quantities import Share, Time
-from trueload.errors import UserError
+from trueload.api.results.quantities import Share, Throughput, Time
+from trueload.api.results.times import Percentiles, Times
 from trueload.record.schema import Check, Record, Verdict
 from trueload.record.thresholds import metric_value
 from trueload.report.export import CSV_COLUMNS, record_values
@@ -26,7 +26,7 @@ from trueload.search.execute import UNITS, SearchPlan, Taken
 from trueload.search.execute import outcome as search_outcome
 from trueload.search.found import search_json, search_lines, sentence
 from trueload.stats import decode_histogram, median, parse_percentile, quantile
-from trueload.units import format_count, format_rate, format_size
+from trueload.units import NS_PER_S, format_count, format_size
 from trueload.verdict import decide, worst_checks
 
 if TYPE_CHECKING:
@@ -36,81 +36,6 @@ if TYPE_CHECKING:
     from trueload.api.results.plots import Plot
 
 COLUMNS = ("run", "number", *(name for name in CSV_COLUMNS if name not in frames.OF_STORED_ROWS))
-
-
-@dataclass(frozen=True)
-class Throughput:
-    """Over the window, per second: requests that ended well, and bytes. None without a window."""
-
-    ok_per_s: float | None
-    bytes_in_per_s: float | None
-    bytes_out_per_s: float | None
-
-
-class Times:
-    """One time of all requests: its percentiles, least, mean and most; each is a ``Time``."""
-
-    def __init__(self, of: Callable[[str], Time]) -> None:
-        self._of = of
-
-    def percentile(self, name: str) -> Time:
-        """Any percentile: ``"p99.9"``. Raises ``UserError`` for what is none."""
-        if parse_percentile(name) is None:
-            raise UserError(f"'{name}' is no percentile", "write for example 'p99.9'")
-        return self._of(name)
-
-    def __repr__(self) -> str:
-        return f"<p50 {self.p50}, p99 {self.p99}, max {self.max}>"
-
-    @property
-    def min(self) -> Time:
-        """The shortest."""
-        return self._of("min")
-
-    @property
-    def mean(self) -> Time:
-        """The mean."""
-        return self._of("mean")
-
-    @property
-    def p25(self) -> Time:
-        """The 25th percentile."""
-        return self._of("p25")
-
-    @property
-    def p50(self) -> Time:
-        """The 50th percentile."""
-        return self._of("p50")
-
-    @property
-    def p75(self) -> Time:
-        """The 75th percentile."""
-        return self._of("p75")
-
-    @property
-    def p90(self) -> Time:
-        """The 90th percentile."""
-        return self._of("p90")
-
-    @property
-    def p95(self) -> Time:
-        """The 95th percentile."""
-        return self._of("p95")
-
-    @property
-    def p99(self) -> Time:
-        """The 99th percentile."""
-        return self._of("p99")
-
-    @property
-    def p999(self) -> Time:
-        """The 99.9th percentile."""
-        return self._of("p99.9")
-
-    @property
-    def max(self) -> Time:
-        """The longest."""
-        return self._of("max")
 
 
 @dataclass(frozen=True)
@@ -172,10 +97,11 @@ class Search:
 
 
 @dataclass(frozen=True, repr=False)
-class Result:
-    """What was measured. ``records`` hold everything (docs/reading-a-report.md); ``run_id`` names
-    the run in the store, None if it was not saved; ``crossed`` says which conditions of ``fail_on``
-    held; ``search`` is there with a ``limit``; ``notes`` are what was said beforehand."""
+class Result(Percentiles):
+    """What was measured. ``p50`` to ``p999`` are those of ``latency``; ``records`` hold everything
+    (docs/reading-a-report.md); ``run_id`` names the run in the store, None if it was not saved;
+    ``crossed`` says which conditions of ``fail_on`` held; ``search`` is there with a ``limit``;
+    ``notes`` are what was said beforehand."""
 
     records: tuple[Record, ...]
     run_id: str | None = None
@@ -223,9 +149,9 @@ class Result:
         """Requests and bytes per second; of several trials the medians."""
         found = [record.throughput for record in self.records]
         return Throughput(
-            ok_per_s=_median([each.ok_per_s for each in found]),
-            bytes_in_per_s=_median([each.bytes_in_per_s for each in found]),
-            bytes_out_per_s=_median([each.bytes_out_per_s for each in found]),
+            _median([each.ok_per_s for each in found]),
+            _median([each.bytes_in_per_s for each in found]),
+            _median([each.bytes_out_per_s for each in found]),
         )
 
     @cached_property
@@ -307,7 +233,7 @@ class Result:
         return self.summary()
 
     def __repr__(self) -> str:
-        return f"<{self.url}: {self._rate()}, p99 {self.latency.p99}, {self.verdict}>"
+        return f"<{self.url}: {self.throughput}, p99 {self.p99}, {self.verdict}>"
 
     def __rich__(self) -> str:
         from rich.markup import escape
@@ -324,7 +250,7 @@ class Result:
     def _shown(self) -> Iterator[tuple[str, str]]:
         """What a notebook shows of it."""
         found, times = self.throughput, self.latency
-        yield "throughput", self._rate()
+        yield "throughput", str(found)
         if found.bytes_in_per_s is not None and found.bytes_out_per_s is not None:
             into, out = format_size(found.bytes_in_per_s), format_size(found.bytes_out_per_s)
             yield "bytes", f"in {into}/s, out {out}/s"
@@ -337,9 +263,8 @@ class Result:
         if self.search is not None:
             yield "search", self.search.sentence
 
-    def _rate(self) -> str:
-        per_s = self.throughput.ok_per_s
-        return "nothing measured" if per_s is None else format_rate(per_s, "requests")
+    def _time(self, name: str) -> Time:
+        return self._latency(name)
 
     def _latency(self, name: str) -> Time:
         ns = median([metric_value(name, record) for record in self.records])
@@ -358,8 +283,8 @@ def _median(values: list[float | None]) -> float | None:
 
 def _time(ns: float | None, known: list[int]) -> Time:
     if ns is not None and ns != float("inf"):
-        return Time(ns)
-    return Time(float("inf"), float(max(known)) if known else None)
+        return Time(ns / NS_PER_S)
+    return Time(float("inf"), max(known) / NS_PER_S if known else None)
 
 
 def _service_ns(name: str, record: Record) -> float:

@@ -1,0 +1,89 @@
+"""Times by their names: ``p99``, ``min``, ``percentile("p99.95")``, each a ``Time``.
+
+Must not know records, or how a time is found.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable
+
+from trueload.api.results.quantities import Time
+from trueload.errors import UserError
+from trueload.stats import parse_percentile
+
+
+class Percentiles:
+    """What has percentiles; a subclass finds a time by its name."""
+
+    @abstractmethod
+    def _time(self, name: str) -> Time: ...
+
+    def percentile(self, name: str) -> Time:
+        """Any percentile: ``"p99.95"``. Raises ``UserError`` for what is none."""
+        if parse_percentile(name) is None:
+            raise UserError(f"'{name}' is no percentile", "write for example 'p99.9'")
+        return self._time(name)
+
+    @property
+    def p25(self) -> Time:
+        """The 25th percentile."""
+        return self._time("p25")
+
+    @property
+    def p50(self) -> Time:
+        """The 50th percentile."""
+        return self._time("p50")
+
+    @property
+    def p75(self) -> Time:
+        """The 75th percentile."""
+        return self._time("p75")
+
+    @property
+    def p90(self) -> Time:
+        """The 90th percentile."""
+        return self._time("p90")
+
+    @property
+    def p95(self) -> Time:
+        """The 95th percentile."""
+        return self._time("p95")
+
+    @property
+    def p99(self) -> Time:
+        """The 99th percentile."""
+        return self._time("p99")
+
+    @property
+    def p999(self) -> Time:
+        """The 99.9th percentile."""
+        return self._time("p99.9")
+
+
+class Times(Percentiles):
+    """One time of all requests: its percentiles, least, mean and most."""
+
+    def __init__(self, of: Callable[[str], Time]) -> None:
+        self._of = of
+
+    def _time(self, name: str) -> Time:
+        return self._of(name)
+
+    def __repr__(self) -> str:
+        return f"<p50 {self.p50}, p99 {self.p99}, max {self.max}>"
+
+    @property
+    def min(self) -> Time:
+        """The shortest."""
+        return self._time("min")
+
+    @property
+    def mean(self) -> Time:
+        """The mean."""
+        return self._time("mean")
+
+    @property
+    def max(self) -> Time:
+        """The longest."""
+        return self._time("max")
