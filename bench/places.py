@@ -4,7 +4,7 @@ One host made of a namespace on this machine, and on it the same engine three wa
 the front (entered by `nsenter`), by ssh, and by Ray. All three reach the reference server over the
 same link. Rounds: each of the three once, in random order, one thread on CPU 1, the server, the
 front and whatever carries the lines on CPU 0. The ratios are those of a round; their median has a
-bootstrap interval.
+95 % interval.
 
 Target: the upper end of the 95 % interval at most 1.05, for ssh and for Ray.
 

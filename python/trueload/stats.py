@@ -3,8 +3,8 @@
 Strategy: a histogram is decoded once into sorted buckets; every figure is computed from those by
 counting, so that a percentile and its rank always agree. Requests that did not end well have no
 latency; a percentile may be asked "with N that were slower than any", so that failing never looks
-fast. Pure functions; numpy and scipy are imported only when an interval is asked for. This module
-imports nothing of ours.
+fast. An interval of a median lies between two of the values: the binomial distribution, and that of
+the rank sum for a ratio of medians, say which. Pure functions. This module imports nothing of ours.
 """
 
 from __future__ import annotations
@@ -12,20 +12,17 @@ from __future__ import annotations
 import math
 from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from itertools import accumulate
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 HIGHEST_NS = 3_600_000_000_000  # one hour: nothing that is timed lasts longer
 SIGNIFICANT_DIGITS = 3
 
-# A bootstrap interval of a median over fewer values covers too little (75 % instead of 95 % over
-# three): below this the range is given instead, labelled so.
-BOOTSTRAP_VALUES_MIN = 6
-BOOTSTRAP_RESAMPLES = 9_999
 Z_95 = 1.959964  # of the normal distribution, two-sided
-BOOTSTRAP_SEED = 20_231  # fixed: the same values give the same interval
+TAIL = 40  # 1 / 40 of all cases may lie beyond each end of a 95 % interval
+SIDE_MAX = 100  # trials of one side that are paired with each of the other; more would take long
 
 BEYOND_MIN = (
     10  # values beyond a percentile: its 95 % interval by rank spans some 6 of them each way
@@ -88,7 +85,7 @@ class Quantile:
 
 @dataclass(frozen=True)
 class Interval:
-    """Where a median lies: a 95 % bootstrap interval, or, of few values, just their range."""
+    """Where a median lies: a 95 % interval, or, of too few values for one, their range."""
 
     low: float
     high: float
@@ -203,13 +200,35 @@ def samples_for(share: float) -> int:
 
 def mean_interval(values: Sequence[float]) -> tuple[float, float]:
     """The 95 % interval of the mean of at least two values, by Student's t."""
-    from scipy.stats import t as student
-
     count = len(values)
     mean = math.fsum(values) / count
     variance = math.fsum((value - mean) ** 2 for value in values) / (count - 1)
-    half = float(student.ppf(0.975, count - 1)) * math.sqrt(variance / count)
+    half = student_t(count - 1) * math.sqrt(variance / count)
     return mean - half, mean + half
+
+
+@lru_cache
+def student_t(freedom: int) -> float:
+    """What 95 % of Student's t distribution with so many degrees of freedom do not exceed in size,
+    by bisection of its angle atan(t / sqrt(freedom))."""
+    low, high = 0.0, math.pi / 2
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (low, middle) if _student_share(middle, freedom) > 0.95 else (middle, high)
+    return math.tan(high) * math.sqrt(freedom)
+
+
+def _student_share(angle: float, freedom: int) -> float:
+    """How much of Student's t distribution lies within an angle to either side of zero (Abramowitz
+    and Stegun 1964, 26.7.3 and 26.7.4)."""
+    sine, cosine = math.sin(angle), math.cos(angle)
+    odd = freedom % 2
+    term = cosine if odd else 1.0
+    total = 0.0
+    for step in range(2 + odd, freedom + 2, 2):
+        total += term
+        term *= (step - 1) / step * cosine**2
+    return (angle + sine * total) * 2 / math.pi if odd else sine * total
 
 
 def summarise(buckets: Buckets) -> Distribution:
@@ -269,16 +288,28 @@ def median(values: Sequence[float]) -> float | None:
 
 
 def interval(values: Sequence[float]) -> Interval | None:
-    """Where the median lies: from six values on the 95 % percentile bootstrap interval (Efron and
-    Tibshirani 1993, ch. 13), below that the range; None of nothing."""
+    """Where the median lies: between two of the values, by exact binomial sums, as the sign test
+    has it (Conover 1999, 3.2); the range of fewer than six; None of nothing."""
     if not values:
         return None
-    low, high = float(min(values)), float(max(values))
-    if len(values) < BOOTSTRAP_VALUES_MIN:
-        return Interval(low, high, "range")
-    if low == high or not math.isfinite(low) or not math.isfinite(high):
-        return Interval(low, high, "95 % interval")
-    return _bootstrap([values], median_ratio=False)
+    count = len(values)
+    ways = accumulate(range(count), lambda n, k: n * (count - k) // (k + 1), initial=1)
+    return _between(sorted(values), sorted(values), _left_out(ways, 2**count))
+
+
+def _between(lows: Sequence[float], highs: Sequence[float], left_out: int | None) -> Interval:
+    """Without so many of the lowest and of the highest; None: with all, since they are too few."""
+    kind: Literal["95 % interval", "range"] = "range" if left_out is None else "95 % interval"
+    at = left_out or 0
+    return Interval(float(lows[at]), float(highs[-1 - at]), kind)
+
+
+def _left_out(ways: Iterable[int], total: int) -> int | None:
+    """How many values a 95 % interval leaves out at each end. ``ways``: of ``total`` equally likely
+    cases, those where 0, 1, 2… of them lie on the wrong side."""
+    likely = (count for count, beyond in enumerate(accumulate(ways)) if beyond * TAIL > total)
+    fewest = next(likely)
+    return fewest - 1 if fewest else None
 
 
 def coefficient_of_variation(values: Sequence[float]) -> float | None:
@@ -300,39 +331,47 @@ def ratio(new: float, base: float) -> float | None:
 
 
 def ratio_interval(base: Sequence[float], new: Sequence[float]) -> Interval | None:
-    """Where median(new) / median(base) lies: from six values each on the 95 % percentile bootstrap
-    interval of independent resamples, below that from the extremes of both; None of nothing."""
+    """Where median(new) / median(base) lies: between two of the ratios of each new value to each
+    base value, as the rank sum test has it (Hollander and Wolfe 1999, 4.3), and around the ratio of
+    the medians; the range of those ratios where there are too few values; None of nothing."""
+    base, new = _at_even_ranks(base), _at_even_ranks(new)
     if not base or not new:
         return None
-    low, high = ratio(min(new), max(base)), ratio(max(new), min(base))
-    if low is None or high is None:
+    if ratio(new[0], base[-1]) is None or ratio(new[-1], base[0]) is None:
         return None
-    if min(len(base), len(new)) < BOOTSTRAP_VALUES_MIN:
-        return Interval(low, high, "range")
-    if low == high or min(base) <= 0 or not (math.isfinite(low) and math.isfinite(high)):
-        return Interval(low, high, "95 % interval")
-    return _bootstrap([base, new], median_ratio=True)
+    found = [ratio(now, old) for now in new for old in base]
+    # One that nobody knows may be anything.
+    lows = sorted(0.0 if each is None else each for each in found)
+    highs = sorted(math.inf if each is None else each for each in found)
+    within = _between(lows, highs, _ratios_left_out(*sorted((len(base), len(new)))))
+    middle = ratio(median(new) or 0.0, median(base) or 0.0)
+    if middle is None:
+        return within
+    return replace(within, low=min(within.low, middle), high=max(within.high, middle))
 
 
-def _bootstrap(samples: Sequence[Sequence[float]], *, median_ratio: bool) -> Interval:
-    """The 95 % percentile bootstrap interval of the median of one sample, or of the ratio of the
-    second one's to the first one's."""
-    import numpy
-    from scipy.stats import bootstrap
+def _at_even_ranks(values: Sequence[float]) -> list[float]:
+    """The values in rising order; of many, as many as may be, evenly chosen. The interval becomes
+    that of so many: wider, never narrower."""
+    ordered = sorted(values)
+    count, kept = len(ordered), min(len(ordered), SIDE_MAX)
+    return [ordered[(2 * rank + 1) * count // (2 * kept)] for rank in range(kept)]
 
-    def of_medians(base: Any, new: Any, axis: int) -> Any:
-        return numpy.median(new, axis=axis) / numpy.median(base, axis=axis)
 
-    found = bootstrap(
-        tuple(numpy.asarray(values, dtype=float) for values in samples),
-        of_medians if median_ratio else numpy.median,
-        vectorized=True,
-        confidence_level=0.95,
-        method="percentile",
-        n_resamples=BOOTSTRAP_RESAMPLES,
-        rng=numpy.random.default_rng(BOOTSTRAP_SEED),
-    ).confidence_interval
-    return Interval(float(found.low), float(found.high), "95 % interval")
+@lru_cache
+def _ratios_left_out(fewer: int, more: int) -> int | None:
+    """As ``_left_out``, of all pairs of two sides: the orders of their values in which 0, 1, 2…
+    pairs lie the wrong way are the coefficients of a Gaussian binomial (Mann and Whitney 1947).
+    None for a side of one value, which does not show how much it varies."""
+    if fewer == 1:
+        return None
+    ways = [1] + [0] * (fewer * more)
+    for each in range(1, fewer + 1):
+        for pairs in range(len(ways) - 1, more + each - 1, -1):
+            ways[pairs] -= ways[pairs - more - each]
+        for pairs in range(each, len(ways)):
+            ways[pairs] += ways[pairs - each]
+    return _left_out(ways, math.comb(fewer + more, fewer))
 
 
 def ranks(intervals: Sequence[Interval]) -> list[int]:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import math
 import random
 from math import inf
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.stats import mannwhitneyu, quantile_test, sem, t
 from trueload import stats
 from trueload.stats import (
     Buckets,
@@ -152,27 +154,89 @@ def test_few_values_give_their_range_and_say_so() -> None:
     assert stats.interval([]) is None
 
 
-def test_six_values_give_a_bootstrap_interval_that_is_the_same_each_time() -> None:
-    values = [10.0, 11.0, 12.0, 13.0, 14.0, 30.0]
-    found = stats.interval(values)
-    assert found == stats.interval(values)
-    assert found is not None
-    assert found.kind == "95 % interval"
-    assert 10 <= found.low <= 12.5 <= found.high <= 30
+@pytest.mark.parametrize(
+    # Conover 1999, table A3: 0, 0, 1, 3, 5 and 39 lie beyond at each end.
+    ("count", "ranks"),
+    [(6, (1, 6)), (8, (1, 8)), (9, (2, 8)), (15, (4, 12)), (20, (6, 15)), (100, (40, 61))],
+)
+def test_an_interval_of_a_median_lies_between_two_values(
+    count: int, ranks: tuple[int, int]
+) -> None:
+    assert stats.interval(range(1, count + 1)) == Interval(*ranks, "95 % interval")
+
+
+SIDE = st.lists(st.floats(1, 1e6), min_size=1, max_size=20)
+MANY = st.lists(st.floats(1, 1e9), min_size=6, max_size=60, unique=True)
+
+
+@given(MANY)
+def test_it_is_the_interval_that_scipy_finds(values: list[float]) -> None:
+    known: Any = quantile_test(values, p=0.5).confidence_interval(0.95)
+    assert stats.interval(values) == Interval(known.low, known.high, "95 % interval")
 
 
 def test_an_interval_of_equal_values_is_that_value() -> None:
     assert stats.interval([5.0] * 6) == Interval(5.0, 5.0, "95 % interval")
 
 
-def test_a_bootstrap_interval_covers_the_median_nineteen_times_in_twenty() -> None:
+def covered(side: int, trials: int) -> int:
+    """How often a ratio's interval holds what is true, of equal sides."""
     chance = random.Random(1)
     hits = 0
-    for _ in range(40):
-        found = stats.interval([chance.gauss(100, 10) for _ in range(12)])
+    for _ in range(trials):
+        base, new = ([chance.gauss(100, 10) for _ in range(side)] for _ in range(2))
+        found = ratio_interval(base, new)
         assert found is not None
-        hits += found.low <= 100 <= found.high
-    assert hits >= 34  # 40 x 0.95 = 38; 34 is three standard deviations below
+        hits += found.low <= 1 <= found.high
+    return hits
+
+
+@pytest.mark.parametrize("side", [4, 6, 12])
+def test_a_ratios_interval_holds_the_truth_nineteen_times_in_twenty(side: int) -> None:
+    assert covered(side, 400) >= 367  # 400 x 0.95 = 380; 367 is three standard deviations below
+
+
+@pytest.mark.parametrize("freedom", [*range(1, 60), 599, 3_599])
+def test_a_means_interval_has_students_width(freedom: int) -> None:
+    assert stats.student_t(freedom) == pytest.approx(t.ppf(0.975, freedom), rel=1e-9)
+    values = [0.0] * freedom + [1.0]
+    low, high = stats.mean_interval(values)
+    known = t.interval(0.95, freedom, loc=1 / (freedom + 1), scale=sem(values))
+    assert (low, high) == pytest.approx(known, rel=1e-9)
+
+
+@pytest.mark.parametrize("base", [2, 3, 4, 5, 6, 10, 15])
+@pytest.mark.parametrize("new", [4, 5, 6, 8, 9, 20])
+def test_a_ratios_interval_is_what_the_rank_sum_test_does_not_reject(base: int, new: int) -> None:
+    chance = random.Random(base * 100 + new)
+    old = [chance.lognormvariate(0, 0.3) for _ in range(base)]
+    now = [chance.lognormvariate(0, 0.3) for _ in range(new)]
+
+    def likely(share: float) -> float:
+        return float(mannwhitneyu(old, [each / share for each in now], method="exact").pvalue)
+
+    found = ratio_interval(old, now)
+    assert found is not None
+    outside, inside = found.low * (1 - 1e-9), found.low * (1 + 1e-9)
+    assert (likely(outside) <= 0.05) is (found.kind == "95 % interval")
+    assert likely(inside) > 0.05
+    assert (likely(found.high * (1 + 1e-9)) <= 0.05) is (found.kind == "95 % interval")
+    assert likely(found.high * (1 - 1e-9)) > 0.05
+
+
+@given(SIDE, SIDE)
+def test_a_ratio_lies_in_its_interval(base: list[float], new: list[float]) -> None:
+    found = ratio_interval(base, new)
+    of_medians = ratio(stats.median(new) or 0, stats.median(base) or 0)
+    assert found is not None
+    assert of_medians is not None
+    assert found.low <= of_medians <= found.high
+
+
+def test_many_trials_a_side_stay_quick_and_lie_around_the_ratio() -> None:
+    found = ratio_interval(range(1_000, 11_000), range(2_000, 22_000, 2))
+    assert found is not None
+    assert 1.5 < found.low < 2 < found.high < 2.5
 
 
 def test_a_rank_counts_those_that_lie_wholly_above() -> None:

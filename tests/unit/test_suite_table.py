@@ -207,7 +207,7 @@ def test_the_interval_says_whether_it_is_a_range() -> None:
     assert "90-110 (range)" in table.text([few], width=None, published=False)
     text = table.text([many], width=None, published=False)
     assert "(range)" not in text
-    assert "95 % by bootstrap" in text
+    assert "95 % by rank" in text
 
 
 ENDS = [

@@ -44,7 +44,7 @@ from trueload.request.redact import redact_url
 from trueload.request.target import Target, parse_url
 from trueload.request.targets import open_targets
 
-PAIRS = 6  # the fewest whose median has a bootstrap interval
+PAIRS = 6  # the fewest whose median has a 95 % interval
 SEED = 1
 
 HELP = """Compare two servers by pairs of trials in turn, in random order: the ratio B to A of each

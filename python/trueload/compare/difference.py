@@ -1,8 +1,8 @@
 """What the figures of two sides allow to say: better, worse, the same, or nothing.
 
-How: a claim needs an interval that lies off 1, and a difference that equal sides would show in at
-most one of twenty cases. The spread within a trial says nothing of the spread between trials, so
-that a side of one trial allows no claim. Every comparison (`runs compare`, `ab`, reports) takes its
+How: a claim needs a 95 % interval that lies off 1; equal sides would show that in at most one of
+twenty cases. The spread within a trial says nothing of the spread between trials, so that a side
+of one trial allows no claim. Every comparison (`runs compare`, `ab`, reports) takes its
 words from here. Pure.
 
 Must not know records, or how a comparison is shown.
@@ -36,8 +36,6 @@ CHANCE_MAX = 0.05
 MORE_TRIALS = "use --repeat 6 or trueload ab"
 MORE_PAIRS = "use --repeat 6"
 ONE_FACT = "one fact in a closed loop"
-PAIRS_DISAGREE = "the pairs disagree"
-TRIALS_MIX = "the trials of both sides overlap"
 
 Word = Literal["better", "worse", "same", "unclear", "as throughput"]
 
@@ -73,8 +71,6 @@ def of_trials(metric: str, base: Sequence[float], new: Sequence[float], spoilt: 
     why = too_few_trials(len(base), len(new))
     why = f"{why}; {MORE_TRIALS}" if why else spoilt
     word = "unclear" if why else _word(metric, within)
-    if word in ("better", "worse") and rank_chance(base, new) > CHANCE_MAX:
-        word, why = "unclear", TRIALS_MIX
     return Ratio(metric, old, now, found, within, word, why, *_spreads(base, new))
 
 
@@ -89,8 +85,6 @@ def of_pairs(metric: str, pairs: Sequence[tuple[float, float]], spoilt: str = ""
     why = too_few_pairs(len(pairs))
     why = f"{why}; {MORE_PAIRS}" if why else spoilt
     word = "unclear" if why else _word(metric, within)
-    if word in ("better", "worse") and sign_chance(known) > CHANCE_MAX:
-        word, why = "unclear", PAIRS_DISAGREE
     old, now = median(base) or 0.0, median(new) or 0.0
     return Ratio(metric, old, now, middle, within, word, why, *_spreads(base, new))
 
@@ -112,24 +106,6 @@ def too_few_pairs(pairs: int) -> str:
     if 2 * 0.5**pairs <= CHANCE_MAX:
         return ""
     return "one pair" if pairs == 1 else f"{pairs} pairs"
-
-
-def rank_chance(base: Sequence[float], new: Sequence[float]) -> float:
-    """How often equal sides would lie as far apart as these do: Wilcoxon's rank sum, two-sided."""
-    if min(new) > max(base) or max(new) < min(base):
-        return 2 / math.comb(len(base) + len(new), len(base))
-    from scipy.stats import mannwhitneyu
-
-    return float(mannwhitneyu(base, new, alternative="two-sided").pvalue)
-
-
-def sign_chance(ratios: Sequence[float]) -> float:
-    """How often equal sides would agree as well as these pairs do on which is more: the sign test,
-    two-sided; a ratio of 1 counts against. The bootstrap interval of few pairs is too narrow: of
-    seven pairs of equal servers it leaves out 1 in 12 %."""
-    count = len(ratios)
-    most = max(sum(each > 1 for each in ratios), sum(each < 1 for each in ratios))
-    return min(1.0, 2 * sum(math.comb(count, k) for k in range(most, count + 1)) / (1 << count))
 
 
 def told_once(ratios: Sequence[Ratio]) -> list[Ratio]:

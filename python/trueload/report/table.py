@@ -276,7 +276,7 @@ def _legend(ranked: Sequence[Summary]) -> str:
     meaning = (
         f"interval: the range of RPS over {times} repetition{plural}"
         if kinds == {"range"}
-        else f"interval: of the median RPS over {times} repetition{plural}, 95 % by bootstrap"
+        else f"interval: of the median RPS over {times} repetition{plural}, 95 % by rank"
         + (", or the range where it says so" if "range" in kinds else "")
     )
     return (
