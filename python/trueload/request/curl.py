@@ -9,16 +9,16 @@ how a request is made from this, or sent.
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from trueload.errors import UserError
+from trueload.files.inputs import read_input
+from trueload.request.message import BODY_BYTES_MAX, BODY_LIMIT
 from trueload.request.secret_urls import redact_typed_url
 from trueload.request.shell import split_words
 
-BODY_BYTES_MAX = 32 * 2**20
 HINT = "copy it anew, from the word curl to its end, and put it in single quotes"
 WINDOWS_HINT = "copy it in the form for bash, and put it in single quotes"
 # What curl built with every library asks for.
@@ -352,21 +352,6 @@ def _with_query(url: str, query: str) -> str:
 
 
 def _read(name: str) -> bytes:
-    try:
-        if name == "-":
-            content = sys.stdin.buffer.read(BODY_BYTES_MAX + 1)
-        else:
-            with Path(name).open("rb") as file:
-                content = file.read(BODY_BYTES_MAX + 1)
-    except (OSError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) else str(error)
-        raise UserError(
-            f"the curl command names the file {name[:80]!r}, which cannot be read: {reason}",
-            "go to its folder, or write its whole path",
-        ) from error
-    if len(content) > BODY_BYTES_MAX:
-        raise UserError(
-            f"the file {name[:80]!r} of the curl command is too large",
-            f"a body has at most {BODY_BYTES_MAX // 2**20} MiB",
-        )
-    return content
+    shown = f"the curl command names the file {name[:80]!r}, which"
+    cure = "go to its folder, or write its whole path"
+    return read_input(Path(name), BODY_BYTES_MAX, shown, BODY_LIMIT, cure)

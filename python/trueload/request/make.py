@@ -7,16 +7,15 @@ the front's own: the body and ``--close`` decide them. Must not know how a reque
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 from trueload.errors import UserError
+from trueload.files.inputs import read_input
+from trueload.request.message import BODY_BYTES_MAX, BODY_LIMIT
 from trueload.request.redact import redact_headers
 from trueload.request.target import Target, basic_credentials
 from trueload.request.values import Request
-
-BODY_BYTES_MAX = 32 * 2**20  # it goes to the engine in one line, base64
 
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+", re.ASCII)  # RFC 9110, 5.6.2
 # Tab, visible ASCII and anything beyond ASCII; no other control character (RFC 9110, 5.5).
@@ -106,24 +105,8 @@ def read_body(body: str | None, body_file: Path | None) -> bytes | None:
         return body.encode("utf-8", "surrogateescape")
     if body_file is None:
         return None
-    try:
-        if str(body_file) == "-":
-            content = sys.stdin.buffer.read(BODY_BYTES_MAX + 1)
-        else:
-            with body_file.open("rb") as file:
-                content = file.read(BODY_BYTES_MAX + 1)
-    except (OSError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) else str(error)
-        raise UserError(
-            f"the body file {_quoted(str(body_file))} cannot be read: {reason}",
-            "name a file that can be read",
-        ) from error
-    if len(content) > BODY_BYTES_MAX:
-        raise UserError(
-            f"the body file {_quoted(str(body_file))} is too large",
-            f"a body has at most {BODY_BYTES_MAX // 2**20} MiB",
-        )
-    return content
+    shown = f"the body file {_quoted(str(body_file))}"
+    return read_input(body_file, BODY_BYTES_MAX, shown, BODY_LIMIT)
 
 
 def _method(method: str | None, body: bytes | None) -> str:

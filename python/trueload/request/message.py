@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import random
 import string
-import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from trueload.errors import UserError
+from trueload.files.inputs import read_input
 
+BODY_BYTES_MAX = 32 * 2**20  # it goes to the engine in one line, base64
+BODY_LIMIT = "a body has at most {} MiB"
 MESSAGE_BYTES_MAX = 2**20
 SIZE_BYTES = 64
 _LETTERS = (string.ascii_letters + string.digits).encode()
@@ -55,25 +57,10 @@ def make_messages(size_bytes: int | None, data: Path | None, *, text: bool = Fal
 
 
 def _read(path: Path) -> bytes:
-    shown = repr(str(path))
-    try:
-        if str(path) == "-":
-            content = sys.stdin.buffer.read(MESSAGE_BYTES_MAX + 1)
-        else:
-            with path.open("rb") as file:
-                content = file.read(MESSAGE_BYTES_MAX + 1)
-    except (OSError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) else str(error)
-        raise UserError(
-            f"--data {shown} cannot be read: {reason}", "name a file that can be read"
-        ) from error
+    shown = f"--data {str(path)!r}"
+    content = read_input(path, MESSAGE_BYTES_MAX, shown, "a message has at most {} MiB")
     if not content:
-        raise UserError(f"--data {shown} is empty", "a message has at least one byte")
-    if len(content) > MESSAGE_BYTES_MAX:
-        raise UserError(
-            f"--data {shown} is too large",
-            f"a message has at most {MESSAGE_BYTES_MAX // 2**20} MiB",
-        )
+        raise UserError(f"{shown} is empty", "a message has at least one byte")
     return content
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import math
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
@@ -17,6 +16,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from trueload.errors import UserError
+from trueload.files.inputs import read_input
 from trueload.request.make import make_request, parse_header, parse_statuses, read_body
 from trueload.request.origins import ORIGINS_MAX, OriginKey, origin_key
 from trueload.request.redact import redact_url
@@ -69,7 +69,9 @@ class TargetsFile:
 def open_targets(path: Path) -> TargetsFile:
     """The file (``-`` for stdin) in memory. Raises ``UserError``."""
     folder = Path() if str(path) == "-" else path.parent
-    return TargetsFile(_read(path), _shown(path), folder)
+    shown = _shown(path)
+    content = read_input(path, FILE_BYTES_MAX, shown, "at most {} MiB")
+    return TargetsFile(content, shown, folder)
 
 
 def read_targets(
@@ -281,23 +283,6 @@ def _check_weights(targets: Sequence[TargetSpec], shown: str) -> None:
             f" {TURNS_MAX:,} are the most",
             "use smaller or rounder weights",
         )
-
-
-def _read(path: Path) -> bytes:
-    try:
-        if str(path) == "-":
-            content = sys.stdin.buffer.read(FILE_BYTES_MAX + 1)
-        else:
-            with path.open("rb") as file:
-                content = file.read(FILE_BYTES_MAX + 1)
-    except (OSError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) else str(error)
-        raise UserError(
-            f"{_shown(path)} cannot be read: {reason}", "name a file that can be read"
-        ) from error
-    if len(content) > FILE_BYTES_MAX:
-        raise UserError(f"{_shown(path)} is too large", f"at most {FILE_BYTES_MAX // 2**20} MiB")
-    return content
 
 
 def _shown(path: Path) -> str:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Literal
 
 from trueload.errors import UserError
+from trueload.files.inputs import read_input
 from trueload.request.target import Target
 from trueload.request.values import Tls
 
@@ -149,20 +150,8 @@ def _refuse_without_tls(flags: list[str], scheme: str) -> None:
 
 
 def _read(path: Path, flag: str) -> bytes:
-    try:
-        with path.open("rb") as file:
-            content = file.read(PEM_BYTES_MAX + 1)
-    except (OSError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) else str(error)
-        raise UserError(
-            f"{flag} {_shown(path)} cannot be read: {reason}", "name a file that can be read"
-        ) from error
-    if len(content) > PEM_BYTES_MAX:
-        raise UserError(
-            f"{flag} {_shown(path)} is too large",
-            f"a PEM file has at most {PEM_BYTES_MAX // 2**20} MiB",
-        )
-    return content
+    shown = f"{flag} {_shown(path)}"
+    return read_input(path, PEM_BYTES_MAX, shown, "a PEM file has at most {} MiB", stdin=False)
 
 
 def _shown(path: Path) -> str:
