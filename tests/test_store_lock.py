@@ -23,7 +23,7 @@ from trueload.store.runs import Store
 HOLD = """
 import sys, time
 from pathlib import Path
-from trueload.store import Store
+from trueload.store.runs import Store
 with Store.open(Path(sys.argv[1])) as store:
     store.hold_run(store.find_run("last"))
     print("held", flush=True)

@@ -26,6 +26,7 @@ APPLICATION_ID = 0x54_4C_4F_41  # "TLOA", in the file's header: tells our stores
 BUSY_TIMEOUT_S = 30.0  # how long one process waits for another's write
 _BESIDE = ("-wal", "-shm", "-journal", LOCK_ENDING)
 _TURN_S = 0.1  # and without a look at signals, which SQLite's own waiting does not let through
+_AGAIN_S = 0.01  # from one try to the next where SQLite itself does not wait
 FILE_BYTES_MIN = 512  # the smallest page
 STEPS_OF_TURN = 1000
 STEPS_MIN = 1_000_000  # of SQLite's virtual machine: some 20 ms
@@ -240,7 +241,8 @@ def prepare(db: sqlite3.Connection, path: Path) -> None:
     try:
         _refuse_foreign(db, path)  # before anything is changed in it
         _narrow(path)
-        _go_wal(db)
+        # This does not wait for other processes by itself (sqlite.org/wal.html).
+        _execute_unlocked(db, "PRAGMA journal_mode = WAL", BUSY_TIMEOUT_S)
         db.execute("PRAGMA synchronous = FULL")
         db.execute("PRAGMA cell_size_check = ON")
         if _pragma(db, "user_version") != SCHEMA:
@@ -256,18 +258,24 @@ def prepare(db: sqlite3.Connection, path: Path) -> None:
 
 def begin(db: sqlite3.Connection, wait_s: float = BUSY_TIMEOUT_S) -> None:
     """Begin to write, once no other process does; Ctrl-C ends the waiting."""
-    deadline_s = time.monotonic() + wait_s
     db.execute(f"PRAGMA busy_timeout = {_TURN_S * 1000:.0f}")
     try:
-        while True:
-            try:
-                db.execute("BEGIN IMMEDIATE")
-                return
-            except sqlite3.OperationalError as error:
-                if "locked" not in str(error) or time.monotonic() > deadline_s:
-                    raise
+        _execute_unlocked(db, "BEGIN IMMEDIATE", wait_s)
     finally:
         db.execute(f"PRAGMA busy_timeout = {BUSY_TIMEOUT_S * 1000:.0f}")
+
+
+def _execute_unlocked(db: sqlite3.Connection, statement: str, wait_s: float) -> None:
+    """Execute a statement, and again while another process holds the file."""
+    deadline_s = time.monotonic() + wait_s
+    while True:
+        try:
+            db.execute(statement)
+            return
+        except sqlite3.OperationalError as error:
+            if "locked" not in str(error) or time.monotonic() > deadline_s:
+                raise
+        time.sleep(_AGAIN_S)
 
 
 def _refuse_foreign(db: sqlite3.Connection, path: Path) -> None:
@@ -313,19 +321,6 @@ def _execute_each(db: sqlite3.Connection, statements: str) -> None:
     # Not executescript, which would commit what is open.
     for statement in statements.split(";\n"):
         db.execute(statement)
-
-
-def _go_wal(db: sqlite3.Connection) -> None:
-    """Switching to WAL does not wait for other processes by itself (sqlite.org/wal.html)."""
-    deadline = time.monotonic() + BUSY_TIMEOUT_S
-    while True:
-        try:
-            db.execute("PRAGMA journal_mode = WAL")
-            return
-        except sqlite3.OperationalError as error:
-            if "locked" not in str(error) or time.monotonic() > deadline:
-                raise
-            time.sleep(0.01)
 
 
 def _pragma(db: sqlite3.Connection, name: str) -> Any:

@@ -268,7 +268,7 @@ class Store(Closing):
             return self._update_run(db, self._run_by_seq(run.seq), state=state, ended_at=now_iso())
 
     def _update_run(self, db: sqlite3.Connection, run: Run, **changes: Any) -> Run:
-        changed = Run(**{**run.__dict__, **changes})
+        changed = replace(run, **changes)
         fields = _run_fields(changed)
         db.execute(
             "UPDATE runs SET state = ?, ended_at = ?, row_count = ?, checksum = ? WHERE seq = ?",
@@ -313,7 +313,19 @@ class Store(Closing):
 
     def rows(self, run: Run) -> Iterator[Row | Damaged]:
         """The run's rows in the order of writing, one at a time; the unreadable ones in place."""
-        return self._scan_rows(run)
+        with contextlib.suppress(StoreError):
+            run = self._run_by_seq(run.seq)  # again: more rows may have come since the caller's
+        expected = 1
+        for fields in self._scan("rows", _ROW_COLUMNS, "run_seq = ?", (run.seq,)):
+            row = _to_row(fields)
+            if isinstance(row, Damaged):
+                yield Damaged(expected, row.why)
+                expected += 1
+                continue
+            yield from _missing(expected, row.number)
+            expected = row.number + 1
+            yield row
+        yield from _missing(expected, run.row_count + 1)
 
     def row(self, run: Run, seq: int) -> Row | Damaged | None:
         """One row of the run by its sequence number; None if it has no such row."""
@@ -325,10 +337,6 @@ class Store(Closing):
         except sqlite3.DatabaseError:
             return Damaged(None, UNREADABLE)
         return None if found is None else _to_row(found)
-
-    def done_keys(self, run: Run) -> set[str]:
-        """Keys of the rows that can be read, for resuming."""
-        return {row.key for row in self.rows(run) if isinstance(row, Row)}
 
     # ---- reading, row by row, so that one bad page does not hide the rest
 
@@ -355,21 +363,6 @@ class Store(Closing):
             yield Damaged(None, "it cannot be read how many runs there are")
         else:
             yield from _missing(expected, last + 1, numbered=False)
-
-    def _scan_rows(self, run: Run) -> Iterator[Row | Damaged]:
-        with contextlib.suppress(StoreError):
-            run = self._run_by_seq(run.seq)  # again: more rows may have come since the caller's
-        expected = 1
-        for fields in self._scan("rows", _ROW_COLUMNS, "run_seq = ?", (run.seq,)):
-            row = _to_row(fields)
-            if isinstance(row, Damaged):
-                yield Damaged(expected, row.why)
-                expected += 1
-                continue
-            yield from _missing(expected, row.number)
-            expected = row.number + 1
-            yield row
-        yield from _missing(expected, run.row_count + 1)
 
     def _scan(
         self, table: str, columns: str, where: str, values: tuple[Any, ...]
@@ -485,58 +478,26 @@ def _checksum(fields: tuple[Any, ...]) -> bytes:
 
 
 def _run_fields(run: Run) -> tuple[Any, ...]:
-    return (
-        run.seq,
-        run.id,
-        run.kind,
-        run.title,
-        _to_text(run.command),
-        _to_text(run.plan),
-        run.seed,
-        run.started_at,
-        run.state,
-        run.ended_at,
-        run.row_count,
-    )
+    """Its columns, which its fields are in the same order, but for the checksum."""
+    texts = {"command": _to_text(run.command), "plan": _to_text(run.plan)}
+    return tuple((run.__dict__ | texts).values())
 
 
 def _row_fields(run_seq: int, row: Row) -> tuple[Any, ...]:
     record = None if row.record is None else zlib.compress(row.record.model_dump_json().encode())
-    return (
-        row.seq,
-        run_seq,
-        row.number,
-        row.key,
-        _to_text(row.labels),
-        row.outcome,
-        row.reason,
-        row.detail,
-        row.added_at,
-        record,
-    )
+    seq, *others = (row.__dict__ | {"labels": _to_text(row.labels), "record": record}).values()
+    return (seq, run_seq, *others)
 
 
 def _to_run(fields: tuple[Any, ...]) -> Run | Damaged:
     if _checksum(fields[:-1]) != fields[-1]:
         return Damaged(None, "its content does not match its checksum")
-    seq, id_, kind, title, command, plan, seed, started_at, state, ended_at, row_count = fields[:-1]
+    seq, id_, kind, title, command, plan, *others = fields[:-1]
     try:
         words, planned = tuple(json.loads(command)), json.loads(plan)
     except (ValueError, RecursionError) as error:
         return Damaged(None, f"it cannot be read by this version: {error}")
-    return Run(
-        seq=seq,
-        id=id_,
-        kind=kind,
-        title=title,
-        command=words,
-        plan=planned,
-        seed=seed,
-        started_at=started_at,
-        state=state,
-        ended_at=ended_at,
-        row_count=row_count,
-    )
+    return Run(seq, id_, kind, title, words, planned, *others)
 
 
 def _in_one_line(error: Exception) -> str:
@@ -566,14 +527,4 @@ def _to_row(fields: tuple[Any, ...]) -> Row | Damaged:
         parsed = None if record is None else Record.model_validate_json(_unpack(record))
     except (ValueError, zlib.error) as error:  # of another version; the checksum says it is intact
         return Damaged(number, f"its record cannot be read by this version: {_in_one_line(error)}")
-    return Row(
-        seq=seq,
-        number=number,
-        key=key,
-        labels=json.loads(labels),
-        outcome=outcome,
-        reason=reason,
-        detail=detail,
-        added_at=added_at,
-        record=parsed,
-    )
+    return Row(seq, number, key, json.loads(labels), outcome, reason, detail, added_at, parsed)
