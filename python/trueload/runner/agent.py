@@ -19,6 +19,7 @@ import select
 import signal
 import sys
 from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -88,9 +89,7 @@ class Agent:
 
     def look(self, host: str, port: int) -> dict[str, Any]:
         """How the subject is: on how many sockets its port is listened on, and by whom else."""
-        count = sockets.count_sockets(host, port)
-        taken = sockets.taken_by(host, port, self._kept().pids()) if count else None
-        return {**self.news(), "sockets": count, "taken_by": taken}
+        return {**asdict(self._kept().look(host, port)), **self.news()}
 
     def news(self) -> dict[str, Any]:
         """Whether anything of it is left, and how what has ended did."""
@@ -100,7 +99,7 @@ class Agent:
 
     def elsewhere(self) -> list[str]:
         """Where the subject listens at all."""
-        return sockets.listens_on(self._kept().pids())
+        return self._kept().listens_on()
 
     def log_tail(self) -> str:
         """The end of what it printed."""

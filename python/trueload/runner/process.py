@@ -26,7 +26,7 @@ from types import TracebackType
 from trueload.deadline import looks
 from trueload.machine.accounting import ProcessTree, descendants
 from trueload.machine.open_files import open_files_limit
-from trueload.runner import supervisor
+from trueload.runner import sockets, supervisor
 from trueload.runner.cgroup import Group, make_group
 
 LOG_BYTES_MAX = 1024 * 1024
@@ -82,6 +82,16 @@ class Exit:
 _SIGNALS = {int(number) for number in signal.Signals}
 
 
+@dataclass(frozen=True)
+class Look:
+    """How a subject that has been started is: whether it lives, on how many sockets it listens on
+    its port, and who else does."""
+
+    alive: bool
+    sockets: int
+    taken_by: str | None
+
+
 class StartError(Exception):
     """A program could not be started at all; one line. `again` if that was no fault of its own, and
     may go better the next time."""
@@ -134,6 +144,17 @@ class Processes:
         """Whether any process is left, a daemonised one included."""
         self.poll(0)
         return not self._gone and (len(self.exits) < len(self.started) or bool(self.pids()))
+
+    def look(self, host: str, port: int) -> Look:
+        """How they are, and who listens on their port."""
+        if not self.alive():
+            return Look(False, 0, None)
+        count = sockets.count_sockets(host, port)
+        return Look(True, count, sockets.taken_by(host, port, self.pids()) if count else None)
+
+    def listens_on(self) -> list[str]:
+        """Where they listen at all."""
+        return sockets.listens_on(self.pids())
 
     def poll(self, timeout_s: float) -> None:
         """Waits for news from the supervisor, at most so long."""

@@ -15,8 +15,7 @@ from typing import Self
 from trueload.closing import Closing
 from trueload.places.ssh import SshPlace
 from trueload.runner.build import Build
-from trueload.runner.hosts import Kept, Look
-from trueload.runner.process import Exit, Orders
+from trueload.runner.process import Exit, Look, Orders
 from trueload.runner.remote_agent import RemoteAgent, RemoteTree
 
 NEWS_EVERY_S = 0.25
@@ -24,7 +23,7 @@ KEEPER_PATIENCE_S = 10.0  # beyond the grace, as the supervisor's own
 
 
 class RemoteHost:
-    """A host by ssh. ``cpus`` None are all that it has."""
+    """A host by ssh, as ``hosts.LocalHost`` is. ``cpus`` None are all that it has."""
 
     trueload = None
 
@@ -56,19 +55,9 @@ class RemoteHost:
     def start(self, orders: Orders) -> contextlib.AbstractContextManager[RemoteProcesses]:
         return RemoteProcesses(self._host, orders)
 
-    def look(self, kept: Kept, host: str, port: int) -> Look:
-        assert isinstance(kept, RemoteProcesses)
-        found = self._host.call("look", host=host, port=port)
-        kept.hear(found)
-        taken = found["taken_by"]
-        return Look(bool(found["alive"]), int(found["sockets"]), taken and str(taken))
-
-    def listens_on(self, kept: Kept) -> list[str]:
-        return [str(each) for each in self._host.call("elsewhere")]
-
 
 class RemoteProcesses(Closing):
-    """Programs that the agent has started; a ``hosts.Kept``. A context manager."""
+    """Programs that the agent has started, as ``process.Processes`` are. A context manager."""
 
     def __init__(self, host: RemoteAgent, orders: Orders) -> None:
         self._host = host
@@ -106,6 +95,17 @@ class RemoteProcesses(Closing):
         if not self._ended:
             self.hear(self._host.call("news"))
         return self._alive
+
+    def look(self, host: str, port: int) -> Look:
+        """How they are, and who listens on their port."""
+        found = self._host.call("look", host=host, port=port)
+        self.hear(found)
+        taken = found["taken_by"]
+        return Look(bool(found["alive"]), int(found["sockets"]), taken and str(taken))
+
+    def listens_on(self) -> list[str]:
+        """Where they listen at all."""
+        return [str(each) for each in self._host.call("elsewhere")]
 
     def poll(self, timeout_s: float) -> None:
         """Ask for news, but not more often than a way there and back is worth."""

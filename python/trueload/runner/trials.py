@@ -209,9 +209,7 @@ def with_subject(
             orders = _orders(subject, built, layout, setting, port, scratch, subject_host)
             with subject_host.start(orders) as processes:
                 try:
-                    size_bytes = _become_ready(
-                        subject, processes, setting, port, stopped, subject_host
-                    )
+                    size_bytes = _become_ready(subject, processes, setting, port, stopped)
                     done = act(Started(processes, (setting.host, port), size_bytes))
                 except UnreadyError as why:
                     processes.end(STOP_GRACE_S)
@@ -234,7 +232,6 @@ def _become_ready(
     setting: Setting,
     port: int,
     stopped: Callable[[], bool],
-    subject_host: SubjectHost,
 ) -> int:
     """Until it answers the contract's first exchange from its own listening socket; the size of
     that answer in bytes."""
@@ -243,7 +240,7 @@ def _become_ready(
     for left_s in looks(deadline_s):
         if stopped():
             break
-        seen = subject_host.look(processes, setting.host, port)
+        seen = processes.look(setting.host, port)
         if not seen.alive:
             raise UnreadyError(f"it ended before it was ready: {_ends(processes)}")
         if seen.taken_by is not None:
@@ -258,7 +255,7 @@ def _become_ready(
         processes.poll(min(left_s, READY_POLL_S))
     if stopped():
         raise UnreadyError("interrupted before it was ready")
-    elsewhere = subject_host.listens_on(processes)
+    elsewhere = processes.listens_on()
     raise UnreadyError(_why_unready(subject, setting, port, fault, elsewhere))
 
 
