@@ -19,6 +19,7 @@ from trueload.protocol.plan import (
     SERVE_HTTP,
     DriverName,
     Duration,
+    EngineOptions,
     Generate,
     Lease,
     LoadPlan,
@@ -75,9 +76,11 @@ def spec_of(work: Work) -> TrialSpec:
         exchange=work.exchange,
         connections=work.connections,
         pipeline=work.depth,
-        timeout_ns=int(work.timeout_s * NS_PER_S),
-        connect_rate_per_s=CONNECT_RATE_PER_S,
-        driver=work.driver,
+        engine=EngineOptions(
+            timeout_ns=int(work.timeout_s * NS_PER_S),
+            connect_rate_per_s=CONNECT_RATE_PER_S,
+            driver=work.driver,
+        ),
     )
 
 

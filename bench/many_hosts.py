@@ -37,7 +37,7 @@ from standin_place import Stage, staged
 from trueload.engines.engine import EngineError
 from trueload.errors import UserError
 from trueload.places import EngineHost
-from trueload.protocol.plan import Duration, Tick
+from trueload.protocol.plan import Duration, EngineOptions, Tick
 from trueload.record.schema import Record
 from trueload.request.values import Request
 from trueload.stats import decode_histogram, merge_sparse
@@ -111,9 +111,7 @@ def spec_of(stage: Stage, total: int, seconds: float) -> TrialSpec:
         connections=total,
         stop=Duration(ns=int(seconds * NS_PER_S)),
         warmup=None,
-        timeout_ns=5 * NS_PER_S,
-        connect_timeout_ns=5 * NS_PER_S,
-        connect_rate_per_s=1_000_000,
+        engine=EngineOptions(connect_rate_per_s=1_000_000),
         hosts=tuple(EngineHost(place) for place in stage.places),
     )
 

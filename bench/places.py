@@ -107,7 +107,6 @@ def measure(world: World, place: Place, seconds: float) -> float:
             addresses=(world.address,),
             request=Request(host=world.address),
             connections=CONNECTIONS,
-            threads=1,
             warmup=Duration(ns=NS_PER_S // 5),
             stop=Duration(ns=int(seconds * NS_PER_S)),
             hosts=(EngineHost(place, cpus=(GENERATOR_CPU,)),),

@@ -12,7 +12,7 @@ from harness import Trueload, start_server
 from test_fleet_live import MS, check, engines, hosts
 from trueload.errors import UserError
 from trueload.interrupt import Interrupt
-from trueload.protocol.plan import Requests, Turns
+from trueload.protocol.plan import EngineOptions, Requests, Turns
 from trueload.protocol.shootout import Dialect
 from trueload.record.schema import Deliveries, Record
 from trueload.request.values import Request, WsBroadcast
@@ -41,8 +41,7 @@ def broadcast(address: str, dialect: Dialect = "json", **changes: Any) -> TrialS
         "load": Turns(concurrent=4),
         "stop": Requests(count=MESSAGES),
         "warmup": None,
-        "timeout_ns": TIMEOUT_NS,
-        "connect_timeout_ns": 5_000 * MS,
+        "engine": EngineOptions(timeout_ns=TIMEOUT_NS),
         "hosts": hosts(2),
     }
     return TrialSpec(**(spec | changes))
@@ -142,7 +141,7 @@ def test_what_a_server_does_to_the_clients_of_another_host_is_settled_once(
 ) -> None:
     with peer(Partial(flaw)) as (host, port):
         timeout_ns = SHORT_NS if flaw == "loses" else TIMEOUT_NS
-        record = step(broadcast(f"{host}:{port}", timeout_ns=timeout_ns))
+        record = step(broadcast(f"{host}:{port}", engine=EngineOptions(timeout_ns=timeout_ns)))
     assert record.counts.failed == failed, record.checks
     assert counts(record.deliveries) == expected
     count = record.counts
@@ -159,7 +158,7 @@ def test_what_a_server_does_to_the_clients_of_another_host_is_settled_once(
 
 def test_what_is_lost_at_another_host_is_waited_for_no_longer_than_the_timeout() -> None:
     with peer(Partial("loses")) as (host, port):
-        record = step(broadcast(f"{host}:{port}", timeout_ns=SHORT_NS))
+        record = step(broadcast(f"{host}:{port}", engine=EngineOptions(timeout_ns=SHORT_NS)))
     waited_ns = record.window.window_ns + record.window.drain_ns
     assert waited_ns < 3_000 * MS, "law 3: a timeout and 2 s after the last message"
 

@@ -20,7 +20,16 @@ from trueload.errors import UserError
 from trueload.metrics.tally import Tally
 from trueload.places import EngineHost
 from trueload.places.local import LocalChannel, LocalPlace
-from trueload.protocol.plan import Closed, Duration, LoadPlan, Open, Requests, Stage, Tick
+from trueload.protocol.plan import (
+    Closed,
+    Duration,
+    EngineOptions,
+    LoadPlan,
+    Open,
+    Requests,
+    Stage,
+    Tick,
+)
 from trueload.record.schema import Check, Record
 from trueload.request.values import OriginSpec, TargetSpec
 from trueload.stats import decode_histogram
@@ -64,8 +73,7 @@ def spec(server: Server) -> TrialSpec:
         connections=11,
         stop=Requests(count=1_000),
         warmup=Duration(ns=50 * MS),
-        timeout_ns=5_000 * MS,
-        connect_timeout_ns=5_000 * MS,
+        engine=EngineOptions(timeout_ns=5_000 * MS),
         hosts=hosts(3),
     )
 

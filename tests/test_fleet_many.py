@@ -19,6 +19,7 @@ from trueload.places.lines import Lines
 from trueload.protocol.plan import (
     Connections,
     Duration,
+    EngineOptions,
     Generator,
     Hello,
     Histograms,
@@ -231,8 +232,7 @@ def run_over(bench: Any, stage: Stage, recording: Any, silent: int | None = None
         connections=2 * sum(number % VARIANTS + 1 for number in range(HOSTS)),
         stop=Duration(ns=recording.measurement.window_ns),
         warmup=None,
-        timeout_ns=10 * NS_PER_S,
-        connect_timeout_ns=10 * NS_PER_S,
+        engine=EngineOptions(timeout_ns=10 * NS_PER_S),
         hosts=tuple(hosts),
     )
     return run_trial(spec)

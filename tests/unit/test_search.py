@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from samples import OK, counts, good_record
 from search_samples import FULL, LIMIT_10MS, READ_LATE, SERVED_SLOWLY, SLOW, failing, nobody
-from trueload.protocol.plan import Duration
+from trueload.protocol.plan import Duration, EngineOptions
 from trueload.record.schema import Record, Trouble
 from trueload.record.thresholds import LIMIT, parse_condition
 from trueload.request.values import Request
@@ -560,7 +560,9 @@ def test_what_spoiled_the_next_larger_load_is_said() -> None:
 
 
 def test_a_step_is_the_same_specification_at_another_load() -> None:
-    spec = TrialSpec(url="u", addresses=(), request=Request(host="h"), threads=4)
+    spec = TrialSpec(
+        url="u", addresses=(), request=Request(host="h"), engine=EngineOptions(threads=4)
+    )
     plan = SearchPlan("rate", LIMIT_10MS, make_bounds("rate", None), None)
     one = spec_at(plan, spec, Try(500, "bisect"), 10**9)
     assert one.load == open_load(500, Duration(ns=10**9))
@@ -572,4 +574,4 @@ def test_a_step_is_the_same_specification_at_another_load() -> None:
     )
     plan = replace(plan, axis="connections")
     one = spec_at(plan, spec, Try(2, "confirm", largest=True), 10**9)
-    assert (one.connections, one.threads, one.claim.maximum) == (2, 2, True)
+    assert (one.connections, one.engine.threads, one.claim.maximum) == (2, 2, True)

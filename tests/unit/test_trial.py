@@ -14,7 +14,7 @@ from trueload.engines import engine as engine_module
 from trueload.errors import UserError
 from trueload.machine.accounting import ProcessSample, TreeSample
 from trueload.places import lines
-from trueload.protocol.plan import Duration, Requests
+from trueload.protocol.plan import Duration, EngineOptions, Requests
 from trueload.record.schema import Check, CpuDistance, Record
 from trueload.trial import run as trial_module
 from trueload.trial.run import Progress, Request, TrialSpec, make_plan, run_trial
@@ -27,8 +27,7 @@ SPEC = TrialSpec(
     connections=4,
     stop=Duration(ns=2_000_000_000),
     warmup=None,
-    timeout_ns=100_000_000,
-    connect_timeout_ns=100_000_000,
+    engine=EngineOptions(timeout_ns=100_000_000),
 )
 
 
@@ -106,7 +105,7 @@ def test_a_record_is_made_from_the_last_ticks(
     assert record.generator.saturation is None
 
 
-BESIDE = dataclasses.replace(SPEC, cpus=(1,), server=PinnedTo({0}))
+BESIDE = dataclasses.replace(SPEC, engine=SPEC.engine.with_cpus((1,)), server=PinnedTo({0}))
 """A server on the other CPU."""
 
 

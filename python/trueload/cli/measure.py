@@ -11,22 +11,22 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from trueload.cli import options
+from trueload.cli.declared import reader_of
 from trueload.cli.flags import take_flags, with_flags_of
 from trueload.cli.job import Asked, Job
 from trueload.cli.load_flags import LoadFlags, choose_load
 from trueload.cli.metrics_flags import read_metrics
-from trueload.cli.place_options import check_local_addresses, chosen_cpus, read_where
+from trueload.cli.place_options import check_local_addresses, check_pinned, read_where
 from trueload.cli.search import SearchFlags, choose_search, started
 from trueload.errors import UserError
-from trueload.protocol.plan import COALESCE_NS, CONNECT_RATE_PER_S
+from trueload.protocol.plan import EngineOptions
 from trueload.record.schema import Claim
 from trueload.record.thresholds import Condition, parse_condition
 from trueload.request.origins import check_origins, origin_specs
 from trueload.stats import parse_percentile
 from trueload.trial.spec import TrialSpec
-from trueload.units import NS_PER_S
 
-TIMEOUT_NS = 5 * NS_PER_S
+read_engine = reader_of(EngineOptions)
 
 
 def measuring(read_asked: Callable[..., Asked]) -> Callable[..., Job]:
@@ -43,6 +43,7 @@ def measuring(read_asked: Callable[..., Asked]) -> Callable[..., Job]:
 
 @with_flags_of(read_metrics, without=())
 @with_flags_of(read_where, without=())
+@with_flags_of(read_engine, without=())
 def read_job(
     asked: Asked,
     connections: options.ConnectionsOption = None,
@@ -55,15 +56,7 @@ def read_job(
     stages: options.StagesOption = None,
     stages_of: options.StagesOfOption = None,
     pipeline: options.PipelineOption = None,
-    refill: options.RefillOption = None,
-    timeout: options.TimeoutOption = None,
     warmup: options.WarmupOption = None,
-    threads: options.ThreadsOption = None,
-    cpus: options.CpusOption = None,
-    driver: options.DriverOption = None,
-    spin: options.SpinOption = None,
-    coalesce: options.CoalesceOption = None,
-    connect_rate: options.ConnectRateOption = None,
     repeat: options.RepeatOption = None,
     limit: options.LimitOption = None,
     search: options.SearchOption = None,
@@ -76,6 +69,7 @@ def read_job(
 ) -> Job:
     """What the flags mean, checked as a whole; nothing has been sent."""
     where = read_where(**take_flags(read_where, more_flags))
+    engine = read_engine(**take_flags(read_engine, more_flags))
     metrics = read_metrics(**more_flags)
     thresholds = tuple(parse_condition(text) for text in fail_on or ())
     load = LoadFlags(
@@ -92,6 +86,8 @@ def read_job(
     )
     plan = choose_search(SearchFlags(limit, search, repeat), load, len(asked.origins))
     chosen = choose_load(started(load, plan))
+    _check_engine(engine, chosen.connections, pipeline or 1)
+    check_pinned(engine, where)
     spec = TrialSpec(
         url=asked.url,
         addresses=(),  # asked for last: a mistake in any flag must not even ask for a name
@@ -107,18 +103,10 @@ def read_job(
         load=chosen.load,
         stop=chosen.stop,
         warmup=chosen.warmup,
-        timeout_ns=timeout or TIMEOUT_NS,
-        connect_timeout_ns=timeout or TIMEOUT_NS,
-        connect_rate_per_s=int(connect_rate or CONNECT_RATE_PER_S),
-        threads=_threads(threads, chosen.connections),
-        cpus=chosen_cpus(cpus, where),
+        engine=engine,
         local_addresses=check_local_addresses(asked.local_addresses, where),
         tls=asked.tls,
         claim=Claim(percentile=claimed_percentile(thresholds)),
-        driver=options.driver_name(driver),
-        spin_ns=spin or 0,
-        coalesce_ns=COALESCE_NS if coalesce is None else coalesce,
-        refill=_refill(refill, pipeline or 1),
         origins=origin_specs(asked.origins, asked.tls),
     )
     check_origins(
@@ -158,19 +146,14 @@ def _pipeline(pipeline: int | None, close: bool) -> int:
     return pipeline or 1
 
 
-def _refill(refill: int | None, pipeline: int) -> int | None:
-    if refill is not None and refill > pipeline:
+def _check_engine(engine: EngineOptions, connections: int, pipeline: int) -> None:
+    if engine.threads > connections:
         raise UserError(
-            f"--refill {refill} is more than --pipeline {pipeline} has places",
-            f"use at most {pipeline}, or a longer --pipeline",
-        )
-    return refill
-
-
-def _threads(threads: int | None, connections: int) -> int:
-    if threads is not None and threads > connections:
-        raise UserError(
-            f"{threads} threads cannot share {connections} connections",
+            f"{engine.threads} threads cannot share {connections} connections",
             "use at least a connection per thread",
         )
-    return threads or 1
+    if engine.refill is not None and engine.refill > pipeline:
+        raise UserError(
+            f"--refill {engine.refill} is more than --pipeline {pipeline} has places",
+            f"use at most {pipeline}, or a longer --pipeline",
+        )

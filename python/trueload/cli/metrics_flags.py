@@ -11,9 +11,10 @@ from urllib.parse import urlsplit
 
 import typer
 
-from trueload.cli.options import option_parser, positive_span
+from trueload.cli.options import option_parser
 from trueload.errors import UserError
 from trueload.metrics.outlets import NOTHING_WANTED, ScrapeAt, Wanted
+from trueload.protocol.option import positive_span
 
 LOOPBACK = "127.0.0.1"
 OTLP_PATH = "/v1/metrics"

@@ -8,8 +8,7 @@ must know whether an option was given. Must not know what any command does.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, TypeVar
@@ -18,14 +17,12 @@ import typer
 
 from trueload.errors import UserError
 from trueload.files import outputs
-from trueload.protocol.plan import DriverName
+from trueload.protocol.engine_options import PIPELINE_MAX
+from trueload.protocol.option import any_span, positive_count, positive_span
 from trueload.request.message import MESSAGE_BYTES_MAX
 from trueload.units import (
     SEED_MAX,
     format_cpu_list,
-    parse_count,
-    parse_cpu_list,
-    parse_duration,
     parse_rate,
     parse_size,
 )
@@ -33,13 +30,8 @@ from trueload.units import (
 Value = TypeVar("Value")
 
 CONNECTIONS_MAX = 1_000_000
-PIPELINE_MAX = 10_000
-THREADS_MAX = 1_024
 REPEAT_MAX = 10_000
-CONNECT_RATE_MAX = 10_000_000
 RATE_MAX = 1_000_000_000
-SPIN_NS_MAX = 10_000_000
-COALESCE_NS_MAX = 1_000_000
 
 
 def option_parser(parse: Callable[[str], Value]) -> Callable[[str], Value]:
@@ -56,37 +48,6 @@ def option_parser(parse: Callable[[str], Value]) -> Callable[[str], Value]:
     return parse_option
 
 
-def _span(text: str) -> int:
-    return 0 if text.strip() == "0" else parse_duration(text)
-
-
-def positive_span(text: str) -> int:
-    """A time of more than nothing, in ns. Raises ``ValueError``."""
-    ns = parse_duration(text)
-    if ns == 0:
-        raise ValueError(f"'{text}' is no time at all")
-    return ns
-
-
-def positive_count(maximum: int) -> Callable[[str], int]:
-    """A parser of counts from 1 to ``maximum``."""
-
-    def parse_positive_count(text: str) -> int:
-        count = parse_count(text)
-        if not 1 <= count <= maximum:
-            raise ValueError(f"'{text}' is not from 1 to {maximum:,}")
-        return count
-
-    return parse_positive_count
-
-
-def _connect_rate(text: str) -> float:
-    rate = parse_rate(text)
-    if not 1 <= rate <= CONNECT_RATE_MAX:
-        raise ValueError(f"'{text}' is not from 1/s to {CONNECT_RATE_MAX:,}/s")
-    return rate
-
-
 def positive_rate(text: str) -> float:
     """A rate that asks for something, and that an engine can count."""
     rate = parse_rate(text)
@@ -100,33 +61,6 @@ def _message_size(text: str) -> int:
     if not 1 <= size_bytes <= MESSAGE_BYTES_MAX:
         raise ValueError(f"'{text}' is not from 1 B to {MESSAGE_BYTES_MAX // 2**20} MiB")
     return size_bytes
-
-
-def _spin(text: str) -> int:
-    ns = _span(text)
-    if ns > SPIN_NS_MAX:
-        raise ValueError(f"'{text}' is more than 10ms, and saves nothing beyond")
-    return ns
-
-
-def _coalesce(text: str) -> int:
-    ns = _span(text)
-    if ns > COALESCE_NS_MAX:
-        raise ValueError(f"'{text}' is more than 1ms, and answers would be late")
-    return ns
-
-
-class DriverChoice(StrEnum):
-    """What carries the engine's sockets."""
-
-    AUTO = "auto"
-    IO_URING = "io_uring"
-    EPOLL = "epoll"
-
-
-def driver_name(chosen: DriverChoice | None) -> DriverName:
-    """As the plan has it."""
-    return (chosen or DriverChoice.AUTO).value
 
 
 class Arrivals(StrEnum):
@@ -159,28 +93,14 @@ class SearchAxis(StrEnum):
     CONNECTIONS = "connections"
 
 
-@dataclass(frozen=True)
-class CpuList:
-    """CPUs that a flag named. (A bare tuple would mean several words to typer.)"""
-
-    cpus: tuple[int, ...]
-
-
-def _cpu_list(text: str) -> CpuList:
-    return CpuList(parse_cpu_list(text))
-
-
-def check_cpus(chosen: CpuList | None) -> tuple[int, ...] | None:
-    """CPUs that this process may use. Raises ``UserError`` for others."""
-    if chosen is None:
-        return None
+def check_cpus(chosen: Sequence[int]) -> None:
+    """Raises ``UserError`` for CPUs that this process may not use."""
     allowed = os.sched_getaffinity(0)
-    missing = [cpu for cpu in chosen.cpus if cpu not in allowed]
+    missing = [cpu for cpu in chosen if cpu not in allowed]
     if missing:
         raise UserError(
             f"there is no CPU {missing[0]} to use", f"CPUs here are {format_cpu_list(allowed)}"
         )
-    return chosen.cpus
 
 
 def check_writable(path: Path | None, option: str = "--json") -> None:
@@ -282,78 +202,13 @@ PipelineOption = Annotated[
         help="Requests, or messages, in flight per connection.  [default: 1]",
     ),
 ]
-TimeoutOption = Annotated[
-    int | None,
-    typer.Option(
-        "--timeout",
-        metavar="TIME",
-        parser=option_parser(positive_span),
-        help="For a connection to be established, and for a request to be answered.  [default: 5s]",
-    ),
-]
 WarmupOption = Annotated[
     int | None,
     typer.Option(
         "--warmup",
         metavar="TIME",
-        parser=option_parser(_span),
+        parser=option_parser(any_span),
         help="Load before the window, left out of it.  [default: 1s; 0 with --requests]",
-    ),
-]
-ThreadsOption = Annotated[
-    int | None,
-    typer.Option(
-        "--threads",
-        metavar="COUNT",
-        parser=option_parser(positive_count(THREADS_MAX)),
-        help="Threads.  [default: 1]",
-    ),
-]
-CpusOption = Annotated[
-    CpuList | None,
-    typer.Option(
-        "--cpus",
-        metavar="LIST",
-        parser=option_parser(_cpu_list),
-        help="CPUs to pin the threads to, like 1 or 0-1,3.",
-    ),
-]
-DriverOption = Annotated[
-    DriverChoice | None,
-    typer.Option(
-        "--driver",
-        help="What carries the sockets; where io_uring cannot be had, epoll does.  [default: auto]",
-    ),
-]
-SpinOption = Annotated[
-    int | None,
-    typer.Option(
-        "--spin",
-        metavar="TIME",
-        parser=option_parser(_spin),
-        help="Poll so long, like 50us, before a thread sleeps: for very few connections."
-        "  [default: 0]",
-    ),
-]
-CoalesceOption = Annotated[
-    int | None,
-    typer.Option(
-        "--coalesce",
-        metavar="TIME",
-        parser=option_parser(_coalesce),
-        help="A busy thread that is woken for few answers of a closed loop at a time lets them"
-        " wait for each other, at most so long;"
-        " 0 for not at all.  [default: 50us]",
-    ),
-]
-RefillOption = Annotated[
-    int | None,
-    typer.Option(
-        "--refill",
-        metavar="COUNT",
-        parser=option_parser(positive_count(PIPELINE_MAX)),
-        help="Fill a pipeline again when so many of its places are free."
-        "  [default: half of --pipeline]",
     ),
 ]
 CloseOption = Annotated[bool, typer.Option("--close", help="A connection per request, or message.")]
@@ -513,15 +368,6 @@ ResolveOption = Annotated[
         "--resolve",
         metavar="HOST:PORT:ADDRESS",
         help="Connect to the address for this host and port, as curl has it; repeatable.",
-    ),
-]
-ConnectRateOption = Annotated[
-    float | None,
-    typer.Option(
-        "--connect-rate",
-        metavar="RATE",
-        parser=option_parser(_connect_rate),
-        help="Connection attempts, like 500/s or 20k/s.  [default: 5000/s]",
     ),
 ]
 FailOnOption = Annotated[

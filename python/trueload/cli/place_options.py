@@ -15,11 +15,13 @@ from typing import Annotated
 
 import typer
 
-from trueload.cli.options import CpuList, check_cpus, option_parser, positive_count
+from trueload.cli.options import check_cpus, option_parser
 from trueload.errors import UserError
 from trueload.places import named
 from trueload.places.choose import choose_places
 from trueload.places.named import Where
+from trueload.protocol.option import positive_count
+from trueload.protocol.plan import EngineOptions
 
 HOSTS_MAX = 10_000
 
@@ -85,11 +87,10 @@ def read_where(
     return choose_places([each.place for each in place or ()], hosts, lab, server)
 
 
-def chosen_cpus(cpus: CpuList | None, where: Where) -> tuple[int, ...] | None:
-    """CPUs for each engine. Those of this machine must be there; another's, it says itself."""
-    if where.all_here:
-        return check_cpus(cpus)
-    return None if cpus is None else cpus.cpus
+def check_pinned(engine: EngineOptions, where: Where) -> None:
+    """CPUs of this machine must be there; another's, it says itself. Raises ``UserError``."""
+    if where.all_here and engine.cpus is not None:
+        check_cpus(engine.cpus)
 
 
 def check_local_addresses(texts: Sequence[str], where: Where) -> tuple[str, ...]:

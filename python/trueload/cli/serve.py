@@ -21,6 +21,7 @@ from typing import Annotated, Any
 import typer
 
 from trueload.cli import options, serve_faults
+from trueload.cli.declared import reader_of
 from trueload.cli.flags import command, with_flags_of
 from trueload.cli.options import DialectChoice
 from trueload.cli.place_options import ServerPlaceOption
@@ -48,6 +49,7 @@ from trueload.protocol.plan import (
     ServeUdpEcho,
     ServeWs,
     ServicePlan,
+    ThreadOptions,
 )
 from trueload.request.route import UNIX, socket_path
 from trueload.trial.spec import Interrupt as Asked
@@ -129,27 +131,26 @@ class Serving:
     place: Named = field(default_factory=Here)
 
 
+read_threads = reader_of(ThreadOptions)
+
+
+@with_flags_of(read_threads, without=())
 def read_plain(
     listen: ListenOption = "127.0.0.1:8080",
-    threads: options.ThreadsOption = None,
-    cpus: options.CpusOption = None,
-    driver: options.DriverOption = None,
-    spin: options.SpinOption = None,
     json_path: options.JsonOption = None,
     server_place: ServerPlaceOption = None,
+    **thread_flags: Any,
 ) -> Serving:
     """What the flags of every server mean."""
     where = choose_places(server=None if server_place is None else server_place.place)
     place = Here() if where.server is None else where.server.place
     options.check_writable(json_path)
     here = isinstance(place, Here)
-    pinned = options.check_cpus(cpus) if here or cpus is None else cpus.cpus
+    threads = read_threads(**thread_flags)
+    if here and threads.cpus is not None:
+        options.check_cpus(threads.cpus)
     plan = Serve(
-        listen=parse_listen(listen),
-        threads=threads or 1,
-        cpus=pinned or (),
-        driver=options.driver_name(driver),
-        spin_ns=spin or 0,
+        listen=parse_listen(listen), **{**threads.model_dump(), "cpus": threads.cpus or ()}
     )
     return Serving(plan, "http", None, json_path, place)
 

@@ -7,8 +7,9 @@ from typing import Annotated, Any
 
 import typer
 
-from trueload.cli.options import option_parser, positive_count, positive_span
+from trueload.cli.options import option_parser
 from trueload.errors import UserError
+from trueload.protocol.option import positive_count, positive_span
 from trueload.protocol.plan import Faults
 from trueload.units import SEED_MAX, parse_share
 

@@ -306,7 +306,7 @@ def _with_started(
         subject,
         built,
         _any_layout(subject),
-        Setting(contract=contract, stop=Requests(count=1), warmup=None, timeout_ns=1),
+        Setting(contract=contract, stop=Requests(count=1), warmup=None),
         act,
         subject_host=LocalHost(TRUELOAD_COMMAND),
         stopped=stopped,

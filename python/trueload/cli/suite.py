@@ -20,21 +20,16 @@ from typing import Annotated, Any, cast
 import typer
 
 from trueload.cli import metrics_flags
-from trueload.cli.flags import command, with_flags_of
+from trueload.cli.declared import reader_of
+from trueload.cli.flags import command, take_flags, with_flags_of
 from trueload.cli.folders import find_folder
 from trueload.cli.job import TRUELOAD_COMMAND
 from trueload.cli.options import (
-    CoalesceOption,
-    DriverOption,
     JsonOption,
     NoLiveOption,
-    RefillOption,
     RepeatOption,
     RequestsOption,
-    SpinOption,
-    ThreadsOption,
     check_writable,
-    driver_name,
     positive_rate,
 )
 from trueload.cli.place_options import read_where
@@ -50,6 +45,7 @@ from trueload.metrics.exports import exporting
 from trueload.metrics.outlets import NOTHING_WANTED, Wanted
 from trueload.places.named import HERE, Where
 from trueload.protocol.client import ClientContract
+from trueload.protocol.plan import EngineOptions
 from trueload.record.schema import Record
 from trueload.report import apachebench, table
 from trueload.report.live import stop_key
@@ -122,7 +118,12 @@ class Shown:
         check_writable(self.json_path)
 
 
+# A suite keeps the CPUs of subject and engine apart itself.
+read_engine = reader_of(EngineOptions, without=("cpus",))
+
+
 @with_flags_of(read_where, without=())
+@with_flags_of(read_engine, without=())
 def read_suite(
     name: Annotated[
         str | None, typer.Argument(metavar="NAME|FILE", help="A suite of the catalogue, or a file.")
@@ -156,17 +157,9 @@ def read_suite(
     warmup: Annotated[
         str | None, typer.Option("--warmup", metavar="TIME", help="Before each trial.")
     ] = None,
-    timeout: Annotated[
-        str | None, typer.Option("--timeout", metavar="TIME", help="Of one request.")
-    ] = None,
     close: Annotated[
         bool | None, typer.Option("--close/--no-close", help="A connection per request.")
     ] = None,
-    threads: ThreadsOption = None,
-    driver: DriverOption = None,
-    spin: SpinOption = None,
-    coalesce: CoalesceOption = None,
-    refill: RefillOption = None,
     repeat: RepeatOption = None,
     pools: Annotated[
         str | None, typer.Option("--pools", metavar="LIST", help="Of clients: pool counts.")
@@ -210,7 +203,7 @@ def read_suite(
     prometheus: metrics_flags.PrometheusOption = None,
     prometheus_linger: metrics_flags.LingerOption = None,
     otlp: metrics_flags.OtlpOption = None,
-    **where_flags: Any,
+    **more_flags: Any,
 ) -> SuiteAsked:
     """Run a suite: build, start, verify and measure each subject, and rank them.
 
@@ -226,13 +219,8 @@ def read_suite(
         duration_ns=_span("-d", duration),
         requests=requests,
         warmup_ns=_span("--warmup", warmup),
-        timeout_ns=_span("--timeout", timeout),
         close=close,
-        threads=threads,
-        driver=None if driver is None else driver_name(driver),
-        spin_ns=spin,
-        coalesce_ns=coalesce,
-        refill=refill,
+        engine=read_engine(**take_flags(read_engine, more_flags)),
         repeat=repeat,
         seed=seed,
         share_cpus=share_cpus,
@@ -246,7 +234,7 @@ def read_suite(
         json_path = STDOUT
     metrics = metrics_flags.read_metrics(prometheus, prometheus_linger, otlp)
     shown = Shown(output, json_path, published, live=not no_live, metrics=metrics)
-    where = read_where(**where_flags)
+    where = read_where(**more_flags)
     return SuiteAsked(name, changes, tuple(subjects or ()), dry_run, resume, shown, where=where)
 
 
@@ -309,7 +297,7 @@ def _begin(asked: SuiteAsked, name: str, finish: Finish) -> int:
 
 
 def _resume(asked: SuiteAsked, selector: str, finish: Finish) -> int:
-    if asked.changes != Changes() or asked.subjects:
+    if asked.changes != Changes() or asked.changes.engine.model_fields_set or asked.subjects:
         raise UserError(
             "--resume keeps the plan of the run: loads, subjects and repetitions are its own",
             f"leave those options away: trueload suite run --resume {selector}",

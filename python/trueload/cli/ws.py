@@ -15,17 +15,18 @@ from typing import Any
 import typer
 
 from trueload.cli import options, ws_options
+from trueload.cli.declared import reader_of
 from trueload.cli.flags import command, take_flags, with_flags_of
 from trueload.cli.job import Asked, Job
-from trueload.cli.measure import TIMEOUT_NS, measuring
+from trueload.cli.measure import measuring
 from trueload.cli.metrics_flags import read_metrics
 from trueload.cli.options import DialectChoice
-from trueload.cli.place_options import check_local_addresses, chosen_cpus, read_where
+from trueload.cli.place_options import check_local_addresses, check_pinned, read_where
 from trueload.cli.request_flags import read_local_addresses
 from trueload.cli.run import run_job
 from trueload.cli.ws_options import StepsFormat, WsMode
 from trueload.errors import UserError
-from trueload.protocol.plan import COALESCE_NS, Requests, Turns
+from trueload.protocol.plan import EngineOptions, Requests, Turns
 from trueload.protocol.shootout import SUBPROTOCOLS
 from trueload.record.thresholds import LIMIT, parse_condition
 from trueload.request.make import is_token, make_request
@@ -44,7 +45,9 @@ SAMPLES = 100
 PADDING_BYTES = 200
 CLIENTS_LIMIT = "p95<500ms"
 # Clients that join have handshakes to be answered, and often a subscription.
-JOIN_RATE_PER_S = 1_000
+JOINING = EngineOptions(connect_rate_per_s=1_000)
+# A step is of one thread, and each client has one message in flight.
+read_engine = reader_of(EngineOptions, without=("threads", "refill"))
 
 HELP = """Load a WebSocket server and say what it carried, and whether that can be trusted.
 
@@ -160,6 +163,7 @@ read_echo_job = measuring(read_echo)
 @with_flags_of(read_opening, without=())
 @with_flags_of(read_metrics, without=())
 @with_flags_of(read_where, without=())
+@with_flags_of(read_engine, without=())
 def read_broadcast_job(
     step: ws_options.StepOption = None,
     concurrent: ws_options.ConcurrentOption = None,
@@ -170,12 +174,6 @@ def read_broadcast_job(
     stop_on_loss: ws_options.StopOnLossOption = False,
     format_: ws_options.StepsFormatOption = None,
     limit: ws_options.WsLimitOption = None,
-    timeout: options.TimeoutOption = None,
-    cpus: options.CpusOption = None,
-    driver: options.DriverOption = None,
-    spin: options.SpinOption = None,
-    coalesce: options.CoalesceOption = None,
-    connect_rate: options.ConnectRateOption = None,
     fail_on: options.FailOnOption = None,
     strict: options.StrictOption = False,
     json_path: options.JsonOption = None,
@@ -186,6 +184,8 @@ def read_broadcast_job(
     """What the flags mean, checked as a whole; nothing has been sent."""
     where = read_where(**take_flags(read_where, opening_flags))
     metrics = read_metrics(**take_flags(read_metrics, opening_flags))
+    engine = read_engine(**take_flags(read_engine, opening_flags))
+    check_pinned(engine, where)
     opened = read_opening(**opening_flags)
     asked, dialect = opened.asked, opened.dialect or DialectChoice.JSON
     as_published = format_ is StepsFormat.SHOOTOUT
@@ -210,15 +210,9 @@ def read_broadcast_job(
         load=Turns(concurrent=concurrent or CONCURRENT),
         stop=Requests(count=messages),
         warmup=None,
-        timeout_ns=timeout or TIMEOUT_NS,
-        connect_timeout_ns=timeout or TIMEOUT_NS,
-        connect_rate_per_s=int(connect_rate or JOIN_RATE_PER_S),
-        cpus=chosen_cpus(cpus, where),
+        engine=engine.over(JOINING),
         local_addresses=check_local_addresses(asked.local_addresses, where),
         tls=asked.tls,
-        driver=options.driver_name(driver),
-        spin_ns=spin or 0,
-        coalesce_ns=COALESCE_NS if coalesce is None else coalesce,
     )
     return Job(
         kind=asked.kind,

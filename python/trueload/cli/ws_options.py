@@ -10,7 +10,9 @@ from typing import Annotated
 
 import typer
 
-from trueload.cli.options import CONNECTIONS_MAX, PIPELINE_MAX, option_parser, positive_count
+from trueload.cli.options import CONNECTIONS_MAX, option_parser
+from trueload.protocol.engine_options import PIPELINE_MAX
+from trueload.protocol.option import positive_count
 from trueload.request.message import MESSAGE_BYTES_MAX
 from trueload.units import parse_size
 

@@ -20,6 +20,11 @@ from trueload.protocol.broadcast import Settle as Settle
 from trueload.protocol.broadcast import Settled as Settled
 from trueload.protocol.connections import Connections as Connections
 from trueload.protocol.connections import Slots as Slots
+from trueload.protocol.engine_options import CONNECT_RATE_PER_S as CONNECT_RATE_PER_S
+from trueload.protocol.engine_options import ENGINE_DEFAULTS as ENGINE_DEFAULTS
+from trueload.protocol.engine_options import DriverName as DriverName
+from trueload.protocol.engine_options import EngineOptions as EngineOptions
+from trueload.protocol.engine_options import ThreadOptions as ThreadOptions
 from trueload.protocol.faults import Faults as Faults
 from trueload.protocol.model import Model as Model
 from trueload.protocol.origins import OriginConnections as OriginConnections
@@ -55,17 +60,9 @@ from trueload.protocol.tls import TrustSystem as TrustSystem
 PROTOCOL = 1
 """Version of the protocol; ``hello`` carries it and a plan must name it. When it is raised stands
 where the engine has it (crates/engine/src/protocol.rs)."""
-CONNECT_RATE_PER_S = 5_000
-"""Attempts to connect, by default: an accept queue that overflows would cost a second each."""
-COALESCE_NS = 50_000
-"""For so long answers may wait for each other where nothing else is said: less than a scheduler
-makes a thread wait now and then. The engine bounds it further by the mean service time."""
 
 Sparse = dict[int, int]
 """A sparse histogram: index to count; ``stats.sparse_value_ns`` gives the value of an index."""
-
-DriverName = Literal["auto", "io_uring", "epoll"]
-"""What carries the sockets; ``auto`` is the fastest that the kernel grants."""
 
 
 class RequestPlan(Model):
@@ -205,14 +202,10 @@ ExchangePlan = Annotated[
 """What is exchanged where it is not HTTP."""
 
 
-class Generate(Model):
+class Generate(EngineOptions):
     """What one generator is to do: send ``request``, or ``targets`` in turns, or, over another
     protocol than HTTP, what ``exchange`` says. Addresses are ``IP:PORT``, ``[IPv6]:PORT`` or
     ``unix:PATH``; where there are ``origins``, these have them, and TLS.
-
-    ``spin_ns``: for so long a thread polls before it sleeps; ``coalesce_ns``: under a closed loop a
-    busy thread lets answers wait for each other, no longer than this; ``refill``: free places of
-    a pipeline from which on it is filled again, None for half the depth.
     """
 
     type: Literal["generate"] = "generate"
@@ -227,15 +220,8 @@ class Generate(Model):
     connections: int
     pipeline: int
     close: bool
-    threads: int
     cpus: tuple[int, ...]
-    timeout_ns: int
     connect_timeout_ns: int
-    connect_rate_per_s: int
-    driver: DriverName = "auto"
-    spin_ns: int = 0
-    coalesce_ns: int = COALESCE_NS
-    refill: int | None = None
     tls: TlsPlan | None = None
     exchange: ExchangePlan | None = Field(default=None, exclude_if=lambda value: value is None)
     part: Part = Field(default=WHOLE, exclude_if=lambda value: value == WHOLE)
@@ -249,16 +235,13 @@ class Generate(Model):
 SERVE_HTTP = ServeHttp()
 
 
-class Serve(Model):
+class Serve(ThreadOptions):
     """What one reference server is to do. Port 0 for a free one; ``ready`` names it."""
 
     type: Literal["serve"] = "serve"
     protocol: int = PROTOCOL
     listen: str
-    threads: int
     cpus: tuple[int, ...]
-    driver: DriverName = "auto"
-    spin_ns: int = 0
     tls: ServeTlsPlan | None = None
     service: ServicePlan = Field(default=SERVE_HTTP, exclude_if=lambda value: value == SERVE_HTTP)
 

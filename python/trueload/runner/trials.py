@@ -22,10 +22,9 @@ from typing import TypeVar
 from trueload.deadline import looks
 from trueload.files.catalogue import cache_folder
 from trueload.protocol.plan import (
-    COALESCE_NS,
-    CONNECT_RATE_PER_S,
-    DriverName,
+    ENGINE_DEFAULTS,
     Duration,
+    EngineOptions,
     LoadPlan,
     Requests,
     Turns,
@@ -74,25 +73,19 @@ Measure = Callable[[TrialSpec, Callable[[], bool]], Record | Searched]
 @dataclass(frozen=True, kw_only=True)
 class Setting:
     """What all trials of a run share. `files` is the open-file limit of the subject, 0 for as many
-    as there may be; `port` is None for a free one; `refill` counts for loads
+    as there may be; `port` is None for a free one; `engine.refill` counts for loads
     whose pipeline has as many places; a `broadcast` is what a subject of WebSocket gets that is
     not to echo."""
 
     contract: AnyContract
     stop: Duration | Requests
     warmup: Duration | Requests | None
-    timeout_ns: int
+    engine: EngineOptions = ENGINE_DEFAULTS
     close: bool = False
-    threads: int = 1
     files: int = 0
     host: str = "127.0.0.1"
     port: int | None = None
-    driver: DriverName = "auto"
-    spin_ns: int = 0
-    coalesce_ns: int = COALESCE_NS
-    refill: int | None = None
     broadcast: Broadcast | None = None
-    connect_rate_per_s: int | None = None
 
 
 @dataclass(frozen=True)
@@ -318,19 +311,17 @@ def _spec(load: Load, layout: Layout, setting: Setting, started: Started) -> Tri
         load=_pacing(load, setting),
         stop=setting.stop,
         warmup=setting.warmup,
-        timeout_ns=setting.timeout_ns,
-        connect_timeout_ns=setting.timeout_ns,
-        connect_rate_per_s=setting.connect_rate_per_s or CONNECT_RATE_PER_S,
-        threads=setting.threads,
-        driver=setting.driver,
-        spin_ns=setting.spin_ns,
-        coalesce_ns=setting.coalesce_ns,
-        refill=None if setting.refill is None else min(setting.refill, load.pipeline),
+        engine=_engine(setting.engine, load, layout),
         # A ranking by throughput says that a subject can do no more; at a rate nobody says so.
         claim=Claim(maximum=load.rate_per_s is None),
-        cpus=() if layout.shared else layout.engine,
         server=started.processes.tree,
     )
+
+
+def _engine(engine: EngineOptions, load: Load, layout: Layout) -> EngineOptions:
+    refill = None if engine.refill is None else min(engine.refill, load.pipeline)
+    cpus = () if layout.shared else layout.engine
+    return engine.model_copy(update={"refill": refill, "cpus": cpus})
 
 
 def _pacing(load: Load, setting: Setting) -> LoadPlan:

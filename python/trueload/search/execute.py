@@ -107,7 +107,9 @@ def spec_at(plan: SearchPlan, spec: TrialSpec, following: Try, length: int) -> T
     spec = replace(spec, stop=Duration(ns=length), claim=claim)
     if plan.axis == "connections":
         count = int(following.load)
-        return replace(spec, connections=count, threads=min(spec.threads, count))
+        threads = min(spec.engine.threads, count)
+        engine = spec.engine.model_copy(update={"threads": threads})
+        return replace(spec, connections=count, engine=engine)
     if isinstance(spec.load, Open):
         arrivals, seed = spec.load.arrivals, spec.load.seed
         return replace(spec, load=open_load(following.load, spec.stop, arrivals, seed))

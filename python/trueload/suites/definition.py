@@ -9,15 +9,17 @@ Must not know: how a suite is run.
 from __future__ import annotations
 
 import difflib
+from collections.abc import Mapping
 from itertools import pairwise
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field, ValidationError, model_validator
 
 from trueload.errors import UserError
 from trueload.files.toml import UnreadableError, read_toml
-from trueload.protocol.plan import Model
+from trueload.protocol.option import name_of, options_of, read_texts
+from trueload.protocol.plan import ENGINE_DEFAULTS, EngineOptions, Model
 from trueload.record.thresholds import LIMIT, parse_condition
 from trueload.request.message import MESSAGE_BYTES_MAX
 from trueload.subjects.manifest import Cores
@@ -26,6 +28,9 @@ from trueload.units import SEED_MAX, parse_duration, parse_rate, parse_size
 RATE_PER_S_MAX = 1_000_000_000
 NS_PER_MS = 1_000_000
 WAIT_NS_MAX = 60_000_000_000  # of the reference server
+
+# A suite keeps the CPUs of subject and engine apart itself.
+ENGINE_KEYS = tuple(map(name_of, options_of(EngineOptions, without=("cpus",))))
 
 Positive = Annotated[int, Field(gt=0)]
 Count = Annotated[int, Field(ge=0)]
@@ -164,7 +169,7 @@ class Suite(Model):
     `files` is the open-file limit of the subject, 0 for all that there are. With `prime` the
     warm-up is a run like the measured one. `full` are the loads that `--full` has instead. `report`
     is what is said of each subject: one line of the table, or below it also what ApacheBench
-    prints."""
+    prints. The engine's options are keys of their own, by their names."""
 
     about: str
     contract: str
@@ -175,10 +180,8 @@ class Suite(Model):
     requests: Positive | None = None
     warmup: Span | None = None
     prime: bool = False
-    timeout: PositiveSpan = "5s"
-    connect_rate: Rate | None = None
+    engine: EngineOptions = ENGINE_DEFAULTS
     close: bool = False
-    threads: Positive = 1
     repeat: Positive = 6
     seed: Seed = 1
     files: int = Field(default=0, ge=0)
@@ -189,6 +192,17 @@ class Suite(Model):
     published_tables: tuple[PublishedTable, ...] = ()
     notes: tuple[str, ...] = ()
     report: Report = "table"
+
+    @model_validator(mode="before")
+    @classmethod
+    def _with_engine(cls, keys: Any) -> Any:
+        if not isinstance(keys, Mapping) or isinstance(keys.get("engine"), EngineOptions):
+            return keys
+        if "engine" in keys:
+            raise ValueError(_no_key("engine", cls))
+        given = {key: keys[key] for key in ENGINE_KEYS if key in keys}
+        rest = {key: value for key, value in keys.items() if key not in given}
+        return {**rest, "engine": read_texts(EngineOptions, given)}
 
     @model_validator(mode="after")
     def _one_stop(self) -> Suite:
@@ -208,6 +222,14 @@ class Suite(Model):
         if self.clients is not None and self.duration is None:
             raise ValueError("a suite with [clients] has a duration: so long an order is to take")
         return self
+
+
+def _no_key(place: str, model: type[Model]) -> str:
+    fields = [*model.model_fields]
+    if "engine" in fields:
+        at = fields.index("engine")
+        fields[at : at + 1] = ENGINE_KEYS
+    return f"{place!r} is not a key; keys are {', '.join(fields)}"
 
 
 def suite_names(folder: Path) -> list[str]:
@@ -242,7 +264,6 @@ def load_suite(path: Path) -> Suite:
         place = ".".join(str(part) for part in first["loc"])
         if first["type"] == "extra_forbidden":
             model = Axes if place.startswith(("loads.", "full.")) else Suite
-            known = ", ".join(model.model_fields)
-            raise UserError(f"{path}: {place!r} is not a key; keys are {known}", hint) from None
+            raise UserError(f"{path}: {_no_key(place, model)}", hint) from None
         message = first["msg"].removeprefix("Value error, ")
         raise UserError(f"{path}: {f'{place}: ' if place else ''}{message}", hint) from None

@@ -15,7 +15,8 @@ from dataclasses import dataclass
 from itertools import pairwise, product
 
 from trueload.errors import UserError
-from trueload.protocol.plan import COALESCE_NS, DriverName, Duration, Model, Requests
+from trueload.protocol.option import flag_of
+from trueload.protocol.plan import ENGINE_DEFAULTS, Duration, EngineOptions, Model, Requests
 from trueload.runner.sending import Broadcast
 from trueload.runner.trials import Load, Setting
 from trueload.subjects.contracts import AnyContract
@@ -116,8 +117,8 @@ class PlannedLoad(Model):
         return f"c{self.connections} p{self.pipeline}{rate}{words} {self.cores}"
 
 
-class SuitePlan(Model):
-    """The whole plan. Times in ns; `port` is None for a free one, `refill` for half the depth.
+class SuitePlan(EngineOptions):
+    """The whole plan. Times in ns; `port` is None for a free one.
     Where clients are measured the server takes `client_wait_ms` for each answer, else it is None;
     the repetitions of a cell are divided among `client_rounds` processes.
     """
@@ -128,21 +129,14 @@ class SuitePlan(Model):
     loads: tuple[PlannedLoad, ...]
     stop: Duration | Requests
     warmup: Duration | Requests | None
-    timeout_ns: int
     close: bool
-    threads: int
     repeat: int
     seed: int
     files: int
     share_cpus: bool
     port: int | None
-    driver: DriverName = "auto"
-    spin_ns: int = 0
-    coalesce_ns: int = COALESCE_NS
-    refill: int | None = None
     published_tables: tuple[PublishedTable, ...] = ()
     broadcast: PlannedBroadcast | None = None
-    connect_rate_per_s: int | None = None
     report: Report = "table"
     client_wait_ms: int | None = None
     client_rounds: int = 1
@@ -153,17 +147,11 @@ class SuitePlan(Model):
             contract=contract,
             stop=self.stop,
             warmup=self.warmup,
-            timeout_ns=self.timeout_ns,
+            engine=self.engine,
             close=self.close,
-            threads=self.threads,
             files=self.files,
             port=self.port,
-            driver=self.driver,
-            spin_ns=self.spin_ns,
-            coalesce_ns=self.coalesce_ns,
-            refill=self.refill,
             broadcast=self._sent(),
-            connect_rate_per_s=self.connect_rate_per_s,
         )
 
     def _sent(self) -> Broadcast | None:
@@ -204,7 +192,8 @@ def was_cut_short(key: str) -> bool:
 
 @dataclass(frozen=True, kw_only=True)
 class Changes:
-    """What the command line says other than the suite; None for what it does not say."""
+    """What the command line says other than the suite; None for what it does not say, and of the
+    engine's options those that were given."""
 
     connections: tuple[int, ...] | None = None
     pipeline: tuple[int, ...] | None = None
@@ -213,13 +202,8 @@ class Changes:
     duration_ns: int | None = None
     requests: int | None = None
     warmup_ns: int | None = None
-    timeout_ns: int | None = None
     close: bool | None = None
-    threads: int | None = None
-    driver: DriverName | None = None
-    spin_ns: int | None = None
-    coalesce_ns: int | None = None
-    refill: int | None = None
+    engine: EngineOptions = ENGINE_DEFAULTS
     repeat: int | None = None
     seed: int | None = None
     share_cpus: bool = False
@@ -229,6 +213,14 @@ class Changes:
     concurrency: tuple[int, ...] | None = None
     full: bool = False
 
+    def of_role(self, *, clients: bool) -> Iterator[str]:
+        """The options given that are for suites of clients only, or of servers only."""
+        names = OF_CLIENTS if clients else OF_SERVERS
+        yield from (option for name, option in names.items() if getattr(self, name) is not None)
+        if not clients:
+            of_servers = self.engine.model_fields_set - ENGINE_OF_BOTH
+            yield from sorted(map(flag_of, of_servers))
+
 
 # What the command line says of one role only, by the field of ``Changes``.
 OF_SERVERS = {
@@ -237,12 +229,10 @@ OF_SERVERS = {
     "rates_per_s": "--rate",
     "requests": "--requests",
     "close": "--close",
-    "driver": "--driver",
-    "spin_ns": "--spin",
-    "coalesce_ns": "--coalesce",
-    "refill": "--refill",
     "port": "--port",
 }
+# What the engine is told where it serves clients.
+ENGINE_OF_BOTH = {"threads", "timeout_ns"}
 OF_CLIENTS = {"pools": "--pools", "pool_sizes": "--pool-size", "concurrency": "--concurrency"}
 
 
@@ -250,12 +240,11 @@ def check_role(suite: Suite, changes: Changes) -> None:
     """Raises ``UserError`` for an option that is not for what the suite measures."""
     clients = suite.clients is not None
     what, other = ("clients", "servers") if clients else ("servers", "clients")
-    for name, option in (OF_SERVERS if clients else OF_CLIENTS).items():
-        if getattr(changes, name) is not None:
-            raise UserError(
-                f"{option} is for suites of {other}, and this one measures {what}",
-                "`trueload suite run --help` says what each option is for",
-            )
+    for option in changes.of_role(clients=not clients):
+        raise UserError(
+            f"{option} is for suites of {other}, and this one measures {what}",
+            "`trueload suite run --help` says what each option is for",
+        )
     if changes.full and not suite.full:
         raise UserError("--full: this suite has no larger grid", "leave --full away")
 
@@ -281,24 +270,18 @@ def make_plan(
         loads=tuple(_loads(suite, changes)),
         stop=stop,
         warmup=_warmup(suite, changes, stop),
-        timeout_ns=_first(changes.timeout_ns, parse_duration(suite.timeout)),
         close=suite.close if changes.close is None else changes.close,
-        threads=_first(changes.threads, suite.threads),
         repeat=_first(changes.repeat, suite.repeat),
         seed=_first(changes.seed, suite.seed),
         files=suite.files,
         share_cpus=changes.share_cpus,
         port=changes.port,
-        driver=changes.driver or "auto",
-        spin_ns=_first(changes.spin_ns, 0),
-        coalesce_ns=_first(changes.coalesce_ns, COALESCE_NS),
-        refill=changes.refill,
         published_tables=suite.published_tables,
         broadcast=_broadcast(suite),
-        connect_rate_per_s=_connect_rate(suite),
         report=suite.report,
         client_wait_ms=_client_wait_ms(suite),
         client_rounds=1 if suite.clients is None else suite.clients.rounds,
+        **changes.engine.over(suite.engine).model_dump(),
     )
 
 
@@ -316,10 +299,6 @@ def _broadcast(suite: Suite) -> PlannedBroadcast | None:
         padding_bytes=parse_size(found.padding),
         steps=found.steps,
     )
-
-
-def _connect_rate(suite: Suite) -> int | None:
-    return None if suite.connect_rate is None else max(1, round(parse_rate(suite.connect_rate)))
 
 
 def _first(changed: int | None, otherwise: int) -> int:

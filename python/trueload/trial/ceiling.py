@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from trueload.engines.engine import Engine, EngineError, await_listening
 from trueload.errors import UserError
-from trueload.protocol.plan import Duration, Serve
+from trueload.protocol.plan import Duration, EngineOptions, Serve
 from trueload.request.values import Request
 from trueload.trial.run import run_trial
 from trueload.trial.spec import TrialSpec
@@ -61,7 +61,7 @@ def _measure(address: str, cpus: tuple[int, ...], depth: int) -> float:
         pipeline=depth,
         stop=WINDOW,
         warmup=WARMUP,
-        cpus=cpus,
+        engine=EngineOptions(cpus=cpus),
     )
     record = run_trial(spec)
     rate = record.throughput.ok_per_s

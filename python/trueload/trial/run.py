@@ -147,15 +147,8 @@ def make_plan(spec: TrialSpec, cpus: tuple[int, ...]) -> Generate:
         connections=spec.connections,
         pipeline=spec.pipeline,
         close=spec.close,
-        threads=spec.threads,
-        cpus=cpus,
-        timeout_ns=spec.timeout_ns,
-        connect_timeout_ns=spec.connect_timeout_ns,
-        connect_rate_per_s=spec.connect_rate_per_s,
-        driver=spec.driver,
-        spin_ns=spec.spin_ns,
-        coalesce_ns=spec.coalesce_ns,
-        refill=spec.refill,
+        **spec.engine.with_cpus(cpus).model_dump(),
+        connect_timeout_ns=spec.engine.timeout_ns,
         tls=None if spec.origins else tls_plan(spec.tls),
         exchange=None if spec.exchange is None else exchange_plan(spec.exchange),
     )
@@ -402,8 +395,8 @@ class Session(Closing):
     def _connect_deadline(self, connections: int) -> float:
         """When so many connections must have been tried."""
         spec = self._spec
-        tries_s = len(spec.addresses) * spec.connect_timeout_ns / NS_PER_S
-        takes_s = connections / spec.connect_rate_per_s + tries_s + CONNECT_SLACK_S
+        tries_s = len(spec.addresses) * spec.engine.timeout_ns / NS_PER_S
+        takes_s = connections / spec.engine.connect_rate_per_s + tries_s + CONNECT_SLACK_S
         return time.monotonic() + takes_s
 
     def _unconnected(self) -> EngineError:
@@ -431,7 +424,7 @@ class Session(Closing):
             }
         )
         hint = HINTS[message.class_]
-        if message.class_ == "local.fds" and self._spec.driver == "epoll":
+        if message.class_ == "local.fds" and self._spec.engine.driver == "epoll":
             hint += ", or leave --driver epoll away: io_uring may need none"
         return ShortageError(message.message, hint, make_record(self._seen))
 
@@ -470,7 +463,7 @@ class Session(Closing):
             if isinstance(phase.stop, Requests):
                 return None
             seconds += phase.stop.ns / NS_PER_S
-        return time.monotonic() + seconds + self._spec.timeout_ns / NS_PER_S + SLACK_S
+        return time.monotonic() + seconds + self._spec.engine.timeout_ns / NS_PER_S + SLACK_S
 
     def _look_at_files(self) -> None:
         """Whether it is for want of open files that the server left connections waiting."""

@@ -99,8 +99,8 @@ class Followed:
 
 def choose_cpus(spec: TrialSpec, server: TreeSample | None) -> tuple[int, ...]:
     """The CPUs asked for; else, if a server on this machine is pinned, those it leaves free."""
-    if spec.cpus is not None:
-        return spec.cpus
+    if spec.engine.cpus is not None:
+        return spec.engine.cpus
     taken, mine = _server_cpus(spec, server), affinity(0)
     free = mine - taken
     return tuple(sorted(free)) if taken and free and free != mine else ()

@@ -13,11 +13,10 @@ from typing import Literal, Protocol
 from trueload.machine.accounting import TreeSample
 from trueload.places import EngineHost
 from trueload.protocol.plan import (
-    COALESCE_NS,
-    CONNECT_RATE_PER_S,
+    ENGINE_DEFAULTS,
     Closed,
-    DriverName,
     Duration,
+    EngineOptions,
     LoadPlan,
     Open,
     Requests,
@@ -87,15 +86,14 @@ class TrialSpec:
     ``addresses`` are ``IP:PORT``, ``[IPv6]:PORT`` or ``unix:PATH``, tried in this order. ``server``
     is the tree of a server that the caller started; without one, that of a loopback target is found
     by its listening socket; ``server_place`` is where it is, None for here or nobody knows.
-    ``cpus`` pins the engine's threads, in turn; None lets ``run_trial`` keep it off the CPUs of a
-    pinned loopback server, and an empty tuple pins nothing. ``load`` is that of the window; its
+    Where ``engine.cpus`` is None, ``run_trial`` keeps the engine off the CPUs of a pinned loopback
+    server. ``load`` is that of the window; its
     stages must last as long as ``stop`` (see ``open_load``). ``claim`` is what will be said with
     the figures: checks of the claimed percentile and maximum need it. ``targets`` are sent instead
     of ``request``, which is None then; so it is with an ``exchange`` of another protocol than HTTP.
     ``idle`` are the steps, rising, of connections that are held beside the ``connections`` and
     never send; the last of them are there in warm-up and window. ``seed`` is that of ``{random}``.
-    ``driver``, ``spin_ns``, ``coalesce_ns`` and ``refill`` are the engine's (see
-    ``plan.Generate``). ``hosts`` is where the load comes from: empty for this machine alone.
+    ``hosts`` is where the load comes from: empty for this machine alone.
     ``origins`` are those of the targets where there are several: then ``addresses`` are those of
     all, and each has its own TLS.
     """
@@ -114,20 +112,12 @@ class TrialSpec:
     load: LoadPlan = CLOSED
     stop: Duration | Requests = TEN_SECONDS
     warmup: Duration | Requests | None = ONE_SECOND
-    timeout_ns: int = 5 * NS_PER_S
-    connect_timeout_ns: int = 5 * NS_PER_S
-    connect_rate_per_s: int = CONNECT_RATE_PER_S
-    threads: int = 1
-    cpus: tuple[int, ...] | None = None
+    engine: EngineOptions = ENGINE_DEFAULTS
     local_addresses: tuple[str, ...] = ()
     server: Tree | None = None
     server_place: str | None = None
     claim: Claim = NO_CLAIM
     tls: Tls | None = None
-    driver: DriverName = "auto"
-    spin_ns: int = 0
-    coalesce_ns: int = COALESCE_NS
-    refill: int | None = None
     hosts: tuple[EngineHost, ...] = ()
     origins: tuple[OriginSpec, ...] = ()
 

@@ -1,0 +1,112 @@
+"""The settings of an engine, each declared once: the plans inherit them, and every surface offers
+them by itself, so that a new one is a field here.
+
+Must not know what any surface does with them.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal, Self, get_args
+
+from trueload.protocol.option import (
+    CPUS,
+    SPAN,
+    Option,
+    Settings,
+    Unit,
+    counts_to,
+    one_of,
+    show_span,
+    span_up_to,
+)
+from trueload.units import NS_PER_S, parse_rate
+
+CONNECT_RATE_PER_S = 5_000
+"""Attempts to connect, by default: an accept queue that overflows would cost a second each."""
+COALESCE_NS = 50_000
+"""For so long answers may wait for each other where nothing else is said: less than a scheduler
+makes a thread wait now and then. The engine bounds it further by the mean service time."""
+PIPELINE_MAX = 10_000
+THREADS_MAX = 1_024
+CONNECT_RATE_MAX = 10_000_000
+SPIN_NS_MAX = 10_000_000
+COALESCE_NS_MAX = 1_000_000
+
+DriverName = Literal["auto", "io_uring", "epoll"]
+"""What carries the sockets; ``auto`` is the fastest that the kernel grants."""
+
+
+def _connect_rate(text: str) -> int:
+    rate = parse_rate(text)
+    if not 1 <= rate <= CONNECT_RATE_MAX:
+        raise ValueError(f"'{text}' is not from 1/s to {CONNECT_RATE_MAX:,}/s")
+    return int(rate)
+
+
+class ThreadOptions(Settings):
+    """How an engine runs, whether it generates load or serves."""
+
+    threads: Annotated[int, Option(counts_to(THREADS_MAX), "Threads.")] = 1
+    cpus: Annotated[
+        tuple[int, ...] | None, Option(CPUS, "CPUs to pin the threads to, like 1 or 0-1,3.")
+    ] = None
+    """In turn; None leaves it to whoever starts the engine, and an empty tuple pins nothing."""
+    driver: Annotated[
+        DriverName,
+        Option(
+            one_of(*get_args(DriverName)),
+            "What carries the sockets; where io_uring cannot be had, epoll does.",
+        ),
+    ] = "auto"
+    spin_ns: Annotated[
+        int,
+        Option(
+            Unit("TIME", span_up_to(SPIN_NS_MAX, "and saves nothing beyond"), show_span),
+            "Poll so long, like 50us, before a thread sleeps: for very few connections.",
+        ),
+    ] = 0
+
+
+class EngineOptions(ThreadOptions):
+    """How an engine generates load, whatever that is."""
+
+    coalesce_ns: Annotated[
+        int,
+        Option(
+            Unit("TIME", span_up_to(COALESCE_NS_MAX, "and answers would be late"), show_span),
+            "A busy thread that is woken for few answers of a closed loop at a time lets them"
+            " wait for each other, at most so long; 0 for not at all.",
+        ),
+    ] = COALESCE_NS
+    refill: Annotated[
+        int | None,
+        Option(
+            counts_to(PIPELINE_MAX),
+            "Fill a pipeline again when so many of its places are free.",
+            unset="half of --pipeline",
+        ),
+    ] = None
+    timeout_ns: Annotated[
+        int,
+        Option(SPAN, "For a connection to be established, and for a request to be answered."),
+    ] = 5 * NS_PER_S
+    connect_rate_per_s: Annotated[
+        int,
+        Option(
+            Unit("RATE", _connect_rate, "{}/s".format),
+            "Connection attempts, like 500/s or 20k/s.",
+        ),
+    ] = CONNECT_RATE_PER_S
+
+    @property
+    def engine(self) -> EngineOptions:
+        """These alone, of a plan that has more."""
+        return EngineOptions(**{name: getattr(self, name) for name in EngineOptions.model_fields})
+
+    def with_cpus(self, cpus: tuple[int, ...] | None) -> Self:
+        """The same on these CPUs."""
+        return self.model_copy(update={"cpus": cpus})
+
+
+ENGINE_DEFAULTS = EngineOptions()
+"""Of which none is given."""

@@ -1,0 +1,119 @@
+"""A setting is declared once: what is declared is on every surface, by itself."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from trueload.cli.app import build_command
+from trueload.errors import UserError
+from trueload.protocol.engine_options import ENGINE_DEFAULTS, EngineOptions, ThreadOptions
+from trueload.protocol.option import flag_of, name_of, options_of, read_texts
+from trueload.protocol.plan import Generate, Serve
+from trueload.suites.definition import ENGINE_KEYS, Suite, load_suite
+
+ROOT = Path(__file__).resolve().parents[2]
+# Which options a command has no use for; each says why beside its reader.
+COMMANDS = {
+    "http": (EngineOptions, ()),
+    "tcp": (EngineOptions, ()),
+    "udp": (EngineOptions, ()),
+    "ws": (EngineOptions, ()),
+    "ab": (EngineOptions, ()),
+    "suite run": (EngineOptions, ("cpus",)),
+    "serve http": (ThreadOptions, ()),
+    "serve udp": (ThreadOptions, ()),
+}
+
+
+def options_at(command: str) -> dict[str, Any]:
+    node: Any = build_command()
+    for word in command.split():
+        node = node.commands[word]
+    return {flag: parameter for parameter in node.params for flag in parameter.opts}
+
+
+def test_every_setting_of_an_engine_says_what_it_is() -> None:
+    assert list(options_of(EngineOptions)) == list(EngineOptions.model_fields)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_setting_of_an_engine_is_an_option_of_each_command_with_its_help(
+    command: str,
+) -> None:
+    model, without = COMMANDS[command]
+    there = options_at(command)
+    for field, option in options_of(model, without).items():
+        shown = there[flag_of(field)]
+        assert shown.help.startswith(option.help)
+        default = option.default_text(model.model_fields[field].default)
+        assert ("[default: " in shown.help) == bool(default)
+        assert shown.metavar == option.unit.metavar
+    for field in without:
+        assert flag_of(field) not in there
+
+
+def test_every_default_that_is_shown_reads_as_the_default() -> None:
+    for field, option in options_of(EngineOptions).items():
+        default = EngineOptions.model_fields[field].default
+        if default is not None:
+            assert option.unit.parse(option.default_text(default)) == default, field
+
+
+def test_every_setting_of_an_engine_is_a_key_of_a_suite(tmp_path: Path) -> None:
+    values = {"threads": 2, "driver": "epoll", "refill": 3, "connect_rate": "300/s"}
+    keys = {**dict.fromkeys(ENGINE_KEYS, "10us"), **values}
+    path = tmp_path / "one.toml"
+    lines = [f"{key} = {json.dumps(value)}" for key, value in keys.items()]
+    path.write_text("\n".join(['about = "a"', 'contract = "c"', 'duration = "1s"', *lines]))
+    assert load_suite(path).engine == EngineOptions(
+        threads=2,
+        driver="epoll",
+        spin_ns=10_000,
+        coalesce_ns=10_000,
+        refill=3,
+        timeout_ns=10_000,
+        connect_rate_per_s=300,
+    )
+    assert set(ENGINE_KEYS) == {name_of(field) for field in EngineOptions.model_fields} - {"cpus"}
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ('driver = "kqueue"', "driver: 'kqueue' is not one of 'auto', 'io_uring', 'epoll'"),
+        ('spin = "11ms"', "spin: '11ms' is more than 10ms, and saves nothing beyond"),
+        ("threads = 0", "threads: '0' is not from 1 to 1,024"),
+        ("timeout = true", "timeout: 'True' is not a duration: write for example 10s"),
+        ("engine = 3", "'engine' is not a key; keys are about, contract"),
+        ("cpus = 3", "'cpus' is not a key; keys are about, contract"),
+    ],
+)
+def test_a_suite_says_which_setting_is_wrong(tmp_path: Path, line: str, message: str) -> None:
+    path = tmp_path / "one.toml"
+    path.write_text(f'about = "a"\ncontract = "c"\nduration = "1s"\n{line}\n')
+    with pytest.raises(UserError) as error:
+        load_suite(path)
+    assert error.value.message.startswith(f"{path}: {message}")
+
+
+def test_every_setting_of_an_engine_is_in_the_plan_that_it_reads() -> None:
+    schema = json.loads((ROOT / "schema" / "to-engine.schema.json").read_text())
+    generate, serve = schema["oneOf"][:2]
+    assert set(EngineOptions.model_fields) <= set(generate["properties"])
+    assert set(ThreadOptions.model_fields) <= set(serve["properties"])
+    ours = Generate.model_json_schema()["properties"]
+    for field, option in options_of(EngineOptions, without=("cpus",)).items():
+        assert ours[field]["description"] == option.help
+    assert set(ThreadOptions.model_fields) <= set(Serve.model_fields)
+
+
+def test_settings_that_were_given_are_laid_over_others_and_none_is_not_given() -> None:
+    given = EngineOptions(threads=1, spin_ns=5, refill=None)
+    base = EngineOptions(threads=4, refill=2)
+    assert given.over(base) == EngineOptions(threads=1, spin_ns=5, refill=2)
+    assert given.model_fields_set == {"threads", "spin_ns"}
+    assert read_texts(EngineOptions, {}).over(base) == base
+    assert Suite(about="a", contract="c", duration="1s").engine == ENGINE_DEFAULTS
