@@ -35,6 +35,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     # What is no room: a file each.
     ("published", "interrupt", "text"),
     ("closing", "deadline", "errors", "escapes", "ids", "stats", "units"),
+    ("hdr",),
 )
 _FLOOR = {room: number for number, rooms in enumerate(FLOORS) for room in rooms}
 PACKAGE = "trueload"

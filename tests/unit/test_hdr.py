@@ -1,0 +1,97 @@
+"""Histograms as text: read and written as the package hdrhistogram does."""
+
+from __future__ import annotations
+
+import base64
+import struct
+import zlib
+from itertools import groupby
+
+import pytest
+from hdrh.histogram import HdrHistogram
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from trueload import hdr
+
+HIGHEST = 3_600_000_000_000
+VALUES = st.lists(st.integers(0, HIGHEST) | st.integers(0, 5_000), min_size=1, max_size=60)
+
+
+def known(values: list[int], digits: int, lowest: int = 1) -> HdrHistogram:
+    made = HdrHistogram(lowest, HIGHEST, digits)
+    for value in values:
+        assert made.record_value(value)
+    return made
+
+
+def filled(histogram: HdrHistogram) -> list[tuple[int, int, int]]:
+    """The buckets that are not empty, as the package has them."""
+    return [
+        (value, histogram.get_highest_equivalent_value(value), count)
+        for index, count in enumerate(list(histogram.counts))
+        if count
+        for value in [histogram.get_value_from_index(index)]
+    ]
+
+
+@settings(deadline=None)
+@given(VALUES, st.integers(1, 4), st.sampled_from([1, 2, 1000]))
+def test_what_the_package_writes_is_read(values: list[int], digits: int, lowest: int) -> None:
+    made = known(values, digits, lowest)
+    assert list(hdr.decode(made.encode().decode())) == filled(made)
+
+
+@settings(deadline=None)
+@given(VALUES, st.integers(1, 4))
+def test_the_package_reads_what_is_written(values: list[int], digits: int) -> None:
+    counts = [(value, len(list(same))) for value, same in groupby(sorted(values))]
+    text = hdr.encode(counts, HIGHEST, digits)
+    assert filled(HdrHistogram.decode(text)) == filled(known(values, digits))
+
+
+@given(st.integers(0, HIGHEST), st.integers(1, 2**62))
+def test_a_large_count_is_kept(value: int, count: int) -> None:
+    ((low, high, read),) = hdr.decode(hdr.encode([(value, count)], HIGHEST, 3))
+    assert low <= value <= high
+    assert read == count
+
+
+def test_an_empty_histogram_has_no_buckets() -> None:
+    assert list(hdr.decode(known([], 3).encode().decode())) == []
+
+
+def packed(payload: bytes) -> str:
+    body = zlib.compress(payload)
+    return base64.b64encode(struct.pack(">II", hdr.PACKED_COOKIE, len(body)) + body).decode()
+
+
+HEADER = zlib.decompress(base64.b64decode(hdr.encode([(1, 1)], HIGHEST, 3))[8:])[:40]
+
+
+@pytest.mark.parametrize(
+    "payload",
+    [
+        b"",
+        HEADER[:39],
+        bytes(40),
+        HEADER[:8] + b"\1" + HEADER[9:],
+        HEADER[:12] + b"\xff" + HEADER[13:],
+        HEADER[:16] + bytes(8) + HEADER[24:],
+        HEADER + b"\x80",
+        HEADER + b"\xff" * 9,
+        HEADER + bytes(hdr.BYTES_MAX),
+        HEADER + bytes(1_000_000),
+    ],
+)
+def test_junk_is_refused(payload: bytes) -> None:
+    with pytest.raises(ValueError, match=r"\w"):
+        list(hdr.decode(packed(payload)))
+
+
+@given(st.binary(max_size=200), st.binary(min_size=40, max_size=40) | st.just(HEADER))
+def test_no_junk_does_more_than_be_refused(body: bytes, header: bytes) -> None:
+    try:
+        buckets = list(hdr.decode(packed(header + body)))
+    except ValueError:
+        return
+    assert all(low <= high and count > 0 for low, high, count in buckets)
