@@ -96,7 +96,7 @@ def test_a_project_that_does_not_use_it_does_not_import_trueload(
         """
         import sys
         def test_it():
-            own = ("trueload.results", "trueload.api", "trueload.cli")
+            own = ("trueload.record", "trueload.api", "trueload.cli")
             assert not [name for name in sys.modules if name.startswith(own)]
             assert "trueload.pytest_plugin" in sys.modules
         """

@@ -278,7 +278,7 @@ def test_a_host_that_does_not_answer_is_lost(joined: RayCluster) -> None:
 def test_a_killed_front_leaves_nothing_running(joined: RayCluster) -> None:
     script = """if True:
         import sys
-        from trueload.engine import Engine
+        from trueload.engines.engine import Engine
         from trueload.places.ray import reserve
         with reserve(None, 2, labels={"at": "base"}) as reserved:
             engines = [Engine.start(place) for place in reserved.places]
