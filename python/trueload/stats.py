@@ -26,6 +26,17 @@ Z_95 = 1.959964  # of the normal distribution, two-sided
 TAIL = 40  # 1 / 40 of all cases may lie beyond each end of a 95 % interval
 SIDE_MAX = 100  # trials of one side that are paired with each of the other; more would take long
 
+# The percentiles of a summary, by name.
+RANKED = {
+    "p25": 0.25,
+    "p50": 0.50,
+    "p75": 0.75,
+    "p90": 0.90,
+    "p95": 0.95,
+    "p99": 0.99,
+    "p999": 0.999,
+}
+
 BEYOND_MIN = (
     10  # values beyond a percentile: its 95 % interval by rank spans some 6 of them each way
 )
@@ -57,7 +68,9 @@ EMPTY = Buckets((), (), ())
 @dataclass(frozen=True)
 class Distribution:
     """A summary of one histogram, in its unit (ns): how many values, and of them what; None when
-    it is empty. Part of the record."""
+    it is empty. Percentiles count what has no value as higher than any; ``at_least`` names those
+    that are only lower bounds, because their rank falls among such. The others are of the values
+    alone. Part of the record."""
 
     # For the record, which is read strictly.
     __pydantic_config__: ClassVar[Mapping[str, str]] = {"extra": "forbid"}
@@ -74,6 +87,16 @@ class Distribution:
     p999: int | None = None
     max: int | None = None
     stdev: float | None = None
+    at_least: tuple[str, ...] = ()
+
+    def at(self, name: str) -> Quantile:
+        """One of its figures, with whether it is a lower bound."""
+        return Quantile(getattr(self, name), name in self.at_least)
+
+    def known(self, name: str) -> int | None:
+        """One of its percentiles, None where it is only a lower bound."""
+        found = self.at(name)
+        return None if found.above else found.value
 
 
 @dataclass(frozen=True)
@@ -211,8 +234,9 @@ def _student_share(angle: float, freedom: int) -> float:
     return (angle + sine * total) * 2 / math.pi if odd else sine * total
 
 
-def summarise(buckets: Buckets) -> Distribution:
-    """Every figure of one histogram. Mean and deviation take each bucket at its middle."""
+def summarise(buckets: Buckets, worse: int = 0) -> Distribution:
+    """Every figure of one histogram, where ``worse`` more have no value and count as higher than
+    any. Mean and deviation take each bucket at its middle."""
     total = buckets.total
     if total == 0:
         return Distribution()
@@ -221,22 +245,15 @@ def summarise(buckets: Buckets) -> Distribution:
     mean = math.fsum(middle * count for middle, count in weighted) / total
     variance = math.fsum(count * (middle - mean) ** 2 for middle, count in weighted) / total
 
-    def at(share: float) -> int | None:
-        return quantile(buckets, share).value
-
+    found = {name: quantile(buckets, share, worse) for name, share in RANKED.items()}
     return Distribution(
         count=total,
         min=buckets.lows[0],
         mean=mean,
-        p25=at(0.25),
-        p50=at(0.50),
-        p75=at(0.75),
-        p90=at(0.90),
-        p95=at(0.95),
-        p99=at(0.99),
-        p999=at(0.999),
         max=buckets.highs[-1],
         stdev=math.sqrt(variance),
+        at_least=tuple(name for name, at in found.items() if at.above),
+        **{name: at.value for name, at in found.items()},
     )
 
 

@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 from samples import counts, distribution, good_record, histogram
 from trueload.errors import UserError
 from trueload.protocol.plan import Histograms
+from trueload.record.figures import metric_value
 from trueload.record.schema import Record
-from trueload.record.thresholds import LIMIT, RATIO, Form, crossed, metric_value, parse_condition
+from trueload.record.thresholds import LIMIT, RATIO, Form, crossed, parse_condition
 from trueload.request.make import make_request, parse_header, parse_statuses, read_body
 from trueload.request.redact import redact_command, redact_headers, redact_url
 from trueload.request.target import parse_url, resolve

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from trueload.machine.accounting import TreeSample
 from trueload.protocol.plan import Measurement
+from trueload.record import figures
 from trueload.record.schema import Deliveries
-from trueload.stats import decode_histogram, summarise
 from trueload.units import NS_PER_S
 
 # With fewer connections what a server needs once, for its first requests, is most of what it grows.
@@ -22,10 +22,10 @@ def make_deliveries(measured: Measurement) -> Deliveries | None:
         return None
     of = found.histograms
     delivery, first, median, p95, last = (
-        summarise(decode_histogram(encoded))
+        figures.complete(encoded).figures
         for encoded in (of.delivery, of.first, of.median, of.p95, of.last)
     )
-    spread = None if of.spread is None else summarise(decode_histogram(of.spread))
+    spread = None if of.spread is None else figures.complete(of.spread).figures
     window_ns = measured.window_ns
     return Deliveries(
         **found.model_dump(exclude={"histograms"}),

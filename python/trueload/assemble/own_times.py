@@ -7,8 +7,8 @@ loss, so each percentile is computed once, from the sum. Must not know how the s
 from __future__ import annotations
 
 from trueload.protocol.plan import Histograms
+from trueload.record import figures
 from trueload.record.schema import ClientTime, ClientTimes
-from trueload.stats import decode_histogram, summarise
 
 
 def make_client_times(histograms: Histograms) -> ClientTimes:
@@ -19,7 +19,7 @@ def make_client_times(histograms: Histograms) -> ClientTimes:
 
 
 def _client_time(encoded: str | None) -> ClientTime | None:
-    found = summarise(decode_histogram(encoded))
+    found = figures.complete(encoded).figures
     if found.p50 is None or found.p99 is None or found.max is None:
         return None
     return ClientTime(count=found.count, p50=found.p50, p99=found.p99, max=found.max)

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 
 from trueload.assemble.broadcast import bytes_per_connection, make_deliveries, with_joining
 from trueload.assemble.hosts import make_hosts
@@ -39,6 +38,7 @@ from trueload.protocol.plan import (
     WsBroadcastPlan,
     WsEchoPlan,
 )
+from trueload.record import figures
 from trueload.record.schema import (
     SCHEMA,
     ClientTimes,
@@ -55,18 +55,13 @@ from trueload.record.schema import (
     Window,
 )
 from trueload.request.redact import redact_headers, redact_url
-from trueload.stats import (
-    Distribution,
-    decode_histogram,
-    encode_histogram,
-    merge_sparse,
-    summarise,
-)
+from trueload.stats import Distribution, encode_histogram, merge_sparse
 from trueload.units import NS_PER_S
 from trueload.verdict import jain_index, judge, starvation_ns
 
 TELLING_CONNECTIONS = 1_000
 REFUSED = "connect.refused"
+NOTHING_TIMED = Distribution()
 NO_THROUGHPUT = Throughput(ok_per_s=None, bytes_in_per_s=None, bytes_out_per_s=None)
 NO_HISTOGRAMS = Histograms(latency=None, service=None, connect=None, first_byte=None, total=None)
 NO_COUNTS = Counts(
@@ -100,7 +95,6 @@ def make_record(seen: Observation) -> Record:
     if seen.joined is not None:
         measured = with_joining(measured, seen.joined)
     complete = window.measurement is not None
-    latency = _distribution(measured.histograms.latency)
     machine = _machine(seen, measured)
     phases = seen.measurements()
     handshakes = handshake_histogram(phases)
@@ -124,13 +118,13 @@ def make_record(seen: Observation) -> Record:
         counts=measured.counts,
         warmup=_warmup(seen),
         throughput=NO_THROUGHPUT if is_lost(seen) else _throughput(measured),
-        latency_ns=latency,
-        service_ns=_distribution(measured.histograms.service),
-        connect_ns=_distribution(measured.histograms.connect),
-        first_byte_ns=_distribution(measured.histograms.first_byte),
-        total_ns=_distribution(measured.histograms.total),
+        latency_ns=NOTHING_TIMED,
+        service_ns=NOTHING_TIMED,
+        connect_ns=figures.complete(measured.histograms.connect).figures,
+        first_byte_ns=NOTHING_TIMED,
+        total_ns=NOTHING_TIMED,
         histograms=measured.histograms.model_copy(update={"handshake": handshakes}),
-        connections=_connections(seen, measured, latency, complete),
+        connections=_connections(seen, measured, complete),
         slots=measured.slots if complete else None,
         series=measured.series,
         generator=generator,
@@ -149,16 +143,16 @@ def make_record(seen: Observation) -> Record:
         trouble=seen.trouble,
         targets=_targets(seen, measured),
         origins=make_origins(seen.origin_urls, seen.generate.targets, measured),
-        handshake_ns=_distribution(handshakes),
+        handshake_ns=figures.complete(handshakes).figures,
         tls=make_tls_record(seen.generate, seen.ready, phases),
         deliveries=make_deliveries(measured),
         datagrams=measured.datagrams,
         idle=make_idle(seen.steps, measured.connections.idle_open if complete else None),
         cpu_distance=seen.cpu_distance,
         client_ns=own_times,
-        round_trip_ns=_distribution(measured.histograms.round_trip),
+        round_trip_ns=figures.complete(measured.histograms.round_trip).figures,
     )
-    return judge(record)
+    return judge(figures.with_figures(record))
 
 
 def is_lost(seen: Observation) -> bool:
@@ -284,16 +278,9 @@ def _throughput(measured: Measurement) -> Throughput:
     )
 
 
-@lru_cache(maxsize=4)  # of a closed loop two are the same
-def _distribution(encoded: str | None) -> Distribution:
-    return summarise(decode_histogram(encoded))
-
-
-def _connections(
-    seen: Observation, measured: Measurement, latency: Distribution, complete: bool
-) -> Connections:
+def _connections(seen: Observation, measured: Measurement, complete: bool) -> Connections:
     found, slots = measured.connections, measured.slots
-    threshold_ns = starvation_ns(latency)
+    threshold_ns = starvation_ns(figures.latency(measured).figures)
     waits = sum(wait_ns >= threshold_ns for wait_ns in slots.long_waits_ns)
     # A slot may be in both; without knowing which, the larger is the least there are.
     starved = max(waits, slots.never_answered)
@@ -422,7 +409,7 @@ def _targets(seen: Observation, measured: Measurement) -> tuple[TargetRecord, ..
             url=redact_url(url),
             weight=target.weight,
             counts=Outcomes(**found.model_dump(exclude={"latency"})),
-            latency_ns=summarise(merge_sparse([found.latency])),
+            latency_ns=NOTHING_TIMED,
             latency=found.latency,
         )
         for target, url, found in planned

@@ -376,7 +376,8 @@ FailOnOption = Annotated[
         "--fail-on",
         metavar="CONDITION",
         help="End with 1 if it holds: 'p99>20ms', 'throughput<50k/s', 'errors>0.1%';"
-        " repeatable. Of several trials the median counts.",
+        " repeatable. Of several trials the median counts. 'mean' and 'max' are of answers, and"
+        " crossed, too, as soon as one request failed, never ended or was never sent.",
     ),
 ]
 LimitOption = Annotated[

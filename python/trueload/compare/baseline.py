@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from trueload.errors import UserError
+from trueload.record.figures import as_read
 from trueload.record.schema import Record
 from trueload.search.decide import Found
 from trueload.search.execute import outcome
@@ -149,7 +150,7 @@ def _sides(value: Any) -> Iterator[_Kept]:
 
 def _record(value: Any) -> Record:
     # By JSON text: strict models take lists for tuples only there.
-    return Record.model_validate_json(json.dumps(value))
+    return as_read(Record.model_validate_json(json.dumps(value)))
 
 
 def _side(name: str, kind: str, plan: Any, kept: list[_Kept]) -> Side:

@@ -16,8 +16,8 @@ from typing import Literal
 
 from trueload.compare.difference import Ratio, of_pairs, told_once
 from trueload.compare.trials import METRICS, invalid_text, is_closed
+from trueload.record.figures import metric_value
 from trueload.record.schema import Record
-from trueload.record.thresholds import metric_value
 from trueload.stats import ratio
 
 Letter = Literal["a", "b"]

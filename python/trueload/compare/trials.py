@@ -16,8 +16,9 @@ from dataclasses import dataclass
 from trueload.compare.difference import Ratio, claimed, of_trials, told_once
 from trueload.protocol.plan import Closed, Open, RequestPlan, Stage
 from trueload.record.distance import moved_between_text
+from trueload.record.figures import metric_value
 from trueload.record.schema import Record
-from trueload.record.thresholds import Condition, Crossed, crossed_by, metric_value
+from trueload.record.thresholds import Condition, Crossed, crossed_by, ratio_text, untimed
 from trueload.units import format_count
 from trueload.verdict import decide, worst_checks
 
@@ -27,7 +28,8 @@ PATH_SHOWN = 60  # characters: a note is one line
 
 @dataclass(frozen=True)
 class RowCompared:
-    """One row, with the verdict of both sides: the worst of its trials'."""
+    """One row, with the verdict of both sides: the worst of its trials'; ``new_untimed`` requests
+    of the new side have no time."""
 
     name: str
     base_verdict: str
@@ -35,6 +37,7 @@ class RowCompared:
     base_trials: int
     new_trials: int
     ratios: tuple[Ratio, ...]
+    new_untimed: int = 0
 
     @property
     def verdict(self) -> str:
@@ -62,10 +65,8 @@ class CrossedRow:
 
     def sentence(self) -> str:
         """For people: ``throughput is 0.91 of the base, and --fail-on says throughput<0.95``."""
-        found = zip(self.crossed.condition.parts, self.crossed.values, strict=True)
-        shown = " and ".join(f"{part.metric} is {value:.3f} of the base" for part, value in found)
         name = f"{self.row}: " if self.row else ""
-        return f"{name}{shown}, and --fail-on says {self.crossed.condition.text}"
+        return name + self.crossed.told(lambda _, value: ratio_text(value, "of the base"))
 
 
 Groups = Mapping[str, Sequence[Record]]
@@ -160,11 +161,13 @@ def _stage(stage: Stage, unit: str) -> str:
 
 
 def crossed_rows(comparison: Comparison, conditions: Sequence[Condition]) -> list[CrossedRow]:
-    """The conditions that the ratios of a row make true; a ratio that is unclear makes none."""
+    """The conditions that the ratios of a row make true; a ratio that is unclear makes none. What
+    the new side left without a time is never better than the base."""
     found = []
     for row in comparison.rows:
         known = claimed(row.ratios)
-        found += [CrossedRow(row.name, each) for each in crossed_by(conditions, known.get)]
+        over = crossed_by(conditions, known.get, row.new_untimed)
+        found += [CrossedRow(row.name, each) for each in over]
     return found
 
 
@@ -190,6 +193,7 @@ def _row(
         base_trials=len(base),
         new_trials=len(new),
         ratios=tuple(compare_records(base, new, metrics)),
+        new_untimed=untimed(new),
     )
 
 

@@ -7,6 +7,7 @@ of text that can be printed, of bounded length. Must not know how samples are wr
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
@@ -121,9 +122,11 @@ def _outcome_samples(mine: Labels, outcome: Outcome) -> Iterator[_Found]:
     if outcome.ok_per_s is not None:
         yield names.THROUGHPUT, mine, outcome.ok_per_s
     for quantile, name in _QUANTILES.items():
-        value_ns = getattr(outcome.latency_ns, name)
-        if value_ns is not None:
-            yield names.PERCENTILE, (*mine, ("quantile", quantile)), value_ns / 1e9
+        found = outcome.latency_ns.at(name)
+        if found.value is not None:
+            # Its rank lies among requests without a time: an alert on it must not stay silent.
+            value_s = math.inf if found.above else found.value / 1e9
+            yield names.PERCENTILE, (*mine, ("quantile", quantile)), value_s
     for part, times in (("send", outcome.client_ns.send), ("receive", outcome.client_ns.receive)):
         for quantile, name in _CLIENT_QUANTILES.items() if times is not None else ():
             own = (("part", part), ("quantile", quantile))

@@ -123,7 +123,8 @@ PERCENTILE = Metric(
     "trueload.latency_percentile",
     "gauge",
     "s",
-    "Of a trial that has ended: response times over the window, to three digits.",
+    "Of a trial that has ended: response times over the window, to three digits; +Inf among"
+    " requests without a time; quantile 1 is the slowest answer.",
 )
 CLIENT_PERCENTILE = Metric(
     "trueload.client_percentile",

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field, replace
 
 from trueload.metrics.times import NO_TIMES, Times, make_times
 from trueload.protocol.plan import Counts, Open, Sparse, Tick
+from trueload.record.figures import latency as latency_of
 from trueload.record.schema import Check, ClientTimes, Record, Verdict
 from trueload.stats import Distribution, decode_histogram, merge_sparse
 from trueload.trial.spec import ENDED, WARMUP, WINDOW, Progress, TrialSpec
@@ -169,7 +170,7 @@ class Tally:
                 verdict=record.verdict,
                 checks=record.checks,
                 ok_per_s=record.throughput.ok_per_s,
-                latency_ns=record.latency_ns,
+                latency_ns=latency_of(record).figures,
                 saturation=_saturation_of(record),
                 client_ns=record.client_ns,
             ),

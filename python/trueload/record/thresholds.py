@@ -2,9 +2,10 @@
 
 Grammar: METRIC OPERATOR VALUE, several joined by ``and``. Metrics are ``p50`` ``p99`` ``p99.9``
 (any percentile), ``min``, ``mean`` and ``max`` of the latency, ``throughput`` (requests that ended
-well, per second) and ``errors`` (failed of issued). Operators are ``>`` ``>=`` ``<`` ``<=``. A
-request that failed, stayed open or was never sent counts as slower than any: failing must never
-look fast. One parser reads all of it; a ``Form`` says what a flag takes of it. Pure.
+well, per second) and ``errors`` (failed of issued). Operators are ``>`` ``>=`` ``<`` ``<=``.
+What each metric is says ``figures``. Failing must never look fast: ``mean`` and ``max`` are of
+answers, so a limit on them is crossed, too, as soon as one request has no time. One parser reads
+all of it; a ``Form`` says what a flag takes of it. Pure.
 """
 
 from __future__ import annotations
@@ -17,8 +18,9 @@ from dataclasses import dataclass
 from typing import NoReturn
 
 from trueload.errors import UserError
+from trueload.record.figures import OF_ANSWERS, metric_value, without_time
 from trueload.record.schema import Record
-from trueload.stats import decode_histogram, median, parse_percentile, quantile
+from trueload.stats import median, parse_percentile
 from trueload.units import (
     format_count,
     format_duration,
@@ -39,6 +41,8 @@ _ORDER = (">", ">=", "<", "<=")
 _TOKENS = re.compile(r"(\s*)([A-Za-z][A-Za-z0-9.]*)?(\s*)(>=|<=|>|<)?(\s*)(.*)", re.DOTALL)
 _AND = re.compile(r"(?:^|(?<=\s))and(?=\s|$)")
 _LATENCIES = ("min", "mean", "max")
+# Requests without a time are slower than any answer: the least time stays what it is.
+_GUARDED = ("mean", "max")
 
 
 @dataclass(frozen=True)
@@ -78,6 +82,16 @@ class Threshold:
     operator: str
     limit: float
 
+    @property
+    def label(self) -> str:
+        """Its metric, for people: ``p99``, ``mean of answers``."""
+        return f"{self.metric} of answers" if self.metric in OF_ANSWERS else self.metric
+
+    @property
+    def is_guarded(self) -> bool:
+        """Whether one request without a time is as bad as a limit that is crossed."""
+        return self.metric in _GUARDED
+
     def holds(self, value: float) -> bool:
         """Whether it is true of a value in the limit's unit; never of one that is no number."""
         return OPERATORS[self.operator](value, self.limit)
@@ -91,6 +105,11 @@ class Threshold:
         return "above everything measured" if math.isinf(value) else format_duration(value)
 
 
+def ratio_text(value: float, whose: str) -> str:
+    """``is 1.310 of the base``, for a ratio that a condition held of."""
+    return "is not known" if math.isnan(value) else f"is {value:.3f} {whose}"
+
+
 @dataclass(frozen=True)
 class Condition:
     """Thresholds that must all hold."""
@@ -102,16 +121,28 @@ class Condition:
 @dataclass(frozen=True)
 class Crossed:
     """A condition that held, and the values that made it, in their units; inf where none was
-    measured."""
+    measured. ``untimed`` requests without a time would have been enough by themselves."""
 
     condition: Condition
     values: tuple[float, ...]
+    untimed: int = 0
 
     def sentence(self) -> str:
         """For people: ``p99 is 31.0 ms, and --fail-on says p99>20ms``."""
+        return self.told(lambda part, value: f"is {part.shown(value)}")
+
+    def told(self, shown: Callable[[Threshold, float], str]) -> str:
+        """The same with the values in other words."""
         found = zip(self.condition.parts, self.values, strict=True)
-        shown = " and ".join(f"{part.metric} is {part.shown(value)}" for part, value in found)
-        return f"{shown}, and --fail-on says {self.condition.text}"
+        said = " and ".join(f"{part.label} {shown(part, value)}" for part, value in found)
+        more = f" with {untimed_text(self.untimed)}" if self.untimed else ""
+        return f"{said}{more}, and --fail-on says {self.condition.text}"
+
+
+def untimed_text(untimed: int) -> str:
+    """``3 requests that failed, were left open or were never sent``."""
+    what, was = ("request", "was") if untimed == 1 else ("requests", "were")
+    return f"{format_count(untimed)} {what} that failed, {was} left open or {was} never sent"
 
 
 def parse_condition(text: str, form: Form = FAIL_ON) -> Condition:
@@ -151,41 +182,33 @@ def crossed(conditions: Sequence[Condition], records: Sequence[Record]) -> list[
     def middle(metric: str) -> float | None:
         return median([metric_value(metric, record) for record in records])
 
-    return crossed_by(conditions, middle)
+    return crossed_by(conditions, middle, untimed(records))
+
+
+def untimed(records: Sequence[Record]) -> int:
+    """How many requests of some trials have no time."""
+    return sum(without_time(record.counts) for record in records)
 
 
 def crossed_by(
-    conditions: Sequence[Condition], value_of: Callable[[str], float | None]
+    conditions: Sequence[Condition],
+    value_of: Callable[[str], float | None],
+    untimed: int,
 ) -> list[Crossed]:
-    """The conditions that hold of what ``value_of`` says of each metric; None holds nothing."""
+    """The conditions that hold of what ``value_of`` says of each metric, None holds nothing; with
+    ``untimed`` requests every part does that is of answers alone."""
     found = []
     for condition in conditions:
         values = [value_of(part.metric) for part in condition.parts]
-        known = [value for value in values if value is not None]
-        pairs = zip(condition.parts, known, strict=False)
-        if len(known) == len(values) and all(part.holds(value) for part, value in pairs):
-            found.append(Crossed(condition, tuple(known)))
+        guarded = [bool(untimed) and part.is_guarded for part in condition.parts]
+        held = [
+            guard or (value is not None and part.holds(value))
+            for part, value, guard in zip(condition.parts, values, guarded, strict=True)
+        ]
+        if all(held):
+            known = tuple(math.nan if value is None else value for value in values)
+            found.append(Crossed(condition, known, untimed if any(guarded) else 0))
     return found
-
-
-def metric_value(metric: str, record: Record) -> float:
-    """One metric of one record: ns, per second, or a share. inf for a latency that nobody knows."""
-    counts = record.counts
-    failed = sum(counts.failed.values())
-    if metric == "throughput":
-        return record.throughput.ok_per_s or 0.0
-    if metric == "errors":
-        return failed / counts.issued if counts.issued else 1.0
-    worse = failed + counts.cancelled + counts.unsent
-    if metric in ("mean", "max") and (worse or record.latency_ns.max is None):
-        return math.inf
-    if metric in _LATENCIES:
-        value = getattr(record.latency_ns, metric)
-        return math.inf if value is None else float(value)
-    share = parse_percentile(metric)
-    assert share is not None, metric
-    at = quantile(decode_histogram(record.histograms.latency), share, worse)
-    return math.inf if at.above or at.value is None else float(at.value)
 
 
 def is_metric(metric: str, form: Form) -> bool:

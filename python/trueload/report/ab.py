@@ -14,7 +14,7 @@ from trueload.compare.pairs import Letter, Pair, Turn, compare_pairs, pair_ratio
 from trueload.compare.trials import Comparison, CrossedRow, RowCompared, with_metrics
 from trueload.record.distance import moved_text
 from trueload.record.schema import SCHEMA, Check, Record, Verdict
-from trueload.record.thresholds import Condition, Crossed, crossed_by
+from trueload.record.thresholds import Condition, Crossed, crossed_by, ratio_text, untimed
 from trueload.report.compare import Compared, finite, ratio_cells, ratio_json
 from trueload.report.result import verdict_lines
 from trueload.report.tls import tls_text
@@ -45,8 +45,10 @@ class Paired:
         interrupted: bool = False,
     ) -> Paired:
         """What trials come to, and which conditions hold of it."""
-        ratios = tuple(compare_pairs(whole_pairs(taken), with_metrics(conditions)))
-        crossed = tuple(crossed_by(conditions, claimed(ratios).get))
+        pairs = whole_pairs(taken)
+        ratios = tuple(compare_pairs(pairs, with_metrics(conditions)))
+        left = untimed([each.b for each in pairs])
+        crossed = tuple(crossed_by(conditions, claimed(ratios).get, left))
         return cls(names, seed, tuple(taken), ratios, crossed, interrupted)
 
     @property
@@ -76,9 +78,7 @@ class Paired:
 
 def crossed_sentence(crossed: Crossed) -> str:
     """``p99 of B is 1.310 of A's, and --fail-on says p99>1.2``."""
-    found = zip(crossed.condition.parts, crossed.values, strict=True)
-    shown = " and ".join(f"{part.metric} of B is {value:.3f} of A's" for part, value in found)
-    return f"{shown}, and --fail-on says {crossed.condition.text}"
+    return crossed.told(lambda _, value: "of B " + ratio_text(value, "of A's"))
 
 
 def paired_json(paired: Paired, run_id: str | None) -> dict[str, Any]:

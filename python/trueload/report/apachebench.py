@@ -98,9 +98,8 @@ def _row(times: Times) -> str:
     if times.min is None or times.mean is None or times.sd is None or times.median is None:
         return "    (no request ended well)"
     most = times.max if times.max is not None else 0.0
-    return (
-        f"{times.min:>5.0f} {times.mean:>4.0f} {times.sd:>5.1f} {times.median:>6.0f} {most:>7.0f}"
-    )
+    median = f"{'> ' if times.median_above else ''}{times.median:.0f}"
+    return f"{times.min:>5.0f} {times.mean:>4.0f} {times.sd:>5.1f} {median:>6} {most:>7.0f}"
 
 
 def percentile_lines(found: ApacheBench) -> list[str]:

@@ -36,7 +36,7 @@ def broadcast_cells(summary: Summary) -> tuple[str, ...]:
         *shown,
         f"{found.clients:.0f}{'' if found.above is not None or not found.clients else '+'}",
         within,
-        _ms(figures.p50_ms),
+        f"{'> ' if 'p50' in figures.latency_at_least else ''}{_ms(figures.p50_ms)}",
         _ms(found.p95_ms),
         format_cell(found.deliveries_per_s),
         format_cell(found.lost),

@@ -15,13 +15,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Literal
 
 from trueload.protocol.plan import Open
+from trueload.record import figures
 from trueload.record.schema import ClientTimes, Record
-from trueload.report.result import bounded
+from trueload.report.times import quantile_text
 from trueload.request.redact import redact_command
 from trueload.store.runs import Damaged, Row, Run
 from trueload.text import csv_cell, markdown_cell
 from trueload.units import format_count
-from trueload.verdict import lower_bounds, offered_per_s
+from trueload.verdict import offered_per_s
 
 Format = Literal["json", "jsonl", "csv", "markdown"]
 Rows = Iterable[Row | Damaged]
@@ -34,7 +35,8 @@ CSV_COLUMNS = (
     *("latency_min_ns", "latency_mean_ns", "latency_p25_ns", "latency_p50_ns", "latency_p75_ns"),
     *("latency_p90_ns", "latency_p95_ns", "latency_p99_ns", "latency_p999_ns", "latency_max_ns"),
     *("latency_at_least", "rate_per_s", "arrivals", "service_p50_ns", "service_p99_ns"),
-    *("service_max_ns", "send_lag_p99_ns", "client_send_p50_ns", "client_send_p99_ns"),
+    *("service_max_ns", "service_at_least", "send_lag_p99_ns"),
+    *("client_send_p50_ns", "client_send_p99_ns"),
     *("client_receive_p50_ns", "client_receive_p99_ns", "round_trip_p50_ns", "round_trip_p99_ns"),
     *("generator_cpu_s", "generator_saturation", "server_cpu_s", "server_saturation"),
     *("server_peak_rss_bytes", "checks"),
@@ -120,7 +122,8 @@ def row_values(row: Row | Damaged) -> dict[str, object]:
 
 def record_values(record: Record) -> dict[str, object]:
     """The figures of a record, by column."""
-    counts, latency, server = record.counts, record.latency_ns, record.server
+    counts, server = record.counts, record.server
+    latency, service = figures.latency(record).figures, figures.service(record).figures
     load = record.plan.window.load
     names = ("min", "mean", "p25", "p50", "p75", "p90", "p95", "p99", "p999", "max")
     return {
@@ -132,15 +135,16 @@ def record_values(record: Record) -> dict[str, object]:
         "pipeline": record.plan.generate.pipeline,
         **record.throughput.model_dump(),
         **counts.model_dump(exclude={"failed", "statuses"}),
-        "failed": sum(counts.failed.values()),
+        "failed": figures.failed(counts),
         "failed_by_class": "; ".join(f"{name}={n}" for name, n in sorted(counts.failed.items())),
         **{f"latency_{name}_ns": getattr(latency, name) for name in names},
-        "latency_at_least": "; ".join(lower_bounds(record)),
+        "latency_at_least": "; ".join(latency.at_least),
         "rate_per_s": offered_per_s(record) if isinstance(load, Open) else None,
         "arrivals": load.arrivals if isinstance(load, Open) else None,
-        "service_p50_ns": record.service_ns.p50,
-        "service_p99_ns": record.service_ns.p99,
-        "service_max_ns": record.service_ns.max,
+        "service_p50_ns": service.p50,
+        "service_p99_ns": service.p99,
+        "service_max_ns": service.max,
+        "service_at_least": "; ".join(name for name in service.at_least if name in ("p50", "p99")),
         "send_lag_p99_ns": record.generator.send_lag_p99_ns,
         **_client_times(record.client_ns),
         "round_trip_p50_ns": record.round_trip_ns.p50,
@@ -170,7 +174,17 @@ def _client_times(found: ClientTimes) -> dict[str, object]:
 
 def _markdown(run: Run, rows: Rows) -> Iterator[str]:
     yield f"# {markdown_cell(run.title)}\n\nRun {run.id}, {run.started_at}, {run.state}.\n\n"
-    columns = ("row", "what", "requests/s", "ok", "failed", "p50", "p99", "max", "verdict")
+    columns = (
+        "row",
+        "what",
+        "requests/s",
+        "ok",
+        "failed",
+        "p50",
+        "p99",
+        "max of answers",
+        "verdict",
+    )
     yield f"| {' | '.join(columns)} |\n|{'---|' * len(columns)}\n"
     for row in rows:
         yield f"| {' | '.join(markdown_cell(cell) for cell in _markdown_cells(row))} |\n"
@@ -182,23 +196,17 @@ def _markdown_cells(row: Row | Damaged) -> tuple[str, ...]:
     what = row.key or " ".join(row.labels.values())
     if row.record is None:
         return (str(row.number), what, *[""] * 6, f"{row.outcome}: {row.reason}")
-    record, latency = row.record, row.record.latency_ns
+    record, latency = row.record, figures.latency(row.record).figures
     crossed = [c for c in record.checks if c.status in ("warn", "fail")]
     why = "".join(f"; {check.name}: {check.why}" for check in crossed)
     per_s = record.throughput.ok_per_s
-    unknown = lower_bounds(record)
-    # More than X, where X is as much as is known: the slowest that ended.
-    times = [
-        (latency.max if name in unknown else getattr(latency, name), name in unknown)
-        for name in ("p50", "p99", "max")
-    ]
     return (
         str(row.number),
         what or record.plan.url,
         "" if per_s is None else format_count(per_s),
         format_count(record.counts.ok),
-        format_count(sum(record.counts.failed.values())),
-        *("" if ns is None else bounded(ns, above=above) for ns, above in times),
+        format_count(figures.failed(record.counts)),
+        *(quantile_text(latency.at(name)) for name in ("p50", "p99", "max")),
         record.verdict + why,
     )
 

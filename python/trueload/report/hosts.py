@@ -6,6 +6,7 @@ Must not know terminals or files.
 from __future__ import annotations
 
 from trueload.record.schema import Host, Record
+from trueload.report.times import quantile_text
 from trueload.text import plain
 from trueload.units import format_count, format_duration, format_share
 
@@ -38,8 +39,8 @@ def host_line(host: Host, width: int = 0) -> str:
     if host.ok is not None:
         words.append(f"{format_count(host.ok)} ok on {format_count(host.connections or 0)}")
     if host.latency_ns is not None and host.latency_ns.p50 is not None:
-        times = (host.latency_ns.p50, host.latency_ns.p99 or 0)
-        words.append("p50 {}, p99 {}".format(*map(format_duration, times)))
+        times = [f"{name} {quantile_text(host.latency_ns.at(name))}" for name in ("p50", "p99")]
+        words.append(", ".join(times))
     if host.generator.saturation is not None:
         words.append(f"{format_share(host.generator.saturation)} busy")
     return f"{plain(host.place):<{width}}  {'   '.join(words)}"

@@ -13,7 +13,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from trueload.protocol.plan import Duration, Open, Tick
-from trueload.stats import Quantile, merge_sparse, quantile
+from trueload.record import figures
+from trueload.stats import Quantile
 from trueload.text import plain
 from trueload.trial.spec import HostTick, Progress, TrialSpec
 from trueload.units import format_count, format_duration, format_rate, format_span
@@ -69,7 +70,7 @@ def panel_lines(spec: TrialSpec, progress: Progress, course: Course) -> list[str
         lines += _moving_lines(spec, list(course.points))
     if isinstance(spec.load, Open):
         lines += _open_lines(course.recent, seconds)
-    failed = sum(last.counts.failed.values())
+    failed = figures.failed(last.counts)
     lines.append(f"requests     {format_count(last.counts.ok)} ok, {format_count(failed)} failed")
     if failed:
         lines.append(failures_line(last.counts.failed))
@@ -130,12 +131,13 @@ def _point(recent: Sequence[Tick], *, is_open: bool) -> Point:
     first, last = recent[0], recent[-1]
     seconds = (last.at_ns - first.at_ns) / 1e9
     per_s = max(0.0, (last.counts.ok - first.counts.ok) / seconds) if seconds > 0 else 0.0
-    buckets = merge_sparse(tick.latency for tick in recent)
-    if not buckets.total:
+    # What failed, or is due and not yet sent, is slower than what has come back.
+    slower = max(0, figures.failed(last.counts) - figures.failed(first.counts))
+    slower += max(0, last.counts.scheduled - last.counts.issued) if is_open else 0
+    found = figures.of_sparse([tick.latency for tick in recent], slower).figures
+    if not found.count:
         return Point(per_s, None, None)
-    # What is due and not yet sent is slower than what has come back.
-    waiting = max(0, last.counts.scheduled - last.counts.issued) if is_open else 0
-    return Point(per_s, quantile(buckets, 0.50, waiting), quantile(buckets, 0.99, waiting))
+    return Point(per_s, found.at("p50"), found.at("p99"))
 
 
 def _moving_lines(spec: TrialSpec, points: Sequence[Point]) -> list[str]:
@@ -165,10 +167,11 @@ def _open_lines(recent: Sequence[Tick], seconds: float) -> list[str]:
         lines.append(
             f"rate         offered {format_rate(offered, 'requests')}, sent {format_count(sent)}/s"
         )
-    served = merge_sparse(tick.service for tick in recent)
-    if served.total:
-        # What waits has no service time yet.
-        p50, p99 = (_shown(quantile(served, share)) for share in (0.50, 0.99))
+    # What waits has no service time yet.
+    failed = max(0, figures.failed(last) - figures.failed(first))
+    served = figures.of_sparse([tick.service for tick in recent], failed).figures
+    if served.count:
+        p50, p99 = (_shown(served.at(name)) for name in ("p50", "p99"))
         lines.append(f"{'service':<12} p50 {p50}   p99 {p99}")
     return lines
 

@@ -16,7 +16,9 @@ from html import escape
 from typing import Literal
 
 from trueload.published import tables as published
+from trueload.record import figures
 from trueload.report import client_table, table
+from trueload.stats import Quantile
 from trueload.store.runs import Damaged, Row
 from trueload.suites.plan import PlannedLoad, SuitePlan
 from trueload.suites.summary import LoadTable, Summary
@@ -96,9 +98,8 @@ def _broadcasts(rows: Iterable[Row | Damaged]) -> list[Sheet]:
     ours: dict[tuple[str, str], list[tuple[str, ...]]] = {}
     for row in rows:
         if isinstance(row, Row) and row.record is not None and "load" in row.labels:
-            found = row.record.latency_ns
-            values = (found.p95, found.min, found.p50, found.max)
-            cells = tuple("" if ns is None else f"{ns / 1e6:.0f}" for ns in values)
+            latency = figures.latency(row.record).figures
+            cells = tuple(_in_ms(latency.at(name)) for name in ("p95", "min", "p50", "max"))
             key = (row.labels.get("subject", ""), row.labels.get("repetition", ""))
             step = (OURS, f"{float(row.labels['load']):.0f}", *cells, row.record.verdict)
             ours.setdefault(key, []).append(step)
@@ -110,6 +111,10 @@ def _broadcasts(rows: Iterable[Row | Damaged]) -> list[Sheet]:
         header = ("whose", *BROADCAST_COLUMNS, "verdict")
         made.append(Sheet(f"{subject}, {repetition}", header, (*mine, *beside)))
     return made
+
+
+def _in_ms(found: Quantile) -> str:
+    return "" if found.value is None else f"{'> ' if found.above else ''}{found.value / 1e6:.0f}"
 
 
 def _thousands(each: LoadTable) -> Sheet:
@@ -194,7 +199,7 @@ def _times(name: str, times: Times) -> dict[str, str]:
         f"{name} min [ms]": _number(times.min, 0),
         f"{name} mean [ms]": _number(times.mean, 0),
         f"{name} sd [ms]": _number(times.sd, 1),
-        f"{name} median [ms]": _number(times.median, 0),
+        f"{name} median [ms]": f"{'> ' if times.median_above else ''}{_number(times.median, 0)}",
         f"{name} max [ms]": _number(times.max, 0),
     }
 

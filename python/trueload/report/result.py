@@ -2,7 +2,7 @@
 
 What is shown is what was measured and what stands against it: throughput, latency, failures by
 class, both ends' CPU, the checks that warn or fail, the verdict. A percentile that nobody can know
-(its rank lies among requests that never ended) is shown as ``> X``. Must not know terminals.
+(its rank lies among requests without a time) is shown as ``> X``. Must not know terminals.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from trueload.protocol.plan import (
     Stage,
     Turns,
 )
+from trueload.record import figures
 from trueload.record.client import ClientEnd
 from trueload.record.distance import moved_text
 from trueload.record.schema import Record
@@ -26,15 +27,9 @@ from trueload.report.client_result import client_headline, client_lines
 from trueload.report.hosts import host_lines
 from trueload.report.idle import idle_lines, idle_text
 from trueload.report.targets import origin_lines, target_lines
+from trueload.report.times import quantile_text
 from trueload.report.tls import failure_reasons, tls_text
-from trueload.stats import (
-    Distribution,
-    coefficient_of_variation,
-    decode_histogram,
-    interval,
-    median,
-    quantile,
-)
+from trueload.stats import coefficient_of_variation, interval, median
 from trueload.text import plain
 from trueload.units import (
     Ramp,
@@ -46,10 +41,10 @@ from trueload.units import (
     format_span,
     format_stages,
 )
-from trueload.verdict import censored_count, client_parts, offered_per_s, sent_per_s, worst_checks
+from trueload.verdict import client_parts, offered_per_s, sent_per_s, worst_checks
 from trueload.verdict.common import times
 
-PERCENTILES = (("p50", 0.50), ("p90", 0.90), ("p99", 0.99), ("p99.9", 0.999))
+PERCENTILES = {"p50": "p50", "p90": "p90", "p99": "p99", "p99.9": "p999"}
 _LABEL_WIDTH = 13
 
 
@@ -127,13 +122,13 @@ def verdict_lines(records: Sequence[Record]) -> list[str]:
 
 
 def latency_text(record: Record) -> str:
-    """``p50 0.42 ms   p99 > 5.00 s   max 5.00 s``; empty when nothing ended well."""
-    return _percentiles(record.histograms.latency, record.latency_ns, censored_count(record.counts))
+    """``p50 0.42 ms   p99 > 5.00 s   max of answers 5.00 s``; empty when nothing ended well."""
+    return _percentiles(figures.latency(record))
 
 
 def service_text(record: Record) -> str:
     """The same from the actual send: what was never sent has no service time."""
-    return _percentiles(record.histograms.service, record.service_ns, record.counts.cancelled)
+    return _percentiles(figures.service(record))
 
 
 def client_share_text(record: Record) -> str:
@@ -141,20 +136,14 @@ def client_share_text(record: Record) -> str:
     return "   ".join(part.sentence() for part in client_parts(record))
 
 
-def _percentiles(encoded: str | None, found: Distribution, worse: int) -> str:
-    buckets = decode_histogram(encoded)
-    if buckets.total == 0 or found.max is None:
+def _percentiles(sample: figures.Sample) -> str:
+    found = sample.figures
+    if found.max is None:
         return ""
-    parts = []
-    for name, share in PERCENTILES:
-        at = quantile(buckets, share, worse)
-        parts.append(f"{name} {bounded(at.value or 0, above=at.above)}")
-    return "   ".join([*parts, f"max {bounded(found.max, above=worse > 0)}"])
-
-
-def bounded(ns: float, *, above: bool) -> str:
-    """A time, with ``>`` where it is only known to be more."""
-    return f"{'> ' if above else ''}{format_duration(ns)}"
+    parts = [f"{shown} {quantile_text(found.at(name))}" for shown, name in PERCENTILES.items()]
+    # As a bare "max" it would pass for that of all requests.
+    most = "max of answers" if sample.slower else "max"
+    return "   ".join([*parts, f"{most} {format_duration(found.max)}"])
 
 
 def datagrams_text(record: Record) -> str:
@@ -265,7 +254,7 @@ def _requests(record: Record) -> str:
 
 
 def _outcomes(counts: Counts) -> str:
-    failed = sum(counts.failed.values())
+    failed = figures.failed(counts)
     parts = [f"{format_count(counts.ok)} ok"]
     if failed and counts.issued:
         parts.append(f"{format_count(failed)} failed ({format_share(failed / counts.issued)})")

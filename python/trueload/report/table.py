@@ -97,7 +97,7 @@ def published_cells(summary: Summary, figures: Figures | None) -> tuple[str, ...
         format_cell(figures.errors),
         format_cell(figures.ok_per_s),
         format_cell(figures.bytes_per_s),
-        *(_time(figures, name) for name in ("min", *SHOWN_RANKS)),
+        *(_time(figures, name) for name in ("min", *SHOWN_RANKS, "max")),
     )
 
 
@@ -281,7 +281,7 @@ def _legend(ranked: Sequence[Summary]) -> str:
     )
     return (
         f"RPS, BPS and percentiles are medians of {times} repetition{plural}, Req and Err sums, "
-        f"min and max extremes; times in ms.\n{meaning}. "
+        f"min and max extremes of answers; times in ms.\n{meaning}. "
         "rank: 1 + rows whose interval lies wholly above."
     )
 
@@ -297,7 +297,9 @@ def _below(table: LoadTable) -> list[str]:
     if shown and table.load.rate_per_s is not None:
         lines.append("rate: what was offered; times are from when a request was due.")
     if any(figures.latency_at_least for figures in shown):
-        lines.append("A time after > is a lower bound: requests never ended, or were never sent.")
+        lines.append(
+            "A time after > is a lower bound: requests failed, never ended, or were never sent."
+        )
     return ["", *lines] if lines else []
 
 

@@ -5,14 +5,16 @@ Must not know terminals.
 
 from __future__ import annotations
 
+from trueload.record import figures
 from trueload.record.schema import OriginRecord, Record, TargetRecord
+from trueload.report.times import quantile_text
 from trueload.text import grid_lines, plain
-from trueload.units import format_count, format_duration
+from trueload.units import format_count
 
 SHOWN_MAX = 20
 NAME_LENGTH_MAX = 60
 ORIGIN_HEADER = ("origin", "connections", "requests", "ok", "failed")
-HEADER = ("target", "weight", "requests", "ok", "failed", "p50", "p99", "max")
+HEADER = ("target", "weight", "requests", "ok", "failed", "p50", "p99", "max of answers")
 
 
 def target_lines(record: Record) -> list[str]:
@@ -41,23 +43,22 @@ def _origin_cells(origin: OriginRecord) -> tuple[str, ...]:
     made, asked, counts = origin.established, origin.requested, origin.counts
     known = made is not None and asked is not None
     of = f" of {format_count(asked or 0)}" if made != asked else ""
-    figures = (counts.issued, counts.ok, sum(counts.failed.values())) if counts else ()
+    told = (counts.issued, counts.ok, figures.failed(counts)) if counts else ()
     return (
         plain(origin.url, NAME_LENGTH_MAX),
         f"{format_count(made or 0)}{of}" if known else "",
-        *(format_count(figure) for figure in figures),
-        *([""] * (3 - len(figures))),
+        *(format_count(figure) for figure in told),
+        *([""] * (3 - len(told))),
     )
 
 
 def _cells(target: TargetRecord) -> tuple[str, ...]:
-    counts, latency = target.counts, target.latency_ns
-    times = (latency.p50, latency.p99, latency.max)
+    counts, latency = target.counts, figures.of_target(target).figures
     return (
         plain(target.name or f"{target.method} {target.url}", NAME_LENGTH_MAX),
         format_count(target.weight),
         format_count(counts.issued),
         format_count(counts.ok),
-        format_count(sum(counts.failed.values())),
-        *("" if ns is None else format_duration(ns) for ns in times),
+        format_count(figures.failed(counts)),
+        *(quantile_text(latency.at(name)) for name in ("p50", "p99", "max")),
     )

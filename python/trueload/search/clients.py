@@ -6,8 +6,10 @@ became of the deliveries. Pure. Must not know how a step is measured or judged.
 
 from __future__ import annotations
 
+from trueload.record import figures
 from trueload.record.schema import Record
 from trueload.search.execute import Taken
+from trueload.stats import Quantile
 from trueload.units import format_count, format_duration, format_share, format_size
 
 # Wide enough for what there is to show, so that rows can be shown one by one.
@@ -39,13 +41,13 @@ def clients_line(taken: Taken) -> str:
 
 def shootout_line(taken: Taken) -> str:
     """One step as websocket-bench printed it; times in whole milliseconds."""
-    found = taken.record.latency_ns
+    found = figures.latency(taken.record).figures
     return (
         f"clients: {taken.next.load:5.0f}"
-        f"    95per-rtt: {_ms(found.p95)}ms"
-        f"    min-rtt: {_ms(found.min)}ms"
-        f"    median-rtt: {_ms(found.p50)}ms"
-        f"    max-rtt: {_ms(found.max)}ms"
+        f"    95per-rtt: {_ms(found.at('p95'))}ms"
+        f"    min-rtt: {_ms(found.at('min'))}ms"
+        f"    median-rtt: {_ms(found.at('p50'))}ms"
+        f"    max-rtt: {_ms(found.at('max'))}ms"
     )
 
 
@@ -55,13 +57,14 @@ def is_published(taken: Taken) -> bool:
     return taken.next.stage == "bracket" and taken.judgement.outcome == "kept"
 
 
-def _ms(ns: int | None) -> str:
-    return f"{((ns or 0) + NS_PER_MS // 2) // NS_PER_MS:3d}"
+def _ms(found: Quantile) -> str:
+    shown = f"{((found.value or 0) + NS_PER_MS // 2) // NS_PER_MS:3d}"
+    return f">{shown}" if found.above else shown
 
 
 def _receipts(record: Record) -> list[str]:
-    found = record.latency_ns
-    return [_time(ns) for ns in (found.p95, found.min, found.p50, found.max)]
+    found = figures.latency(record).figures
+    return [_shown(found.at(name)) for name in ("p95", "min", "p50", "max")]
 
 
 def _deliveries(record: Record) -> list[str]:
@@ -85,6 +88,10 @@ def _server(record: Record) -> list[str]:
         "" if peak is None else format_size(peak),
         "" if each is None else format_size(each),
     ]
+
+
+def _shown(found: Quantile) -> str:
+    return f"{'> ' if found.above else ''}{_time(found.value)}"
 
 
 def _time(ns: int | None) -> str:

@@ -304,7 +304,7 @@ def step_line(plan: SearchPlan, taken: Taken) -> str:
     if plan.axis == "clients":
         return clients_line(taken)
     judged = taken.judgement
-    shown = "  ".join(f"{v.threshold.metric} {v.threshold.shown(v.value)}" for v in judged.values)
+    shown = "  ".join(f"{v.threshold.label} {v.threshold.shown(v.value)}" for v in judged.values)
     told = judged.outcome in ("limited", "short", "gone")
     why = f": {plain(judged.why)}" if judged.why and told else ""
     if judged.outcome == "exceeded" and all(v.threshold.holds(v.value) for v in judged.values):

@@ -14,18 +14,12 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from trueload.record import figures
 from trueload.record.schema import Check, Record
 from trueload.record.shortage import Shortage, find_shortage
-from trueload.record.thresholds import Condition, Threshold, metric_value
+from trueload.record.thresholds import Condition, Threshold, untimed_text
 from trueload.search.decide import Outcome, Stage
-from trueload.stats import (
-    BEYOND_MIN,
-    decode_histogram,
-    parse_percentile,
-    quantile,
-    rank_interval,
-    samples_for,
-)
+from trueload.stats import BEYOND_MIN, parse_percentile, samples_for
 from trueload.units import NS_PER_S, format_duration, format_share
 from trueload.verdict import CHECKS, GENERATOR_FULL, judge
 
@@ -57,15 +51,30 @@ CONFIRM_TIMES_MOST = 10.0
 class LimitValue:
     """One part of a limit, and what was measured against it, in its unit; inf where it is above
     everything measured. ``within``: its 95 % interval by rank, for
-    percentiles of enough requests."""
+    percentiles of enough requests. ``untimed`` requests have no time."""
 
     threshold: Threshold
     value: float
     within: tuple[float, float] | None
+    untimed: int = 0
+
+    @property
+    def is_kept(self) -> bool:
+        """Whether the limit is kept: a mean of answers alone keeps to none."""
+        return self.threshold.holds(self.value) and not self._is_spoilt
+
+    @property
+    def _is_spoilt(self) -> bool:
+        return self.threshold.is_guarded and self.untimed > 0
+
+    def told(self) -> str:
+        """For people: ``mean of answers 3.00 ms with 1 request that failed, was left open …``."""
+        more = f" with {untimed_text(self.untimed)}" if self._is_spoilt else ""
+        return f"{self.threshold.shown(self.value)}{more}"
 
     def sentence(self) -> str:
         """For people: ``p99 8.10 ms (7.90 ms to 8.40 ms)``."""
-        text = f"{self.threshold.metric} {self.threshold.shown(self.value)}"
+        text = f"{self.threshold.label} {self.told()}"
         if self.within is None:
             return text
         low, high = self.within
@@ -97,16 +106,16 @@ def judge_step(record: Record, limit: Condition, stage: Stage) -> Judgement:
         return Judgement("gone", gone, values)
     failed = {check.name: check for check in record.checks if check.status == "fail"}
     ours = _our_fault(record, failed)
-    beyond = [found for found in values if not found.threshold.holds(found.value)]
+    beyond = [found for found in values if not found.is_kept]
     spoiled = failed.keys() & {*OURS, "rate-reached"}
     if spoiled and spoiled <= LATE and _is_served_beyond(record, beyond):
         ours = None  # we were late, but even from the actual send it took too long
     if record.trouble is not None or (ours and beyond):
         return Judgement("limited", ours or "", values)
     for found in beyond:
-        shown = found.threshold.shown(found.value)
         mostly = _mostly(record) if math.isinf(found.value) else ""
-        return Judgement("exceeded", f"{found.threshold.metric} is {shown}{mostly}", values)
+        why = f"{found.threshold.label} is {found.told()}{mostly}"
+        return Judgement("exceeded", why, values)
     for name, check in failed.items():
         if name not in OURS:
             outcome: Outcome = "limited" if ours else "exceeded"
@@ -213,20 +222,19 @@ def _measured(part: Threshold, record: Record) -> LimitValue:
     share = parse_percentile(part.metric)
     within = None
     if share is not None and share < 1:
-        counts = record.counts
-        worse = sum(counts.failed.values()) + counts.cancelled + counts.unsent
-        within = rank_interval(decode_histogram(record.histograms.latency), share, worse)
-    return LimitValue(part, metric_value(part.metric, record), within)
+        within = figures.latency(record).interval(share)
+    value = figures.metric_value(part.metric, record)
+    return LimitValue(part, value, within, figures.without_time(record.counts))
 
 
 def _is_served_beyond(record: Record, beyond: Sequence[LimitValue]) -> bool:
     """Whether a percentile is beyond its limit without what we added: by the round trips, or, where
     these are not known, by the service times."""
-    served = record.histograms.round_trip or record.histograms.service
+    served = figures.served(record)
     for found in beyond:
         share = parse_percentile(found.threshold.metric)
         if share is not None and record.trouble is None:
-            at = quantile(decode_histogram(served), share)
+            at = served.percentile(share)
             if at.value is not None and not found.threshold.holds(at.value):
                 return True
     return False

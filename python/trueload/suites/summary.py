@@ -11,11 +11,12 @@ Must not know: how a table is printed.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from trueload import stats
+from trueload.record import figures as of_record
 from trueload.record.distance import moved_text
 from trueload.record.schema import (
     Check,
@@ -32,7 +33,7 @@ from trueload.suites.client_figures import together as clients_together
 from trueload.suites.definition import PublishedTable
 from trueload.suites.plan import Cell, PlannedLoad, SuitePlan, was_cut_short
 from trueload.suites.steps import step_text
-from trueload.verdict import CHECKS, SEVERITY, client_parts, lower_bounds
+from trueload.verdict import CHECKS, SEVERITY, client_parts
 from trueload.verdict.apachebench import ApacheBench, apachebench
 
 # Checks that fail because of the machine or the generator, not of the subject: another
@@ -44,8 +45,8 @@ MACHINE_CHECKS = frozenset(
 # A search that our own side kept from its result is as if the generator had been the limit.
 UNFOUND = {"generator": "generator-limit"}
 
-# Latencies of a table that have a rank, so that they may lie among requests that never ended.
-SHOWN_RANKS = ("p25", "p50", "p75", "p99", "max")
+# Latencies of a table that may lie among requests without a time.
+SHOWN_RANKS = ("p25", "p50", "p75", "p99")
 
 
 @dataclass(frozen=True)
@@ -65,7 +66,8 @@ class Carried:
 @dataclass(frozen=True)
 class Figures:
     """What one repetition left. Latencies in ms, None when nothing was answered well;
-    `latency_at_least` names those that are only lower bounds, because requests never ended;
+    `latency_at_least` names those that are only lower bounds, because requests have no time;
+    `min_ms` and `max_ms` are of answers;
     `p50_ours_ms` and `p99_ours_ms` are the generator's own part, None where it is not known;
     `cpu_share` is the subject's CPU time over the window, 1.0 for one CPU."""
 
@@ -105,7 +107,8 @@ class Figures:
 
 def figures(record: Record, labels: Mapping[str, str]) -> Figures:
     """The numbers of a row that a table needs. Pure."""
-    latency, died, fault = record.latency_ns, labels.get("died"), labels.get("fault")
+    latency = of_record.latency(record).figures
+    died, fault = labels.get("died"), labels.get("fault")
     failed = [check for check in record.checks if check.status == "fail"]
     failed.sort(key=lambda check: check.name in MACHINE_CHECKS)  # the subject's own come first
     noted = failed or [check for check in record.checks if check.status == "warn"]
@@ -121,13 +124,7 @@ def figures(record: Record, labels: Mapping[str, str]) -> Figures:
         reasons.insert(0, fault)
     window_s = record.window.window_ns / 1e9
     subject = _subject_usage(record)
-    bounds = tuple(name for name in lower_bounds(record) if name in SHOWN_RANKS)
     ours_ns = {part.percentile: part.ours_ns for part in client_parts(record)}
-
-    def at(name: str) -> float | None:
-        # More than X, where X is as much as is known: the slowest that ended.
-        return _ms(latency.max if name in bounds else getattr(latency, name))
-
     return Figures(
         record_id=record.id,
         verdict="invalid" if died or fault or unfound else record.verdict,
@@ -140,16 +137,16 @@ def figures(record: Record, labels: Mapping[str, str]) -> Figures:
         reasons=tuple(reasons),
         response_bytes=int(labels["response_bytes"]) if "response_bytes" in labels else None,
         requests=record.counts.issued,
-        errors=sum(record.counts.failed.values()),
+        errors=of_record.failed(record.counts),
         ok_per_s=record.throughput.ok_per_s,
         bytes_per_s=record.throughput.bytes_in_per_s,
         min_ms=_ms(latency.min),
-        p25_ms=at("p25"),
-        p50_ms=at("p50"),
-        p75_ms=at("p75"),
-        p99_ms=at("p99"),
-        max_ms=at("max"),
-        latency_at_least=bounds,
+        p25_ms=_ms(latency.p25),
+        p50_ms=_ms(latency.p50),
+        p75_ms=_ms(latency.p75),
+        p99_ms=_ms(latency.p99),
+        max_ms=_ms(latency.max),
+        latency_at_least=tuple(name for name in SHOWN_RANKS if name in latency.at_least),
         cpu_share=_share(subject.cpu_s, window_s) if subject is not None else None,
         peak_rss_bytes=subject.peak_rss_bytes if subject is not None else None,
         p50_ours_ms=_ms(ours_ns.get("p50")),
@@ -176,7 +173,7 @@ def _carried(record: Record, labels: Mapping[str, str]) -> Carried | None:
     return Carried(
         clients=float(labels["clients"]),
         above=float(above) if above and labels.get("limited_by") == "server" else None,
-        p95_ms=_ms(record.latency_ns.p95),
+        p95_ms=_ms(of_record.latency(record).figures.known("p95")),
         deliveries_per_s=found.per_s if found is not None else None,
         lost=found.lost + found.duplicate if found is not None else None,
         bytes_per_connection=record.server.bytes_per_connection if record.server else None,
@@ -456,14 +453,13 @@ def _carried_together(some: Sequence[Carried]) -> Carried | None:
 
 
 def _bounds_together(some: Sequence[Figures]) -> tuple[str, ...]:
-    """Of medians and of the maximum: those that would be others if what is a lower bound in some
-    repetition were endless there."""
+    """Of medians: those that would be others if what is a lower bound in some repetition were
+    endless there."""
 
     def moves(name: str) -> bool:
         known = [(getattr(each, f"{name}_ms"), name in each.latency_at_least) for each in some]
         pairs = [(ms, math.inf if bound else ms) for ms, bound in known if ms is not None]
-        together: Callable[[list[float]], float | None] = max if name == "max" else stats.median
-        return bool(pairs) and together([a for a, _ in pairs]) != together([b for _, b in pairs])
+        return stats.median([a for a, _ in pairs]) != stats.median([b for _, b in pairs])
 
     return tuple(name for name in SHOWN_RANKS if moves(name))
 

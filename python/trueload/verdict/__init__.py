@@ -15,7 +15,6 @@ from collections.abc import Sequence
 
 from trueload.record.schema import Check, Record, Verdict
 from trueload.units import NS_PER_S
-from trueload.verdict.answers import censored_count, lower_bounds
 from trueload.verdict.client_share import ClientPart, client_parts
 from trueload.verdict.common import Definition
 from trueload.verdict.flow import offered_per_s, sent_per_s
@@ -29,13 +28,11 @@ __all__ = [
     "NS_PER_S",
     "SEVERITY",
     "ClientPart",
-    "censored_count",
     "client_parts",
     "decide",
     "is_loopback",
     "jain_index",
     "judge",
-    "lower_bounds",
     "offered_per_s",
     "sent_per_s",
     "starvation_ns",

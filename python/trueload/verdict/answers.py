@@ -5,7 +5,7 @@ Pure functions of a record.
 
 from __future__ import annotations
 
-from trueload.protocol.plan import Counts
+from trueload.record import figures
 from trueload.record.client import ClientEnd
 from trueload.record.schema import Record
 from trueload.units import format_count
@@ -23,11 +23,6 @@ ERRORS_WARN, ERRORS_FAIL = 0.001, 0.01  # the usual error budgets of 99.9 % and 
 NOT_HTTP = "the status line does not begin with"  # as the engine has it of what is no HTTP at all
 STALE_WARN = 0.01  # as much as may fail: each cost its client a second try
 CENSORED_WARN, CENSORED_FAIL = 0.001, 0.01  # p99.9 and p99 are unknown beyond these
-# The figures of a latency that have a rank.
-SHARES = (
-    *(("p25", 0.25), ("p50", 0.5), ("p75", 0.75), ("p90", 0.9), ("p95", 0.95)),
-    *(("p99", 0.99), ("p999", 0.999), ("max", 1.0)),
-)
 
 
 def check_unsolicited(record: Record) -> Finding:
@@ -59,7 +54,7 @@ UNSOLICITED = Definition(
 def check_errors(record: Record) -> Finding:
     """failed / issued."""
     counts = record.counts
-    failed = sum(counts.failed.values())
+    failed = figures.failed(counts)
     if counts.issued == 0:
         return Finding("fail", _nothing_issued(record))
     share = failed / counts.issued
@@ -138,26 +133,12 @@ STALE = Definition(
 )
 
 
-def censored_count(counts: Counts) -> int:
-    """Requests that were still open after the drain, or never sent."""
-    return counts.cancelled + counts.unsent
-
-
-def lower_bounds(record: Record) -> tuple[str, ...]:
-    """The figures of the latency that are only lower bounds: their rank lies among requests that
-    never ended, or were never sent."""
-    worse, count = censored_count(record.counts), record.latency_ns.count
-    if worse == 0:
-        return ()
-    return tuple(name for name, share in SHARES if share * (count + worse) > count)
-
-
 def check_censored(record: Record) -> Finding:
     """Requests whose latency is only known to be more than their age."""
     counts = record.counts
     if counts.scheduled == 0:
         return not_applicable("no request was scheduled")
-    share = censored_count(counts) / counts.scheduled
+    share = (counts.cancelled + counts.unsent) / counts.scheduled
     status, limit = graded(share, CENSORED_WARN, CENSORED_FAIL)
     why = (
         f"{format_count(counts.cancelled)} open after the drain and {format_count(counts.unsent)}"

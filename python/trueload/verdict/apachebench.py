@@ -13,15 +13,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from trueload.record import figures
+from trueload.record.figures import Sample
 from trueload.record.schema import Record
-from trueload.stats import (
-    Buckets,
-    Distribution,
-    decode_histogram,
-    quantile,
-    summarise,
-)
-from trueload.verdict.answers import censored_count
 
 NS_PER_S, NS_PER_MS = 1_000_000_000, 1_000_000
 PERCENTS = (50, 66, 75, 80, 90, 95, 98, 99, 100)
@@ -29,13 +23,15 @@ PERCENTS = (50, 66, 75, 80, 90, 95, 98, 99, 100)
 
 @dataclass(frozen=True)
 class Times:
-    """One line of ab's table, in ms; None where nothing ended well."""
+    """One line of ab's table, in ms; None where nothing ended well. ``median_above``: the median is
+    more, by an unknown amount."""
 
     min: float | None
     mean: float | None
     sd: float | None
     median: float | None
     max: float | None
+    median_above: bool = False
 
 
 @dataclass(frozen=True)
@@ -94,7 +90,7 @@ def apachebench(record: Record, document_bytes: int | None = None) -> ApacheBenc
     """The figures of one trial; ``document_bytes`` is the length of a right answer's body."""
     generate, server = record.plan.generate, record.server
     taken_s = record.window.window_ns / NS_PER_S
-    failed = sum(record.counts.failed.values())
+    failed = figures.failed(record.counts)
     complete = record.counts.ok + failed
     opened = record.connect_ns.count
     # Without a run before it, connections are opened before the window begins.
@@ -115,11 +111,11 @@ def apachebench(record: Record, document_bytes: int | None = None) -> ApacheBenc
         per_request_ms=_ratio(generate.connections * taken_s * 1e3, complete),
         across_all_ms=_ratio(taken_s * 1e3, complete),
         received_kib_per_s=_ratio(transferred / 1024, taken_s),
-        connect=_times(summarise(_set_ups(record))),
-        processing=_times(record.service_ns),
-        waiting=_times(record.first_byte_ns),
-        total=_times(summarise(_totals(record))),
-        percentiles=percentiles(_totals(record), failed + censored_count(record.counts)),
+        connect=_times(figures.set_ups(record)),
+        processing=_times(figures.service(record)),
+        waiting=_times(figures.first_byte(record)),
+        total=_times(figures.total(record)),
+        percentiles=percentiles(figures.total(record)),
         connects=opened,
         connect_per_s=_ratio(opened, taken_s) if inside else None,
         priming=_priming(record),
@@ -129,40 +125,35 @@ def apachebench(record: Record, document_bytes: int | None = None) -> ApacheBenc
     )
 
 
-def percentiles(totals: Buckets, worse: int) -> tuple[Percentile, ...]:
-    """ab's percentages, with ``worse`` more requests that were slower than any."""
+def percentiles(totals: Sample) -> tuple[Percentile, ...]:
+    """ab's percentages."""
     found = []
     for percent in PERCENTS:
-        at = quantile(totals, percent / 100, worse)
+        at = totals.percentile(percent / 100)
         ms = None if at.value is None else at.value / NS_PER_MS
         found.append(Percentile(percent, ms, at.above and at.value is not None))
     return tuple(found)
-
-
-def _set_ups(record: Record) -> Buckets:
-    """The set-up of each request's connection: no time where it was there already."""
-    found = decode_histogram(record.histograms.connect)
-    kept = record.counts.ok - found.total
-    if kept <= 0:
-        return found
-    return Buckets((0, *found.lows), (0, *found.highs), (kept, *found.counts))
-
-
-def _totals(record: Record) -> Buckets:
-    """From the attempt to connect to the last byte; over a kept connection from the send."""
-    return decode_histogram(record.histograms.total or record.histograms.latency)
 
 
 def _priming(record: Record) -> Priming | None:
     if record.plan.warmup is None:
         return None
     counts = record.warmup.counts
-    failed = sum(counts.failed.values())
+    failed = figures.failed(counts)
     return Priming(counts.ok + failed, dict(counts.failed), record.warmup.wall_s)
 
 
-def _times(found: Distribution) -> Times:
-    return Times(_ms(found.min), _ms(found.mean), _ms(found.stdev), _ms(found.p50), _ms(found.max))
+def _times(sample: Sample) -> Times:
+    found = sample.figures
+    median = found.at("p50")
+    return Times(
+        min=_ms(found.min),
+        mean=_ms(found.mean),
+        sd=_ms(found.stdev),
+        median=_ms(median.value),
+        max=_ms(found.max),
+        median_above=median.above,
+    )
 
 
 def _ms(ns: float | None) -> float | None:

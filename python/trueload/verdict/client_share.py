@@ -10,10 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from trueload.record import figures
 from trueload.record.schema import Record, Status
-from trueload.stats import decode_histogram, quantile
 from trueload.units import format_count, format_duration, format_share
-from trueload.verdict.answers import censored_count
 from trueload.verdict.common import Definition, Finding, is_open, not_applicable
 from trueload.verdict.hosts import SEVERITY
 
@@ -79,9 +78,9 @@ def _parts(record: Record) -> Iterator[ClientPart]:
     send, receive = record.client_ns.send, record.client_ns.receive
     if send is None or receive is None:
         return
-    latency, worse = decode_histogram(record.histograms.latency), censored_count(record.counts)
+    latency = figures.latency(record)
     for name, share in SHARES.items():
-        found = quantile(latency, share, worse)
+        found = latency.percentile(share)
         if found.above or not found.value or receive.count < STAMPED_MIN[name]:
             continue
         round_trip_ns = getattr(record.round_trip_ns, name) or 0

@@ -8,9 +8,9 @@ from __future__ import annotations
 import math
 
 from trueload.protocol.plan import Duration, Open
+from trueload.record import figures
 from trueload.record.client import ClientEnd
 from trueload.record.schema import Record
-from trueload.stats import decode_histogram, summarise
 from trueload.units import NS_PER_S, format_count, format_duration, format_rate, format_share
 from trueload.verdict.common import (
     Definition,
@@ -59,7 +59,7 @@ def check_littles_law(record: Record) -> Finding:
         return not_applicable(short)
     if window_ns < 2 * service.mean or slots.permitted_ns == 0:
         return not_applicable("the window is shorter than two service times")
-    mean_ns = service.mean + (summarise(decode_histogram(record.histograms.send_lag)).mean or 0)
+    mean_ns = service.mean + (figures.complete(record.histograms.send_lag).figures.mean or 0)
     spent_ns = mean_ns * service.count
     biased_ns = mean_ns + service.stdev**2 / mean_ns
     in_flight = slots.permitted_ns / window_ns

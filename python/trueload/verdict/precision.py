@@ -7,15 +7,9 @@ are slow together. A pure function of a record.
 
 from __future__ import annotations
 
+from trueload.record import figures
 from trueload.record.schema import Record
-from trueload.stats import (
-    decode_histogram,
-    mean_interval,
-    merge_sparse,
-    parse_percentile,
-    quantile,
-    rank_interval,
-)
+from trueload.stats import mean_interval, parse_percentile
 from trueload.units import NS_PER_S, format_duration, format_share
 from trueload.verdict.common import Definition, Finding, not_applicable
 
@@ -30,21 +24,18 @@ def check_quantile_width(record: Record) -> Finding:
     share = None if claimed is None else parse_percentile(claimed)
     if share is None:
         return not_applicable("nobody claims a percentile (--fail-on, --limit)")
-    counts = record.counts
-    # As in --fail-on: what did not end well is slower than any that did.
-    worse = sum(counts.failed.values()) + counts.cancelled + counts.unsent
-    buckets = decode_histogram(record.histograms.latency)
-    found = quantile(buckets, share, worse)
+    latency = figures.latency(record)
+    found = latency.percentile(share)
     if found.value is None or found.above:
         why = f"{claimed} lies among requests that never ended well: it is not known"
         return Finding("warn", why, None, None)
     between = _batches(record, share)
     by = "by its value in each second"
     if between is None:
-        between, by = rank_interval(buckets, share, worse), "by rank"
+        between, by = latency.interval(share), "by rank"
     if between is None:
-        total = buckets.total + worse
-        why = f"{total} requests are too few for {claimed}: it may be anything from there on"
+        why = f"{latency.count} requests are too few for {claimed}: it may be anything from"
+        why += " there on"
         return Finding("warn", why, None, None)
     low, high = between
     width = (high - low) / max(1, found.value)
@@ -76,7 +67,7 @@ def _batches(record: Record, share: float) -> tuple[float, float] | None:
     for second in record.whole_seconds():
         if (second.ok + second.failed) * (1 - share) < BATCH_BEYOND_MIN:
             return None
-        found = quantile(merge_sparse([second.latency]), share, second.failed)
+        found = figures.of_seconds([second]).percentile(share)
         if found.value is None or found.above:
             return None
         values.append(found.value)

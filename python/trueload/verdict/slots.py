@@ -45,8 +45,8 @@ LOST_CLASSES = ("empty", "reset", "truncated", "ws.closed")
 
 
 def starvation_ns(latency: Distribution) -> int:
-    """How long a slot must wait to count as starved: max(1 s, 100 x p50)."""
-    return max(STARVED_NS_MIN, STARVED_P50S * (latency.p50 or 0))
+    """How long a slot must wait to count as starved: max(1 s, 100 x p50), 1 s without a p50."""
+    return max(STARVED_NS_MIN, STARVED_P50S * (latency.known("p50") or 0))
 
 
 def check_starvation(record: Record) -> Finding:

@@ -7,6 +7,7 @@ never ended, is slower than any that did. Must not know how anything was measure
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -16,8 +17,8 @@ from typing import TYPE_CHECKING, Any
 from trueload.api.results import frames
 from trueload.api.results.quantities import Share, Throughput, Time
 from trueload.api.results.times import Percentiles, Times
+from trueload.record import figures
 from trueload.record.schema import Check, Record, Verdict
-from trueload.record.thresholds import metric_value
 from trueload.report.export import CSV_COLUMNS, record_values
 from trueload.report.result import repeated_lines, result_lines, verdict_lines
 from trueload.report.trials_json import result_json
@@ -25,7 +26,7 @@ from trueload.search.decide import Found
 from trueload.search.execute import UNITS, SearchPlan, Taken
 from trueload.search.execute import outcome as search_outcome
 from trueload.search.found import search_json, search_lines, sentence
-from trueload.stats import decode_histogram, median, parse_percentile, quantile
+from trueload.stats import median
 from trueload.units import NS_PER_S, format_count, format_size
 from trueload.verdict import decide, worst_checks
 
@@ -167,7 +168,9 @@ class Result(Percentiles):
     @property
     def errors(self) -> Share:
         """Failed of issued; of several trials the median."""
-        return Share(median([metric_value("errors", record) for record in self.records]) or 0.0)
+        return Share(
+            median([figures.metric_value("errors", record) for record in self.records]) or 0.0
+        )
 
     @property
     def failed(self) -> dict[str, int]:
@@ -267,30 +270,19 @@ class Result(Percentiles):
         return self._latency(name)
 
     def _latency(self, name: str) -> Time:
-        ns = median([metric_value(name, record) for record in self.records])
-        known = [each.latency_ns.max for each in self.records if each.latency_ns.max is not None]
-        return _time(ns, known)
+        return _time(name, [figures.latency(record) for record in self.records])
 
     def _service(self, name: str) -> Time:
-        ns = median([_service_ns(name, record) for record in self.records])
-        known = [each.service_ns.max for each in self.records if each.service_ns.max is not None]
-        return _time(ns, known)
+        return _time(name, [figures.service(record) for record in self.records])
 
 
 def _median(values: list[float | None]) -> float | None:
     return median([value for value in values if value is not None])
 
 
-def _time(ns: float | None, known: list[int]) -> Time:
-    if ns is not None and ns != float("inf"):
+def _time(name: str, trials: list[figures.Sample]) -> Time:
+    ns = median([trial.value(name) for trial in trials])
+    if ns is not None and math.isfinite(ns):
         return Time(ns / NS_PER_S)
-    return Time(float("inf"), max(known) / NS_PER_S if known else None)
-
-
-def _service_ns(name: str, record: Record) -> float:
-    share = parse_percentile(name)
-    if share is None:
-        found = getattr(record.service_ns, name)
-        return float("inf") if found is None else float(found)
-    at = quantile(decode_histogram(record.histograms.service), share, record.counts.cancelled)
-    return float("inf") if at.above or at.value is None else float(at.value)
+    known = [trial.figures.max for trial in trials if trial.figures.max is not None]
+    return Time(math.inf, max(known) / NS_PER_S if known else None)

@@ -75,15 +75,15 @@ class Times(Percentiles):
 
     @property
     def min(self) -> Time:
-        """The shortest."""
+        """The shortest, of answers."""
         return self._time("min")
 
     @property
     def mean(self) -> Time:
-        """The mean."""
+        """The mean, of answers alone: what failed or never ended has no time."""
         return self._time("mean")
 
     @property
     def max(self) -> Time:
-        """The longest."""
+        """The longest, of answers alone: what failed or never ended has no time."""
         return self._time("max")

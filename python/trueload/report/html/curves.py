@@ -1,9 +1,8 @@
 """From one record to the points of a curve: latency by percentile, and what each second had.
 
-How: percentiles are counted in the record's own histogram, with what never ended counted
-as slower than any, so that a curve ends where nothing is known; seconds come from the series, the
-last of them only where it is whole. Both are thinned out to what can be seen. Pure. Must not know
-charts.
+How: percentiles are those of ``figures``, so that a curve ends where the requests without a time
+begin; seconds come from the series, the last of them only where it is whole. Both are thinned out
+to what can be seen. Pure. Must not know charts.
 """
 
 from __future__ import annotations
@@ -12,10 +11,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from trueload.protocol.plan import Open, Second, Stage
+from trueload.record import figures
 from trueload.record.schema import Record
-from trueload.stats import decode_histogram, merge_sparse, quantile
 from trueload.units import NS_PER_S
-from trueload.verdict import censored_count
 
 HIGHEST_SHARE = 0.9999
 POINTS_A_DECADE = 16
@@ -36,7 +34,8 @@ class PercentilePoint:
 @dataclass(frozen=True)
 class SecondPoint:
     """One second, or several where the window is long: ``ok`` and ``failed`` per second, latency
-    of what ended well in it (None: nothing did), and the rate that was offered, of an open loop."""
+    of what ended in it (None: the rank lies among what failed, or nothing ended), and the rate that
+    was offered, of an open loop."""
 
     t_s: float
     ok_per_s: float
@@ -58,16 +57,13 @@ class Offered:
 
 def percentile_points(record: Record) -> tuple[PercentilePoint, ...]:
     """From the quickest to 99.99 %, or to where nothing more is known."""
-    buckets = decode_histogram(record.histograms.latency)
-    worse = censored_count(record.counts)
-    count = buckets.total + worse
-    if not buckets.total:
-        return ()
+    latency = figures.latency(record)
+    count = latency.count
     # Above this share there is only the slowest one.
     highest = min(HIGHEST_SHARE, 1 - 1 / count) if count > 1 else 0.0
     points = []
     for share in (*(each for each in _shares() if each < highest), highest):
-        found = quantile(buckets, share, worse)
+        found = latency.percentile(share)
         if found.above or found.value is None:
             break
         points.append(PercentilePoint(share, found.value))
@@ -93,15 +89,15 @@ def second_points(record: Record) -> tuple[SecondPoint, ...]:
 
 
 def _together(group: Sequence[Second], stages: Sequence[Stage]) -> SecondPoint:
-    buckets = merge_sparse(second.latency for second in group)
+    latency = figures.of_seconds(group).figures
     middle_s = (group[0].t_s + group[-1].t_s + group[-1].width_s) / 2
     seconds = sum(second.width_s for second in group)
     return SecondPoint(
         t_s=middle_s,
         ok_per_s=sum(second.ok for second in group) / seconds,
         failed_per_s=sum(second.failed for second in group) / seconds,
-        p50_ns=quantile(buckets, 0.5).value,
-        p99_ns=quantile(buckets, 0.99).value,
+        p50_ns=latency.known("p50"),
+        p99_ns=latency.known("p99"),
         offered_per_s=_rate_at(stages, middle_s * NS_PER_S),
     )
 

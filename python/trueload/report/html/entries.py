@@ -76,15 +76,13 @@ class Entry:
 
 @dataclass(frozen=True)
 class Step:
-    """One step of a search: its load, what it came to, and latencies in ns (None where nothing
-    ended well). ``decisive`` is what the limit is about, None where that is endless or no time."""
+    """One step of a search: its load, what it came to, and its latency in ns. ``decisive`` is what
+    the limit is about, None where that is endless or no time."""
 
     load: float
     stage: str
     outcome: str
-    p50_ns: int | None
-    p95_ns: int | None
-    p99_ns: int | None
+    latency: stats.Distribution
     decisive_ns: float | None
 
 

@@ -17,6 +17,7 @@ from trueload import stats
 from trueload.compare.pairs import Turn, read_turn
 from trueload.errors import UserError
 from trueload.record.distance import moved_text
+from trueload.record.figures import latency
 from trueload.record.schema import CpuDistance, Environment, Record, Verdict
 from trueload.record.thresholds import Threshold
 from trueload.report.html.entries import (
@@ -364,16 +365,13 @@ def _search(
 
 
 def _step(taken: Taken, metric: str) -> Step:
-    latency = taken.record.latency_ns
     timed = parse_percentile(metric) is not None or metric == "mean"
     values = [v.value for v in taken.judgement.values if v.threshold.metric == metric and timed]
     return Step(
         load=taken.next.load,
         stage=taken.next.stage,
         outcome=taken.judgement.outcome,
-        p50_ns=latency.p50,
-        p95_ns=latency.p95,
-        p99_ns=latency.p99,
+        latency=latency(taken.record).figures,
         decisive_ns=values[0] if values and math.isfinite(values[0]) else None,
     )
 

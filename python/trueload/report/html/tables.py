@@ -13,9 +13,9 @@ from trueload.report import table as suite_table
 from trueload.report.compare import HEADER as RATIO_HEADER
 from trueload.report.compare import ratio_cells
 from trueload.report.html.entries import CheckTally, Entry, Search, Section
-from trueload.report.result import bounded
+from trueload.report.times import bounded, quantile_text
 from trueload.text import plain
-from trueload.units import format_count, format_duration, format_share, format_size
+from trueload.units import format_count, format_share, format_size
 from trueload.verdict import CHECKS
 
 ROWS_MAX = 150
@@ -48,7 +48,17 @@ class Table:
 
 
 ENTRY_HEADER = (
-    *("rank", "program", "score", "where it lies", "p50", "p50 ours", "p99", "p99 ours", "max"),
+    *(
+        "rank",
+        "program",
+        "score",
+        "where it lies",
+        "p50",
+        "p50 ours",
+        "p99",
+        "p99 ours",
+        "max of answers",
+    ),
     *("failed", "CPU", "memory", "verdict"),
 )
 
@@ -69,7 +79,7 @@ def entries_table(section: Section, drawn: Sequence[str]) -> Table | None:
         if len(section.ranked) > 1
         else "",
         "Ours: the part of a time that was spent in the generator." if ours else "",
-        "A time after > is a lower bound: requests never ended." if bounds else "",
+        "A time after > is a lower bound: requests failed or never ended." if bounds else "",
         f"{left:,} more rows are left out here; `trueload runs export` has them." if left else "",
     ]
     return Table(
@@ -158,7 +168,7 @@ def steps_table(search: Search) -> Table:
                 (
                     step.stage,
                     format_count(step.load),
-                    *(_ns(ns) for ns in (step.p50_ns, step.p95_ns, step.p99_ns)),
+                    *(quantile_text(step.latency.at(name)) for name in ("p50", "p95", "p99")),
                     step.outcome,
                 ),
                 step.outcome,
@@ -169,10 +179,6 @@ def steps_table(search: Search) -> Table:
         folded=True,
         left=frozenset({"outcome"}),
     )
-
-
-def _ns(ns: int | None) -> str:
-    return "" if ns is None else format_duration(ns)
 
 
 def ratio_table(title: str, found: Sequence[Ratio], base: str, new: str) -> Table:

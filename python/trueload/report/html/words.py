@@ -19,7 +19,7 @@ from trueload.report.html.entries import (
     sides_of,
     why_tied,
 )
-from trueload.report.result import bounded
+from trueload.report.times import bounded
 from trueload.store.runs import Run
 from trueload.units import format_count, format_share
 

@@ -28,10 +28,10 @@ AROUND = 1.15  # so much more than ours is shown of the published curves
 def crowd(searches: Sequence[Search], published: Sequence[PublishedCurve]) -> Drawn | None:
     """A line a subject, a grey one for each that was published; None without two steps of any."""
     points = [
-        (search.name, step.load, step.p95_ns / NS_PER_MS)
+        (search.name, step.load, p95_ns / NS_PER_MS)
         for search in searches[:SERIES_MAX]
         for step in _by_clients(search.steps)
-        if step.p95_ns is not None
+        if (p95_ns := step.latency.known("p95")) is not None
     ]
     if len(points) < 2:
         return None
@@ -86,10 +86,11 @@ def crowd(searches: Sequence[Search], published: Sequence[PublishedCurve]) -> Dr
 
 def _largest(search: Search) -> dict[str, Any] | None:
     """The point of the most clients that were confirmed; None without one."""
-    at = [s for s in search.steps if s.load == search.largest and s.p95_ns is not None]
-    if not at:
+    at = [step.latency.known("p95") for step in search.steps if step.load == search.largest]
+    known = [ns for ns in at if ns is not None]
+    if not known:
         return None
-    return {"name": search.name, "clients": at[-1].load, "ms": (at[-1].p95_ns or 0) / NS_PER_MS}
+    return {"name": search.name, "clients": search.largest, "ms": known[-1] / NS_PER_MS}
 
 
 def _has_line(grey: Sequence[dict[str, Any]]) -> bool:

@@ -48,7 +48,7 @@ def latency_over_time(courses: Courses) -> Drawn | None:
         "Latency over time",
         f"{what} of each second of the window.",
         finished(chart),
-        "A gap: in that second nothing ended well.",
+        "A gap: in that second the percentile lay among requests that failed, or nothing ended.",
     )
 
 

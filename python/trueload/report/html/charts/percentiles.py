@@ -42,5 +42,5 @@ def percentiles(curves: Mapping[str, Sequence[PercentilePoint]]) -> Drawn | None
         "Latency by percentile",
         f"Latency from the quickest request to 99.99 % of {len(shown)} entries.",
         finished(chart),
-        "A line ends where nothing more is known: too few requests, or some never ended.",
+        "A line ends where nothing more is known: too few requests, or some failed or never ended.",
     )
