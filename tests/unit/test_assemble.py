@@ -19,7 +19,7 @@ def sample(at_ms: float, cpu_ms: float) -> HostSample:
     stolen."""
     tree = server_tree(int(at_ms * MS), cpu_ns=int(cpu_ms * MS))
     stolen_ns = int((at_ms - cpu_ms) * MS)
-    times = CpuTimes(idle_ns=0, stolen_ns=stolen_ns, total_ns=tree.at_ns)
+    times = CpuTimes(idle_ns=0, stolen_ns=stolen_ns, programs_ns=tree.at_ns)
     return HostSample(machine=MachineSample(tree.at_ns, {0: times}), server=tree)
 
 

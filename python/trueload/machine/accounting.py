@@ -11,6 +11,7 @@ process has gone: it had its time, and what is known of it is counted.
 
 from __future__ import annotations
 
+import contextlib
 import ipaddress
 import os
 import sys
@@ -231,7 +232,7 @@ def _saturation(before: TreeSample, after: TreeSample, cpu_ns: int, wall_ns: int
 def read_process(pid: int) -> ProcessSample | None:
     """One process from /proc, or None if it has gone."""
     try:
-        fields = _stat_fields(pid)
+        fields = stat_fields(pid)
         cpus = frozenset(os.sched_getaffinity(pid))
     except OSError:
         return None
@@ -258,12 +259,12 @@ def read_process(pid: int) -> ProcessSample | None:
 def identity(pid: int) -> tuple[int, int] | None:
     """Of a process that is alive: its pid, and when it began."""
     try:
-        return (pid, int(_stat_fields(pid)[19]))
+        return (pid, int(stat_fields(pid)[19]))
     except (OSError, IndexError, ValueError):
         return None
 
 
-def _stat_fields(pid: int) -> list[str]:
+def stat_fields(pid: int) -> list[str]:
     """/proc/PID/stat from the third field (state) on; the name may hold blanks and brackets."""
     return (PROC / str(pid) / "stat").read_text(errors="replace").rpartition(")")[2].split()
 
@@ -316,20 +317,25 @@ def descendants(root: int) -> set[int]:
 
     Descendants that were orphaned count only if `root` is their sub-reaper.
     """
-    children: dict[int, list[int]] = {}
+    parents: dict[int, int] = {}
     for pid in all_pids():
-        try:
-            parent = int(_stat_fields(pid)[1])
-        except (OSError, IndexError, ValueError):
-            continue
+        with contextlib.suppress(OSError, IndexError, ValueError):
+            parents[pid] = int(stat_fields(pid)[1])
+    return family(parents, {root}) - {root}
+
+
+def family(parents: Mapping[int, int], roots: set[int]) -> set[int]:
+    """The roots, their children, and so on, by the parent of each process. Pure."""
+    children: dict[int, list[int]] = {}
+    for pid, parent in parents.items():
         children.setdefault(parent, []).append(pid)
-    found: set[int] = set()
-    pending = list(children.get(root, ()))
+    found = set(roots)
+    pending = list(roots)
     while pending:
-        pid = pending.pop()
-        if pid not in found:
-            found.add(pid)
-            pending.extend(children.get(pid, ()))
+        for pid in children.get(pending.pop(), ()):
+            if pid not in found:
+                found.add(pid)
+                pending.append(pid)
     return found
 
 
@@ -454,11 +460,11 @@ def _seen_from(pid: int, path: str) -> str:
 
 @dataclass(frozen=True)
 class CpuTimes:
-    """Times of one CPU since boot, in ns."""
+    """Times of one CPU since boot, in ns; ``programs_ns`` is that of user and system code."""
 
     idle_ns: int
     stolen_ns: int
-    total_ns: int
+    programs_ns: int
 
 
 @dataclass(frozen=True)
@@ -488,7 +494,7 @@ def machine_sample() -> MachineSample:
             # user nice system idle iowait irq softirq steal; guest times are within user.
             ticks = [int(field) * TICK_NS for field in fields[:8]]
             cpus[int(name[3:])] = CpuTimes(
-                idle_ns=ticks[3] + ticks[4], stolen_ns=ticks[7], total_ns=sum(ticks)
+                idle_ns=ticks[3] + ticks[4], stolen_ns=ticks[7], programs_ns=sum(ticks[:3])
             )
     return MachineSample(at_ns=time.monotonic_ns(), cpus=cpus)
 

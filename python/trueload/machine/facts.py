@@ -69,7 +69,7 @@ def observe(watch_s: float) -> Machine:
     soft, hard = open_files_limit()
     return Machine(
         kernel=platform.release(),
-        cpu_model=_field(Path("/proc/cpuinfo"), "model name"),
+        cpu_model=read_cpu_model(),
         cpus=len(cpus),
         cores=_count_cores(cpus),
         can_pin=_can_pin(cpus),
@@ -79,9 +79,9 @@ def observe(watch_s: float) -> Machine:
         open_files_hard=hard,
         ports=count_ports(),
         time_wait=_count_time_wait(),
-        time_wait_reuse=_number(_NET / "ipv4/tcp_tw_reuse"),
-        backlog=_number(_NET / "core/somaxconn"),
-        clock_source=_text(_CLOCK_SOURCE),
+        time_wait_reuse=read_number(_NET / "ipv4/tcp_tw_reuse"),
+        backlog=read_number(_NET / "core/somaxconn"),
+        clock_source=read_text(_CLOCK_SOURCE),
         clock_resolution_ns=time.clock_getres(time.CLOCK_MONOTONIC) * 1e9,
         clock_read_ns=_time_clock_read(),
         memory_available_bytes=_read_memory_available(),
@@ -92,29 +92,36 @@ def observe(watch_s: float) -> Machine:
     )
 
 
-def _text(path: Path) -> str | None:
+def read_text(path: Path) -> str | None:
+    """What a file of the kernel says; None where it cannot be read."""
     try:
         return path.read_text(errors="replace").strip()
     except OSError:
         return None
 
 
-def _number(path: Path) -> int | None:
-    text = _text(path)
+def read_number(path: Path) -> int | None:
+    """The same of a file that holds a whole number; None where it does not."""
+    text = read_text(path)
     return int(text) if text is not None and text.lstrip("-").isdigit() else None
 
 
 def _field(path: Path, name: str) -> str | None:
     # The first line "name : value" of a file of such lines.
-    for line in (_text(path) or "").splitlines():
+    for line in (read_text(path) or "").splitlines():
         key, _, value = line.partition(":")
         if key.strip() == name:
             return value.strip()
     return None
 
 
+def read_cpu_model() -> str | None:
+    """The name of the CPUs; None where the kernel has none."""
+    return _field(Path("/proc/cpuinfo"), "model name")
+
+
 def _count_cores(cpus: list[int]) -> int | None:
-    siblings = {_text(_CPU / f"cpu{cpu}/topology/thread_siblings_list") for cpu in cpus}
+    siblings = {read_text(_CPU / f"cpu{cpu}/topology/thread_siblings_list") for cpu in cpus}
     return None if None in siblings else len(siblings)
 
 
@@ -129,22 +136,22 @@ def _can_pin(cpus: list[int]) -> bool:
 
 def _read_quota() -> float | None:
     # cgroup v2 states "QUOTA PERIOD" or "max PERIOD" (kernel, cgroup-v2.rst), v1 in two files.
-    v2 = (_text(Path("/sys/fs/cgroup/cpu.max")) or "").split()
+    v2 = (read_text(Path("/sys/fs/cgroup/cpu.max")) or "").split()
     if len(v2) == 2 and v2[0].isdigit():
         return int(v2[0]) / int(v2[1])
-    quota = _number(Path("/sys/fs/cgroup/cpu/cpu.cfs_quota_us"))
-    period = _number(Path("/sys/fs/cgroup/cpu/cpu.cfs_period_us"))
+    quota = read_number(Path("/sys/fs/cgroup/cpu/cpu.cfs_quota_us"))
+    period = read_number(Path("/sys/fs/cgroup/cpu/cpu.cfs_period_us"))
     return quota / period if quota and period and quota > 0 else None
 
 
 def _read_governors(cpus: list[int]) -> tuple[str, ...]:
-    found = {_text(_CPU / f"cpu{cpu}/cpufreq/scaling_governor") for cpu in cpus}
+    found = {read_text(_CPU / f"cpu{cpu}/cpufreq/scaling_governor") for cpu in cpus}
     return tuple(sorted(governor for governor in found if governor))
 
 
 def count_ports() -> int | None:
     """Ports that connections from one address can have; None where the kernel does not say."""
-    words = (_text(_NET / "ipv4/ip_local_port_range") or "").split()
+    words = (read_text(_NET / "ipv4/ip_local_port_range") or "").split()
     return int(words[1]) - int(words[0]) + 1 if len(words) == 2 else None
 
 

@@ -10,12 +10,18 @@ are in neither. Must not know trials or records.
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from trueload.machine.accounting import PROC, TICK_NS, cpu_clock_ns
+from trueload.machine.accounting import (
+    TICK_NS,
+    all_pids,
+    cpu_clock_ns,
+    family,
+    machine_sample,
+    stat_fields,
+)
 
 KERNEL_THREAD = 0x0020_0000  # PF_KTHREAD, include/linux/sched.h
 
@@ -42,13 +48,13 @@ class NoiseSample:
 def noise_sample() -> NoiseSample:
     """Looks at every process, some 20 us each, and nothing of their threads."""
     processes = {}
-    for name in os.listdir(PROC):
-        if name.isdigit():
-            found = _process(int(name))
-            if found is not None:
-                processes[found[0]] = found[1]
-    programs_ns, cpus = _programs()
-    return NoiseSample(time.monotonic_ns(), processes, programs_ns, cpus)
+    for pid in all_pids():
+        found = _process(pid)
+        if found is not None:
+            processes[found[0]] = found[1]
+    cpus = machine_sample().cpus.values()
+    programs_ns = sum(cpu.programs_ns for cpu in cpus)
+    return NoiseSample(time.monotonic_ns(), processes, programs_ns, len(cpus))
 
 
 def others_share(before: NoiseSample, after: NoiseSample, ours: Iterable[int]) -> float:
@@ -70,38 +76,18 @@ def others_share(before: NoiseSample, after: NoiseSample, ours: Iterable[int]) -
 
 
 def _family(sample: NoiseSample, roots: set[int]) -> set[tuple[int, int]]:
-    children: dict[int, list[tuple[int, int]]] = {}
-    for identity, used in sample.processes.items():
-        children.setdefault(used.parent_pid, []).append(identity)
-    found = {identity for identity in sample.processes if identity[0] in roots}
-    pending = list(found)
-    while pending:
-        for child in children.get(pending.pop()[0], ()):
-            if child not in found:
-                found.add(child)
-                pending.append(child)
-    return found
+    parents = {pid: used.parent_pid for (pid, _), used in sample.processes.items()}
+    pids = family(parents, roots)
+    return {identity for identity in sample.processes if identity[0] in pids}
 
 
 def _process(pid: int) -> tuple[tuple[int, int], Used] | None:
     try:
-        stat = (PROC / str(pid) / "stat").read_text(errors="replace")
+        fields = stat_fields(pid)
     except OSError:
         return None
-    fields = stat.rpartition(")")[2].split()
     if int(fields[6]) & KERNEL_THREAD:
         return None
     user, system, waited_user, waited_system = (int(field) * TICK_NS for field in fields[11:15])
     used = Used(int(fields[1]), cpu_clock_ns(pid, user + system), waited_user + waited_system)
     return (pid, int(fields[19])), used
-
-
-def _programs() -> tuple[int, int]:
-    """(user, nice and system time of all CPUs in ns, number of CPUs)."""
-    total_ns = cpus = 0
-    for line in (PROC / "stat").read_text().splitlines():
-        name, *fields = line.split()
-        if name.startswith("cpu") and name[3:].isdigit():
-            cpus += 1
-            total_ns += sum(int(field) for field in fields[:3]) * TICK_NS
-    return total_ns, cpus

@@ -9,7 +9,7 @@ from __future__ import annotations
 import resource
 from pathlib import Path
 
-LIMITS = Path("/proc/self/limits")
+PROC = Path("/proc")
 _LINE = "Max open files"
 
 
@@ -19,12 +19,13 @@ def open_files_limit() -> tuple[int, int]:
     try:
         return resource.getrlimit(resource.RLIMIT_NOFILE)
     except OSError:
-        return _written()
+        return written_limit("self")
 
 
-def _written() -> tuple[int, int]:
+def written_limit(pid: int | str) -> tuple[int, int]:
+    """The same of any process, as a file of the kernel has it."""
     try:
-        lines = LIMITS.read_text().splitlines()
+        lines = (PROC / str(pid) / "limits").read_text().splitlines()
     except OSError:
         lines = []
     for line in lines:

@@ -8,15 +8,12 @@ import platform
 from pathlib import Path
 
 from trueload import __version__
+from trueload.machine.facts import count_ports, read_cpu_model, read_number, read_text
 from trueload.machine.open_files import open_files_limit
 from trueload.record.schema import Environment
 
 _GOVERNOR = Path("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor")
-_LIMITS = {
-    "somaxconn": Path("/proc/sys/net/core/somaxconn"),
-    "tcp_max_syn_backlog": Path("/proc/sys/net/ipv4/tcp_max_syn_backlog"),
-}
-_PORTS = Path("/proc/sys/net/ipv4/ip_local_port_range")
+_NET = Path("/proc/sys/net")
 
 
 def read_environment(engine_version: str | None) -> Environment:
@@ -26,9 +23,9 @@ def read_environment(engine_version: str | None) -> Environment:
         versions["engine"] = engine_version
     return Environment(
         kernel=f"{platform.system()} {platform.release()}",
-        cpu_model=_cpu_model(),
+        cpu_model=read_cpu_model(),
         cpu_count=os.cpu_count() or 1,
-        governor=_text(_GOVERNOR),
+        governor=read_text(_GOVERNOR),
         limits=_limits(),
         versions=versions,
     )
@@ -36,26 +33,11 @@ def read_environment(engine_version: str | None) -> Environment:
 
 def _limits() -> dict[str, int]:
     soft, hard = open_files_limit()
-    limits = {"open_files_soft": soft, "open_files_hard": hard}
-    for name, path in _LIMITS.items():
-        text = _text(path)
-        if text is not None and text.isdigit():
-            limits[name] = int(text)
-    ports = (_text(_PORTS) or "").split()
-    if len(ports) == 2:
-        limits["local_ports"] = int(ports[1]) - int(ports[0]) + 1
-    return limits
-
-
-def _cpu_model() -> str | None:
-    for line in (_text(Path("/proc/cpuinfo")) or "").splitlines():
-        if line.startswith("model name"):
-            return line.partition(":")[2].strip()
-    return None
-
-
-def _text(path: Path) -> str | None:
-    try:
-        return path.read_text(errors="replace").strip()
-    except OSError:
-        return None
+    found = {
+        "open_files_soft": soft,
+        "open_files_hard": hard,
+        "somaxconn": read_number(_NET / "core/somaxconn"),
+        "tcp_max_syn_backlog": read_number(_NET / "ipv4/tcp_max_syn_backlog"),
+        "local_ports": count_ports(),
+    }
+    return {name: limit for name, limit in found.items() if limit is not None}

@@ -11,10 +11,12 @@ from __future__ import annotations
 
 import contextlib
 import os
+import resource
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from trueload.machine.accounting import listeners
+from trueload.machine.open_files import written_limit
 from trueload.trial.spec import TrialSpec
 from trueload.units import format_count
 from trueload.verdict import is_loopback
@@ -99,12 +101,5 @@ def _has_ring(pid: int) -> bool:
 
 
 def _soft_limit(pid: int) -> int | None:
-    try:
-        text = Path(f"/proc/{pid}/limits").read_text()
-    except OSError:
-        return None
-    for line in text.splitlines():
-        if line.startswith("Max open files"):
-            word = line.split()[3]
-            return int(word) if word.isdigit() else None
-    return None
+    soft, _ = written_limit(pid)
+    return None if soft == resource.RLIM_INFINITY else soft
