@@ -75,10 +75,6 @@ class Bins:
         for place, one in self._bins.items():
             yield self._latency if place == self._open else one.latency
 
-    def held_bytes(self) -> int:
-        """What the latencies of the bins that are over take."""
-        return sum(one.latency.size_bytes() for one in self._bins.values())
-
     def _close(self) -> None:
         if self._open >= 0:
             self._bins[self._open].latency = PackedCounts(self._latency)

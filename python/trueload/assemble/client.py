@@ -11,7 +11,9 @@ from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from trueload.assemble.observation import HostSample
+from trueload.assemble.server import allowed_cpus, make_server, over_window
 from trueload.assemble.trial import NO_COUNTS, NO_HISTOGRAMS
+from trueload.engines.merge import add_counts
 from trueload.machine.accounting import ServerUsage, TreeSample, machine_usage, usage
 from trueload.machine.noise import others_share
 from trueload.protocol.client import Claim
@@ -35,7 +37,6 @@ from trueload.record.schema import (
     Environment,
     Generator,
     Host,
-    Lifetime,
     Record,
     RecordPlan,
     Server,
@@ -84,7 +85,7 @@ class ClientObservation:
 
 def make_client_record(found: ClientObservation) -> Record:
     """The record, with its checks and verdict."""
-    client, server = _usages(found)
+    client = usage(found.before.client, found.after.client)
     generator = _generator(found, client)
     machine = machine_usage(found.before.host.machine, found.after.host.machine)
     counts = _counts(found.asked.requests, [found.claim])
@@ -111,7 +112,7 @@ def make_client_record(found: ClientObservation) -> Record:
         slots=None,
         series=_series(found.seen),
         generator=generator,
-        server=_server(found, server),
+        server=_server(found),
         hosts=(
             Host(
                 place="local",
@@ -171,10 +172,7 @@ def _phase(name: str, requests: int) -> Phase:
 
 def _counts(asked: int, claims: Sequence[Claim]) -> Counts:
     """As the client claims; whether that adds up is for the audit."""
-    failed: dict[str, int] = {}
-    for claim in claims:
-        for name, count in claim.failed.items():
-            failed[name] = failed.get(name, 0) + count
+    failed = add_counts(claim.failed for claim in claims)
     return NO_COUNTS.model_copy(
         update={
             "scheduled": asked,
@@ -240,59 +238,27 @@ def _series(seen: Seen) -> tuple[Second, ...]:
     )
 
 
-def _usages(found: ClientObservation) -> tuple[ServerUsage, ServerUsage]:
-    """Of the client and of our server between the two looks."""
-    before, after = found.before, found.after
-    assert before.host.server is not None
-    assert after.host.server is not None
-    return usage(before.client, after.client), usage(before.host.server, after.host.server)
-
-
-def _over_the_window(found: ClientObservation, used: ServerUsage) -> float | None:
-    """Saturation over the interval: the looks lie a little outside it, and only in it was there
-    work to do."""
-    took_ns = interval_ns(found.seen)
-    if used.saturation is None or took_ns == 0:
-        return None
-    return min(1.0, used.saturation * max(1.0, used.wall_s * NS_PER_S / took_ns))
-
-
 def _generator(found: ClientObservation, used: ServerUsage) -> Generator:
     took_s = interval_ns(found.seen) / NS_PER_S
     return Generator(
         driver=None,
         threads=used.threads,
         cpus=found.cpus,
-        allowed_cpus=_cpus(found.before.client, found.after.client),
+        allowed_cpus=allowed_cpus(found.before.client, found.after.client),
         cpu_s=used.cpu_s,
         cpu_share=used.cpu_s / took_s if took_s > 0 else None,
-        saturation=_over_the_window(found, used),
+        saturation=over_window(used, interval_ns(found.seen)),
         peak_rss_bytes=used.peak_rss_bytes,
         send_lag_p99_ns=None,
     )
 
 
-def _server(found: ClientObservation, used: ServerUsage) -> Server:
+def _server(found: ClientObservation) -> Server:
     before, after = found.before.host.server, found.after.host.server
     assert before is not None
     assert after is not None
-    return Server(
-        source="started",
-        cpu_s=used.cpu_s,
-        user_s=used.user_s,
-        system_s=used.system_s,
-        saturation=_over_the_window(found, used),
-        peak_rss_bytes=used.peak_rss_bytes,
-        threads=used.threads,
-        lifetime=Lifetime(user_s=used.lifetime_user_s, system_s=used.lifetime_system_s),
-        pids=tuple(sorted(before.pids | after.pids)),
-        allowed_cpus=found.server_cpus or _cpus(before, after),
-    )
-
-
-def _cpus(*samples: TreeSample) -> tuple[int, ...]:
-    processes = [process for sample in samples for process in sample.processes.values()]
-    return tuple(sorted({cpu for process in processes for cpu in process.cpus}))
+    server = make_server("started", before, after, interval_ns(found.seen))
+    return server.model_copy(update={"allowed_cpus": found.server_cpus or server.allowed_cpus})
 
 
 def _others_share(found: ClientObservation) -> float | None:

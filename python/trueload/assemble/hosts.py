@@ -87,12 +87,5 @@ def _alone(seen: Observation, report: HostReport) -> Observation:
 
 def environment_of(report: HostReport) -> Environment:
     """The machine that a host is, as its engine told it."""
-    machine = report.machine
-    return Environment(
-        kernel=machine.kernel,
-        cpu_model=machine.cpu_model,
-        cpu_count=machine.cpu_count,
-        governor=machine.governor,
-        limits=machine.limits,
-        versions={"trueload": __version__, "engine": report.version},
-    )
+    versions = {"trueload": __version__, "engine": report.version}
+    return Environment(**report.machine.model_dump(), versions=versions)

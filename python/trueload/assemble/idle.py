@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from trueload.assemble.broadcast import rss_bytes
+from trueload.engines.merge import add_counts
 from trueload.machine.accounting import TreeSample
 from trueload.protocol.plan import Measurement, Ready
 from trueload.record.schema import Idle, IdleStep
@@ -54,12 +55,8 @@ def make_step(step: Step, established_before: int) -> IdleStep:
         established=found.established if found is not None else None,
         failed=found.failed if found is not None else {},
         connect_rate_per_s=rate,
-        server_rss_bytes=_rss_bytes(step.server),
+        server_rss_bytes=(rss_bytes(step.server) or None) if step.server is not None else None,
     )
-
-
-def _rss_bytes(server: TreeSample | None) -> int | None:
-    return (rss_bytes(server) or None) if server is not None else None
 
 
 def bytes_per_connection(steps: Sequence[IdleStep]) -> float | None:
@@ -74,9 +71,5 @@ def bytes_per_connection(steps: Sequence[IdleStep]) -> float | None:
 
 def merged_failed(ready: Ready | None, steps: Sequence[Step]) -> dict[str, int]:
     """What first attempts met that failed, by class, over all that were set up."""
-    sums: dict[str, int] = dict(ready.failed) if ready is not None else {}
-    for step in steps:
-        found = step.measurement.connections.failed if step.measurement is not None else {}
-        for name, count in found.items():
-            sums[name] = sums.get(name, 0) + count
-    return sums
+    found = [step.measurement.connections.failed for step in steps if step.measurement is not None]
+    return add_counts([*([] if ready is None else [ready.failed]), *found])

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from trueload.protocol.plan import Generate, Measurement, Ready, TrustAnybody
 from trueload.record.schema import Tls
-from trueload.stats import Buckets, decode_histogram, encode_histogram
 
 
 def make_tls_record(
@@ -31,19 +30,4 @@ def make_tls_record(
         alpn=agreed.alpn if agreed else None,
         handshakes_full=sum(phase.connections.handshakes_full for phase in measured),
         handshakes_resumed=sum(phase.connections.handshakes_resumed for phase in measured),
-    )
-
-
-def handshake_histogram(measured: tuple[Measurement, ...]) -> str | None:
-    """The handshakes of all phases as one histogram."""
-    found = [each.histograms.handshake for each in measured if each.histograms.handshake]
-    if len(found) < 2:
-        return found[0] if found else None
-    parts = [decode_histogram(each) for each in found]
-    return encode_histogram(
-        Buckets(
-            lows=tuple(low for part in parts for low in part.lows),
-            highs=tuple(high for part in parts for high in part.highs),
-            counts=tuple(count for part in parts for count in part.counts),
-        )
     )

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 from trueload.assemble.broadcast import bytes_per_connection, make_deliveries, with_joining
 from trueload.assemble.hosts import make_hosts
@@ -17,13 +18,10 @@ from trueload.assemble.idle import make_idle, merged_failed
 from trueload.assemble.observation import HostSample, Observation, PhaseLog
 from trueload.assemble.origins import make_origins
 from trueload.assemble.own_times import make_client_times
-from trueload.assemble.tls import handshake_histogram, make_tls_record
-from trueload.machine.accounting import (
-    covers,
-    machine_usage,
-    tells_all,
-    usage,
-)
+from trueload.assemble.server import make_server
+from trueload.assemble.tls import make_tls_record
+from trueload.engines.histograms import merge_histogram
+from trueload.machine.accounting import covers, machine_usage, tells_all
 from trueload.machine.noise import others_share
 from trueload.protocol import plan
 from trueload.protocol.plan import (
@@ -44,7 +42,6 @@ from trueload.record.schema import (
     ClientTimes,
     Connections,
     Generator,
-    Lifetime,
     Outcomes,
     Record,
     RecordPlan,
@@ -97,7 +94,7 @@ def make_record(seen: Observation) -> Record:
     complete = window.measurement is not None
     machine = _machine(seen, measured)
     phases = seen.measurements()
-    handshakes = handshake_histogram(phases)
+    handshakes = merge_histogram(each.histograms.handshake for each in phases)
     own_times = make_client_times(measured.histograms)
     generator = _generator(seen, measured, complete, own_times)
     record = Record(
@@ -375,27 +372,10 @@ def _server(seen: Observation, measured: Measurement) -> Server | None:
         return None
     if not covers(before.at_ns, after.at_ns, window_ns) or not tells_all(before, after):
         return None
-    used = usage(before, after)
-    # The samples lie a little outside the window, in which alone the server had work to do.
-    outside = max(1.0, (after.at_ns - before.at_ns) / window_ns) if window_ns else 1.0
-    cpus: set[int] = set()
-    for process in (*before.processes.values(), *after.processes.values()):
-        cpus |= process.cpus
-    return Server(
-        source="started" if seen.server_source == "started" else "found",
-        cpu_s=used.cpu_s,
-        user_s=used.user_s,
-        system_s=used.system_s,
-        saturation=None if used.saturation is None else min(1.0, used.saturation * outside),
-        peak_rss_bytes=used.peak_rss_bytes,
-        threads=used.threads,
-        lifetime=Lifetime(user_s=used.lifetime_user_s, system_s=used.lifetime_system_s),
-        pids=tuple(sorted(before.pids | after.pids)),
-        allowed_cpus=tuple(sorted(cpus)),
-        bytes_per_connection=bytes_per_connection(
-            seen.idle_server, after, max(measured.connections.established, seen.most_connections)
-        ),
-    )
+    connections = max(measured.connections.established, seen.most_connections)
+    each = bytes_per_connection(seen.idle_server, after, connections)
+    source: Literal["started", "found"] = "started" if seen.server_source == "started" else "found"
+    return make_server(source, before, after, window_ns, each)
 
 
 def _targets(seen: Observation, measured: Measurement) -> tuple[TargetRecord, ...] | None:

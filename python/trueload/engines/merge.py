@@ -6,21 +6,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from trueload.engines.histograms import merge_histogram
+from trueload.protocol.model import Model
 from trueload.protocol.packed import PackedCounts
 from trueload.protocol.plan import (
     Connections,
     Counts,
-    Datagrams,
     Deliveries,
-    DeliveryHistograms,
     Generator,
-    Histograms,
     MachineShares,
     Measurement,
-    OriginConnections,
     Ready,
     Second,
     Slots,
@@ -40,26 +37,31 @@ class Span:
     done_ns: int
 
 
+Key = TypeVar("Key", str, int)
+Whole = TypeVar("Whole", bound=Model)
+
+
 def sums(parts: Sequence[object], *names: str) -> dict[str, Any]:
-    """Of each named field the sum, to build the whole from."""
-    return {name: sum(getattr(part, name) for part in parts) for name in names}
+    """Of each named field the sum, to build the whole from; of counts by name those of each."""
+    found = {name: [getattr(part, name) for part in parts] for name in names}
+    return {
+        name: add_counts(each) if isinstance(each[0], Mapping) else sum(each)
+        for name, each in found.items()
+    }
 
 
-def add_counts(parts: Iterable[Mapping[str, int]]) -> dict[str, int]:
-    """Sums by name."""
-    total: dict[str, int] = {}
+def add_up(parts: Sequence[Whole], **rest: Any) -> Whole:
+    """One of the same kind: the sum of each field, but for those that ``rest`` has."""
+    kind = type(parts[0])
+    return kind(**sums(parts, *(name for name in kind.model_fields if name not in rest)), **rest)
+
+
+def add_counts(parts: Iterable[Mapping[Key, int]]) -> dict[Key, int]:
+    """Sums by name, or by the index of sparse histograms."""
+    total: dict[Key, int] = {}
     for part in parts:
         for name, count in part.items():
             total[name] = total.get(name, 0) + count
-    return dict(sorted(total.items()))
-
-
-def add_sparse(parts: Iterable[Sparse]) -> Sparse:
-    """The sum of sparse histograms."""
-    total: Sparse = {}
-    for part in parts:
-        for index, count in part.items():
-            total[index] = total.get(index, 0) + count
     return dict(sorted(total.items()))
 
 
@@ -74,16 +76,14 @@ def first_reasons(parts: Iterable[Mapping[str, str]]) -> dict[str, str]:
 
 def merge_counts(parts: Sequence[Counts]) -> Counts:
     """The sum of all."""
-    return Counts(
-        **sums(parts, "scheduled", "unsent", "issued", "ok", "stale", "stale_resets", "cancelled"),
-        failed=add_counts(part.failed for part in parts),
-        statuses=add_counts(part.statuses for part in parts),
-    )
+    return add_up(parts)
 
 
-def merge_histograms(parts: Sequence[Histograms]) -> Histograms:
-    """Each of them summed."""
-    return Histograms(**_histograms(parts, Histograms.model_fields))
+def merge_histograms(parts: Sequence[Whole]) -> Whole:
+    """Each histogram of a set of them summed. Raises ``ValueError`` for junk."""
+    kind = type(parts[0])
+    found = {name: [getattr(part, name) for part in parts] for name in kind.model_fields}
+    return kind(**{name: merge_histogram(each) for name, each in found.items()})
 
 
 def merge_ready(parts: Sequence[Ready], at_ns: int) -> Ready:
@@ -92,8 +92,7 @@ def merge_ready(parts: Sequence[Ready], at_ns: int) -> Ready:
     return first.model_copy(
         update={
             "at_ns": at_ns,
-            **sums(parts, "requested", "established", "grown_bytes"),
-            "failed": add_counts(part.failed for part in parts),
+            **sums(parts, "requested", "established", "failed", "grown_bytes"),
             "address": next((part.address for part in parts if part.address), None),
             "set_up_ns": max(part.set_up_ns for part in parts),
             "driver": _together(part.driver for part in parts),
@@ -107,11 +106,9 @@ def merge_ready(parts: Sequence[Ready], at_ns: int) -> Ready:
 def merge_connections(parts: Sequence[Connections]) -> Connections:
     """The sum of all; set up at the same time, so that the slowest says how long it took, and down
     at the same time, so that the longest outage says how long that was."""
-    return Connections(
-        **sums(parts, "requested", "established", "idle_open", "reconnects", "dropped", "down"),
-        **sums(parts, "unended", "outages", "handshakes_full", "handshakes_resumed"),
+    return add_up(
+        parts,
         outage_ns=max(part.outage_ns for part in parts),
-        failed=add_counts(part.failed for part in parts),
         set_up_ns=max(part.set_up_ns for part in parts),
         family=parts[0].family,
         reasons=first_reasons(part.reasons for part in parts),
@@ -121,9 +118,8 @@ def merge_connections(parts: Sequence[Connections]) -> Connections:
 def merge_slots(parts: Sequence[Slots]) -> Slots:
     """All slots; the least of those that were asked at all."""
     asked = [part for part in parts if part.asked] or parts
-    return Slots(
-        **sums(parts, "asked", "never_answered", "answers_sum", "answers_sum_squares"),
-        **sums(parts, "permitted_ns"),
+    return add_up(
+        parts,
         answers_min=min(part.answers_min for part in asked),
         answers_max=max(part.answers_max for part in parts),
         long_waits_ns=tuple(wait_ns for part in parts for wait_ns in part.long_waits_ns),
@@ -178,8 +174,8 @@ def merge_generators(parts: Sequence[Generator], start_skew_ns: int) -> Generato
     """Together: the busiest says how saturated, the latest how late. CPU numbers of several hosts
     say nothing side by side, and are left out."""
     first = parts[0]
-    return Generator(
-        **sums(parts, "spun_ns", "threads", "cpu_ns", "peak_rss_bytes"),
+    return add_up(
+        parts,
         driver=_together(part.driver for part in parts),
         driver_note=next((part.driver_note for part in parts if part.driver_note), None),
         refill=first.refill,
@@ -198,47 +194,15 @@ def merge_targets(
 ) -> tuple[TargetCounts, ...] | None:
     """Target by target."""
     found = [part for part in parts if part is not None]
-    if not found:
-        return None
-    return tuple(
-        TargetCounts(
-            **sums(same, "issued", "ok", "stale", "cancelled"),
-            failed=add_counts(each.failed for each in same),
-            statuses=add_counts(each.statuses for each in same),
-            latency=add_sparse(each.latency for each in same),
-        )
-        for same in zip(*found, strict=True)
-    )
+    return tuple(map(add_up, zip(*found, strict=True))) if found else None
 
 
 def merge_deliveries(parts: Sequence[Deliveries | None]) -> Deliveries | None:
     """The sum of all, each counted at the engine where it arrived; None where nothing was
     broadcast. Raises ``ValueError`` for junk."""
     found = [part for part in parts if part is not None]
-    if not found:
-        return None
-    counted = sums(found, "expected", "delivered", "lost", "duplicate", "out_of_order", "untimed")
-    histograms = _histograms([part.histograms for part in found], DeliveryHistograms.model_fields)
-    return Deliveries(**counted, histograms=DeliveryHistograms(**histograms))
-
-
-def merge_datagrams(parts: Sequence[Datagrams | None]) -> Datagrams | None:
-    """The sum of all; None where a stream carries the requests."""
-    found = [part for part in parts if part is not None]
-    return Datagrams(**sums(found, *Datagrams.model_fields)) if found else None
-
-
-def merge_origins(
-    parts: Sequence[tuple[OriginConnections, ...]],
-) -> tuple[OriginConnections, ...]:
-    """Origin by origin."""
-    return tuple(
-        OriginConnections(
-            **sums(same, "requested", "established"),
-            failed=add_counts(each.failed for each in same),
-        )
-        for same in zip(*parts, strict=True)
-    )
+    histograms = [part.histograms for part in found]
+    return add_up(found, histograms=merge_histograms(histograms)) if found else None
 
 
 def merge_measurements(
@@ -253,6 +217,7 @@ def merge_measurements(
         span.began_ns + (part.generator.start_skew_ns or 0) - began_ns
         for part, span in zip(parts, spans, strict=True)
     )
+    datagrams = [part.datagrams for part in parts if part.datagrams is not None]
     return Measurement(
         **sums(parts, "bytes_in", "bytes_out"),
         started_ns=started_ns,
@@ -267,15 +232,10 @@ def merge_measurements(
         series=series,
         generator=merge_generators([part.generator for part in parts], skew_ns),
         targets=merge_targets([part.targets for part in parts]),
-        origins=merge_origins([part.origins for part in parts]),
+        origins=tuple(map(add_up, zip(*(part.origins for part in parts), strict=True))),
         deliveries=merge_deliveries([part.deliveries for part in parts]),
-        datagrams=merge_datagrams([part.datagrams for part in parts]),
+        datagrams=add_up(datagrams) if datagrams else None,
     )
-
-
-def _histograms(parts: Sequence[object], names: Iterable[str]) -> dict[str, Any]:
-    """Of each named histogram the sum."""
-    return {name: merge_histogram(getattr(part, name) for part in parts) for name in names}
 
 
 def _worst_machine(parts: Sequence[MachineShares]) -> MachineShares | None:

@@ -8,7 +8,7 @@ several ticks each, there is still one merged tick for each stretch of time, not
 
 from __future__ import annotations
 
-from trueload.engines.merge import add_sparse, merge_counts, sums
+from trueload.engines.merge import add_counts, merge_counts, sums
 from trueload.protocol.plan import Sparse, Tick
 
 APART_NS = 200_000_000  # an engine's ticks are 250 ms apart
@@ -55,8 +55,8 @@ class Ticks:
             at_ns=max(tick.at_ns for tick in ticks),
             id=ticks[0].id,
             counts=merge_counts([tick.counts for tick in ticks]),
-            latency=add_sparse(self._latency),
-            service=add_sparse(self._service),
+            latency=add_counts(self._latency),
+            service=add_counts(self._service),
             busiest_ns=max(tick.busiest_ns for tick in ticks),
         )
         self._merged_ns = merged.at_ns
