@@ -9,6 +9,7 @@ from xml.etree import ElementTree
 
 import pytest
 from harness import Server
+from subject_world import World
 
 pytest_plugins = ["pytester"]
 pytestmark = pytest.mark.engine
@@ -24,7 +25,7 @@ def ran(
     monkeypatch.setenv("TRUELOAD_STORE", str(tmp_path / "store.sqlite"))
 
     def run(body: str, *args: str) -> pytest.RunResult:
-        lines = [f"URL = {server.url!r}", "def test_it(load):", *_indented(body)]
+        lines = [f"URL = {server.url!r}", "def test_it(trueload):", *_indented(body)]
         pytester.makepyfile("\n".join(lines))
         return pytester.runpytest_subprocess("-p", "no:cacheprovider", *args)
 
@@ -41,9 +42,9 @@ FEW = "connections=2, requests=200"
 def test_what_holds_passes_and_leaves_properties(ran: Ran, pytester: pytest.Pytester) -> None:
     ended = ran(
         f"""
-result = load.http(URL, {FEW}, invalid_ok=True)
-assert result.latency.p99 < "10s" and result.errors < "0.1%" and result.run_id is None
-load.http(URL, {FEW}, invalid_ok=True)
+result = trueload.http(URL, {FEW}, invalid_ok=True)
+assert result.p99 < 10 and result.errors < "0.1%" and result.run_id is None
+trueload.http(URL, {FEW}, invalid_ok=True)
 """,
         "--junitxml=it.xml",
     )
@@ -57,16 +58,16 @@ load.http(URL, {FEW}, invalid_ok=True)
 
 
 def test_what_does_not_hold_fails_and_shows_what_was_measured(ran: Ran) -> None:
-    body = f'result = load.http(URL, {FEW}, invalid_ok=True)\nassert result.latency.p99 < "1ns"'
+    body = f"result = trueload.http(URL, {FEW}, invalid_ok=True)\nassert result.p99 < 1e-9"
     ended = ran(body)
     ended.assert_outcomes(failed=1)
     ended.stdout.re_match_lines(
-        [r"E .*assert .* < '1ns'", r"-+ trueload -+", r"requests +200 ok", r"verdict +\w+"]
+        [r"E .*assert .* < 1e-09", r"-+ trueload -+", r"requests +200 ok", r"verdict +\w+"]
     )
 
 
 def test_an_invalid_verdict_fails_the_test_at_once(ran: Ran) -> None:
-    body = f"load.http(URL, {FEW}, expect_status=404)\nraise AssertionError('it went on')"
+    body = f"trueload.http(URL, {FEW}, expect_status=404)\nraise AssertionError('it went on')"
     ended = ran(body)
     ended.assert_outcomes(failed=1)
     ended.stdout.re_match_lines(
@@ -76,16 +77,62 @@ def test_an_invalid_verdict_fails_the_test_at_once(ran: Ran) -> None:
 
 
 def test_a_crossed_condition_fails_the_test(ran: Ran) -> None:
-    ended = ran(f"load.http(URL, {FEW}, invalid_ok=True, fail_on='p99>1ns')")
+    ended = ran(f"trueload.http(URL, {FEW}, invalid_ok=True, fail_on='p99>1ns')")
     ended.assert_outcomes(failed=1)
     ended.stdout.re_match_lines([r"E .*--fail-on says p99>1ns"])
 
 
+def test_the_fixture_has_what_the_module_has(ran: Ran) -> None:
+    ended = ran(
+        f"""
+import trueload as module
+assert (trueload.serve, trueload.Time) == (module.serve, module.Time)
+with trueload.serve() as server:
+    done = trueload.ab(server.url, URL, {FEW}, repeat=1, invalid_ok=True)
+assert done.run_id is None and trueload.runs() == []
+"""
+    )
+    ended.assert_outcomes(passed=1)
+
+
+@pytest.mark.parametrize(
+    "measure",
+    [
+        "trueload.ab(URL, URL, {0}, repeat=1, expect_status=404)",
+        "asyncio.run(trueload.aio.http(URL, {0}, expect_status=404))",
+    ],
+)
+def test_no_way_of_measuring_lets_an_invalid_verdict_pass(ran: Ran, measure: str) -> None:
+    ended = ran(f"import asyncio\n{measure.format(FEW)}\nraise AssertionError('it went on')")
+    ended.assert_outcomes(failed=1)
+    ended.stdout.re_match_lines([r"E .*the verdict on .* is invalid: .*fail errors: .*"])
+    ended.stdout.no_fnmatch_line("*it went on*")
+
+
+def test_a_suite_of_which_nothing_can_be_ranked_fails_the_test(
+    world: World, pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in world.env.items():
+        monkeypatch.setenv(name, value)
+    world.add("good")
+    pytester.makepyfile(
+        f"""
+import os
+def test_it(trueload):
+    os.chdir({str(world.folder)!r})
+    trueload.suite("http-servers", connections=2, pipeline=1, requests=20, repeat=1,
+                   cores="single", share_cpus=True, timeout=1e-6)
+"""
+    )
+    ended = pytester.runpytest_subprocess("-p", "no:cacheprovider")
+    ended.stdout.re_match_lines([r"E .*the verdict on <suite http-servers: 0 of 1 rows ranked>.*"])
+
+
 def test_a_mistake_comes_with_its_hint(ran: Ran, refusing_port: int) -> None:
-    ended = ran("load.http(URL, conections=2)")
+    ended = ran("trueload.http(URL, conections=2)")
     ended.assert_outcomes(failed=1)
     ended.stdout.re_match_lines([r"E .*no flag --conections", r"E .*hint: did you mean .*"])
-    ended = ran(f"load.tcp('127.0.0.1:{refusing_port}', connections=2, requests=5)")
+    ended = ran(f"trueload.tcp('127.0.0.1:{refusing_port}', connections=2, requests=5)")
     ended.stdout.re_match_lines([r"E .*NothingMeasuredError.*connect\.refused", r"E .*hint: .*"])
 
 
@@ -96,7 +143,7 @@ def test_a_project_that_does_not_use_it_does_not_import_trueload(
         """
         import sys
         def test_it():
-            own = ("trueload.record", "trueload.api", "trueload.cli")
+            own = ("trueload.record", "trueload.aio", "trueload.api", "trueload.cli")
             assert not [name for name in sys.modules if name.startswith(own)]
             assert "trueload.pytest_plugin" in sys.modules
         """

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 FLOORS: tuple[tuple[str, ...], ...] = (
     ("pytest_plugin", "__main__"),
+    ("aio",),
     ("api",),
     ("cli",),
     ("commands",),

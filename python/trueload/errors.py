@@ -76,6 +76,7 @@ class UserError(Exception):
 
     def __init__(self, message: str, hint: str, exit_code: ExitCode | int = ExitCode.USAGE) -> None:
         super().__init__(message)
+        self.add_note(f"hint: {hint}")  # a traceback shows it, too
         self.message = message
         self.hint = hint
         self.exit_code = ExitCode(exit_code)

@@ -10,13 +10,16 @@ from __future__ import annotations
 
 import signal
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from types import FrameType
 from typing import Self
 
 from trueload.closing import Closing
 
+_OUTER: ContextVar[Interrupt | None] = ContextVar("outer", default=None)
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
@@ -38,13 +41,14 @@ class Interrupt(Closing):
     def __init__(self) -> None:
         # A plain flag: an Event's lock could be held by the very thread that is interrupted.
         self._requested = False
+        self._outer = _OUTER.get()
         self._first: int | None = None
         self._previous: dict[signal.Signals, signal.Handlers] = {}
 
     @property
     def requested(self) -> bool:
         """True from the first signal on."""
-        return self._requested
+        return self._requested or (self._outer is not None and self._outer.requested)
 
     def request(self) -> None:
         """What the first signal does."""
@@ -74,6 +78,17 @@ class Interrupt(Closing):
         if self._requested:
             raise KeyboardInterrupt
         self._requested, self._first = True, number
+
+
+@contextmanager
+def within(outer: Interrupt) -> Iterator[None]:
+    """A context in which every new ``Interrupt`` is requested when ``outer`` is: for threads,
+    which no signal reaches."""
+    token = _OUTER.set(outer)
+    try:
+        yield
+    finally:
+        _OUTER.reset(token)
 
 
 @dataclass(frozen=True)

@@ -1,116 +1,187 @@
-"""The pytest plugin: a fixture ``load`` for what a project's own tests expect under load.
+"""The pytest plugin: a fixture ``trueload`` for what a project's own tests expect under load.
 
-    def test_the_front_page_is_fast(load):
-        result = load.http("http://127.0.0.1:8080/", connections=64, duration=5)
-        assert result.p99 < 0.010
+    def test_the_front_page_is_fast(trueload):
+        r = trueload.http("http://127.0.0.1:8080/", connections=64, duration=5)
+        assert r.p99 < 0.020
 
-How: ``load.http``, ``load.ws``, ``load.tcp`` and ``load.udp`` are those of ``trueload``, and save
-nothing unless ``no_save=False``. A figure that cannot be trusted is no ground for a test to pass:
-an invalid verdict fails it at once (with ``strict=True`` a suspect one, too), and so does a
-condition of ``fail_on`` that holds. A test that failed shows each of its measurements; its report
-has their figures as properties, which JUnit XML shows. Nothing of trueload is imported before the
-fixture is used, so that the plugin costs other tests nothing.
+How: the fixture has what the module ``trueload`` has. Its measurements save nothing unless
+``no_save=False``. A figure that cannot be trusted is no ground for a test to pass: an invalid
+verdict fails it at once (with ``strict=True`` a suspect one, too), and so does a condition of
+``fail_on`` that holds. A test that failed shows each of its measurements; its report has their
+figures as properties, which JUnit XML shows. Nothing of trueload is imported before the fixture is
+used, so that the plugin costs other tests nothing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
-from typing import TYPE_CHECKING
+from collections.abc import Awaitable, Callable, Generator, Mapping
+from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 
 import pytest
 
 if TYPE_CHECKING:
+    from trueload.api.options import (
+        AbOptions,
+        HttpOptions,
+        SuiteOptions,
+        TcpOptions,
+        UdpOptions,
+        WsOptions,
+    )
+    from trueload.api.results.ab import AbResult
     from trueload.api.results.result import Result
+    from trueload.api.results.suite import SuiteResult
 
-_RESULTS: pytest.StashKey[list[Result]] = pytest.StashKey()
+    Measured = Result | AbResult | SuiteResult
+
+Found = TypeVar("Found", bound="Measured")
+_RESULTS: pytest.StashKey[list[Measured]] = pytest.StashKey()
 
 
-class Load:
-    """Measures, and fails the test where the figures cannot be trusted."""
+class Trueload:
+    """The module ``trueload``, whose measurements fail the test where they cannot be trusted."""
 
-    def __init__(self, keep: Callable[[Result], None]) -> None:
+    def __init__(self, keep: Callable[[Measured], None]) -> None:
         self._keep = keep
 
     def http(
-        self, url: str | None = None, /, *, invalid_ok: bool = False, **options: object
+        self, url: str | None = None, /, *, invalid_ok: bool = False, **options: Unpack[HttpOptions]
     ) -> Result:
         """``trueload.http``; an invalid verdict fails the test unless ``invalid_ok``."""
         __tracebackhide__ = True
         from trueload.api import http
 
-        return self._trusted(lambda: http(url, **_unsaved(options)), invalid_ok, options)
+        return self._trusted(http, (url,), options, invalid_ok)
 
-    def ws(self, url: str, /, *, invalid_ok: bool = False, **options: object) -> Result:
+    def ws(self, url: str, /, *, invalid_ok: bool = False, **options: Unpack[WsOptions]) -> Result:
         """``trueload.ws``; an invalid verdict fails the test unless ``invalid_ok``."""
         __tracebackhide__ = True
         from trueload.api import ws
 
-        return self._trusted(lambda: ws(url, **_unsaved(options)), invalid_ok, options)
+        return self._trusted(ws, (url,), options, invalid_ok)
 
-    def tcp(self, where: str, /, *, invalid_ok: bool = False, **options: object) -> Result:
+    def tcp(
+        self, where: str, /, *, invalid_ok: bool = False, **options: Unpack[TcpOptions]
+    ) -> Result:
         """``trueload.tcp``; an invalid verdict fails the test unless ``invalid_ok``."""
         __tracebackhide__ = True
         from trueload.api import tcp
 
-        return self._trusted(lambda: tcp(where, **_unsaved(options)), invalid_ok, options)
+        return self._trusted(tcp, (where,), options, invalid_ok)
 
-    def udp(self, where: str, /, *, invalid_ok: bool = False, **options: object) -> Result:
+    def udp(
+        self, where: str, /, *, invalid_ok: bool = False, **options: Unpack[UdpOptions]
+    ) -> Result:
         """``trueload.udp``; an invalid verdict fails the test unless ``invalid_ok``."""
         __tracebackhide__ = True
         from trueload.api import udp
 
-        return self._trusted(lambda: udp(where, **_unsaved(options)), invalid_ok, options)
+        return self._trusted(udp, (where,), options, invalid_ok)
+
+    def ab(
+        self, url_a: str, url_b: str, /, *, invalid_ok: bool = False, **options: Unpack[AbOptions]
+    ) -> AbResult:
+        """``trueload.ab``; an invalid verdict fails the test unless ``invalid_ok``."""
+        __tracebackhide__ = True
+        from trueload.api import ab
+
+        return self._trusted(ab, (url_a, url_b), options, invalid_ok)
+
+    def suite(
+        self,
+        name: str | None = None,
+        /,
+        *,
+        invalid_ok: bool = False,
+        **options: Unpack[SuiteOptions],
+    ) -> SuiteResult:
+        """``trueload.suite``; an invalid verdict fails the test unless ``invalid_ok``."""
+        __tracebackhide__ = True
+        from trueload.api import suite
+
+        return self._trusted(suite, (name,), options, invalid_ok)
+
+    @property
+    def aio(self) -> _Aio:
+        """``trueload.aio``, by the same rules."""
+        return _Aio(self)
+
+    def __getattr__(self, name: str) -> Any:
+        import trueload
+
+        return getattr(trueload, name)
 
     def _trusted(
-        self, measure: Callable[[], Result], invalid_ok: bool, options: dict[str, object]
-    ) -> Result:
+        self,
+        measure: Callable[..., Found],
+        given: tuple[object, ...],
+        options: Mapping[str, object],
+        invalid_ok: bool,
+    ) -> Found:
         __tracebackhide__ = True
-        from trueload.errors import UserError
+        return self._judged(measure(*given, **_unsaved(measure, options)), options, invalid_ok)
 
-        try:
-            result = measure()
-        except UserError as error:
-            error.add_note(f"hint: {error.hint}")
-            raise
+    def _judged(self, result: Found, options: Mapping[str, object], invalid_ok: bool) -> Found:
+        __tracebackhide__ = True
         self._keep(result)
         bad = {"invalid", "suspect"} if options.get("strict") else {"invalid"}
         if result.verdict in bad - ({"invalid"} if invalid_ok else set()):
             reasons = "; ".join(result.reasons)
-            pytest.fail(f"the verdict on {result.url} is {result.verdict}: {reasons}")
-        if result.crossed:
-            pytest.fail(f"{result.url}: {'; '.join(result.crossed)}")
+            pytest.fail(f"the verdict on {result!r} is {result.verdict}: {reasons}")
+        if crossed := getattr(result, "crossed", ()):
+            pytest.fail(f"{result!r}: {'; '.join(crossed)}")
         return result
 
 
-def _unsaved(options: dict[str, object]) -> dict[str, object]:
-    return {"no_save": True, **options}
+class _Aio:
+    def __init__(self, fixture: Trueload) -> None:
+        self._fixture = fixture
+
+    def __getattr__(self, name: str) -> Callable[..., Awaitable[Any]]:
+        from trueload import aio
+
+        measure = getattr(aio, name)
+
+        async def run(*given: object, invalid_ok: bool = False, **options: object) -> Any:
+            __tracebackhide__ = True
+            result = await measure(*given, **_unsaved(measure, options))
+            return self._fixture._judged(result, options, invalid_ok)
+
+        return run
+
+
+def _unsaved(measure: Callable[..., object], options: Mapping[str, object]) -> dict[str, object]:
+    """The options, and nothing is saved by default; a suite always is."""
+    return {**({} if measure.__name__ == "suite" else {"no_save": True}), **options}
 
 
 @pytest.fixture
-def load(request: pytest.FixtureRequest) -> Load:
-    """Measures under load: ``load.http(url, connections=64, duration="5s")``, ``ws``, ``tcp``
-    and ``udp``; an invalid verdict fails the test."""
-    results: list[Result] = []
+def trueload(request: pytest.FixtureRequest) -> Trueload:
+    """What the module ``trueload`` has: ``trueload.http(url, connections=64, duration=5)`` and so
+    on; an invalid verdict fails the test."""
+    results: list[Measured] = []
     request.node.stash[_RESULTS] = results
 
-    def keep(result: Result) -> None:
+    def keep(result: Measured) -> None:
         results.append(result)
         request.node.user_properties.extend(_properties(result, len(results)))
 
-    return Load(keep)
+    return Trueload(keep)
 
 
-def _properties(result: Result, number: int) -> list[tuple[str, object]]:
+def _properties(result: Measured, number: int) -> list[tuple[str, object]]:
     """For JUnit XML; ``number`` tells the measurements of a test apart."""
-    times = result.latency
-    values: dict[str, object] = {
-        "url": result.url,
-        "verdict": result.verdict,
-        "ok_per_s": result.throughput.ok_per_s,
-        "p50_ms": times.p50.ms if times.p50.is_known else None,
-        "p99_ms": times.p99.ms if times.p99.is_known else None,
-        "errors": float(result.errors),
-    }
+    from trueload.api.results.result import Result
+
+    values: dict[str, object] = {"verdict": result.verdict}
+    if isinstance(result, Result):
+        values |= {
+            "url": result.url,
+            "ok_per_s": result.throughput.ok_per_s,
+            "p50_ms": result.p50.ms if result.p50.is_known else None,
+            "p99_ms": result.p99.ms if result.p99.is_known else None,
+            "errors": float(result.errors),
+        }
     return [
         (f"trueload.{number}.{name}", value) for name, value in values.items() if value is not None
     ]

@@ -14,12 +14,23 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Literal, Unpack, overload
 
 from trueload.api.results.result import Result, Search
 from trueload.errors import ExitCode, UserError
 
 if TYPE_CHECKING:
+    from trueload.api.options import (
+        AbOptions,
+        HttpOptions,
+        ServeHttpOptions,
+        ServeOptions,
+        ServeWsOptions,
+        SuiteOptions,
+        TcpOptions,
+        UdpOptions,
+        WsOptions,
+    )
     from trueload.api.results.ab import AbResult
     from trueload.api.results.suite import SuiteResult
     from trueload.api.server import Server
@@ -64,8 +75,8 @@ class NothingMeasuredError(UserError):
         self.result = result
 
 
-def http(url: str | None = None, /, **options: object) -> Result:
-    """Load an HTTP server: ``http("http://127.0.0.1:8080/", connections=64, duration="5s")``.
+def http(url: str | None = None, /, **options: Unpack[HttpOptions]) -> Result:
+    """Load an HTTP server: ``http("http://127.0.0.1:8080/", connections=64, duration=5)``.
 
     Options are those of `trueload http --help`, with ``_`` for ``-``. A ``body`` that is a dict or
     a list is sent as JSON. Raises ``UserError``.
@@ -78,7 +89,7 @@ def http(url: str | None = None, /, **options: object) -> Result:
     return _measured(understand(("http",), read_job, (url,), asked, _OF_PRINTING))
 
 
-def ws(url: str, /, **options: object) -> Result:
+def ws(url: str, /, **options: Unpack[WsOptions]) -> Result:
     """Load a WebSocket server: ``ws("ws://127.0.0.1:8080/ws", mode="broadcast", step=100)``.
 
     Options are those of `trueload ws --help`, with ``_`` for ``-``. Raises ``UserError``.
@@ -89,8 +100,8 @@ def ws(url: str, /, **options: object) -> Result:
     return _measured(understand(("ws",), read_ws, (url,), options, _OF_PRINTING))
 
 
-def tcp(where: str, /, **options: object) -> Result:
-    """Load a TCP echo server: ``tcp("127.0.0.1:9000", size=64, duration="5s")``.
+def tcp(where: str, /, **options: Unpack[TcpOptions]) -> Result:
+    """Load a TCP echo server: ``tcp("127.0.0.1:9000", size=64, duration=5)``.
 
     Options are those of `trueload tcp --help`, with ``_`` for ``-``. Raises ``UserError``.
     """
@@ -100,8 +111,8 @@ def tcp(where: str, /, **options: object) -> Result:
     return _measured(understand(("tcp",), read_tcp_job, (where,), options, _OF_PRINTING))
 
 
-def udp(where: str, /, **options: object) -> Result:
-    """Load a UDP echo server: ``udp("127.0.0.1:9000", size=64, duration="5s")``.
+def udp(where: str, /, **options: Unpack[UdpOptions]) -> Result:
+    """Load a UDP echo server: ``udp("127.0.0.1:9000", size=64, duration=5)``.
 
     Options are those of `trueload udp --help`, with ``_`` for ``-``. Raises ``UserError``.
     """
@@ -111,8 +122,8 @@ def udp(where: str, /, **options: object) -> Result:
     return _measured(understand(("udp",), read_udp_job, (where,), options, _OF_PRINTING))
 
 
-def ab(url_a: str, url_b: str, /, **options: object) -> AbResult:
-    """Compare two servers by pairs of trials in turn: ``ab(url_a, url_b, duration="5s")``.
+def ab(url_a: str, url_b: str, /, **options: Unpack[AbOptions]) -> AbResult:
+    """Compare two servers by pairs of trials in turn: ``ab(url_a, url_b, duration=5)``.
 
     A side is a URL or a subject's name. Options are those of `trueload ab --help`, with ``_`` for
     ``-``; ``repeat`` is the number of pairs. A subject that is built first is told of on stderr, as
@@ -151,7 +162,7 @@ def ab(url_a: str, url_b: str, /, **options: object) -> AbResult:
     return AbResult(done, saved.run_id)
 
 
-def suite(name: str | None = None, /, **options: object) -> SuiteResult:
+def suite(name: str | None = None, /, **options: Unpack[SuiteOptions]) -> SuiteResult:
     """Run a suite of the catalogue, or of a file: ``suite("http-servers", subjects=["go"])``.
 
     Options are those of `trueload suite run --help`, with ``_`` for ``-``; how it goes on is told
@@ -180,7 +191,13 @@ def suite(name: str | None = None, /, **options: object) -> SuiteResult:
     return done[0]
 
 
-def serve(protocol: str = "http", /, **options: object) -> Server:
+@overload
+def serve(protocol: Literal["http"] = "http", /, **options: Unpack[ServeHttpOptions]) -> Server: ...
+@overload
+def serve(protocol: Literal["ws"], /, **options: Unpack[ServeWsOptions]) -> Server: ...
+@overload
+def serve(protocol: Literal["tcp", "udp"], /, **options: Unpack[ServeOptions]) -> Server: ...
+def serve(protocol: str = "http", /, **options: Any) -> Server:
     """A reference server for a ``with`` block: ``with serve("http") as server: http(server.url)``.
 
     ``protocol`` is ``http``, ``ws``, ``tcp`` or ``udp``; options are those of

@@ -55,6 +55,11 @@ class SuiteResult:
         return run_verdict(self.tables)
 
     @property
+    def reasons(self) -> tuple[str, ...]:
+        """What stands against rows, or why they were not measured."""
+        return tuple(f"{row.cell.subject.name}: {row.why}" for row in self.rows if row.why)
+
+    @property
     def rows(self) -> tuple[Summary, ...]:
         """Every row: those that are ranked by rank, then the others, load by load."""
         return tuple(row for table in self.tables for row in table.everything)

@@ -1,0 +1,53 @@
+"""The functions that measure, for coroutines: ``await trueload.aio.http(url, duration=5)``.
+
+How: each runs the function of the same name in a thread of its own, so that the loop goes on. When
+the task is cancelled, the measurement ends as by Ctrl-C: its engine ends, what was measured is
+saved, and then the cancellation goes on. Must not know what is measured.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
+from functools import partial, wraps
+from typing import Any, ParamSpec, TypeVar
+
+from trueload import api
+from trueload.interrupt import Interrupt, within
+
+__all__ = ["ab", "http", "suite", "tcp", "udp", "ws"]
+
+Given = ParamSpec("Given")
+Returned = TypeVar("Returned")
+
+
+def _awaited(
+    measure: Callable[Given, Returned],
+) -> Callable[Given, Coroutine[Any, Any, Returned]]:
+    @wraps(measure)
+    async def run(*arguments: Given.args, **options: Given.kwargs) -> Returned:
+        interrupt = Interrupt()
+        with within(interrupt):
+            context = copy_context()
+        thread = ThreadPoolExecutor(1, "trueload")
+        call = partial(context.run, measure, *arguments, **options)
+        work = asyncio.get_running_loop().run_in_executor(thread, call)
+        thread.shutdown(wait=False)
+        try:
+            return await asyncio.shield(work)
+        except asyncio.CancelledError:
+            interrupt.request()
+            await asyncio.wait([work])
+            raise
+
+    return run
+
+
+http = _awaited(api.http)
+ws = _awaited(api.ws)
+tcp = _awaited(api.tcp)
+udp = _awaited(api.udp)
+ab = _awaited(api.ab)
+suite = _awaited(api.suite)

@@ -1,0 +1,233 @@
+"""Keyword arguments of the functions: for each command the options that it has, with their types.
+
+How: a name is the option's with ``_`` for ``-``; None leaves an option out. tests/unit/
+test_api_options.py holds every class to its command, both ways. Types only: a value is checked
+where the command checks it. Must not know what an option means.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import timedelta
+from os import PathLike
+from typing import Any, Literal, TypeAlias, TypedDict
+
+Duration: TypeAlias = float | str | timedelta | None
+"""Seconds as a number, a text such as ``"500ms"``, or a ``timedelta``."""
+Number: TypeAlias = int | str | None
+"""``64``, ``"20k"``; of bytes ``"10KiB"``."""
+Numbers: TypeAlias = int | str | Sequence[int | str] | None
+"""One or several: ``[8, 64]``, ``range(4)``, ``"0-3"``."""
+Rate: TypeAlias = float | str | None
+"""Per second as a number, or a text such as ``"20k/s"``."""
+Rates: TypeAlias = float | str | Sequence[float | str] | None
+ShareOf: TypeAlias = float | str | None
+"""``0.01``, ``"1%"``."""
+Text: TypeAlias = str | None
+Texts: TypeAlias = str | Sequence[str] | None
+"""One or several."""
+Name: TypeAlias = str | PathLike[str] | None
+"""A file."""
+Flag: TypeAlias = bool | None
+Header: TypeAlias = str | bytes | Mapping[str, str] | Sequence[str | bytes] | None
+"""``{"Accept": "text/plain"}``, or lines."""
+Body: TypeAlias = str | bytes | dict[Any, Any] | list[Any] | None
+"""Sent as it is; a dict or a list as JSON."""
+Driver: TypeAlias = Literal["auto", "io_uring", "epoll"] | None
+Dialect: TypeAlias = Literal["json", "binary", "actioncable", "phoenix"] | None
+
+
+class ServerPlaceOptions(TypedDict, total=False):
+    """Where the server runs."""
+
+    server_place: Text
+
+
+class PlaceOptions(ServerPlaceOptions, total=False):
+    """Where the engines run."""
+
+    place: Texts
+    hosts: Number
+    lab: Name
+
+
+class MetricsOptions(TypedDict, total=False):
+    """Where figures are sent while a measurement runs."""
+
+    prometheus: Number
+    prometheus_linger: Duration
+    otlp: Text
+
+
+class EngineOptions(TypedDict, total=False):
+    """How an engine sends, and for how long."""
+
+    duration: Duration
+    requests: Number
+    warmup: Duration
+    timeout: Duration
+    threads: Number
+    driver: Driver
+    spin: Duration
+    coalesce: Duration
+    refill: Number
+    repeat: Number
+    seed: Number
+
+
+class MeasuringOptions(EngineOptions, PlaceOptions, MetricsOptions, total=False):
+    """What every command that measures one server has."""
+
+    connections: Number
+    idle: Number
+    rate: Rate
+    arrivals: Literal["constant", "poisson"] | None
+    stages: Text
+    stages_of: Literal["rate", "connections"] | None
+    pipeline: Number
+    cpus: Numbers
+    connect_rate: Rate
+    fail_on: Texts
+    strict: Flag
+    no_save: Flag
+    resolve: Texts
+    local_address: Texts
+
+
+class SearchOptions(TypedDict, total=False):
+    """A search for the largest load that keeps to a limit."""
+
+    limit: Text
+    search: Literal["rate", "connections"] | None
+
+
+class TlsOptions(TypedDict, total=False):
+    """TLS of a client."""
+
+    cacert: Name
+    insecure: Flag
+    cert: Name
+    key: Name
+    no_tls_resumption: Flag
+
+
+class RequestOptions(TlsOptions, total=False):
+    """What is asked of an HTTP server, and which answers are good."""
+
+    targets: Name
+    curl: Text
+    method: Text
+    header: Header
+    user: Text
+    body: Body
+    body_file: Name
+    keep_body: Flag
+    expect_status: Numbers
+    expect_body: str | bytes | None
+    close: Flag
+    unix: Name
+
+
+class HttpOptions(MeasuringOptions, SearchOptions, RequestOptions, total=False):
+    """Those of ``trueload.http``."""
+
+
+class AbOptions(MeasuringOptions, RequestOptions, total=False):
+    """Those of ``trueload.ab``; ``repeat`` is the number of pairs."""
+
+
+class EchoOptions(MeasuringOptions, SearchOptions, total=False):
+    """What every command has that measures an echo."""
+
+    size: Number
+    data: Name
+
+
+class UdpOptions(EchoOptions, total=False):
+    """Those of ``trueload.udp``."""
+
+
+class TcpOptions(EchoOptions, total=False):
+    """Those of ``trueload.tcp``."""
+
+    close: Flag
+    half_close: Flag
+
+
+class WsOptions(EchoOptions, TlsOptions, total=False):
+    """Those of ``trueload.ws``."""
+
+    mode: Literal["echo", "broadcast"] | None
+    text: Flag
+    binary: Flag
+    dialect: Dialect
+    header: Header
+    user: Text
+    origin: Text
+    subprotocol: Texts
+    unix: Name
+    step: Number
+    initial_clients: Number
+    steps: Number
+    concurrent: Number
+    samples: Number
+    padding: Number
+    stop_on_loss: Flag
+
+
+class SuiteOptions(EngineOptions, PlaceOptions, MetricsOptions, total=False):
+    """Those of ``trueload.suite``."""
+
+    subjects: Texts
+    cores: Literal["single", "multi"] | None
+    connections: Numbers
+    pipeline: Numbers
+    rate: Rates
+    close: Flag
+    no_close: Flag
+    pools: Numbers
+    pool_size: Numbers
+    concurrency: Numbers
+    full: Flag
+    port: Number
+    share_cpus: Flag
+    resume: Text
+
+
+class ServeOptions(ServerPlaceOptions, total=False):
+    """What every reference server has."""
+
+    listen: Text
+    threads: Number
+    cpus: Numbers
+    driver: Driver
+    spin: Duration
+
+
+class ServeTlsOptions(ServeOptions, total=False):
+    """TLS of a server."""
+
+    tls: Flag
+    cert: Name
+    key: Name
+
+
+class ServeWsOptions(ServeTlsOptions, total=False):
+    """Those of ``trueload.serve("ws")``."""
+
+    dialect: Dialect
+
+
+class ServeHttpOptions(ServeTlsOptions, total=False):
+    """Those of ``trueload.serve("http")``."""
+
+    record: Flag
+    error_share: ShareOf
+    reset_share: ShareOf
+    stall_share: ShareOf
+    stall_for: Duration
+    slow_share: ShareOf
+    slow_for: Duration
+    close_after: Number
+    close_silently: Flag
+    fault_seed: Number

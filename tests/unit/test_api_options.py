@@ -1,0 +1,71 @@
+"""The keyword arguments of the functions are the options of their commands, both ways."""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Callable, Mapping
+from enum import StrEnum
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+
+import pytest
+import typer
+from trueload import api
+from trueload.api import options
+from trueload.cli import ab, http, serve, suite, tcp, udp, ws
+
+COMMANDS: list[tuple[type, Callable[..., Any], Mapping[str, str]]] = [
+    (options.HttpOptions, http.read_job, api._OF_PRINTING),
+    (options.WsOptions, ws.read_ws, api._OF_PRINTING),
+    (options.TcpOptions, tcp.read_tcp_job, api._OF_PRINTING),
+    (options.UdpOptions, udp.read_udp_job, api._OF_PRINTING),
+    (options.AbOptions, ab.read_ab, api._OF_PRINTING),
+    (options.SuiteOptions, suite.read_suite, api._OF_SUITES),
+    (options.ServeHttpOptions, serve.read_http, api._OF_PRINTING),
+    (options.ServeWsOptions, serve.read_ws, api._OF_PRINTING),
+    (options.ServeOptions, serve.read_tcp, api._OF_PRINTING),
+    (options.ServeOptions, serve.read_udp, api._OF_PRINTING),
+]
+
+
+def keywords_of(read: Callable[..., Any], refused: Mapping[str, str]) -> dict[str, Any]:
+    """Each option of a command by its keyword."""
+    app = typer.Typer(add_completion=False)
+    app.command(add_help_option=False)(read)
+    command: Any = typer.main.get_command(app)
+    found = {
+        word.removeprefix("--").replace("-", "_"): parameter
+        for parameter in command.params
+        for word in (*parameter.opts, *parameter.secondary_opts)
+        if word.startswith("--")
+    }
+    return {name: parameter for name, parameter in found.items() if name not in refused}
+
+
+def parts(hint: Any) -> set[Any]:
+    """What a union is of."""
+    return set(get_args(hint)) if get_origin(hint) in (Union, types.UnionType) else {hint}
+
+
+@pytest.mark.parametrize(("typed", "read", "refused"), COMMANDS, ids=lambda each: "")
+def test_every_option_has_its_keyword_and_every_keyword_its_option(
+    typed: type, read: Callable[..., Any], refused: Mapping[str, str]
+) -> None:
+    assert set(get_type_hints(typed)) == set(keywords_of(read, refused))
+
+
+@pytest.mark.parametrize(("typed", "read", "refused"), COMMANDS, ids=lambda each: "")
+def test_a_keyword_takes_what_its_option_takes(
+    typed: type, read: Callable[..., Any], refused: Mapping[str, str]
+) -> None:
+    hints = get_type_hints(typed)
+    for name, parameter in keywords_of(read, refused).items():
+        found = parts(hints[name])
+        annotation = parameter.type_descriptor.annotation
+        assert type(None) in found, f"{name} may be left out by None"
+        assert (hints[name] == options.Duration) is (parameter.metavar == "TIME"), name
+        assert (bool in found) is bool(parameter.is_flag), name
+        choices = [get_args(each) for each in found if get_origin(each) is Literal]
+        if isinstance(annotation, type) and issubclass(annotation, StrEnum):
+            assert sorted(*choices) == sorted(annotation), name
+        if parameter.multiple or parameter.metavar == "LIST":
+            assert any(get_origin(each) is not None for each in found), f"{name} takes several"
