@@ -71,6 +71,7 @@ class EngineOptions(TypedDict, total=False):
     spin: Duration
     coalesce: Duration
     refill: Number
+    connect_rate: Rate
     repeat: Number
     seed: Number
 
@@ -86,7 +87,6 @@ class MeasuringOptions(EngineOptions, PlaceOptions, MetricsOptions, total=False)
     stages_of: Literal["rate", "connections"] | None
     pipeline: Number
     cpus: Numbers
-    connect_rate: Rate
     fail_on: Texts
     strict: Flag
     no_save: Flag
