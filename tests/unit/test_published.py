@@ -16,8 +16,9 @@ from report_samples import HOSTILE, put, read
 from trueload.errors import UserError
 from trueload.published import tables as data
 from trueload.report.export import CSV_COLUMNS
+from trueload.report.grid import Grid
 from trueload.report.parquet import write_parquet
-from trueload.report.published import Sheet, as_csv, as_html, as_text, sheets
+from trueload.report.published import as_csv, as_html, as_text, sheets
 from trueload.report.suite_json import read_plan
 from trueload.store.runs import Row, Store
 from trueload.suites.summary import collect, tabulate
@@ -50,7 +51,7 @@ RUNS: dict[str, Callable[[], dict[str, Any]]] = {
 }
 
 
-def sheets_of(name: str, folder: Path) -> list[Sheet]:
+def sheets_of(name: str, folder: Path) -> list[Grid]:
     with Store.open(folder / "store.sqlite") as store:
         run = put(store, RUNS[name]())
         plan = read_plan(run)
@@ -129,11 +130,24 @@ class Tags(HTMLParser):
 
 def test_whatever_a_cell_holds_is_inert() -> None:
     evil = (*HOSTILE, "+1", "-1", "@x", "\t=1", "=1+1")
-    sheet = Sheet(HOSTILE[0], ("a",), tuple((text,) for text in evil))
+    sheet = Grid(("a",), tuple((text,) for text in evil), HOSTILE[0])
     cells = [cell for row in csv.reader(io.StringIO(as_csv([sheet]))) for cell in row]
     assert not [cell for cell in cells if cell.startswith(("=", "+", "-", "@", "\t"))]
     page = Tags(as_html([sheet]))
-    expected = {"html", "head", "meta", "title", "body", "table", "caption", "tr", "th", "td"}
+    expected = {
+        "html",
+        "head",
+        "meta",
+        "title",
+        "body",
+        "table",
+        "caption",
+        "thead",
+        "tbody",
+        "tr",
+        "th",
+        "td",
+    }
     assert page.seen == expected
     assert all(char.isprintable() or char == "\n" for char in as_text([sheet]))
 

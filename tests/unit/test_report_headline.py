@@ -29,23 +29,24 @@ def test_the_headline_of_single_runs_claims_no_difference(store: Store) -> None:
     assert "cannot be told apart: one trial each; use --repeat 6 or trueload ab" in said
     assert "is ahead" not in said
     compared = view.parts[-1].tables[0]
-    assert {line.mark for line in compared.lines} == {"unclear"}
+    assert set(compared.marks) == {"unclear"}
 
 
 @pytest.mark.parametrize("speed", [1.0, 1.3, 0.7])
 def test_the_headline_of_pairs_says_what_their_table_says(store: Store, speed: float) -> None:
     run = put(store, at_speed(read("ab"), speed, side="b"))
     view = made(store, run).view
-    line = view.parts[-1].tables[0].lines[0]
+    grid = view.parts[-1].tables[0]
+    line, mark = grid.rows[0], grid.marks[0]
     said = view.words[0]
-    assert line.cells[0] == "throughput"
-    assert f"ratio {line.cells[3]}, {line.cells[4]}" in said
-    if line.mark in ("better", "worse"):
-        assert f" is {line.mark} than " in said
+    assert line[0] == "throughput"
+    assert f"ratio {line[3]}, {line[4]}" in said
+    if mark in ("better", "worse"):
+        assert f" is {mark} than " in said
     else:
         assert "cannot be told apart" in said
     ranks = [entry.rank for entry in view_sections(store, run)[0].ranked]
-    assert ranks == ([1, 2] if line.mark in ("better", "worse") else [1, 1])
+    assert ranks == ([1, 2] if mark in ("better", "worse") else [1, 1])
 
 
 def at_speed(value: dict[str, Any], speed: float, side: str | None = None) -> dict[str, Any]:

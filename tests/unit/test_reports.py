@@ -16,10 +16,11 @@ from trueload.protocol.plan import Histograms
 from trueload.record.schema import Record, Trouble
 from trueload.record.thresholds import crossed, parse_condition
 from trueload.report.export import CSV_COLUMNS, Format, export
+from trueload.report.grid import csv_cell, markdown_cell
 from trueload.report.result import latency_text, load_text, repeated_lines, result_lines
 from trueload.report.trials_json import result_json
 from trueload.store.runs import Damaged, Row, Run
-from trueload.text import csv_cell, markdown_cell, plain
+from trueload.text import plain
 
 HOSTILE = "\x1b]0;owned\x07\x9b31m=cmd()|'\u202e\u2028<script>\r\nX"
 RUN = Run(
@@ -107,7 +108,7 @@ def test_csv_has_a_row_each_and_no_formula() -> None:
 def test_markdown_has_a_line_each_and_no_markup_from_outside() -> None:
     lines = "".join(export(RUN, ROWS, "markdown")).splitlines()
     table = [line for line in lines if line.startswith("| ")]
-    assert len(table) == 1 + len(ROWS)
+    assert len(table) == 2 + len(ROWS)
     assert {len(re.findall(r"(?<!\\)\|", line)) for line in table} == {10}
     assert "<script>" not in "\n".join(lines).replace("\\<", "")
 

@@ -28,7 +28,7 @@ from trueload.errors import ExitCode, UserError, some_broken
 from trueload.interrupt import Interrupt
 from trueload.protocol.client import ClientContract
 from trueload.protocol.plan import Requests
-from trueload.report.table import plain
+from trueload.report.grid import Grid, markdown_lines, text_lines
 from trueload.runner import needs
 from trueload.runner.build import Build, BuildError, build
 from trueload.runner.client import Client, running_client
@@ -59,6 +59,7 @@ from trueload.subjects.manifest import (
     select_subjects,
     unless_named,
 )
+from trueload.text import plain
 
 BODY_SHOWN_BYTES = 400
 T = TypeVar("T")
@@ -98,9 +99,8 @@ def list_subjects(selects: Selects = None, as_json: AsJsonOption = False) -> Non
     else:
         lines = {subject.name: _facts(subject, missing[subject.name]) for subject in found}
         lines |= {name: f"broken: {why.message}" for name, why in broken.items()}
-        width = max(map(len, lines), default=0)
-        for name, line in lines.items():
-            _say(f"{name:<{width}}  {line}")
+        for line in text_lines(Grid((), tuple(lines.items()))):
+            _say(line)
     if broken:
         raise some_broken("subjects", broken)
 
@@ -371,11 +371,9 @@ def show_versions(selects: Selects = None, as_json: AsJsonOption = False) -> Non
         shown = [{"language": key[0], "framework": key[1], "version": v} for key, v in rows.items()]
         _print_json("versions", shown)
     else:
-        _say("| Language | Framework | Version |")
-        _say("| --- | --- | --- |")
-        for (language, framework), version in rows.items():
-            cells = (language, framework, version.replace("|", "\\|").replace("<", "&lt;"))
-            _say(f"| {' | '.join(cells)} |")
+        found = tuple((*key, version) for key, version in rows.items())
+        for line in markdown_lines(Grid(("Language", "Framework", "Version"), found)):
+            _say(line)
     if broken:
         raise some_broken("subjects", broken)
 
@@ -533,6 +531,5 @@ def _print_json(key: str, value: Any) -> None:
 
 
 def _say(line: str) -> None:
-    shown = "".join(c if c.isprintable() else " " for c in line)
-    sys.stdout.write(shown.rstrip() + "\n")
+    sys.stdout.write(plain(line).rstrip() + "\n")
     sys.stdout.flush()

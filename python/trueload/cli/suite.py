@@ -64,6 +64,7 @@ from trueload.suites.execute import Execution, changed_subjects
 from trueload.suites.plan import Changes, PlannedLoad, SuitePlan, describe, make_plan, planned
 from trueload.suites.pools import beyond_limits
 from trueload.suites.summary import LoadTable, collect, tabulate
+from trueload.text import plain
 from trueload.trial.run import run_trial
 from trueload.trial.spec import TrialSpec
 from trueload.units import SEED_MAX, parse_duration
@@ -518,9 +519,9 @@ def _print_plan(plan: SuitePlan, suite: Suite, shown: Shown) -> None:
         sys.stdout.write(plan_json(plan, describe(plan)))
         return
     lines = [describe(plan), "", "subjects:"]
-    lines += [f"  {table.plain(subject.name)}" for subject in plan.subjects]
+    lines += [f"  {plain(subject.name)}" for subject in plan.subjects]
     lines += ["loads:", *(f"  {_load_line(load)}" for load in plan.loads)]
-    lines += [f"note: {table.plain(note)}" for note in suite.notes]
+    lines += [f"note: {plain(note)}" for note in suite.notes]
     sys.stdout.write("\n".join(lines) + "\n")
 
 
@@ -534,7 +535,7 @@ def _load_line(load: PlannedLoad) -> str:
 
 def _talk(line: str) -> None:
     with contextlib.suppress(OSError):
-        sys.stderr.write(table.plain(line) + "\n")
+        sys.stderr.write(plain(line) + "\n")
 
 
 def _numbers(option: str, text: str | None) -> tuple[int, ...] | None:

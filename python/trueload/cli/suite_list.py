@@ -11,7 +11,7 @@ import sys
 from trueload.cli.folders import find_folder
 from trueload.cli.options import AsJsonOption
 from trueload.errors import UserError, some_broken
-from trueload.report import table
+from trueload.report.grid import Grid, text_lines
 from trueload.suites.definition import Suite, load_suite, suite_names
 
 
@@ -39,8 +39,7 @@ def list_suites(
     else:
         lines = {name: f"{suite.about} ({suite.contract})" for name, suite in suites.items()}
         lines |= {name: f"broken: {why.message}" for name, why in broken.items()}
-        width = max((len(name) for name in lines), default=0)
-        for name, line in sorted(lines.items()):
-            sys.stdout.write(table.plain_row(f"{name:<{width}}  {line}") + "\n")
+        listed = text_lines(Grid((), tuple(sorted(lines.items()))))
+        sys.stdout.writelines(f"{line}\n" for line in listed)
     if broken:
         raise some_broken("suites", broken)

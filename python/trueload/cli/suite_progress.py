@@ -17,10 +17,10 @@ from typing import TextIO
 from trueload.metrics.exports import Exports
 from trueload.protocol.client_progress import OnClientProgress
 from trueload.report.live import client_view, is_terminal, watch
-from trueload.report.table import plain
 from trueload.runner.trials import Failed, Measured
 from trueload.suites.execute import Events
 from trueload.suites.plan import Trial
+from trueload.text import plain
 from trueload.trial.spec import OnProgress, TrialSpec
 from trueload.units import format_rate
 

@@ -15,10 +15,11 @@ from trueload.compare.trials import Comparison, CrossedRow, RowCompared, with_me
 from trueload.record.distance import moved_text
 from trueload.record.schema import SCHEMA, Check, Record, Verdict
 from trueload.record.thresholds import Condition, Crossed, crossed_by, ratio_text, untimed
-from trueload.report.compare import Compared, finite, ratio_cells, ratio_json
+from trueload.report.compare import Compared, finite, ratio_grid, ratio_json
+from trueload.report.grid import text_lines
 from trueload.report.result import verdict_lines
 from trueload.report.tls import tls_text
-from trueload.text import grid_lines, plain
+from trueload.text import plain
 from trueload.units import format_rate
 from trueload.verdict import decide, worst_checks
 
@@ -119,7 +120,7 @@ def paired_lines(paired: Paired) -> list[str]:
     lines += [f"pair {number:<4}{_pair_text(both)}" for number, both in found.items()]
     if paired.ratios:
         header = ("metric", "A", "B", "B / A", "where it lies", "B is")
-        lines += ["", *grid_lines(header, [ratio_cells(each) for each in paired.ratios])]
+        lines += ["", *text_lines(ratio_grid(paired.ratios, header))]
     if moved := moved_text(record.cpu_distance for record in paired.records):
         lines += ["", f"{'moved':<13}{moved}"]
     lines += ["", f"{'verdict':<13}{paired.verdict}"]

@@ -8,15 +8,16 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 from xml.etree import ElementTree
 
 from trueload.compare.difference import Ratio
 from trueload.compare.trials import Comparison, CrossedRow, RowCompared
+from trueload.report.grid import Grid, markdown_cell, markdown_lines, text_lines
 from trueload.stats import Interval
-from trueload.text import grid_lines, markdown_cell, plain
+from trueload.text import plain
 from trueload.units import format_count, format_duration
 
 Format = Literal["text", "markdown", "junit", "json"]
@@ -49,6 +50,12 @@ def ratio_cells(found: Ratio) -> tuple[str, ...]:
         within_text(found.within),
         found.verdict,
     )
+
+
+def ratio_grid(found: Sequence[Ratio], header: tuple[str, ...] = HEADER) -> Grid:
+    """A metric each row."""
+    rows = tuple(map(ratio_cells, found))
+    return Grid(header, rows, marks=tuple(each.word for each in found))
 
 
 def within_text(within: Interval | None) -> str:
@@ -96,7 +103,7 @@ def _text(compared: Compared) -> str:
     for row in compared.comparison.rows:
         title = f"{plain(row.name)}: " if row.name else ""
         lines += ["", f"{title}{_trials(row)}"]
-        lines += grid_lines(HEADER, [ratio_cells(each) for each in row.ratios])
+        lines += text_lines(ratio_grid(row.ratios))
     lines += ["", *notes] if (notes := _notes(compared)) else []
     lines += [f"threshold crossed: {plain(each.sentence())}" for each in compared.crossed]
     return "\n".join(lines) + "\n"
@@ -109,12 +116,7 @@ def _markdown(compared: Compared) -> str:
             "",
             f"**{markdown_cell(row.name)}** ({_trials(row)})" if row.name else _trials(row),
         ]
-        lines += ["", f"| {' | '.join(HEADER)} |", f"|{'---|' * len(HEADER)}"]
-        for found in row.ratios:
-            cells = [markdown_cell(cell) for cell in ratio_cells(found)]
-            if found.word in ("better", "worse"):
-                cells[-1] = f"**{cells[-1]}**"
-            lines.append(f"| {' | '.join(cells)} |")
+        lines += ["", *markdown_lines(ratio_grid(row.ratios))]
     listed = [*_notes(compared), *(f"threshold crossed: {c.sentence()}" for c in compared.crossed)]
     lines += ["", *(f"- {markdown_cell(line)}" for line in listed)] if listed else []
     return "\n".join(lines) + "\n"

@@ -8,8 +8,6 @@ out come pieces of text.
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Literal
@@ -17,10 +15,10 @@ from typing import Any, Literal
 from trueload.protocol.plan import Open
 from trueload.record import figures
 from trueload.record.schema import ClientTimes, Record
+from trueload.report.grid import csv_rows, markdown_cell, markdown_rows
 from trueload.report.times import quantile_text
 from trueload.request.redact import redact_command
 from trueload.store.runs import Damaged, Row, Run
-from trueload.text import csv_cell, markdown_cell
 from trueload.units import format_count
 from trueload.verdict import offered_per_s
 
@@ -94,16 +92,10 @@ def _jsonl(run: Run, rows: Rows) -> Iterator[str]:
 
 
 def _csv(run: Run, rows: Rows) -> Iterator[str]:
-    yield _csv_line(CSV_COLUMNS)
+    yield csv_rows([CSV_COLUMNS])
     for row in rows:
         values = {"run": run.id, **row_values(row)}
-        yield _csv_line(csv_cell(values.get(column)) for column in CSV_COLUMNS)
-
-
-def _csv_line(cells: Iterable[str]) -> str:
-    line = io.StringIO()
-    csv.writer(line, lineterminator="\n").writerow(cells)
-    return line.getvalue()
+        yield csv_rows([[values.get(column) for column in CSV_COLUMNS]])
 
 
 def row_values(row: Row | Damaged) -> dict[str, object]:
@@ -175,19 +167,9 @@ def _client_times(found: ClientTimes) -> dict[str, object]:
 def _markdown(run: Run, rows: Rows) -> Iterator[str]:
     yield f"# {markdown_cell(run.title)}\n\nRun {run.id}, {run.started_at}, {run.state}.\n\n"
     columns = (
-        "row",
-        "what",
-        "requests/s",
-        "ok",
-        "failed",
-        "p50",
-        "p99",
-        "max of answers",
-        "verdict",
+        *("row", "what", "requests/s", "ok", "failed", "p50", "p99", "max of answers", "verdict"),
     )
-    yield f"| {' | '.join(columns)} |\n|{'---|' * len(columns)}\n"
-    for row in rows:
-        yield f"| {' | '.join(markdown_cell(cell) for cell in _markdown_cells(row))} |\n"
+    yield from (f"{line}\n" for line in markdown_rows(columns, map(_markdown_cells, rows)))
 
 
 def _markdown_cells(row: Row | Damaged) -> tuple[str, ...]:

@@ -8,21 +8,18 @@ side by side, and are never ranked together. Pure.
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
-from html import escape
 from typing import Literal
 
 from trueload.published import tables as published
 from trueload.record import figures
-from trueload.report import client_table, table
+from trueload.report.columns import CLIENTS, SERVERS, Kind, rows_of, verdict_of
+from trueload.report.grid import Grid, csv_rows, html_table, text_lines
 from trueload.stats import Quantile
 from trueload.store.runs import Damaged, Row
 from trueload.suites.plan import PlannedLoad, SuitePlan
 from trueload.suites.summary import LoadTable, Summary
-from trueload.text import csv_cell, grid_lines, plain
+from trueload.text import plain
 from trueload.verdict.apachebench import ApacheBench, Times
 
 Format = Literal["text", "csv", "html"]
@@ -32,18 +29,9 @@ BROADCAST_COLUMNS = ("clients", "95per-rtt", "min-rtt", "median-rtt", "max-rtt")
 C10K_SUBJECT = "javascript/node-http"
 
 
-@dataclass(frozen=True)
-class Sheet:
-    """A table of one load, all of strings."""
-
-    title: str
-    header: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
-
-
 def sheets(
     plan: SuitePlan, tables: Sequence[LoadTable], rows: Iterable[Row | Damaged]
-) -> list[Sheet]:
+) -> list[Grid]:
     """Everything of a run; ``rows`` are those of the store, for the steps of broadcasts."""
     if plan.broadcast is not None:
         return _broadcasts(rows)
@@ -57,43 +45,52 @@ def sheets(
     return [*(_servers(each) for each in tables), *beside]
 
 
-def _servers(each: LoadTable) -> Sheet:
+def _servers(each: LoadTable) -> Grid:
     load = each.load
     theirs = {
-        row.subject: row
+        row.subject: tuple(row.cells.get(name, "") for name in _headings(SERVERS))
         for row in published.server_rows()
         if row.subject and (row.connections, row.pipeline) == (load.connections, load.pipeline)
     }
-    rows = []
-    for summary in each.everything:
-        cells = table.published_cells(summary, summary.figures)
-        rows.append((OURS, *cells, _verdict(summary)))
-        same = theirs.get(summary.cell.subject.name)
-        if same is not None:
-            found = (same.cells.get(name, "") for name in table.PUBLISHED)
-            rows.append((PUBLISHED, *found, ""))
-    return Sheet(load.title, ("whose", *table.PUBLISHED, "verdict"), tuple(rows))
+    return _beside(load.title, SERVERS, each.everything, lambda s: theirs.get(s.cell.subject.name))
 
 
-def _clients(tables: Iterable[LoadTable]) -> Sheet:
+def _clients(tables: Iterable[LoadTable]) -> Grid:
     theirs = {
-        (row.subject, row.pools, row.pool_size, row.concurrency, row.files): row
+        (row.subject, row.pools, row.pool_size, row.concurrency, row.files): row.cells
         for row in published.client_rows()
     }
-    width = len(client_table.PUBLISHED)
+
+    def found(summary: Summary) -> tuple[str, ...] | None:
+        pools, name = summary.cell.load.pools, summary.cell.subject.name
+        if pools is None:
+            return None
+        return theirs.get((name, pools.pools, pools.pool_size, pools.concurrency, pools.files))
+
+    return _beside("Clients", CLIENTS, (row for each in tables for row in each.everything), found)
+
+
+def _headings(kind: Kind) -> tuple[str, ...]:
+    return tuple(column.heading for column in kind.columns[: kind.published])
+
+
+def _beside(
+    title: str,
+    kind: Kind,
+    summaries: Iterable[Summary],
+    theirs: Callable[[Summary], tuple[str, ...] | None],
+) -> Grid:
+    """Ours in the published columns, and below each row what was published of it."""
     rows: list[tuple[str, ...]] = []
-    for summary in (row for each in tables for row in each.everything):
-        rows.append((OURS, *client_table.client_cells(summary)[:width], _verdict(summary)))
-        pools = summary.cell.load.pools
-        if pools is not None:
-            grid = (pools.pools, pools.pool_size, pools.concurrency, pools.files)
-            same = theirs.get((summary.cell.subject.name, *grid))
-            if same is not None:
-                rows.append((PUBLISHED, *same.cells, ""))
-    return Sheet("Clients", ("whose", *client_table.PUBLISHED, "verdict"), tuple(rows))
+    for row in rows_of(summaries):
+        cells = kind.cells(row, kind.columns[: kind.published])
+        rows.append((OURS, *cells, verdict_of(row.summary)))
+        if (same := theirs(row.summary)) is not None:
+            rows.append((PUBLISHED, *same, ""))
+    return Grid(("whose", *_headings(kind), "verdict"), tuple(rows), title)
 
 
-def _broadcasts(rows: Iterable[Row | Damaged]) -> list[Sheet]:
+def _broadcasts(rows: Iterable[Row | Damaged]) -> list[Grid]:
     """A sheet for each repetition of a subject: its steps, then the published ones."""
     ours: dict[tuple[str, str], list[tuple[str, ...]]] = {}
     for row in rows:
@@ -109,7 +106,7 @@ def _broadcasts(rows: Iterable[Row | Damaged]) -> list[Sheet]:
         theirs = steps.get(published.OF_BROADCASTS.get(subject, ""), [])
         beside = [(PUBLISHED, str(step.clients), *step.cells, "") for step in theirs]
         header = ("whose", *BROADCAST_COLUMNS, "verdict")
-        made.append(Sheet(f"{subject}, {repetition}", header, (*mine, *beside)))
+        made.append(Grid(header, (*mine, *beside), f"{subject}, {repetition}"))
     return made
 
 
@@ -117,7 +114,7 @@ def _in_ms(found: Quantile) -> str:
     return "" if found.value is None else f"{'> ' if found.above else ''}{found.value / 1e6:.0f}"
 
 
-def _thousands(each: LoadTable) -> Sheet:
+def _thousands(each: LoadTable) -> Grid:
     """Thousand requests per second, a server a row."""
     of_subject: dict[str, list[tuple[str, ...]]] = {}
     for one in each.published:
@@ -129,9 +126,9 @@ def _thousands(each: LoadTable) -> Sheet:
         per_s = None if summary.figures is None else summary.figures.ok_per_s
         shown = "" if per_s is None else f"{per_s / 1e3:.1f}"
         name = summary.cell.subject.name
-        rows += [(OURS, name, shown, _verdict(summary)), *of_subject.pop(name, [])]
+        rows += [(OURS, name, shown, verdict_of(summary)), *of_subject.pop(name, [])]
     rows += [cells for found in of_subject.values() for cells in found]
-    return Sheet(each.load.title, ("whose", "server", "k requests/s", "verdict"), tuple(rows))
+    return Grid(("whose", "server", "k requests/s", "verdict"), tuple(rows), each.load.title)
 
 
 def _blocks(each: LoadTable) -> list[tuple[Summary, ApacheBench]]:
@@ -143,7 +140,7 @@ def _blocks(each: LoadTable) -> list[tuple[Summary, ApacheBench]]:
     ]
 
 
-def _apachebench(each: LoadTable) -> Sheet:
+def _apachebench(each: LoadTable) -> Grid:
     """A figure a row, a subject a column; the published run is a column of its own."""
     blocks = _blocks(each)
     theirs = published.c10k_figures() if _as_published(each.load) else {}
@@ -152,11 +149,11 @@ def _apachebench(each: LoadTable) -> Sheet:
         (name, *([theirs.get(name, "")] if theirs else []), *(column[name] for column in columns))
         for name in columns[0]
     ]
-    verdicts = tuple(_verdict(row) for row, _ in blocks)
+    verdicts = tuple(verdict_of(row) for row, _ in blocks)
     rows.append(("verdict", *([""] if theirs else []), *verdicts))
     beside = (f"{PUBLISHED} ({C10K_SUBJECT})",) if theirs else ()
     header = ("figure", *beside, *(row.cell.subject.name for row, _ in blocks))
-    return Sheet(each.load.title, header, tuple(rows))
+    return Grid(header, tuple(rows), each.load.title)
 
 
 def _as_published(load: PlannedLoad) -> bool:
@@ -208,36 +205,26 @@ def _number(value: float | None, digits: int) -> str:
     return "" if value is None else f"{value:.{digits}f}"
 
 
-def _verdict(summary: Summary) -> str:
-    return summary.verdict or summary.outcome
-
-
-def as_text(made: Sequence[Sheet]) -> str:
+def as_text(made: Sequence[Grid]) -> str:
     """For people."""
-    parts = []
-    for sheet in made:
-        rows = [[plain(cell) for cell in row] for row in sheet.rows]
-        parts.append("\n".join([plain(sheet.title), "", *grid_lines(sheet.header, rows)]))
+    parts = ["\n".join([plain(grid.title), "", *text_lines(grid)]) for grid in made]
     return "\n\n".join(parts) + "\n"
 
 
-def as_csv(made: Sequence[Sheet]) -> str:
-    """One table after the other, each with its header and its load in front; no formulas."""
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    for number, sheet in enumerate(made):
-        if number and sheet.header != made[number - 1].header:
-            writer.writerow([])
-        if not number or sheet.header != made[number - 1].header:
-            writer.writerow(["load", *(csv_cell(cell) for cell in sheet.header)])
-        for row in sheet.rows:
-            writer.writerow([csv_cell(cell) for cell in (sheet.title, *row)])
-    return out.getvalue()
+def as_csv(made: Sequence[Grid]) -> str:
+    """One table after the other, each with its header and its load in front."""
+    pieces: list[str] = []
+    for number, grid in enumerate(made):
+        if not number or grid.header != made[number - 1].header:
+            pieces += ["\n"] if number else []
+            pieces.append(csv_rows([("load", *grid.header)]))
+        pieces.append(csv_rows((grid.title, *row) for row in grid.rows))
+    return "".join(pieces)
 
 
-def as_html(made: Sequence[Sheet]) -> str:
+def as_html(made: Sequence[Grid]) -> str:
     """A page of its own, in which nothing acts."""
-    body = "\n".join(_html_table(sheet) for sheet in made)
+    body = "\n".join(html_table(grid, grid.title) for grid in made)
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">\n'
         '<meta http-equiv="Content-Security-Policy" content="default-src \'none\'">\n'
@@ -245,21 +232,7 @@ def as_html(made: Sequence[Sheet]) -> str:
     )
 
 
-def _html_table(sheet: Sheet) -> str:
-    lines = [_html_row("th", sheet.header), *(_html_row("td", row) for row in sheet.rows)]
-    caption = f"<caption>{_html(sheet.title)}</caption>"
-    return "\n".join(['<table border="1">', caption, *lines, "</table>"])
-
-
-def _html_row(tag: str, cells: Sequence[str]) -> str:
-    return "<tr>" + "".join(f"<{tag}>{_html(cell)}</{tag}>" for cell in cells) + "</tr>"
-
-
-def _html(text: str) -> str:
-    return escape(plain(text))
-
-
-WRITERS: dict[Format, Callable[[Sequence[Sheet]], str]] = {
+WRITERS: dict[Format, Callable[[Sequence[Grid]], str]] = {
     "text": as_text,
     "csv": as_csv,
     "html": as_html,

@@ -1,154 +1,45 @@
 """Tables of a suite: the published columns, then ours, as text, CSV or Markdown.
 
-How: each load becomes a grid of strings once; the writers only lay it out. A terminal that
-is too narrow gets the grid in three parts, each with the names; a pipe gets it whole.
-Text that a manifest or a peer has chosen loses its control characters here, and in CSV
-what a spreadsheet would run as a formula.
+How: each load becomes grids of strings; the writers only lay them out. A terminal that is too
+narrow gets a grid in three parts, each with the names; a pipe gets it whole.
 
 Must not know: how the figures came about.
 """
 
 from __future__ import annotations
 
-import csv
-import io
-import unicodedata
 from collections.abc import Container, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 
-from rich.cells import cell_len
-
-from trueload.escapes import without_escapes
-from trueload.report import broadcast_table, client_table
+from trueload.report import columns
+from trueload.report.columns import Row, kind_of, rows_of, verdict_of
+from trueload.report.grid import (
+    Grid,
+    csv_rows,
+    markdown_cell,
+    markdown_lines,
+    text_lines,
+    text_width,
+)
 from trueload.report.unmeasured import NO_REASON, reasons_once, titled, under_no_load
 from trueload.search.clients import clients_header
 from trueload.suites.definition import PublishedTable
-from trueload.suites.plan import PlannedLoad
-from trueload.suites.summary import SHOWN_RANKS, Figures, LoadTable, Summary
-from trueload.units import format_cell
+from trueload.suites.summary import LoadTable, Summary
+from trueload.text import plain
 
-# Exactly the published columns, in their order; times in ms.
-PUBLISHED = (
-    "Language", "Framework", "Category", "Name", "Res[B]", "Req", "Err", "RPS", "BPS",
-    "min", "25%", "50%", "75%", "99%", "max",
-)  # fmt: skip
-OURS = ("rank", "interval", "CPU", "memory", "verdict")
-# Before ours where a load has a rate: beside it an RPS says whether a subject kept up.
-RATE = "rate"
-# What a CSV line must say for itself, because it has no title above it, and its numbers no mark.
-OF_LOAD = (
-    "connections", "pipeline", "rate_per_s", "cores", "figures", "latency_at_least", "why",
-)  # fmt: skip
-NAME_COLUMNS = 4
+PUBLISHED = tuple(column.heading for column in columns.PUBLISHED)
 # Where a grid that is too wide for the terminal is cut: before the times.
 CUT = PUBLISHED.index("min")
-LEFT_ALIGNED = frozenset(
-    {
-        "Language",
-        "Framework",
-        "Category",
-        "Name",
-        "verdict",
-        "interval",
-        "published",
-        "ours",
-        "Client",
-    }
-)
 
 
-def plain(text: str) -> str:
-    """One line without control characters, so that it is safe on a terminal."""
-    text = without_escapes(text)
-    shown = "".join(" " if c in "\t\n\r" else c for c in text if c in "\t\n\r" or _is_harmless(c))
-    return " ".join(shown.split())
-
-
-def _is_harmless(character: str) -> bool:
-    # Cc and Cf are control and format characters (escape, bidi), Zl and Zp line separators,
-    # Cs lone surrogates.
-    return unicodedata.category(character) not in ("Cc", "Cf", "Cs", "Zl", "Zp")
-
-
-def csv_text(text: str) -> str:
-    """A cell that no spreadsheet takes for a formula (OWASP, CSV injection)."""
-    shown = plain(text)
-    return f"'{shown}" if shown[:1] in ("=", "+", "-", "@") else shown
-
-
-@dataclass(frozen=True)
-class Grid:
-    """A header and rows of strings, all of the same length."""
-
-    header: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
-
-
-def published_cells(summary: Summary, figures: Figures | None) -> tuple[str, ...]:
-    """One row under the published columns."""
-    subject = summary.cell.subject
-    names = (subject.language, subject.framework, subject.category, subject.variant)
-    if figures is None:
-        return (*(plain(name) for name in names), *[""] * (len(PUBLISHED) - NAME_COLUMNS))
-    return (
-        *(plain(name) for name in names),
-        format_cell(figures.response_bytes),
-        format_cell(figures.requests),
-        format_cell(figures.errors),
-        format_cell(figures.ok_per_s),
-        format_cell(figures.bytes_per_s),
-        *(_time(figures, name) for name in ("min", *SHOWN_RANKS, "max")),
-    )
-
-
-def _time(figures: Figures, name: str) -> str:
-    ms: float | None = getattr(figures, f"{name}_ms")
-    above = "> " if name in figures.latency_at_least else ""
-    return "" if ms is None else f"{above}{ms:.3f}"
-
-
-def our_cells(summary: Summary) -> tuple[str, ...]:
-    """Rank, interval, CPU, memory and verdict of one row."""
-    figures, interval = summary.figures, summary.interval
-    within = ""
-    if interval is not None:
-        label = " (range)" if interval.kind == "range" else ""
-        within = f"{format_cell(interval.low)}-{format_cell(interval.high)}{label}"
-    cpu = figures.cpu_share if figures is not None else None
-    peak = figures.peak_rss_bytes if figures is not None else None
-    return (
-        "" if summary.rank is None else str(summary.rank),
-        within,
-        "" if cpu is None else f"{cpu * 100:.0f}%",
-        "" if peak is None else f"{peak / 1024 / 1024:.1f}MiB",
-        summary.verdict or summary.outcome,
-    )
-
-
-def grid(summaries: Sequence[Summary]) -> Grid:
-    """The published columns and ours; the rate, where there is one. Of broadcasts their own."""
-    if any(s.cell.load.pools for s in summaries):
-        return Grid(client_table.COLUMNS, tuple(map(client_table.client_cells, summaries)))
-    if any(s.cell.load.broadcast for s in summaries):
-        return Grid(broadcast_table.COLUMNS, tuple(map(broadcast_table.broadcast_cells, summaries)))
-    if all(s.cell.load.rate_per_s is None for s in summaries):
-        rows = tuple((*published_cells(s, s.figures), *our_cells(s)) for s in summaries)
-        return Grid((*PUBLISHED, *OURS), rows)
-    rows = tuple(
-        (*published_cells(s, s.figures), f"{_rate(s.cell.load)}/s", *our_cells(s))
-        for s in summaries
-    )
-    return Grid((*PUBLISHED, RATE, *OURS), rows)
-
-
-def _rate(load: PlannedLoad) -> str:
-    return "" if load.rate_per_s is None else f"{load.rate_per_s:.10g}"
+def grid(table: LoadTable, summaries: Sequence[Summary] | None = None) -> Grid:
+    """The ranked rows of a table, or others: the published columns and ours."""
+    return kind_of(table.load).grid(rows_of(table.ranked if summaries is None else summaries))
 
 
 def best_grid(table: LoadTable) -> Grid:
     """The best repetition of each ranked row, sorted by RPS: as published tables have it."""
     rows = sorted(table.ranked, key=lambda s: -((s.best and s.best.ok_per_s) or 0.0))
-    return Grid(PUBLISHED, tuple(published_cells(s, s.best) for s in rows))
+    return columns.SERVERS.grid([Row(s, s.best, "best") for s in rows], columns.PUBLISHED)
 
 
 def by_subject(table: LoadTable) -> dict[str, Summary]:
@@ -161,8 +52,14 @@ def beside_grid(ours: Mapping[str, Summary], published: PublishedTable) -> Grid:
     rows = []
     for row in published.rows:
         summary = ours.get(row.subject)
-        rows.append((plain(row.name), f"{row.value:g}", *_thousands(summary)))
-    return Grid(("published", "k/s", "ours", "k RPS", "within", "verdict"), tuple(rows))
+        rows.append((row.name, f"{row.value:g}", *_thousands(summary)))
+    return Grid(
+        ("published", "k/s", "ours", "k RPS", "within", "verdict"),
+        tuple(rows),
+        title=plain(published.title),
+        left=frozenset({"published", "ours", "verdict"}),
+        marks=tuple(row[-1] for row in rows),
+    )
 
 
 def _thousands(summary: Summary | None) -> tuple[str, str, str, str]:
@@ -172,7 +69,7 @@ def _thousands(summary: Summary | None) -> tuple[str, str, str, str]:
     interval = summary.interval
     within = "" if interval is None else f"{interval.low / 1e3:.1f}-{interval.high / 1e3:.1f}"
     shown = "" if rate is None else f"{rate / 1e3:.1f}"
-    return (_full_name(summary), shown, within, summary.verdict or summary.outcome)
+    return (summary.cell.subject.name, shown, within, verdict_of(summary))
 
 
 def text(tables: Iterable[LoadTable], *, width: int | None, published: bool) -> str:
@@ -193,7 +90,7 @@ def _text_of_load(
     """One load; what is not measured of the subjects in `without` is said elsewhere."""
     parts = [table.title, ""]
     if table.ranked:
-        parts.append(_laid_out(grid(table.ranked), width))
+        parts.append(_laid_out(grid(table), width))
     else:
         parts.append("No row can be ranked.")
     if published and table.ranked and _as_published(table):
@@ -202,7 +99,7 @@ def _text_of_load(
     for title, summaries in _apart(table, without):
         parts += ["", title]
         if any(s.figures is not None for s in summaries):
-            parts.append(_laid_out(grid(summaries), width))
+            parts.append(_laid_out(grid(table, summaries), width))
         parts += [f"  {line}" for line in _reasons(table, summaries)]
     notes = [s for s in table.ranked if s.why]
     if notes:
@@ -211,7 +108,8 @@ def _text_of_load(
     for summary in table.everything if table.load.broadcast else ():
         parts += _steps(summary)
     for each in table.published:
-        parts += ["", plain(each.title), _aligned(beside_grid(by_subject(table), each))]
+        beside = beside_grid(by_subject(table), each)
+        parts += ["", beside.title, *text_lines(beside)]
     return "\n".join([*parts, *_below(table)])
 
 
@@ -220,12 +118,7 @@ def _steps(summary: Summary) -> list[str]:
     if not summary.steps:
         return []
     title = f"{_full_name(summary)}, the steps of its last repetition:"
-    return ["", title, clients_header(), *(plain_row(step) for step in summary.steps)]
-
-
-def plain_row(text: str) -> str:
-    """A row of columns, without control characters."""
-    return "".join(c for c in without_escapes(text) if _is_harmless(c))
+    return ["", title, clients_header(), *map(plain, summary.steps)]
 
 
 def _reasons(table: LoadTable, summaries: Sequence[Summary]) -> list[str]:
@@ -288,10 +181,8 @@ def _legend(ranked: Sequence[Summary]) -> str:
 
 def _below(table: LoadTable) -> list[str]:
     """What the figures and marks of a table mean, after a blank line."""
-    if table.load.broadcast:
-        return ["", broadcast_table.LEGEND] if table.ranked else []
-    if table.load.pools is not None:
-        return ["", client_table.LEGEND] if table.ranked else []
+    if legend := kind_of(table.load).legend:
+        return ["", legend] if table.ranked else []
     shown = [s.figures for s in table.everything if s.figures is not None]
     lines = [_legend(table.ranked)] if table.ranked else []
     if shown and table.load.rate_per_s is not None:
@@ -304,50 +195,15 @@ def _below(table: LoadTable) -> list[str]:
 
 
 def _laid_out(whole: Grid, width: int | None) -> str:
-    known = whole.header[: len(PUBLISHED)] == PUBLISHED
-    if width is None or _text_width(whole) <= width or not known:
-        return _aligned(whole)
     last = len(whole.header)
+    known = whole.header[: len(PUBLISHED)] == PUBLISHED
+    if width is None or text_width(whole) <= width or not known:
+        return "\n".join(text_lines(whole))
     names = (PUBLISHED.index("Framework"), PUBLISHED.index("Name"))
     parts: list[Sequence[int]] = [range(CUT), (*names, *range(CUT, len(PUBLISHED)))]
     if last > len(PUBLISHED):
         parts.append((*names, *range(len(PUBLISHED), last)))
-    return "\n\n".join(_aligned(_columns(whole, part)) for part in parts)
-
-
-def _columns(whole: Grid, wanted: Iterable[int]) -> Grid:
-    """Some of the columns."""
-    indexes = list(wanted)
-    return Grid(
-        tuple(whole.header[i] for i in indexes),
-        tuple(tuple(row[i] for i in indexes) for row in whole.rows),
-    )
-
-
-def _widths(whole: Grid) -> list[int]:
-    lines = (whole.header, *whole.rows)
-    return [max(cell_len(line[i]) for line in lines) for i in range(len(whole.header))]
-
-
-def _text_width(whole: Grid) -> int:
-    return sum(_widths(whole)) + 2 * (len(whole.header) - 1)
-
-
-def _aligned(whole: Grid) -> str:
-    widths = _widths(whole)
-    lines = []
-    for line in (whole.header, *whole.rows):
-        cells = [
-            _padded(cell, width, name in LEFT_ALIGNED)
-            for cell, width, name in zip(line, widths, whole.header, strict=True)
-        ]
-        lines.append("  ".join(cells).rstrip())
-    return "\n".join(lines)
-
-
-def _padded(cell: str, width: int, left: bool) -> str:
-    blanks = " " * (width - cell_len(cell))
-    return cell + blanks if left else blanks + cell
+    return "\n\n".join("\n".join(text_lines(whole.columns(part))) for part in parts)
 
 
 def markdown(tables: Iterable[LoadTable], *, published: bool) -> str:
@@ -355,95 +211,28 @@ def markdown(tables: Iterable[LoadTable], *, published: bool) -> str:
     shown, parts = list(tables), []
     absent = under_no_load(shown)
     for table in shown:
-        parts += [f"### {table.title}", ""]
-        parts.append(_markdown_grid(grid(table.ranked)))
+        parts += [f"### {table.title}", "", *markdown_lines(grid(table))]
         if published and table.ranked and _as_published(table):
-            parts += ["", "The best repetition of each:", "", _markdown_grid(best_grid(table))]
+            parts += ["", "The best repetition of each:", "", *markdown_lines(best_grid(table))]
         for title, summaries in _apart(table, {each.subject for each in absent}):
             parts += ["", f"**{title}**", ""]
-            parts += [f"- {_escaped(line)}" for line in _reasons(table, summaries)]
+            parts += [f"- {markdown_cell(line)}" for line in _reasons(table, summaries)]
         for each in table.published:
-            parts += ["", f"**{_escaped(plain(each.title))}**", ""]
-            parts.append(_markdown_grid(beside_grid(by_subject(table), each)))
+            beside = beside_grid(by_subject(table), each)
+            parts += ["", f"**{markdown_cell(beside.title)}**", "", *markdown_lines(beside)]
         parts += [*_below(table), ""]
     for title, lines in titled(absent):
-        parts += [f"**{title}**", "", *(f"- {_escaped(line)}" for line in lines), ""]
+        parts += [f"**{title}**", "", *(f"- {markdown_cell(line)}" for line in lines), ""]
     return "\n".join(parts)
 
 
-def _markdown_grid(whole: Grid) -> str:
-    rule = ["---" if name in LEFT_ALIGNED else "---:" for name in whole.header]
-    lines = [whole.header, tuple(rule)]
-    lines += [tuple(_escaped(cell) for cell in row) for row in whole.rows]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
-
-
-def _escaped(cell: str) -> str:
-    """No cell ends its column or becomes HTML."""
-    for character, entity in (("&", "&amp;"), ("<", "&lt;"), (">", "&gt;"), ("|", "\\|")):
-        cell = cell.replace(character, entity)
-    return cell
-
-
-def csv_lines(tables: Iterable[LoadTable], *, published: bool) -> str:
+def csv_lines(tables: Sequence[LoadTable], *, published: bool) -> str:
     """One CSV for all loads; with `published` the best repetitions follow as rows of their
     own, told apart by the column `figures`."""
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    tables = list(tables)
-    if any(table.load.broadcast for table in tables):
-        return _broadcast_csv(tables)
-    if any(table.load.pools for table in tables):
-        return _client_csv(tables)
-    writer.writerow((*PUBLISHED, *OURS, *OF_LOAD))
+    rows: list[Row] = []
     for table in tables:
-        for summary in table.everything:
-            writer.writerow(_csv_row(table, summary, summary.figures, "median"))
-        for summary in table.ranked if published else ():
-            writer.writerow(_csv_row(table, summary, summary.best, "best"))
-    return out.getvalue()
-
-
-def _broadcast_csv(tables: Sequence[LoadTable]) -> str:
-    """One CSV for all loads of a suite of broadcasts."""
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow((*broadcast_table.COLUMNS, "step", "cores", "why"))
-    for table in tables:
-        for summary in table.everything:
-            load = (str(table.load.connections), table.load.cores, summary.why)
-            cells = (*broadcast_table.broadcast_cells(summary), *load)
-            writer.writerow([csv_text(cell) for cell in cells])
-    return out.getvalue()
-
-
-def _client_csv(tables: Sequence[LoadTable]) -> str:
-    """One CSV for all loads of a suite of clients."""
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow((*client_table.COLUMNS, "files", "why"))
-    for table in tables:
-        for summary in table.everything:
-            pools = summary.cell.load.pools
-            files = "" if pools is None or not pools.files else str(pools.files)
-            cells = (*client_table.client_cells(summary), files, summary.why)
-            writer.writerow([csv_text(cell) for cell in cells])
-    return out.getvalue()
-
-
-def _csv_row(table: LoadTable, summary: Summary, figures: Figures | None, which: str) -> list[str]:
-    load = table.load
-    # A number stays one: which are only lower bounds stands in a column of its own.
-    plain_figures = figures and replace(figures, latency_at_least=())
-    cells = [
-        *published_cells(summary, plain_figures),
-        *our_cells(summary),
-        str(load.connections),
-        str(load.pipeline),
-        _rate(load),
-        load.cores,
-        which if figures is not None else "",
-        "; ".join(figures.latency_at_least) if figures is not None else "",
-        summary.why,
-    ]
-    return [csv_text(cell) for cell in cells]
+        rows += [Row(summary, summary.figures, marked=False) for summary in table.everything]
+        if published and _as_published(table):
+            rows += [Row(summary, summary.best, "best", marked=False) for summary in table.ranked]
+    found = kind_of(tables[0].load).csv_grid(rows)
+    return csv_rows([found.header, *found.rows])

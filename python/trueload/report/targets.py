@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from trueload.record import figures
 from trueload.record.schema import OriginRecord, Record, TargetRecord
+from trueload.report.grid import Grid, text_lines
 from trueload.report.times import quantile_text
-from trueload.text import grid_lines, plain
+from trueload.text import plain
 from trueload.units import format_count
 
 SHOWN_MAX = 20
@@ -19,23 +20,20 @@ HEADER = ("target", "weight", "requests", "ok", "failed", "p50", "p99", "max of 
 
 def target_lines(record: Record) -> list[str]:
     """A table, a target each line; none where there is one request."""
-    if not record.targets:
-        return []
-    rows = [_cells(target) for target in record.targets[:SHOWN_MAX]]
-    lines = ["", *grid_lines(HEADER, rows)]
-    more = len(record.targets) - SHOWN_MAX
-    if more > 0:
-        lines.append(f"and {format_count(more)} more: --json has them all")
-    return [*lines, ""]
+    lines = _table(HEADER, [_cells(target) for target in record.targets or ()])
+    return [*lines, ""] if lines else []
 
 
 def origin_lines(record: Record) -> list[str]:
     """A table, an origin each line; none where there is one."""
-    if not record.origins:
+    return _table(ORIGIN_HEADER, [_origin_cells(origin) for origin in record.origins or ()])
+
+
+def _table(header: tuple[str, ...], rows: list[tuple[str, ...]]) -> list[str]:
+    if not rows:
         return []
-    rows = [_origin_cells(origin) for origin in record.origins[:SHOWN_MAX]]
-    lines = ["", *grid_lines(ORIGIN_HEADER, rows)]
-    more = len(record.origins) - SHOWN_MAX
+    lines = ["", *text_lines(Grid(header, tuple(rows[:SHOWN_MAX])))]
+    more = len(rows) - SHOWN_MAX
     return lines + ([f"and {format_count(more)} more: --json has them all"] if more > 0 else [])
 
 

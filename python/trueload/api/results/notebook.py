@@ -7,20 +7,16 @@ Must not know how results are made.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from html import escape
 
 from trueload.record.schema import Verdict
-from trueload.text import plain
+from trueload.report.grid import Grid, html_cell, html_table
 
 MARKS: dict[Verdict, str] = {"valid": "✓", "suspect": "?", "invalid": "✗"}
 
 
 def figures_html(caption: str, rows: Iterable[tuple[str, str]], notes: Iterable[str]) -> str:
     """One command's result: a line for each figure, and what stands against them."""
-    cells = "".join(
-        f"<tr><th>{_text(name)}</th><td>{_text(value)}</td></tr>" for name, value in rows
-    )
-    return f"<table><caption>{_text(caption)}</caption>{cells}</table>{_list(notes)}"
+    return html_table(Grid((), tuple(rows)), caption) + _list(notes)
 
 
 def table_html(
@@ -31,12 +27,9 @@ def table_html(
     notes: Iterable[str] = (),
 ) -> str:
     """A table with a header, and perhaps a verdict below it."""
-    body = "".join(_row("td", cells) for cells in rows)
-    last = "" if verdict is None else _row("th", ("verdict", verdict_text(verdict)))
-    return (
-        f"<table><caption>{_text(caption)}</caption>{_row('th', header)}{body}{last}</table>"
-        f"{_list(notes)}"
-    )
+    said = [tuple(row) for row in rows]
+    said += [] if verdict is None else [("verdict", verdict_text(verdict))]
+    return html_table(Grid(tuple(header), tuple(said)), caption) + _list(notes)
 
 
 def verdict_text(verdict: Verdict) -> str:
@@ -44,14 +37,6 @@ def verdict_text(verdict: Verdict) -> str:
     return f"{MARKS[verdict]} {verdict}"
 
 
-def _row(tag: str, cells: Sequence[str]) -> str:
-    return "<tr>" + "".join(f"<{tag}>{_text(cell)}</{tag}>" for cell in cells) + "</tr>"
-
-
 def _list(lines: Iterable[str]) -> str:
-    items = "".join(f"<li>{_text(line)}</li>" for line in lines)
+    items = "".join(f"<li>{html_cell(line)}</li>" for line in lines)
     return f"<ul>{items}</ul>" if items else ""
-
-
-def _text(text: str) -> str:
-    return escape(plain(text))

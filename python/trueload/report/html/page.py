@@ -19,16 +19,10 @@ from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 
 from trueload import __version__
+from trueload.report.grid import MARKS, html_table
 from trueload.report.html.charts.theme import COLOURS, SERIES, Drawn
 from trueload.report.html.draw import inline, to_svg
 from trueload.report.html.view import View
-
-_MARKS = frozenset(
-    {
-        *("valid", "suspect", "invalid", "pass", "warn", "fail", "kept", "exceeded", "limited"),
-        *("better", "worse", "failed"),
-    }
-)
 
 
 @dataclass(frozen=True)
@@ -71,7 +65,9 @@ def render(view: View, plots: Plots) -> str:
     """The page."""
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True)
     environment.filters["drawing"] = plots.inline
-    environment.filters["mark"] = _mark
+    environment.filters["mark"] = lambda text: text if text in MARKS else ""
+    # Not escaped: `html_table` does that with each cell.
+    environment.filters["table"] = lambda grid: Markup(html_table(grid))
     style = stylesheet()
     page = environment.from_string(_read("page.html"))
     # Not escaped: it is ours, and its hash is of the text as it is.
@@ -94,11 +90,6 @@ def policy(style: str) -> str:
         f"default-src 'none'; style-src 'sha256-{digest}'; img-src data:; base-uri 'none';"
         " form-action 'none'"
     )
-
-
-def _mark(text: str) -> str:
-    """A class of the style sheet; nothing for any other word."""
-    return text if text in _MARKS else ""
 
 
 def _read(name: str) -> str:

@@ -10,8 +10,9 @@ from dataclasses import dataclass, replace
 
 from trueload.compare.difference import Ratio
 from trueload.report import table as suite_table
-from trueload.report.compare import HEADER as RATIO_HEADER
-from trueload.report.compare import ratio_cells
+from trueload.report.columns import kind_of, rows_of
+from trueload.report.compare import ratio_grid
+from trueload.report.grid import Grid
 from trueload.report.html.entries import CheckTally, Entry, Search, Section
 from trueload.report.times import bounded, quantile_text
 from trueload.text import plain
@@ -21,30 +22,6 @@ from trueload.verdict import CHECKS
 ROWS_MAX = 150
 NS_PER_MS = 1e6
 STATUSES = ("fail", "warn", "pass", "n/a")
-
-
-@dataclass(frozen=True)
-class Line:
-    """One row. ``mark`` is a verdict, an outcome or a status, which the page colours; ``series``
-    the number of the colour that the row has in charts, None if it is in none."""
-
-    cells: tuple[str, ...]
-    mark: str = ""
-    series: int | None = None
-
-
-@dataclass(frozen=True)
-class Table:
-    """A header and its rows; the first ``texts`` columns are text, the others numbers, unless they
-    are named in ``left``. ``folded`` tables are behind a line to click at."""
-
-    title: str
-    header: tuple[str, ...]
-    lines: tuple[Line, ...]
-    texts: int = 1
-    note: str = ""
-    folded: bool = False
-    left: frozenset[str] = frozenset()
 
 
 ENTRY_HEADER = (
@@ -61,17 +38,18 @@ ENTRY_HEADER = (
     ),
     *("failed", "CPU", "memory", "verdict"),
 )
+ENTRY_TEXTS = ("rank", "program", "where it lies", "verdict")
 
 
-def entries_table(section: Section, drawn: Sequence[str]) -> Table | None:
+def entries_table(section: Section, drawn: Sequence[str]) -> Grid | None:
     """Every entry that was measured, in order; the colours of those in ``drawn``."""
     shown = section.measured[:ROWS_MAX]
     if not shown:
         return None
     left = len(section.measured) - len(shown)
     header = tuple(section.unit if name == "score" else name for name in ENTRY_HEADER)
-    lines = tuple(_entry_line(entry, drawn) for entry in shown)
-    used = [at for at in range(len(header)) if at == 1 or any(e.cells[at] for e in lines)]
+    rows = tuple(map(_entry_cells, shown))
+    used = [at for at in range(len(header)) if at == 1 or any(row[at] for row in rows)]
     bounds = any(e.figures is not None and e.figures.latency_at_least for e in shown)
     ours = any(e.figures is not None and e.figures.p50_ours_ms is not None for e in shown)
     notes = [
@@ -82,17 +60,16 @@ def entries_table(section: Section, drawn: Sequence[str]) -> Table | None:
         "A time after > is a lower bound: requests failed or never ended." if bounds else "",
         f"{left:,} more rows are left out here; `trueload runs export` has them." if left else "",
     ]
-    return Table(
-        title="",
-        header=tuple(header[at] for at in used),
-        lines=tuple(replace(e, cells=tuple(e.cells[at] for at in used)) for e in lines),
-        texts=used.index(1) + 1,
+    return replace(
+        Grid(header, rows, left=frozenset(ENTRY_TEXTS)).columns(used),
+        named=used.index(1),
+        marks=tuple(entry.verdict or entry.outcome for entry in shown),
+        series=tuple(drawn.index(e.name) if e.name in drawn else None for e in shown),
         note=" ".join(note for note in notes if note),
-        left=frozenset({"verdict", "where it lies"}),
     )
 
 
-def _entry_line(entry: Entry, drawn: Sequence[str]) -> Line:
+def _entry_cells(entry: Entry) -> tuple[str, ...]:
     figures, interval = entry.figures, entry.interval
     within = ""
     if interval is not None and interval.low != interval.high:
@@ -101,20 +78,16 @@ def _entry_line(entry: Entry, drawn: Sequence[str]) -> Line:
     cpu = None if figures is None else figures.cpu_share
     peak = None if figures is None else figures.peak_rss_bytes
     times = ("p50", "p50_ours", "p99", "p99_ours", "max")
-    return Line(
-        cells=(
-            "trap" if entry.trap else "" if entry.rank is None else str(entry.rank),
-            entry.name,
-            "" if entry.score is None else format_count(entry.score),
-            within,
-            *(_time(entry, name) for name in times),
-            "" if figures is None else format_count(figures.errors),
-            "" if cpu is None else format_share(cpu),
-            "" if peak is None else format_size(peak),
-            entry.verdict or entry.outcome,
-        ),
-        mark=entry.verdict or entry.outcome,
-        series=drawn.index(entry.name) if entry.name in drawn else None,
+    return (
+        "trap" if entry.trap else "" if entry.rank is None else str(entry.rank),
+        entry.name,
+        "" if entry.score is None else format_count(entry.score),
+        within,
+        *(_time(entry, name) for name in times),
+        "" if figures is None else format_count(figures.errors),
+        "" if cpu is None else format_share(cpu),
+        "" if peak is None else format_size(peak),
+        entry.verdict or entry.outcome,
     )
 
 
@@ -126,66 +99,64 @@ def _time(entry: Entry, name: str) -> str:
     return bounded(ms * NS_PER_MS, above=name in figures.latency_at_least)
 
 
-def suite_columns(section: Section) -> Table | None:
+def suite_columns(section: Section) -> Grid | None:
     """All columns of a suite's table, as `trueload suite run` has them; None of anything else."""
     found = [e.summary for e in section.measured if e.summary is not None][:ROWS_MAX]
     if not found:
         return None
-    grid = suite_table.grid(found)
-    return Table(
+    kind = kind_of(found[0].cell.load)
+    return replace(
+        kind.grid(rows_of(found)),
         title="All columns, as `trueload suite run` prints them",
-        header=grid.header,
-        lines=tuple(
-            Line(row, summary.verdict or summary.outcome)
-            for row, summary in zip(grid.rows, found, strict=True)
-        ),
-        texts=1 if any(each.cell.load.pools for each in found) else suite_table.NAME_COLUMNS,
+        named=kind.named,
         note="Times in ms, unless they say otherwise.",
         folded=True,
-        left=suite_table.LEFT_ALIGNED,
     )
 
 
-def published_tables(section: Section) -> list[Table]:
+def published_tables(section: Section) -> list[Grid]:
     """Published figures, and ours beside them."""
     ours = {e.summary.cell.subject.name: e.summary for e in section.entries if e.summary}
-    found = []
-    for published in section.published:
-        grid = suite_table.beside_grid(ours, published)
-        lines = tuple(Line(row, row[-1]) for row in grid.rows)
-        left = suite_table.LEFT_ALIGNED
-        found.append(Table(plain(published.title), grid.header, lines, left=left))
-    return found
+    return [
+        replace(suite_table.beside_grid(ours, published), named=0)
+        for published in section.published
+    ]
 
 
-def steps_table(search: Search) -> Table:
+def steps_table(search: Search) -> Grid:
     """The steps of a search, in the order of taking."""
-    return Table(
-        title=f"Steps of the search: {search.name}",
+    steps = search.steps[:ROWS_MAX]
+    return Grid(
         header=("stage", search.unit, "p50", "p95", "p99", "outcome"),
-        lines=tuple(
-            Line(
-                (
-                    step.stage,
-                    format_count(step.load),
-                    *(quantile_text(step.latency.at(name)) for name in ("p50", "p95", "p99")),
-                    step.outcome,
-                ),
+        rows=tuple(
+            (
+                step.stage,
+                format_count(step.load),
+                *(quantile_text(step.latency.at(name)) for name in ("p50", "p95", "p99")),
                 step.outcome,
             )
-            for step in search.steps[:ROWS_MAX]
+            for step in steps
         ),
+        title=f"Steps of the search: {search.name}",
+        left=frozenset({"stage", "outcome"}),
+        marks=tuple(step.outcome for step in steps),
+        named=0,
         note=search.sentence,
         folded=True,
-        left=frozenset({"outcome"}),
     )
 
 
-def ratio_table(title: str, found: Sequence[Ratio], base: str, new: str) -> Table:
+def ratio_table(title: str, found: Sequence[Ratio], base: str, new: str) -> Grid:
     """One comparison; the columns of both sides have their names."""
-    header = tuple({"base": base, "new": new}.get(name, name) for name in RATIO_HEADER)
-    lines = tuple(Line(tuple(map(plain, ratio_cells(each))), each.word) for each in found)
-    return Table(title, header, lines, left=frozenset({"where it lies", "verdict"}))
+    grid = ratio_grid(found)
+    header = tuple({"base": base, "new": new}.get(name, name) for name in grid.header)
+    return replace(
+        grid,
+        header=header,
+        title=title,
+        left=frozenset({"metric", "where it lies", "verdict"}),
+        named=0,
+    )
 
 
 @dataclass(frozen=True)

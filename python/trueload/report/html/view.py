@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from trueload.published import PublishedCurve, broadcast_curves
 from trueload.record.schema import Environment, Record, Verdict
 from trueload.report.apachebench import summary_block
+from trueload.report.grid import Grid
 from trueload.report.html import words
 from trueload.report.html.against import Against, Compared
 from trueload.report.html.charts.crowd import crowd
@@ -42,7 +43,6 @@ from trueload.report.html.curves import (
 from trueload.report.html.entries import Entry, Section, Told, merged
 from trueload.report.html.tables import (
     Checked,
-    Table,
     checked,
     entries_table,
     published_tables,
@@ -83,7 +83,7 @@ class Part:
     anchor: str
     title: str
     words: tuple[str, ...]
-    tables: tuple[Table, ...]
+    tables: tuple[Grid, ...]
     drawn: tuple[Drawn, ...]
     texts: tuple[Text, ...] = ()
 
@@ -204,7 +204,7 @@ def _tiles(sections: Sequence[Section], fetch: Fetch) -> Iterator[Tile]:
 
 def _tiles_of(entry: Entry, section: Section, fetch: Fetch) -> Iterator[Tile]:
     table = entries_table(section, ())
-    cells = dict(zip(table.header, table.lines[0].cells, strict=True)) if table else {}
+    cells = dict(zip(table.header, table.rows[0], strict=True)) if table else {}
     for search in section.searches:
         bound = "≥ " if search.bound else ""
         value = "none" if search.largest is None else f"{bound}{format_count(search.largest)}"

@@ -1,0 +1,281 @@
+"""The columns of a suite's tables, each declared once: its heading, its figure, how that is shown.
+
+How: a `Kind` is the table of servers, of broadcasts or of clients; text, Markdown, CSV and HTML are
+made of the same columns. JSON has all `Figures` by their own names. To add a column, add its figure
+to `suites/summary.py` and a `Column` here. Pure. Must not know how a table is laid out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from trueload.report.grid import Grid
+from trueload.suites.plan import PlannedLoad
+from trueload.suites.summary import SHOWN_RANKS, Figures, Summary
+from trueload.units import format_cell, format_size
+
+
+@dataclass(frozen=True)
+class Row:
+    """A row of a table: a summary, and those of its figures that are shown. ``marked``: a time that
+    is only a lower bound has a mark before it."""
+
+    summary: Summary
+    figures: Figures | None
+    which: str = "median"
+    marked: bool = True
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column. ``read`` takes its figure off a row, in the unit that the heading or the legend
+    says; None is an empty cell. ``always``: also where nothing was measured; ``optional``: left out
+    of a table where no row has it."""
+
+    heading: str
+    read: Callable[[Row], Any]
+    show: Callable[[Any], str] = str
+    left: bool = False
+    always: bool = False
+    optional: bool = False
+
+
+@dataclass(frozen=True)
+class Kind:
+    """The columns of one kind of suite, and ``has``, whether figures have what they show.
+
+    The first ``published`` of them are those of the source that the suite is of; ``named`` is the
+    one that names a row. A CSV file has ``csv``, too, as its lines have no title above them.
+    """
+
+    columns: tuple[Column, ...]
+    csv: tuple[Column, ...]
+    published: int
+    named: int
+    legend: str = ""
+    has: Callable[[Figures], bool] = lambda figures: True
+
+    def cells(self, row: Row, columns: tuple[Column, ...]) -> tuple[str, ...]:
+        """The cells of a row under some of the columns."""
+        known = row.figures is not None and self.has(row.figures)
+        return tuple(_cell(row, column) if known or column.always else "" for column in columns)
+
+    def grid(self, rows: Sequence[Row], columns: tuple[Column, ...] | None = None) -> Grid:
+        """The table of these rows, with all columns or with some."""
+        shown = tuple(
+            column
+            for column in columns or self.columns
+            if not column.optional or any(column.read(row) is not None for row in rows)
+        )
+        return Grid(
+            header=tuple(column.heading for column in shown),
+            rows=tuple(self.cells(row, shown) for row in rows),
+            left=frozenset(column.heading for column in shown if column.left),
+            marks=tuple(verdict_of(row.summary) for row in rows),
+        )
+
+    def csv_grid(self, rows: Sequence[Row]) -> Grid:
+        """All columns and those of a CSV file."""
+        required = tuple(column for column in self.columns if not column.optional)
+        return self.grid(rows, (*required, *self.csv))
+
+
+def _cell(row: Row, column: Column) -> str:
+    value = column.read(row)
+    return "" if value is None else column.show(value)
+
+
+def verdict_of(summary: Summary) -> str:
+    """The verdict, or why there is none."""
+    return summary.verdict or summary.outcome
+
+
+def _figure(name: str, part: str = "") -> Callable[[Row], Any]:
+    """A field of the figures, or of one of their parts."""
+
+    def read(row: Row) -> Any:
+        found = getattr(row.figures, part) if part and row.figures is not None else row.figures
+        return getattr(found, name, None)
+
+    return read
+
+
+def _time(name: str, decimals: int = 3) -> Callable[[Row], str | None]:
+    def read(row: Row) -> str | None:
+        ms: float | None = getattr(row.figures, f"{name}_ms", None)
+        bounds = row.figures.latency_at_least if row.figures is not None and row.marked else ()
+        return None if ms is None else f"{'> ' if name in bounds else ''}{ms:.{decimals}f}"
+
+    return read
+
+
+def _name(heading: str, field: str) -> Column:
+    return Column(
+        heading, lambda row: getattr(row.summary.cell.subject, field), left=True, always=True
+    )
+
+
+def _load(
+    heading: str, read: Callable[[PlannedLoad], Any], show: Callable[[Any], str] = str
+) -> Column:
+    return Column(heading, lambda row: read(row.summary.cell.load), show, always=True)
+
+
+def _pools(heading: str, field: str) -> Column:
+    return _load(heading, lambda load: getattr(load.pools, field, None))
+
+
+def _within(row: Row) -> str | None:
+    interval = row.summary.interval
+    if interval is None:
+        return None
+    label = " (range)" if interval.kind == "range" and not row.summary.cell.load.broadcast else ""
+    return f"{format_cell(interval.low)}-{format_cell(interval.high)}{label}"
+
+
+def _most_clients(row: Row) -> str | None:
+    found = row.figures.carried if row.figures is not None else None
+    if found is None:
+        return None
+    return f"{found.clients:.0f}{'' if found.above is not None or not found.clients else '+'}"
+
+
+def _percent(share: float) -> str:
+    return f"{share * 100:.0f}%"
+
+
+def _rate(per_s: float) -> str:
+    return f"{per_s:.10g}"
+
+
+NAMES = (
+    _name("Language", "language"),
+    _name("Framework", "framework"),
+    _name("Category", "category"),
+    _name("Name", "variant"),
+)
+# Exactly the published columns, in their order; times in ms.
+PUBLISHED = (
+    *NAMES,
+    Column("Res[B]", _figure("response_bytes"), format_cell),
+    Column("Req", _figure("requests"), format_cell),
+    Column("Err", _figure("errors"), format_cell),
+    Column("RPS", _figure("ok_per_s"), format_cell),
+    Column("BPS", _figure("bytes_per_s"), format_cell),
+    Column("min", _time("min")),
+    *(
+        Column(heading, _time(rank))
+        for heading, rank in zip(("25%", "50%", "75%", "99%"), SHOWN_RANKS, strict=True)
+    ),
+    Column("max", _time("max")),
+)
+RANK = Column("rank", lambda row: row.summary.rank)
+INTERVAL = Column("interval", _within, left=True)
+CPU = Column("CPU", _figure("cpu_share"), _percent)
+MEMORY = Column("memory", _figure("peak_rss_bytes"), format_size)
+VERDICT = Column("verdict", lambda row: verdict_of(row.summary), left=True, always=True)
+WHY = Column("why", lambda row: row.summary.why, always=True)
+CORES = _load("cores", lambda load: load.cores)
+OURS = (
+    RANK,
+    INTERVAL,
+    CPU,
+    Column("memory", _figure("peak_rss_bytes"), lambda size: f"{size / 1024 / 1024:.1f}MiB"),
+    VERDICT,
+)
+# Beside a rate an RPS says whether a subject kept up.
+RATE = Column(
+    "rate",
+    lambda row: row.summary.cell.load.rate_per_s,
+    lambda per_s: f"{_rate(per_s)}/s",
+    always=True,
+    optional=True,
+)
+SERVERS = Kind(
+    columns=(*PUBLISHED, RATE, *OURS),
+    csv=(
+        _load("connections", lambda load: load.connections),
+        _load("pipeline", lambda load: load.pipeline),
+        _load("rate_per_s", lambda load: load.rate_per_s, _rate),
+        CORES,
+        Column("figures", lambda row: row.which),
+        Column("latency_at_least", _figure("latency_at_least"), "; ".join),
+        WHY,
+    ),
+    published=len(PUBLISHED),
+    named=len(NAMES) - 1,
+)
+BROADCASTS = Kind(
+    columns=(
+        *NAMES,
+        Column("clients", _most_clients),
+        INTERVAL,
+        Column("median", _time("p50", decimals=1)),
+        Column("p95", _figure("p95_ms", "carried"), lambda ms: f"{ms:.1f}"),
+        Column("deliveries/s", _figure("deliveries_per_s", "carried"), format_cell),
+        Column("lost", _figure("lost", "carried"), format_cell),
+        Column("memory/client", _figure("bytes_per_connection", "carried"), format_size),
+        RANK,
+        CPU,
+        MEMORY,
+        VERDICT,
+    ),
+    csv=(_load("step", lambda load: load.connections), CORES, WHY),
+    published=0,
+    named=len(NAMES) - 1,
+    legend=(
+        "clients: the most that keep to the limit, confirmed; +: more was not tried, or our side"
+        " was the limit.\ninterval: where that lies; over several repetitions, their spread.\n"
+        "median and p95 of the senders' receipts with so many clients, in ms; memory/client: what"
+        " the subject grew by for each."
+    ),
+    has=lambda figures: figures.carried is not None,
+)
+CLIENTS = Kind(
+    columns=(
+        Column("Client", lambda row: row.summary.cell.subject.name, left=True, always=True),
+        _pools("Pool Count", "pools"),
+        _pools("Pool Size", "pool_size"),
+        _pools("Concurrency", "concurrency"),
+        Column("Req/sec", _figure("goodput_per_s", "client"), format_cell),
+        Column("Error %", _figure("error_share", "client"), lambda share: f"{share * 100:.1f}"),
+        RANK,
+        INTERVAL,
+        Column("CPU/req", _figure("cpu_us_per_request", "client"), lambda us: f"{us:.1f} us"),
+        MEMORY,
+        Column("peak", _figure("requests_open_peak", "client")),
+        Column("mean", _figure("requests_open_mean", "client"), format_cell),
+        Column("opened", _figure("opened", "client")),
+        Column("pool ceiling", _figure("pool_ceiling_per_s", "client"), format_cell),
+        Column("ceiling", _figure("ceiling_per_s", "client"), format_cell),
+        Column("share", _figure("ceiling_share", "client"), _percent),
+        VERDICT,
+    ),
+    csv=(_load("files", lambda load: (load.pools and load.pools.files) or None), WHY),
+    published=6,
+    named=0,
+    legend=(
+        "Req/sec: answers with status 200 that both ends have, by the server's clock; rank: 1 +"
+        " rows whose interval lies\nwholly above. CPU/req: of the client's process tree; memory:"
+        " its peak. peak and mean: requests open at once, as\nthe server saw them; opened:"
+        " connections opened anew while it was measured. pool ceiling: pool count x pool size\n/"
+        " the server's time for an answer, the most that Little's law allows; ceiling: that, or"
+        " concurrency / that time if it\nis less; share: how much of it was reached. The"
+        " repetitions of a row are orders to as many processes as there are rounds."
+    ),
+    has=lambda figures: figures.client is not None,
+)
+
+
+def kind_of(load: PlannedLoad) -> Kind:
+    """The table that the rows of a load stand in."""
+    if load.pools:
+        return CLIENTS
+    return BROADCASTS if load.broadcast else SERVERS
+
+
+def rows_of(summaries: Iterable[Summary]) -> list[Row]:
+    """The rows of summaries, with their medians."""
+    return [Row(summary, summary.figures) for summary in summaries]

@@ -1,0 +1,184 @@
+"""A table as one value, and its four writers: text, Markdown, CSV and HTML.
+
+How: whoever has figures makes a `Grid` of strings; a writer lays it out. Each writer has one rule
+that makes any text inert, whoever chose it: `plain` on a terminal, `markdown_cell`, `csv_cell` and
+`html_cell`. Pure. Must not know what the figures are.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from html import escape
+from itertools import chain, repeat
+
+from rich.cells import cell_len
+
+from trueload.text import plain
+
+BETWEEN = "  "
+# The words that a style sheet has a colour for.
+MARKS = frozenset(
+    {
+        *("valid", "suspect", "invalid", "pass", "warn", "fail", "kept", "exceeded", "limited"),
+        *("better", "worse", "failed"),
+    }
+)
+BOLD = ("better", "worse")
+_FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")  # owasp.org, CSV Injection
+
+
+@dataclass(frozen=True)
+class Grid:
+    """A header and rows of cells, all of the same length; an empty header is not written.
+
+    ``left`` are the headings of the columns of text, None for all; the others are numbers.
+    ``marks`` has a word for each row, which a page colours. For pages too: ``named`` is the column
+    that names a row, ``series`` the number of each row's colour in charts, None if it has none; a
+    ``folded`` grid is behind a line to click at.
+    """
+
+    header: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    title: str = ""
+    left: frozenset[str] | None = None
+    marks: tuple[str, ...] = ()
+    named: int | None = None
+    series: tuple[int | None, ...] = ()
+    note: str = ""
+    folded: bool = False
+
+    def is_left(self, at: int) -> bool:
+        """Whether a column is of text."""
+        return self.left is None or self.header[at] in self.left
+
+    def columns(self, wanted: Iterable[int]) -> Grid:
+        """Some of the columns."""
+        indexes = list(wanted)
+        rows = tuple(tuple(row[at] for at in indexes) for row in self.rows)
+        return Grid(tuple(self.header[at] for at in indexes), rows, left=self.left)
+
+
+def text_lines(grid: Grid) -> list[str]:
+    """For a terminal or a pipe: columns as wide as their widest cell."""
+    lines = [[plain(cell) for cell in row] for row in _lines(grid)]
+    widths = [max(map(cell_len, column)) for column in zip(*lines, strict=True)]
+    return [
+        BETWEEN.join(
+            _padded(cell, width, grid.is_left(at) if grid.header else True)
+            for at, (cell, width) in enumerate(zip(line, widths, strict=True))
+        ).rstrip()
+        for line in lines
+    ]
+
+
+def text_width(grid: Grid) -> int:
+    """How many columns of a terminal the text takes."""
+    columns = zip(*_lines(grid), strict=True)
+    widths = [max(cell_len(plain(cell)) for cell in column) for column in columns]
+    return sum(widths) + len(BETWEEN) * (len(widths) - 1)
+
+
+def _lines(grid: Grid) -> list[tuple[str, ...]]:
+    return [*([grid.header] if grid.header else []), *grid.rows]
+
+
+def _padded(cell: str, width: int, left: bool) -> str:
+    blanks = " " * (width - cell_len(cell))
+    return cell + blanks if left else blanks + cell
+
+
+def markdown_lines(grid: Grid) -> Iterator[str]:
+    """A Markdown table."""
+    return markdown_rows(grid.header, grid.rows, grid.left, grid.marks)
+
+
+def markdown_rows(
+    header: Sequence[str],
+    rows: Iterable[Sequence[str]],
+    left: frozenset[str] | None = None,
+    marks: Iterable[str] = (),
+) -> Iterator[str]:
+    """The same of rows that come one by one; the last cell of one that is better or worse is
+    bold."""
+    yield _markdown_line(header)
+    yield _markdown_line("---" if left is None or name in left else "---:" for name in header)
+    for row, mark in zip(rows, chain(marks, repeat("")), strict=False):
+        cells = [markdown_cell(cell) for cell in row]
+        cells[-1] = f"**{cells[-1]}**" if mark in BOLD else cells[-1]
+        yield _markdown_line(cells)
+
+
+def _markdown_line(cells: Iterable[str]) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+def markdown_cell(text: str) -> str:
+    """Text in Markdown: neither a table's bars nor any markup come from it."""
+    shown = plain(text)
+    for special in "\\`*_[]<>|#!":
+        shown = shown.replace(special, f"\\{special}")
+    return shown
+
+
+def csv_rows(rows: Iterable[Iterable[object]]) -> str:
+    """Rows of a CSV file; it may be written in pieces."""
+    out = io.StringIO()
+    csv.writer(out, lineterminator="\n").writerows(map(csv_cell, row) for row in rows)
+    return out.getvalue()
+
+
+def csv_cell(value: object) -> str:
+    """A cell of a CSV file: numbers as they are, nothing for None, text that is no formula."""
+    if value is None:
+        return ""
+    if isinstance(value, bool | int | float):
+        return repr(value)
+    text = plain(str(value))
+    return f"'{text}" if text.startswith(_FORMULA_STARTS) else text
+
+
+def html_table(grid: Grid, caption: str = "") -> str:
+    """A table of a page; its last cells have the marks."""
+    head = "".join(
+        f'<th scope="col"{_classes(_side(grid, at))}>{html_cell(name)}</th>'
+        for at, name in enumerate(grid.header)
+    )
+    rows = "\n".join(_html_row(grid, number) for number in range(len(grid.rows)))
+    named = f"<caption>{html_cell(caption)}</caption>" if caption else ""
+    head = f"<thead><tr>{head}</tr></thead>\n" if head else ""
+    return f"<table>{named}\n{head}<tbody>\n{rows}\n</tbody>\n</table>"
+
+
+def _html_row(grid: Grid, number: int) -> str:
+    mark = grid.marks[number] if grid.marks else ""
+    series = grid.series[number] if grid.series else None
+    cells, last = [], len(grid.header) - 1
+    for at, cell in enumerate(grid.rows[number]):
+        names = [_side(grid, at)]
+        names += ["name"] if at == grid.named else []
+        names += ["mark", mark if mark in MARKS else ""] if mark and at == last else []
+        dot = (
+            f'<span class="dot s{series}"></span>'
+            if at == grid.named and series is not None
+            else ""
+        )
+        tag = "td" if grid.header or at else "th"
+        cells.append(f"<{tag}{_classes(*names)}>{dot}{html_cell(cell)}</{tag}>")
+    return f"<tr>{''.join(cells)}</tr>"
+
+
+def _side(grid: Grid, at: int) -> str:
+    return "text" if grid.left is not None and grid.is_left(at) else ""
+
+
+def _classes(*names: str) -> str:
+    used = " ".join(name for name in names if name)
+    return f' class="{used}"' if used else ""
+
+
+def html_cell(text: str) -> str:
+    """Text in HTML: nothing in it acts or looks like a tag."""
+    return escape(plain(text))
