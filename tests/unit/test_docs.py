@@ -98,6 +98,13 @@ def test_every_flag_that_a_page_names_exists() -> None:
                 assert flag in ours | FOREIGN, f"{page.name}: {code}"
 
 
+def test_every_flag_that_a_remedy_names_exists() -> None:
+    remedies = " ".join(check.remedy for check in verdict.CHECKS.values())
+    named = set(re.findall(r"--[a-z][a-z0-9-]+", remedies.replace("curl -v --http1.1", "")))
+    assert named
+    assert named <= set(all_flags(cli()))
+
+
 def all_flags(node: Any) -> Iterator[str]:
     for param in node.params:
         yield from (*param.opts, *param.secondary_opts)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -23,7 +22,6 @@ from samples import (
     slots,
     staged,
 )
-from trueload.cli import options
 from trueload.protocol.plan import Closed, Requests, Second
 from trueload.record.schema import (
     Check,
@@ -165,14 +163,6 @@ def test_a_check_is_explained_in_one_sentence_with_what_to_do(name: str) -> None
     orders = ("Look", "Mend", "Raise", "Give", "Use", "End", "Pin", "Above", "If")
     assert told.remedy.startswith(orders), "what to do comes first"
     assert told.remedy.endswith(".")
-
-
-def test_a_flag_that_a_remedy_names_is_one_of_ours() -> None:
-    ours = set(re.findall(r'"(--[a-z-]+)"', Path(options.__file__).read_text()))
-    remedies = " ".join(told.remedy for told in CHECKS.values())
-    named = set(re.findall(r"--[a-z][a-z0-9-]+", remedies.replace("curl -v --http1.1", "")))
-    assert named
-    assert named <= ours
 
 
 NOT_OF_HTTP_SERVERS = {"ledger", "both-ends"}
