@@ -23,8 +23,9 @@ from trueload.trial.spec import NeverAsked
 
 
 class Server(Closing):
-    """A reference server. Inside its ``with`` block ``url`` is what to load, and ``cacert`` the
-    certificate that it made, if it speaks TLS; behind it ``served`` says what it saw."""
+    """A reference server, for a ``with`` block, or from ``start`` to ``close``. Meanwhile ``url``
+    is what to load, and ``cacert`` the certificate that it made, if it speaks TLS; afterwards
+    ``served`` says what it saw."""
 
     def __init__(self, serving: Serving) -> None:
         self._serving = serving
@@ -37,12 +38,19 @@ class Server(Closing):
 
     @property
     def url(self) -> str:
-        """What to load. Raises ``UserError`` before the ``with`` block."""
+        """What to load. Raises ``UserError`` before it was started."""
         if self._url is None:
-            raise UserError("the server does not run", "write `with trueload.serve(…) as server:`")
+            raise UserError(
+                "the server does not run",
+                "write `with trueload.serve(…) as server:`, or call start()",
+            )
         return self._url
 
     def __enter__(self) -> Self:
+        return self.start()
+
+    def start(self) -> Self:
+        """Start it, and wait until it listens. Raises ``UserError``."""
         with contextlib.ExitStack() as stack:
             try:
                 place = stack.enter_context(open_place(self._serving.place, find_engine()))
