@@ -350,22 +350,6 @@ def test_a_port_of_the_systems_is_refused(trueload: Trueload) -> None:
 UNPRIVILEGED = "/proc/sys/net/ipv4/ip_unprivileged_port_start"
 
 
-def test_without_the_extra_otlp_is_refused_with_what_to_install(
-    trueload: Trueload, tmp_path: Path
-) -> None:
-    hidden = tmp_path / "hidden"
-    (hidden / "opentelemetry").mkdir(parents=True)
-    (hidden / "opentelemetry" / "__init__.py").write_text("raise ImportError('not here')\n")
-    paths = os.pathsep.join([str(hidden), trueload.env()["PYTHONPATH"]])
-    done = trueload.run(
-        *("http", "http://127.0.0.1:1/", "--otlp", "http://127.0.0.1:4318"),
-        env={"PYTHONPATH": paths},
-    )
-    refused(done.code, done.err, "not installed")
-    assert "pip install 'trueload[otlp]'" in done.err
-    assert not trueload.store.exists()
-
-
 def test_ctrl_c_ends_the_waiting_and_not_the_result(trueload: Trueload, server: Server) -> None:
     process = trueload.start(
         *("http", server.url, "-c", "1", "--requests", "5", "--prometheus", "0"),

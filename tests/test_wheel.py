@@ -1,14 +1,21 @@
-"""What `pip install .` brings: the command, the engine, and the whole catalogue."""
+"""What `pip install .` brings: the command, the engine, the whole catalogue, and little else."""
 
 from __future__ import annotations
 
+import compileall
 import subprocess
 import sys
+import tomllib
 import zipfile
+from collections.abc import Iterator
+from importlib.metadata import Distribution, distribution
 from pathlib import Path
 
 import pytest
 from harness import ROOT
+from packaging.requirements import Requirement
+
+PLAIN_BYTES_MAX = 40_000_000
 
 
 def files_of_git(*folders: str) -> set[str]:
@@ -18,15 +25,52 @@ def files_of_git(*folders: str) -> set[str]:
     return set(listed.stdout.decode().split("\0")) - {""}
 
 
-@pytest.mark.slow
-@pytest.mark.timeout(600)  # the engine is built, if it has not been
-def test_the_wheel_carries_command_engine_and_catalogue(tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The wheel; the engine is built, if it has not been."""
+    folder = tmp_path_factory.mktemp("wheel")
     pip = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation"]
     built = subprocess.run(
-        [*pip, "--wheel-dir", str(tmp_path), str(ROOT)], capture_output=True, text=True, check=False
+        [*pip, "--wheel-dir", str(folder), str(ROOT)], capture_output=True, text=True, check=False
     )
     assert built.returncode == 0, built.stderr
-    (wheel,) = tmp_path.glob("*.whl")
+    (found,) = folder.glob("*.whl")
+    return found
+
+
+def plain_packages() -> Iterator[Distribution]:
+    """All that a plain install brings beside the wheel."""
+    declared = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["dependencies"]
+    seen, left = set(), [Requirement(each) for each in declared]
+    while left:
+        wanted = left.pop()
+        if wanted.name in seen or (wanted.marker and not wanted.marker.evaluate({"extra": ""})):
+            continue
+        seen.add(wanted.name)
+        found = distribution(wanted.name)
+        yield found
+        left += map(Requirement, found.requires or ())
+
+
+def installed_bytes(package: Distribution) -> int:
+    paths = [Path(str(package.locate_file(file))) for file in package.files or ()]
+    return sum(path.stat().st_size for path in paths if path.exists())
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_a_plain_install_is_small(wheel: Path, tmp_path: Path) -> None:
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(tmp_path)
+    assert compileall.compile_dir(tmp_path, quiet=2)
+    ours = sum(path.stat().st_size for path in tmp_path.rglob("*") if path.is_file())
+    sizes = {package.name: installed_bytes(package) for package in plain_packages()}
+    assert ours + sum(sizes.values()) < PLAIN_BYTES_MAX, (ours, sizes)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_the_wheel_carries_command_engine_and_catalogue(wheel: Path) -> None:
     with zipfile.ZipFile(wheel) as archive:
         names = archive.namelist()
         (points,) = [name for name in names if name.endswith("/entry_points.txt")]

@@ -34,7 +34,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("machine", "protocol"),
     ("files",),
     # What is no room: a file each.
-    ("published", "interrupt", "text"),
+    ("extras", "published", "interrupt", "text"),
     ("closing", "deadline", "errors", "escapes", "ids", "stats", "units"),
     ("hdr",),
 )

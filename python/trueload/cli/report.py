@@ -59,11 +59,11 @@ def report(runs: RunsArgument, output: PageOption = None, plots: PlotsOption = N
         raise UserError(
             "nothing is to be written", "add -o report.html for the page, or --plots DIR"
         )
+    from trueload.report.html import draw
+
     with Store.open() as store:
         found = _find(store, runs)
         _check_writable(output, plots)
-        from trueload.report.html import draw
-
         draw.warm_up()
         from trueload.report.html import make
 

@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 
 from trueload import __version__
+from trueload.extras import require
 from trueload.metrics.outlets import Outlet, Tell, Wanted
 from trueload.metrics.tally import Labels, Tally
 from trueload.record.schema import Record
@@ -122,10 +123,12 @@ def exporting(
     with contextlib.ExitStack() as stack:
         stack.callback(lambda: [tell(f"warning: {line}") for line in exports.close()])
         if wanted.otlp is not None:
+            require("metrics", "--otlp", "opentelemetry.sdk", "opentelemetry.exporter.otlp")
             from trueload.metrics.otlp import OtlpOutlet
 
             exports.add(OtlpOutlet(wanted.otlp, exports.tallies))
         if wanted.scrape is not None:
+            require("metrics", "--prometheus", "prometheus_client")
             from trueload.metrics.scrape import ScrapeOutlet
 
             outlet = ScrapeOutlet(wanted.scrape, exports.tallies, wanted.linger_ns)

@@ -17,36 +17,30 @@ import uuid
 from collections.abc import Callable
 from typing import Any
 
+import requests
+from opentelemetry.exporter.otlp.proto.http.metric_exporter import OTLPMetricExporter
+from opentelemetry.sdk.metrics.export import (
+    AggregationTemporality,
+    Gauge,
+    Histogram,
+    HistogramDataPoint,
+    Metric,
+    MetricExportResult,
+    MetricsData,
+    NumberDataPoint,
+    ResourceMetrics,
+    ScopeMetrics,
+    Sum,
+)
+from opentelemetry.sdk.resources import OTELResourceDetector, Resource
+from opentelemetry.sdk.util.instrumentation import InstrumentationScope
+
 from trueload import __version__
-from trueload.errors import UserError
 from trueload.metrics.families import Family, Sample, make_families
 from trueload.metrics.outlets import Tell
 from trueload.metrics.tally import Tally
 from trueload.metrics.times import BOUNDS_S, Times
 from trueload.text import plain
-
-try:
-    import requests
-    from opentelemetry.exporter.otlp.proto.http.metric_exporter import OTLPMetricExporter
-    from opentelemetry.sdk.metrics.export import (
-        AggregationTemporality,
-        Gauge,
-        Histogram,
-        HistogramDataPoint,
-        Metric,
-        MetricExportResult,
-        MetricsData,
-        NumberDataPoint,
-        ResourceMetrics,
-        ScopeMetrics,
-        Sum,
-    )
-    from opentelemetry.sdk.resources import OTELResourceDetector, Resource
-    from opentelemetry.sdk.util.instrumentation import InstrumentationScope
-except ImportError as missing:
-    raise UserError(
-        "--otlp needs OpenTelemetry, which is not installed", "pip install 'trueload[otlp]'"
-    ) from missing
 
 # What goes wrong is told once, at the end: the library's own lines, which may quote a header, are
 # for a program that has asked for them.

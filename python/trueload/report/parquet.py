@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from trueload.errors import UserError
+from trueload.extras import require
 from trueload.files.outputs import output
 from trueload.report.export import CSV_COLUMNS, row_values
 from trueload.store.runs import Damaged, Row, Run
@@ -35,13 +35,10 @@ FLOATS = frozenset(
 
 def write_parquet(run: Run, rows: Iterable[Row | Damaged], path: Path) -> None:
     """The run's rows. Raises ``UserError`` without pyarrow, or for a file that cannot be."""
-    try:
-        import pyarrow
-        import pyarrow.parquet
-    except ImportError as error:
-        raise UserError(
-            "Parquet needs pyarrow, which is not installed", "pip install 'trueload[parquet]'"
-        ) from error
+    require("parquet", "Parquet", "pyarrow")
+    import pyarrow
+    import pyarrow.parquet
+
     schema = pyarrow.schema([(name, _type(pyarrow, name)) for name in CSV_COLUMNS])
     with (
         output(path) as file,

@@ -5,11 +5,10 @@ Must not know what the rows are.
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from trueload.errors import UserError
+from trueload.extras import require
 
 if TYPE_CHECKING:
     import pandas
@@ -19,30 +18,22 @@ if TYPE_CHECKING:
 OF_STORED_ROWS = frozenset({"run", "number", "key", "labels", "outcome", "reason"})
 
 
-def extra(module: str, name: str, what: str) -> Any:
-    """An optional module. Raises ``UserError`` with what to install."""
-    try:
-        return importlib.import_module(module)
-    except ImportError as error:
-        raise UserError(
-            f"{what} needs {module}, which is not installed", f"pip install 'trueload[{name}]'"
-        ) from error
-
-
 def to_pandas(rows: Sequence[Mapping[str, object]], columns: Sequence[str]) -> pandas.DataFrame:
     """A data frame with these columns."""
-    found = extra("pandas", "pandas", "to_pandas()")
-    frame: pandas.DataFrame = found.DataFrame(list(rows), columns=list(columns))
-    return frame
+    require("pandas", "to_pandas()", "pandas")
+    import pandas
+
+    return pandas.DataFrame(list(rows), columns=list(columns))
 
 
 def to_polars(rows: Sequence[Mapping[str, object]], columns: Sequence[str]) -> polars.DataFrame:
     """A data frame with these columns."""
-    found = extra("polars", "polars", "to_polars()")
+    require("polars", "to_polars()", "polars")
+    import polars
+
     # Of all rows: the first of them may have no value where others have one.
     whole = [{name: row.get(name) for name in columns} for row in rows]
-    frame: polars.DataFrame = found.DataFrame(whole, schema=list(columns), infer_schema_length=None)
-    return frame
+    return polars.DataFrame(whole, schema=list(columns), infer_schema_length=None)
 
 
 def flat(values: Mapping[str, Any], prefix: str = "") -> dict[str, object]:

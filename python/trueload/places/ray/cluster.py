@@ -28,6 +28,7 @@ from urllib.parse import urlsplit
 
 from trueload.closing import Closing
 from trueload.errors import UserError
+from trueload.extras import require
 from trueload.places.ray import host
 from trueload.places.ray.channel import Actor, RayPlace, Shipped, within
 
@@ -160,15 +161,8 @@ _joined: list[bool] = []  # whether it was us who connected this process
 def imported(*, client: bool) -> Any:
     """Ray, with its settings in place. Raises ``UserError`` when it is not installed."""
     os.environ.update(SETTINGS)
-    try:
-        if client:
-            importlib.import_module("grpc")
-        ray = importlib.import_module("ray")
-    except ImportError as error:
-        raise UserError(
-            "Ray is not installed for this Python",
-            "`pip install 'trueload[ray]'`, of the version that the cluster has",
-        ) from error
+    require("ray", "a place on a cluster", "ray", *(["grpc"] if client else []))
+    ray = importlib.import_module("ray")
     if client:
         part_at_once()
     return ray

@@ -5,3 +5,7 @@ tables become sentences (``words``) and charts (``charts``), charts become SVG w
 acts (``draw``), and all of it one page (``page``). Nothing here measures or judges: each figure is
 taken from where the command line takes it.
 """
+
+from trueload.extras import require
+
+require("report", "a report with charts", "altair", "jinja2", "vl_convert")

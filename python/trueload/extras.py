@@ -1,0 +1,21 @@
+"""The optional packages: which extra of ours installs what is missing."""
+
+from __future__ import annotations
+
+import importlib.util
+
+from trueload.errors import UserError
+
+
+def require(extra: str, what: str, *modules: str) -> None:
+    """Raise ``UserError`` unless ``what`` has all its modules. None is imported yet: that takes
+    time."""
+    for module in modules:
+        try:
+            found = importlib.util.find_spec(module)
+        except ImportError:  # of a package that it is in
+            found = None
+        if found is None:
+            raise UserError(
+                f"{what} needs {module}, which is not installed", f"pip install 'trueload[{extra}]'"
+            )
