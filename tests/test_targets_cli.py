@@ -103,7 +103,9 @@ def test_what_fails_is_counted_at_its_own_target(
     statuses = [each["counts"]["statuses"] for each in record["targets"]]
     assert statuses == [{"200": 10}, {"404": 10}, {"200": 10}]
     shown = trueload.run("runs", "show", "last").out
-    assert re.search(r"^target +weight +requests +ok +failed +p50 +p99 +max$", shown, re.MULTILINE)
+    assert re.search(
+        r"^target +weight +requests +ok +failed +p50 +p99 +max of answers$", shown, re.MULTILINE
+    )
     assert re.search(rf"^GET {counting.url}/missing +1 +10 +0 +10$", shown, re.MULTILINE)
 
 

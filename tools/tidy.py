@@ -463,6 +463,27 @@ def options_defined_once(file: File) -> Iterator[Finding]:
                     yield file.finding(node.lineno, "options-defined-once", advice)
 
 
+_FIGURES_HOME = "python/trueload/record/figures.py"
+_OF_FIGURES = frozenset({"quantile", "rank_interval", "summarise"})
+
+
+def figures_at_home(file: File) -> Iterator[Finding]:
+    """A percentile, or a summary, of requests is computed in one module: it alone knows how many
+    have no time."""
+    if file.tree is None or not file.within("python/trueload/") or file.within(_FIGURES_HOME):
+        return
+    for node in ast.walk(file.tree):
+        if isinstance(node, ast.ImportFrom) and node.module == "trueload.stats":
+            names = {alias.name for alias in node.names}
+        elif isinstance(node, ast.Attribute) and ast.unparse(node.value) == "stats":
+            names = {node.attr}
+        else:
+            continue
+        for name in sorted(names & _OF_FIGURES):
+            advice = f"'{name}': take it from record/figures.py, which knows what has no time"
+            yield file.finding(node.lineno, "figures-at-home", advice)
+
+
 RULES: tuple[Rule, ...] = (
     short_files,
     short_functions,
@@ -476,6 +497,7 @@ RULES: tuple[Rule, ...] = (
     pure_crates,
     crates_point_one_way,
     options_defined_once,
+    figures_at_home,
 )
 
 

@@ -59,6 +59,17 @@ def sheets_of(name: str, folder: Path) -> list[Grid]:
         return sheets(plan, tables, store.rows(run))
 
 
+NOTED = {"suite": "Published times are of answers", "broadcast": "of answers", "c10k": "Ours:"}
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_where_times_stand_it_is_said_whose_they_are(name: str, tmp_path: Path) -> None:
+    made = sheets_of(name, tmp_path)
+    for text in (as_text(made), as_html(made)):
+        assert ("of answers" in text) is (name in NOTED)
+        assert NOTED.get(name, "") in text
+
+
 COLUMNS = {
     "suite": (
         *("whose", "Language", "Framework", "Category", "Name", "Res[B]", "Req", "Err", "RPS"),

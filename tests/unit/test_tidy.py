@@ -108,6 +108,18 @@ BROKEN = [
         'B = Annotated[bool, typer.Option("--json")]\n',
         "options-defined-once",
     ),
+    (
+        "a percentile of its own",
+        "python/trueload/report/a.py",
+        '"""A."""\nfrom trueload.stats import median, quantile\n',
+        "figures-at-home",
+    ),
+    (
+        "a summary of its own",
+        "python/trueload/report/a.py",
+        '"""A."""\nfrom trueload import stats\n\nA = stats.summarise(B)\n',
+        "figures-at-home",
+    ),
 ]
 
 LAWFUL = [
@@ -115,6 +127,11 @@ LAWFUL = [
     ("a Rust function of 70 lines", "crates/drive/a.rs", brace_function("fn f()", 70)),
     ("a declared Rust function", "crates/drive/a.rs", "//! A.\nfn f();\n" + "a();\n" * 80),
     ("a lifetime", "crates/drive/a.rs", "//! A.\nfn f<'a>(x: &'a str) {}\nfn g() {}\n"),
+    (
+        "percentiles where they belong",
+        "python/trueload/record/figures.py",
+        '"""A."""\nfrom trueload.stats import quantile\n',
+    ),
     ("an empty module", "python/trueload/a/__init__.py", ""),
     ("a Java class", "subjects/java/a/A.java", "import b;\n\n/** A. */\nclass A {}\n"),
     ("a tab in Go", "subjects/go/a/a.go", "// A.\nfunc f() {\n\treturn\n}\n"),

@@ -1,5 +1,6 @@
 """What a trial left: the stored value, and what is read off it.
 
 `schema` the record · `client` its part of client subjects · `distance` how far apart its CPUs
-were · `thresholds` conditions on its figures · `shortage` what it ran out of.
+were · `figures` every statistic of a record · `thresholds` conditions on its figures ·
+`shortage` what it ran out of.
 """

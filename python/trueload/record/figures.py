@@ -36,6 +36,11 @@ OF_ANSWERS = ("min", "mean", "max", "stdev")
 """Figures of answers alone, whatever else was asked."""
 
 
+def label(metric: str) -> str:
+    """A metric for people: ``p99``, ``mean of answers``."""
+    return f"{metric} of answers" if metric in OF_ANSWERS else metric
+
+
 @dataclass(frozen=True)
 class Sample:
     """The times of some requests that have one, and how many more have none: those are slower."""

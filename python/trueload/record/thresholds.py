@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import NoReturn
 
 from trueload.errors import UserError
-from trueload.record.figures import OF_ANSWERS, metric_value, without_time
+from trueload.record.figures import label, metric_value, without_time
 from trueload.record.schema import Record
 from trueload.stats import median, parse_percentile
 from trueload.units import (
@@ -85,7 +85,7 @@ class Threshold:
     @property
     def label(self) -> str:
         """Its metric, for people: ``p99``, ``mean of answers``."""
-        return f"{self.metric} of answers" if self.metric in OF_ANSWERS else self.metric
+        return label(self.metric)
 
     @property
     def is_guarded(self) -> bool:

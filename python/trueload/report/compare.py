@@ -15,6 +15,7 @@ from xml.etree import ElementTree
 
 from trueload.compare.difference import Ratio
 from trueload.compare.trials import Comparison, CrossedRow, RowCompared
+from trueload.record.figures import label
 from trueload.report.grid import Grid, markdown_cell, markdown_lines, text_lines
 from trueload.stats import Interval
 from trueload.text import plain
@@ -43,7 +44,7 @@ def render(compared: Compared, format_: Format) -> str:
 def ratio_cells(found: Ratio) -> tuple[str, ...]:
     """One metric as a line of the table."""
     return (
-        found.metric,
+        label(found.metric),
         _value(found.metric, found.base) + _cv(found.base_cv),
         _value(found.metric, found.new) + _cv(found.new_cv),
         _times(found.ratio),

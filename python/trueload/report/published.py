@@ -9,12 +9,13 @@ side by side, and are never ranked together. Pure.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from typing import Literal
 
 from trueload.published import tables as published
 from trueload.record import figures
 from trueload.report.columns import CLIENTS, SERVERS, Kind, rows_of, verdict_of
-from trueload.report.grid import Grid, csv_rows, html_table, text_lines
+from trueload.report.grid import Grid, csv_rows, html_cell, html_table, text_lines
 from trueload.stats import Quantile
 from trueload.store.runs import Damaged, Row
 from trueload.suites.plan import PlannedLoad, SuitePlan
@@ -24,6 +25,14 @@ from trueload.verdict.apachebench import ApacheBench, Times
 
 Format = Literal["text", "csv", "html"]
 OURS, PUBLISHED = "ours", "published"
+NOTE = (
+    "Published times are of answers alone. In ours a request without an answer counts as slower"
+    " than any (after >: a lower bound); min and max are of answers."
+)
+AB_NOTE = (
+    "Ours: medians and percentages count requests that failed, never ended or were never sent as"
+    " slower than any; min, mean, sd and max are of answers."
+)
 BROADCAST_COLUMNS = ("clients", "95per-rtt", "min-rtt", "median-rtt", "max-rtt")
 # The load that was published: a connection per request.
 C10K_SUBJECT = "javascript/node-http"
@@ -52,7 +61,8 @@ def _servers(each: LoadTable) -> Grid:
         for row in published.server_rows()
         if row.subject and (row.connections, row.pipeline) == (load.connections, load.pipeline)
     }
-    return _beside(load.title, SERVERS, each.everything, lambda s: theirs.get(s.cell.subject.name))
+    made = _beside(load.title, SERVERS, each.everything, lambda s: theirs.get(s.cell.subject.name))
+    return replace(made, note=NOTE)
 
 
 def _clients(tables: Iterable[LoadTable]) -> Grid:
@@ -106,7 +116,7 @@ def _broadcasts(rows: Iterable[Row | Damaged]) -> list[Grid]:
         theirs = steps.get(published.OF_BROADCASTS.get(subject, ""), [])
         beside = [(PUBLISHED, str(step.clients), *step.cells, "") for step in theirs]
         header = ("whose", *BROADCAST_COLUMNS, "verdict")
-        made.append(Grid(header, (*mine, *beside), f"{subject}, {repetition}"))
+        made.append(Grid(header, (*mine, *beside), f"{subject}, {repetition}", note=NOTE))
     return made
 
 
@@ -153,7 +163,7 @@ def _apachebench(each: LoadTable) -> Grid:
     rows.append(("verdict", *([""] if theirs else []), *verdicts))
     beside = (f"{PUBLISHED} ({C10K_SUBJECT})",) if theirs else ()
     header = ("figure", *beside, *(row.cell.subject.name for row, _ in blocks))
-    return Grid(header, tuple(rows), each.load.title)
+    return Grid(header, tuple(rows), each.load.title, note=AB_NOTE)
 
 
 def _as_published(load: PlannedLoad) -> bool:
@@ -208,7 +218,12 @@ def _number(value: float | None, digits: int) -> str:
 def as_text(made: Sequence[Grid]) -> str:
     """For people."""
     parts = ["\n".join([plain(grid.title), "", *text_lines(grid)]) for grid in made]
-    return "\n\n".join(parts) + "\n"
+    return "\n\n".join([*parts, *_notes(made)]) + "\n"
+
+
+def _notes(made: Sequence[Grid]) -> list[str]:
+    """What is to be known of all tables, each once."""
+    return list(dict.fromkeys(grid.note for grid in made if grid.note))
 
 
 def as_csv(made: Sequence[Grid]) -> str:
@@ -224,7 +239,8 @@ def as_csv(made: Sequence[Grid]) -> str:
 
 def as_html(made: Sequence[Grid]) -> str:
     """A page of its own, in which nothing acts."""
-    body = "\n".join(html_table(grid, grid.title) for grid in made)
+    notes = [f"<p>{html_cell(note)}</p>" for note in _notes(made)]
+    body = "\n".join([*(html_table(grid, grid.title) for grid in made), *notes])
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">\n'
         '<meta http-equiv="Content-Security-Policy" content="default-src \'none\'">\n'

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import altair as alt
 
 from trueload.compare.difference import Ratio
+from trueload.record.figures import label
 from trueload.report.html.charts.theme import (
     BAD,
     BAR_PX,
@@ -36,10 +37,10 @@ def ratios(name: str, found: Sequence[Ratio], what: str) -> Drawn | None:
     if not shown:
         return None
     rows = [
-        {"metric": each.metric, "ratio": ratio, "low": low, "high": high, "word": each.word}
+        {"metric": label(each.metric), "ratio": ratio, "low": low, "high": high, "word": each.word}
         for (each, ratio), (low, high) in zip(shown, spans, strict=True)
     ]
-    order = [each.metric for each, _ in shown]
+    order = [label(each.metric) for each, _ in shown]
     y = alt.Y("metric:N", sort=order, axis=alt.Axis(title=None, domain=False, ticks=False))
     low, high = min(0.9, *(low for low, _ in spans)), max(1.1, *(high for _, high in spans))
     scale = alt.Scale(type="log", domain=[low * 0.97, high * 1.03], nice=False)
