@@ -11,8 +11,9 @@ import engine
 from engine import Work
 from hdrh.histogram import HdrHistogram
 from process import BenchError, run
+from trueload.protocol.load_options import Arrivals
 from trueload.protocol.plan import Duration, LoadPlan, Open
-from trueload.trial.spec import Arrivals, open_load
+from trueload.trial.spec import open_load
 from trueload.units import NS_PER_S
 
 PATIENCE_S = 30.0

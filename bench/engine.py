@@ -33,7 +33,7 @@ from trueload.protocol.plan import (
 from trueload.request.values import Exchange, Request
 from trueload.trial.asked import blobs
 from trueload.trial.run import make_plan
-from trueload.trial.spec import CLOSED, TrialSpec
+from trueload.trial.spec import CLOSED, Load, TrialSpec
 from trueload.units import NS_PER_S
 
 LEASE_EVERY_S = 0.5
@@ -74,8 +74,7 @@ def spec_of(work: Work) -> TrialSpec:
         addresses=(work.address,),
         request=Request(host=work.address, path=work.path) if http else None,
         exchange=work.exchange,
-        connections=work.connections,
-        pipeline=work.depth,
+        load=Load(connections=work.connections, pipeline=work.depth),
         engine=EngineOptions(
             timeout_ns=int(work.timeout_s * NS_PER_S),
             connect_rate_per_s=CONNECT_RATE_PER_S,

@@ -42,7 +42,7 @@ from trueload.record.schema import Record
 from trueload.request.values import Request
 from trueload.stats import decode_histogram, merge_sparse
 from trueload.trial.run import Session, make_phases
-from trueload.trial.spec import Progress, TrialSpec
+from trueload.trial.spec import Load, Progress, TrialSpec
 
 COUNTS = (10, 100, 1_000)
 WINDOW_S = 30.0
@@ -108,9 +108,7 @@ def spec_of(stage: Stage, total: int, seconds: float) -> TrialSpec:
         url="http://192.0.2.1/",
         addresses=("192.0.2.1:80",),
         request=Request(host="192.0.2.1"),
-        connections=total,
-        stop=Duration(ns=int(seconds * NS_PER_S)),
-        warmup=None,
+        load=Load(connections=total, stop=Duration(ns=int(seconds * NS_PER_S)), warmup=None),
         engine=EngineOptions(connect_rate_per_s=1_000_000),
         hosts=tuple(EngineHost(place) for place in stage.places),
     )

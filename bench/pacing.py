@@ -41,7 +41,7 @@ from scipy import stats
 from servers import reference
 from setting import GENERATOR_CPU, SERVER_CPU, Quiet, SettingError, prepare_setting
 from sniffer import Sniffer
-from trueload.trial.spec import Arrivals
+from trueload.protocol.load_options import Arrivals
 
 RATES_PER_S = (1_000, 10_000, 50_000)
 RUNS = 5

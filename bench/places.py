@@ -39,7 +39,7 @@ from trueload.protocol.plan import Duration, Serve
 from trueload.request.values import Request
 from trueload.stats import interval
 from trueload.trial.run import run_trial
-from trueload.trial.spec import TrialSpec
+from trueload.trial.spec import Load, TrialSpec
 
 sys.path.insert(0, str(ROOT / "tests"))
 
@@ -106,9 +106,11 @@ def measure(world: World, place: Place, seconds: float) -> float:
             url=f"http://{world.address}/",
             addresses=(world.address,),
             request=Request(host=world.address),
-            connections=CONNECTIONS,
-            warmup=Duration(ns=NS_PER_S // 5),
-            stop=Duration(ns=int(seconds * NS_PER_S)),
+            load=Load(
+                connections=CONNECTIONS,
+                warmup=Duration(ns=NS_PER_S // 5),
+                stop=Duration(ns=int(seconds * NS_PER_S)),
+            ),
             hosts=(EngineHost(place, cpus=(GENERATOR_CPU,)),),
         )
     )

@@ -30,7 +30,7 @@ from trueload.protocol.plan import Duration
 from trueload.record.schema import Record
 from trueload.request.values import Request
 from trueload.trial.run import Session, make_phases, run_trial
-from trueload.trial.spec import Progress, TrialSpec
+from trueload.trial.spec import Load, Progress, TrialSpec
 
 HOSTS = 3
 RUNS, LOSSES = 15, 5
@@ -64,9 +64,11 @@ def spec_for(lab: Lab, seconds: float) -> TrialSpec:
         url=f"http://{lab.address}/",
         addresses=(lab.address,),
         request=Request(host=lab.address),
-        connections=CONNECTIONS,
-        warmup=Duration(ns=200 * NS_PER_MS),
-        stop=Duration(ns=int(seconds * 1e9)),
+        load=Load(
+            connections=CONNECTIONS,
+            warmup=Duration(ns=200 * NS_PER_MS),
+            stop=Duration(ns=int(seconds * 1e9)),
+        ),
         hosts=lab.places,
     )
 

@@ -17,7 +17,7 @@ from trueload.protocol.shootout import Dialect
 from trueload.record.schema import Deliveries, Record
 from trueload.request.values import Request, WsBroadcast
 from trueload.search.crowd import Crowd
-from trueload.trial.spec import TrialSpec
+from trueload.trial.spec import Load, TrialSpec
 from websockets.exceptions import ConnectionClosed
 from websockets.sync.server import ServerConnection
 from ws_room import Room, peer
@@ -37,10 +37,12 @@ def broadcast(address: str, dialect: Dialect = "json", **changes: Any) -> TrialS
         "addresses": (address,),
         "request": None,
         "exchange": WsBroadcast(opening=opening, dialect=dialect, padding=20),
-        "connections": CLIENTS,
-        "load": Turns(concurrent=4),
-        "stop": Requests(count=MESSAGES),
-        "warmup": None,
+        "load": Load(
+            connections=CLIENTS,
+            pacing=Turns(concurrent=4),
+            stop=Requests(count=MESSAGES),
+            warmup=None,
+        ),
         "engine": EngineOptions(timeout_ns=TIMEOUT_NS),
         "hosts": hosts(2),
     }
@@ -53,7 +55,7 @@ def counts(found: Deliveries | None) -> tuple[int, ...]:
 
 
 def step(spec: TrialSpec) -> Record:
-    with Crowd(Interrupt(), spec.connections) as crowd:
+    with Crowd(Interrupt(), spec.load.connections) as crowd:
         return crowd.measure(spec)
 
 

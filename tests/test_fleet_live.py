@@ -34,7 +34,7 @@ from trueload.record.schema import Check, Record
 from trueload.request.values import OriginSpec, TargetSpec
 from trueload.stats import decode_histogram
 from trueload.trial.run import Request, run_trial
-from trueload.trial.spec import Progress, TrialSpec
+from trueload.trial.spec import Load, Progress, TrialSpec
 
 MS = 1_000_000
 SCRIPTED = Path(__file__).resolve().parent / "scripted_engine.py"
@@ -70,9 +70,7 @@ def spec(server: Server) -> TrialSpec:
         url=server.url,
         addresses=(address,),
         request=Request(host=address),
-        connections=11,
-        stop=Requests(count=1_000),
-        warmup=Duration(ns=50 * MS),
+        load=Load(connections=11, stop=Requests(count=1_000), warmup=Duration(ns=50 * MS)),
         engine=EngineOptions(timeout_ns=5_000 * MS),
         hosts=hosts(3),
     )
@@ -107,7 +105,7 @@ LOADS: list[tuple[str, LoadPlan, Duration | Requests, int | None]] = [
 def test_the_load_is_divided_and_added_up_exactly(
     spec: TrialSpec, why: str, load: LoadPlan, stop: Duration | Requests, total: int | None
 ) -> None:
-    record = run_trial(replace(spec, load=load, stop=stop))
+    record = run_trial(replace(spec, load=replace(spec.load, pacing=load, stop=stop)))
     assert record.trouble is None, why
     assert [host.connections for host in record.hosts] == [4, 4, 3]
     assert [host.place for host in record.hosts] == ["host0", "host1", "host2"]
@@ -127,7 +125,11 @@ def test_arrivals_by_chance_are_those_of_one_engine(spec: TrialSpec) -> None:
     load = CONSTANT.model_copy(update={"arrivals": "poisson"})
     scheduled = {
         run_trial(
-            replace(spec, load=load, stop=Duration(ns=400 * MS), warmup=None, hosts=where)
+            replace(
+                spec,
+                load=replace(spec.load, pacing=load, stop=Duration(ns=400 * MS), warmup=None),
+                hosts=where,
+            )
         ).counts.scheduled
         for where in ((), hosts(2), hosts(3))
     }
@@ -142,8 +144,7 @@ def test_no_two_engines_send_the_same_number(spec: TrialSpec) -> None:
                 spec,
                 addresses=(counting.authority,),
                 request=request,
-                warmup=None,
-                stop=Requests(count=300),
+                load=replace(spec.load, warmup=None, stop=Requests(count=300)),
             )
         )
     assert record.counts.ok == 300
@@ -171,9 +172,7 @@ def test_origins_have_the_same_parts_over_several_engines(spec: TrialSpec) -> No
                 request=None,
                 targets=targets,
                 origins=origins,
-                connections=12,
-                warmup=None,
-                stop=Requests(count=400),
+                load=replace(spec.load, connections=12, warmup=None, stop=Requests(count=400)),
             )
         )
         asked = [len(server.asked) for server in (one, other)]
@@ -192,7 +191,10 @@ def test_one_live_view_has_what_all_did(spec: TrialSpec) -> None:
         if progress.stage == "window" and progress.tick is not None:
             seen.append(progress.tick)
 
-    record = run_trial(replace(spec, stop=Duration(ns=1_500 * MS), warmup=None), on_progress=note)
+    record = run_trial(
+        replace(spec, load=replace(spec.load, stop=Duration(ns=1_500 * MS), warmup=None)),
+        on_progress=note,
+    )
     totals = [tick.counts.ok for tick in seen]
     assert totals == sorted(totals)
     assert totals[-1] <= record.counts.ok
@@ -202,7 +204,7 @@ def test_one_live_view_has_what_all_did(spec: TrialSpec) -> None:
 def test_metrics_say_of_each_host_how_busy_it_is_and_of_all_what_they_did(spec: TrialSpec) -> None:
     tallies = [Tally.of(spec, (), (), 0)]
     record = run_trial(
-        replace(spec, stop=Duration(ns=1_500 * MS), warmup=None),
+        replace(spec, load=replace(spec.load, stop=Duration(ns=1_500 * MS), warmup=None)),
         on_progress=lambda progress: tallies.append(tallies[-1].hear(progress)),
     )
     names = {"host0", "host1", "host2"}
@@ -244,7 +246,9 @@ def test_a_host_that_is_lost_ends_the_run_and_leaves_nothing(
             began_s = time.monotonic()
             os.kill(struck[0], how)
 
-    record = run_trial(replace(spec, stop=Duration(ns=30_000 * MS)), on_progress=strike)
+    record = run_trial(
+        replace(spec, load=replace(spec.load, stop=Duration(ns=30_000 * MS))), on_progress=strike
+    )
     assert struck, "the window was seen"
     assert time.monotonic() - began_s < 15, "bounded, on a busy machine, too"
     assert record.trouble is not None
@@ -297,7 +301,11 @@ def test_one_engine_that_errs_leaves_no_result_of_the_others(
 ) -> None:
     before = engines()
     three = (*hosts(2), EngineHost(Odd(script)))
-    record = run_trial(replace(spec, stop=Duration(ns=30_000 * MS), warmup=None, hosts=three))
+    record = run_trial(
+        replace(
+            spec, load=replace(spec.load, stop=Duration(ns=30_000 * MS), warmup=None), hosts=three
+        )
+    )
     assert record.trouble is not None
     assert record.trouble.kind == kind, record.trouble
     assert words in record.trouble.what
@@ -309,7 +317,9 @@ def test_one_engine_that_errs_leaves_no_result_of_the_others(
 
 def test_what_cannot_be_added_up_leaves_no_result(spec: TrialSpec) -> None:
     two = (*hosts(1), EngineHost(Odd("measure_nonsense")))
-    record = run_trial(replace(spec, stop=Duration(ns=100 * MS), warmup=None, hosts=two))
+    record = run_trial(
+        replace(spec, load=replace(spec.load, stop=Duration(ns=100 * MS), warmup=None), hosts=two)
+    )
     assert record.trouble is not None
     assert record.trouble.kind == "junk"
     assert "not an HdrHistogram" in record.trouble.what
@@ -324,7 +334,7 @@ def test_a_plan_that_one_engine_refuses_is_the_users_to_mend(spec: TrialSpec) ->
 
 def test_an_engine_that_answers_and_does_nothing_is_lost(spec: TrialSpec) -> None:
     three = (*hosts(2), EngineHost(Odd("have_no_connection")))
-    record = run_trial(replace(spec, warmup=None, hosts=three))
+    record = run_trial(replace(spec, load=replace(spec.load, warmup=None), hosts=three))
     assert record.trouble is not None
     assert record.trouble.what.startswith("host lost: odd: its engine has told of no work")
 
@@ -332,7 +342,7 @@ def test_an_engine_that_answers_and_does_nothing_is_lost(spec: TrialSpec) -> Non
 def test_fewer_connections_than_hosts_are_refused(spec: TrialSpec) -> None:
     before = engines()
     with pytest.raises(UserError, match="2 connections are too few for 3 hosts"):
-        run_trial(replace(spec, connections=2))
+        run_trial(replace(spec, load=replace(spec.load, connections=2)))
     assert not (engines() - before)
 
 

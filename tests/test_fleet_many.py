@@ -34,7 +34,7 @@ from trueload.record.schema import Record
 from trueload.request.values import Request
 from trueload.stats import decode_histogram
 from trueload.trial.run import run_trial
-from trueload.trial.spec import TrialSpec
+from trueload.trial.spec import Load, TrialSpec
 
 HOSTS, VARIANTS = 50, 3
 NS_PER_S, MS = 1_000_000_000, 1_000_000
@@ -229,9 +229,11 @@ def run_over(bench: Any, stage: Stage, recording: Any, silent: int | None = None
         url="http://192.0.2.1/",
         addresses=("192.0.2.1:80",),
         request=Request(host="192.0.2.1"),
-        connections=2 * sum(number % VARIANTS + 1 for number in range(HOSTS)),
-        stop=Duration(ns=recording.measurement.window_ns),
-        warmup=None,
+        load=Load(
+            connections=2 * sum(number % VARIANTS + 1 for number in range(HOSTS)),
+            stop=Duration(ns=recording.measurement.window_ns),
+            warmup=None,
+        ),
         engine=EngineOptions(timeout_ns=10 * NS_PER_S),
         hosts=tuple(hosts),
     )

@@ -27,7 +27,7 @@ from trueload.places.ray import RayPlace, Reservation, reserve
 from trueload.protocol.plan import Duration, Tick
 from trueload.request.values import Request
 from trueload.trial.run import run_trial
-from trueload.trial.spec import ONE_SECOND, TrialSpec
+from trueload.trial.spec import ONE_SECOND, Load, TrialSpec
 
 SLACK_S = 3.0  # a loaded machine's share: bounds below are for hanging, not for speed
 LOSS_S = 2.0 + SLACK_S  # how soon a lost host is noticed
@@ -113,9 +113,7 @@ def test_a_trial_on_a_host_is_measured_there(base: Reservation, server: Server) 
             url=server.url,
             addresses=(f"{server.host}:{server.port}",),
             request=Request(host=server.host),
-            connections=2,
-            warmup=None,
-            stop=Duration(ns=3 * ONE_SECOND.ns),
+            load=Load(connections=2, warmup=None, stop=Duration(ns=3 * ONE_SECOND.ns)),
             hosts=(EngineHost(base.places[0]),),
         ),
         on_progress=lambda progress: ticks.append(progress.tick) if progress.tick else None,

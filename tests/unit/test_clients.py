@@ -96,7 +96,7 @@ def test_only_a_confirming_step_claims_the_limits_percentile() -> None:
     )
     for stage, count, percentile in (("bracket", 100, None), ("confirm", 400, "p95")):
         one = spec_at(PLAN, spec, Try(2_000, stage), count)  # type: ignore[arg-type]
-        assert (one.connections, one.stop.model_dump()["count"]) == (2_000, count)
+        assert (one.load.connections, one.load.stop.model_dump()["count"]) == (2_000, count)
         assert one.claim.percentile == percentile
 
 

@@ -49,7 +49,7 @@ def test_a_message_from_a_file_is_sent_as_it_is(tmp_path: Path) -> None:
     exchange = plan_of(job)["exchange"]
     assert exchange["payload_sha256"] == digest(b"\x00\xffsome bytes")
     assert exchange["half_close"] is True
-    assert job.spec.close
+    assert job.spec.load.close
     assert (job.target.host, job.target.port, job.spec.url) == ("::1", 9000, "tcp://[::1]:9000")
 
 

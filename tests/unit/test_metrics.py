@@ -25,14 +25,14 @@ from trueload.metrics.times import BOUNDS_S, Times, make_times
 from trueload.protocol.plan import Histograms, Tick
 from trueload.request.values import Request
 from trueload.stats import Buckets
-from trueload.trial.spec import HostTick, Progress, TrialSpec, open_load
+from trueload.trial.spec import HostTick, Load, Progress, TrialSpec, open_load
 
 SPEC = TrialSpec(url="http://h/", addresses=("127.0.0.1:1",), request=Request(host="h"))
 OPEN = TrialSpec(
     url="http://h/",
     addresses=("127.0.0.1:1",),
     request=Request(host="h"),
-    load=open_load(1_000, SPEC.stop),
+    load=Load(pacing=open_load(1_000, SPEC.load.stop)),
 )
 NS_500 = 500 * 1_000_000  # in the sparse bucket that begins there
 

@@ -10,21 +10,22 @@ import pytest
 from trueload.cli.app import build_command
 from trueload.errors import UserError
 from trueload.protocol.engine_options import ENGINE_DEFAULTS, EngineOptions, ThreadOptions
-from trueload.protocol.option import flag_of, name_of, options_of, read_texts
+from trueload.protocol.load_options import LoadOptions
+from trueload.protocol.option import Settings, flag_of, name_of, options_of, read_texts
 from trueload.protocol.plan import Generate, Serve
-from trueload.suites.definition import ENGINE_KEYS, Suite, load_suite
+from trueload.suites.definition import ENGINE_KEYS, WINDOW_KEYS, Axes, Suite, load_suite
 
 ROOT = Path(__file__).resolve().parents[2]
-# Which options a command has no use for; each says why beside its reader.
-COMMANDS = {
-    "http": (EngineOptions, ()),
-    "tcp": (EngineOptions, ()),
-    "udp": (EngineOptions, ()),
-    "ws": (EngineOptions, ()),
-    "ab": (EngineOptions, ()),
-    "suite run": (EngineOptions, ("cpus",)),
-    "serve http": (ThreadOptions, ()),
-    "serve udp": (ThreadOptions, ()),
+# What each command offers of them; what it has no use for says why beside its reader.
+LOADING: list[tuple[type[Settings], set[str]]] = [(EngineOptions, set()), (LoadOptions, set())]
+SERVING: list[tuple[type[Settings], set[str]]] = [(ThreadOptions, set())]
+COMMANDS: dict[str, list[tuple[type[Settings], set[str]]]] = {
+    **dict.fromkeys(("http", "tcp", "udp", "ws", "ab"), LOADING),
+    "suite run": [
+        (EngineOptions, {"cpus"}),
+        (LoadOptions, set(map(name_of, LoadOptions.model_fields)) - set(WINDOW_KEYS)),
+    ],
+    **dict.fromkeys(("serve http", "serve udp"), SERVING),
 }
 
 
@@ -35,29 +36,27 @@ def options_at(command: str) -> dict[str, Any]:
     return {flag: parameter for parameter in node.params for flag in parameter.opts}
 
 
-def test_every_setting_of_an_engine_says_what_it_is() -> None:
-    assert list(options_of(EngineOptions)) == list(EngineOptions.model_fields)
+@pytest.mark.parametrize("model", [EngineOptions, LoadOptions])
+def test_every_setting_says_what_it_is(model: type[Settings]) -> None:
+    assert list(options_of(model)) == list(model.model_fields)
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_every_setting_of_an_engine_is_an_option_of_each_command_with_its_help(
-    command: str,
-) -> None:
-    model, without = COMMANDS[command]
+def test_every_setting_is_an_option_of_each_command_with_its_help(command: str) -> None:
     there = options_at(command)
-    for field, option in options_of(model, without).items():
-        shown = there[flag_of(field)]
-        assert shown.help.startswith(option.help)
-        default = option.default_text(model.model_fields[field].default)
-        assert ("[default: " in shown.help) == bool(default)
-        assert shown.metavar == option.unit.metavar
-    for field in without:
-        assert flag_of(field) not in there
+    for model, without in COMMANDS[command]:
+        for field, option in options_of(model, without=without).items():
+            shown = there[flag_of(field)]
+            assert shown.help.startswith(option.help)
+            default = option.default_text(model.model_fields[field].default)
+            assert ("[default: " in shown.help) == (bool(default) and command != "suite run")
+            assert shown.metavar == option.unit.metavar
 
 
-def test_every_default_that_is_shown_reads_as_the_default() -> None:
-    for field, option in options_of(EngineOptions).items():
-        default = EngineOptions.model_fields[field].default
+@pytest.mark.parametrize("model", [EngineOptions, LoadOptions])
+def test_every_default_that_is_shown_reads_as_the_default(model: type[Settings]) -> None:
+    for field, option in options_of(model).items():
+        default = model.model_fields[field].default
         if default is not None:
             assert option.unit.parse(option.default_text(default)) == default, field
 
@@ -77,6 +76,7 @@ def test_every_setting_of_an_engine_is_a_key_of_a_suite(tmp_path: Path) -> None:
         timeout_ns=10_000,
         connect_rate_per_s=300,
     )
+    assert {"connections", "idle", "pipeline", "rate"} <= set(Axes.model_fields)
     assert set(ENGINE_KEYS) == {name_of(field) for field in EngineOptions.model_fields} - {"cpus"}
 
 
@@ -116,4 +116,4 @@ def test_settings_that_were_given_are_laid_over_others_and_none_is_not_given() -
     assert given.over(base) == EngineOptions(threads=1, spin_ns=5, refill=2)
     assert given.model_fields_set == {"threads", "spin_ns"}
     assert read_texts(EngineOptions, {}).over(base) == base
-    assert Suite(about="a", contract="c", duration="1s").engine == ENGINE_DEFAULTS
+    assert Suite(about="a", contract="c", window=LoadOptions(requests=1)).engine == ENGINE_DEFAULTS

@@ -20,7 +20,7 @@ from trueload.request.values import Request
 from trueload.trial.spec import HostTick, Progress, TrialSpec, open_load
 
 SPEC = TrialSpec(url="http://h/", addresses=("127.0.0.1:1",), request=Request(host="h"))
-OPEN = replace(SPEC, load=open_load(1_000, SPEC.stop))
+OPEN = replace(SPEC, load=replace(SPEC.load, pacing=open_load(1_000, SPEC.load.stop)))
 
 
 def tick(at_s: float, ok: int, failed: dict[str, int], **changes: object) -> Tick:
@@ -90,7 +90,7 @@ def test_the_panel_has_something_to_say_at_every_stage(progress: Progress, part:
 
 
 def test_the_panel_counts_requests_where_they_end_the_run() -> None:
-    spec = replace(SPEC, stop=Requests(count=100), warmup=None)
+    spec = replace(SPEC, load=replace(SPEC.load, stop=Requests(count=100), warmup=None))
     now = tick(1.0, 25, {})
     line = panel_lines(spec, Progress("window", 10**9, now), course(now))[0]
     assert line.endswith("25 of 100, about 3 s left")

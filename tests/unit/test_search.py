@@ -565,13 +565,15 @@ def test_a_step_is_the_same_specification_at_another_load() -> None:
     )
     plan = SearchPlan("rate", LIMIT_10MS, make_bounds("rate", None), None)
     one = spec_at(plan, spec, Try(500, "bisect"), 10**9)
-    assert one.load == open_load(500, Duration(ns=10**9))
-    assert one.stop == Duration(ns=10**9)
+    assert one.load.pacing == open_load(500, Duration(ns=10**9))
+    assert one.load.stop == Duration(ns=10**9)
     assert (one.claim.percentile, one.claim.maximum) == ("p99", False)
-    poisson = replace(spec, load=open_load(1, spec.stop, "poisson", 7))
-    assert spec_at(plan, poisson, Try(500, "confirm"), 10**9).load == open_load(
+    poisson = replace(
+        spec, load=replace(spec.load, pacing=open_load(1, spec.load.stop, "poisson", 7))
+    )
+    assert spec_at(plan, poisson, Try(500, "confirm"), 10**9).load.pacing == open_load(
         500, Duration(ns=10**9), "poisson", 7
     )
     plan = replace(plan, axis="connections")
     one = spec_at(plan, spec, Try(2, "confirm", largest=True), 10**9)
-    assert (one.connections, one.engine.threads, one.claim.maximum) == (2, 2, True)
+    assert (one.load.connections, one.engine.threads, one.claim.maximum) == (2, 2, True)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from trueload.request.values import TcpEcho, WsBroadcast, WsEcho
-from trueload.runner.sending import Broadcast, what_is_sent
+from trueload.runner.sending import what_is_sent
 from trueload.subjects.contracts import (
     ShootoutContract,
     as_spoken,
@@ -43,7 +43,7 @@ def test_a_contract_of_websocket_is_spoken_as_its_subject_does(dialect: str) -> 
     echo = what_is_sent(spoken, AT, None)
     assert isinstance(echo.exchange, WsEcho)
     assert echo.exchange.text == (dialect != "binary")
-    sent = what_is_sent(spoken, AT, Broadcast(concurrent=4, padding_bytes=200))
+    sent = what_is_sent(spoken, AT, 200)
     assert sent.url == f"ws://{AT}/cable"
     assert isinstance(sent.exchange, WsBroadcast)
     assert (sent.exchange.dialect, sent.exchange.padding) == (dialect, 200)

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from harness import ROOT
 from trueload.errors import UserError
+from trueload.protocol.load_options import LoadOptions
 from trueload.protocol.plan import Duration, Requests
 from trueload.suites.definition import Axes, Suite, load_suite
 from trueload.suites.plan import (
@@ -21,12 +22,13 @@ from trueload.suites.plan import (
     trial_count,
     trials,
 )
+from trueload.trial.spec import open_load
+from trueload.units import NS_PER_S
 
 SUITE = Suite(
     about="a suite",
     contract="http-plaintext",
-    duration="30s",
-    warmup="2s",
+    window=LoadOptions(duration_ns=30 * NS_PER_S, warmup_ns=2 * NS_PER_S),
     repeat=3,
     seed=7,
     loads=(Axes(connections=(8, 64)),),
@@ -56,7 +58,7 @@ def test_a_plan_says_what_it_is() -> None:
     assert describe(plan()) == (
         "24 trials, about 13 min: 4 subjects x 2 loads x 3 repetitions, seed 7"
     )
-    assert describe(plan(1, connections=(8,), repeat=1, requests=50)) == (
+    assert describe(plan(1, connections=(8,), repeat=1, window=LoadOptions(requests=50))) == (
         "1 trial: 1 subject x 1 load x 1 repetition, seed 7"
     )
 
@@ -87,12 +89,13 @@ CHANGES = [
     ("an axis that is given replaces the suite's", {"connections": (2,)}, "loads", [(2, 1)]),
     ("both axes", {"connections": (2, 4), "pipeline": (1, 9)}, "loads",
      [(2, 1), (4, 1), (2, 9), (4, 9)]),
-    ("a duration", {"duration_ns": 5}, "stop", Duration(ns=5)),
-    ("a count", {"requests": 50}, "stop", Requests(count=50)),
-    ("no warm-up by count", {"requests": 50}, "warmup", None),
+    ("a duration", {"window": LoadOptions(duration_ns=5)}, "stop", Duration(ns=5)),
+    ("a count", {"window": LoadOptions(requests=50)}, "stop", Requests(count=50)),
+    ("no warm-up by count", {"window": LoadOptions(requests=50)}, "warmup", None),
     ("the suite's warm-up", {}, "warmup", Duration(ns=2_000_000_000)),
-    ("no warm-up at all", {"warmup_ns": 0}, "warmup", None),
-    ("a warm-up by time before a count", {"requests": 5, "warmup_ns": 3}, "warmup", Duration(ns=3)),
+    ("no warm-up at all", {"window": LoadOptions(warmup_ns=0)}, "warmup", None),
+    ("a warm-up by time before a count", {"window": LoadOptions(requests=5, warmup_ns=3)},
+     "warmup", Duration(ns=3)),
     ("closing", {"close": True}, "close", True),
     ("repetitions", {"repeat": 9}, "repeat", 9),
 ]  # fmt: skip
@@ -128,7 +131,8 @@ def test_a_rate_is_an_axis_and_names_its_cells() -> None:
         "c/s0 c8 p1 1000/s single",
         "c/s0 c8 p1 20000/s single",
     ]
-    assert [load.load.rate_per_s for load in made.loads] == [1_000, 20_000]
+    paced = [made.load_of(load).pacing for load in made.loads]
+    assert paced == [open_load(rate, made.stop) for rate in (1_000, 20_000)]
 
 
 def test_connections_that_end_and_idle_ones_are_axes_and_name_their_cells() -> None:
@@ -151,36 +155,35 @@ def test_connections_that_end_and_idle_ones_are_axes_and_name_their_cells() -> N
         "8 connections beside 5,000 idle ones, single core",
         "8 connections, single core",
     ]
-    assert [load.load.close for load in made.loads] == [True, False, None, None]
-    assert [load.most for load in made.loads] == [8, 8, 5008, 8]
+    assert [made.load_of(load).close for load in made.loads] == [True, False, True, True]
+    assert [made.load_of(load).most for load in made.loads] == [8, 8, 5008, 8]
     kept = make_plan("suite", suite, subjects(1), Changes(close=False))
     assert [load.close for load in kept.loads] == [None, None], "what is given replaces the axis"
     assert not kept.close
 
 
 def test_a_priming_run_is_like_the_one_that_counts() -> None:
-    primed = SUITE.model_copy(
-        update={"warmup": None, "duration": None, "requests": 9, "prime": True}
-    )
+    primed = SUITE.model_copy(update={"window": LoadOptions(requests=9), "prime": True})
     for changes, warmup in (
-        (Changes(), Requests(count=9)),
-        (Changes(requests=7), Requests(count=7)),
-        (Changes(duration_ns=5), Duration(ns=5)),
-        (Changes(warmup_ns=3), Duration(ns=3)),
-        (Changes(warmup_ns=0), None),
+        (LoadOptions(), Requests(count=9)),
+        (LoadOptions(requests=7), Requests(count=7)),
+        (LoadOptions(duration_ns=5), Duration(ns=5)),
+        (LoadOptions(warmup_ns=3), Duration(ns=3)),
+        (LoadOptions(warmup_ns=0), None),
     ):
-        assert make_plan("suite", primed, subjects(1), changes).warmup == warmup, changes
+        made = make_plan("suite", primed, subjects(1), Changes(window=changes))
+        assert made.warmup == warmup, changes
 
 
 def test_a_duration_and_a_count_exclude_each_other() -> None:
     with pytest.raises(UserError, match="exclude each other"):
-        plan(duration_ns=1, requests=1)
+        plan(window=LoadOptions(duration_ns=1, requests=1))
     with pytest.raises(UserError, match="no subject is selected"):
         plan(0)
 
 
 def test_a_plan_comes_back_from_the_store_as_it_was() -> None:
-    made = plan(requests=9)
+    made = plan(window=LoadOptions(requests=9))
     assert SuitePlan.model_validate(made.model_dump(mode="json")) == made
 
 

@@ -18,15 +18,14 @@ from trueload.protocol.plan import Duration, EngineOptions, Requests
 from trueload.record.schema import Check, CpuDistance, Record
 from trueload.trial import run as trial_module
 from trueload.trial.run import Progress, Request, TrialSpec, make_plan, run_trial
+from trueload.trial.spec import Load
 
 SCRIPTED = Path(__file__).resolve().parents[1] / "scripted_engine.py"
 SPEC = TrialSpec(
     url="http://127.0.0.1:9/",
     addresses=("127.0.0.1:9",),
     request=Request(host="127.0.0.1:9"),
-    connections=4,
-    stop=Duration(ns=2_000_000_000),
-    warmup=None,
+    load=Load(connections=4, stop=Duration(ns=2_000_000_000), warmup=None),
     engine=EngineOptions(timeout_ns=100_000_000),
 )
 
@@ -137,7 +136,9 @@ def test_how_far_apart_the_cpus_are_is_looked_at_on_both_sides_of_the_window(
 @pytest.mark.usefixtures("scripted")
 def test_a_trial_ends_in_time_though_its_engine_does_not(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(trial_module, "SLACK_S", 0.2)
-    spec = dataclasses.replace(SPEC, stop=Duration(ns=100_000_000))
+    spec = dataclasses.replace(
+        SPEC, load=dataclasses.replace(SPEC.load, stop=Duration(ns=100_000_000))
+    )
     record = play(monkeypatch, "tick_for_ever", spec)
     assert record.trouble is not None
     assert record.trouble.kind == "late"
@@ -150,7 +151,9 @@ def test_what_had_come_while_the_front_was_kept_from_hearing_it_is_not_late(
 ) -> None:
     monkeypatch.setattr(trial_module, "SLACK_S", 0.2)
     monkeypatch.setattr(trial_module, "SILENCE_S", 1.0)
-    spec = dataclasses.replace(SPEC, stop=Duration(ns=100_000_000))
+    spec = dataclasses.replace(
+        SPEC, load=dataclasses.replace(SPEC.load, stop=Duration(ns=100_000_000))
+    )
     ticks: list[Progress] = []
 
     def dawdle(progress: Progress) -> None:
@@ -240,7 +243,11 @@ def test_an_engine_that_cannot_be_executed_is_told(
 def test_without_a_connection_requests_are_charged_with_its_failure(
     monkeypatch: pytest.MonkeyPatch, stop: Duration | Requests, failed: dict[str, int]
 ) -> None:
-    record = play(monkeypatch, "have_no_connection", dataclasses.replace(SPEC, stop=stop))
+    record = play(
+        monkeypatch,
+        "have_no_connection",
+        dataclasses.replace(SPEC, load=dataclasses.replace(SPEC.load, stop=stop)),
+    )
     assert record.counts.failed == failed
     assert record.counts.issued == record.counts.scheduled == sum(failed.values())
     assert record.trouble is None
@@ -251,7 +258,11 @@ def test_without_a_connection_requests_are_charged_with_its_failure(
 
 
 def test_a_name_without_addresses_is_a_record_of_class_dns() -> None:
-    record = run_trial(dataclasses.replace(SPEC, addresses=(), stop=Requests(count=50)))
+    record = run_trial(
+        dataclasses.replace(
+            SPEC, addresses=(), load=dataclasses.replace(SPEC.load, stop=Requests(count=50))
+        )
+    )
     assert record.counts.failed == {"dns": 50}
     assert record.counts.issued == 50
     assert record.connections.established == 0
@@ -297,7 +308,10 @@ def test_every_request_is_charged_with_one_failure(
 
 def test_the_plan_has_the_headers_that_the_request_needs() -> None:
     request = Request(host="[::1]:8080", method="POST", headers=(("A", "b"),), body=b"12345")
-    plan = make_plan(dataclasses.replace(SPEC, request=request, close=True), (1,))
+    plan = make_plan(
+        dataclasses.replace(SPEC, request=request, load=dataclasses.replace(SPEC.load, close=True)),
+        (1,),
+    )
     assert plan.request is not None
     assert plan.request.headers == (
         ("Host", "[::1]:8080"),

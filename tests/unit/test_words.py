@@ -60,7 +60,11 @@ def test_a_value_is_written_as_one_would_type_it(
 
 def test_what_was_understood_is_what_the_command_would_do() -> None:
     job = of_http(URL, connections=8, duration="5s", fail_on="p99>20ms", no_save=True).meaning
-    assert (job.spec.connections, job.spec.stop, job.save) == (8, Duration(ns=5 * 10**9), False)
+    assert (job.spec.load.connections, job.spec.load.stop, job.save) == (
+        8,
+        Duration(ns=5 * 10**9),
+        False,
+    )
     assert [each.text for each in job.thresholds] == ["p99>20ms"]
 
 

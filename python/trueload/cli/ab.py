@@ -97,12 +97,12 @@ def read_ab(
     url_a: SideA,
     url_b: SideB,
     repeat: options.RepeatOption = None,
-    seed: options.SeedOption = None,
     fail_on: FailOnRatioOption = None,
     format_: FormatOption = CompareFormat.TEXT,
     **flags: Any,
 ) -> AbJob:
     """What the flags mean, checked as a whole; nothing has been sent."""
+    seed = flags.pop("seed", None)
     if flags.get("arrivals") is not None:
         flags["seed"] = seed
     conditions = tuple(parse_condition(text, RATIO) for text in fail_on or ())

@@ -6,91 +6,65 @@ one load, one stop rule and one warm-up. Must not know what is done with them.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import replace
 
-from trueload.cli.options import CONNECTIONS_MAX, RATE_MAX, Arrivals, StagesOf
 from trueload.errors import UserError
+from trueload.protocol.load_options import CONNECTIONS_MAX, RATE_MAX, LoadOptions
 from trueload.protocol.plan import Closed, Duration, LoadPlan, Open, Requests
-from trueload.trial.spec import CLOSED, make_stage, open_load
+from trueload.trial.spec import CLOSED, Load, make_stage, open_load
 from trueload.units import NS_PER_S, Ramp, parse_count, parse_rate, parse_stages
 
-CONNECTIONS = 64
-DURATION_NS = 10 * NS_PER_S
 WARMUP_NS = 1 * NS_PER_S
-SEED = 1
 STAGES_HINT = "write TIME@VALUE or TIME@FIRST..LAST: '10s@1k,30s@1k..20k,10s@20k'"
 
 
-@dataclass(frozen=True, kw_only=True)
-class LoadFlags:
-    """What was given; None for what was not."""
-
-    connections: int | None = None
-    duration_ns: int | None = None
-    requests: int | None = None
-    warmup_ns: int | None = None
-    rate_per_s: float | None = None
-    arrivals: Arrivals | None = None
-    seed: int | None = None
-    stages: str | None = None
-    stages_of: StagesOf | None = None
-    random: bool = False
-    """Whether requests have random numbers in them."""
-
-    @property
-    def the_seed(self) -> int:
-        """The seed that was given, or the one by default."""
-        return SEED if self.seed is None else self.seed
-
-
-@dataclass(frozen=True)
-class ChosenLoad:
-    """What the flags come to."""
-
-    load: LoadPlan
-    stop: Duration | Requests
-    warmup: Duration | None
-    connections: int
-
-
-def choose_load(flags: LoadFlags) -> ChosenLoad:
-    """The load that the flags ask for. Raises ``UserError`` for flags that contradict."""
-    _check(flags)
-    if flags.stages is not None:
-        return _staged(flags, flags.stages)
-    stop = _stop(flags)
-    load: LoadPlan = CLOSED
-    if flags.rate_per_s is not None:
-        load = open_load(flags.rate_per_s, stop, _arrivals(flags).value, flags.the_seed)
+def choose_load(given: LoadOptions, *, random: bool = False, close: bool = False) -> Load:
+    """The load that was asked for. ``random``: requests have random numbers in them; ``close``:
+    each has a connection of its own. Raises ``UserError`` for options that contradict."""
+    _check(given, random=random)
+    if close and given.pipeline > 1:
+        raise UserError("--close and --pipeline exclude each other", "keep one of them")
+    load = Load(
+        connections=given.connections,
+        idle=() if given.idle is None else (0, given.idle),
+        pipeline=given.pipeline,
+        close=close,
+    )
+    if given.stages is not None:
+        return _staged(load, given, given.stages)
+    stop = _stop(given)
+    pacing: LoadPlan = CLOSED
+    if given.rate_per_s is not None:
+        pacing = open_load(given.rate_per_s, stop, given.arrivals, given.seed)
     by_default_ns = 0 if isinstance(stop, Requests) else WARMUP_NS
-    return ChosenLoad(load, stop, _warmup(flags, by_default_ns), flags.connections or CONNECTIONS)
+    return replace(load, pacing=pacing, stop=stop, warmup=_warmup(given, by_default_ns))
 
 
-def _check(flags: LoadFlags) -> None:
-    of_connections = flags.stages_of is StagesOf.CONNECTIONS
+def _check(given: LoadOptions, *, random: bool) -> None:
+    staged = given.gave("stages")
+    of_connections = given.stages_of == "connections"
     pairs = (
-        ("--duration", flags.duration_ns, "--requests", flags.requests),
-        ("--rate", flags.rate_per_s, "--stages", flags.stages),
-        ("--duration", flags.duration_ns, "--stages", flags.stages),
-        ("--requests", flags.requests, "--stages", flags.stages),
+        ("--duration", given.gave("duration_ns"), "--requests", given.gave("requests")),
+        ("--rate", given.gave("rate_per_s"), "--stages", staged),
+        ("--duration", given.gave("duration_ns"), "--stages", staged),
+        ("--requests", given.gave("requests"), "--stages", staged),
         (
             "--connections",
-            flags.connections,
+            given.gave("connections"),
             "--stages-of connections",
-            flags.stages if of_connections else None,
+            staged and of_connections,
         ),
     )
     for one, is_one, other, is_other in pairs:
-        if is_one is not None and is_other is not None:
+        if is_one and is_other:
             raise UserError(f"{one} and {other} exclude each other", "keep one of them")
-    if flags.stages_of is not None and flags.stages is None:
+    if given.gave("stages_of") and not staged:
         raise UserError("--stages-of is given, but no --stages", STAGES_HINT)
-    opened = flags.rate_per_s is not None or (flags.stages is not None and not of_connections)
-    if opened:
+    if given.gave("rate_per_s") or (staged and not of_connections):
         return
-    if flags.arrivals is not None:
+    if given.gave("arrivals"):
         raise UserError("--arrivals is of an open loop, and no rate is given", "add --rate 1k/s")
-    if flags.seed is not None and not flags.random:
+    if given.gave("seed") and not random:
         raise UserError(
             "--seed is of an open loop's arrivals or of a {random} in a request, and there is"
             " neither",
@@ -98,18 +72,18 @@ def _check(flags: LoadFlags) -> None:
         )
 
 
-def _staged(flags: LoadFlags, text: str) -> ChosenLoad:
-    of_connections = flags.stages_of is StagesOf.CONNECTIONS
+def _staged(load: Load, given: LoadOptions, text: str) -> Load:
+    of_connections = given.stages_of == "connections"
     ramps = read_stages(text, of_connections=of_connections)
     stop = Duration(ns=sum(ramp.ns for ramp in ramps))
     stages = tuple(make_stage(ramp.ns, ramp.first, ramp.last) for ramp in ramps)
     # A ramp from nothing has nothing to warm up with.
-    warmup = _warmup(flags, WARMUP_NS) if ramps[0].first else None
+    warmup = _warmup(given, WARMUP_NS) if ramps[0].first else None
+    pacing: LoadPlan = Open(stages=stages, arrivals=given.arrivals, seed=given.seed)
     if of_connections:
         most = round(max(max(ramp.first, ramp.last) for ramp in ramps))
-        return ChosenLoad(Closed(active=stages), stop, warmup, most)
-    load = Open(stages=stages, arrivals=_arrivals(flags).value, seed=flags.the_seed)
-    return ChosenLoad(load, stop, warmup, flags.connections or CONNECTIONS)
+        load, pacing = replace(load, connections=most), Closed(active=stages)
+    return replace(load, pacing=pacing, stop=stop, warmup=warmup)
 
 
 def read_stages(text: str, *, of_connections: bool) -> tuple[Ramp, ...]:
@@ -135,16 +109,12 @@ def _connections(text: str) -> float:
     return float(count)
 
 
-def _stop(flags: LoadFlags) -> Duration | Requests:
-    if flags.requests is not None:
-        return Requests(count=flags.requests)
-    return Duration(ns=flags.duration_ns or DURATION_NS)
+def _stop(given: LoadOptions) -> Duration | Requests:
+    if given.requests is not None:
+        return Requests(count=given.requests)
+    return Duration(ns=given.duration_ns)
 
 
-def _warmup(flags: LoadFlags, by_default_ns: int) -> Duration | None:
-    ns = by_default_ns if flags.warmup_ns is None else flags.warmup_ns
+def _warmup(given: LoadOptions, by_default_ns: int) -> Duration | None:
+    ns = by_default_ns if given.warmup_ns is None else given.warmup_ns
     return Duration(ns=ns) if ns else None
-
-
-def _arrivals(flags: LoadFlags) -> Arrivals:
-    return flags.arrivals or Arrivals.CONSTANT

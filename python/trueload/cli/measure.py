@@ -14,19 +14,21 @@ from trueload.cli import options
 from trueload.cli.declared import reader_of
 from trueload.cli.flags import take_flags, with_flags_of
 from trueload.cli.job import Asked, Job
-from trueload.cli.load_flags import LoadFlags, choose_load
+from trueload.cli.load_flags import choose_load
 from trueload.cli.metrics_flags import read_metrics
 from trueload.cli.place_options import check_local_addresses, check_pinned, read_where
 from trueload.cli.search import SearchFlags, choose_search, started
 from trueload.errors import UserError
+from trueload.protocol.load_options import LoadOptions
 from trueload.protocol.plan import EngineOptions
 from trueload.record.schema import Claim
 from trueload.record.thresholds import Condition, parse_condition
 from trueload.request.origins import check_origins, origin_specs
 from trueload.stats import parse_percentile
-from trueload.trial.spec import TrialSpec
+from trueload.trial.spec import Load, TrialSpec
 
 read_engine = reader_of(EngineOptions)
+read_load = reader_of(LoadOptions)
 
 
 def measuring(read_asked: Callable[..., Asked]) -> Callable[..., Job]:
@@ -44,19 +46,9 @@ def measuring(read_asked: Callable[..., Asked]) -> Callable[..., Job]:
 @with_flags_of(read_metrics, without=())
 @with_flags_of(read_where, without=())
 @with_flags_of(read_engine, without=())
+@with_flags_of(read_load, without=())
 def read_job(
     asked: Asked,
-    connections: options.ConnectionsOption = None,
-    idle: options.IdleOption = None,
-    duration: options.DurationOption = None,
-    requests: options.RequestsOption = None,
-    rate: options.RateOption = None,
-    arrivals: options.ArrivalsOption = None,
-    seed: options.SeedOption = None,
-    stages: options.StagesOption = None,
-    stages_of: options.StagesOfOption = None,
-    pipeline: options.PipelineOption = None,
-    warmup: options.WarmupOption = None,
     repeat: options.RepeatOption = None,
     limit: options.LimitOption = None,
     search: options.SearchOption = None,
@@ -70,23 +62,12 @@ def read_job(
     """What the flags mean, checked as a whole; nothing has been sent."""
     where = read_where(**take_flags(read_where, more_flags))
     engine = read_engine(**take_flags(read_engine, more_flags))
+    given = read_load(**take_flags(read_load, more_flags))
     metrics = read_metrics(**more_flags)
     thresholds = tuple(parse_condition(text) for text in fail_on or ())
-    load = LoadFlags(
-        connections=connections,
-        duration_ns=duration,
-        requests=requests,
-        warmup_ns=warmup,
-        rate_per_s=rate,
-        arrivals=arrivals,
-        seed=seed,
-        random=asked.has_random,
-        stages=stages,
-        stages_of=stages_of,
-    )
-    plan = choose_search(SearchFlags(limit, search, repeat), load, len(asked.origins))
-    chosen = choose_load(started(load, plan))
-    _check_engine(engine, chosen.connections, pipeline or 1)
+    plan = choose_search(SearchFlags(limit, search, repeat), given, len(asked.origins))
+    load = choose_load(started(given, plan), random=asked.has_random, close=asked.close)
+    _check_engine(engine, load)
     check_pinned(engine, where)
     spec = TrialSpec(
         url=asked.url,
@@ -95,14 +76,8 @@ def read_job(
         expect=asked.expect,
         targets=asked.targets,
         exchange=asked.exchange,
-        seed=load.the_seed,
-        connections=chosen.connections,
-        idle=() if idle is None else (0, idle),
-        pipeline=_pipeline(pipeline, asked.close),
-        close=asked.close,
-        load=chosen.load,
-        stop=chosen.stop,
-        warmup=chosen.warmup,
+        seed=given.seed,
+        load=load,
         engine=engine,
         local_addresses=check_local_addresses(asked.local_addresses, where),
         tls=asked.tls,
@@ -111,7 +86,7 @@ def read_job(
     )
     check_origins(
         asked.origins,
-        connections=chosen.connections,
+        connections=load.connections,
         unix=asked.route.unix is not None,
         server_place=where.server is not None,
     )
@@ -140,20 +115,14 @@ def claimed_percentile(conditions: Sequence[Condition]) -> str | None:
     return max(named, key=lambda name: shares[name] or 0.0) if any(shares.values()) else None
 
 
-def _pipeline(pipeline: int | None, close: bool) -> int:
-    if close and (pipeline or 1) > 1:
-        raise UserError("--close and --pipeline exclude each other", "keep one of them")
-    return pipeline or 1
-
-
-def _check_engine(engine: EngineOptions, connections: int, pipeline: int) -> None:
-    if engine.threads > connections:
+def _check_engine(engine: EngineOptions, load: Load) -> None:
+    if engine.threads > load.connections:
         raise UserError(
-            f"{engine.threads} threads cannot share {connections} connections",
+            f"{engine.threads} threads cannot share {load.connections} connections",
             "use at least a connection per thread",
         )
-    if engine.refill is not None and engine.refill > pipeline:
+    if engine.refill is not None and engine.refill > load.pipeline:
         raise UserError(
-            f"--refill {engine.refill} is more than --pipeline {pipeline} has places",
-            f"use at most {pipeline}, or a longer --pipeline",
+            f"--refill {engine.refill} is more than --pipeline {load.pipeline} has places",
+            f"use at most {load.pipeline}, or a longer --pipeline",
         )

@@ -17,21 +17,16 @@ import typer
 
 from trueload.errors import UserError
 from trueload.files import outputs
-from trueload.protocol.engine_options import PIPELINE_MAX
-from trueload.protocol.option import any_span, positive_count, positive_span
+from trueload.protocol.option import positive_count
 from trueload.request.message import MESSAGE_BYTES_MAX
 from trueload.units import (
-    SEED_MAX,
     format_cpu_list,
-    parse_rate,
     parse_size,
 )
 
 Value = TypeVar("Value")
 
-CONNECTIONS_MAX = 1_000_000
 REPEAT_MAX = 10_000
-RATE_MAX = 1_000_000_000
 
 
 def option_parser(parse: Callable[[str], Value]) -> Callable[[str], Value]:
@@ -48,33 +43,11 @@ def option_parser(parse: Callable[[str], Value]) -> Callable[[str], Value]:
     return parse_option
 
 
-def positive_rate(text: str) -> float:
-    """A rate that asks for something, and that an engine can count."""
-    rate = parse_rate(text)
-    if not 0 < rate <= RATE_MAX:
-        raise ValueError(f"'{text}' is not a rate above 0, up to {RATE_MAX:,}/s")
-    return rate
-
-
 def _message_size(text: str) -> int:
     size_bytes = parse_size(text)
     if not 1 <= size_bytes <= MESSAGE_BYTES_MAX:
         raise ValueError(f"'{text}' is not from 1 B to {MESSAGE_BYTES_MAX // 2**20} MiB")
     return size_bytes
-
-
-class Arrivals(StrEnum):
-    """How the requests of an open loop are spaced."""
-
-    CONSTANT = "constant"
-    POISSON = "poisson"
-
-
-class StagesOf(StrEnum):
-    """What the values of ``--stages`` are."""
-
-    RATE = "rate"
-    CONNECTIONS = "connections"
 
 
 class DialectChoice(StrEnum):
@@ -122,94 +95,6 @@ HostPortArgument = Annotated[
 UrlArgument = Annotated[
     str | None,
     typer.Argument(metavar="URL", help="http://HOST[:PORT]/PATH, or https://", show_default=False),
-]
-ConnectionsOption = Annotated[
-    int | None,
-    typer.Option(
-        "-c",
-        "--connections",
-        metavar="COUNT",
-        parser=option_parser(positive_count(CONNECTIONS_MAX)),
-        help="Connections to hold open.  [default: 64]",
-    ),
-]
-IdleOption = Annotated[
-    int | None,
-    typer.Option(
-        "--idle",
-        metavar="COUNT",
-        parser=option_parser(positive_count(CONNECTIONS_MAX)),
-        help="Hold so many more connections open that never send, and tell what each costs the"
-        " server in memory.",
-    ),
-]
-DurationOption = Annotated[
-    int | None,
-    typer.Option(
-        "-d",
-        "--duration",
-        metavar="TIME",
-        parser=option_parser(positive_span),
-        help="How long to measure, like 500ms, 10s, 2m.  [default: 10s]",
-    ),
-]
-RequestsOption = Annotated[
-    int | None,
-    typer.Option(
-        "--requests",
-        metavar="COUNT",
-        parser=option_parser(positive_count(10**12)),
-        help="Send so many requests, divided among the connections, instead of --duration.",
-    ),
-]
-RateOption = Annotated[
-    float | None,
-    typer.Option(
-        "--rate",
-        metavar="RATE",
-        parser=option_parser(positive_rate),
-        help="Send so many requests, like 20k/s, whatever becomes of them (an open loop).",
-    ),
-]
-ArrivalsOption = Annotated[
-    Arrivals | None,
-    typer.Option("--arrivals", help="How an open loop spaces them.  [default: constant]"),
-]
-SeedOption = Annotated[
-    int | None,
-    typer.Option(
-        "--seed", metavar="N", min=0, max=SEED_MAX, help="Of what is left to chance.  [default: 1]"
-    ),
-]
-StagesOption = Annotated[
-    str | None,
-    typer.Option(
-        "--stages",
-        metavar="STAGES",
-        help="A rate over time, for --rate and --duration: '10s@1k,30s@1k..20k,10s@20k'.",
-    ),
-]
-StagesOfOption = Annotated[
-    StagesOf | None,
-    typer.Option("--stages-of", help="What the stages are of.  [default: rate]"),
-]
-PipelineOption = Annotated[
-    int | None,
-    typer.Option(
-        "--pipeline",
-        metavar="COUNT",
-        parser=option_parser(positive_count(PIPELINE_MAX)),
-        help="Requests, or messages, in flight per connection.  [default: 1]",
-    ),
-]
-WarmupOption = Annotated[
-    int | None,
-    typer.Option(
-        "--warmup",
-        metavar="TIME",
-        parser=option_parser(any_span),
-        help="Load before the window, left out of it.  [default: 1s; 0 with --requests]",
-    ),
 ]
 CloseOption = Annotated[bool, typer.Option("--close", help="A connection per request, or message.")]
 SizeOption = Annotated[

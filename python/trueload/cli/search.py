@@ -15,7 +15,6 @@ from typing import Any
 
 from trueload.cli.job import Job, Saved, tell_shortfall, write_json
 from trueload.cli.job import tell as say
-from trueload.cli.load_flags import LoadFlags
 from trueload.cli.options import SearchAxis, check_writable
 from trueload.cli.server_there import with_server
 from trueload.engines.engine import find_engine
@@ -23,6 +22,7 @@ from trueload.errors import UserError, unsaved
 from trueload.interrupt import Interrupt
 from trueload.metrics.exports import exporting
 from trueload.places.open import open_places
+from trueload.protocol.load_options import LoadOptions
 from trueload.record.schema import Record
 from trueload.record.thresholds import LIMIT, Crossed, crossed, parse_condition
 from trueload.report.live import Watch, is_terminal, stop_key, unwatched, watch
@@ -53,7 +53,7 @@ class SearchFlags:
     repeat: int | None
 
 
-def choose_search(flags: SearchFlags, load: LoadFlags, origins: int = 1) -> SearchPlan | None:
+def choose_search(flags: SearchFlags, load: LoadOptions, origins: int = 1) -> SearchPlan | None:
     """The search that the flags ask for, if any. ``--rate``, or ``--connections`` of a search for
     connections, is where it starts; each of several origins has a connection throughout. Raises
     ``UserError`` for flags that contradict."""
@@ -66,28 +66,31 @@ def choose_search(flags: SearchFlags, load: LoadFlags, origins: int = 1) -> Sear
     limit = parse_condition(flags.limit, LIMIT)
     axis = flags.axis or SearchAxis.RATE
     excluded = [
-        ("--requests", load.requests),
-        ("--stages", load.stages),
-        ("--repeat", flags.repeat),
-        ("--rate", load.rate_per_s if axis is SearchAxis.CONNECTIONS else None),
+        ("--requests", load.gave("requests")),
+        ("--stages", load.gave("stages")),
+        ("--repeat", flags.repeat is not None),
+        ("--rate", load.gave("rate_per_s") and axis is SearchAxis.CONNECTIONS),
     ]
-    for name, value in excluded:
-        if value is not None:
+    for name, is_given in excluded:
+        if is_given:
             what = "--limit" if name != "--rate" else "--search connections"
             raise UserError(f"{what} and {name} exclude each other", "keep one of them")
-    start = load.rate_per_s if axis is SearchAxis.RATE else load.connections
+    start = load.rate_per_s
+    if axis is SearchAxis.CONNECTIONS:
+        start = load.connections if load.gave("connections") else None
     bounds = make_bounds(axis.value, start)
     if bounds.whole:
         low = float(origins)
         bounds = replace(bounds, start=max(bounds.start, low), floor=max(bounds.floor, low))
-    return SearchPlan(axis.value, limit, bounds, load.duration_ns)
+    step_ns = load.duration_ns if load.gave("duration_ns") else None
+    return SearchPlan(axis.value, limit, bounds, step_ns)
 
 
-def started(load: LoadFlags, plan: SearchPlan | None) -> LoadFlags:
-    """The flags with the load that a search starts at."""
+def started(load: LoadOptions, plan: SearchPlan | None) -> LoadOptions:
+    """The options with the load that a search starts at."""
     if plan is None or plan.axis != "rate":
         return load
-    return replace(load, rate_per_s=plan.bounds.start)
+    return load.model_copy(update={"rate_per_s": plan.bounds.start})
 
 
 @dataclass(frozen=True)

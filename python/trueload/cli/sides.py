@@ -29,7 +29,7 @@ from trueload.runner.cpus import (
     physical_cores,
 )
 from trueload.runner.hosts import LocalHost, SubjectHost
-from trueload.runner.trials import Load, Measured, Setting, run_subject
+from trueload.runner.trials import Measured, Setting, run_subject
 from trueload.subjects.contracts import Contract, load_http_contract
 from trueload.subjects.manifest import Subject, parse_selects, select_subjects
 from trueload.text import plain
@@ -112,15 +112,9 @@ class SubjectSide:
             outcome = run_subject(
                 self.subject,
                 self.built,
-                Load(spec.connections, spec.pipeline),
+                spec.load,
                 _layout(self.subject, spec.engine.threads, self.opened.subject_host),
-                Setting(
-                    contract=self.contract,
-                    stop=spec.stop,
-                    warmup=spec.warmup,
-                    engine=spec.engine,
-                    close=spec.close,
-                ),
+                Setting(contract=self.contract, engine=spec.engine),
                 measured,
                 subject_host=self.opened.subject_host or LocalHost(TRUELOAD_COMMAND),
                 stopped=lambda: interrupt.requested,

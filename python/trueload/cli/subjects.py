@@ -27,7 +27,6 @@ from trueload.cli.options import AsJsonOption
 from trueload.errors import ExitCode, UserError, some_broken
 from trueload.interrupt import Interrupt
 from trueload.protocol.client import ClientContract
-from trueload.protocol.plan import Requests
 from trueload.report.grid import Grid, markdown_lines, text_lines
 from trueload.runner import needs
 from trueload.runner.build import Build, BuildError, build
@@ -306,7 +305,7 @@ def _with_started(
         subject,
         built,
         _any_layout(subject),
-        Setting(contract=contract, stop=Requests(count=1), warmup=None),
+        Setting(contract=contract),
         act,
         subject_host=LocalHost(TRUELOAD_COMMAND),
         stopped=stopped,

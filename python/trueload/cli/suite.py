@@ -28,9 +28,7 @@ from trueload.cli.options import (
     JsonOption,
     NoLiveOption,
     RepeatOption,
-    RequestsOption,
     check_writable,
-    positive_rate,
 )
 from trueload.cli.place_options import read_where
 from trueload.cli.suite_list import list_suites
@@ -45,6 +43,7 @@ from trueload.metrics.exports import exporting
 from trueload.metrics.outlets import NOTHING_WANTED, Wanted
 from trueload.places.named import HERE, Where
 from trueload.protocol.client import ClientContract
+from trueload.protocol.load_options import LoadOptions, positive_rate
 from trueload.protocol.plan import EngineOptions
 from trueload.record.schema import Record
 from trueload.report import apachebench, table
@@ -59,7 +58,13 @@ from trueload.subjects.contracts import AnyContract, load_contract
 from trueload.subjects.manifest import Cores, Subject, parse_selects
 from trueload.suites.broadcast import measure_broadcast
 from trueload.suites.choose import choose_subjects
-from trueload.suites.definition import Suite, find_suite, load_suite
+from trueload.suites.definition import (
+    ENGINE_KEYS,
+    WINDOW_KEYS,
+    Suite,
+    find_suite,
+    load_suite,
+)
 from trueload.suites.execute import Execution, changed_subjects
 from trueload.suites.plan import Changes, PlannedLoad, SuitePlan, describe, make_plan, planned
 from trueload.suites.pools import beyond_limits
@@ -67,7 +72,7 @@ from trueload.suites.summary import LoadTable, collect, tabulate
 from trueload.text import plain
 from trueload.trial.run import run_trial
 from trueload.trial.spec import TrialSpec
-from trueload.units import SEED_MAX, parse_duration
+from trueload.units import SEED_MAX
 
 STDOUT = Path("-")
 
@@ -119,11 +124,12 @@ class Shown:
         check_writable(self.json_path)
 
 
-# A suite keeps the CPUs of subject and engine apart itself.
-read_engine = reader_of(EngineOptions, without=("cpus",))
+read_engine = reader_of(EngineOptions, only=ENGINE_KEYS, by_default=False)
+read_window = reader_of(LoadOptions, only=WINDOW_KEYS, by_default=False)
 
 
 @with_flags_of(read_where, without=())
+@with_flags_of(read_window, without=())
 @with_flags_of(read_engine, without=())
 def read_suite(
     name: Annotated[
@@ -150,13 +156,6 @@ def read_suite(
     rate: Annotated[
         str | None,
         typer.Option("--rate", metavar="LIST", help="Open loops, such as 1k/s,20k/s."),
-    ] = None,
-    duration: Annotated[
-        str | None, typer.Option("-d", "--duration", metavar="TIME", help="Of each trial.")
-    ] = None,
-    requests: RequestsOption = None,
-    warmup: Annotated[
-        str | None, typer.Option("--warmup", metavar="TIME", help="Before each trial.")
     ] = None,
     close: Annotated[
         bool | None, typer.Option("--close/--no-close", help="A connection per request.")
@@ -217,9 +216,7 @@ def read_suite(
         pipeline=_numbers("--pipeline", pipeline),
         cores=_cores(cores),
         rates_per_s=_rates(rate),
-        duration_ns=_span("-d", duration),
-        requests=requests,
-        warmup_ns=_span("--warmup", warmup),
+        window=read_window(**take_flags(read_window, more_flags)),
         close=close,
         engine=read_engine(**take_flags(read_engine, more_flags)),
         repeat=repeat,
@@ -298,7 +295,7 @@ def _begin(asked: SuiteAsked, name: str, finish: Finish) -> int:
 
 
 def _resume(asked: SuiteAsked, selector: str, finish: Finish) -> int:
-    if asked.changes != Changes() or asked.changes.engine.model_fields_set or asked.subjects:
+    if asked.changes.given or asked.subjects:
         raise UserError(
             "--resume keeps the plan of the run: loads, subjects and repetitions are its own",
             f"leave those options away: trueload suite run --resume {selector}",
@@ -368,7 +365,7 @@ def _check_files(plan: SuitePlan) -> None:
 def _still_there(names: Sequence[str]) -> list[Subject]:
     """The subjects of a stored plan that the catalogue still has."""
     wanted = set(names)
-    suite = Suite(about="", contract="", subjects=tuple(names), duration="1s")
+    suite = Suite(about="", contract="", subjects=tuple(names), window=LoadOptions(requests=1))
     found = choose_subjects(find_folder("subjects"), suite, [], _talk, any_contract=True)
     return [subject for subject in found if subject.name in wanted]
 
@@ -568,15 +565,3 @@ def _cores(text: str | None) -> tuple[Cores, ...] | None:
     if not all(part in ("single", "multi") for part in parts):
         raise UserError(f"--cores: {text!r} is neither single nor multi", "try --cores single")
     return tuple(cast(Cores, part) for part in dict.fromkeys(parts))
-
-
-def _span(option: str, text: str | None) -> int | None:
-    if text is None:
-        return None
-    try:
-        ns = parse_duration(text)
-    except ValueError as error:
-        raise UserError(f"{option}: {error}", f"try {option} 10s") from None
-    if ns <= 0 and option != "--warmup":
-        raise UserError(f"{option}: {text!r} is no time at all", f"try {option} 10s")
-    return ns

@@ -37,7 +37,7 @@ from trueload.request.target import WS, parse_url
 from trueload.request.tls import TlsFlags, make_tls
 from trueload.request.values import Request, WsBroadcast, WsEcho
 from trueload.search.execute import SearchPlan, make_clients
-from trueload.trial.spec import TrialSpec
+from trueload.trial.spec import Load, TrialSpec
 
 STEP = 1_000
 CONCURRENT = 4
@@ -206,10 +206,12 @@ def read_broadcast_job(
         addresses=(),  # asked for last: a mistake in any flag must not even ask for a name
         request=None,
         exchange=WsBroadcast(opening=opened.request, dialect=dialect.value, padding=padding_bytes),
-        connections=int(plan.bounds.start),
-        load=Turns(concurrent=concurrent or CONCURRENT),
-        stop=Requests(count=messages),
-        warmup=None,
+        load=Load(
+            connections=int(plan.bounds.start),
+            pacing=Turns(concurrent=concurrent or CONCURRENT),
+            stop=Requests(count=messages),
+            warmup=None,
+        ),
         engine=engine.over(JOINING),
         local_addresses=check_local_addresses(asked.local_addresses, where),
         tls=asked.tls,

@@ -10,8 +10,9 @@ from typing import Annotated
 
 import typer
 
-from trueload.cli.options import CONNECTIONS_MAX, option_parser
+from trueload.cli.options import option_parser
 from trueload.protocol.engine_options import PIPELINE_MAX
+from trueload.protocol.load_options import CONNECTIONS_MAX
 from trueload.protocol.option import positive_count
 from trueload.request.message import MESSAGE_BYTES_MAX
 from trueload.units import parse_size

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from trueload.metrics.times import NO_TIMES, Times, make_times
-from trueload.protocol.plan import Counts, Open, Sparse, Tick
+from trueload.protocol.plan import Counts, Sparse, Tick
 from trueload.record.figures import latency as latency_of
 from trueload.record.schema import Check, ClientTimes, Record, Verdict
 from trueload.stats import Distribution, decode_histogram, merge_sparse
@@ -112,8 +112,8 @@ class Tally:
         return cls(
             labels=labels,
             about=(*about, ("url", spec.url)),
-            is_open_loop=isinstance(spec.load, Open),
-            requested=spec.connections + (spec.idle[-1] if spec.idle else 0),
+            is_open_loop=spec.load.is_open,
+            requested=spec.load.most,
             began_unix_ns=now_unix_ns,
         )
 

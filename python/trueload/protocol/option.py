@@ -80,14 +80,18 @@ class Settings(Model):
 Given = TypeVar("Given", bound=Settings)
 
 
-def options_of(model: type[Model], without: Iterable[str] = ()) -> dict[str, Option]:
-    """The options of a model's fields, by field, in their order."""
-    left_out = set(without)
+def options_of(
+    model: type[Model], *, only: Iterable[str] | None = None, without: Iterable[str] = ()
+) -> dict[str, Option]:
+    """The options of a model's fields, by field, in their order; ``only`` these, or ``without``
+    those, by their names."""
+    names = {name_of(field) for field in model.model_fields} if only is None else set(only)
+    names -= set(without)
     return {
-        name: option
-        for name, field in model.model_fields.items()
-        for option in field.metadata
-        if isinstance(option, Option) and name not in left_out
+        field: option
+        for field, info in model.model_fields.items()
+        for option in info.metadata
+        if isinstance(option, Option) and name_of(field) in names
     }
 
 

@@ -18,7 +18,6 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Protocol, TextIO
 
 from trueload.protocol.client_progress import ClientProgress, OnClientProgress
-from trueload.protocol.plan import Open
 from trueload.report.client_panel import ClientCourse, client_lines
 from trueload.report.panel import Course, panel_lines
 from trueload.text import plain
@@ -71,7 +70,7 @@ def live_view(
         def show(progress: Progress) -> None:
             if progress.record is not None:
                 return  # of the end there is a result
-            is_open = isinstance(spec.load, Open)
+            is_open = spec.load.is_open
             course.add(progress.tick, is_open=is_open, hosts=progress.hosts)
             panel.draw(panel_lines(spec, progress, course))
 

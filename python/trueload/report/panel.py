@@ -12,7 +12,7 @@ from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from trueload.protocol.plan import Duration, Open, Tick
+from trueload.protocol.plan import Duration, Tick
 from trueload.record import figures
 from trueload.stats import Quantile
 from trueload.text import plain
@@ -68,13 +68,13 @@ def panel_lines(spec: TrialSpec, progress: Progress, course: Course) -> list[str
     seconds = (last.at_ns - first.at_ns) / 1e9
     if course.points:
         lines += _moving_lines(spec, list(course.points))
-    if isinstance(spec.load, Open):
+    if spec.load.is_open:
         lines += _open_lines(course.recent, seconds)
     failed = figures.failed(last.counts)
     lines.append(f"requests     {format_count(last.counts.ok)} ok, {format_count(failed)} failed")
     if failed:
         lines.append(failures_line(last.counts.failed))
-    lines.append(f"connections  {last.open} open of {spec.connections}")
+    lines.append(f"connections  {last.open} open of {spec.load.connections}")
     if seconds > 0:
         lines.append(f"generator    busiest thread {_busy(course.recent):.0%}")
     return lines + _host_lines(course.hosts)
@@ -142,7 +142,7 @@ def _point(recent: Sequence[Tick], *, is_open: bool) -> Point:
 
 def _moving_lines(spec: TrialSpec, points: Sequence[Point]) -> list[str]:
     last = points[-1]
-    label = "response" if isinstance(spec.load, Open) else "latency"
+    label = "response" if spec.load.is_open else "latency"
     rates = moving_line(point.per_s for point in points)
     lines = [moving_row("throughput", rates, format_rate(last.per_s, "requests"))]
     courses = {"p50": [point.p50 for point in points], "p99": [point.p99 for point in points]}
@@ -183,7 +183,7 @@ def _shown(found: Quantile | None) -> str:
 
 
 def _progress_line(spec: TrialSpec, progress: Progress) -> str:
-    stop = {"warm-up": spec.warmup, "window": spec.stop}.get(progress.stage)
+    stop = {"warm-up": spec.load.warmup, "window": spec.load.stop}.get(progress.stage)
     left = ""
     if isinstance(stop, Duration):
         share = min(1.0, progress.elapsed_ns / stop.ns) if stop.ns else 1.0

@@ -28,14 +28,6 @@ from trueload.subjects.contracts import (
 
 
 @dataclass(frozen=True)
-class Broadcast:
-    """How a broadcast is sent: so many messages in flight, each with so much padding."""
-
-    concurrent: int
-    padding_bytes: int
-
-
-@dataclass(frozen=True)
 class Sent:
     """A request with what counts as its answer; or an exchange of another protocol than HTTP."""
 
@@ -45,13 +37,14 @@ class Sent:
     exchange: Exchange | None = None
 
 
-def what_is_sent(contract: AnyContract, authority: str, broadcast: Broadcast | None) -> Sent:
-    """For a subject at ``authority`` (``IP:PORT``) that keeps a contract."""
+def what_is_sent(contract: AnyContract, authority: str, padding_bytes: int | None) -> Sent:
+    """For a subject at ``authority`` (``IP:PORT``) that keeps a contract; with ``padding_bytes``
+    each message is a broadcast, with so much padding."""
     if isinstance(contract, EchoContract):
         messages = make_messages(contract.load.size_bytes, None)
         return Sent(url=f"tcp://{authority}", exchange=TcpEcho(messages=messages))
     if isinstance(contract, ShootoutContract):
-        return _over_websocket(contract, authority, broadcast)
+        return _over_websocket(contract, authority, padding_bytes)
     return _over_http(contract, authority)
 
 
@@ -68,9 +61,7 @@ def _over_http(contract: Contract, authority: str) -> Sent:
     )
 
 
-def _over_websocket(
-    contract: ShootoutContract, authority: str, broadcast: Broadcast | None
-) -> Sent:
+def _over_websocket(contract: ShootoutContract, authority: str, padding_bytes: int | None) -> Sent:
     dialect = contract.dialect
     protocol = SUBPROTOCOLS.get(dialect)
     # Servers of browsers look at where a page is from: it is from here.
@@ -78,11 +69,11 @@ def _over_websocket(
     headers += [] if protocol is None else [("Sec-WebSocket-Protocol", protocol)]
     opening = Request(host=authority, path=contract.path, headers=tuple(headers))
     exchange: Exchange
-    if broadcast is None:
+    if padding_bytes is None:
         messages = make_messages(None, None, text=True)
         exchange = WsEcho(
             opening=opening, messages=messages, text=dialect != "binary", dialect=dialect
         )
     else:
-        exchange = WsBroadcast(opening=opening, dialect=dialect, padding=broadcast.padding_bytes)
+        exchange = WsBroadcast(opening=opening, dialect=dialect, padding=padding_bytes)
     return Sent(url=f"ws://{authority}{contract.path}", exchange=exchange)

@@ -23,11 +23,7 @@ from trueload.deadline import looks
 from trueload.files.catalogue import cache_folder
 from trueload.protocol.plan import (
     ENGINE_DEFAULTS,
-    Duration,
     EngineOptions,
-    LoadPlan,
-    Requests,
-    Turns,
 )
 from trueload.record.schema import Claim, Record
 from trueload.runner import cgroup
@@ -35,11 +31,11 @@ from trueload.runner.build import Build, in_use
 from trueload.runner.cpus import Layout
 from trueload.runner.hosts import Kept, SubjectHost
 from trueload.runner.process import Orders, Program, StartError, substitute
-from trueload.runner.sending import Broadcast, what_is_sent
+from trueload.runner.sending import what_is_sent
 from trueload.runner.verify import sample, verify
 from trueload.subjects.contracts import AnyContract, as_spoken, first_asked
 from trueload.subjects.manifest import Subject
-from trueload.trial.spec import CLOSED, TrialSpec, open_load
+from trueload.trial.spec import Load, TrialSpec
 
 STOP_GRACE_S = 5.0
 READY_POLL_S = 0.005
@@ -74,31 +70,15 @@ Measure = Callable[[TrialSpec, Callable[[], bool]], Record | Searched]
 class Setting:
     """What all trials of a run share. `files` is the open-file limit of the subject, 0 for as many
     as there may be; `port` is None for a free one; `engine.refill` counts for loads
-    whose pipeline has as many places; a `broadcast` is what a subject of WebSocket gets that is
-    not to echo."""
+    whose pipeline has as many places; `padding_bytes` are those of a broadcast, None for a subject
+    that is to echo."""
 
     contract: AnyContract
-    stop: Duration | Requests
-    warmup: Duration | Requests | None
     engine: EngineOptions = ENGINE_DEFAULTS
-    close: bool = False
     files: int = 0
     host: str = "127.0.0.1"
     port: int | None = None
-    broadcast: Broadcast | None = None
-
-
-@dataclass(frozen=True)
-class Load:
-    """Connections, requests in flight on each, and the rate of an open loop; `close`: whether each
-    request has a connection of its own, None for what the setting says; `idle`: the steps of idle
-    connections beside the others."""
-
-    connections: int
-    pipeline: int
-    rate_per_s: float | None = None
-    close: bool | None = None
-    idle: tuple[int, ...] = ()
+    padding_bytes: int | None = None
 
 
 @dataclass(frozen=True)
@@ -297,23 +277,17 @@ def _ends(processes: Kept) -> str:
 
 def _spec(load: Load, layout: Layout, setting: Setting, started: Started) -> TrialSpec:
     authority = f"{started.address[0]}:{started.address[1]}"
-    sent = what_is_sent(setting.contract, authority, setting.broadcast)
+    sent = what_is_sent(setting.contract, authority, setting.padding_bytes)
     return TrialSpec(
         url=sent.url,
         addresses=(authority,),
         request=sent.request,
         expect=sent.expect,
         exchange=sent.exchange,
-        connections=load.connections,
-        pipeline=load.pipeline,
-        close=setting.close if load.close is None else load.close,
-        idle=load.idle,
-        load=_pacing(load, setting),
-        stop=setting.stop,
-        warmup=setting.warmup,
+        load=load,
         engine=_engine(setting.engine, load, layout),
         # A ranking by throughput says that a subject can do no more; at a rate nobody says so.
-        claim=Claim(maximum=load.rate_per_s is None),
+        claim=Claim(maximum=not load.is_open),
         server=started.processes.tree,
     )
 
@@ -322,12 +296,6 @@ def _engine(engine: EngineOptions, load: Load, layout: Layout) -> EngineOptions:
     refill = None if engine.refill is None else min(engine.refill, load.pipeline)
     cpus = () if layout.shared else layout.engine
     return engine.model_copy(update={"refill": refill, "cpus": cpus})
-
-
-def _pacing(load: Load, setting: Setting) -> LoadPlan:
-    if setting.broadcast is not None:
-        return Turns(concurrent=setting.broadcast.concurrent)
-    return CLOSED if load.rate_per_s is None else open_load(load.rate_per_s, setting.stop)
 
 
 def _orders(

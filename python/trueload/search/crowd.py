@@ -39,9 +39,9 @@ class Crowd(Closing):
         self._steps += 1
         window = Phase(
             id=f"step {self._steps}",
-            load=spec.load,
-            connections=spec.connections,
-            stop=spec.stop,
+            load=spec.load.pacing,
+            connections=spec.load.connections,
+            stop=spec.load.stop,
             at_ns=None,
         )
         session = self._open(spec)

@@ -100,20 +100,20 @@ def spec_at(plan: SearchPlan, spec: TrialSpec, following: Try, length: int) -> T
         # The steps of the published method are too short to claim a percentile by themselves.
         return replace(
             spec,
-            connections=int(following.load),
-            stop=Requests(count=length),
+            load=replace(spec.load, connections=int(following.load), stop=Requests(count=length)),
             claim=claim if following.stage == "confirm" else NO_CLAIM,
         )
-    spec = replace(spec, stop=Duration(ns=length), claim=claim)
+    load = replace(spec.load, stop=Duration(ns=length))
     if plan.axis == "connections":
         count = int(following.load)
         threads = min(spec.engine.threads, count)
         engine = spec.engine.model_copy(update={"threads": threads})
-        return replace(spec, connections=count, engine=engine)
-    if isinstance(spec.load, Open):
-        arrivals, seed = spec.load.arrivals, spec.load.seed
-        return replace(spec, load=open_load(following.load, spec.stop, arrivals, seed))
-    return replace(spec, load=open_load(following.load, spec.stop))
+        return replace(spec, load=replace(load, connections=count), engine=engine, claim=claim)
+    if isinstance(load.pacing, Open):
+        paced = open_load(following.load, load.stop, load.pacing.arrivals, load.pacing.seed)
+    else:
+        paced = open_load(following.load, load.stop)
+    return replace(spec, load=replace(load, pacing=paced), claim=claim)
 
 
 def search(

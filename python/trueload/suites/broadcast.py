@@ -31,7 +31,7 @@ def measure_broadcast(
     plan: SuitePlan, spec: TrialSpec, interrupt: Interrupt, on_progress: OnProgress | None
 ) -> Searched:
     """All steps of one trial; ends early when interrupted, or when the subject has ended."""
-    wanted = search_plan(plan, spec.connections)
+    wanted = search_plan(plan, spec.load.connections)
     with Crowd(interrupt, wanted.bounds.ceiling) as crowd:
 
         def measure(following: Try, messages: int) -> Record:

@@ -18,19 +18,26 @@ from pydantic import AfterValidator, Field, ValidationError, model_validator
 
 from trueload.errors import UserError
 from trueload.files.toml import UnreadableError, read_toml
-from trueload.protocol.option import name_of, options_of, read_texts
+from trueload.protocol.load_options import LOAD_DEFAULTS, LoadOptions, positive_rate
+from trueload.protocol.option import Settings, name_of, options_of, read_texts
 from trueload.protocol.plan import ENGINE_DEFAULTS, EngineOptions, Model
 from trueload.record.thresholds import LIMIT, parse_condition
 from trueload.request.message import MESSAGE_BYTES_MAX
 from trueload.subjects.manifest import Cores
-from trueload.units import SEED_MAX, parse_duration, parse_rate, parse_size
+from trueload.units import SEED_MAX, parse_duration, parse_size
 
-RATE_PER_S_MAX = 1_000_000_000
 NS_PER_MS = 1_000_000
 WAIT_NS_MAX = 60_000_000_000  # of the reference server
 
 # A suite keeps the CPUs of subject and engine apart itself.
 ENGINE_KEYS = tuple(map(name_of, options_of(EngineOptions, without=("cpus",))))
+# The others are the axes of its loads.
+WINDOW_KEYS = ("duration", "requests", "warmup")
+# The fields of a suite whose settings are keys of their own.
+SETTINGS: dict[str, tuple[type[Settings], tuple[str, ...]]] = {
+    "engine": (EngineOptions, ENGINE_KEYS),
+    "window": (LoadOptions, WINDOW_KEYS),
+}
 
 Positive = Annotated[int, Field(gt=0)]
 Count = Annotated[int, Field(ge=0)]
@@ -38,20 +45,8 @@ Seed = Annotated[int, Field(ge=0, le=SEED_MAX)]
 Report = Literal["table", "apachebench"]
 
 
-def _duration(text: str) -> str:
-    parse_duration(text)
-    return text
-
-
-def _positive_duration(text: str) -> str:
-    if parse_duration(text) == 0:
-        raise ValueError(f"'{text}' is no time at all")
-    return text
-
-
 def _rate(text: str) -> str:
-    if not 0 < parse_rate(text) <= RATE_PER_S_MAX:
-        raise ValueError(f"'{text}' is not a rate above 0, up to {RATE_PER_S_MAX:,}/s")
+    positive_rate(text)
     return text
 
 
@@ -78,8 +73,6 @@ def _wait(text: str) -> str:
 
 Size = Annotated[str, AfterValidator(_size)]
 Limit = Annotated[str, AfterValidator(_limit)]
-Span = Annotated[str, AfterValidator(_duration)]
-PositiveSpan = Annotated[str, AfterValidator(_positive_duration)]
 Rate = Annotated[str, AfterValidator(_rate)]
 
 
@@ -169,16 +162,14 @@ class Suite(Model):
     `files` is the open-file limit of the subject, 0 for all that there are. With `prime` the
     warm-up is a run like the measured one. `full` are the loads that `--full` has instead. `report`
     is what is said of each subject: one line of the table, or below it also what ApacheBench
-    prints. The engine's options are keys of their own, by their names."""
+    prints. The engine's options are keys of their own, and so are those of the `window`."""
 
     about: str
     contract: str
     subjects: tuple[str, ...] = ()
     variants: Literal["all", "default"] = "all"
     loads: tuple[Axes, ...] = (Axes(),)
-    duration: PositiveSpan | None = None
-    requests: Positive | None = None
-    warmup: Span | None = None
+    window: LoadOptions = LOAD_DEFAULTS
     prime: bool = False
     engine: EngineOptions = ENGINE_DEFAULTS
     close: bool = False
@@ -195,22 +186,25 @@ class Suite(Model):
 
     @model_validator(mode="before")
     @classmethod
-    def _with_engine(cls, keys: Any) -> Any:
-        if not isinstance(keys, Mapping) or isinstance(keys.get("engine"), EngineOptions):
+    def _read_settings(cls, keys: Any) -> Any:
+        if not isinstance(keys, Mapping):
             return keys
-        if "engine" in keys:
-            raise ValueError(_no_key("engine", cls))
-        given = {key: keys[key] for key in ENGINE_KEYS if key in keys}
-        rest = {key: value for key, value in keys.items() if key not in given}
-        return {**rest, "engine": read_texts(EngineOptions, given)}
+        found = dict(keys)
+        for field, (model, names) in SETTINGS.items():
+            given = {name: found.pop(name) for name in names if name in found}
+            if field not in found:
+                found[field] = read_texts(model, given)
+            elif not isinstance(found[field], model):
+                raise ValueError(_no_key(field, cls))
+        return found
 
     @model_validator(mode="after")
     def _one_stop(self) -> Suite:
-        if (self.duration is None) == (self.requests is None):
+        if self.window.gave("duration_ns") == self.window.gave("requests"):
             raise ValueError("give either duration or requests")
-        if self.broadcast is not None and self.requests is None:
+        if self.broadcast is not None and self.window.requests is None:
             raise ValueError("the steps of a broadcast have so many messages: give requests")
-        if self.prime and self.warmup is not None:
+        if self.prime and self.window.warmup_ns is not None:
             raise ValueError("prime and warmup exclude each other")
         return self
 
@@ -219,17 +213,14 @@ class Suite(Model):
         blocks = (*self.loads, *self.full)
         if any(block.of_clients != (self.clients is not None) for block in blocks):
             raise ValueError("a suite with [clients] has pools in each load, another in none")
-        if self.clients is not None and self.duration is None:
+        if self.clients is not None and not self.window.gave("duration_ns"):
             raise ValueError("a suite with [clients] has a duration: so long an order is to take")
         return self
 
 
 def _no_key(place: str, model: type[Model]) -> str:
-    fields = [*model.model_fields]
-    if "engine" in fields:
-        at = fields.index("engine")
-        fields[at : at + 1] = ENGINE_KEYS
-    return f"{place!r} is not a key; keys are {', '.join(fields)}"
+    keys = [key for field in model.model_fields for key in SETTINGS.get(field, (None, [field]))[1]]
+    return f"{place!r} is not a key; keys are {', '.join(keys)}"
 
 
 def suite_names(folder: Path) -> list[str]:

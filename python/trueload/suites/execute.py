@@ -218,7 +218,7 @@ class Execution:
                 outcome = run_subject(
                     subject,
                     built,
-                    trial.cell.load.load,
+                    self.plan.load_of(trial.cell.load),
                     layout,
                     self.plan.setting(self.contract),
                     self.measure,

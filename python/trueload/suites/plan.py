@@ -15,14 +15,23 @@ from dataclasses import dataclass
 from itertools import pairwise, product
 
 from trueload.errors import UserError
+from trueload.protocol.load_options import LOAD_DEFAULTS, LoadOptions
 from trueload.protocol.option import flag_of
-from trueload.protocol.plan import ENGINE_DEFAULTS, Duration, EngineOptions, Model, Requests
-from trueload.runner.sending import Broadcast
-from trueload.runner.trials import Load, Setting
+from trueload.protocol.plan import (
+    ENGINE_DEFAULTS,
+    Duration,
+    EngineOptions,
+    LoadPlan,
+    Model,
+    Requests,
+    Turns,
+)
+from trueload.runner.trials import Setting
 from trueload.subjects.contracts import AnyContract
 from trueload.subjects.manifest import Cores, Subject
 from trueload.suites.definition import Axes, PublishedTable, Report, Suite
 from trueload.suites.pools import PlannedPools, planned_pools
+from trueload.trial.spec import CLOSED, Load, open_load
 from trueload.units import (
     NS_PER_S,
     close_text,
@@ -79,11 +88,6 @@ class PlannedLoad(Model):
     close: bool | None = None
     idle: tuple[int, ...] = ()
     pools: PlannedPools | None = None
-
-    @property
-    def load(self) -> Load:
-        """What the runner needs of it."""
-        return Load(self.connections, self.pipeline, self.rate_per_s, self.close, self.idle)
 
     @property
     def most(self) -> int:
@@ -145,18 +149,29 @@ class SuitePlan(EngineOptions):
         """What all its trials share."""
         return Setting(
             contract=contract,
-            stop=self.stop,
-            warmup=self.warmup,
             engine=self.engine,
-            close=self.close,
             files=self.files,
             port=self.port,
-            broadcast=self._sent(),
+            padding_bytes=None if self.broadcast is None else self.broadcast.padding_bytes,
         )
 
-    def _sent(self) -> Broadcast | None:
-        found = self.broadcast
-        return None if found is None else Broadcast(found.concurrent, found.padding_bytes)
+    def load_of(self, planned: PlannedLoad) -> Load:
+        """What a subject is put under."""
+        return Load(
+            connections=planned.connections,
+            idle=planned.idle,
+            pipeline=planned.pipeline,
+            close=self.close if planned.close is None else planned.close,
+            pacing=self._pacing(planned),
+            stop=self.stop,
+            warmup=self.warmup,
+        )
+
+    def _pacing(self, planned: PlannedLoad) -> LoadPlan:
+        if self.broadcast is not None:
+            return Turns(concurrent=self.broadcast.concurrent)
+        rate_per_s = planned.rate_per_s
+        return CLOSED if rate_per_s is None else open_load(rate_per_s, self.stop)
 
 
 @dataclass(frozen=True)
@@ -192,16 +207,14 @@ def was_cut_short(key: str) -> bool:
 
 @dataclass(frozen=True, kw_only=True)
 class Changes:
-    """What the command line says other than the suite; None for what it does not say, and of the
-    engine's options those that were given."""
+    """What the command line says other than the suite; None for what it does not say, and of
+    ``window`` and ``engine`` what was given."""
 
     connections: tuple[int, ...] | None = None
     pipeline: tuple[int, ...] | None = None
     cores: tuple[Cores, ...] | None = None
     rates_per_s: tuple[float, ...] | None = None
-    duration_ns: int | None = None
-    requests: int | None = None
-    warmup_ns: int | None = None
+    window: LoadOptions = LOAD_DEFAULTS
     close: bool | None = None
     engine: EngineOptions = ENGINE_DEFAULTS
     repeat: int | None = None
@@ -213,11 +226,19 @@ class Changes:
     concurrency: tuple[int, ...] | None = None
     full: bool = False
 
+    @property
+    def given(self) -> bool:
+        """Whether it says anything."""
+        fields = self.window.model_fields_set | self.engine.model_fields_set
+        return bool(fields) or self != Changes()
+
     def of_role(self, *, clients: bool) -> Iterator[str]:
         """The options given that are for suites of clients only, or of servers only."""
         names = OF_CLIENTS if clients else OF_SERVERS
         yield from (option for name, option in names.items() if getattr(self, name) is not None)
         if not clients:
+            if self.window.gave("requests"):
+                yield "--requests"
             of_servers = self.engine.model_fields_set - ENGINE_OF_BOTH
             yield from sorted(map(flag_of, of_servers))
 
@@ -227,7 +248,6 @@ OF_SERVERS = {
     "connections": "--connections",
     "pipeline": "--pipeline",
     "rates_per_s": "--rate",
-    "requests": "--requests",
     "close": "--close",
     "port": "--port",
 }
@@ -258,7 +278,7 @@ def make_plan(
     without any subject.
     """
     check_role(suite, changes)
-    if changes.duration_ns is not None and changes.requests is not None:
+    if changes.window.gave("duration_ns") and changes.window.gave("requests"):
         raise UserError("--duration and --requests exclude each other", "give one of them")
     if not subjects:
         raise UserError("no subject is selected", "`trueload subjects list` shows them")
@@ -353,30 +373,25 @@ def _client_loads(suite: Suite, changes: Changes) -> Iterator[PlannedLoad]:
 
 
 def _stop(suite: Suite, changes: Changes) -> Duration | Requests:
-    if changes.requests is not None:
-        return Requests(count=changes.requests)
-    if changes.duration_ns is not None:
-        return Duration(ns=changes.duration_ns)
-    if suite.requests is not None:
-        return Requests(count=suite.requests)
-    assert suite.duration is not None  # the model takes one of the two
-    return Duration(ns=parse_duration(suite.duration))
+    changed = changes.window.gave("duration_ns") or changes.window.gave("requests")
+    window = changes.window if changed else suite.window
+    if window.requests is not None:
+        return Requests(count=window.requests)
+    return Duration(ns=window.duration_ns)
 
 
 def _warmup(
     suite: Suite, changes: Changes, stop: Duration | Requests
 ) -> Duration | Requests | None:
     """By default 1 s for runs by duration, none for runs by count (design §4)."""
-    if changes.warmup_ns is not None:
-        return Duration(ns=changes.warmup_ns) if changes.warmup_ns else None
-    if suite.prime:
+    ns = changes.window.warmup_ns
+    if ns is None and suite.prime:
         return stop
-    if isinstance(stop, Requests) and suite.requests is None:
-        return None
-    if suite.warmup is not None:
-        ns = parse_duration(suite.warmup)
-        return Duration(ns=ns) if ns else None
-    return Duration(ns=NS_PER_S) if isinstance(stop, Duration) else None
+    if ns is None and (isinstance(stop, Duration) or suite.window.requests is not None):
+        ns = suite.window.warmup_ns
+        if ns is None and isinstance(stop, Duration):
+            ns = NS_PER_S
+    return Duration(ns=ns) if ns else None
 
 
 def planned(subject: Subject, digest: str) -> PlannedSubject:

@@ -33,7 +33,7 @@ def with_addresses(
 def with_sources(spec: TrialSpec, most: int = 0) -> TrialSpec:
     """Several addresses to connect from, where that helps and nobody has named any. ``most`` are
     the connections that it may come to later."""
-    connections = max(most, spec.connections + (spec.idle[-1] if spec.idle else 0))
+    connections = max(most, spec.load.most)
     if spec.local_addresses:
         return spec
     found = sources(spec.addresses, connections, count_ports(), random.randrange(SETS))

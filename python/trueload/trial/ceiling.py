@@ -14,7 +14,7 @@ from trueload.errors import UserError
 from trueload.protocol.plan import Duration, EngineOptions, Serve
 from trueload.request.values import Request
 from trueload.trial.run import run_trial
-from trueload.trial.spec import TrialSpec
+from trueload.trial.spec import Load, TrialSpec
 from trueload.units import NS_PER_S
 
 CONNECTIONS = 64  # enough that both ends always have work
@@ -57,10 +57,7 @@ def _measure(address: str, cpus: tuple[int, ...], depth: int) -> float:
         url=f"http://{address}/",
         addresses=(address,),
         request=Request(host=address),
-        connections=CONNECTIONS,
-        pipeline=depth,
-        stop=WINDOW,
-        warmup=WARMUP,
+        load=Load(connections=CONNECTIONS, pipeline=depth, stop=WINDOW, warmup=WARMUP),
         engine=EngineOptions(cpus=cpus),
     )
     record = run_trial(spec)

@@ -135,18 +135,18 @@ def run_trial(
 
 def make_plan(spec: TrialSpec, cpus: tuple[int, ...]) -> Generate:
     """What the engine is told, with the headers that the request needs."""
-    request = None if spec.request is None else request_plan(spec.request, spec.close)
+    request = None if spec.request is None else request_plan(spec.request, spec.load.close)
     return Generate(
         addresses=() if spec.origins else spec.addresses,
         origins=tuple(origin_plan(origin) for origin in spec.origins),
         local_addresses=spec.local_addresses,
         request=request,
         expect=expect_plan(spec.expect),
-        targets=tuple(target_plan(target, spec.close) for target in spec.targets),
+        targets=tuple(target_plan(target, spec.load.close) for target in spec.targets),
         seed=spec.seed,
-        connections=spec.connections,
-        pipeline=spec.pipeline,
-        close=spec.close,
+        connections=spec.load.connections,
+        pipeline=spec.load.pipeline,
+        close=spec.load.close,
         **spec.engine.with_cpus(cpus).model_dump(),
         connect_timeout_ns=spec.engine.timeout_ns,
         tls=None if spec.origins else tls_plan(spec.tls),
@@ -156,22 +156,22 @@ def make_plan(spec: TrialSpec, cpus: tuple[int, ...]) -> Generate:
 
 def make_phases(spec: TrialSpec) -> tuple[Phase | None, Phase]:
     """Warm-up, if any, and window."""
-
-    idle = spec.idle[-1] if spec.idle else 0
-    held = spec.connections + idle if spec.idle else None
+    asked = spec.load
+    idle = asked.most - asked.connections
+    held = asked.most if asked.idle else None
 
     def phase(name: str, load: LoadPlan, stop: Duration | Requests) -> Phase:
         return Phase(id=name, load=load, connections=held, idle=idle, stop=stop, at_ns=None)
 
-    window = phase(WINDOW, spec.load, spec.stop)
-    if spec.warmup is None:
+    window = phase(WINDOW, asked.pacing, asked.stop)
+    if asked.warmup is None:
         return None, window
-    return phase(WARMUP, warmup_load(spec.load, spec.warmup), spec.warmup), window
+    return phase(WARMUP, warmup_load(asked.pacing, asked.warmup), asked.warmup), window
 
 
 def make_step(spec: TrialSpec, idle: int) -> Phase:
     """A phase in which nothing is sent, with so many idle connections beside the others."""
-    held = spec.connections + idle
+    held = spec.load.connections + idle
     stop = Duration(ns=STEP_NS)
     return Phase(id=f"{idle} idle", load=CLOSED, connections=held, idle=held, stop=stop, at_ns=None)
 
@@ -297,7 +297,7 @@ class Session(Closing):
         self._look_at_files()
         if connected:
             self._ready = seen.ready
-            steps = self._spec.idle if first else ()
+            steps = self._spec.load.idle if first else ()
             connected = all(self._step(engine, idle) for idle in steps)
         if connected:
             seen.engine_cpus = seen.generate.cpus or engine.allowed_cpus()
@@ -315,7 +315,7 @@ class Session(Closing):
             self._finish(engine)
 
     def _start(self) -> Engine | Fleet:
-        engine = start_engines(self._hosts, self._generate.connections, self._spec.load)
+        engine = start_engines(self._hosts, self._generate.connections, self._spec.load.pacing)
         self._engine = engine
         self._apart_ns = self._cpus_apart_ns(engine)
         engine.send(self._generate)
@@ -374,7 +374,7 @@ class Session(Closing):
         step = Step(idle=idle)
         self._seen.steps.append(step)
         engine.send(phase)
-        deadline = self._connect_deadline(spec.connections + idle) + STEP_NS / NS_PER_S
+        deadline = self._connect_deadline(spec.load.connections + idle) + STEP_NS / NS_PER_S
         while step.measurement is None:
             if self._interrupted(engine):
                 return False
@@ -404,7 +404,7 @@ class Session(Closing):
         seen = self._seen
         generate, phase = seen.generate, seen.window
         connections = max(generate.connections, phase.connections or 0)
-        connections += max(self._spec.idle, default=0)
+        connections += max(self._spec.load.idle, default=0)
         crowded = crowded_ports(connections, len(generate.local_addresses), seen.environment)
         return EngineError("silent", f"the engine did not say that it had connected{crowded}")
 

@@ -32,7 +32,7 @@ KEPT_BACK = 8
 
 def files_note(spec: TrialSpec) -> str | None:
     """One line on a server whose limit is below the connections of a trial, with what to set."""
-    connections = spec.connections + (spec.idle[-1] if spec.idle else 0)
+    connections = spec.load.most
     if connections < TELLING_CONNECTIONS:
         return None
     limits = read_limits(spec.addresses)

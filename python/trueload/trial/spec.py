@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Literal, Protocol
+from typing import Protocol
 
 from trueload.machine.accounting import TreeSample
 from trueload.places import EngineHost
+from trueload.protocol.load_options import Arrivals
 from trueload.protocol.plan import (
     ENGINE_DEFAULTS,
     Closed,
@@ -41,7 +42,6 @@ CLOSED = Closed()
 PHASES = ("connect", "warm-up", "window", "drain", "ended")
 """The stages of a trial, as ``Progress`` has them."""
 CONNECT, WARMUP, WINDOW, DRAIN, ENDED = PHASES
-Arrivals = Literal["constant", "poisson"]
 
 
 def open_load(
@@ -71,6 +71,36 @@ def _held(first: Stage, ns: int) -> Stage:
     return make_stage(ns, first.from_, first.from_)
 
 
+@dataclass(frozen=True, kw_only=True)
+class Load:
+    """What a server is put under: so many connections, each with so many requests in flight, that
+    send by ``pacing`` until ``stop``. Stages of the pacing must last as long (see ``open_load``).
+    ``close``: each request has a connection of its own. ``idle`` are the steps, rising, of
+    connections that are held beside the others and never send; the last of them are there in
+    warm-up and window."""
+
+    connections: int = 64
+    idle: tuple[int, ...] = ()
+    pipeline: int = 1
+    close: bool = False
+    pacing: LoadPlan = CLOSED
+    stop: Duration | Requests = TEN_SECONDS
+    warmup: Duration | Requests | None = ONE_SECOND
+
+    @property
+    def most(self) -> int:
+        """Connections at one time, at most."""
+        return self.connections + (self.idle[-1] if self.idle else 0)
+
+    @property
+    def is_open(self) -> bool:
+        """Whether requests are sent by a schedule."""
+        return isinstance(self.pacing, Open)
+
+
+LOAD_DEFAULTS = Load()
+
+
 class Tree(Protocol):
     """A process tree that can be sampled; ``accounting.ProcessTree`` is one."""
 
@@ -87,12 +117,10 @@ class TrialSpec:
     is the tree of a server that the caller started; without one, that of a loopback target is found
     by its listening socket; ``server_place`` is where it is, None for here or nobody knows.
     Where ``engine.cpus`` is None, ``run_trial`` keeps the engine off the CPUs of a pinned loopback
-    server. ``load`` is that of the window; its
-    stages must last as long as ``stop`` (see ``open_load``). ``claim`` is what will be said with
+    server. ``claim`` is what will be said with
     the figures: checks of the claimed percentile and maximum need it. ``targets`` are sent instead
     of ``request``, which is None then; so it is with an ``exchange`` of another protocol than HTTP.
-    ``idle`` are the steps, rising, of connections that are held beside the ``connections`` and
-    never send; the last of them are there in warm-up and window. ``seed`` is that of ``{random}``.
+    ``seed`` is that of ``{random}``.
     ``hosts`` is where the load comes from: empty for this machine alone.
     ``origins`` are those of the targets where there are several: then ``addresses`` are those of
     all, and each has its own TLS.
@@ -105,13 +133,7 @@ class TrialSpec:
     targets: tuple[TargetSpec, ...] = ()
     exchange: Exchange | None = None
     seed: int = 1
-    connections: int = 64
-    idle: tuple[int, ...] = ()
-    pipeline: int = 1
-    close: bool = False
-    load: LoadPlan = CLOSED
-    stop: Duration | Requests = TEN_SECONDS
-    warmup: Duration | Requests | None = ONE_SECOND
+    load: Load = LOAD_DEFAULTS
     engine: EngineOptions = ENGINE_DEFAULTS
     local_addresses: tuple[str, ...] = ()
     server: Tree | None = None
@@ -132,10 +154,11 @@ def repetition(spec: TrialSpec, number: int) -> TrialSpec:
     """The same trial for the ``number``-th time, from 1: with other arrivals and other random
     numbers. Their seeds are in the plan, so that each can be sent again."""
     again = replace(spec, seed=spec.seed + number - 1)
-    if not isinstance(spec.load, Open):
+    pacing = spec.load.pacing
+    if not isinstance(pacing, Open):
         return again
-    seed = spec.load.seed + number - 1
-    return replace(again, load=spec.load.model_copy(update={"seed": seed}))
+    paced = pacing.model_copy(update={"seed": pacing.seed + number - 1})
+    return replace(again, load=replace(spec.load, pacing=paced))
 
 
 @dataclass(frozen=True)

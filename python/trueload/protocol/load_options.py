@@ -1,0 +1,108 @@
+"""The settings of a load, each declared once: how many connections, when they send, and how long.
+
+Must not know what any surface does with them, or what they come to together (``trial.load``).
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal, get_args
+
+from trueload.protocol.engine_options import PIPELINE_MAX
+from trueload.protocol.option import SPAN, Option, Settings, Unit, any_span, counts_to, one_of
+from trueload.protocol.option import show_span as span
+from trueload.units import NS_PER_S, SEED_MAX, parse_rate
+
+CONNECTIONS_MAX = 1_000_000
+RATE_MAX = 1_000_000_000
+REQUESTS_MAX = 10**12
+
+Arrivals = Literal["constant", "poisson"]
+StagesOf = Literal["rate", "connections"]
+
+
+def positive_rate(text: str) -> float:
+    """A rate that asks for something, and that an engine can count. Raises ``ValueError``."""
+    rate = parse_rate(text)
+    if not 0 < rate <= RATE_MAX:
+        raise ValueError(f"'{text}' is not a rate above 0, up to {RATE_MAX:,}/s")
+    return rate
+
+
+def parse_seed(text: str) -> int:
+    """A seed. Raises ``ValueError``."""
+    digits = text.strip()
+    if not (digits.isascii() and digits.isdigit() and int(digits[:20]) <= SEED_MAX):
+        raise ValueError(f"'{text}' is not a whole number from 0 to {SEED_MAX:,}")
+    return int(digits)
+
+
+class LoadOptions(Settings):
+    """What a server is put under. Of what excludes each other only one is given."""
+
+    connections: Annotated[
+        int, Option(counts_to(CONNECTIONS_MAX), "Connections to hold open.", short="-c")
+    ] = 64
+    idle: Annotated[
+        int | None,
+        Option(
+            counts_to(CONNECTIONS_MAX),
+            "Hold so many more connections open that never send, and tell what each costs the"
+            " server in memory.",
+        ),
+    ] = None
+    duration_ns: Annotated[
+        int, Option(SPAN, "How long to measure, like 500ms, 10s, 2m.", short="-d")
+    ] = 10 * NS_PER_S
+    requests: Annotated[
+        int | None,
+        Option(
+            counts_to(REQUESTS_MAX),
+            "Send so many requests, divided among the connections, instead of --duration.",
+        ),
+    ] = None
+    rate_per_s: Annotated[
+        float | None,
+        Option(
+            Unit("RATE", positive_rate),
+            "Send so many requests, like 20k/s, whatever becomes of them (an open loop).",
+        ),
+    ] = None
+    arrivals: Annotated[
+        Arrivals, Option(one_of(*get_args(Arrivals)), "How an open loop spaces them.")
+    ] = "constant"
+    seed: Annotated[
+        int,
+        Option(
+            Unit("N", parse_seed), "Seed for everything random: arrivals, and {random} in requests."
+        ),
+    ] = 1
+    stages: Annotated[
+        str | None,
+        Option(
+            Unit("STAGES", str),
+            "A rate over time, for --rate and --duration: '10s@1k,30s@1k..20k,10s@20k'.",
+        ),
+    ] = None
+    stages_of: Annotated[
+        StagesOf, Option(one_of(*get_args(StagesOf)), "What the stages are of.")
+    ] = "rate"
+    pipeline: Annotated[
+        int,
+        Option(counts_to(PIPELINE_MAX), "Requests, or messages, in flight per connection."),
+    ] = 1
+    warmup_ns: Annotated[
+        int | None,
+        Option(
+            Unit("TIME", any_span, span),
+            "Load before the window, left out of it.",
+            unset="1s; 0 with --requests",
+        ),
+    ] = None
+
+    def gave(self, field: str) -> bool:
+        """Whether a setting was given."""
+        return field in self.model_fields_set
+
+
+LOAD_DEFAULTS = LoadOptions()
+"""Of which none is given."""
