@@ -11,7 +11,7 @@ from subject_world import World
 # An HTTP client in a page: as many threads as its pools have connections, each with one of its own.
 # Its first argument says how it misbehaves.
 PROGRAM = """
-import http.client, json, os, socket, sys, threading, time
+import http.client, json, os, signal, socket, sys, threading, time
 from urllib.parse import urlsplit
 
 how = sys.argv[1]
@@ -26,7 +26,7 @@ if how == "cannot" or how == "cannot-large" and setup["pool_size"] > 2:
     say({"unsupported": "it has no pools"})
     sys.exit()
 if how == "never-ready":
-    time.sleep(3600)
+    signal.pause()
 if how == "floods-stderr":
     sys.stderr.write(("x" * 1023 + "\\n") * 1024 * 64)
 say({"ready": True} if how != "garbage" else {"ready": "perhaps"})
@@ -69,7 +69,7 @@ for line in sys.stdin:
     number = int(line.split()[1])
     late = orders > 3  # two to warm up, one that counts
     if how == "hangs" or how == "hangs-late" and late:
-        time.sleep(3600)
+        signal.pause()
     if how == "dies" or how == "dies-late" and late:
         os._exit(7)
     if how == "killed":
@@ -82,7 +82,7 @@ for line in sys.stdin:
             os.write(1, b"hello\\n" * 10000)
     if how == "half-a-line":
         os.write(1, b'{"ok": 1')
-        time.sleep(3600)
+        signal.pause()
     if how == "leaves-connections":
         idle += [socket.create_connection((url.hostname, url.port)) for _ in range(20)]
     if how == "sends-nothing":
@@ -111,11 +111,11 @@ for line in sys.stdin:
     if how == "talks":
         say("and by the way")
 if how == "stays":
-    time.sleep(3600)
+    signal.pause()
 if how == "leaves-children" and os.fork() == 0:
     os.close(1)
     os.setsid()
-    time.sleep(3600)
+    signal.pause()
 sys.exit(3 if how == "ends-badly" else 0)
 """
 

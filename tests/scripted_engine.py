@@ -13,9 +13,10 @@ import resource
 import signal
 import sys
 import threading
-import time
 from pathlib import Path
 from typing import Any
+
+from waiting import be_late, hang
 
 COUNTS: dict[str, Any] = {
     "scheduled": 0,
@@ -110,12 +111,12 @@ def refuse() -> None:
 
 
 def say_nothing() -> None:
-    time.sleep(60)
+    hang()
 
 
 def speak_of_tomorrow() -> None:
     say({"type": "hello", "protocol": 999, "version": "2", "pid": 1})
-    time.sleep(60)
+    hang()
 
 
 def die_at_once() -> None:
@@ -164,14 +165,14 @@ def abort_in_the_window() -> None:
 
 def fall_silent() -> None:
     begin_window()
-    time.sleep(60)
+    hang()
 
 
 def talk_nonsense() -> None:
     begin_window()
     sys.stdout.write("\x1b[31mpanic: \x00 at line 3\n")
     sys.stdout.flush()
-    time.sleep(60)
+    hang()
 
 
 def finished_window() -> dict[str, Any]:
@@ -198,14 +199,14 @@ def measure_nonsense() -> None:
     message = finished_window()
     message["measurement"]["histograms"]["service"] = "HISTFAAA"
     say(message)
-    time.sleep(60)
+    hang()
 
 
 def fall_silent_at_the_end() -> None:
     """Everything that is needed has been said: how far apart the CPUs are then nobody knows."""
     begin_window()
     say(finished_window())
-    time.sleep(60)
+    hang()
 
 
 def end_the_window() -> None:
@@ -230,7 +231,7 @@ def talk_without_end() -> None:
 def close_stdout() -> None:
     begin_window()
     os.close(1)
-    time.sleep(60)
+    hang()
 
 
 def end_by_itself() -> None:
@@ -264,7 +265,7 @@ def tick_for_ever() -> None:
                 "busiest_ns": 0,
             }
         )
-        time.sleep(0.05)
+        be_late(0.05)
 
 
 def complain_and_go_on() -> None:
@@ -275,7 +276,7 @@ def complain_and_go_on() -> None:
 
 def never_be_ready() -> None:
     hello()
-    time.sleep(60)
+    hang()
 
 
 if __name__ == "__main__":

@@ -7,21 +7,19 @@ of it is left, whatever session or parent it has moved to, while other tests run
 from __future__ import annotations
 
 import json
-import time
 import uuid
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from harness import ROOT, Finished, Trueload
+from waiting import wait_until
 
 MARK = "TRUELOAD_TEST_MARK"
-# A bound for processes that have been killed to be gone, not a measure.
-GONE_TIMEOUT_S = 20.0
 
 # A threaded HTTP/1.1 server in a page. Its first argument says how it misbehaves.
 PROGRAM = """
-import os, socket, sys, threading, time
+import os, signal, socket, sys, threading
 
 how, host, port = sys.argv[1], sys.argv[2], int(sys.argv[3])
 BODY = b"Hello, World!" if how != "wrong" else b"Hello, Moon!!"
@@ -70,9 +68,8 @@ if how == "exits-at-once":
     print("nothing to do here")
     sys.exit(0)
 if how == "never-listens":
-    time.sleep(3600)
+    signal.pause()
 if how == "ignores-sigterm":
-    import signal
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
 if how == "daemonises":
     if os.fork():
@@ -156,17 +153,14 @@ class World:
 
     def wait_for_trial(self, begun: str = "program.py") -> None:
         """Until a subject of the world is running, or another program."""
-        deadline_s = time.monotonic() + 60
-        while not any(begun in command for command in self.marked().values()):
-            assert time.monotonic() < deadline_s, "no subject was started"
-            time.sleep(0.01)
+        wait_until(
+            lambda: any(begun in command for command in self.marked().values()),
+            f"{begun} was started",
+        )
 
     def wait_until_nothing_is_left(self) -> None:
         """Waits until no process of the world is alive; fails with their names."""
-        deadline_s = time.monotonic() + GONE_TIMEOUT_S
-        while left := self.marked():
-            assert time.monotonic() < deadline_s, f"left running: {left}"
-            time.sleep(0.02)
+        wait_until(lambda: not self.marked(), lambda: f"gone: {self.marked()}")
 
 
 def _toml(value: Any) -> str:

@@ -9,6 +9,7 @@ import pytest
 import trueload as tl
 from harness import Server
 from trueload.store.runs import Store
+from waiting import wait_until
 
 pytestmark = pytest.mark.engine
 
@@ -71,10 +72,8 @@ def test_a_cancelled_task_ends_its_engine_and_saves_what_was_measured(
 ) -> None:
     before = engines()
 
-    async def started() -> set[int]:
-        while not (own_store.exists() and engines() - before):
-            await asyncio.sleep(0.02)
-        return engines() - before
+    def has_started() -> bool:
+        return own_store.exists() and bool(engines() - before)
 
     async def measure() -> None:
         task: asyncio.Task[object]
@@ -83,7 +82,7 @@ def test_a_cancelled_task_ends_its_engine_and_saves_what_was_measured(
         else:
             limit = "p99<10s" if asked == "search" else None
             task = asyncio.create_task(tl.aio.http(server.url, duration=60, limit=limit))
-        await asyncio.wait_for(started(), timeout=60)
+        await asyncio.to_thread(wait_until, has_started, "an engine is started")
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task

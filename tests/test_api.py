@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import ctypes
 import errno
 import os
 import signal
@@ -11,7 +10,6 @@ import socket
 import subprocess
 import sys
 import threading
-import time
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +19,7 @@ from counting import Counting
 from harness import ROOT, Server, Trueload, kill_group
 from subject_world import World
 from trueload.store.runs import Store
+from waiting import hold_the_interpreter, wait_until
 
 pytestmark = pytest.mark.engine
 
@@ -144,7 +143,7 @@ def test_servers_of_ours_are_loaded_by_the_url_that_they_say() -> None:
 def test_a_server_outlasts_a_step_that_lets_no_thread_of_ours_run() -> None:
     """Twice as long as an engine waits for a word (2 s): as a library that draws, or computes."""
     with tl.serve() as server:
-        ctypes.PyDLL(None).sleep(4)
+        hold_the_interpreter(4)
         assert tl.http(server.url, requests=20, connections=2, no_save=True).ok == 20
     assert server.served is not None
     assert server.served.responses == 20
@@ -162,13 +161,11 @@ def test_a_server_ends_with_the_process_that_started_it() -> None:
     )
     port = int(ended.stdout.rpartition(":")[2].strip().rstrip("/"))
 
-    deadline_s = time.monotonic() + 30
-    while time.monotonic() < deadline_s:
+    def is_refused() -> bool:
         with socket.socket() as caller:
-            if caller.connect_ex(("127.0.0.1", port)) == errno.ECONNREFUSED:
-                return
-        time.sleep(0.05)
-    raise AssertionError("it still listens")
+            return caller.connect_ex(("127.0.0.1", port)) == errno.ECONNREFUSED
+
+    wait_until(is_refused, "it listens no more")
 
 
 def test_where_nobody_listens_nothing_is_measured(refusing_port: int) -> None:
@@ -223,13 +220,13 @@ def test_a_signal_ends_the_measurement_saves_it_and_goes_on(
         start_new_session=True,
     )
     try:
-        deadline_s = time.monotonic() + 60
-        # What the engine's plan reaches has connected; a run is in the store before that.
-        while not (own_store.exists() and (started := children(process.pid))):
+
+        def has_started() -> list[int]:
+            # What the engine's plan reaches has connected; a run is in the store before that.
             assert process.poll() is None
-            assert time.monotonic() < deadline_s
-            time.sleep(0.02)
-        (engine,) = started
+            return list(children(process.pid)) if own_store.exists() else []
+
+        (engine,) = wait_until(has_started, "an engine is started")
         os.kill(process.pid, number)
         _, said = process.communicate(timeout=30)
     finally:

@@ -8,7 +8,6 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -39,15 +38,6 @@ SLACK_S = 6.0
 
 def plan_for(peer: Peer, **changes: Any) -> Plan:
     return Plan(address=f"{peer.host}:{peer.port}", **changes)
-
-
-def ended_within(engine: Engine, bound_s: float) -> float:
-    """Waits for the end of the engine and asserts that it comes in time."""
-    began_s = time.monotonic()
-    engine.wait(timeout_s=bound_s + 10)
-    took_s = time.monotonic() - began_s
-    assert took_s < bound_s, f"{took_s} s: {engine.said()}"
-    return took_s
 
 
 # --- what it says
@@ -343,7 +333,7 @@ def test_a_signal_ends_it_within_a_second_with_what_was_measured(
         running(engine, peer)
         engine.wait_for("tick")
         engine.process.send_signal(number)
-        ended_within(engine, 1.0 + SLACK_S)
+        engine.wait(timeout_s=1.0 + SLACK_S)
         assert engine.lines[-1] == {"type": "done", "why": "signalled"}
         assert engine.all("phase_done")[-1]["measurement"]["partial"]
 
@@ -353,7 +343,7 @@ def test_a_signal_ends_it_even_when_the_server_never_answers(engine_path: Path) 
         engine.send(plan_for(peer, connections=2, timeout_ms=60_000).line(), by_requests(10))
         engine.wait_for("phase_started")
         engine.process.send_signal(signal.SIGTERM)
-        ended_within(engine, 1.0 + SLACK_S)
+        engine.wait(timeout_s=1.0 + SLACK_S)
         counts = engine.all("phase_done")[-1]["measurement"]["counts"]
         assert (counts["issued"], counts["cancelled"], counts["unsent"]) == (2, 2, 8)
 
@@ -361,14 +351,15 @@ def test_a_signal_ends_it_even_when_the_server_never_answers(engine_path: Path) 
 def test_without_a_lease_it_ends_after_two_seconds(engine_path: Path) -> None:
     with Peer((ANSWERS,)) as peer, Engine(engine_path, lease=False) as engine:
         running(engine, peer)
-        took_s = ended_within(engine, LEASE_S + 1 + SLACK_S)
-        assert took_s > LEASE_S / 2
+        engine.wait(timeout_s=LEASE_S + 1 + SLACK_S)
+        # Ticks come four times a second: it did not end before.
+        assert len(engine.all("tick")) >= 4
         assert engine.lines[-1] == {"type": "done", "why": "orphaned"}
 
 
 def test_without_a_first_line_it_ends_after_two_seconds(engine_path: Path) -> None:
     with Engine(engine_path, lease=False) as engine:
-        ended_within(engine, LEASE_S + SLACK_S)
+        engine.wait(timeout_s=LEASE_S + SLACK_S)
 
 
 @pytest.mark.parametrize("role", ["generate", "serve"])
@@ -380,7 +371,7 @@ def test_the_end_of_input_ends_it(engine_path: Path, role: str) -> None:
         else:
             running(engine, peer)
         engine.close_stdin()
-        ended_within(engine, 1.0 + SLACK_S)
+        engine.wait(timeout_s=1.0 + SLACK_S)
         assert engine.lines[-1] == {"type": "done", "why": "orphaned"}
 
 
@@ -401,12 +392,12 @@ def test_a_broken_stdout_ends_it(engine_path: Path) -> None:
 
 
 ORPHANING = """
-import os, subprocess, sys, time
+import subprocess, sys
 engine = subprocess.Popen([sys.argv[1]], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL)
 engine.stdin.write(sys.argv[2].encode() + b"\\n")
 engine.stdin.flush()
 print(engine.pid, flush=True)
-time.sleep(60)
+engine.wait()
 """
 
 

@@ -54,15 +54,11 @@ def play(case: Case, engine_path: Path, seed: int | None) -> None:
             Peer(case.scripts, seed=seed, protocol=case.protocol) as peer,
             Engine(engine_path) as engine,
         ):
-            run = run_plan(engine, plan_of(case, peer), by_requests(case.requests))
+            phase = by_requests(case.requests)
+            run = run_plan(engine, plan_of(case, peer), phase, bound_s=give_up_s(case))
             peer.settle()
             seen = of_engine(run)
-            assert_laws(
-                seen,
-                wall_s_most=give_up_s(case, seen.ok),
-                requests_at_peer=peer.requests,
-                protocol=case.protocol,
-            )
+            assert_laws(seen, requests_at_peer=peer.requests, protocol=case.protocol)
         if not peer.was_late or not left:
             break
     assert_out(seen, case, apart=seed is not None)

@@ -114,7 +114,7 @@ def post(trueload: Trueload, server: Listening, tmp_path: Path, *words: str) -> 
     url = f"http://{server.at}/"
     done = trueload.run("http", url, "-X", "POST", "--body-file", body, *words)
     record = done.json()
-    seen = of_record(record, done.code, 0.0)
+    seen = of_record(record, done.code)
     assert seen.issued == seen.ok + sum(seen.failed.values()) + seen.cancelled, seen
     assert seen.timed == seen.ok_timed, seen
     assert_exit_agrees(seen)

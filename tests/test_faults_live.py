@@ -15,7 +15,6 @@ import socket
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -25,9 +24,10 @@ import psutil
 import pytest
 from faults.cases import Script, Step
 from faults.engine_lines import Engine, Plan, by_requests
-from faults.laws import Seen, assert_exit, assert_laws, of_record
+from faults.laws import START_S_MOST, Seen, assert_exit, assert_laws, of_record
 from faults.peer import Peer
 from harness import COMMAND_TIMEOUT_S, ROOT, Finished, Trueload
+from waiting import be_late, wait_until
 
 pytestmark = pytest.mark.engine
 
@@ -40,19 +40,17 @@ SLACK_S = 1.5
 """A loaded machine's share of a bound that is for hanging, not for speed."""
 
 
-def seen_in(finished: Finished, wall_s: float = 0.0) -> tuple[Seen, Any]:
+def seen_in(finished: Finished) -> tuple[Seen, Any]:
     """What a command left: counts and the whole record."""
     assert "Traceback" not in finished.err, finished.err
     record = json.loads(finished.out)
-    return of_record(record, finished.code, wall_s), record
+    return of_record(record, finished.code), record
 
 
-def timed_run(trueload: Trueload, *words: str) -> tuple[Seen, Any]:
+def lawful_run(trueload: Trueload, *words: str) -> tuple[Seen, Any]:
     """Runs the command and asserts the laws that need no counting server."""
-    began_s = time.monotonic()
-    finished = trueload.run(*words)
-    seen, record = seen_in(finished, time.monotonic() - began_s)
-    assert_laws(seen, wall_s_most=5.0, requests_at_peer=None)
+    seen, record = seen_in(trueload.run(*words, timeout_s=5.0 + START_S_MOST))
+    assert_laws(seen, requests_at_peer=None)
     return seen, record
 
 
@@ -75,14 +73,6 @@ def failing(record: Any) -> set[str]:
     return {check["name"] for check in record["checks"] if check["status"] == "fail"}
 
 
-def wait_until(what: str, holds: Any) -> None:
-    """Waits for an event that nothing announces, for a bounded time."""
-    deadline_s = time.monotonic() + WAIT_S
-    while not holds():
-        assert time.monotonic() < deadline_s, f"never: {what}"
-        time.sleep(0.005)
-
-
 def child_engine(process: subprocess.Popen[str]) -> int:
     """The pid of the engine that a running command has started."""
     found: list[int] = []
@@ -92,13 +82,13 @@ def child_engine(process: subprocess.Popen[str]) -> int:
         found[:] = [child.pid for child in children if "trueload-engine" in child.name()]
         return bool(found)
 
-    wait_until("the command starts its engine", look)
+    wait_until(look, "the command starts its engine")
     return found[0]
 
 
-def finish(process: subprocess.Popen[str]) -> Finished:
+def finish(process: subprocess.Popen[str], bound_s: float = WAIT_S) -> Finished:
     """The end of a command that is running."""
-    out, err = process.communicate(timeout=WAIT_S)
+    out, err = process.communicate(timeout=bound_s)
     return Finished(process.returncode, out, err)
 
 
@@ -121,7 +111,7 @@ def test_an_answer_that_is_http_but_malformed_is_told_by_what_is_wrong_with_it(
     twice = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nContent-Length: 3\r\n\r\nok"
     script: Script = (Step("read"), Step("send", data=twice), Step("again"))
     with Peer((script,)) as peer:
-        seen, record = timed_run(trueload, "http", peer.url, *FIFTY, "--driver", driver)
+        seen, record = lawful_run(trueload, "http", peer.url, *FIFTY, "--driver", driver)
     assert (seen.exit_code, dict(seen.failed)) == (4, {"framing": 50})
     assert record["connections"]["reasons"] == {"framing": "two Content-Lengths that differ"}
     assert not any("https://" in check["why"] for check in record["checks"])
@@ -133,13 +123,13 @@ def test_an_answer_that_is_http_but_malformed_is_told_by_what_is_wrong_with_it(
 def test_a_port_where_nobody_listens_ends_in_3_and_names_it(
     trueload: Trueload, refusing_port: int
 ) -> None:
-    seen, record = timed_run(trueload, "http", f"http://127.0.0.1:{refusing_port}/", *FIFTY)
+    seen, record = lawful_run(trueload, "http", f"http://127.0.0.1:{refusing_port}/", *FIFTY)
     assert (seen.exit_code, dict(seen.failed)) == (3, {"connect.refused": 50})
     assert record["connections"]["established"] == 0
 
 
 def test_a_name_that_does_not_resolve_ends_in_3_as_dns(trueload: Trueload) -> None:
-    seen, _ = timed_run(trueload, "http", "http://nothing.invalid:8080/", *FIFTY)
+    seen, _ = lawful_run(trueload, "http", "http://nothing.invalid:8080/", *FIFTY)
     assert (seen.exit_code, dict(seen.failed)) == (3, {"dns": 50})
 
 
@@ -166,7 +156,7 @@ def full_backlog() -> Iterator[int]:
 def test_a_full_backlog_ends_in_3_as_a_connect_timeout(trueload: Trueload) -> None:
     with full_backlog() as port:
         words = (*FIFTY, "--timeout", "200ms")
-        seen, _ = timed_run(trueload, "http", f"http://127.0.0.1:{port}/", *words)
+        seen, _ = lawful_run(trueload, "http", f"http://127.0.0.1:{port}/", *words)
     assert (seen.exit_code, set(seen.failed)) == (3, {"connect.timeout"})
 
 
@@ -176,10 +166,7 @@ def test_an_interruption_while_connecting_is_not_laid_at_the_servers_door(
     with full_backlog() as port:
         before = attempts_at(port)
         process = trueload.start("http", f"http://127.0.0.1:{port}/", "-c", "1", "--timeout", "60s")
-        until_s = time.monotonic() + WAIT_S
-        while attempts_at(port) == before:
-            assert time.monotonic() < until_s, "no connection was tried"
-            time.sleep(0.01)
+        wait_until(lambda: attempts_at(port) != before, "a connection is tried")
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=COMMAND_TIMEOUT_S)
     assert (process.returncode, err) == (130, ""), out
@@ -380,7 +367,7 @@ def _answer(sock: socket.socket) -> None:
 @pytest.mark.parametrize(("host", "family"), [("127.0.0.1", "ipv4"), ("::1", "ipv6")])
 def test_the_family_that_answers_is_recorded(trueload: Trueload, host: str, family: str) -> None:
     with Peer((ANSWERS,), host=host) as peer:
-        seen, record = timed_run(trueload, "http", peer.url, *FIFTY)
+        seen, record = lawful_run(trueload, "http", peer.url, *FIFTY)
     assert_exit(seen, (0,))
     assert record["connections"]["family"] == family
 
@@ -394,7 +381,7 @@ def test_of_two_families_of_one_name_the_one_that_listens_is_used(
         pytest.skip(f"localhost is only {', '.join(map(str, known))} on this machine")
     with Peer((ANSWERS,), host=host) as peer:
         url = f"http://localhost:{peer.port}/"
-        seen, record = timed_run(trueload, "http", url, *FIFTY)
+        seen, record = lawful_run(trueload, "http", url, *FIFTY)
     assert_exit(seen, (0,))
     assert record["connections"]["family"] == family
     assert record["connections"]["reconnects"] == 0
@@ -409,10 +396,10 @@ def test_a_server_that_is_restarted_in_mid_run_makes_it_invalid_with_the_outage(
     with Peer((ANSWERS,)) as first:
         words = ["http", first.url, "-c", "4", "-d", "5s", "--warmup", "0s", "--timeout", "500ms"]
         process = trueload.start(*words, "--json", "-", "--no-save")
-        wait_until("the first server is under load", lambda: first.requests > 100)
+        wait_until(lambda: first.requests > 100, "the first server is under load")
         port = first.port
     # How long the server is away; the slots find nobody listening meanwhile.
-    threading.Event().wait(0.3)
+    be_late(0.3)
     with Peer((ANSWERS,), port=port) as second:
         finished = finish(process)
         assert second.requests > 100
@@ -425,17 +412,15 @@ def test_a_server_that_is_restarted_in_mid_run_makes_it_invalid_with_the_outage(
 
 
 def test_a_server_that_dies_in_mid_run_is_reported_in_time(trueload: Trueload) -> None:
-    began_s = time.monotonic()
     with Peer((ANSWERS,)) as peer:
         words = ["http", peer.url, "-c", "4", "-d", "3s", "--warmup", "0s", "--timeout", "500ms"]
         process = trueload.start(*words, "--json", "-", "--no-save")
-        wait_until("the server is under load", lambda: peer.requests > 100)
-    finished = finish(process)
-    seen, _ = seen_in(finished, time.monotonic() - began_s)
+        wait_until(lambda: peer.requests > 100, "the server is under load")
+    # Law 3: connect, duration, timeout and 2 s.
+    seen, _ = seen_in(finish(process, 0.5 + 3 + 0.5 + 2 + START_S_MOST))
     assert seen.exit_code == 4
     assert seen.failed["connect.refused"] > 0
-    # Law 3: connect, duration, timeout and 2 s.
-    assert_laws(seen, wall_s_most=0.5 + 3 + 0.5 + 2, requests_at_peer=None)
+    assert_laws(seen, requests_at_peer=None)
 
 
 def test_a_server_that_is_stopped_by_a_signal_times_out_each_request_once(
@@ -447,7 +432,7 @@ def test_a_server_that_is_stopped_by_a_signal_times_out_each_request_once(
         address = server.wait_for("ready")["listen"]
         os.kill(server.process.pid, signal.SIGSTOP)
         words = ["http", f"http://{address}/", "-c", "10", "--requests", "10"]
-        seen, _ = timed_run(trueload, *words, "--timeout", "200ms", "--json", "-", "--no-save")
+        seen, _ = lawful_run(trueload, *words, "--timeout", "200ms", "--json", "-", "--no-save")
         server.process.kill()
     assert (seen.exit_code, dict(seen.failed)) == (4, {"timeout.first_byte": 10})
 
@@ -465,29 +450,26 @@ def test_sigterm_to_the_engine_ends_it_within_a_second_and_the_record_is_partial
         words = ["http", peer.url, "-c", "4", "-d", "30s", "--warmup", "0s"]
         process = trueload.start(*words, "--json", "-", "--no-save")
         engine = child_engine(process)
-        wait_until("the server is under load", lambda: peer.requests > 100)
+        wait_until(lambda: peer.requests > 100, "the server is under load")
         os.kill(engine, signal.SIGTERM)
-        began_s = time.monotonic()
-        wait_until("the engine ends", lambda: not _lives(engine))
-        took_s = time.monotonic() - began_s
+        wait_until(lambda: not _lives(engine), "the engine ends", 1.0 + SLACK_S)
         seen, record = seen_in(finish(process))
         peer.settle()
-    assert took_s < 1.0 + SLACK_S, f"{took_s} s"
     assert (seen.exit_code, record["partial"], record["verdict"]) == (4, True, "invalid")
     assert seen.ok > 0
     assert "audit" in failing(record)
-    assert_laws(seen, wall_s_most=5.0, requests_at_peer=peer.requests)
+    assert_laws(seen, requests_at_peer=peer.requests)
 
 
 def test_an_engine_that_is_killed_leaves_a_partial_record_of_its_last_ticks(
     trueload: Trueload,
 ) -> None:
     with Peer((ANSWERS,)) as peer:
-        words = ["http", peer.url, "-c", "4", "-d", "30s", "--warmup", "0s"]
+        # Four ticks come while so many requests are due.
+        words = ["http", peer.url, "-c", "4", "-d", "30s", "--warmup", "0s", "--rate", "100/s"]
         process = trueload.start(*words, "--json", "-", "--no-save")
         engine = child_engine(process)
-        wait_until("the server is under load", lambda: peer.requests > 100)
-        threading.Event().wait(0.6)
+        wait_until(lambda: peer.requests > 100, "the server is under load")
         os.kill(engine, signal.SIGKILL)
         finished = finish(process)
     record = json.loads(finished.out)
@@ -500,20 +482,20 @@ def test_interrupting_the_command_leaves_no_engine_behind(trueload: Trueload) ->
     with Peer((ANSWERS,)) as peer:
         process = trueload.start("http", peer.url, "-c", "4", "-d", "30s", "--no-save")
         engine = child_engine(process)
-        wait_until("the server is under load", lambda: peer.requests > 100)
+        wait_until(lambda: peer.requests > 100, "the server is under load")
         process.send_signal(signal.SIGINT)
         assert finish(process).code == 130
-        wait_until("the engine ends", lambda: not _lives(engine))
+        wait_until(lambda: not _lives(engine), "the engine ends")
 
 
 def test_killing_the_command_leaves_no_engine_behind(trueload: Trueload) -> None:
     with Peer((ANSWERS,)) as peer:
         process = trueload.start("http", peer.url, "-c", "4", "-d", "30s", "--no-save")
         engine = child_engine(process)
-        wait_until("the server is under load", lambda: peer.requests > 100)
+        wait_until(lambda: peer.requests > 100, "the server is under load")
         process.kill()
         process.wait()
-        wait_until("the engine ends", lambda: not _lives(engine))
+        wait_until(lambda: not _lives(engine), "the engine ends")
 
 
 def _lives(pid: int) -> bool:

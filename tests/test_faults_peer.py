@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import socket
-import time
 from random import Random
 
+import faults.peer as peer_module
 import pytest
 from faults.cases import LIVE_SLOWER, LIVE_TIMEOUT_MS, Between, load, parse_step
 from faults.cases import Texts as _Texts
 from faults.counters import RequestCounter
 from faults.peer import LATE_MS_MOST, Peer, pieces
+from waiting import be_late
 
 TEXTS = _Texts({"ok": "HTTP/1.1 200 OK\r\n\r\n", "two": "{ok}{ok}"})
 GET = b"GET / HTTP/1.1\r\nHost: a\r\n\r\n"
@@ -52,8 +53,8 @@ def test_a_peer_that_drips_sends_every_byte() -> None:
 def test_a_peer_knows_when_it_was_late_with_what_comes_behind_a_wait(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    sleep = time.sleep
-    monkeypatch.setattr(time, "sleep", lambda wanted_s: sleep(wanted_s + LATE_MS_MOST / 500))
+    later = lambda delay_s: be_late(delay_s + LATE_MS_MOST / 500)  # noqa: E731
+    monkeypatch.setattr(peer_module, "be_late", later)
     script = tuple(parse_step(line, TEXTS) for line in ("send a", "wait 5", "send b", "fin"))
     with Peer((script,)) as peer:
         with socket.create_connection((peer.host, peer.port), timeout=10) as sock:

@@ -6,7 +6,6 @@ from __future__ import annotations
 import os
 import signal
 import sys
-import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -237,20 +236,17 @@ def struck(spec: TrialSpec) -> Iterator[list[int]]:
 def test_a_host_that_is_lost_ends_the_run_and_leaves_nothing(
     spec: TrialSpec, struck: list[int], how: signal.Signals, words: str
 ) -> None:
-    before, began_s = engines(), 0.0
+    before = engines()
 
     def strike(progress: Progress) -> None:
-        nonlocal began_s
         if progress.stage == "window" and progress.tick is not None and not struck:
             struck.append(sorted(engines() - before)[1])
-            began_s = time.monotonic()
             os.kill(struck[0], how)
 
-    record = run_trial(
-        replace(spec, load=replace(spec.load, stop=Duration(ns=30_000 * MS))), on_progress=strike
-    )
+    # Longer than a test may take.
+    endless = replace(spec.load, stop=Duration(ns=600_000 * MS))
+    record = run_trial(replace(spec, load=endless), on_progress=strike)
     assert struck, "the window was seen"
-    assert time.monotonic() - began_s < 15, "bounded, on a busy machine, too"
     assert record.trouble is not None
     assert record.trouble.kind == "lost"
     assert record.trouble.what.startswith("host lost: host")

@@ -11,11 +11,12 @@ import os
 import random
 import re
 import resource
+import select
 import signal
 import socket
 import struct
 import subprocess
-import time
+from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -27,6 +28,7 @@ from trueload.runner import needs
 from trueload.runner.build import build
 from trueload.runner.process import substitute
 from trueload.subjects.manifest import load_subject, parse_selects, select_subjects
+from waiting import wait_until
 
 # Variants that only start more processes of the same program are left out.
 RAW = ["c/epoll:", "c/epoll:edge", "c/io-uring:", "d/epoll:", "d/epoll:edge", "d/io-uring:"]
@@ -92,19 +94,17 @@ def running(name: str) -> Iterator[Running]:
 
 
 def wait_until_it_listens(process: subprocess.Popen[str], port: int) -> tuple[str, int]:
-    end_s = time.monotonic() + TIMEOUT_S
-    while time.monotonic() < end_s:
+    def listens() -> bool:
         if process.poll() is not None:
             said = process.stderr.read() if process.stderr else ""
             if "io_uring" in said:
                 pytest.skip(f"no io_uring here: {said.strip()}")
             raise AssertionError(f"ended with {process.returncode}: {said}")
-        try:
-            socket.create_connection(("127.0.0.1", port), timeout=1).close()
-            return ("127.0.0.1", port)
-        except ConnectionRefusedError:
-            time.sleep(0.01)
-    raise AssertionError("it does not listen")
+        with socket.socket() as caller:
+            return caller.connect_ex(("127.0.0.1", port)) == 0
+
+    wait_until(listens, "it listens")
+    return ("127.0.0.1", port)
 
 
 def read_replies(peer: socket.socket, count: int) -> list[tuple[int, bytes]]:
@@ -242,13 +242,9 @@ def answer_to(subject: Running, request: bytes) -> bytes:
 def send_until_stuck(peer: socket.socket, pattern: bytes) -> int:
     """Repeats the pattern without reading until nothing is taken for a while; the bytes taken."""
     peer.setblocking(False)
-    sent, stuck_since_s = 0, time.monotonic()
-    while time.monotonic() - stuck_since_s < 0.3:
-        try:
-            sent += peer.send((pattern * 1000)[sent % len(pattern) :])
-            stuck_since_s = time.monotonic()
-        except BlockingIOError:
-            time.sleep(0.01)
+    sent = 0
+    while select.select([], [peer], [], 0.3)[1]:
+        sent += peer.send((pattern * 1000)[sent % len(pattern) :])
     return sent
 
 
@@ -296,22 +292,23 @@ def come_and_go(subject: Running, payloads: Sequence[bytes]) -> None:
 
 
 def settled(subject: Running) -> int:
-    """Its open descriptors, once their number has not changed for a while."""
-    last, since_s, end_s = -1, time.monotonic(), time.monotonic() + TIMEOUT_S
-    while time.monotonic() - since_s < 0.3 and time.monotonic() < end_s:
-        now = subject.descriptors()
-        if now != last:
-            last, since_s = now, time.monotonic()
-        time.sleep(0.01)
-    return last
+    """Its open descriptors, once so many looks in a row agree."""
+    looks = deque([-1], maxlen=50)
+
+    def agree() -> bool:
+        looks.append(subject.descriptors())
+        return len(looks) == looks.count(looks[-1]) == looks.maxlen
+
+    wait_until(agree, lambda: f"the number of open descriptors settles: {looks}")
+    return looks[-1]
 
 
 def assert_comes_down(subject: Running, before: int) -> None:
     """It has no more open descriptors than before, once it has come to close them."""
-    end_s = time.monotonic() + TIMEOUT_S
-    while (now := subject.descriptors()) > before:
-        assert time.monotonic() < end_s, f"{now} open descriptors, {before} before"
-        time.sleep(0.01)
+    wait_until(
+        lambda: subject.descriptors() <= before,
+        lambda: f"{before} open descriptors as before, of {subject.descriptors()}",
+    )
 
 
 def test_more_clients_at_once_than_it_has_room_for_are_all_served(subject: Running) -> None:

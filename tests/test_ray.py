@@ -13,7 +13,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import psutil
@@ -28,6 +28,7 @@ from trueload.protocol.plan import Duration, Tick
 from trueload.request.values import Request
 from trueload.trial.run import run_trial
 from trueload.trial.spec import ONE_SECOND, Load, TrialSpec
+from waiting import wait_until
 
 SLACK_S = 3.0  # a loaded machine's share: bounds below are for hanging, not for speed
 LOSS_S = 2.0 + SLACK_S  # how soon a lost host is noticed
@@ -56,15 +57,6 @@ def base(joined: RayCluster) -> Iterator[Reservation]:
     """One host that the test leaves as it was."""
     with reserve(None, 1, labels={"at": "base"}) as reserved:
         yield reserved
-
-
-def eventually(true: Callable[[], bool], bound_s: float = BOUND_S) -> float:
-    """Wait until something is true. Returns how long that took."""
-    began_s = time.monotonic()
-    while not true():
-        assert time.monotonic() - began_s < bound_s, "still not true"
-        time.sleep(0.01)
-    return time.monotonic() - began_s
 
 
 def runs(pid: int) -> bool:
@@ -180,7 +172,7 @@ def test_kill_ends_what_the_program_has_started(base: Reservation) -> None:
     child = int(channel.read_line(BOUND_S) or b"")
     assert runs(child)
     channel.kill()
-    eventually(lambda: not runs(child))
+    wait_until(lambda: not runs(child), "the child has gone")
     channel.kill()  # does nothing
 
 
@@ -195,7 +187,7 @@ def test_many_programs_one_after_another_leave_no_descriptors_open(base: Reserva
     start_and_kill(20)
     before = actor.num_fds()
     start_and_kill(20)
-    eventually(lambda: actor.num_fds() <= before)
+    wait_until(lambda: actor.num_fds() <= before, "its descriptors are closed")
 
 
 def test_a_script_runs_too(base: Reservation, tmp_path: Path) -> None:
@@ -237,9 +229,8 @@ def test_an_actor_that_dies_is_a_lost_host_and_is_not_started_again(joined: RayC
         pid = engine.pid
         psutil.Process(psutil.Process(pid).ppid()).kill()
         words = f"host {place.name} is lost: the process of its actor has died"
-        took_s = until_lost(engine, words)
-        assert took_s < LOSS_S
-        assert eventually(lambda: not runs(pid)) < LEASE_S
+        listen_until_lost(engine, words)
+        wait_until(lambda: not runs(pid), "the engine has gone", LEASE_S)
         with pytest.raises(UserError, match=words):
             place.open(["/bin/sh"])
         engine.close()
@@ -251,10 +242,9 @@ def test_a_dead_raylet_is_a_lost_host(joined: RayCluster) -> None:
         engine = Engine.start(reserved.places[0])
         pid, actor = engine.pid, psutil.Process(engine.pid).ppid()
         os.kill(node.raylet_pid, signal.SIGKILL)
-        took_s = until_lost(engine, "host host-raylet is lost: its Ray node (raylet) has died")
-        assert took_s < LOSS_S
-        assert eventually(lambda: not runs(pid)) < LEASE_S
-        assert eventually(lambda: not runs(actor)) < LEASE_S
+        listen_until_lost(engine, "host host-raylet is lost: its Ray node (raylet) has died")
+        wait_until(lambda: not runs(pid), "the engine has gone", LEASE_S)
+        wait_until(lambda: not runs(actor), "the actor has gone", LEASE_S)
         engine.close()
 
 
@@ -265,9 +255,8 @@ def test_a_host_that_does_not_answer_is_lost(joined: RayCluster) -> None:
         pid, actor = engine.pid, psutil.Process(psutil.Process(engine.pid).ppid())
         actor.suspend()
         try:
-            took_s = until_lost(engine, "host host-silent is lost: it has not answered for 1.5 s")
-            assert took_s < LOSS_S
-            assert eventually(lambda: not runs(pid)) < LEASE_S
+            listen_until_lost(engine, "host host-silent is lost: it has not answered for 1.5 s")
+            wait_until(lambda: not runs(pid), "the engine has gone", LEASE_S)
         finally:
             actor.resume()
         engine.close()
@@ -295,22 +284,19 @@ def test_a_killed_front_leaves_nothing_running(joined: RayCluster) -> None:
     actors = [psutil.Process(pid).ppid() for pid in pids]
     front.kill()
     front.communicate()
-    took_s = eventually(lambda: not any(map(runs, pids)))
-    assert took_s < LEASE_S
-    eventually(lambda: not any(map(runs, actors)))
+    wait_until(lambda: not any(map(runs, pids)), "the engines have gone", LEASE_S)
+    wait_until(lambda: not any(map(runs, actors)), "the actors have gone")
 
 
-def until_lost(engine: Engine, words: str) -> float:
+def listen_until_lost(engine: Engine, words: str) -> None:
     """Listen to an engine until it says no more, with the words asserted."""
-    began_s = time.monotonic()
 
-    def listen() -> None:
-        while time.monotonic() - began_s < BOUND_S:
-            engine.receive(0.5)
+    def listen() -> bool:
+        engine.receive(0.5)
+        return False
 
     with pytest.raises(EngineError, match=re.escape(words)):
-        listen()
-    return time.monotonic() - began_s
+        wait_until(listen, "the host is lost", LOSS_S)
 
 
 # --- what is refused

@@ -21,13 +21,13 @@ from trueload.store.lock import lock_path
 from trueload.store.runs import Store
 
 HOLD = """
-import sys, time
+import signal, sys
 from pathlib import Path
 from trueload.store.runs import Store
 with Store.open(Path(sys.argv[1])) as store:
     store.hold_run(store.find_run("last"))
     print("held", flush=True)
-    time.sleep(3600)
+    signal.pause()
 """
 
 

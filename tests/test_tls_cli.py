@@ -12,7 +12,6 @@ import select
 import ssl
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +21,7 @@ from faults.cases import Case, Script, Step, load
 from faults.laws import assert_out, run_lawfully
 from faults.peer import Peer
 from faults.tls import Certificates
-from harness import Finished, Trueload, start_server
+from harness import Trueload, start_server
 
 pytestmark = pytest.mark.engine
 
@@ -78,10 +77,10 @@ def measure(trueload: Trueload, url: str, *flags: str | Path, code: int = 0) -> 
     return done.json()
 
 
-def run_row(trueload: Trueload, case: Case, peer: Peer, cacert: Path) -> Finished:
+def words_of(case: Case, peer: Peer) -> list[str]:
     words = ["http", peer.url, "--requests", str(case.requests), "--json", "-", "--no-save"]
     words += ["--timeout", f"{case.timeout_ms}ms", "-c", str(case.connections)]
-    return trueload.run(*words, "--cacert", cacert, *(["--close"] if case.close else []))
+    return [*words, *(["--close"] if case.close else [])]
 
 
 @pytest.mark.parametrize("case", ROWS, ids=lambda case: case.name)
@@ -90,8 +89,8 @@ def test_a_user_is_told_what_a_peer_did_to_tls(
 ) -> None:
     context = None if case.tls == "none" else certificates.context(case.tls)
     with Peer(case.scripts, context=context, secure=True) as peer:
-        run = partial(run_row, trueload, case, peer, certificates.cacert)
-        finished, seen = run_lawfully(case, peer, run)
+        words = [*words_of(case, peer), "--cacert", str(certificates.cacert)]
+        finished, seen = run_lawfully(trueload, case, peer, words)
         # On sockets bytes may come apart.
         try:
             assert_out(seen, case)

@@ -13,13 +13,13 @@ import os
 import signal
 import socket
 import threading
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from harness import COMMAND_TIMEOUT_S, Finished, Trueload
 from trueload.machine.accounting import descendants
+from waiting import be_late
 
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 BUSY = b"HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\n\r\n"
@@ -193,5 +193,5 @@ def engine_of(pid: int) -> int:
 def _freeze(pid: int) -> None:
     # As long as it is frozen for: well below the 2 s after which an engine without lease ends.
     os.kill(pid, signal.SIGSTOP)
-    time.sleep(FROZEN_S)
+    be_late(FROZEN_S)
     os.kill(pid, signal.SIGCONT)

@@ -298,6 +298,22 @@ def no_mirrors(file: File) -> Iterator[Finding]:
                 yield file.finding(number, "no-mirrors", f"'{found[0]}' in a lock file")
 
 
+# A sleep by any name, and an assertion on how long something took. sleep(0) is a turn of a loop.
+_BY_THE_CLOCK = re.compile(
+    r"(?<!def )\b(?:u|nano)?sleep\((?!0\))|\b(?:time|asyncio)\.sleep\b(?!\(0\))"
+    r"|\bEvent\(\)\.wait\([^)]"
+    r"|assert [^(]*(?:monotonic|perf_counter)\(\) *[-<>]"
+)
+_WAITING = PurePosixPath("tests/waiting.py")
+
+
+def tests_wait_for_events(file: File) -> Iterator[Finding]:
+    """A test waits for what happens, not for a time; only _WAITING knows how."""
+    if file.suffix == ".py" and file.within("tests/") and file.path != _WAITING:
+        advice = f"wait for an event, by {_WAITING}"
+        yield from _forbid("tests-wait-for-events", _BY_THE_CLOCK, advice, file)
+
+
 # --- the shape ------------------------------------------------------------------------------------
 
 _UNSAFE = re.compile(r"\bunsafe\b")
@@ -493,6 +509,7 @@ RULES: tuple[Rule, ...] = (
     no_machine_paths,
     speaks_of_the_project,
     no_mirrors,
+    tests_wait_for_events,
     unsafe_at_home,
     pure_crates,
     crates_point_one_way,

@@ -18,6 +18,8 @@ from random import Random
 from types import TracebackType
 from typing import Final
 
+from waiting import be_late
+
 from faults.cases import Script, Step
 from faults.counters import FrameCounter, make_counter
 from faults.tls import SealedSocket
@@ -128,9 +130,9 @@ class _Connection:
             case "drip":
                 for byte in step.data:
                     self._sock.sendall(bytes([byte]))
-                    time.sleep(step.ms / 1000)
+                    be_late(step.ms / 1000)
             case "wait":
-                time.sleep(step.ms / 1000)
+                be_late(step.ms / 1000)
             case "fin":
                 self._sock.shutdown(socket.SHUT_WR)
             case "rst":

@@ -13,10 +13,10 @@ from typing import Any
 
 import pytest
 from harness import Server, Trueload, start_server
+from waiting import wait_until
 
 from hosts.network import Network, missing
 from hosts.raylets import RAYLET, Raylets, start_ray
-from hosts.waiting import until
 
 ENGINE = "trueload-engine"
 ACTOR = "ray::Host"
@@ -79,7 +79,7 @@ def start(trueload: Trueload, raylets: Raylets) -> subprocess.Popen[str]:
         return engines and connected(network, server) == 2 * hosts
 
     try:
-        until(lambda: process.poll() is not None or measures(), "every host measures")
+        wait_until(lambda: process.poll() is not None or measures(), "every host measures")
         assert process.poll() is None
     except AssertionError as error:
         process.kill()
@@ -111,7 +111,7 @@ def test_a_run_over_three_hosts_is_whole(
     counts = record["counts"]
     assert counts["scheduled"] == 301
     assert sum(host["ok"] for host in record["hosts"]) == counts["ok"] > 0
-    until(lambda: is_quiet(raylets.network), "engines and actors have gone")
+    wait_until(lambda: is_quiet(raylets.network), "engines and actors have gone")
 
 
 def test_more_hosts_than_there_are_is_told_with_those_that_there_are(
@@ -151,8 +151,7 @@ def lose(raylets: Raylets, trueload: Trueload, strike: Any, words: str) -> None:
     assert process.returncode == 4, out
     assert "host lost: h2" in out
     assert re.search(words, out), out
-    took_s = until(lambda: not has_engines(raylets.network), "the engines have gone everywhere")
-    assert took_s < GONE_S
+    wait_until(lambda: not has_engines(raylets.network), "the engines have gone", GONE_S)
     record = trueload.run("runs", "show", "last", "--json").json()["rows"][0]["record"]
     assert (record["verdict"], record["partial"]) == ("invalid", True)
     assert record["trouble"]["kind"] == "lost"
@@ -172,12 +171,12 @@ def test_a_host_that_is_lost_is_named_and_the_run_saved_as_invalid(
 ) -> None:
     lose(raylets, trueload, strike, words)
     raylets.network.mend()
-    until(lambda: is_quiet(raylets.network), "the actors have gone, too")
+    wait_until(lambda: is_quiet(raylets.network), "the actors have gone, too")
 
 
 def test_a_host_whose_raylet_is_killed_is_lost(own_raylets: Raylets, trueload: Trueload) -> None:
     lose(own_raylets, trueload, kill_the_raylet, r"its Ray node \(raylet\) has died")
-    until(lambda: is_quiet(own_raylets.network), "the actors have gone, too")
+    wait_until(lambda: is_quiet(own_raylets.network), "the actors have gone, too")
 
 
 def test_a_head_that_is_not_heard_any_more_holds_nobody_up(
@@ -189,7 +188,7 @@ def test_a_head_that_is_not_heard_any_more_holds_nobody_up(
     assert process.returncode == 4, out
     assert "host lost: h" in out
     assert "Traceback" not in out
-    until(lambda: not has_engines(own_raylets.network), "the engines have gone everywhere")
+    wait_until(lambda: not has_engines(own_raylets.network), "the engines have gone everywhere")
 
 
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM])
@@ -199,6 +198,5 @@ def test_a_front_that_ends_leaves_nothing_on_any_host(
     process = start(trueload, raylets)
     os.kill(process.pid, how)
     process.communicate(timeout=60)
-    took_s = until(lambda: not has_engines(raylets.network), "the engines have gone")
-    assert took_s < GONE_S
-    until(lambda: is_quiet(raylets.network), "the actors have gone")
+    wait_until(lambda: not has_engines(raylets.network), "the engines have gone", GONE_S)
+    wait_until(lambda: is_quiet(raylets.network), "the actors have gone")

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 from harness import Server, Trueload, start_server
+from waiting import wait_until
 
 from hosts.network import Network
 from hosts.sshd import Ssh
-from hosts.waiting import until
 
 ENGINE = "programs/trueload-engine"
 PLACES = ("--place", "ssh:h1", "--place", "ssh:h2", "--place", "ssh:h3")
@@ -78,7 +78,7 @@ def test_every_protocol_runs_over_three_hosts(
     assert counts["ok"] + sum(counts["failed"].values()) + counts["cancelled"] == counts["issued"]
     assert sum(host["ok"] for host in record["hosts"]) == counts["ok"] > 0
     assert all(host["clock_bound_ns"] > 0 for host in record["hosts"])
-    until(lambda: is_quiet(ssh.network), "the engines have gone")
+    wait_until(lambda: is_quiet(ssh.network), "the engines have gone")
 
 
 def test_a_broadcast_runs_over_three_hosts_and_every_delivery_is_settled(
@@ -99,7 +99,7 @@ def test_a_broadcast_runs_over_three_hosts_and_every_delivery_is_settled(
         assert deliveries["untimed"] > deliveries["delivered"] // 2
         checks = {check["name"]: check["status"] for check in step["checks"]}
         assert (checks["ledger"], checks["audit"]) == ("pass", "pass")
-    until(lambda: is_quiet(ssh.network), "the engines have gone")
+    wait_until(lambda: is_quiet(ssh.network), "the engines have gone")
 
 
 def test_a_search_runs_over_three_hosts(ssh: Ssh, trueload: Trueload, served: Server) -> None:
@@ -107,7 +107,7 @@ def test_a_search_runs_over_three_hosts(ssh: Ssh, trueload: Trueload, served: Se
     done = trueload.run(*words, env=ssh.env)
     assert done.code in (1, 4), done  # what a busy machine found, it does not vouch for
     assert "the lowest tried was" in done.out
-    until(lambda: is_quiet(ssh.network), "the engines have gone")
+    wait_until(lambda: is_quiet(ssh.network), "the engines have gone")
 
 
 def pull_the_link(ssh: Ssh) -> None:
@@ -134,14 +134,14 @@ def test_a_host_that_is_lost_is_named_and_the_run_saved_as_invalid(
     ssh: Ssh, trueload: Trueload, served: Server, strike: Any, words: str
 ) -> None:
     process = start(trueload, ssh, "http", f"{served.url}/", "-c", "6", *LONG, *PLACES)
-    until(lambda: all(engines(ssh.network).values()), "an engine runs on each host")
-    until(lambda: connected(ssh.network, served) == 6, "all are connected")
+    wait_until(lambda: all(engines(ssh.network).values()), "an engine runs on each host")
+    wait_until(lambda: connected(ssh.network, served) == 6, "all are connected")
     strike(ssh)
     out, _ = process.communicate(timeout=60)
     assert process.returncode == 4, out
     assert "host lost: ssh:h2" in out
     assert words in out
-    until(lambda: is_quiet(ssh.network), "the engines have gone, on the lost host, too")
+    wait_until(lambda: is_quiet(ssh.network), "the engines have gone, on the lost host, too")
     record = record_of(trueload)
     assert (record["verdict"], record["partial"]) == ("invalid", True)
     assert record["trouble"]["kind"] == "lost"
@@ -160,8 +160,8 @@ def test_a_front_that_ends_leaves_nothing_on_any_host(
     ssh: Ssh, trueload: Trueload, served: Server, how: signal.Signals
 ) -> None:
     process = start(trueload, ssh, "http", f"{served.url}/", "-c", "6", *LONG, *PLACES)
-    until(lambda: all(engines(ssh.network).values()), "an engine runs on each host")
-    until(lambda: connected(ssh.network, served) == 6, "all are connected")
+    wait_until(lambda: all(engines(ssh.network).values()), "an engine runs on each host")
+    wait_until(lambda: connected(ssh.network, served) == 6, "all are connected")
     os.kill(process.pid, how)
     process.communicate(timeout=60)
-    until(lambda: is_quiet(ssh.network), "the engines have gone")
+    wait_until(lambda: is_quiet(ssh.network), "the engines have gone")

@@ -9,10 +9,10 @@ import subprocess
 
 import pytest
 from harness import Trueload, against
+from waiting import wait_until
 
 from hosts.network import Host
 from hosts.sshd import Ssh, start_sshd
-from hosts.waiting import until
 
 OURS = "/programs/trueload-"
 PORT = 8080
@@ -43,7 +43,7 @@ def test_a_server_that_was_started_there_is_accounted_for_as_one_here(
     assert server["threads"] >= 1
     assert record["counts"]["ok"] > 10
     assert against(record) == set()
-    until(lambda: not ours(host), "server and agent have gone")
+    wait_until(lambda: not ours(host), "server and agent have gone")
     assert list((host.folder / "tmp").iterdir()) == []
 
 
@@ -92,7 +92,7 @@ def test_what_cannot_be_served_there_is_told(trueload: Trueload, ssh: Ssh) -> No
 def test_a_host_without_python_is_told(trueload: Trueload, own_ssh: Ssh) -> None:
     host = own_ssh.network.hosts[0]
     assert host.kill("sshd_config.22") == 1
-    until(lambda: not host.processes("sshd_config.22"), "sshd has gone")
+    wait_until(lambda: not host.processes("sshd_config.22"), "sshd has gone")
     folder = host.folder / "bin"
     folder.mkdir()
     for tool in ("sh", "uname", "cat", "cut", "mkdir", "chmod", "mv", "rm", "sha256sum", "env"):
@@ -104,7 +104,7 @@ def test_a_host_without_python_is_told(trueload: Trueload, own_ssh: Ssh) -> None
     )
     assert done.code == 2
     assert "h1 has no python3" in done.err
-    until(lambda: not ours(host), "the server has gone")
+    wait_until(lambda: not ours(host), "the server has gone")
 
 
 def test_nothing_is_left_there_when_the_front_is_killed(trueload: Trueload, ssh: Ssh) -> None:
@@ -113,10 +113,10 @@ def test_nothing_is_left_there_when_the_front_is_killed(trueload: Trueload, ssh:
         *("http", f"http://{host.address}:{PORT}/", "-d", "60s", "--server-place", "ssh:h1"),
         env=ssh.env,
     )
-    until(lambda: len(ours(host)) >= 2, "server and agent run")
+    wait_until(lambda: len(ours(host)) >= 2, "server and agent run")
     front.send_signal(signal.SIGKILL)
     front.wait()
-    until(lambda: not ours(host), "server and agent have gone")
+    wait_until(lambda: not ours(host), "server and agent have gone")
 
 
 def test_a_link_that_goes_down_leaves_no_server_behind(trueload: Trueload, ssh: Ssh) -> None:
@@ -126,11 +126,11 @@ def test_a_link_that_goes_down_leaves_no_server_behind(trueload: Trueload, ssh: 
         *("--server-place", "ssh:h1"),
         env=ssh.env,
     )
-    until(lambda: len(ours(host)) >= 2, "server and agent run")
+    wait_until(lambda: len(ours(host)) >= 2, "server and agent run")
     before = host.packets_sent()
-    until(lambda: host.packets_sent() > before + 1_000, "it is under load")
+    wait_until(lambda: host.packets_sent() > before + 1_000, "it is under load")
     host.link("down")
-    until(lambda: not ours(host), "server and agent have gone")
+    wait_until(lambda: not ours(host), "server and agent have gone")
     front.send_signal(signal.SIGINT)
     front.communicate(timeout=60)
 

@@ -13,10 +13,10 @@ import pytest
 from trueload.engines.engine import Engine, EngineError
 from trueload.places.program import read_program
 from trueload.places.ssh import SshPlace
+from waiting import wait_until
 
 from hosts.network import Host
 from hosts.sshd import Ssh
-from hosts.waiting import until
 
 ENGINE = "programs/trueload-engine"
 
@@ -44,7 +44,7 @@ def test_an_engine_on_a_host_greets_and_ends_when_it_is_told_to(place: SshPlace,
     with Engine.start(place) as engine:
         assert len(ssh.network.hosts[0].processes(ENGINE)) == 1
         assert engine.hello.pid == engine.pid
-    until(lambda: not ssh.network.hosts[0].processes(ENGINE), "the engine has gone")
+    wait_until(lambda: not ssh.network.hosts[0].processes(ENGINE), "the engine has gone")
 
 
 def test_the_engine_is_copied_once_and_by_its_digest(
@@ -106,7 +106,7 @@ def test_a_channel_that_is_killed_takes_even_a_stopped_engine_along(
     engine = Engine.start(place)
     assert ssh.network.hosts[0].kill(ENGINE, 19) == 1  # SIGSTOP: it hears nothing
     engine.close()
-    until(lambda: not ssh.network.hosts[0].processes(ENGINE), "the engine has gone")
+    wait_until(lambda: not ssh.network.hosts[0].processes(ENGINE), "the engine has gone")
 
 
 def test_a_link_that_goes_down_ends_the_engine_there_and_is_told_here(
@@ -115,7 +115,7 @@ def test_a_link_that_goes_down_ends_the_engine_there_and_is_told_here(
     host = ssh.network.hosts[0]
     with Engine.start(place) as engine:
         host.link("down")
-        until(lambda: not host.processes(ENGINE), "the engine has gone without its lease")
+        wait_until(lambda: not host.processes(ENGINE), "the engine has gone without its lease")
         with pytest.raises(EngineError, match="ssh has lost h1"):
             engine.receive(10)
 
@@ -132,7 +132,7 @@ def test_nothing_of_ours_is_left_here_or_there_when_a_place_is_closed(
         assert stat.S_IMODE(folder.stat().st_mode) == 0o700
         assert stat.S_ISSOCK((folder / "s").stat().st_mode)
     assert list(short_folder.glob("trueload-ssh-*")) == []
-    until(
+    wait_until(
         lambda: set(host.processes()) <= set(host.processes("sshd_config")), "nobody is logged in"
     )
     assert os.path.exists(host.cache / "trueload" / "programs")

@@ -12,10 +12,10 @@ from typing import Any
 import psutil
 import pytest
 from harness import Server, Trueload, against, start_server
+from waiting import wait_until
 
 from hosts.network import Host
 from hosts.sshd import Ssh
-from hosts.waiting import until
 
 ENGINE = "programs/trueload-engine"
 
@@ -91,9 +91,9 @@ def start_long(trueload: Trueload, ssh: Ssh, far: Server, *flags: str) -> Any:
         *("http", far.url, "-c", "4", "-d", "60s", "--warmup", "0", *flags), env=ssh.env
     )
     host = ssh.network.hosts[0]
-    until(lambda: bool(engines(host)), "the engine has started")
+    wait_until(lambda: bool(engines(host)), "the engine has started")
     before = host.packets_sent()
-    until(lambda: host.packets_sent() > before + 1_000, "the engine sends")
+    wait_until(lambda: host.packets_sent() > before + 1_000, "the engine sends")
     return front
 
 
@@ -108,9 +108,9 @@ def test_nothing_is_left_anywhere_when_the_front_is_killed(
     front.send_signal(signal.SIGKILL)
     front.wait()
     for each in ssh.network.hosts:
-        until(lambda each=each: not engines(each), f"the engine on {each.name} has gone")  # type: ignore[misc]
-    until(lambda: not any(each.is_running() for each in below), "every ssh here has gone")
-    until(lambda: set(host.processes()) <= listening, "nobody is logged in there")
+        wait_until(lambda each=each: not engines(each), f"the engine on {each.name} has gone")  # type: ignore[misc]
+    wait_until(lambda: not any(each.is_running() for each in below), "every ssh here has gone")
+    wait_until(lambda: set(host.processes()) <= listening, "nobody is logged in there")
 
 
 def test_an_interrupt_ends_the_engine_there_and_the_run_is_saved(

@@ -12,10 +12,10 @@ import pytest
 from trueload.engines.engine import Engine
 from trueload.errors import UserError
 from trueload.places.ssh import SshPlace
+from waiting import wait_until
 
 from hosts.network import Host
 from hosts.sshd import Ssh, make_key, start_sshd
-from hosts.waiting import until
 
 FAKE_HELLO = '{"type":"hello","protocol":99,"version":"9.9.9","pid":1}'
 
@@ -40,7 +40,7 @@ def pull_link(ssh: Ssh, host: Host) -> None:
 
 def stop_sshd(ssh: Ssh, host: Host) -> None:
     assert host.kill("sshd_config.22") == 1
-    until(lambda: not host.processes("sshd_config.22"), "sshd has gone")
+    wait_until(lambda: not host.processes("sshd_config.22"), "sshd has gone")
 
 
 def spoil_config(ssh: Ssh, host: Host) -> None:

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 from subject_world import World
+from waiting import wait_until
 
 from hosts.network import Host
 from hosts.sshd import Ssh, start_sshd
-from hosts.waiting import until
 
 SHORT = ("--requests", "200", "-c", "4", "--repeat", "1", "--cores", "single")
 
@@ -67,7 +67,7 @@ def test_what_a_subject_does_wrong_there_is_told_as_it_is_here(
     world.add("odd", how, ready_s=3)
     ended = run(world, ssh, "--json", "-")
     assert words in ended.out + ended.err
-    until(lambda: not subjects(ssh.network.hosts[0]), "the subject has gone")
+    wait_until(lambda: not subjects(ssh.network.hosts[0]), "the subject has gone")
 
 
 def test_a_program_that_is_not_there_is_told(world: World, ssh: Ssh) -> None:
@@ -86,9 +86,9 @@ def start(world: World, ssh: Ssh) -> Any:
         env={**world.env, **ssh.env},
     )
     host = ssh.network.hosts[0]
-    until(lambda: bool(subjects(host)), "the subject runs")
+    wait_until(lambda: bool(subjects(host)), "the subject runs")
     before = host.packets_sent()
-    until(lambda: host.packets_sent() > before + 1_000, "it is under load")
+    wait_until(lambda: host.packets_sent() > before + 1_000, "it is under load")
     return front
 
 
@@ -96,13 +96,13 @@ def test_no_subject_is_left_there_when_the_front_is_killed(world: World, ssh: Ss
     front = start(world, ssh)
     front.send_signal(signal.SIGKILL)
     front.wait()
-    until(lambda: not subjects(ssh.network.hosts[0]), "the subject has gone")
+    wait_until(lambda: not subjects(ssh.network.hosts[0]), "the subject has gone")
 
 
 def test_no_subject_is_left_there_when_the_link_goes_down(world: World, ssh: Ssh) -> None:
     front = start(world, ssh)
     ssh.network.hosts[0].link("down")
-    until(lambda: not subjects(ssh.network.hosts[0]), "the subject has gone")
+    wait_until(lambda: not subjects(ssh.network.hosts[0]), "the subject has gone")
     front.send_signal(signal.SIGINT)
     front.communicate(timeout=60)
     assert front.returncode == 130
@@ -111,7 +111,7 @@ def test_no_subject_is_left_there_when_the_link_goes_down(world: World, ssh: Ssh
 def test_a_subject_has_no_secrets_of_whoever_logs_in(world: World, own_ssh: Ssh) -> None:
     host = own_ssh.network.hosts[0]
     assert host.kill("sshd_config.22") == 1
-    until(lambda: not host.processes("sshd_config.22"), "sshd has gone")
+    wait_until(lambda: not host.processes("sshd_config.22"), "sshd has gone")
     key = (own_ssh.folder / "user_key.pub").read_text()
     start_sshd(host, key, env="GITHUB_TOKEN=hush TZ=Asia/Tokyo")
     noted = host.folder / "noted"

@@ -133,7 +133,7 @@ def test_it_is_no_contract_of_servers() -> None:
 # A client in a page, on http.client, which opens a connection for each request unless it is to be
 # kept. Its argument says how it misbehaves.
 PROGRAM = """
-import http.client, json, os, sys, time
+import http.client, json, os, signal, sys, time
 from urllib.parse import urlsplit
 
 how = sys.argv[1]
@@ -150,7 +150,7 @@ if how == "cannot":
     say({"unsupported": "it cannot"})
     sys.exit()
 if how == "never-ready":
-    time.sleep(3600)
+    signal.pause()
 if how == "talks":  # in one piece, so that both are there before the first order
     os.write(1, b'{"ready": true}\\nand by the way\\n')
 else:
@@ -177,7 +177,7 @@ for line in sys.stdin:
     if how == "dies":
         os._exit(7)
     if how == "hangs":
-        time.sleep(3600)
+        signal.pause()
     if how == "floods":
         sys.stdout.write("x" * (1 << 20))
     begun, failed, took = time.perf_counter(), {}, []
@@ -198,11 +198,15 @@ for line in sys.stdin:
     say({"ok": len(took) + (how == "boasts"), "failed": failed, "elapsed_s": elapsed,
          "latency_us": figures if took else None})
 if how == "stays":
-    time.sleep(3600)
+    signal.pause()
+ended, open_until_then = os.pipe()
 if how in ("leaves", "trails") and os.fork() == 0:
+    os.close(open_until_then)
     os.close(1)
     os.setsid()
-    time.sleep(3600 if how == "leaves" else 0.2)
+    os.read(ended, 1)
+    if how == "leaves":
+        signal.pause()
     os._exit(0)
 sys.exit(3 if how == "ends-badly" else 0)
 """

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import ctypes
 import threading
 from collections.abc import Iterator
 
 import pytest
 from trueload.deadline import looks
 from trueload.places.local import LocalChannel, LocalPlace
+from waiting import hold_the_interpreter
 
 
 @pytest.mark.parametrize(
@@ -40,8 +40,7 @@ def test_a_line_that_came_while_another_held_the_interpreter_is_heard(
 
     def hold() -> None:
         held.set()
-        # PyDLL, unlike CDLL, keeps the interpreter's lock.
-        ctypes.PyDLL(None).usleep(900_000)
+        hold_the_interpreter(0.9)
 
     holder = threading.Thread(target=hold)
     holder.start()

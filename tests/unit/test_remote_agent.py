@@ -9,7 +9,6 @@ import shlex
 import shutil
 import subprocess
 import sys
-import time
 import zipfile
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -33,6 +32,7 @@ from trueload.runner.agent_lines import parse_sample, sample_json
 from trueload.runner.process import Orders, Program, StartError
 from trueload.runner.remote_agent import RemoteAgent
 from trueload.runner.remote_host import RemoteProcesses
+from waiting import wait_until
 
 
 @pytest.mark.parametrize(
@@ -276,7 +276,7 @@ def far() -> Iterator[RemoteAgent]:
 
 
 def sleeping(folder: Path) -> Orders:
-    program = Program((sys.executable, "-c", "import time; time.sleep(1000)"))
+    program = Program((sys.executable, "-c", "import signal; signal.pause()"))
     return Orders(programs=(program,), cwd=folder, env={}, log=folder / "log")
 
 
@@ -297,10 +297,8 @@ def test_a_subject_that_a_agent_starts_has_no_secrets_of_who_logs_in(
     program = Program(("sh", "-c", "env > env"))
     own = {"OWN": "1", "HOME": str(tmp_path)}
     orders = Orders(programs=(program,), cwd=tmp_path, env=own, log=tmp_path / "log")
-    deadline_s = time.monotonic() + 30
     with RemoteAgent(LocalPlace()) as host, RemoteProcesses(host, orders) as kept:
-        while kept.alive():
-            assert time.monotonic() < deadline_s, "it never ended"
+        wait_until(lambda: not kept.alive(), "it ends")
     env = dict(line.split("=", 1) for line in (tmp_path / "env").read_text().splitlines())
     assert "hush" not in env.values()
     assert (env["OWN"], env["HOME"], env["LC_ALL"]) == ("1", str(tmp_path), "C.UTF-8")
@@ -327,10 +325,7 @@ def test_what_a_agent_started_ends_with_it(tmp_path: Path) -> None:
     pid = kept.started[0]
     host.close()
     # A agent that is not done in time is killed, and its supervisor then ends the program.
-    deadline_s = time.monotonic() + 30
-    while Path(f"/proc/{pid}").exists():
-        assert time.monotonic() < deadline_s, "the program outlived its agent"
-        time.sleep(0.01)
+    wait_until(lambda: not Path(f"/proc/{pid}").exists(), "the program ends with its agent")
     with pytest.raises(EngineError, match="the server's host local is lost"):
         kept.alive()
 

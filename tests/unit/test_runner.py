@@ -30,6 +30,7 @@ from trueload.runner.process import (
     substitute,
 )
 from trueload.subjects.manifest import Cores, Manifest, Needs, Subject
+from waiting import wait_until
 
 APART = {0: "0", 1: "1", 2: "2", 3: "3"}
 THREADS = {0: "0,2", 1: "1,3", 2: "0,2", 3: "1,3"}
@@ -194,10 +195,12 @@ def python(code: str) -> tuple[str, ...]:
 
 def wait_for_log(processes: Processes, word: str) -> None:
     """Until the log holds a whole line with the word: an unbuffered Python writes it in pieces."""
-    deadline_s = time.monotonic() + 30
-    while word not in processes.log_tail().rpartition("\n")[0]:
-        assert time.monotonic() < deadline_s, processes.log_tail()
-        processes.poll(0.01)
+
+    def is_there() -> bool:
+        processes.poll(0)
+        return word in processes.log_tail().rpartition("\n")[0]
+
+    wait_until(is_there, processes.log_tail)
 
 
 @pytest.fixture(params=["with a cgroup", "without a cgroup"])
@@ -208,12 +211,12 @@ def either(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> N
 
 
 DAEMON = """
-import os, time
+import os, signal
 if os.fork() == 0:
     os.setsid()
     if os.fork() == 0:
         print("daemon", os.getpid(), flush=True)
-        time.sleep(3600)
+        signal.pause()
     os._exit(0)
 os.wait()
 """
@@ -237,17 +240,14 @@ def test_a_supervisor_that_is_killed_takes_the_program_with_it(tmp_path: Path) -
     with Processes(orders(tmp_path, *python("print('up', flush=True); input()"))) as processes:
         wait_for_log(processes, "EOF")
     with Processes(
-        orders(tmp_path, *python("import time; print('up', flush=True); time.sleep(3600)"))
+        orders(tmp_path, *python("import signal; print('up', flush=True); signal.pause()"))
     ) as processes:
         wait_for_log(processes, "up")
         (pid,) = processes.started
         kept = processes._supervisor
         assert kept is not None
         os.kill(kept.pid, signal.SIGKILL)
-        deadline_s = time.monotonic() + 30
-        while Path(f"/proc/{pid}").exists():
-            assert time.monotonic() < deadline_s, "the program outlived its supervisor"
-            processes.poll(0.01)
+        wait_until(lambda: not Path(f"/proc/{pid}").exists(), "it ends with its supervisor")
 
 
 def test_a_program_has_no_terminal_no_input_and_a_session_of_its_own(tmp_path: Path) -> None:

@@ -1,0 +1,47 @@
+"""How tests wait: the one file of the tests that may sleep (``tools/tidy.py``).
+
+A test waits for an event, never for a time. Where nothing announces the event, ``wait_until`` looks
+again and again. The others are for peers and processes whose delay is what is tested.
+Only the standard library is used, because scripted programs import this, too.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import time
+from collections.abc import Callable
+from typing import TypeVar
+
+BOUND_S = 60.0
+"""When a wait is given up: a bound for what never happens, not a measure of speed."""
+LOOK_EVERY_S = 0.005
+
+Found = TypeVar("Found")
+
+
+def wait_until(
+    look: Callable[[], Found], what: str | Callable[[], str], bound_s: float = BOUND_S
+) -> Found:
+    """Look until something true is found, and return it; an AssertionError names what never
+    happened, which may be found out only then."""
+    end_s = time.monotonic() + bound_s
+    while not (found := look()):
+        if time.monotonic() > end_s:
+            raise AssertionError(f"it never happened: {what if isinstance(what, str) else what()}")
+        time.sleep(LOOK_EVERY_S)
+    return found
+
+
+def be_late(late_s: float) -> None:
+    """Do nothing for so long, as a slow peer or a frozen process does."""
+    time.sleep(late_s)
+
+
+def hang() -> None:
+    """Do nothing until killed; a minute at most, so that nothing is left behind."""
+    time.sleep(BOUND_S)
+
+
+def hold_the_interpreter(held_s: float) -> None:
+    """Keep every other thread of Python from running: PyDLL, unlike CDLL, keeps the lock."""
+    ctypes.PyDLL(None).usleep(round(held_s * 1e6))
