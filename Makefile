@@ -59,7 +59,12 @@ demo: $(INSTALLED) ## compare real HTTP servers on this machine, in a few minute
 test: setup lint docs ## every check and every test
 	cargo test --workspace --locked --quiet
 	$(MAKE) simulate SEEDS=20000
-	$(BIN)/pytest -m "not hosts"
+	$(BIN)/pytest -m "not hosts and not strict"
+	$(MAKE) test-strict
+
+.PHONY: test-strict
+test-strict: setup ## the checks that other tests excuse, on CPUs of their own: wants a quiet machine
+	$(BIN)/pytest -m strict -n 0
 
 .PHONY: test-hosts
 test-hosts: setup ## runs over several hosts, made of namespaces on this machine (needs root)

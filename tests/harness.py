@@ -26,7 +26,8 @@ ROOT = Path(__file__).resolve().parent.parent
 COMMAND_TIMEOUT_S = 90.0
 
 
-# Checks that say more of what else runs on the machine of the tests than of the server.
+# Checks that say more of what else runs on the machine of the tests than of the server. Each is
+# seen to pass and to speak in ``test_strict.py``, which has the machine to itself.
 OF_THE_MACHINE = {
     *("noise", "same-host", "hiccup", "quantile-width", "server-idle", "generator-limit"),
     *("littles-law", "fairness", "starvation", "send-lag", "rate-reached"),
