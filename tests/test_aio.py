@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import gc
+import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
 import trueload as tl
@@ -92,6 +95,25 @@ def test_a_cancelled_task_ends_its_engine_and_saves_what_was_measured(
     with Store.open(own_store) as store:
         (run,) = store.runs()
         assert run.state == "interrupted"
+
+
+def test_a_task_that_is_cancelled_twice_leaves_nothing_to_complain_of(server: Server) -> None:
+    complaints: list[dict[str, Any]] = []
+
+    async def measure() -> None:
+        asyncio.get_running_loop().set_exception_handler(lambda _, what: complaints.append(what))
+        task = asyncio.create_task(tl.aio.http(server.url, duration=60, no_save=True))
+        for _ in "two":
+            await asyncio.sleep(0)
+            task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        while any(thread.name.startswith("trueload_") for thread in threading.enumerate()):
+            await asyncio.sleep(0.02)
+
+    asyncio.run(measure())
+    gc.collect()
+    assert complaints == []
 
 
 def test_a_time_limit_of_the_caller_ends_the_engine(server: Server) -> None:

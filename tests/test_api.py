@@ -192,9 +192,12 @@ def test_a_thread_and_a_running_loop_may_measure(server: Server) -> None:
 
 
 ENDLESS = """
-import sys, trueload
+import asyncio, sys, trueload
+asked = dict(connections=2, duration=60, warmup=0)
 try:
-    trueload.http(sys.argv[1], connections=2, duration="60s", warmup=0)
+    if sys.argv[2:]:
+        asyncio.run(trueload.aio.http(sys.argv[1], **asked))
+    trueload.http(sys.argv[1], **asked)
 except KeyboardInterrupt:
     sys.exit("interrupted")
 """
@@ -206,13 +209,18 @@ def children(pid: int) -> list[int]:
 
 
 @pytest.mark.parametrize(
-    ("number", "code"), [(signal.SIGINT, 1), (signal.SIGTERM, -signal.SIGTERM)]
+    ("number", "code", "how"),
+    [
+        (signal.SIGINT, 1, []),
+        (signal.SIGTERM, -signal.SIGTERM, []),
+        (signal.SIGINT, 1, ["in a coroutine"]),
+    ],
 )
 def test_a_signal_ends_the_measurement_saves_it_and_goes_on(
-    server: Server, own_store: Path, number: signal.Signals, code: int
+    server: Server, own_store: Path, number: signal.Signals, code: int, how: list[str]
 ) -> None:
     process = subprocess.Popen(
-        [sys.executable, "-c", ENDLESS, server.url],
+        [sys.executable, "-c", ENDLESS, server.url, *how],
         cwd=ROOT,
         env={**os.environ, "PYTHONPATH": str(ROOT / "python")},
         stderr=subprocess.PIPE,

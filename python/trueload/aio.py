@@ -35,12 +35,15 @@ def _awaited(
         call = partial(context.run, measure, *arguments, **options)
         work = asyncio.get_running_loop().run_in_executor(thread, call)
         thread.shutdown(wait=False)
+        # After a cancellation nobody asks how it ended.
+        work.add_done_callback(lambda done: done.cancelled() or done.exception())
         try:
-            return await asyncio.shield(work)
+            await asyncio.wait([work])
         except asyncio.CancelledError:
             interrupt.request()
             await asyncio.wait([work])
             raise
+        return work.result()
 
     return run
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import types
 from collections.abc import Callable, Mapping
 from enum import StrEnum
@@ -9,7 +10,7 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 import pytest
 import typer
-from trueload import api
+from trueload import aio, api
 from trueload.api import options
 from trueload.cli import ab, http, serve, suite, tcp, udp, ws
 
@@ -69,3 +70,12 @@ def test_a_keyword_takes_what_its_option_takes(
             assert sorted(*choices) == sorted(annotation), name
         if parameter.multiple or parameter.metavar == "LIST":
             assert any(get_origin(each) is not None for each in found), f"{name} takes several"
+
+
+@pytest.mark.parametrize("function", [api.http, aio.http], ids=["api", "aio"])
+def test_a_functions_signature_names_its_options(function: Callable[..., Any]) -> None:
+    found = inspect.signature(function).parameters
+    assert next(iter(found)) == "url"
+    assert set(found) == {"url", *get_type_hints(options.HttpOptions)}
+    assert found["duration"].annotation == "Duration"
+    assert {"stall_for", "dialect"} < set(inspect.signature(api.serve).parameters)

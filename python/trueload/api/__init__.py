@@ -16,21 +16,22 @@ import warnings
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, Unpack, overload
 
+from trueload.api.options import (
+    AbOptions,
+    HttpOptions,
+    ServeHttpOptions,
+    ServeOptions,
+    ServeWsOptions,
+    SuiteOptions,
+    TcpOptions,
+    UdpOptions,
+    WsOptions,
+)
 from trueload.api.results.result import Result, Search
+from trueload.api.signatures import naming
 from trueload.errors import ExitCode, UserError
 
 if TYPE_CHECKING:
-    from trueload.api.options import (
-        AbOptions,
-        HttpOptions,
-        ServeHttpOptions,
-        ServeOptions,
-        ServeWsOptions,
-        SuiteOptions,
-        TcpOptions,
-        UdpOptions,
-        WsOptions,
-    )
     from trueload.api.results.ab import AbResult
     from trueload.api.results.suite import SuiteResult
     from trueload.api.server import Server
@@ -75,6 +76,7 @@ class NothingMeasuredError(UserError):
         self.result = result
 
 
+@naming(HttpOptions)
 def http(url: str | None = None, /, **options: Unpack[HttpOptions]) -> Result:
     """Load an HTTP server: ``http("http://127.0.0.1:8080/", connections=64, duration=5)``.
 
@@ -89,6 +91,7 @@ def http(url: str | None = None, /, **options: Unpack[HttpOptions]) -> Result:
     return _measured(understand(("http",), read_job, (url,), asked, _OF_PRINTING))
 
 
+@naming(WsOptions)
 def ws(url: str, /, **options: Unpack[WsOptions]) -> Result:
     """Load a WebSocket server: ``ws("ws://127.0.0.1:8080/ws", mode="broadcast", step=100)``.
 
@@ -100,6 +103,7 @@ def ws(url: str, /, **options: Unpack[WsOptions]) -> Result:
     return _measured(understand(("ws",), read_ws, (url,), options, _OF_PRINTING))
 
 
+@naming(TcpOptions)
 def tcp(where: str, /, **options: Unpack[TcpOptions]) -> Result:
     """Load a TCP echo server: ``tcp("127.0.0.1:9000", size=64, duration=5)``.
 
@@ -111,6 +115,7 @@ def tcp(where: str, /, **options: Unpack[TcpOptions]) -> Result:
     return _measured(understand(("tcp",), read_tcp_job, (where,), options, _OF_PRINTING))
 
 
+@naming(UdpOptions)
 def udp(where: str, /, **options: Unpack[UdpOptions]) -> Result:
     """Load a UDP echo server: ``udp("127.0.0.1:9000", size=64, duration=5)``.
 
@@ -122,6 +127,7 @@ def udp(where: str, /, **options: Unpack[UdpOptions]) -> Result:
     return _measured(understand(("udp",), read_udp_job, (where,), options, _OF_PRINTING))
 
 
+@naming(AbOptions)
 def ab(url_a: str, url_b: str, /, **options: Unpack[AbOptions]) -> AbResult:
     """Compare two servers by pairs of trials in turn: ``ab(url_a, url_b, duration=5)``.
 
@@ -162,6 +168,7 @@ def ab(url_a: str, url_b: str, /, **options: Unpack[AbOptions]) -> AbResult:
     return AbResult(done, saved.run_id)
 
 
+@naming(SuiteOptions)
 def suite(name: str | None = None, /, **options: Unpack[SuiteOptions]) -> SuiteResult:
     """Run a suite of the catalogue, or of a file: ``suite("http-servers", subjects=["go"])``.
 
@@ -197,6 +204,7 @@ def serve(protocol: Literal["http"] = "http", /, **options: Unpack[ServeHttpOpti
 def serve(protocol: Literal["ws"], /, **options: Unpack[ServeWsOptions]) -> Server: ...
 @overload
 def serve(protocol: Literal["tcp", "udp"], /, **options: Unpack[ServeOptions]) -> Server: ...
+@naming(ServeHttpOptions, ServeWsOptions)
 def serve(protocol: str = "http", /, **options: Any) -> Server:
     """A reference server for a ``with`` block: ``with serve("http") as server: http(server.url)``.
 
