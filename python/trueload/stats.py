@@ -284,6 +284,16 @@ def median(values: Sequence[float]) -> float | None:
     return float(high) if low == high else (low + high) / 2  # inf - inf would be nan
 
 
+def median_of_bounds(found: Sequence[tuple[float | None, bool]]) -> tuple[float | None, bool]:
+    """The median of values that may be only lower bounds (True), or None, where nothing is known:
+    such count as endless. Where the middle one is, the median of the bounds, which it exceeds."""
+    endless = [math.inf if above or value is None else value for value, above in found]
+    middle = median(endless)
+    if middle is None or math.isfinite(middle):
+        return middle, False
+    return (median([value or 0.0 for value, _ in found]) or None), True
+
+
 def interval(values: Sequence[float]) -> Interval | None:
     """Where the median lies: between two of the values, by exact binomial sums, as the sign test
     has it (Conover 1999, 3.2); the range of fewer than six; None of nothing."""

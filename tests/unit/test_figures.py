@@ -277,6 +277,25 @@ def test_every_surface_says_the_same_of_one_record(surface: str) -> None:
     assert tuple(TWO_DIGITS.get(each, each) for each in SURFACES[surface]()) == TEXT
 
 
+def test_of_several_trials_the_middle_one_decides_everywhere() -> None:
+    slow = record_of(counts(scheduled=6_000, issued=6_000, ok=6_000))
+    nothing = Histograms(latency=None, service=None, connect=None, first_byte=None, total=None)
+    none = good_record(counts=counts(ok=0, failed={"reset": 10_000}), histograms=nothing)
+    quick = good_record()
+    for trials, p99 in (
+        ([quick, RECORD, slow], "5.00 ms"),
+        ([RECORD, quick, RECORD], "> 5.00 ms"),
+        ([quick, RECORD, RECORD, quick], "> 3.00 ms"),
+        ([none, RECORD, quick], "> 1.00 ms"),
+        ([none, none, quick], "unknown"),
+    ):
+        found = together([figures_of_row(each, {}) for each in trials])
+        above = "p99" in found.latency_at_least
+        assert found.p99_ms is None or _shown(found.p99_ms * MS, above) == p99
+        assert str(Result(records=tuple(trials)).latency.p99) == p99
+        assert bool(crossed([parse_condition("p99>1h")], trials)) is (p99[0] != "5")
+
+
 def test_the_report_says_so_too(tmp_path: Path) -> None:
     with Store.open(tmp_path / "s") as store:
         page = html(store, put_records(store, [RECORD]))

@@ -68,12 +68,16 @@ class Sample:
 
     def value(self, name: str) -> float:
         """``mean`` or ``p99.9``, in ns; inf where nobody knows it."""
+        found, above = self.bound(name)
+        return math.inf if above or found is None else found
+
+    def bound(self, name: str) -> tuple[float | None, bool]:
+        """The same where it is only a lower bound (True); None where there is not even one."""
         share = parse_percentile(name)
         if share is None:
-            found = getattr(self.figures, name)
-            return math.inf if found is None else float(found)
-        at = self.percentile(share)
-        return math.inf if at.above or at.value is None else float(at.value)
+            return getattr(self.figures, name), False
+        found = self.percentile(share)
+        return found.value, found.above
 
 
 def failed(counts: Counts | Outcomes) -> int:

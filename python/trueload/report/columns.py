@@ -104,7 +104,7 @@ def _figure(name: str, part: str = "") -> Callable[[Row], Any]:
 
 def _time(name: str, decimals: int = 3) -> Callable[[Row], str | None]:
     def read(row: Row) -> str | None:
-        ms: float | None = getattr(row.figures, f"{name}_ms", None)
+        ms = None if row.figures is None else row.figures.ms(name)
         bounds = row.figures.latency_at_least if row.figures is not None and row.marked else ()
         return None if ms is None else f"{'> ' if name in bounds else ''}{ms:.{decimals}f}"
 
@@ -213,7 +213,7 @@ BROADCASTS = Kind(
         Column("clients", _most_clients),
         INTERVAL,
         Column("median", _time("p50", decimals=1)),
-        Column("p95", _figure("p95_ms", "carried"), lambda ms: f"{ms:.1f}"),
+        Column("p95", _time("p95", decimals=1)),
         Column("deliveries/s", _figure("deliveries_per_s", "carried"), format_cell),
         Column("lost", _figure("lost", "carried"), format_cell),
         Column("memory/client", _figure("bytes_per_connection", "carried"), format_size),

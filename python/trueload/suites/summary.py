@@ -10,7 +10,6 @@ Must not know: how a table is printed.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
@@ -47,6 +46,7 @@ UNFOUND = {"generator": "generator-limit"}
 
 # Latencies of a table that may lie among requests without a time.
 SHOWN_RANKS = ("p25", "p50", "p75", "p99")
+BOUNDED = (*SHOWN_RANKS, "p95")
 
 
 @dataclass(frozen=True)
@@ -95,6 +95,13 @@ class Figures:
     idle: Idle | None = None
     apachebench: ApacheBench | None = None
     client: ClientFigures | None = None
+
+    def ms(self, name: str) -> float | None:
+        """A percentile by its name; the p95 is only there of a broadcast."""
+        if name == "p95":
+            return None if self.carried is None else self.carried.p95_ms
+        found: float | None = getattr(self, f"{name}_ms")
+        return found
 
     @property
     def score(self) -> float | None:
@@ -146,7 +153,11 @@ def figures(record: Record, labels: Mapping[str, str]) -> Figures:
         p75_ms=_ms(latency.p75),
         p99_ms=_ms(latency.p99),
         max_ms=_ms(latency.max),
-        latency_at_least=tuple(name for name in SHOWN_RANKS if name in latency.at_least),
+        latency_at_least=tuple(
+            name
+            for name in (BOUNDED if "clients" in labels else SHOWN_RANKS)
+            if name in latency.at_least
+        ),
         cpu_share=_share(subject.cpu_s, window_s) if subject is not None else None,
         peak_rss_bytes=subject.peak_rss_bytes if subject is not None else None,
         p50_ours_ms=_ms(ours_ns.get("p50")),
@@ -173,7 +184,7 @@ def _carried(record: Record, labels: Mapping[str, str]) -> Carried | None:
     return Carried(
         clients=float(labels["clients"]),
         above=float(above) if above and labels.get("limited_by") == "server" else None,
-        p95_ms=_ms(of_record.latency(record).figures.known("p95")),
+        p95_ms=_ms(of_record.latency(record).figures.p95),
         deliveries_per_s=found.per_s if found is not None else None,
         lost=found.lost + found.duplicate if found is not None else None,
         bytes_per_connection=record.server.bytes_per_connection if record.server else None,
@@ -395,6 +406,7 @@ def together(some: Sequence[Figures]) -> Figures:
         known = [value for value in values if value is not None]
         return (min(known) if pick == "min" else max(known)) if known else None
 
+    times = {name: _median_time(name, some) for name in BOUNDED}
     peak = middle(each.peak_rss_bytes for each in some)
     by_rate = sorted(some, key=lambda each: each.ok_per_s or 0.0)
     sizes = [each.response_bytes for each in some if each.response_bytes is not None]
@@ -409,17 +421,19 @@ def together(some: Sequence[Figures]) -> Figures:
         ok_per_s=middle(each.ok_per_s for each in some),
         bytes_per_s=middle(each.bytes_per_s for each in some),
         min_ms=extreme("min", (each.min_ms for each in some)),
-        p25_ms=middle(each.p25_ms for each in some),
-        p50_ms=middle(each.p50_ms for each in some),
-        p75_ms=middle(each.p75_ms for each in some),
-        p99_ms=middle(each.p99_ms for each in some),
+        p25_ms=times["p25"][0],
+        p50_ms=times["p50"][0],
+        p75_ms=times["p75"][0],
+        p99_ms=times["p99"][0],
         max_ms=extreme("max", (each.max_ms for each in some)),
-        latency_at_least=_bounds_together(some),
+        latency_at_least=tuple(name for name, (ms, above) in times.items() if above and ms),
         cpu_share=middle(each.cpu_share for each in some),
         peak_rss_bytes=None if peak is None else int(peak),
         p50_ours_ms=middle(each.p50_ours_ms for each in some),
         p99_ours_ms=middle(each.p99_ours_ms for each in some),
-        carried=_carried_together([each.carried for each in some if each.carried is not None]),
+        carried=_carried_together(
+            [each.carried for each in some if each.carried is not None], times["p95"][0]
+        ),
         idle=_idle_in_the_middle([each.idle for each in some if each.idle is not None]),
         apachebench=by_rate[(len(some) - 1) // 2].apachebench,
         client=clients_together([each.client for each in some if each.client is not None]),
@@ -435,7 +449,7 @@ def _idle_in_the_middle(some: Sequence[Idle]) -> Idle | None:
     return known[(len(known) - 1) // 2]
 
 
-def _carried_together(some: Sequence[Carried]) -> Carried | None:
+def _carried_together(some: Sequence[Carried], p95_ms: float | None) -> Carried | None:
     def middle(name: str) -> float | None:
         values = [getattr(each, name) for each in some]
         return stats.median([value for value in values if value is not None])
@@ -445,23 +459,16 @@ def _carried_together(some: Sequence[Carried]) -> Carried | None:
     return Carried(
         clients=middle("clients") or 0.0,
         above=middle("above"),
-        p95_ms=middle("p95_ms"),
+        p95_ms=p95_ms,
         deliveries_per_s=middle("deliveries_per_s"),
         lost=sum(each.lost or 0 for each in some),
         bytes_per_connection=middle("bytes_per_connection"),
     )
 
 
-def _bounds_together(some: Sequence[Figures]) -> tuple[str, ...]:
-    """Of medians: those that would be others if what is a lower bound in some repetition were
-    endless there."""
-
-    def moves(name: str) -> bool:
-        known = [(getattr(each, f"{name}_ms"), name in each.latency_at_least) for each in some]
-        pairs = [(ms, math.inf if bound else ms) for ms, bound in known if ms is not None]
-        return stats.median([a for a, _ in pairs]) != stats.median([b for _, b in pairs])
-
-    return tuple(name for name in SHOWN_RANKS if moves(name))
+def _median_time(name: str, some: Sequence[Figures]) -> tuple[float | None, bool]:
+    """The median of one percentile, and whether it is only a lower bound."""
+    return stats.median_of_bounds([(each.ms(name), name in each.latency_at_least) for each in some])
 
 
 @dataclass(frozen=True)

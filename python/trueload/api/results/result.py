@@ -26,7 +26,7 @@ from trueload.search.decide import Found
 from trueload.search.execute import UNITS, SearchPlan, Taken
 from trueload.search.execute import outcome as search_outcome
 from trueload.search.found import search_json, search_lines, sentence
-from trueload.stats import median
+from trueload.stats import median, median_of_bounds
 from trueload.units import NS_PER_S, format_count, format_size
 from trueload.verdict import decide, worst_checks
 
@@ -281,8 +281,7 @@ def _median(values: list[float | None]) -> float | None:
 
 
 def _time(name: str, trials: list[figures.Sample]) -> Time:
-    ns = median([trial.value(name) for trial in trials])
-    if ns is not None and math.isfinite(ns):
-        return Time(ns / NS_PER_S)
-    known = [trial.figures.max for trial in trials if trial.figures.max is not None]
-    return Time(math.inf, max(known) / NS_PER_S if known else None)
+    ns, above = median_of_bounds([trial.bound(name) for trial in trials])
+    if above or ns is None:
+        return Time(math.inf, None if ns is None else ns / NS_PER_S)
+    return Time(ns / NS_PER_S)
