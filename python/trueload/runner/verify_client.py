@@ -86,8 +86,6 @@ def _hold(talk: Conversation, client: Client) -> str | None:
     ``ClientError`` or ``ValueError`` for a fault."""
     with opened(talk.peer) as server:
         setup = talk.setup(server.authority)
-        if server.path is not None:
-            setup = setup.model_copy(update={"url": f"http://{server.authority}{server.path}"})
         try:
             claims = _converse(talk, setup, client)
         except (ClientError, ValueError):
