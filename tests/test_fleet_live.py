@@ -30,9 +30,9 @@ from trueload.protocol.plan import (
     Tick,
 )
 from trueload.record.schema import Check, Record
-from trueload.request.values import OriginSpec, TargetSpec
+from trueload.request.values import OriginSpec, Request, TargetSpec
 from trueload.stats import decode_histogram
-from trueload.trial.run import Request, run_trial
+from trueload.trial.run import run_trial
 from trueload.trial.spec import Load, Progress, TrialSpec
 
 MS = 1_000_000

@@ -16,9 +16,10 @@ from trueload.machine.accounting import ProcessSample, TreeSample
 from trueload.places import lines
 from trueload.protocol.plan import Duration, EngineOptions, Requests
 from trueload.record.schema import Check, CpuDistance, Record
+from trueload.request.values import Request
 from trueload.trial import run as trial_module
-from trueload.trial.run import Progress, Request, TrialSpec, make_plan, run_trial
-from trueload.trial.spec import Load
+from trueload.trial.run import make_plan, run_trial
+from trueload.trial.spec import Load, Progress, TrialSpec
 from waiting import be_late
 
 SCRIPTED = Path(__file__).resolve().parents[1] / "scripted_engine.py"

@@ -49,7 +49,6 @@ from trueload.record.distance import distance_of
 from trueload.record.schema import Claim, Record, Trouble
 from trueload.record.shortage import HINTS, crowded_ports
 from trueload.request.tls_plan import origin_plan, tls_blobs, tls_plan
-from trueload.request.values import Expect, Request
 from trueload.stats import decode_histogram
 from trueload.trial.addresses import with_sources
 from trueload.trial.asked import (
@@ -68,33 +67,16 @@ from trueload.trial.spec import (
     CONNECT,
     DRAIN,
     ENDED,
-    ONE_SECOND,
-    TEN_SECONDS,
     WARMUP,
     WINDOW,
     HostTick,
     Interrupt,
     OnProgress,
     Progress,
-    Tree,
     TrialSpec,
     warmup_load,
 )
 from trueload.units import NS_PER_S
-
-__all__ = [
-    "CLOSED",
-    "ONE_SECOND",
-    "TEN_SECONDS",
-    "Expect",
-    "Interrupt",
-    "OnProgress",
-    "Progress",
-    "Request",
-    "Tree",
-    "TrialSpec",
-    "run_trial",
-]
 
 SLACK_S = 2.0  # law 3: a trial lasts at most connect + warm-up + duration + timeout + 2 s
 CONNECT_SLACK_S = 5.0  # for an engine that starts on a busy machine
