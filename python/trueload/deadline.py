@@ -7,8 +7,12 @@ not know what is waited for.
 
 from __future__ import annotations
 
+import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import Any, TypeVar
+
+Answer = TypeVar("Answer")
 
 
 def seconds_left(deadline_s: float) -> float:
@@ -21,3 +25,24 @@ def looks(deadline_s: float) -> Iterator[float]:
     while (left_s := seconds_left(deadline_s)) > 0:
         yield left_s
     yield 0.0
+
+
+def within(seconds: float, work: Callable[..., Answer], *arguments: Any) -> Answer:
+    """What it returns or raises; ``TimeoutError`` when it takes longer. For what cannot be
+    cancelled: the thread that still waits then is left to itself, and dies with us."""
+    outcome: list[Answer | Exception] = []
+
+    def attempt() -> None:
+        try:
+            outcome.append(work(*arguments))
+        except Exception as error:  # raised again below
+            outcome.append(error)
+
+    thread = threading.Thread(target=attempt, name="within", daemon=True)
+    thread.start()
+    thread.join(seconds)
+    if not outcome:
+        raise TimeoutError
+    if isinstance(outcome[0], Exception):
+        raise outcome[0]
+    return outcome[0]

@@ -10,9 +10,10 @@ import sys
 import threading
 
 import pytest
+from trueload.deadline import within
 from trueload.errors import UserError
 from trueload.places.ray import cluster, reserve
-from trueload.places.ray.channel import telling, within
+from trueload.places.ray.channel import telling
 from trueload.places.ray.cluster import imported, names, refusal
 
 

@@ -69,6 +69,15 @@ IGNORED = frozenset(
 )
 """What is about curl's own output, or is so anyway."""
 
+SWITCHES = frozenset({"--insecure", "--head", "--get", "--globoff"})
+_HEADERS = {"--user-agent": "User-Agent", "--referer": "Referer"}
+_FIELDS = {
+    **{f"--{name}": name for name in ("user", "cacert", "cert", "key")},
+    "--request": "method",
+    "--unix-socket": "unix",
+}
+"""Options whose value is a field of what is asked for."""
+
 ADVICE = {
     "--location": "no redirects are followed: leave it out, and give the final URL",
     "--form": "save the multipart body in a file, and use --data-binary @FILE",
@@ -218,7 +227,8 @@ class _Reader:
         self._cookies: list[str] = []
         self._defaults: dict[str, str] = {}
         self._without: set[str] = set()
-        self._head = self._get = self._globoff = self._says_empty = self._is_json = False
+        self._on: set[str] = set()
+        self._says_empty = self._is_json = False
 
     def take(self, name: str, value: str) -> None:
         found = self._found
@@ -226,8 +236,10 @@ class _Reader:
             if found.url:
                 raise UserError("the curl command has two URLs", "keep one of them, and quote it")
             found.url = value if "://" in value else f"http://{value}"
-        elif name == "--request":
-            found.method = value
+        elif name in _FIELDS:
+            setattr(found, _FIELDS[name], value)
+        elif name in SWITCHES:
+            self._on.add(name)
         elif name == "--header":
             self._header(value)
         elif name.startswith("--data") or name == "--json":
@@ -238,32 +250,12 @@ class _Reader:
                     "the curl command names a file of cookies", "write them as -b 'name=value'"
                 )
             self._cookies.append(value)
-        elif name in ("--user-agent", "--referer"):
-            header = "User-Agent" if name == "--user-agent" else "Referer"
-            self._defaults[header] = value.removesuffix(";auto")
+        elif name in _HEADERS:
+            self._defaults[_HEADERS[name]] = value.removesuffix(";auto")
         elif name == "--compressed":
             self._defaults["Accept-Encoding"] = COMPRESSED
-        elif name == "--head":
-            self._head = True
-        elif name == "--get":
-            self._get = True
-        elif name == "--globoff":
-            self._globoff = True
-        else:
-            self._connection(name, value)
-
-    def _connection(self, name: str, value: str) -> None:
-        found = self._found
-        if name == "--user":
-            found.user = value
-        elif name == "--insecure":
-            found.insecure = True
         elif name == "--resolve":
             found.resolve.append(value)
-        elif name == "--unix-socket":
-            found.unix = value
-        elif name in ("--cacert", "--cert", "--key"):
-            setattr(found, name.removeprefix("--"), value)
         else:
             assert name in IGNORED, name
 
@@ -301,21 +293,22 @@ class _Reader:
         if name == "--json":
             self._is_json = True
             self._defaults |= {"Content-Type": "application/json", "Accept": "application/json"}
-        elif not self._get:
+        elif "--get" not in self._on:
             self._defaults.setdefault("Content-Type", FORM)
 
     def finish(self) -> CurlCommand:
         found = self._found
         if not found.url:
             raise UserError("the curl command has no URL", HINT)
-        found.url = found.url if self._globoff else _one_url(found.url)
+        found.insecure = "--insecure" in self._on
+        found.url = found.url if "--globoff" in self._on else _one_url(found.url)
         data = self._data
-        if data is not None and self._get:
+        if data is not None and "--get" in self._on:
             self._defaults.pop("Content-Type", None)
             found.url = _with_query(found.url, data.decode("utf-8", "surrogateescape"))
         elif data is not None:
             found.body = data
-        if self._head and found.method is None:
+        if "--head" in self._on and found.method is None:
             found.method = "HEAD"
         if data is None and self._says_empty:
             found.body, found.method = b"", found.method or "GET"

@@ -19,21 +19,8 @@ _ESCAPE = re.compile(
     r"|x([0-9A-Fa-f]{1,2})|u([0-9A-Fa-f]{1,4})|U([0-9A-Fa-f]{1,8})|([0-7]{1,3})|c(.)|(.))",
     re.DOTALL,
 )
-_NAMED = {
-    "a": 7,
-    "b": 8,
-    "e": 27,
-    "E": 27,
-    "f": 12,
-    "n": 10,
-    "r": 13,
-    "t": 9,
-    "v": 11,
-    "\\": 92,
-    "'": 39,
-    '"': 34,
-    "?": 63,
-}
+_NAMED = dict(zip("abeEfnrtv\\'\"?", b"\a\b\x1b\x1b\f\n\r\t\v\\'\"?", strict=True))
+"""What a letter behind a backslash stands for."""
 
 
 def split_words(command: str) -> list[str]:

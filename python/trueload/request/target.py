@@ -11,11 +11,11 @@ import base64
 import ipaddress
 import re
 import socket
-import threading
 from dataclasses import dataclass
 from typing import Any, Literal
 from urllib.parse import quote, unquote_to_bytes
 
+from trueload.deadline import within
 from trueload.errors import UserError
 from trueload.request.secret_urls import redact_refused_url
 
@@ -157,20 +157,12 @@ def resolve(host: str, port: int, timeout_s: float = RESOLVE_S) -> tuple[str, ..
     literal = _literal(host)
     if literal is not None and "%" not in host:
         return (with_port(host, port),)
-    answers: list[tuple[str, ...]] = []
-
-    def ask() -> None:
-        try:
-            found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-        except (OSError, UnicodeError):
-            return
-        answers.append(tuple(dict.fromkeys(_from_system(at) for *_, at in found)))
-
-    # getaddrinfo cannot be cancelled: a thread that hangs in it is left behind, and dies with us.
-    asking = threading.Thread(target=ask, name="resolve", daemon=True)
-    asking.start()
-    asking.join(timeout_s)
-    return answers[0] if answers else ()
+    try:
+        stream = socket.SOCK_STREAM
+        found = within(timeout_s, lambda: socket.getaddrinfo(host, port, type=stream))
+    except (OSError, UnicodeError):  # TimeoutError is an OSError
+        return ()
+    return tuple(dict.fromkeys(_from_system(at) for *_, at in found))
 
 
 def _refuse_odd_characters(url: str, family: Family) -> None:

@@ -12,10 +12,11 @@ from __future__ import annotations
 import contextlib
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
+from trueload.deadline import within
 from trueload.errors import UserError
 from trueload.places import ChannelClosedError, Sink
 from trueload.places.lines import Lines
@@ -30,33 +31,8 @@ END_S = 0.5  # for a message that ends an actor to get away
 NOT_READ = "it has not read its input"
 
 
-Answer = TypeVar("Answer")
-
-
 class HostLostError(ChannelClosedError):
     """A host, its Ray node or the actor on it has gone. The message says which, and how."""
-
-
-def within(seconds: float, work: Callable[..., Answer], *arguments: Any) -> Answer:
-    """What it returns or raises; ``TimeoutError`` when it takes longer. Ray keeps no time limit of
-    its own where the head of the cluster does not answer (through ray://, nor when it disconnects):
-    the thread that still waits then is left to itself."""
-    outcome: list[Answer | Exception] = []
-
-    def attempt() -> None:
-        try:
-            outcome.append(work(*arguments))
-        except Exception as error:  # raised again below
-            outcome.append(error)
-
-    thread = threading.Thread(target=attempt, name="ray-call", daemon=True)
-    thread.start()
-    thread.join(seconds)
-    if not outcome:
-        raise TimeoutError
-    if isinstance(outcome[0], Exception):
-        raise outcome[0]
-    return outcome[0]
 
 
 class Actor:
@@ -78,6 +54,7 @@ class Actor:
         if self._lost is not None:
             raise HostLostError(self._lost)
         try:
+            # Ray keeps no time limit of its own where the head of the cluster does not answer.
             return within(timeout_s, self._ask, method, arguments)
         except Exception as error:  # Ray raises its own kinds, and those of its transport
             # The first one knows; what fails after it says less.

@@ -27,10 +27,11 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from trueload.closing import Closing
+from trueload.deadline import within
 from trueload.errors import UserError
 from trueload.extras import require
 from trueload.places.ray import host
-from trueload.places.ray.channel import Actor, RayPlace, Shipped, within
+from trueload.places.ray.channel import Actor, RayPlace, Shipped
 
 PLACE_S = 30.0  # for a placement that cannot be met, and for actors to start
 CONNECT_S = 5.0
