@@ -23,6 +23,7 @@ from typing import Protocol
 
 PROC = Path("/proc")
 NS_PER_S = 1_000_000_000
+Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 TICK_NS = NS_PER_S // os.sysconf("SC_CLK_TCK")
 UNIX_ACCEPTS = 1 << 16  # include/uapi/linux/net.h, __SO_ACCEPTCON
 LISTEN_STATE = "0A"  # include/net/tcp_states.h, TCP_LISTEN
@@ -345,18 +346,18 @@ def listening_inodes(host: str, port: int, *, udp: bool = False) -> set[int]:
     A socket bound to every address of the family counts, and one bound to `::` counts
     for IPv4 too: whether it takes IPv4 cannot be seen from outside.
     """
-    wanted = _hex_addresses(host)
+    wanted = ipaddress.ip_address(host)
     found = _listening(udp=udp)
-    return {inode for address, there, inode in found if there == port and address in wanted}
+    return {inode for bound, there, inode in found if there == port and _accepts(bound, wanted)}
 
 
 def read_listeners() -> list[tuple[str, int, int]]:
     """Every listening TCP socket: address, port, inode."""
-    return [(_address(spelling), port, inode) for spelling, port, inode in _listening()]
+    return [(str(address), port, inode) for address, port, inode in _listening()]
 
 
-def _listening(*, udp: bool = False) -> Iterator[tuple[str, int, int]]:
-    """(address as the kernel prints it, port, inode)."""
+def _listening(*, udp: bool = False) -> Iterator[tuple[Address, int, int]]:
+    """(address, port, inode)."""
     state = UNCONNECTED_STATE if udp else LISTEN_STATE
     for table in ("udp", "udp6") if udp else ("tcp", "tcp6"):
         try:
@@ -367,29 +368,20 @@ def _listening(*, udp: bool = False) -> Iterator[tuple[str, int, int]]:
             fields = line.split()
             if fields[3] == state:
                 address, _, hex_port = fields[1].partition(":")
-                yield address, int(hex_port, 16), int(fields[9])
+                yield _address(address), int(hex_port, 16), int(fields[9])
 
 
-def _address(spelling: str) -> str:
+def _address(spelling: str) -> Address:
+    """As the kernel prints one: 32-bit words, each in the byte order of the machine."""
     words = (spelling[i : i + 8] for i in range(0, len(spelling), 8))
-    packed = b"".join(int(word, 16).to_bytes(4, sys.byteorder) for word in words)
-    return str(ipaddress.ip_address(packed))
+    return ipaddress.ip_address(b"".join(int(w, 16).to_bytes(4, sys.byteorder) for w in words))
 
 
-def _hex_addresses(host: str) -> set[str]:
-    """The spellings in /proc/net/tcp{,6} of sockets that accept connections to `host`."""
-    any_v4, any_v6 = "0" * 8, "0" * 32
-    address = ipaddress.ip_address(host)
-    if isinstance(address, ipaddress.IPv4Address):
-        exact = _kernel_hex(address.packed)
-        return {exact, any_v4, any_v6, _kernel_hex(bytes(10) + b"\xff\xff" + address.packed)}
-    return {_kernel_hex(address.packed), any_v6}
-
-
-def _kernel_hex(packed: bytes) -> str:
-    """32-bit words, each in the byte order of the machine, as the kernel prints them."""
-    words = (packed[i : i + 4] for i in range(0, len(packed), 4))
-    return "".join(f"{int.from_bytes(word, sys.byteorder):08X}" for word in words)
+def _accepts(bound: Address, wanted: Address) -> bool:
+    """Whether a socket that is bound to an address takes what is sent to another."""
+    if bound.is_unspecified:
+        return bound.version >= wanted.version
+    return wanted in (bound, getattr(bound, "ipv4_mapped", None))
 
 
 def socket_owners(inodes: set[int], pids: Iterable[int] | None = None) -> set[int]:

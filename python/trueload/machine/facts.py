@@ -120,8 +120,13 @@ def read_cpu_model() -> str | None:
     return _field(Path("/proc/cpuinfo"), "model name")
 
 
+def read_siblings(cpu: int) -> str | None:
+    """The threads of a CPU's physical core, as the kernel lists them."""
+    return read_text(_CPU / f"cpu{cpu}/topology/thread_siblings_list")
+
+
 def _count_cores(cpus: list[int]) -> int | None:
-    siblings = {read_text(_CPU / f"cpu{cpu}/topology/thread_siblings_list") for cpu in cpus}
+    siblings = set(map(read_siblings, cpus))
     return None if None in siblings else len(siblings)
 
 

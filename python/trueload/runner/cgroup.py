@@ -19,7 +19,7 @@ import subprocess
 import time
 from pathlib import Path
 
-from trueload.machine.accounting import GroupCpu
+from trueload.machine.accounting import GroupCpu, identity
 
 PREFIX = "trueload-"
 _numbers = itertools.count(1)
@@ -91,20 +91,17 @@ def sweep() -> None:
 def owner_prefix() -> str:
     """Begins the names of what belongs to this process: its pid, and its start time because
     a pid alone can be given to another."""
-    return f"{PREFIX}{os.getpid()}-{_start_ticks(os.getpid())}-"
+    pid, start_ticks = identity(os.getpid()) or (os.getpid(), None)
+    return f"{PREFIX}{pid}-{start_ticks}-"
 
 
 def is_left_behind(name: str) -> bool:
     """Whether the process that gave something this name has ended."""
     pid, _, rest = name.removeprefix(PREFIX).partition("-")
-    return pid.isdigit() and _start_ticks(int(pid)) != rest.partition("-")[0]
-
-
-def _start_ticks(pid: int) -> str | None:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()[19]
-    except OSError:
-        return None
+    if not pid.isdigit():
+        return False
+    found = identity(int(pid))
+    return found is None or str(found[1]) != rest.partition("-")[0]
 
 
 @functools.cache

@@ -12,8 +12,8 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
+from trueload.machine.facts import read_siblings
 from trueload.subjects.manifest import Cores
 
 
@@ -49,10 +49,7 @@ def lay_out(
     if share:
         return Layout(tuple(cpus), tuple(cpus), True)
     if len(cpus) < 3:
-        return Unfit(
-            f"--cores multi needs three CPUs, one of them for the engine, and there "
-            f"{'are' if len(cpus) > 1 else 'is'} {len(cpus)}; --share-cpus measures all the same"
-        )
+        return _too_few("--cores multi needs three CPUs, one of them for the engine", cpus)
     return Unfit(f"{engine_threads} engine threads leave no CPU of {len(cpus)} to the subject")
 
 
@@ -86,13 +83,16 @@ def _single(
     if len(others) < engine_threads:
         if share:
             return Layout((subject,), tuple(cpus), True)
-        return Unfit(
-            f"one CPU for the subject and {engine_threads} for the engine are needed, and there "
-            f"{'are' if len(cpus) > 1 else 'is'} {len(cpus)}; --share-cpus measures all the same"
-        )
+        needed = f"one CPU for the subject and {engine_threads} for the engine are needed"
+        return _too_few(needed, cpus)
     # Other physical cores first; the sort is stable, so the order of the CPUs is kept.
     others.sort(key=lambda cpu: core_of.get(cpu) == core_of.get(subject))
     return Layout((subject,), tuple(sorted(others[:engine_threads])), False)
+
+
+def _too_few(needed: str, cpus: list[int]) -> Unfit:
+    there = f"{'are' if len(cpus) > 1 else 'is'} {len(cpus)}"
+    return Unfit(f"{needed}, and there {there}; --share-cpus measures all the same")
 
 
 def available_cpus() -> list[int]:
@@ -102,11 +102,4 @@ def available_cpus() -> list[int]:
 
 def physical_cores() -> dict[int, str]:
     """For each CPU the threads of its physical core, as the kernel lists them."""
-    cores = {}
-    for cpu in available_cpus():
-        path = Path(f"/sys/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list")
-        try:
-            cores[cpu] = path.read_text().strip()
-        except OSError:
-            cores[cpu] = str(cpu)
-    return cores
+    return {cpu: read_siblings(cpu) or str(cpu) for cpu in available_cpus()}

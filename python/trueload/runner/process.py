@@ -19,7 +19,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from types import TracebackType
 
@@ -214,7 +214,7 @@ class Processes:
             pass_fds=self.orders.pipes or (),
         )
         assert self._supervisor.stdin is not None
-        self._supervisor.stdin.write(json.dumps(self._wire_orders()).encode() + b"\n")
+        self._supervisor.stdin.write(self._line())
         self._supervisor.stdin.flush()
         for left_s in looks(time.monotonic() + KEEPER_PATIENCE_S):
             if self.started or self._gone:
@@ -223,26 +223,18 @@ class Processes:
         if not self.started:
             raise StartError("the supervisor of the subject's processes did not start")
 
-    def _wire_orders(self) -> dict[str, object]:
-        everything = sorted(os.sched_getaffinity(0))
+    def _line(self) -> bytes:
+        """The orders as the supervisor reads them."""
         _, hard = open_files_limit()
         files = self.orders.files or hard
         if hard != resource.RLIM_INFINITY and files > hard:
             raise StartError(f"it is to have {files} open files, and the hard limit is {hard}")
-        return {
-            "children": [
-                {"argv": list(program.argv), "cpus": sorted(program.cpus) or everything}
-                for program in self.orders.programs
-            ],
-            "cwd": str(self.orders.cwd),
-            "env": dict(self.orders.env),
-            "log": str(self.orders.log),
-            "log_bytes_max": self.orders.log_bytes_max,
+        orders = asdict(self.orders) | {
             "files": 0 if files == resource.RLIM_INFINITY else files,
-            "cgroup": str(self._group.path) if self._group is not None else None,
-            "supervisor_cpus": list(self.orders.supervisor_cpus),
-            "pipes": list(self.orders.pipes or ()),
+            "cpus": sorted(os.sched_getaffinity(0)),
+            "cgroup": self._group.path if self._group is not None else None,
         }
+        return json.dumps(orders, default=str).encode() + b"\n"
 
     def _hear(self, line: dict[str, object]) -> None:
         if "error" in line:

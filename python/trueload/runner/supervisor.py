@@ -120,8 +120,7 @@ def become(child: dict[str, Any], orders: dict[str, Any], output: int) -> None:
     if orders["cgroup"]:
         with open(os.path.join(orders["cgroup"], "cgroup.procs"), "w") as file:
             file.write("0")
-    if child["cpus"]:
-        os.sched_setaffinity(0, child["cpus"])
+    os.sched_setaffinity(0, child["cpus"] or orders["cpus"])
     if orders["files"]:
         resource.setrlimit(resource.RLIMIT_NOFILE, (orders["files"], orders["files"]))
     os.chdir(orders["cwd"])
@@ -138,7 +137,7 @@ def become(child: dict[str, Any], orders: dict[str, Any], output: int) -> None:
 class Supervisor:
     def __init__(self, orders: dict[str, Any]) -> None:
         self.orders = orders
-        for fd in orders["pipes"]:  # the runner's, for the one program that it speaks to
+        for fd in orders["pipes"] or ():  # the runner's, for the one program that it speaks to
             os.set_inheritable(fd, False)
         if orders["supervisor_cpus"]:
             os.sched_setaffinity(0, orders["supervisor_cpus"])
@@ -154,13 +153,13 @@ class Supervisor:
 
     def run(self) -> None:
         try:
-            for child in self.orders["children"]:
+            for child in self.orders["programs"]:
                 self.mine.add(start(child, self.orders, self.output_in))
         except OSError as error:
             self.end(0)
             say(error=f"{child['argv'][0]}: {error.strerror}")
             return
-        for fd in (self.output_in, *self.orders["pipes"]):
+        for fd in (self.output_in, *(self.orders["pipes"] or ())):
             os.close(fd)
         say(started=sorted(self.mine))
         self.events.register(0, selectors.EVENT_READ, "orders")
