@@ -17,7 +17,7 @@ import threading
 import time
 from collections.abc import Sequence
 
-from trueload.places import ChannelClosedError, Sink
+from trueload.places import Channel, ChannelClosedError, Sink
 from trueload.places.lines import Lines
 
 LOG_BYTES_MAX = 64 * 2**10
@@ -35,7 +35,7 @@ class LocalPlace:
         return LocalChannel(argv)
 
 
-class LocalChannel:
+class LocalChannel(Channel):
     """A child process in its own process group."""
 
     def __init__(self, argv: Sequence[str]) -> None:
@@ -59,11 +59,9 @@ class LocalChannel:
 
     @property
     def pid(self) -> int:
-        """Process id."""
         return self._process.pid
 
     def send(self, line: bytes, timeout_s: float) -> None:
-        """Send one line, its newline included. Raises ``ChannelClosedError``."""
         deadline = time.monotonic() + timeout_s
         with self._input_lock:
             if self._input.closed:
@@ -83,20 +81,16 @@ class LocalChannel:
                     raise ChannelClosedError("it has closed its input") from error
 
     def read_line(self, timeout_s: float) -> bytes | None:
-        """The next line; None when none came in time. Raises ``ChannelClosedError`` at the end."""
         return self._lines.read(timeout_s)
 
     def divert(self, sink: Sink) -> None:
-        """Hand each line from now on to ``sink``, instead of keeping it for ``read_line``."""
         self._lines.divert(sink)
 
     def close_input(self) -> None:
-        """Say that nothing more will be sent."""
         with self._input_lock, contextlib.suppress(OSError):
             self._input.close()
 
     def wait(self, timeout_s: float) -> int | None:
-        """The exit code (negative: the signal that ended it), None when it still runs."""
         try:
             code = self._process.wait(timeout_s)
         except subprocess.TimeoutExpired:
@@ -105,7 +99,6 @@ class LocalChannel:
         return code
 
     def kill(self) -> None:
-        """End it and everything it started, at once. Does nothing when it has ended."""
         self._lines.stop()
         # Not once it has been reaped: the number of its group could be another's by then.
         if self._process.poll() is None:
@@ -115,7 +108,6 @@ class LocalChannel:
         self.close_input()
 
     def log_tail(self) -> str:
-        """The last of what it wrote to stderr."""
         return bytes(self._log).decode(errors="replace")
 
     def _read_lines(self) -> None:

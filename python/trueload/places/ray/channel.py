@@ -18,7 +18,7 @@ from typing import Any
 
 from trueload.deadline import within
 from trueload.errors import UserError
-from trueload.places import ChannelClosedError, Sink
+from trueload.places import Channel, ChannelClosedError, Sink
 from trueload.places.lines import Lines
 from trueload.places.program import Program, read_program
 from trueload.places.ray.host import CHUNK_BYTES, NODE_DIED
@@ -98,7 +98,7 @@ def telling(text: str) -> str:
     return "".join(c for c in lines[0] if c.isprintable())[:200] if lines else ""
 
 
-class RayChannel:
+class RayChannel(Channel):
     """A program on a host."""
 
     def __init__(self, actor: Actor, number: int, pid: int) -> None:
@@ -113,11 +113,9 @@ class RayChannel:
 
     @property
     def pid(self) -> int:
-        """Process id on its host."""
         return self._pid
 
     def send(self, line: bytes, timeout_s: float) -> None:
-        """Send one line, its newline included. Raises ``ChannelClosedError``."""
         deadline_s = time.monotonic() + timeout_s
         with self._input_lock:
             if self._input_closed:
@@ -132,30 +130,25 @@ class RayChannel:
                     raise ChannelClosedError(refused or f"{NOT_READ} for {timeout_s:g} s")
 
     def read_line(self, timeout_s: float) -> bytes | None:
-        """The next line; None when none came in time. Raises ``ChannelClosedError`` at the end."""
         return self._lines.read(timeout_s)
 
     def divert(self, sink: Sink) -> None:
-        """Hand each line from now on to ``sink``, instead of keeping it for ``read_line``."""
         self._lines.divert(sink)
 
     def close_input(self) -> None:
-        """Say that nothing more will be sent."""
         with self._input_lock, contextlib.suppress(HostLostError):
             if not self._input_closed:
                 self._input_closed = True
                 self._actor.call("close_input", self._number, timeout_s=SILENT_S)
 
     def wait(self, timeout_s: float) -> int | None:
-        """The exit code (negative: the signal that ended it), None when it still runs, or nobody
-        can tell."""
+        """None also when nobody can tell."""
         with contextlib.suppress(HostLostError):
             code = self._actor.call("wait", self._number, timeout_s, timeout_s=timeout_s + SILENT_S)
             return None if code is None else int(code)
         return None
 
     def kill(self) -> None:
-        """End it and everything it started, at once. Does nothing when it has ended."""
         self._stopped = True
         self._lines.stop()
         try:
@@ -164,7 +157,6 @@ class RayChannel:
             self._actor.end()  # with its actor the program's input ends, and it does
 
     def log_tail(self) -> str:
-        """The last of what it wrote to stderr."""
         with contextlib.suppress(HostLostError):
             log: bytes = self._actor.call("log", self._number, timeout_s=SILENT_S)
             return log.decode(errors="replace")

@@ -33,7 +33,6 @@ LOG_IN_S = 20.0  # 5 s to connect; the rest is keys, and what the host's shell d
 END_S = 1.0
 FOLDER_PREFIX = "trueload-ssh-"
 LEFT_BEHIND_S = 60.0
-NOISE_LINES_MAX = 200  # of a host's shell, before our own line
 SOCKET_BYTES_MAX = 107 - 18  # sun_path of unix(7), less what ssh adds while it makes one
 
 
@@ -122,19 +121,13 @@ class Connection:
 
     def _hear_of_host(self) -> Host:
         """Its first line that is ours; a shell's greetings before it are of no interest."""
-        deadline_s = time.monotonic() + LOG_IN_S
         noise: list[str] = []
-        while len(noise) < NOISE_LINES_MAX:
-            try:
-                line = self._master.read_line(max(0.0, deadline_s - time.monotonic()))
-            except ChannelClosedError:
-                raise self._refusal(noise) from None
-            if line is None:
-                break
-            text = line.decode(errors="replace")
-            if text.startswith(f"{scripts.MARK} "):
-                return _parse_host(self.destination, text)
-            noise.append(text)
+        try:
+            said = scripts.hear_mark(self._master.read_line, LOG_IN_S, noise)
+        except ChannelClosedError:
+            raise self._refusal(noise) from None
+        if said is not None:
+            return _parse_host(self.destination, said)
         if noise:
             raise UserError(
                 f"the shell on {self.destination} does not run commands: it says"
@@ -159,12 +152,12 @@ class Connection:
 
 def _parse_host(destination: str, line: str) -> Host:
     words = line.split()
-    if len(words) != 5:
+    if len(words) != 4:
         raise UserError(
             f"{destination} says of itself what cannot be read: '{scripts.plain([line])}'",
             f"`ssh {destination} uname -sm` must print a system and a machine",
         )
-    _, system, machine, loader, have = words
+    system, machine, loader, have = words
     return Host(system, machine, loader == "yes", have == "yes")
 
 

@@ -9,10 +9,14 @@ their SHA-256, and get it only when they are whole.
 from __future__ import annotations
 
 import shlex
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
+
+from trueload.deadline import seconds_left
 
 MARK = "trueload-host"
 """What the first line of ours begins with; a shell may have said other things before."""
+NOISE_LINES_MAX = 200
 
 _CACHE = 'LC_ALL=C; export LC_ALL; c="${TRUELOAD_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/trueload}";'
 _FOLDER = f'{_CACHE} d="$c/programs";'
@@ -62,7 +66,6 @@ RUN = (
     f' sh -c "printf \\"\\n{MARK} %s\\n\\" \\$\\$; exec \\"\\$0\\" \\"\\$@\\"" "$f" "$@";'
     " c=$?; exit $c"
 )
-NOT_RUNNABLE = (126, 127)  # what a shell ends with that cannot start a program
 # Arguments: the kept name, a process id. Ends the process if it is still that program.
 KILL = f'{_FOLDER} [ "/proc/$2/exe" -ef "$d/$1" ] && kill -9 "$2"'
 
@@ -75,3 +78,21 @@ def command(script: str, *arguments: str) -> str:
 def plain(lines: Sequence[str]) -> str:
     """What somebody's shell said, on one line."""
     return " ".join(" ".join(lines).split())[:200]
+
+
+def hear_mark(
+    read_line: Callable[[float], bytes | None], within_s: float, noise: list[str]
+) -> str | None:
+    """What the first line of ours says behind its mark, None when it does not come; what a shell
+    says before it is added to ``noise``. Raises what ``read_line`` does."""
+    deadline_s = time.monotonic() + within_s
+    while len(noise) < NOISE_LINES_MAX:
+        line = read_line(seconds_left(deadline_s))
+        if line is None:
+            break
+        text = line.decode(errors="replace")
+        mark, _, said = text.partition(" ")
+        if mark == MARK:
+            return said
+        noise.append(text)
+    return None
