@@ -22,7 +22,7 @@ sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "python")]
 from samples import good_record, histogram  # noqa: E402
 from trueload.record.schema import Record  # noqa: E402
 from trueload.stats import interval, ranks  # noqa: E402
-from trueload.suites.summary import figures  # noqa: E402
+from trueload.suites.figures import figures  # noqa: E402
 from trueload.verdict import judge  # noqa: E402
 
 RECORDS = 10_000

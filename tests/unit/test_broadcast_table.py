@@ -17,6 +17,7 @@ from trueload.search.execute import search
 from trueload.stats import decode_histogram, summarise
 from trueload.store.runs import Row, Run
 from trueload.suites.broadcast import searched
+from trueload.suites.figures import MACHINE_CHECKS, figures
 from trueload.suites.plan import (
     PARTIAL,
     Cell,
@@ -27,7 +28,7 @@ from trueload.suites.plan import (
     Trial,
 )
 from trueload.suites.steps import search_plan
-from trueload.suites.summary import MACHINE_CHECKS, LoadTable, collect, figures, tabulate
+from trueload.suites.summary import LoadTable, collect, tabulate
 
 MS = 1_000_000
 LOAD = PlannedLoad(connections=1_000, pipeline=1, cores="single", broadcast=True)

@@ -17,6 +17,7 @@ from trueload.runner.client_session import patience_s, requests_for
 from trueload.runner.cpus import Layout, Unfit, lay_out_client
 from trueload.suites.clients import client_load
 from trueload.suites.definition import Suite, load_suite
+from trueload.suites.figures import figures
 from trueload.suites.plan import (
     Cell,
     Changes,
@@ -29,7 +30,7 @@ from trueload.suites.plan import (
     trials,
 )
 from trueload.suites.pools import PlannedPools, beyond_limits, pool_labels
-from trueload.suites.summary import CellRows, Collected, figures, tabulate
+from trueload.suites.summary import CellRows, Collected, tabulate
 
 S = 1_000_000_000
 ROOT = Path(__file__).resolve().parents[2]

@@ -24,7 +24,7 @@ from trueload.compare.difference import (
     too_few_pairs,
     too_few_trials,
 )
-from trueload.compare.pairs import Turn, compare_pairs, turns, whole_pairs
+from trueload.compare.pairs import compare_pairs, turns, whole_pairs
 from trueload.compare.trials import (
     METRICS,
     compare,
@@ -38,6 +38,7 @@ from trueload.record.distance import HANDED
 from trueload.record.distance import MOVED as MOVED_BY_HOST
 from trueload.record.schema import CpuDistance, Record, Throughput
 from trueload.record.thresholds import RATIO, parse_condition
+from trueload.record.turn import Turn
 from trueload.report.compare import Compared, Format, render
 
 

@@ -18,7 +18,7 @@ from samples import GOOD_HOST, counts, good_record, histogram, staged
 from trueload import stats
 from trueload.api.results.result import Result
 from trueload.compare.difference import Ratio
-from trueload.compare.pairs import Letter, Pair, Turn, compare_pairs
+from trueload.compare.pairs import Pair, compare_pairs
 from trueload.compare.trials import compare, compare_records, crossed_rows
 from trueload.metrics import names
 from trueload.metrics.families import make_families
@@ -27,6 +27,7 @@ from trueload.protocol.plan import Counts, Histograms, Second, Tick
 from trueload.record import figures
 from trueload.record.schema import Claim, Outcomes, Record, TargetRecord
 from trueload.record.thresholds import LIMIT, RATIO, crossed, parse_condition
+from trueload.record.turn import Letter, Turn
 from trueload.report.ab import Paired, crossed_sentence
 from trueload.report.apachebench import percentile_lines
 from trueload.report.export import export
@@ -39,8 +40,8 @@ from trueload.request.values import Request
 from trueload.search.judge import judge_step
 from trueload.stats import Distribution, Quantile
 from trueload.store.runs import Row, Run, Store
-from trueload.suites.summary import figures as figures_of_row
-from trueload.suites.summary import together
+from trueload.suites.figures import figures as figures_of_row
+from trueload.suites.figures import together
 from trueload.trial.spec import Progress, TrialSpec
 from trueload.verdict import judge
 from trueload.verdict.apachebench import apachebench

@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 from report_samples import made, put, read, told
-from trueload.report.html.entries import Section, merged
+from trueload.report.html.entries import merged
 from trueload.store.runs import Run, Store
+from trueload.suites.summary import LoadTable
 
 
 @pytest.fixture
@@ -58,5 +59,5 @@ def at_speed(value: dict[str, Any], speed: float, side: str | None = None) -> di
     return value
 
 
-def view_sections(store: Store, *runs: Run) -> tuple[Section, ...]:
+def view_sections(store: Store, *runs: Run) -> tuple[LoadTable, ...]:
     return merged([told(store, run) for run in runs])

@@ -31,7 +31,7 @@ from trueload.report.html.curves import (
     percentile_points,
     second_points,
 )
-from trueload.report.html.entries import Entry, Section, Trial, in_order, with_own_names
+from trueload.report.html.entries import in_order, with_own_names
 from trueload.report.html.page import policy, stylesheet
 from trueload.report.html.view import heat_fields
 from trueload.report.html.words import section_words
@@ -39,7 +39,7 @@ from trueload.stats import Distribution, Interval
 from trueload.store.runs import Store
 from trueload.suites.plan import Cell, PlannedLoad, PlannedSubject
 from trueload.suites.pools import PlannedPools
-from trueload.suites.summary import Summary
+from trueload.suites.summary import LoadTable, Summary, Trial
 from trueload.verdict import judge
 
 XHTML = "{http://www.w3.org/1999/xhtml}"
@@ -166,8 +166,7 @@ def test_a_suite_says_what_the_command_line_says(store: Store) -> None:
     run = put(store, read("suite"))
     found = told(store, run)
     for section in found.sections:
-        ranked = [entry for entry in section.entries if entry.rank is not None]
-        assert [e.rank for e in ranked] == [e.summary.rank for e in ranked]
+        ranked = [entry for entry in section.everything if entry.rank is not None]
         assert [e.score for e in ranked] == sorted((e.score for e in ranked), reverse=True)
     shown = text_of(html(store, run))
     for section in found.sections:
@@ -188,11 +187,11 @@ def test_of_a_search_the_checks_of_the_step_that_decided_count(store: Store) -> 
     found = told(store, run)
     assert {sum(tally.counts.values()) for tally in found.checks} == {1}
     page = made(store, run).view
-    assert page.verdict == found.sections[0].entries[0].verdict
+    assert page.verdict == found.sections[0].everything[0].verdict
 
 
 def test_the_heat_map_of_a_client_has_its_pools_and_no_figure_of_an_invalid_row() -> None:
-    def cell(pools: int, size: int, at_once: int, rank: int | None) -> Entry:
+    def cell(pools: int, size: int, at_once: int, rank: int | None) -> Summary:
         planned = PlannedLoad(
             connections=pools * size,
             pipeline=1,
@@ -208,22 +207,11 @@ def test_the_heat_map_of_a_client_has_its_pools_and_no_figure_of_an_invalid_row(
             trap=False,
             digest="",
         )
-        summary = Summary(
-            cell=Cell(subject, planned),
-            outcome="measured",
-            verdict="valid" if rank else "invalid",
-            why="",
-            repetitions=1,
-            counted=1,
-            figures=None,
-            interval=None,
-            best=None,
-            record_ids=(),
-        )
-        return entry("x", 90, 110, rank=rank, verdict=summary.verdict, summary=summary)
+        cell = Cell(subject, planned)
+        return entry("x", 90, 110, rank=rank, verdict="valid" if rank else "invalid", planned=cell)
 
     entries = (cell(1, 64, 1024, 1), cell(4, 16, 1024, None))
-    fields = heat_fields(Section("load", "requests/s", entries))
+    fields = heat_fields(LoadTable("load", "requests/s", entries))
     assert [(f.pools, f.concurrency, f.value) for f in fields["go/a"]] == [
         ("1 x 64", 1024, 100.0),
         ("4 x 16", 1024, None),
@@ -365,17 +353,17 @@ def test_a_run_whose_cpus_were_moved_says_so(store: Store) -> None:
 
 def test_figures_that_are_no_numbers_are_left_out_of_charts() -> None:
     entries = [
-        Entry("a", "r", "measured", "valid", "", float("nan"), Interval(1, 2, "range"), 1),
-        Entry("b", "r", "measured", "valid", "", float("inf"), Interval(1, 2, "range"), 1),
-        Entry("c", "r", "measured", "valid", "", 5.0, Interval(4, 6, "range"), 1),
-        Entry("d", "r", "measured", "valid", "", 0.0, Interval(0, 0, "range"), 1),
+        Summary("a", "r", "measured", "valid", "", float("nan"), Interval(1, 2, "range"), 1),
+        Summary("b", "r", "measured", "valid", "", float("inf"), Interval(1, 2, "range"), 1),
+        Summary("c", "r", "measured", "valid", "", 5.0, Interval(4, 6, "range"), 1),
+        Summary("d", "r", "measured", "valid", "", 0.0, Interval(0, 0, "range"), 1),
     ]
-    drawn = ranking.ranking(Section("load", "requests/s", tuple(entries)))
+    drawn = ranking.ranking(LoadTable("load", "requests/s", tuple(entries)))
     assert drawn is not None
     text = draw.to_svg(drawn.chart)
     assert "NaN" not in text
     assert "Infinity" not in text
-    assert ranking.ranking(Section("load", "requests/s", tuple(entries[:1]))) is None
+    assert ranking.ranking(LoadTable("load", "requests/s", tuple(entries[:1]))) is None
 
 
 def test_one_entry_is_told_in_figures_and_not_in_bars(store: Store) -> None:
@@ -389,7 +377,7 @@ def test_one_entry_is_told_in_figures_and_not_in_bars(store: Store) -> None:
 # ---- pure parts
 
 
-def entry(name: str, low: float, high: float, **changes: Any) -> Entry:
+def entry(name: str, low: float, high: float, **changes: Any) -> Summary:
     fields: dict[str, Any] = {
         "outcome": "measured",
         "verdict": "valid",
@@ -398,11 +386,11 @@ def entry(name: str, low: float, high: float, **changes: Any) -> Entry:
         "interval": Interval(low, high, "range"),
         "trials": tuple(Trial(low + (high - low) * step / 5) for step in range(6)),
     }
-    return Entry(name, changes.pop("run", "r1"), **{**fields, **changes})
+    return Summary(name, changes.pop("run", "r1"), **{**fields, **changes})
 
 
-def words_of(*entries: Entry) -> str:
-    return " ".join(section_words(Section("load", "requests/s", in_order(entries))))
+def words_of(*entries: Summary) -> str:
+    return " ".join(section_words(LoadTable("load", "requests/s", in_order(entries))))
 
 
 def test_the_words_say_who_is_ahead_who_ties_and_what_does_not_count() -> None:
@@ -432,7 +420,7 @@ def test_the_words_say_who_is_ahead_who_ties_and_what_does_not_count() -> None:
         assert expected in words_of(*entries), expected
 
 
-def absent(name: str, why: str) -> Entry:
+def absent(name: str, why: str) -> Summary:
     return entry(name, 0, 0, outcome="skipped", verdict=None, score=None, interval=None, why=why)
 
 

@@ -11,8 +11,8 @@ from html_seen import Seen
 from report_samples import hostile, put, read
 from trueload.api.results.ab import AbResult
 from trueload.api.results.stored import load_run
-from trueload.compare.pairs import read_turn
 from trueload.errors import UserError
+from trueload.record.turn import read_turn
 from trueload.store.runs import Store
 
 SCRIPT = "<script>window.hacked=1</script>\x1b[31m"

@@ -16,11 +16,12 @@ from trueload.record.schema import Check, CpuDistance, Record
 from trueload.report import columns, table
 from trueload.store.runs import Damaged, Row
 from trueload.suites.definition import PublishedRow, PublishedTable
+from trueload.suites.figures import Figures
+from trueload.suites.figures import figures as figures_of
 from trueload.suites.plan import Cell, PlannedLoad, PlannedSubject, SuitePlan, Trial
 from trueload.suites.summary import (
     CellRows,
     Collected,
-    Figures,
     LoadTable,
     collect,
     judge,
@@ -28,7 +29,6 @@ from trueload.suites.summary import (
     summarise,
     tabulate,
 )
-from trueload.suites.summary import figures as figures_of
 from trueload.text import plain
 
 PUBLISHED, OURS = (

@@ -27,7 +27,7 @@ from trueload.cli.run import exit_code
 from trueload.cli.sides import CONTRACT, Side, find_subject, is_url, open_side
 from trueload.cli.suite_places import Opened, open_for_subjects
 from trueload.compare.difference import MORE_PAIRS, too_few_pairs
-from trueload.compare.pairs import Turn, turns
+from trueload.compare.pairs import turns
 from trueload.engines.engine import find_engine
 from trueload.errors import UserError, unsaved
 from trueload.interrupt import Interrupt
@@ -36,6 +36,7 @@ from trueload.places.open import open_places
 from trueload.record.schema import Record
 from trueload.record.shortage import memory_fault
 from trueload.record.thresholds import RATIO, Condition, parse_condition
+from trueload.record.turn import Turn
 from trueload.report.ab import Paired, compared, crossed_sentence, paired_json, paired_lines
 from trueload.report.compare import Format, render
 from trueload.report.live import Watch, stop_key, unwatched, watch

@@ -10,25 +10,15 @@ Must not know: what is measured, how it is shown.
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 from trueload.compare.difference import Ratio, of_pairs, told_once
 from trueload.compare.trials import METRICS, invalid_text, is_closed
 from trueload.record.figures import metric_value
 from trueload.record.schema import Record
+from trueload.record.turn import Letter, Turn
 from trueload.stats import ratio
-
-Letter = Literal["a", "b"]
-
-
-@dataclass(frozen=True)
-class Turn:
-    """Which side is measured, in which pair (from 1)."""
-
-    pair: int
-    letter: Letter
 
 
 @dataclass(frozen=True)
@@ -48,14 +38,6 @@ def turns(pairs: int, seed: int) -> list[Turn]:
         chance.shuffle(letters)
         order += [Turn(number, letter) for letter in letters]
     return order
-
-
-def read_turn(labels: Mapping[str, str]) -> Turn | None:
-    """The turn of a stored trial; None of what is no trial of a pair."""
-    side, pair = labels.get("side", ""), labels.get("pair", "")
-    if side not in ("a", "b") or not pair.isdecimal():
-        return None
-    return Turn(int(pair), "a" if side == "a" else "b")
 
 
 def whole_pairs(taken: Sequence[tuple[Turn, Record]]) -> list[Pair]:

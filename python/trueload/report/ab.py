@@ -10,11 +10,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from trueload.compare.difference import Ratio, claimed
-from trueload.compare.pairs import Letter, Pair, Turn, compare_pairs, pair_ratios, whole_pairs
+from trueload.compare.pairs import Pair, compare_pairs, pair_ratios, whole_pairs
 from trueload.compare.trials import Comparison, CrossedRow, RowCompared, with_metrics
 from trueload.record.distance import moved_text
 from trueload.record.schema import SCHEMA, Check, Record, Verdict
 from trueload.record.thresholds import Condition, Crossed, crossed_by, ratio_text, untimed
+from trueload.record.turn import Letter, Turn
 from trueload.report.compare import Compared, finite, ratio_grid, ratio_json
 from trueload.report.grid import text_lines
 from trueload.report.result import verdict_lines

@@ -2,7 +2,7 @@
 
 How: a `Kind` is the table of servers, of broadcasts or of clients; text, Markdown, CSV and HTML are
 made of the same columns. JSON has all `Figures` by their own names. To add a column, add its figure
-to `suites/summary.py` and a `Column` here. Pure. Must not know how a table is laid out.
+to `suites/figures.py` and a `Column` here. Pure. Must not know how a table is laid out.
 """
 
 from __future__ import annotations
@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from trueload.report.grid import Grid
+from trueload.suites.figures import SHOWN_RANKS, Figures
 from trueload.suites.plan import PlannedLoad
-from trueload.suites.summary import SHOWN_RANKS, Figures, Summary
+from trueload.suites.summary import Summary
 from trueload.units import format_cell, format_size
 
 

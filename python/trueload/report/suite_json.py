@@ -65,13 +65,13 @@ def plan_json(plan: SuitePlan, description: str) -> str:
 
 
 def _rows(table: LoadTable) -> Iterator[dict[str, Any]]:
-    for summary in (*table.ranked, *table.invalid, *table.traps, *table.unmeasured):
+    for summary in table.everything:
         yield _row(summary)
 
 
 def _row(summary: Summary) -> dict[str, Any]:
     subject, figures, best = summary.cell.subject, summary.figures, summary.best
-    hidden = ("record_id", "verdict", "failed_checks", "reasons")
+    hidden = ("record_id", "verdict", "failed_checks", "reasons", "seq", "partial", "pair", "side")
     return {
         "language": subject.language,
         "framework": subject.framework,

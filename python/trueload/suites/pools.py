@@ -30,6 +30,11 @@ class PlannedPools(Model):
         return self.pools * self.pool_size
 
     @property
+    def short(self) -> str:
+        """``4x256 for 1,024``: pool count, pool size, and requests asked for at once."""
+        return f"{self.pools}x{self.pool_size} for {self.concurrency:,}"
+
+    @property
     def title(self) -> str:
         """For people: ``4 pools of 256, 1,024 at once``."""
         plural = "s" if self.pools > 1 else ""

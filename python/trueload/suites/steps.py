@@ -1,10 +1,11 @@
-"""The search that each trial of a suite of broadcasts is, by the suite's plan; its steps as rows.
+"""Searches as tables show them, and the search that each trial of a suite of broadcasts is.
 
 Pure. Must not know how a step is measured.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import cast
 
 from trueload.protocol.plan import Requests
@@ -13,7 +14,36 @@ from trueload.record.thresholds import LIMIT, parse_condition
 from trueload.search.clients import clients_line
 from trueload.search.decide import Stage, Try
 from trueload.search.execute import SearchPlan, make_clients, take
+from trueload.stats import Distribution
 from trueload.suites.plan import SuitePlan
+
+
+@dataclass(frozen=True)
+class Step:
+    """One step of a search: its load, what it came to, and its latency in ns. ``decisive`` is what
+    the limit is about, None where that is endless or no time."""
+
+    load: float
+    stage: str
+    outcome: str
+    latency: Distribution
+    decisive_ns: float | None
+
+
+@dataclass(frozen=True)
+class Search:
+    """One search: its steps in the order of taking, and what came of it. ``largest`` is the load
+    that was confirmed; ``limit_ns`` the limit as a time, None where it is about something else."""
+
+    name: str
+    unit: str
+    limit: str
+    metric: str
+    limit_ns: float | None
+    largest: float | None
+    bound: bool
+    sentence: str
+    steps: tuple[Step, ...]
 
 
 def search_plan(plan: SuitePlan, step_clients: int) -> SearchPlan:

@@ -15,24 +15,6 @@ from trueload.record.schema import Check, Host, Record, Status
 from trueload.units import NS_PER_S, format_duration, format_share
 from trueload.verdict.common import Definition, Finding, graded, graded_beyond, not_applicable
 
-HOST_CHECKS = (
-    "unsolicited",
-    "errors",
-    "stale",
-    "littles-law",
-    "generator-limit",
-    "send-lag",
-    "client-share",
-    "rate-reached",
-    "starvation",
-    "fairness",
-    "connections",
-    "censored",
-    "hiccup",
-    "noise",
-)
-"""Those that a single host can fail while the sum of all looks well."""
-
 BIAS_WARN, BIAS_FAIL = 0.25, 1.0
 """Hosts under the same load see the same server: what is left is a host's own path and CPU. Our
 choice, by judgement and not from measurements: a quarter is more than hosts alike should differ by,

@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, Any
 from trueload.api.results import frames
 from trueload.api.results.result import COLUMNS, Result
 from trueload.compare.difference import Ratio, Word
-from trueload.compare.pairs import Letter, compare_pairs
+from trueload.compare.pairs import compare_pairs
 from trueload.compare.trials import METRICS
 from trueload.errors import UserError
 from trueload.record.schema import Check, Record, Verdict
 from trueload.record.thresholds import RATIO, is_metric
+from trueload.record.turn import Letter
 from trueload.report.ab import Paired, crossed_sentence, paired_json, paired_lines
 from trueload.report.compare import ratio_cells
 from trueload.report.export import record_values

@@ -11,9 +11,10 @@ from collections.abc import Iterable
 from trueload.api.results.ab import AbResult
 from trueload.api.results.result import Result, Search
 from trueload.api.results.suite import SuiteResult
-from trueload.compare.pairs import Turn, read_turn, whole_pairs
+from trueload.compare.pairs import whole_pairs
 from trueload.errors import UserError
 from trueload.record.schema import Record
+from trueload.record.turn import Turn, read_turn
 from trueload.report.ab import Paired
 from trueload.search.found import deciding, read_plan, read_steps
 from trueload.store.runs import Damaged, Row, Run, Store

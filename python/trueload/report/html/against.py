@@ -11,10 +11,11 @@ from dataclasses import dataclass
 
 from trueload.compare.baseline import read_side
 from trueload.compare.difference import Ratio
-from trueload.compare.pairs import Turn, compare_pairs, read_turn, whole_pairs
+from trueload.compare.pairs import compare_pairs, whole_pairs
 from trueload.compare.trials import compare
 from trueload.errors import UserError
 from trueload.record.schema import Record
+from trueload.record.turn import Turn, read_turn
 from trueload.store.runs import Damaged, Row, Run, Store
 from trueload.text import plain
 

@@ -10,28 +10,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 
-from trueload import stats
-from trueload.compare.pairs import Turn, read_turn
 from trueload.errors import UserError
 from trueload.record.distance import moved_text
 from trueload.record.figures import latency
-from trueload.record.schema import CpuDistance, Environment, Record, Verdict
+from trueload.record.schema import CpuDistance, Environment, Record
 from trueload.record.thresholds import Threshold
-from trueload.report.html.entries import (
-    CheckTally,
-    Entry,
-    Search,
-    Section,
-    Step,
-    Told,
-    Trial,
-    Unit,
-    in_order,
-    with_own_names,
-)
+from trueload.report.html.entries import CheckTally, Told, in_order, with_own_names
 from trueload.report.result import load_text
 from trueload.report.suite_json import read_plan as read_suite_plan
 from trueload.search.decide import Found
@@ -39,18 +26,10 @@ from trueload.search.execute import UNITS, SearchPlan, Taken, outcome
 from trueload.search.found import deciding, read_plan, read_steps, sentence
 from trueload.stats import parse_percentile
 from trueload.store.runs import Damaged, Row, Run
+from trueload.suites.figures import Figures, figures
 from trueload.suites.plan import PlannedLoad, SuitePlan, describe, was_cut_short
-from trueload.suites.pools import PlannedPools
-from trueload.suites.steps import search_plan
-from trueload.suites.summary import (
-    Figures,
-    LoadTable,
-    Summary,
-    collect,
-    figures,
-    tabulate,
-    together,
-)
+from trueload.suites.steps import Search, Step, search_plan
+from trueload.suites.summary import LoadTable, Summary, Unit, collect, repeated, tabulate
 from trueload.text import plain
 from trueload.units import format_cpu_list
 from trueload.verdict import SEVERITY
@@ -59,17 +38,6 @@ NAME_LENGTH_MAX = 120
 # Of a search all steps are judged again; no search takes as many.
 SEARCH_STEPS_MAX = 500
 STORED = "its plan cannot be read by this version: its rows are shown one by one"
-
-
-@dataclass(frozen=True)
-class _Note:
-    """Where a row is, what it counts for among its repetitions, and of which pair it is."""
-
-    seq: int
-    score: float
-    verdict: Verdict
-    partial: bool
-    turn: Turn | None
 
 
 @dataclass
@@ -88,7 +56,6 @@ class Tally:
     checks: dict[str, CheckTally] = field(default_factory=dict)
     environments: dict[str, Environment] = field(default_factory=dict)
     generators: dict[str, None] = field(default_factory=dict)
-    notes: dict[str, _Note] = field(default_factory=dict)
     rows: dict[str, int] = field(default_factory=dict)
     damaged: list[str] = field(default_factory=list)
     distances: list[CpuDistance | None] = field(default_factory=list)
@@ -110,10 +77,6 @@ class Tally:
             yield row
 
     def _count(self, row: Row, record: Record) -> None:
-        score = row.labels.get("clients") or record.throughput.ok_per_s or 0.0
-        self.notes[record.id] = _Note(
-            row.seq, _number(score), record.verdict, record.partial, read_turn(row.labels)
-        )
         self.distances.append(record.cpu_distance)
         environment = record.environment
         self.environments.setdefault(environment.model_dump_json(), environment)
@@ -183,70 +146,26 @@ def _search_plan(run: Run) -> SearchPlan | None:
 # ---- suites
 
 
-def _of_suite(plan: SuitePlan, tally: Tally, rows: Iterable[Row | Damaged]) -> tuple[Section, ...]:
+def _of_suite(
+    plan: SuitePlan, tally: Tally, rows: Iterable[Row | Damaged]
+) -> tuple[LoadTable, ...]:
     if plan.broadcast is not None:
         tally.judge = partial(_suite_step, search_plan(plan, 1))
     tables = tabulate(collect(plan, tally.passing(rows)), plan)
     return tuple(_of_table(plan, table, tally) for table in tables if table.everything)
 
 
-def _of_table(plan: SuitePlan, table: LoadTable, tally: Tally) -> Section:
-    unit: Unit = "requests/s"
-    if plan.broadcast is not None:
-        unit = "clients"
-    elif "echo" in plan.contract:
-        unit = "messages/s"
-    return Section(
-        title=table.title,
-        unit=unit,
-        entries=with_own_names([_of_summary(each, tally) for each in table.everything]),
-        searches=_suite_searches(plan, table, tally),
-        published=table.published,
-        broadcast=plan.broadcast is not None,
-    )
-
-
-def _of_summary(summary: Summary, tally: Tally) -> Entry:
+def _of_table(plan: SuitePlan, table: LoadTable, tally: Tally) -> LoadTable:
     """Ranks are the suite's own."""
-    shown, pools = summary.figures, summary.cell.load.pools
-    notes = [tally.notes[id_] for id_ in summary.record_ids if id_ in tally.notes]
-    # Of clients all loads stand in one section.
-    under = "" if pools is None else f" {pools_text(pools)}"
-    return Entry(
-        name=_short(f"{summary.cell.subject.name}{under}"),
-        run=tally.run.id,
-        outcome=summary.outcome,
-        verdict=summary.verdict,
-        why=plain(summary.why),
-        score=None if shown is None else shown.score,
-        interval=summary.interval,
-        rank=summary.rank,
-        trap=summary.cell.subject.trap,
-        repetitions=summary.repetitions,
-        counted=summary.counted,
-        figures=shown,
-        middle=_middle(notes),
-        summary=summary,
-        trials=_trials(notes),
+    entries = [
+        replace(each, name=_short(each.name), run=tally.run.id, why=plain(each.why))
+        for each in table.everything
+    ]
+    return replace(
+        table,
+        everything=with_own_names(entries),
+        searches=_suite_searches(plan, table, tally),
     )
-
-
-def pools_text(pools: PlannedPools) -> str:
-    """``4x256 for 1,024``: pool count, pool size, and requests asked for at once."""
-    return f"{pools.pools}x{pools.pool_size} for {pools.concurrency:,}"
-
-
-def _middle(notes: Sequence[_Note]) -> int | None:
-    """The row in the middle by its score, of those that are not invalid where there are any."""
-    able = [note for note in notes if note.verdict != "invalid"] or list(notes)
-    able.sort(key=lambda note: note.score)
-    return able[(len(able) - 1) // 2].seq if able else None
-
-
-def _trials(notes: Sequence[_Note]) -> tuple[Trial, ...]:
-    """The trials that may be compared with others."""
-    whole = [note for note in notes if not note.partial and note.verdict != "invalid"]
-    return tuple(Trial(note.score, note.turn) for note in whole)
 
 
 def _suite_step(plan: SearchPlan, row: Row, record: Record) -> Step | None:
@@ -294,12 +213,14 @@ def _key(load: PlannedLoad) -> str:
 
 def _of_search(
     plan: SearchPlan, tally: Tally, rows: Iterable[Row | Damaged]
-) -> tuple[Section, ...]:
+) -> tuple[LoadTable, ...]:
     tally.is_of_search = True
     stored: list[tuple[Mapping[str, str], Record]] = []
+    seqs: dict[str, int] = {}
     for row in tally.passing(rows):
         if isinstance(row, Row) and row.record is not None and len(stored) < SEARCH_STEPS_MAX:
             stored.append((row.labels, row.record))
+            seqs[row.record.id] = row.seq
     taken = _taken(plan, stored)
     if not taken:
         return ()
@@ -314,13 +235,13 @@ def _of_search(
         bound=found is not None and found.limited_by != "server",
         said=sentence(plan, taken),
     )
-    entry = _repeated(_short(name), tally.run.id, [figures(decided, {})], [tally.notes[decided.id]])
+    entry = _repeated(_short(name), tally.run.id, [figures(decided, {}, seqs[decided.id])])
     what = "rate" if plan.axis == "rate" else f"number of {plan.axis}"
     return (
-        Section(
+        LoadTable(
             title=f"the largest {what} with {plan.limit.text}",
             unit=_unit(decided),
-            entries=in_order([entry]),
+            everything=in_order([entry]),
             searches=(search,),
             broadcast=plan.axis == "clients",
         ),
@@ -379,11 +300,11 @@ def _step(taken: Taken, metric: str) -> Step:
 # ---- anything else
 
 
-def _of_rows(tally: Tally, rows: Iterable[Row | Damaged]) -> tuple[Section, ...]:
+def _of_rows(tally: Tally, rows: Iterable[Row | Damaged]) -> tuple[LoadTable, ...]:
     """Rows of a single command, or of a plan that cannot be read: those of the same program under
     the same load belong together."""
-    measured: dict[tuple[str, Unit, str], list[tuple[Figures, _Note]]] = {}
-    apart: list[Entry] = []
+    measured: dict[tuple[str, Unit, str], list[Figures]] = {}
+    apart: list[Summary] = []
     for row in tally.passing(rows):
         if isinstance(row, Damaged) or "step" in row.labels:
             continue
@@ -391,44 +312,28 @@ def _of_rows(tally: Tally, rows: Iterable[Row | Damaged]) -> tuple[Section, ...]
             apart.append(_unmeasured(row, tally.run.id))
             continue
         key = (load_text(row.record), _unit(row.record), _name_of(row, row.record))
-        kept = (figures(row.record, row.labels), tally.notes[row.record.id])
-        measured.setdefault(key, []).append(kept)
-    entries: dict[tuple[str, Unit], list[Entry]] = {}
-    for (title, unit, name), some in measured.items():
-        found, notes = [each for each, _ in some], [note for _, note in some]
-        entries.setdefault((title, unit), []).append(_repeated(name, tally.run.id, found, notes))
+        measured.setdefault(key, []).append(figures(row.record, row.labels, row.seq))
+    entries: dict[tuple[str, Unit], list[Summary]] = {}
+    for (title, unit, name), found in measured.items():
+        entries.setdefault((title, unit), []).append(_repeated(name, tally.run.id, found))
     if apart:
         entries[("not measured", "requests/s")] = apart
     return tuple(
-        Section(title=title, unit=unit, entries=with_own_names(in_order(some)))
+        LoadTable(title=title, unit=unit, everything=with_own_names(in_order(some)))
         for (title, unit), some in entries.items()
     )
 
 
-def _repeated(name: str, run: str, found: Sequence[Figures], notes: Sequence[_Note]) -> Entry:
-    """Trials of the same by one command: the median, and the worst verdict, as the command says."""
-    worst = max(found, key=lambda each: ("valid", "suspect", "invalid").index(each.verdict))
-    rates = [each.ok_per_s or 0.0 for each in found]
-    return Entry(
-        name=name,
-        run=run,
-        outcome="measured",
-        verdict=worst.verdict,
-        why="" if worst.verdict == "valid" else plain("; ".join(worst.reasons)),
-        score=stats.median(rates),
-        interval=stats.interval(rates),
-        repetitions=len(found),
-        counted=len(found),
-        figures=together(found),
-        middle=_middle(notes),
-        trials=_trials(notes),
-    )
+def _repeated(name: str, run: str, found: Sequence[Figures]) -> Summary:
+    """Trials of the same by one command."""
+    entry = repeated(name, run, found)
+    return replace(entry, why=plain(entry.why))
 
 
-def _unmeasured(row: Row, run: str) -> Entry:
+def _unmeasured(row: Row, run: str) -> Summary:
     name = row.labels.get("subject") or row.key or f"row {row.number}"
     why = plain(row.reason or "no reason given")
-    return Entry(_short(name), run, row.outcome, None, why)
+    return Summary(_short(name), run, row.outcome, None, why)
 
 
 def _name_of(row: Row, record: Record) -> str:

@@ -13,8 +13,10 @@ from trueload.report import table as suite_table
 from trueload.report.columns import kind_of, rows_of
 from trueload.report.compare import ratio_grid
 from trueload.report.grid import Grid
-from trueload.report.html.entries import CheckTally, Entry, Search, Section
+from trueload.report.html.entries import CheckTally
 from trueload.report.times import bounded, quantile_text
+from trueload.suites.steps import Search
+from trueload.suites.summary import LoadTable, Summary
 from trueload.text import plain
 from trueload.units import format_count, format_share, format_size
 from trueload.verdict import CHECKS
@@ -41,7 +43,7 @@ ENTRY_HEADER = (
 ENTRY_TEXTS = ("rank", "program", "where it lies", "verdict")
 
 
-def entries_table(section: Section, drawn: Sequence[str]) -> Grid | None:
+def entries_table(section: LoadTable, drawn: Sequence[str]) -> Grid | None:
     """Every entry that was measured, in order; the colours of those in ``drawn``."""
     shown = section.measured[:ROWS_MAX]
     if not shown:
@@ -69,7 +71,7 @@ def entries_table(section: Section, drawn: Sequence[str]) -> Grid | None:
     )
 
 
-def _entry_cells(entry: Entry) -> tuple[str, ...]:
+def _entry_cells(entry: Summary) -> tuple[str, ...]:
     figures, interval = entry.figures, entry.interval
     within = ""
     if interval is not None and interval.low != interval.high:
@@ -91,7 +93,7 @@ def _entry_cells(entry: Entry) -> tuple[str, ...]:
     )
 
 
-def _time(entry: Entry, name: str) -> str:
+def _time(entry: Summary, name: str) -> str:
     figures = entry.figures
     ms: float | None = None if figures is None else getattr(figures, f"{name}_ms")
     if figures is None or ms is None:
@@ -99,9 +101,9 @@ def _time(entry: Entry, name: str) -> str:
     return bounded(ms * NS_PER_MS, above=name in figures.latency_at_least)
 
 
-def suite_columns(section: Section) -> Grid | None:
+def suite_columns(section: LoadTable) -> Grid | None:
     """All columns of a suite's table, as `trueload suite run` has them; None of anything else."""
-    found = [e.summary for e in section.measured if e.summary is not None][:ROWS_MAX]
+    found = [entry for entry in section.measured if entry.planned is not None][:ROWS_MAX]
     if not found:
         return None
     kind = kind_of(found[0].cell.load)
@@ -114,9 +116,9 @@ def suite_columns(section: Section) -> Grid | None:
     )
 
 
-def published_tables(section: Section) -> list[Grid]:
+def published_tables(section: LoadTable) -> list[Grid]:
     """Published figures, and ours beside them."""
-    ours = {e.summary.cell.subject.name: e.summary for e in section.entries if e.summary}
+    ours = {e.cell.subject.name: e for e in section.everything if e.planned is not None}
     return [
         replace(suite_table.beside_grid(ours, published), named=0)
         for published in section.published

@@ -40,7 +40,7 @@ from trueload.report.html.curves import (
     percentile_points,
     second_points,
 )
-from trueload.report.html.entries import Entry, Section, Told, merged
+from trueload.report.html.entries import Told, merged
 from trueload.report.html.tables import (
     Checked,
     checked,
@@ -52,6 +52,7 @@ from trueload.report.html.tables import (
 )
 from trueload.report.result import result_lines
 from trueload.request.redact import FILL_IN, command_text, has_placeholders
+from trueload.suites.summary import LoadTable, Summary
 from trueload.text import plain
 from trueload.units import format_count, format_size
 
@@ -167,7 +168,7 @@ def make_view(
     )
 
 
-def _lead(told: Sequence[Told], sections: Sequence[Section]) -> Iterator[str]:
+def _lead(told: Sequence[Told], sections: Sequence[LoadTable]) -> Iterator[str]:
     """The sentences at the top: the first ones of one load, or the first one of each, and what is
     to know of the runs."""
     if len(told) > 1:
@@ -181,9 +182,9 @@ def _lead(told: Sequence[Told], sections: Sequence[Section]) -> Iterator[str]:
         yield f"{_capital(section.title)}: {words.section_words(section)[0]}"
 
 
-def _tiles(sections: Sequence[Section], fetch: Fetch) -> Iterator[Tile]:
+def _tiles(sections: Sequence[LoadTable], fetch: Fetch) -> Iterator[Tile]:
     """Of one program under one load its figures; of more how many came out how."""
-    entries = [entry for section in sections for entry in section.entries]
+    entries = [entry for section in sections for entry in section.everything]
     if len(entries) == 1 and entries[0].figures is not None:
         yield from _tiles_of(entries[0], sections[0], fetch)
         return
@@ -202,7 +203,7 @@ def _tiles(sections: Sequence[Section], fetch: Fetch) -> Iterator[Tile]:
             yield Tile(format_count(count), label, mark if count else "")
 
 
-def _tiles_of(entry: Entry, section: Section, fetch: Fetch) -> Iterator[Tile]:
+def _tiles_of(entry: Summary, section: LoadTable, fetch: Fetch) -> Iterator[Tile]:
     table = entries_table(section, ())
     cells = dict(zip(table.header, table.rows[0], strict=True)) if table else {}
     for search in section.searches:
@@ -223,7 +224,7 @@ def _tiles_of(entry: Entry, section: Section, fetch: Fetch) -> Iterator[Tile]:
 
 def _part(
     number: int,
-    section: Section,
+    section: LoadTable,
     fetch: Fetch,
     published: Sequence[PublishedCurve],
     *,
@@ -250,7 +251,7 @@ def _part(
     )
 
 
-def _records(section: Section, fetch: Fetch) -> Iterator[tuple[Entry, Record]]:
+def _records(section: LoadTable, fetch: Fetch) -> Iterator[tuple[Summary, Record]]:
     """The record in the middle of each entry that is drawn: the ranked, or, if none is, others."""
     for entry in (section.ranked or section.measured)[:RESOURCES_MAX]:
         record = None if entry.middle is None else fetch(entry.run, entry.middle)
@@ -259,8 +260,8 @@ def _records(section: Section, fetch: Fetch) -> Iterator[tuple[Entry, Record]]:
 
 
 def _charts(
-    section: Section,
-    records: Sequence[tuple[Entry, Record]],
+    section: LoadTable,
+    records: Sequence[tuple[Summary, Record]],
     published: Sequence[PublishedCurve],
 ) -> Iterator[Drawn | None]:
     few = records[:SERIES_MAX]
@@ -286,19 +287,18 @@ def _charts(
     yield idle_memory([held for entry, record in few for held in _held(entry, record)])
 
 
-def _is_of_clients(section: Section) -> bool:
-    return any(e.figures is not None and e.figures.client is not None for e in section.entries)
+def _is_of_clients(section: LoadTable) -> bool:
+    return any(e.figures is not None and e.figures.client is not None for e in section.everything)
 
 
-def heat_fields(section: Section) -> dict[str, list[Field]]:
+def heat_fields(section: LoadTable) -> dict[str, list[Field]]:
     """The cells of each client's heat map; what is not ranked has no figure."""
     found: dict[str, list[Field]] = {}
     for entry in section.measured:
-        summary = entry.summary
-        pools = summary.cell.load.pools if summary is not None else None
-        if summary is None or pools is None:
+        pools = entry.planned.load.pools if entry.planned is not None else None
+        if pools is None:
             continue
-        name = plain(summary.cell.subject.name)
+        name = plain(entry.cell.subject.name)
         cell = Field(
             pools=f"{pools.pools} x {pools.pool_size}",
             pool_order=(pools.pools, pools.pool_size),
@@ -310,12 +310,12 @@ def heat_fields(section: Section) -> dict[str, list[Field]]:
     return found
 
 
-def _flow(section: Section) -> str:
+def _flow(section: LoadTable) -> str:
     return "messages/s" if section.unit == "clients" else section.unit
 
 
 def _capped(
-    drawn: Drawn | None, section: Section, few: Sequence[tuple[Entry, Record]]
+    drawn: Drawn | None, section: LoadTable, few: Sequence[tuple[Summary, Record]]
 ) -> Drawn | None:
     """With a word about whose curves these are, where they are not all there is."""
     if drawn is None:
@@ -331,7 +331,7 @@ def _capped(
     return replace(drawn, note=" ".join(text for text in said if text))
 
 
-def _taken(entry: Entry, record: Record) -> Taken:
+def _taken(entry: Summary, record: Record) -> Taken:
     server, idle = record.server, record.idle
     subject = server if record.client is None else record.generator
     each = server.bytes_per_connection if server is not None else None
@@ -346,17 +346,17 @@ def _taken(entry: Entry, record: Record) -> Taken:
     )
 
 
-def _held(entry: Entry, record: Record) -> list[Held]:
+def _held(entry: Summary, record: Record) -> list[Held]:
     steps = record.idle.steps if record.idle is not None else ()
     return [Held(entry.name, s.idle, s.server_rss_bytes) for s in steps if s.server_rss_bytes]
 
 
-def _texts(records: Sequence[tuple[Entry, Record]]) -> Iterator[Text]:
+def _texts(records: Sequence[tuple[Summary, Record]]) -> Iterator[Text]:
     """What the command line says of each in full: ApacheBench's lines, or those of one trial."""
     for entry, record in records[:TEXTS_MAX]:
-        if entry.summary is None:
+        if entry.planned is None:
             yield Text(f"In full: {entry.name}", "\n".join(result_lines(record)))
-        elif block := summary_block(entry.summary):
+        elif block := summary_block(entry):
             yield Text(f"As ApacheBench prints it: {entry.name}", "\n".join(block))
 
 
@@ -374,7 +374,7 @@ def _comparison(found: Sequence[Against], runs: Compared | None) -> Part | None:
     )
 
 
-def _verdict(sections: Iterable[Section]) -> Verdict | None:
+def _verdict(sections: Iterable[LoadTable]) -> Verdict | None:
     """As of a suite: invalid if nothing is ranked, suspect if anything measured is not valid."""
     measured = [e for s in sections for e in (*s.ranked, *s.invalid)]
     if not measured:

@@ -11,16 +11,14 @@ from collections.abc import Sequence
 from trueload.report.compare import ratio_cells
 from trueload.report.html.entries import (
     CheckTally,
-    Entry,
-    Section,
     Told,
-    Unit,
     ratio_of,
     sides_of,
     why_tied,
 )
 from trueload.report.times import bounded
 from trueload.store.runs import Run
+from trueload.suites.summary import LoadTable, Summary, Unit
 from trueload.units import format_count, format_share
 
 NAMES_MAX = 4
@@ -28,14 +26,14 @@ REASONS_MAX = 6
 NS_PER_MS = 1e6
 
 
-def section_words(section: Section) -> list[str]:
+def section_words(section: LoadTable) -> list[str]:
     """Of one load: a sentence or more."""
     ranked = section.ranked
     said = [f"{each.name}: {each.sentence}." for each in section.searches[:REASONS_MAX]]
     if not section.measured:
         said.append("Nothing was measured.")
-    elif len(section.entries) == 1:
-        said += alone(section.entries[0], section.unit)
+    elif len(section.everything) == 1:
+        said += alone(section.everything[0], section.unit)
     elif (sides := sides_of(ranked)) is not None:
         said += in_turns(*sides)
     elif not ranked:
@@ -50,7 +48,7 @@ def section_words(section: Section) -> list[str]:
     return said
 
 
-def alone(entry: Entry, unit: Unit) -> list[str]:
+def alone(entry: Summary, unit: Unit) -> list[str]:
     """One program by itself."""
     said = f"{entry.name} came to {score_text(entry, unit)}{_within(entry)}"
     figures = entry.figures
@@ -65,7 +63,7 @@ def alone(entry: Entry, unit: Unit) -> list[str]:
     return [f"{said}."]
 
 
-def in_turns(a: Entry, b: Entry) -> list[str]:
+def in_turns(a: Summary, b: Summary) -> list[str]:
     """Side B of `trueload ab` against side A, by the ratio of its table."""
     found = ratio_of(a, b)
     _, old, new, ratio, within, _ = ratio_cells(found)
@@ -76,7 +74,7 @@ def in_turns(a: Entry, b: Entry) -> list[str]:
     return [f"{a.name} and {b.name} cannot be told apart{why}: {figures}."]
 
 
-def ahead(ranked: Sequence[Entry], unit: Unit) -> list[str]:
+def ahead(ranked: Sequence[Summary], unit: Unit) -> list[str]:
     """Who leads, by how much, and who cannot be told apart from whom."""
     first = [entry for entry in ranked if entry.rank == 1]
     rest = [entry for entry in ranked if entry.rank != 1]
@@ -106,9 +104,9 @@ def ahead(ranked: Sequence[Entry], unit: Unit) -> list[str]:
     return said
 
 
-def ties(rest: Sequence[Entry]) -> list[str]:
+def ties(rest: Sequence[Summary]) -> list[str]:
     """Ranks below the first that several share."""
-    by_rank: dict[int, list[Entry]] = {}
+    by_rank: dict[int, list[Summary]] = {}
     for entry in rest:
         by_rank.setdefault(entry.rank or 0, []).append(entry)
     shared = [(rank, some) for rank, some in by_rank.items() if len(some) > 1]
@@ -119,7 +117,7 @@ def ties(rest: Sequence[Entry]) -> list[str]:
     return [f"Not told apart either: {'; '.join(parts)}{more}."]
 
 
-def apart(what: str, entries: Sequence[Entry]) -> list[str]:
+def apart(what: str, entries: Sequence[Summary]) -> list[str]:
     """Each with its reason, up to a few."""
     said = [
         f"{entry.name} is {what}: {entry.why or 'no reason is given'}"
@@ -131,9 +129,9 @@ def apart(what: str, entries: Sequence[Entry]) -> list[str]:
     return said
 
 
-def absent(outcome: str, entries: Sequence[Entry]) -> list[str]:
+def absent(outcome: str, entries: Sequence[Summary]) -> list[str]:
     """What was not measured: each reason once, with those that it is of, up to a few."""
-    by_reason: dict[str, list[Entry]] = {}
+    by_reason: dict[str, list[Summary]] = {}
     for entry in entries:
         by_reason.setdefault(entry.why, []).append(entry)
     shown = list(by_reason.items())[:REASONS_MAX]
@@ -195,12 +193,12 @@ def title_of(told: Sequence[Told]) -> str:
     return told[0].run.title or told[0].run.kind
 
 
-def score_text(entry: Entry, unit: Unit) -> str:
+def score_text(entry: Summary, unit: Unit) -> str:
     """``45,123 requests/s``."""
     return "no figure" if entry.score is None else f"{format_count(entry.score)} {unit}"
 
 
-def _within(entry: Entry) -> str:
+def _within(entry: Summary) -> str:
     interval = entry.interval
     if interval is None or interval.low == interval.high:
         return ""
@@ -208,7 +206,7 @@ def _within(entry: Entry) -> str:
     return f" ({interval.kind} {low} to {high})"
 
 
-def _ms(entry: Entry, name: str) -> str:
+def _ms(entry: Summary, name: str) -> str:
     figures = entry.figures
     ms: float | None = None if figures is None else getattr(figures, f"{name}_ms")
     if figures is None or ms is None:
@@ -216,7 +214,7 @@ def _ms(entry: Entry, name: str) -> str:
     return bounded(ms * NS_PER_MS, above=name in figures.latency_at_least)
 
 
-def listed(entries: Sequence[Entry]) -> str:
+def listed(entries: Sequence[Summary]) -> str:
     """``a, b and c``, or ``a, b, c, d and 3 more``."""
     names = [entry.name for entry in entries]
     if len(names) > NAMES_MAX:

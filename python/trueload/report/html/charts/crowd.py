@@ -19,7 +19,7 @@ from trueload.report.html.charts.theme import (
     rule_at,
     series_colour,
 )
-from trueload.report.html.entries import Search, Step
+from trueload.suites.steps import Search, Step
 
 NS_PER_MS = 1e6
 AROUND = 1.15  # so much more than ours is shown of the published curves

@@ -23,7 +23,7 @@ from trueload.report.html.charts.theme import (
     time_axis,
 )
 from trueload.report.html.curves import Offered, largest_kept
-from trueload.report.html.entries import Search
+from trueload.suites.steps import Search
 
 OUTCOMES = {"kept": GOOD[0], "exceeded": BAD[0], "limited": WARN[0]}
 

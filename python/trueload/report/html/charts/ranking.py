@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import altair as alt
@@ -19,13 +18,13 @@ from trueload.report.html.charts.theme import (
     finished,
     label_px,
 )
-from trueload.report.html.entries import Entry, Section
+from trueload.suites.summary import LoadTable, Summary
 
 BARS_MAX = 30
 FADED = 0.35
 
 
-def ranking(section: Section) -> Drawn | None:
+def ranking(section: LoadTable) -> Drawn | None:
     """Ranked entries as bars, the invalid ones faded below; None of fewer than two."""
     shown = [e for e in section.measured if e.score is not None][:BARS_MAX]
     if len(shown) < 2:
@@ -84,7 +83,7 @@ def _or_range(kinds: set[Any]) -> str:
     return ", or the range of few repetitions" if len(kinds) > 1 else ""
 
 
-def _row(entry: Entry) -> dict[str, Any]:
+def _row(entry: Summary) -> dict[str, Any]:
     score = entry.score or 0.0
     interval = entry.interval
     low, high = (interval.low, interval.high) if interval is not None else (score, score)
@@ -103,7 +102,7 @@ def _row(entry: Entry) -> dict[str, Any]:
     }
 
 
-def _apart(entry: Entry) -> str:
+def _apart(entry: Summary) -> str:
     return "trap" if entry.trap else "invalid"
 
 
@@ -113,8 +112,3 @@ def short_number(value: float) -> str:
         if abs(value) >= size:
             return f"{value / size:.3g}{mark}" if abs(value) < 999.5 * size else f"{value:.3g}"
     return f"{value:.3g}" if value < 100 else f"{value:.0f}"
-
-
-def names_of(entries: Sequence[Entry]) -> list[str]:
-    """As charts tell them apart."""
-    return [entry.name for entry in entries]

@@ -1,0 +1,266 @@
+"""The figures that tables show: of one repetition, and of several together.
+
+How: of a record only a dozen numbers are kept, so that a run of 10,000 cells needs little memory.
+Must not know how rows are ranked, or how a table is printed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from trueload import stats
+from trueload.record import figures as of_record
+from trueload.record.schema import (
+    Generator,
+    Idle,
+    Record,
+    Server,
+    Verdict,
+)
+from trueload.record.turn import read_turn
+from trueload.suites.client_figures import ClientFigures, client_figures
+from trueload.suites.client_figures import together as clients_together
+from trueload.verdict import CHECKS, client_parts
+from trueload.verdict.apachebench import ApacheBench
+
+# Checks that fail because of the machine or the generator, not of the subject: another
+# repetition can stand in for the one that they spoilt.
+MACHINE_CHECKS = frozenset(
+    name for name, check in CHECKS.items() if check.fault in ("generator", "machine", "either")
+)
+
+# A search that our own side kept from its result is as if the generator had been the limit.
+UNFOUND = {"generator": "generator-limit"}
+
+# Latencies of a table that may lie among requests without a time.
+SHOWN_RANKS = ("p25", "p50", "p75", "p99")
+BOUNDED = (*SHOWN_RANKS, "p95")
+
+
+@dataclass(frozen=True)
+class Carried:
+    """What one repetition of a broadcast came to: the most clients that kept to the limit, 0 if
+    none did, and the fewest that did not (None: more was not tried, or our side was the limit);
+    what was measured with that many."""
+
+    clients: float
+    above: float | None
+    p95_ms: float | None
+    deliveries_per_s: float | None
+    lost: float | None
+    bytes_per_connection: float | None
+
+
+@dataclass(frozen=True)
+class Figures:
+    """What one repetition left. Latencies in ms, None when nothing was answered well;
+    `latency_at_least` names those that are only lower bounds, because requests have no time;
+    `min_ms` and `max_ms` are of answers;
+    `p50_ours_ms` and `p99_ours_ms` are the generator's own part, None where it is not known;
+    `cpu_share` is the subject's CPU time over the window, 1.0 for one CPU. `seq` is the stored row;
+    `pair` and `side` are those of a trial measured in pairs."""
+
+    record_id: str
+    verdict: Verdict
+    failed_checks: tuple[str, ...]
+    reasons: tuple[str, ...]
+    response_bytes: int | None
+    requests: int
+    errors: int
+    ok_per_s: float | None
+    bytes_per_s: float | None
+    min_ms: float | None
+    p25_ms: float | None
+    p50_ms: float | None
+    p75_ms: float | None
+    p99_ms: float | None
+    max_ms: float | None
+    latency_at_least: tuple[str, ...]
+    cpu_share: float | None
+    peak_rss_bytes: int | None
+    p50_ours_ms: float | None = None
+    p99_ours_ms: float | None = None
+    carried: Carried | None = None
+    idle: Idle | None = None
+    apachebench: ApacheBench | None = None
+    client: ClientFigures | None = None
+    seq: int = 0
+    partial: bool = False
+    pair: int | None = None
+    side: str = ""
+
+    def ms(self, name: str) -> float | None:
+        """A percentile by its name; the p95 is only there of a broadcast."""
+        if name == "p95":
+            return None if self.carried is None else self.carried.p95_ms
+        found: float | None = getattr(self, f"{name}_ms")
+        return found
+
+    @property
+    def score(self) -> float | None:
+        """What rows are ranked by: the clients that a broadcast carried, the goodput of a client,
+        else requests per second."""
+        if self.client is not None:
+            return self.client.goodput_per_s
+        return self.ok_per_s if self.carried is None else self.carried.clients
+
+
+def figures(record: Record, labels: Mapping[str, str], seq: int = 0) -> Figures:
+    """The numbers of a row that a table needs. Pure."""
+    latency = of_record.latency(record).figures
+    died, fault = labels.get("died"), labels.get("fault")
+    failed = [check for check in record.checks if check.status == "fail"]
+    failed.sort(key=lambda check: check.name in MACHINE_CHECKS)  # the subject's own come first
+    noted = failed or [check for check in record.checks if check.status == "warn"]
+    reasons = [f"{check.name}: {check.why}" for check in noted]
+    if record.trouble is not None:
+        reasons.insert(0, record.trouble.what)  # the cause of what the checks found
+    unfound = labels.get("unfound")
+    if unfound:
+        reasons.insert(0, labels.get("result", ""))
+    if died:
+        reasons.insert(0, f"the subject ended in mid-run: {died}")
+    if fault:
+        reasons.insert(0, fault)
+    window_s, turn = record.window.window_ns / 1e9, read_turn(labels)
+    subject = _subject_usage(record)
+    ours_ns = {part.percentile: part.ours_ns for part in client_parts(record)}
+    return Figures(
+        record_id=record.id,
+        verdict="invalid" if died or fault or unfound else record.verdict,
+        failed_checks=(
+            *(["died"] if died else []),
+            *(["fault"] if fault else []),
+            *([UNFOUND.get(unfound, unfound)] if unfound else []),
+            *(check.name for check in failed),
+        ),
+        reasons=tuple(reasons),
+        response_bytes=int(labels["response_bytes"]) if "response_bytes" in labels else None,
+        requests=record.counts.issued,
+        errors=of_record.failed(record.counts),
+        ok_per_s=record.throughput.ok_per_s,
+        bytes_per_s=record.throughput.bytes_in_per_s,
+        min_ms=_ms(latency.min),
+        p25_ms=_ms(latency.p25),
+        p50_ms=_ms(latency.p50),
+        p75_ms=_ms(latency.p75),
+        p99_ms=_ms(latency.p99),
+        max_ms=_ms(latency.max),
+        latency_at_least=tuple(
+            name
+            for name in (BOUNDED if "clients" in labels else SHOWN_RANKS)
+            if name in latency.at_least
+        ),
+        cpu_share=_share(subject.cpu_s, window_s) if subject is not None else None,
+        peak_rss_bytes=subject.peak_rss_bytes if subject is not None else None,
+        p50_ours_ms=_ms(ours_ns.get("p50")),
+        p99_ours_ms=_ms(ours_ns.get("p99")),
+        carried=_carried(record, labels),
+        idle=record.idle,
+        client=client_figures(record),
+        seq=seq,
+        partial=record.partial,
+        pair=turn.pair if turn else None,
+        side=turn.letter if turn else "",
+    )
+
+
+def _subject_usage(record: Record) -> Server | Generator | None:
+    """The subject's process tree: a client stands where the generator does."""
+    return record.server if record.client is None else record.generator
+
+
+def _share(cpu_s: float | None, window_s: float) -> float | None:
+    return cpu_s / window_s if cpu_s is not None and window_s > 0 else None
+
+
+def _carried(record: Record, labels: Mapping[str, str]) -> Carried | None:
+    if "clients" not in labels or labels.get("unfound"):
+        return None
+    above, found = labels.get("above"), record.deliveries
+    return Carried(
+        clients=float(labels["clients"]),
+        above=float(above) if above and labels.get("limited_by") == "server" else None,
+        p95_ms=_ms(of_record.latency(record).figures.p95),
+        deliveries_per_s=found.per_s if found is not None else None,
+        lost=found.lost + found.duplicate if found is not None else None,
+        bytes_per_connection=record.server.bytes_per_connection if record.server else None,
+    )
+
+
+def _ms(ns: int | None) -> float | None:
+    return None if ns is None else ns / 1e6
+
+
+# Of several repetitions: the figures whose median stands for all.
+MEDIANS = ("ok_per_s", "bytes_per_s", "cpu_share", "p50_ours_ms", "p99_ours_ms")
+
+
+def together(some: Sequence[Figures]) -> Figures:
+    """What several repetitions come to, at least one. Pure."""
+
+    def known(name: str) -> list[float]:
+        values = (getattr(each, name) for each in some)
+        return [value for value in values if value is not None]
+
+    times = {name: _median_time(name, some) for name in BOUNDED}
+    peak = stats.median(known("peak_rss_bytes"))
+    by_rate = sorted(some, key=lambda each: each.ok_per_s or 0.0)
+    medians: dict[str, float | None] = {name: stats.median(known(name)) for name in MEDIANS}
+    return replace(
+        some[-1],
+        record_id="",
+        verdict=some[0].verdict,
+        failed_checks=(),
+        reasons=(),
+        response_bytes=next(reversed([int(size) for size in known("response_bytes")]), None),
+        requests=sum(each.requests for each in some),
+        errors=sum(each.errors for each in some),
+        min_ms=min(known("min_ms"), default=None),
+        max_ms=max(known("max_ms"), default=None),
+        p25_ms=times["p25"][0],
+        p50_ms=times["p50"][0],
+        p75_ms=times["p75"][0],
+        p99_ms=times["p99"][0],
+        latency_at_least=tuple(name for name, (ms, above) in times.items() if above and ms),
+        peak_rss_bytes=None if peak is None else int(peak),
+        carried=_carried_together(
+            [each.carried for each in some if each.carried is not None], times["p95"][0]
+        ),
+        idle=_idle_in_the_middle([each.idle for each in some if each.idle is not None]),
+        apachebench=by_rate[(len(some) - 1) // 2].apachebench,
+        client=clients_together([each.client for each in some if each.client is not None]),
+        **medians,  # type: ignore[arg-type]
+    )
+
+
+def _idle_in_the_middle(some: Sequence[Idle]) -> Idle | None:
+    """The staircase whose cost is the median, so that its steps belong together."""
+    known = [idle for idle in some if idle.server_bytes_per_connection is not None]
+    if not known:
+        return some[0] if some else None
+    known.sort(key=lambda idle: idle.server_bytes_per_connection or 0.0)
+    return known[(len(known) - 1) // 2]
+
+
+def _carried_together(some: Sequence[Carried], p95_ms: float | None) -> Carried | None:
+    def middle(name: str) -> float | None:
+        values = [getattr(each, name) for each in some]
+        return stats.median([value for value in values if value is not None])
+
+    if not some:
+        return None
+    return Carried(
+        clients=middle("clients") or 0.0,
+        above=middle("above"),
+        p95_ms=p95_ms,
+        deliveries_per_s=middle("deliveries_per_s"),
+        lost=sum(each.lost or 0 for each in some),
+        bytes_per_connection=middle("bytes_per_connection"),
+    )
+
+
+def _median_time(name: str, some: Sequence[Figures]) -> tuple[float | None, bool]:
+    """The median of one percentile, and whether it is only a lower bound."""
+    return stats.median_of_bounds([(each.ms(name), name in each.latency_at_least) for each in some])
