@@ -100,6 +100,9 @@ def test_a_cancelled_task_ends_its_engine_and_saves_what_was_measured(
 def test_a_task_that_is_cancelled_twice_leaves_nothing_to_complain_of(server: Server) -> None:
     complaints: list[dict[str, Any]] = []
 
+    def has_ended() -> bool:
+        return not any(each.name.startswith("trueload_") for each in threading.enumerate())
+
     async def measure() -> None:
         asyncio.get_running_loop().set_exception_handler(lambda _, what: complaints.append(what))
         task = asyncio.create_task(tl.aio.http(server.url, duration=60, no_save=True))
@@ -108,8 +111,7 @@ def test_a_task_that_is_cancelled_twice_leaves_nothing_to_complain_of(server: Se
             task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
-        while any(thread.name.startswith("trueload_") for thread in threading.enumerate()):
-            await asyncio.sleep(0.02)
+        await asyncio.to_thread(wait_until, has_ended, "the measuring thread ends")
 
     asyncio.run(measure())
     gc.collect()
