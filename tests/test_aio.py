@@ -35,9 +35,15 @@ def engines() -> set[int]:
     """The engines that this process has started and that still run."""
     tasks = Path("/proc/self/task").glob("*/children")
     started = {int(child) for task in tasks for child in task.read_text().split()}
-    return {
-        pid for pid in started if b"trueload-engine" in Path(f"/proc/{pid}/cmdline").read_bytes()
-    }
+    return {pid for pid in started if "trueload-engine" in command_of(pid)}
+
+
+def command_of(pid: int) -> str:
+    """Its command line; empty when it has ended meanwhile."""
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        return ""
 
 
 def test_a_server_in_the_same_loop_can_be_measured() -> None:
