@@ -20,7 +20,7 @@ from harness import ROOT, Finished, Trueload, start_server
 from subject_world import World
 from trueload import __version__
 from trueload.cli.app import COMMANDS, build_command
-from trueload.cli.foreign_flags import FOREIGN_FLAGS, ForeignFlag
+from trueload.commands.foreign_flags import FOREIGN_FLAGS, ForeignFlag
 from trueload.errors import ExitCode
 from trueload.runner.supervisor import descendants
 from waiting import wait_until

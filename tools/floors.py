@@ -13,8 +13,7 @@ from dataclasses import dataclass
 FLOORS: tuple[tuple[str, ...], ...] = (
     ("pytest_plugin", "__main__"),
     ("aio",),
-    ("api",),
-    ("cli",),
+    ("api", "cli"),
     ("commands",),
     ("metrics",),
     ("report",),

@@ -457,7 +457,8 @@ def _inside(module: str, prefix: str) -> bool:
 def options_defined_once(file: File) -> Iterator[Finding]:
     """An option is defined once in a file; two commands that share it share its definition. A flag
     and an option with a value (--json, --json FILE) are two."""
-    if file.tree is None or not file.within("python/trueload/cli/"):
+    rooms = ("python/trueload/cli/", "python/trueload/commands/")
+    if file.tree is None or not any(map(file.within, rooms)):
         return
     flags = {
         id(part)

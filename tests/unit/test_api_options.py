@@ -12,7 +12,7 @@ import pytest
 import typer
 from trueload import aio, api
 from trueload.api import options
-from trueload.cli import ab, http, serve, suite, tcp, udp, ws
+from trueload.commands import ab, http, serve, suite, tcp, udp, ws
 
 COMMANDS: list[tuple[type, Callable[..., Any], Mapping[str, str]]] = [
     (options.HttpOptions, http.read_job, api._OF_PRINTING),

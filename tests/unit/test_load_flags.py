@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from trueload.cli.load_flags import choose_load
+from trueload.commands.load_flags import choose_load
 from trueload.errors import UserError
 from trueload.protocol.load_options import LoadOptions
 from trueload.protocol.plan import Closed, Duration, Open, Requests

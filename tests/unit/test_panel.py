@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 from samples import counts
-from trueload.cli.suite_progress import time_left
+from trueload.commands.suite_progress import time_left
 from trueload.protocol.plan import Requests, Tick
 from trueload.report.panel import (
     BAR_WIDTH,

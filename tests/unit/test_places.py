@@ -9,7 +9,7 @@ import threading
 from pathlib import Path
 
 import pytest
-from trueload.cli.suite_places import address_of
+from trueload.commands.suite_places import address_of
 from trueload.errors import UserError
 from trueload.places.choose import choose_places
 from trueload.places.lab import read_lab

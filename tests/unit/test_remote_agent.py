@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from trueload.cli import http
-from trueload.cli.words import understand
+from trueload.commands import http
+from trueload.commands.words import understand
 from trueload.engines.engine import EngineError
 from trueload.errors import UserError
 from trueload.machine.accounting import ProcessTree

@@ -287,7 +287,7 @@ def test_the_floors_can_be_printed() -> None:
     tool = [sys.executable, str(ROOT / "tools" / "tidy.py"), "--floors"]
     ended = subprocess.run(tool, capture_output=True, text=True, check=True)
     rooms = {line.split()[0]: line.split()[2:] for line in ended.stdout.splitlines()}
-    assert "cli" in rooms["api"]
+    assert "commands" in rooms["api"]
     assert rooms["units"] == ["-"]
 
 

@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from trueload.cli import http, suite, ws
-from trueload.cli.job import Job
-from trueload.cli.words import Words, understand
+from trueload.commands import http, suite, ws
+from trueload.commands.job import Job
+from trueload.commands.words import Words, understand
 from trueload.errors import UserError
 from trueload.protocol.plan import Duration
 from trueload.request.values import WsEcho
@@ -54,7 +54,7 @@ def of_http(*arguments: object, **options: object) -> Words[Job]:
 def test_a_value_is_written_as_one_would_type_it(
     options: dict[str, Any], words: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("trueload.cli.place_options.check_cpus", lambda chosen: None)
+    monkeypatch.setattr("trueload.commands.place_options.check_cpus", lambda chosen: None)
     assert of_http(URL, **options).words == ("http", URL, *words)
 
 

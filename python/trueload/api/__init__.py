@@ -35,8 +35,8 @@ if TYPE_CHECKING:
     from trueload.api.results.ab import AbResult
     from trueload.api.results.suite import SuiteResult
     from trueload.api.server import Server
-    from trueload.cli.job import Job, Saved
-    from trueload.cli.words import Words
+    from trueload.commands.job import Job, Saved
+    from trueload.commands.words import Words
     from trueload.interrupt import Interrupt
     from trueload.store.runs import Run
 
@@ -84,8 +84,8 @@ def http(url: str | None = None, /, **options: Unpack[HttpOptions]) -> Result:
     a list is sent as JSON. Raises ``UserError``.
     """
     from trueload.api.body import with_json_body
-    from trueload.cli.http import read_job
-    from trueload.cli.words import understand
+    from trueload.commands.http import read_job
+    from trueload.commands.words import understand
 
     asked = with_json_body(options)
     return _measured(understand(("http",), read_job, (url,), asked, _OF_PRINTING))
@@ -97,8 +97,8 @@ def ws(url: str, /, **options: Unpack[WsOptions]) -> Result:
 
     Options are those of `trueload ws --help`, with ``_`` for ``-``. Raises ``UserError``.
     """
-    from trueload.cli.words import understand
-    from trueload.cli.ws import read_ws
+    from trueload.commands.words import understand
+    from trueload.commands.ws import read_ws
 
     return _measured(understand(("ws",), read_ws, (url,), options, _OF_PRINTING))
 
@@ -109,8 +109,8 @@ def tcp(where: str, /, **options: Unpack[TcpOptions]) -> Result:
 
     Options are those of `trueload tcp --help`, with ``_`` for ``-``. Raises ``UserError``.
     """
-    from trueload.cli.tcp import read_tcp_job
-    from trueload.cli.words import understand
+    from trueload.commands.tcp import read_tcp_job
+    from trueload.commands.words import understand
 
     return _measured(understand(("tcp",), read_tcp_job, (where,), options, _OF_PRINTING))
 
@@ -121,8 +121,8 @@ def udp(where: str, /, **options: Unpack[UdpOptions]) -> Result:
 
     Options are those of `trueload udp --help`, with ``_`` for ``-``. Raises ``UserError``.
     """
-    from trueload.cli.udp import read_udp_job
-    from trueload.cli.words import understand
+    from trueload.commands.udp import read_udp_job
+    from trueload.commands.words import understand
 
     return _measured(understand(("udp",), read_udp_job, (where,), options, _OF_PRINTING))
 
@@ -137,9 +137,9 @@ def ab(url_a: str, url_b: str, /, **options: Unpack[AbOptions]) -> AbResult:
     """
     from trueload.api.body import with_json_body
     from trueload.api.results.ab import AbResult
-    from trueload.cli.ab import measure_ab, read_ab
-    from trueload.cli.job import nothing_measured, tell
-    from trueload.cli.words import understand
+    from trueload.commands.ab import measure_ab, read_ab
+    from trueload.commands.job import nothing_measured, tell
+    from trueload.commands.words import understand
     from trueload.engines.engine import find_engine
     from trueload.interrupt import Interrupt
     from trueload.metrics.exports import exporting
@@ -176,8 +176,8 @@ def suite(name: str | None = None, /, **options: Unpack[SuiteOptions]) -> SuiteR
     on stderr, as by the command. Raises ``UserError``.
     """
     from trueload.api.results.suite import SuiteResult
-    from trueload.cli.suite import execute, read_suite, start_suite
-    from trueload.cli.words import understand
+    from trueload.commands.suite import execute, read_suite, start_suite
+    from trueload.commands.words import understand
     from trueload.suites.execute import Execution
 
     understood = understand(("suite", "run"), read_suite, (name,), options, _OF_SUITES)
@@ -213,8 +213,8 @@ def serve(protocol: str = "http", /, **options: Any) -> Server:
     ``listen`` says where.
     """
     from trueload.api.server import Server
-    from trueload.cli import serve as served
-    from trueload.cli.words import understand
+    from trueload.commands import serve as served
+    from trueload.commands.words import understand
 
     readers = {
         "http": served.read_http,
@@ -249,7 +249,7 @@ def load(run: str = "last", /) -> Result | SuiteResult | AbResult:
 
 def _measured(understood: Words[Job]) -> Result:
     """Do a job as the command does, without showing anything."""
-    from trueload.cli.job import nothing_measured
+    from trueload.commands.job import nothing_measured
     from trueload.engines.engine import find_engine
     from trueload.interrupt import Interrupt
 
@@ -269,7 +269,7 @@ def _measured(understood: Words[Job]) -> Result:
 
 
 def _tried(job: Job, interrupt: Interrupt) -> Result:
-    from trueload.cli.run import measure_job
+    from trueload.commands.run import measure_job
     from trueload.metrics.exports import exporting
     from trueload.report.live import unwatched
 
@@ -286,7 +286,7 @@ def _tried(job: Job, interrupt: Interrupt) -> Result:
 
 
 def _searched(job: Job, interrupt: Interrupt) -> Result | None:
-    from trueload.cli.search import measure_search
+    from trueload.commands.search import measure_search
     from trueload.metrics.exports import exporting
     from trueload.report.live import unwatched
     from trueload.search.found import deciding

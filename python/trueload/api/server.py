@@ -11,8 +11,8 @@ import threading
 from pathlib import Path
 from typing import Self
 
-from trueload.cli.serve import POLL_S, Serving, begin, end, url_of, write_certificate
 from trueload.closing import Closing
+from trueload.commands.serve import POLL_S, Serving, begin, end, url_of, write_certificate
 from trueload.engines.engine import Engine, EngineError, find_engine
 from trueload.errors import UserError
 from trueload.places.kept import KeptPlace

@@ -1,52 +1,28 @@
 """``trueload ab URL_A URL_B``: which of two servers is better, by pairs of trials in turn.
 
-How: the flags are those of ``trueload http``, the sides are measured in an order of chance, each
-trial is saved as soon as it has ended, and the verdict is that of the trials. Must not know how a
-ratio is computed.
+How: measured by ``commands.ab``, shown here. Must not know how a ratio is computed.
 """
 
 from __future__ import annotations
 
 import contextlib
-import inspect
 import sys
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any
 
 import typer
 
-from trueload.cli import options
-from trueload.cli.compare import CompareFormat, FailOnRatioOption, FormatOption
-from trueload.cli.flags import command, with_flags_of
-from trueload.cli.http import read_job
-from trueload.cli.job import Job, Saved, tell, tell_shortfall, write_json
-from trueload.cli.request_flags import TLS_FLAGS, flags_of_curl, read_asked
 from trueload.cli.run import exit_code
-from trueload.cli.sides import CONTRACT, Side, find_subject, is_url, open_side
-from trueload.cli.suite_places import Opened, open_for_subjects
-from trueload.compare.difference import MORE_PAIRS, too_few_pairs
-from trueload.compare.pairs import turns
+from trueload.commands import options
+from trueload.commands.ab import AbJob, measure_ab, read_ab
+from trueload.commands.flags import command
+from trueload.commands.job import Saved, tell, tell_shortfall, write_json
 from trueload.engines.engine import find_engine
-from trueload.errors import UserError, unsaved
+from trueload.errors import unsaved
 from trueload.interrupt import Interrupt
 from trueload.metrics.exports import exporting
-from trueload.places.open import open_places
-from trueload.record.schema import Record
-from trueload.record.shortage import memory_fault
-from trueload.record.thresholds import RATIO, Condition, parse_condition
-from trueload.record.turn import Turn
 from trueload.report.ab import Paired, compared, crossed_sentence, paired_json, paired_lines
-from trueload.report.compare import Format, render
-from trueload.report.live import Watch, stop_key, unwatched, watch
-from trueload.request.make import read_body
-from trueload.request.redact import redact_url
-from trueload.request.target import Target, parse_url
-from trueload.request.targets import open_targets
-
-PAIRS = 6  # the fewest whose median has a 95 % interval
-SEED = 1
+from trueload.report.compare import render
+from trueload.report.live import stop_key, watch
 
 HELP = """Compare two servers by pairs of trials in turn, in random order: the ratio B to A of each
 figure, per pair, and the median of the ratios with where it lies. --repeat is the number of pairs,
@@ -60,143 +36,10 @@ path alone, and what --curl asks: the URL of a side then has none.
 Example: trueload ab http://127.0.0.1:8080/ http://127.0.0.1:8081/ -c 64 -d 5s
 """
 
-# Of what is asked, what a subject's contract leaves open.
-LEFT_OPEN = frozenset({"url", "header", "user", "close", "local_address"})
-
-# Of what stands for a subject until it is started: nothing is sent there.
-NOWHERE = "http://127.0.0.1/"
-
-
-@dataclass(frozen=True)
-class AbJob:
-    """Two command lines of ``http``, and what is done with them."""
-
-    sides: tuple[str, str]
-    jobs: tuple[Job, Job]
-    pairs: int
-    seed: int
-    conditions: tuple[Condition, ...]
-    format: Format
-
-    def quietly(self, words: tuple[str, ...]) -> AbJob:
-        """The same without a live view, from a command line of its own."""
-        a, b = (replace(job, live=False, words=words) for job in self.jobs)
-        return replace(self, jobs=(a, b))
-
 
 def register(app: typer.Typer) -> None:
     """Add the command."""
     app.command("ab", help=HELP)(command(read_ab, run_ab))
-
-
-SideA = Annotated[str, typer.Argument(metavar="URL_A", help="A URL, or a subject: the base.")]
-SideB = Annotated[str, typer.Argument(metavar="URL_B", help="A URL, or a subject: the other.")]
-
-
-@with_flags_of(read_job, without=("url", "limit", "search"))
-def read_ab(
-    url_a: SideA,
-    url_b: SideB,
-    repeat: options.RepeatOption = None,
-    fail_on: FailOnRatioOption = None,
-    format_: FormatOption = CompareFormat.TEXT,
-    **flags: Any,
-) -> AbJob:
-    """What the flags mean, checked as a whole; nothing has been sent."""
-    seed = flags.pop("seed", None)
-    if flags.get("arrivals") is not None:
-        flags["seed"] = seed
-    conditions = tuple(parse_condition(text, RATIO) for text in fail_on or ())
-    if conditions and (why := too_few_pairs(repeat or PAIRS)):
-        raise UserError(f"--fail-on cannot be judged: {why}", MORE_PAIRS)
-    if str(flags.get("json_path")) == "-" and format_ is not CompareFormat.TEXT:
-        raise UserError("--json - and --format both want stdout", "name a file for --json")
-    for side in (url_a, url_b):
-        if not is_url(side):
-            _refuse_contract_flags(find_subject(side).name, flags)
-        elif flags.get("server_place") is not None:
-            raise UserError(
-                f"--server-place starts subjects, and {redact_url(side)} is a server that runs",
-                "leave it out, or name subjects on both sides",
-            )
-    urls = [side if is_url(side) else NOWHERE for side in (url_a, url_b)]
-    urls, flags = _read_once(urls, flags)
-    chosen = SEED if seed is None else seed
-    jobs = [_seeded(read_job(url=url, **_flags_for(url, urls, flags)), chosen) for url in urls]
-    return AbJob(
-        sides=(url_a, url_b),
-        jobs=(jobs[0], jobs[1]),
-        pairs=repeat or PAIRS,
-        seed=chosen,
-        conditions=conditions,
-        format=format_.value,
-    )
-
-
-def _read_once(urls: list[str], flags: dict[str, Any]) -> tuple[list[str], dict[str, Any]]:
-    """What both sides are asked, in memory: stdin has nothing to say to the second of them. What
-    curl was told is asked at the origin of each side."""
-    if flags.get("curl") is not None:
-        flags = flags_of_curl(flags)
-        copied = parse_url(flags.pop("url"))
-        urls = [_asked_at(url, copied) for url in urls]
-        if copied.credentials is not None:
-            flags["header"] = [*flags["header"], f"Authorization: {copied.credentials}"]
-        if not any(map(_is_secure, urls)):
-            flags = _without_tls(flags)
-    if flags.get("targets") is not None:
-        flags["targets"] = replace(open_targets(flags["targets"]), one_origin=True)
-    body = read_body(flags.get("body"), flags.get("body_file"))
-    flags["body"] = None if body is None else body.decode("utf-8", "surrogateescape")
-    flags["body_file"] = None
-    return urls, flags
-
-
-def _asked_at(url: str, copied: Target) -> str:
-    """The path of a curl command at the origin of a side. Raises ``UserError``."""
-    side = parse_url(url)
-    if side.path != "/":
-        raise UserError(
-            f"--curl has a path of its own, and so has {redact_url(url)}",
-            f"write the side without it: {redact_url(side.origin)}",
-        )
-    return side.origin + copied.path
-
-
-def _is_secure(url: str) -> bool:
-    return url.lower().startswith("https:")
-
-
-def _without_tls(flags: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in flags.items() if name not in TLS_FLAGS}
-
-
-def _seeded(job: Job, seed: int) -> Job:
-    """Whatever chance has a part in, it is by the one seed."""
-    return replace(job, spec=replace(job.spec, seed=seed))
-
-
-def _flags_for(url: str, urls: Sequence[str], flags: dict[str, Any]) -> dict[str, Any]:
-    """With one side in https, the flags of TLS are for that side."""
-    return flags if _is_secure(url) or not any(map(_is_secure, urls)) else _without_tls(flags)
-
-
-def _refuse_contract_flags(subject: str, flags: Mapping[str, Any]) -> None:
-    decided = [name for name in inspect.signature(read_asked).parameters if name not in LEFT_OPEN]
-    given = [name for name in decided if flags.get(name) not in (None, False, [])]
-    if given:
-        raise UserError(
-            f"--{given[0].replace('_', '-')} is not for a subject: {subject} is started here, and"
-            f" asked what the contract {CONTRACT} says",
-            "leave it out, or start the program yourself and give its URL",
-        )
-
-
-def _open(job: AbJob, stack: contextlib.ExitStack) -> Opened:
-    where = job.jobs[0].where
-    if not all(map(is_url, job.sides)):
-        return stack.enter_context(open_for_subjects(where))
-    return Opened(stack.enter_context(open_places(where, find_engine())))
 
 
 def run_ab(job: AbJob) -> int:
@@ -221,53 +64,6 @@ def run_ab(job: AbJob) -> int:
             if not _show(job, done, saved):
                 code = unsaved(code)
         return code
-
-
-def measure_ab(
-    job: AbJob, interrupt: Interrupt, *, watch: Watch = unwatched
-) -> tuple[Paired, Saved]:
-    """Measure both in turn, saving each trial; shows nothing but by ``watch``. Raises
-    ``UserError``."""
-    with contextlib.ExitStack() as stack:
-        pair = list(zip(job.sides, job.jobs, strict=True))
-        opened = _open(job, stack)
-        sides = [open_side(text, one, opened, interrupt, watch) for text, one in pair]
-        names = (sides[0].name, sides[1].name)
-        saved = stack.enter_context(
-            Saved.begin(
-                stack,
-                "ab",
-                " against ".join(names),
-                save=job.jobs[0].save,
-                plan={"a": names[0], "b": names[1], "pairs": job.pairs, "seed": job.seed},
-                seed=job.seed,
-                words=job.jobs[0].words,
-            )
-        )
-        taken = _measure(job, dict(zip(("a", "b"), sides, strict=True)), saved, interrupt)
-        saved.end(interrupt.requested)
-    stopped = interrupt.requested
-    done = Paired.of(names, taken, seed=job.seed, conditions=job.conditions, interrupted=stopped)
-    return done, saved
-
-
-def _measure(
-    job: AbJob, sides: dict[str, Side], saved: Saved, interrupt: Interrupt
-) -> list[tuple[Turn, Record]]:
-    taken: list[tuple[Turn, Record]] = []
-    for turn in turns(job.pairs, job.seed):
-        side = sides[turn.letter]
-        title = f"pair {turn.pair}/{job.pairs}  {turn.letter.upper()}"
-        labels = {"subject": side.name, "side": turn.letter, "pair": str(turn.pair)}
-        shown = {"trial": str(len(taken) + 1), **labels}
-        record = side.measure(turn.pair, title, interrupt, shown)
-        if record is None:
-            break
-        saved.add(record, key=f"pair {turn.pair} {turn.letter.upper()}", labels=labels)
-        taken.append((turn, record))
-        if interrupt.requested or record.connections.established == 0 or memory_fault(record):
-            break
-    return taken
 
 
 def _show(job: AbJob, done: Paired, saved: Saved) -> bool:

@@ -8,10 +8,10 @@ not wait for the statistics. This module must not know what any command does.
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import importlib
 import os
-import re
 import sys
 import tempfile
 import time
@@ -24,12 +24,9 @@ import typer
 import typer.core
 import typer.main
 
-# typer carries its own copy of click and gives these two no public name; pyproject.toml pins it.
-from typer._click.exceptions import NoArgsIsHelpError, NoSuchOption, UsageError
-
 from trueload import __version__
-from trueload.cli.foreign_flags import find_foreign_flag
 from trueload.cli.streams import hold_open, write_whole
+from trueload.commands.usage import explain_usage_error, one_line
 from trueload.errors import ExitCode, UserError, machine_fault, path_fault, shortage_hint
 from trueload.files.private import make_folder, open_text
 from trueload.interrupt import end_like_ctrl_c
@@ -99,11 +96,8 @@ def run(argv: Sequence[str]) -> int:
     except UserError as error:
         _say_of(argv, error.message, error.hint)
         return error.exit_code
-    except NoArgsIsHelpError as error:
-        sys.stderr.write(error.format_message().rstrip() + "\n")
-        return ExitCode.USAGE
     except typer.TyperException as error:
-        _say_of(argv, *explain_usage_error(error, argv))
+        _say_of(argv, *explain_usage_error(error, lambda: _command_path(argv)))
         return ExitCode.USAGE
     except (KeyboardInterrupt, typer.Abort):
         _say("interrupted", "what had been saved is kept: `trueload runs list` shows it")
@@ -128,7 +122,6 @@ def build_app(first_word: str | None = None) -> typer.Typer:
     app = typer.Typer(
         name="trueload",
         help=ABOUT,
-        no_args_is_help=True,
         add_completion=False,
         pretty_exceptions_enable=False,
         rich_markup_mode=None,
@@ -154,47 +147,31 @@ def build_command(first_word: str | None = None) -> typer.core.TyperGroup:
     return group
 
 
-def explain_usage_error(error: typer.TyperException, argv: Sequence[str]) -> tuple[str, str]:
-    """A parser's complaint about a command line as (message, hint), each one line."""
-    message = _one_line(error.format_message()).rstrip(".")
-    # The parser's own word for what a choice is not.
-    message = message.replace(": Value error, ", ": ", 1)
-    context = error.ctx if isinstance(error, UsageError) else None
-    command_path = context.command_path if context else _command_path(argv)
-    see_help = f"see `{command_path} --help`"
-    if isinstance(error, NoSuchOption):
-        near = " or ".join(sorted(error.possibilities or ()))
-        hint = f"did you mean {near}? {see_help}" if near else see_help
-        foreign = find_foreign_flag(error.option_name)
-        if foreign is not None and context and foreign.is_of_use(_flags(context.command)):
-            hint = foreign.hint()
-        return f"{command_path} has no flag {error.option_name}", hint
-    unknown = re.fullmatch(r"No such command '(.*?)'\.?(?: Did you mean (.*)\?)?", message)
-    if unknown is not None:
-        name, near = unknown[1], unknown[2]
-        hint = f"did you mean {near}? {see_help}" if near else f"{see_help} for the commands"
-        return f"{command_path} has no command '{name}'", hint
-    return message[:1].lower() + message[1:], see_help
-
-
 def _command_path(argv: Sequence[str]) -> str:
     # The parser does not always say which command it was at: `trueload runs show` of the words.
-    node: Any = build_command(argv[0] if argv else "")
-    path = ["trueload"]
+    named, _ = _named(build_command(argv[0] if argv else ""), argv)
+    return " ".join(["trueload", *named])
+
+
+def _named(node: Any, argv: Sequence[str]) -> tuple[list[str], Any]:
+    """The words that name a command, and that command."""
+    path: list[str] = []
     for word in argv:
-        node = getattr(node, "commands", {}).get(word)
-        if node is None:
+        inner = getattr(node, "commands", {}).get(word)
+        if inner is None:
             break
-        path.append(word)
-    return " ".join(path)
-
-
-def _flags(command: Any) -> set[str]:
-    return {flag for parameter in command.params for flag in parameter.opts}
+        path, node = [*path, word], inner
+    return path, node
 
 
 def _invoke(argv: Sequence[str]) -> int:
     command = build_command(argv[0] if argv else "")
+    path, named = _named(command, argv)
+    if hasattr(named, "commands") and len(path) == len(argv):
+        # Nothing is asked of it.
+        with contextlib.redirect_stdout(sys.stderr):
+            _invoke([*argv, "--help"])
+        return ExitCode.USAGE
     # Not command.main(): it would end the process for a broken pipe before we can see it.
     try:
         with command.make_context("trueload", list(argv)) as context:
@@ -238,7 +215,7 @@ def _use_plain_help(command: Any) -> None:
 
 def _say(message: str, hint: str) -> None:
     try:
-        sys.stderr.write(f"error: {_one_line(message)}\nhint: {_one_line(hint)}\n")
+        sys.stderr.write(f"error: {one_line(message)}\nhint: {one_line(hint)}\n")
     except OSError:
         _discard(sys.stderr)  # there is nobody to tell
 
@@ -248,11 +225,6 @@ def _say_of(argv: Sequence[str], message: str, hint: str) -> None:
     from trueload.request.redact import hide_arguments  # not needed where all is well
 
     _say(hide_arguments(message, argv), hide_arguments(hint, argv))
-
-
-def _one_line(text: str) -> str:
-    # Also keeps a peer's control codes, quoted in some message, from the terminal.
-    return " ".join("".join(c if c.isprintable() else " " for c in text).split())
 
 
 def _discard(stream: Any) -> None:

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import contextlib
 import sys
-from enum import StrEnum
 from typing import Annotated
 
 import typer
 
-from trueload.cli.options import OutputOption, check_writable
+from trueload.commands.options import OutputOption, check_writable
+from trueload.commands.ratio_options import CompareFormat, FailOnRatioOption, FormatOption
 from trueload.compare.baseline import read_side
 from trueload.compare.difference import MORE_TRIALS, too_few_trials
 from trueload.compare.trials import Comparison, CrossedRow, compare, crossed_rows, with_metrics
@@ -32,30 +32,11 @@ Example: trueload runs compare baseline.json last --fail-on 'throughput<0.95'
 """
 
 
-class CompareFormat(StrEnum):
-    """Formats of ``runs compare``."""
-
-    TEXT = "text"
-    MARKDOWN = "markdown"
-    JUNIT = "junit"
-    JSON = "json"
-
-
 BaseArgument = Annotated[
     str, typer.Argument(metavar="BASE", help="A run, or a JSON file of one: what was before.")
 ]
 NewArgument = Annotated[
     str, typer.Argument(metavar="NEW", help="A run, or a JSON file of one: what is now.")
-]
-FormatOption = Annotated[CompareFormat, typer.Option("--format", help="The format.")]
-FailOnRatioOption = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--fail-on",
-        metavar="CONDITION",
-        help="End with 1 if it holds of a row's ratio, new to base: 'throughput<0.95',"
-        " 'p99>1.2'; repeatable. Needs several trials a side; an unclear row crosses nothing.",
-    ),
 ]
 
 

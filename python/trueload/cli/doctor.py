@@ -13,9 +13,9 @@ from typing import Annotated
 import typer
 
 from trueload import __version__
-from trueload.cli.folders import find_folder
-from trueload.cli.options import AsJsonOption
 from trueload.commands import doctor
+from trueload.commands.folders import find_folder
+from trueload.commands.options import AsJsonOption
 from trueload.engines.engine import Engine, EngineError, ask_distance, find_engine
 from trueload.errors import UserError
 from trueload.machine import facts as machine

@@ -1,16 +1,15 @@
 """``trueload http URL``: load an HTTP server and say what it carried.
 
-Must not know how a request is made of flags, or when it is sent.
+Must not know how its flags are read, or how a trial works.
 """
 
 from __future__ import annotations
 
 import typer
 
-from trueload.cli.flags import command
-from trueload.cli.measure import measuring
-from trueload.cli.request_flags import read_asked
 from trueload.cli.run import run_job
+from trueload.commands.flags import command
+from trueload.commands.http import read_job
 
 HELP = """Load an HTTP/1.1 server and say what it carried, and whether that can be trusted.
 
@@ -22,9 +21,6 @@ are followed: an answer counts as it comes. With --body and no --method, the met
 
 Example: trueload http http://127.0.0.1:8080/ -c 64 -d 10s --fail-on 'p99>20ms'
 """
-
-
-read_job = measuring(read_asked)
 
 
 def register(app: typer.Typer) -> None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from trueload.cli.options import check_writable
+from trueload.commands.options import check_writable
 from trueload.errors import ExitCode, UserError
 from trueload.files.outputs import output as opened
 from trueload.files.outputs import write_text

@@ -1,42 +1,27 @@
-"""Doing a job: measure, as often as asked for, save, show; the exit code follows.
+"""A job on the command line: measured, saved, shown; the exit code follows.
 
-How: each trial is saved as soon as it has ended. Must not know how a trial works, or any protocol.
+Must not know how a trial works, or any protocol.
 """
 
 from __future__ import annotations
 
-import contextlib
 import sys
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
 
-from trueload.cli.job import Job, Saved, tell, tell_shortfall, write_json
-from trueload.cli.options import check_writable
 from trueload.cli.search import run_search
-from trueload.cli.server_there import with_server
+from trueload.commands.job import Job, Saved, tell, tell_shortfall, write_json
+from trueload.commands.options import check_writable
+from trueload.commands.run import measure_job
 from trueload.engines.engine import find_engine
 from trueload.errors import ExitCode, unsaved
 from trueload.interrupt import Interrupt
 from trueload.metrics.exports import exporting
-from trueload.places.open import open_places
 from trueload.record.schema import Record
 from trueload.record.shortage import memory_fault
-from trueload.record.thresholds import Crossed, crossed
-from trueload.report.live import Watch, stop_key, unwatched, watch
+from trueload.record.thresholds import Crossed
+from trueload.report.live import stop_key, watch
 from trueload.report.result import repeated_lines, result_lines
 from trueload.report.trials_json import result_json
-from trueload.trial.run import run_trial
-from trueload.trial.server_files import files_note
-from trueload.trial.spec import repetition
-
-
-@dataclass(frozen=True)
-class Measured:
-    """What a job came to: its trials, in their order, and the thresholds that they crossed."""
-
-    records: tuple[Record, ...]
-    over: tuple[Crossed, ...]
-    saved: Saved
 
 
 def run_job(job: Job) -> int:
@@ -63,34 +48,6 @@ def run_job(job: Job) -> int:
                 raise
             return code
         return code if whole else unsaved(code)
-
-
-def measure_job(
-    job: Job, interrupt: Interrupt, *, watch: Watch = unwatched, tell: Callable[[str], object]
-) -> Measured:
-    """Measure as often as asked for, saving each trial; shows nothing but by ``watch``, and what
-    ``tell`` is told beforehand. Raises ``UserError``."""
-    with contextlib.ExitStack() as stack:
-        hosts = stack.enter_context(open_places(job.where, find_engine()))
-        spec = replace(job.resolved(), hosts=hosts)
-        spec = stack.enter_context(with_server(job, spec))
-        saved = stack.enter_context(
-            Saved.begin(stack, job.kind, job.spec.url, save=job.save, words=job.words)
-        )
-        if note := files_note(spec):
-            tell(note)
-        records = []
-        for number in range(1, job.repeat + 1):
-            title = f"trueload {job.kind}" + (f"  {number}/{job.repeat}" if job.repeat > 1 else "")
-            one = repetition(spec, number)
-            with watch(one, title, {"trial": str(number)}) as on_progress:
-                record = run_trial(one, on_progress=on_progress, interrupt=interrupt)
-            saved.add(record)
-            records.append(record)
-            if interrupt.requested:
-                break
-        saved.end(interrupt.requested)
-    return Measured(tuple(records), tuple(crossed(job.thresholds, records)), saved)
 
 
 def exit_code(

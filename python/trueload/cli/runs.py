@@ -18,7 +18,7 @@ from typing import IO, Annotated, cast
 import typer
 
 from trueload.cli import compare, runs_delete
-from trueload.cli.options import AsJsonOption, OutputOption, check_writable
+from trueload.commands.options import AsJsonOption, OutputOption, check_writable
 from trueload.errors import ExitCode, UserError
 from trueload.files.outputs import text_output
 from trueload.record.schema import Record
@@ -70,9 +70,7 @@ PublishedOption = Annotated[
 
 def register(app: typer.Typer) -> None:
     """Add the commands."""
-    runs = typer.Typer(
-        no_args_is_help=True, help="List, show, compare, export and delete what was measured."
-    )
+    runs = typer.Typer(help="List, show, compare, export and delete what was measured.")
     runs.command("list", help="List the runs, oldest first.\n\nExample: trueload runs list")(
         list_runs
     )

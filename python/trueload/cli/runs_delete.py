@@ -13,7 +13,7 @@ from typing import Annotated
 
 import typer
 
-from trueload.cli.options import AsJsonOption, option_parser
+from trueload.commands.options import AsJsonOption, option_parser
 from trueload.errors import ExitCode, UserError
 from trueload.store.delete import delete_runs, file_bytes, shrink
 from trueload.store.runs import Run, Store

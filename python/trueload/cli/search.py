@@ -1,105 +1,34 @@
-"""``--limit``: search the largest load that keeps to it, for any command that measures.
+"""A search on the command line: its steps as they are taken, then what it found.
 
-How: the flags become a plan, each step is a trial of its own, saved as soon as it has ended, and
-what is shown comes from the steps. Must not know protocols.
+Must not know protocols, or how a step is chosen.
 """
 
 from __future__ import annotations
 
 import contextlib
-import itertools
 import sys
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
 from typing import Any
 
-from trueload.cli.job import Job, Saved, tell_shortfall, write_json
-from trueload.cli.job import tell as say
-from trueload.cli.options import SearchAxis, check_writable
-from trueload.cli.server_there import with_server
+from trueload.commands.job import Job, Saved, tell_shortfall, write_json
+from trueload.commands.job import tell as say
+from trueload.commands.options import check_writable
+from trueload.commands.search import Searched, measure_search
 from trueload.engines.engine import find_engine
-from trueload.errors import UserError, unsaved
+from trueload.errors import unsaved
 from trueload.interrupt import Interrupt
 from trueload.metrics.exports import exporting
-from trueload.places.open import open_places
-from trueload.protocol.load_options import LoadOptions
-from trueload.record.schema import Record
-from trueload.record.thresholds import LIMIT, Crossed, crossed, parse_condition
-from trueload.report.live import Watch, is_terminal, stop_key, unwatched, watch
+from trueload.report.live import is_terminal, stop_key, watch
 from trueload.search.clients import is_published, shootout_line
-from trueload.search.crowd import Crowd
-from trueload.search.decide import Try
-from trueload.search.execute import UNITS, SearchPlan, Taken, make_bounds, search, spec_at
+from trueload.search.execute import SearchPlan, Taken
 from trueload.search.found import (
-    deciding,
     exit_code,
-    labels,
     plan_json,
     search_json,
     search_lines,
     step_header,
     step_line,
 )
-from trueload.trial.run import ShortageError, run_trial
-from trueload.trial.spec import TrialSpec, repetition
-
-
-@dataclass(frozen=True)
-class SearchFlags:
-    """What was given; None for what was not."""
-
-    limit: str | None
-    axis: SearchAxis | None
-    repeat: int | None
-
-
-def choose_search(flags: SearchFlags, load: LoadOptions, origins: int = 1) -> SearchPlan | None:
-    """The search that the flags ask for, if any. ``--rate``, or ``--connections`` of a search for
-    connections, is where it starts; each of several origins has a connection throughout. Raises
-    ``UserError`` for flags that contradict."""
-    if flags.limit is None:
-        if flags.axis is not None:
-            raise UserError(
-                "--search is given, but no --limit", "add for example --limit 'p99<10ms'"
-            )
-        return None
-    limit = parse_condition(flags.limit, LIMIT)
-    axis = flags.axis or SearchAxis.RATE
-    excluded = [
-        ("--requests", load.gave("requests")),
-        ("--stages", load.gave("stages")),
-        ("--repeat", flags.repeat is not None),
-        ("--rate", load.gave("rate_per_s") and axis is SearchAxis.CONNECTIONS),
-    ]
-    for name, is_given in excluded:
-        if is_given:
-            what = "--limit" if name != "--rate" else "--search connections"
-            raise UserError(f"{what} and {name} exclude each other", "keep one of them")
-    start = load.rate_per_s
-    if axis is SearchAxis.CONNECTIONS:
-        start = load.connections if load.gave("connections") else None
-    bounds = make_bounds(axis.value, start)
-    if bounds.whole:
-        low = float(origins)
-        bounds = replace(bounds, start=max(bounds.start, low), floor=max(bounds.floor, low))
-    step_ns = load.duration_ns if load.gave("duration_ns") else None
-    return SearchPlan(axis.value, limit, bounds, step_ns)
-
-
-def started(load: LoadOptions, plan: SearchPlan | None) -> LoadOptions:
-    """The options with the load that a search starts at."""
-    if plan is None or plan.axis != "rate":
-        return load
-    return load.model_copy(update={"rate_per_s": plan.bounds.start})
-
-
-@dataclass(frozen=True)
-class Searched:
-    """What a search came to: its steps, and the thresholds that the deciding one crossed."""
-
-    taken: tuple[Taken, ...]
-    over: tuple[Crossed, ...]
-    saved: Saved
 
 
 def run_search(job: Job, plan: SearchPlan) -> int:
@@ -130,36 +59,6 @@ def run_search(job: Job, plan: SearchPlan) -> int:
         return code
 
 
-def measure_search(
-    job: Job,
-    plan: SearchPlan,
-    interrupt: Interrupt,
-    *,
-    watch: Watch = unwatched,
-    tell: Callable[[Sequence[Taken]], object] = lambda taken: None,
-) -> Searched:
-    """Search, saving each step; shows nothing but by ``watch``, and ``tell`` after each step.
-    Raises ``UserError``."""
-    with contextlib.ExitStack() as stack:
-        hosts = stack.enter_context(open_places(job.where, find_engine()))
-        spec = replace(job.resolved(), hosts=hosts)
-        spec = stack.enter_context(with_server(job, spec))
-        stored = {**plan_json(plan), "of": job.kind}
-        saved = stack.enter_context(
-            Saved.begin(stack, "search", job.spec.url, save=job.save, plan=stored, words=job.words)
-        )
-        measure = _measure(plan, spec, interrupt, stack, watch)
-        taken: list[Taken] = []
-        for each in search(plan, measure, lambda: interrupt.requested):
-            found = labels(each)
-            saved.add(each.record, key=f"{found['stage']} {found['load']}", labels=found)
-            taken.append(each)
-            tell(taken)
-        saved.end(interrupt.requested)
-        over = crossed(job.thresholds, [deciding(plan, taken).record] if taken else [])
-    return Searched(tuple(taken), tuple(over), saved)
-
-
 def _tell_step(job: Job, plan: SearchPlan, taken: Sequence[Taken]) -> None:
     """A step as it has been taken: to whoever watches, and as it was published, if so asked."""
     last = taken[-1]
@@ -170,48 +69,6 @@ def _tell_step(job: Job, plan: SearchPlan, taken: Sequence[Taken]) -> None:
         head = step_header(plan) if len(taken) == 1 else []
         with contextlib.suppress(OSError):
             sys.stderr.write("\n".join([*head, step_line(plan, last)]) + "\n")
-
-
-def _measure(
-    plan: SearchPlan,
-    spec: TrialSpec,
-    interrupt: Interrupt,
-    stack: contextlib.ExitStack,
-    watch: Watch,
-) -> Callable[[Try, int], Record]:
-    """What measures a step: a trial of its own, or, of a broadcast, the clients that are there."""
-    steps = itertools.count(1)
-
-    def labels_of(following: Try) -> dict[str, str]:
-        load = f"{following.load:.12g} {UNITS[plan.axis]}"
-        return {"trial": str(next(steps)), "load": load}
-
-    if plan.axis == "clients":
-        crowd = stack.enter_context(Crowd(interrupt, plan.bounds.ceiling))
-
-        def measure_crowd(following: Try, messages: int) -> Record:
-            one = spec_at(plan, spec, following, messages)
-            title = f"{following.stage} {following.load:g} clients"
-            with watch(one, title, labels_of(following)) as on_progress:
-                return crowd.measure(one, on_progress)
-
-        return measure_crowd
-    # What is confirmed by the arrivals that found it is not confirmed.
-    numbers = itertools.count(1)
-
-    def measure(following: Try, ns: int) -> Record:
-        one = spec_at(plan, repetition(spec, next(numbers)), following, ns)
-        title = f"{following.stage} {following.load:g}"
-        with watch(one, title, labels_of(following)) as on_progress:
-            try:
-                return run_trial(one, on_progress=on_progress, interrupt=interrupt)
-            except ShortageError as short:
-                # What was asked for is refused; a search that comes that far has found our limit.
-                if plan.axis == "rate" or following.load <= plan.bounds.start:
-                    raise
-                return short.record
-
-    return measure
 
 
 def _show(job: Job, plan: SearchPlan, done: Searched, *, interrupted: bool) -> bool:

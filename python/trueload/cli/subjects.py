@@ -21,9 +21,9 @@ from typing import Annotated, Any, TypeVar
 
 import typer
 
-from trueload.cli.folders import find_folder, subjects_home
-from trueload.cli.job import TRUELOAD_COMMAND
-from trueload.cli.options import AsJsonOption
+from trueload.commands.folders import find_folder, subjects_home
+from trueload.commands.job import TRUELOAD_COMMAND
+from trueload.commands.options import AsJsonOption
 from trueload.errors import ExitCode, UserError, some_broken
 from trueload.interrupt import Interrupt
 from trueload.protocol.client import ClientContract
@@ -71,7 +71,7 @@ Selects = Annotated[
 
 def register(app: typer.Typer) -> None:
     """Add the commands."""
-    subjects = typer.Typer(no_args_is_help=True, help="The programs under test.")
+    subjects = typer.Typer(help="The programs under test.")
     subjects.command("list")(list_subjects)
     subjects.command("new")(new_subject)
     subjects.command("check")(check_subjects)

@@ -8,8 +8,8 @@ from __future__ import annotations
 import json
 import sys
 
-from trueload.cli.folders import find_folder
-from trueload.cli.options import AsJsonOption
+from trueload.commands.folders import find_folder
+from trueload.commands.options import AsJsonOption
 from trueload.errors import UserError, some_broken
 from trueload.report.grid import Grid, text_lines
 from trueload.suites.definition import Suite, load_suite, suite_names

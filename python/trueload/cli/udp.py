@@ -1,29 +1,15 @@
 """``trueload udp HOST:PORT``: load a UDP echo server and say what it carried.
 
-Must not know when a datagram is sent, or how a trial works.
+Must not know how its flags are read, or how a trial works.
 """
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import typer
 
-from trueload.cli import options
-from trueload.cli.flags import command
-from trueload.cli.job import Asked
-from trueload.cli.measure import measuring
-from trueload.cli.request_flags import read_local_addresses
 from trueload.cli.run import run_job
-from trueload.errors import UserError
-from trueload.request.message import Messages, make_messages
-from trueload.request.route import UNIX, make_route
-from trueload.request.target import parse_host_port
-from trueload.request.values import UdpEcho
-
-# Two numbers of 8 bytes each; 65,535 bytes less the headers of IPv4 and UDP
-# (crates/wire/src/udp_echo.rs).
-SIZE_BYTES_MIN, SIZE_BYTES_MAX = 16, 65_507
+from trueload.commands.flags import command
+from trueload.commands.udp import read_udp_job
 
 HELP = """Load a UDP echo server and say what it carried, and whether that can be trusted.
 
@@ -35,42 +21,6 @@ are of datagrams, and -c is a number of sockets.
 
 Example: trueload udp 127.0.0.1:9000 --size 64 -c 128 -d 10s
 """
-
-
-def read_udp(
-    where: options.HostPortArgument,
-    size: options.SizeOption = None,
-    data: options.DataOption = None,
-    resolve: options.ResolveOption = None,
-    local_address: options.LocalAddressOption = None,
-) -> Asked:
-    """What is to be sent, and where to. Raises ``UserError``."""
-    if where.startswith(UNIX):
-        raise UserError("UDP has no socket files", "write it as HOST:PORT")
-    target = parse_host_port(where, "udp")
-    local = local_address or ()
-    return Asked(
-        kind="udp",
-        url=target.url,
-        target=target,
-        route=make_route(unix=None, overrides=resolve or (), local_addresses=local),
-        local_addresses=read_local_addresses(local),
-        exchange=UdpEcho(messages=make_datagrams(size, data)),
-    )
-
-
-def make_datagrams(size_bytes: int | None, data: Path | None) -> Messages:
-    """What is sent again and again. Raises ``UserError``."""
-    messages = make_messages(size_bytes, data)
-    if not SIZE_BYTES_MIN <= messages.size_bytes <= SIZE_BYTES_MAX:
-        raise UserError(
-            f"a datagram cannot have {messages.size_bytes:,} bytes here",
-            f"use {SIZE_BYTES_MIN} (two numbers that tell answers apart) to {SIZE_BYTES_MAX:,}",
-        )
-    return messages
-
-
-read_udp_job = measuring(read_udp)
 
 
 def register(app: typer.Typer) -> None:

@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from trueload.cli.options import option_parser
+from trueload.commands.options import option_parser
 from trueload.protocol.engine_options import PIPELINE_MAX
 from trueload.protocol.load_options import CONNECTIONS_MAX
 from trueload.protocol.option import positive_count

@@ -12,8 +12,8 @@ import threading
 from collections.abc import Iterator
 from dataclasses import replace
 
-from trueload.cli.job import Job
-from trueload.cli.serve import POLL_S, Serving, begin, end
+from trueload.commands.job import Job
+from trueload.commands.serve import POLL_S, Serving, begin, end
 from trueload.engines.engine import Engine, EngineError, find_engine
 from trueload.errors import ExitCode, UserError
 from trueload.machine.accounting import ProcessTree

@@ -15,7 +15,7 @@ from typing import Annotated
 
 import typer
 
-from trueload.cli.options import check_cpus, option_parser
+from trueload.commands.options import check_cpus, option_parser
 from trueload.errors import UserError
 from trueload.places import named
 from trueload.places.choose import choose_places

@@ -9,9 +9,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from trueload.cli.folders import find_folder
-from trueload.cli.job import TRUELOAD_COMMAND, Job
-from trueload.cli.suite_places import Opened
+from trueload.commands.folders import find_folder
+from trueload.commands.job import TRUELOAD_COMMAND, Job
+from trueload.commands.suite_places import Opened
 from trueload.engines.engine import EngineError
 from trueload.errors import ExitCode, UserError
 from trueload.interrupt import Interrupt, Until

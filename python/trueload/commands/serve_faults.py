@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from trueload.cli.options import option_parser
+from trueload.commands.options import option_parser
 from trueload.errors import UserError
 from trueload.protocol.option import positive_count, positive_span
 from trueload.protocol.plan import Faults

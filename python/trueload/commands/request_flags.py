@@ -12,8 +12,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from trueload.cli import options
-from trueload.cli.job import Asked
+from trueload.commands import options
+from trueload.commands.job import Asked
 from trueload.errors import UserError
 from trueload.request.curl import CurlCommand, parse_curl
 from trueload.request.make import make_request, parse_statuses, read_body

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 import typer
 
-from trueload.cli.options import option_parser
+from trueload.commands.options import option_parser
 from trueload.protocol.option import Given, flag_of, name_of, options_of
 
 

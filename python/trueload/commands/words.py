@@ -21,7 +21,7 @@ from typing import Any, Generic, TypeVar
 
 import typer
 
-from trueload.cli.app import explain_usage_error
+from trueload.commands.usage import explain_usage_error
 from trueload.errors import UserError
 from trueload.request.redact import hide_arguments
 
@@ -59,7 +59,7 @@ def understand(
         with command.make_context(name, list(words)) as context:
             meaning: Understood = command.invoke(context)
     except typer.TyperException as error:
-        message, hint = explain_usage_error(error, [*path, *words])
+        message, hint = explain_usage_error(error, lambda: name)
         raise UserError(hide_arguments(message, words), hint) from error
     return Words((*path, *words), meaning)
 

@@ -10,14 +10,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from trueload.cli import options
-from trueload.cli.declared import reader_of
-from trueload.cli.flags import take_flags, with_flags_of
-from trueload.cli.job import Asked, Job
-from trueload.cli.load_flags import choose_load
-from trueload.cli.metrics_flags import read_metrics
-from trueload.cli.place_options import check_local_addresses, check_pinned, read_where
-from trueload.cli.search import SearchFlags, choose_search, started
+from trueload.commands import options
+from trueload.commands.declared import reader_of
+from trueload.commands.flags import take_flags, with_flags_of
+from trueload.commands.job import Asked, Job
+from trueload.commands.load_flags import choose_load
+from trueload.commands.metrics_flags import read_metrics
+from trueload.commands.place_options import check_local_addresses, check_pinned, read_where
+from trueload.commands.search import SearchFlags, choose_search, started
 from trueload.errors import UserError
 from trueload.protocol.load_options import LoadOptions
 from trueload.protocol.plan import EngineOptions

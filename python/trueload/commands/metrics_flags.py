@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 import typer
 
-from trueload.cli.options import option_parser
+from trueload.commands.options import option_parser
 from trueload.errors import UserError
 from trueload.metrics.outlets import NOTHING_WANTED, ScrapeAt, Wanted
 from trueload.protocol.option import positive_span

@@ -1,0 +1,60 @@
+"""Doing a job: measure, as often as asked for, and save.
+
+How: each trial is saved as soon as it has ended. Must not know how a trial works, any protocol, or
+how a result is shown.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from trueload.commands.job import Job, Saved
+from trueload.commands.server_there import with_server
+from trueload.engines.engine import find_engine
+from trueload.interrupt import Interrupt
+from trueload.places.open import open_places
+from trueload.record.schema import Record
+from trueload.record.thresholds import Crossed, crossed
+from trueload.report.live import Watch, unwatched
+from trueload.trial.run import run_trial
+from trueload.trial.server_files import files_note
+from trueload.trial.spec import repetition
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What a job came to: its trials, in their order, and the thresholds that they crossed."""
+
+    records: tuple[Record, ...]
+    over: tuple[Crossed, ...]
+    saved: Saved
+
+
+def measure_job(
+    job: Job, interrupt: Interrupt, *, watch: Watch = unwatched, tell: Callable[[str], object]
+) -> Measured:
+    """Measure as often as asked for, saving each trial; shows nothing but by ``watch``, and what
+    ``tell`` is told beforehand. Raises ``UserError``."""
+    with contextlib.ExitStack() as stack:
+        hosts = stack.enter_context(open_places(job.where, find_engine()))
+        spec = replace(job.resolved(), hosts=hosts)
+        spec = stack.enter_context(with_server(job, spec))
+        saved = stack.enter_context(
+            Saved.begin(stack, job.kind, job.spec.url, save=job.save, words=job.words)
+        )
+        if note := files_note(spec):
+            tell(note)
+        records = []
+        for number in range(1, job.repeat + 1):
+            title = f"trueload {job.kind}" + (f"  {number}/{job.repeat}" if job.repeat > 1 else "")
+            one = repetition(spec, number)
+            with watch(one, title, {"trial": str(number)}) as on_progress:
+                record = run_trial(one, on_progress=on_progress, interrupt=interrupt)
+            saved.add(record)
+            records.append(record)
+            if interrupt.requested:
+                break
+        saved.end(interrupt.requested)
+    return Measured(tuple(records), tuple(crossed(job.thresholds, records)), saved)

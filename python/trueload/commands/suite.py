@@ -1,0 +1,470 @@
+"""A suite run: begun, or gone on with.
+
+How: options become a plan, and the plan is executed into the store.
+
+Must not know: how a subject is run, a figure computed or a table shown.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any, cast
+
+import typer
+
+from trueload.commands import metrics_flags
+from trueload.commands.declared import reader_of
+from trueload.commands.flags import take_flags, with_flags_of
+from trueload.commands.folders import find_folder
+from trueload.commands.job import TRUELOAD_COMMAND
+from trueload.commands.options import (
+    JsonOption,
+    NoLiveOption,
+    RepeatOption,
+    check_writable,
+)
+from trueload.commands.place_options import read_where
+from trueload.commands.suite_places import Opened, open_for_suite
+from trueload.commands.suite_progress import Progress
+from trueload.engines.engine import find_engine
+from trueload.errors import ExitCode, UserError
+from trueload.interrupt import Interrupt, Until
+from trueload.machine.facts import count_ports
+from trueload.metrics.exports import exporting
+from trueload.metrics.outlets import NOTHING_WANTED, Wanted
+from trueload.places.named import HERE, Where
+from trueload.protocol.client import ClientContract
+from trueload.protocol.load_options import LoadOptions, positive_rate
+from trueload.protocol.plan import EngineOptions
+from trueload.record.schema import Record
+from trueload.report.live import stop_key
+from trueload.report.suite_json import plan_json, read_plan
+from trueload.request.redact import redact_command
+from trueload.runner.build import manifest_digest
+from trueload.runner.files import check_files, hard_limit
+from trueload.runner.trials import Searched, sweep
+from trueload.store.runs import Run, Store, StoreError
+from trueload.subjects.contracts import AnyContract, load_contract
+from trueload.subjects.manifest import Cores, Subject, parse_selects
+from trueload.suites.broadcast import measure_broadcast
+from trueload.suites.choose import choose_subjects
+from trueload.suites.definition import (
+    ENGINE_KEYS,
+    WINDOW_KEYS,
+    Suite,
+    find_suite,
+    load_suite,
+)
+from trueload.suites.execute import Execution, changed_subjects
+from trueload.suites.plan import Changes, PlannedLoad, SuitePlan, describe, make_plan, planned
+from trueload.suites.pools import beyond_limits
+from trueload.text import plain
+from trueload.trial.run import run_trial
+from trueload.trial.spec import TrialSpec
+from trueload.units import SEED_MAX
+
+STDOUT = Path("-")
+
+
+class Format(StrEnum):
+    """How the table is printed."""
+
+    TEXT = "text"
+    CSV = "csv"
+    MARKDOWN = "markdown"
+    JSON = "json"
+
+
+@dataclass(frozen=True)
+class SuiteAsked:
+    """A command line that has been understood. ``words`` are as those of ``job.Job``. ``where`` is
+    not of the plan: a run may be resumed elsewhere, and each record says where it was made."""
+
+    name: str | None
+    changes: Changes
+    subjects: tuple[str, ...]
+    dry_run: bool
+    resume: str | None
+    shown: Shown
+    words: tuple[str, ...] | None = None
+    where: Where = HERE
+
+
+@dataclass(frozen=True)
+class Shown:
+    """What is printed at the end, and where."""
+
+    output: Format
+    json_path: Path | None
+    published: bool
+    live: bool = True
+    metrics: Wanted = NOTHING_WANTED
+
+    def check(self) -> None:
+        """Raises ``UserError`` for a file that cannot be written: before hours of measuring."""
+        check_writable(self.json_path)
+
+
+read_engine = reader_of(EngineOptions, only=ENGINE_KEYS, by_default=False)
+read_window = reader_of(LoadOptions, only=WINDOW_KEYS, by_default=False)
+
+
+@with_flags_of(read_where, without=())
+@with_flags_of(read_window, without=())
+@with_flags_of(read_engine, without=())
+def read_suite(
+    name: Annotated[
+        str | None, typer.Argument(metavar="NAME|FILE", help="A suite of the catalogue, or a file.")
+    ] = None,
+    subjects: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--subjects",
+            metavar="SELECT,…",
+            help="NAME, LANGUAGE or LANGUAGE/NAME, with :VARIANT; ! in front excludes.",
+        ),
+    ] = None,
+    cores: Annotated[
+        str | None, typer.Option("--cores", metavar="single|multi", help="CPUs of the subject.")
+    ] = None,
+    connections: Annotated[
+        str | None, typer.Option("-c", "--connections", metavar="LIST", help="Such as 8,64.")
+    ] = None,
+    pipeline: Annotated[
+        str | None,
+        typer.Option("--pipeline", metavar="LIST", help="Requests in flight on a connection."),
+    ] = None,
+    rate: Annotated[
+        str | None,
+        typer.Option("--rate", metavar="LIST", help="Open loops, such as 1k/s,20k/s."),
+    ] = None,
+    close: Annotated[
+        bool | None, typer.Option("--close/--no-close", help="A connection per request.")
+    ] = None,
+    repeat: RepeatOption = None,
+    pools: Annotated[
+        str | None, typer.Option("--pools", metavar="LIST", help="Of clients: pool counts.")
+    ] = None,
+    pool_size: Annotated[
+        str | None,
+        typer.Option("--pool-size", metavar="LIST", help="Of clients: connections of a pool."),
+    ] = None,
+    concurrency: Annotated[
+        str | None,
+        typer.Option("--concurrency", metavar="LIST", help="Of clients: requests at once."),
+    ] = None,
+    full: Annotated[
+        bool, typer.Option("--full", help="The published grid, where that is a larger one.")
+    ] = False,
+    seed: Annotated[
+        int | None,
+        typer.Option(
+            "--seed", metavar="N", min=0, max=SEED_MAX, help="Of the order of the trials."
+        ),
+    ] = None,
+    port: Annotated[
+        int | None,
+        typer.Option("--port", metavar="N", min=1, max=65535, help="Not a free port but this."),
+    ] = None,
+    share_cpus: Annotated[
+        bool, typer.Option("--share-cpus", help="Measure even if the CPUs cannot be kept apart.")
+    ] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Print the plan and do nothing.")
+    ] = False,
+    resume: Annotated[
+        str | None, typer.Option("--resume", metavar="RUN", help="Go on with a run cut short.")
+    ] = None,
+    published: Annotated[
+        bool, typer.Option("--published", help="Add the best repetitions, as published.")
+    ] = False,
+    output: Annotated[Format, typer.Option("--format", help="Of the table.")] = Format.TEXT,
+    json_path: JsonOption = None,
+    no_live: NoLiveOption = False,
+    prometheus: metrics_flags.PrometheusOption = None,
+    prometheus_linger: metrics_flags.LingerOption = None,
+    otlp: metrics_flags.OtlpOption = None,
+    **more_flags: Any,
+) -> SuiteAsked:
+    """Run a suite: build, start, verify and measure each subject, and rank them.
+
+    Exit codes: 0 something is ranked; 3 nothing could be measured; 4 every row is invalid.
+
+    Example: trueload suite run http-servers --subjects nginx,go -c 64 -d 3s
+    """
+    changes = Changes(
+        connections=_numbers("-c", connections),
+        pipeline=_numbers("--pipeline", pipeline),
+        cores=_cores(cores),
+        rates_per_s=_rates(rate),
+        window=read_window(**take_flags(read_window, more_flags)),
+        close=close,
+        engine=read_engine(**take_flags(read_engine, more_flags)),
+        repeat=repeat,
+        seed=seed,
+        share_cpus=share_cpus,
+        port=port,
+        pools=_numbers("--pools", pools),
+        pool_sizes=_numbers("--pool-size", pool_size),
+        concurrency=_numbers("--concurrency", concurrency),
+        full=full,
+    )
+    if json_path is None and output is Format.JSON:
+        json_path = STDOUT
+    metrics = metrics_flags.read_metrics(prometheus, prometheus_linger, otlp)
+    shown = Shown(output, json_path, published, live=not no_live, metrics=metrics)
+    where = read_where(**more_flags)
+    return SuiteAsked(name, changes, tuple(subjects or ()), dry_run, resume, shown, where=where)
+
+
+Finish = Callable[[Execution, Interrupt], int]
+"""Executes what was begun; what it returns is handed on."""
+
+
+def start_suite(asked: SuiteAsked, finish: Finish) -> int:
+    """Begin a run, or go on with one, and finish it. Raises ``UserError``."""
+    if asked.resume is not None:
+        return _resume(asked, asked.resume, finish)
+    if asked.name is None:
+        raise UserError("no suite is named", "`trueload suite list` shows the suites")
+    return _begin(asked, asked.name, finish)
+
+
+def _begin(asked: SuiteAsked, name: str, finish: Finish) -> int:
+    suites = find_folder("suites") if not name.endswith(".toml") else Path()
+    path = find_suite(name, suites)
+    suite = load_suite(path)
+    contract = _contract(suite.contract, clients=suite.clients is not None)
+    chosen = choose_subjects(find_folder("subjects"), suite, parse_selects(asked.subjects), talk)
+    if asked.dry_run:
+        digests = dict.fromkeys((subject.name for subject in chosen), "")
+    else:
+        digests = _digests(chosen)
+    entries = [planned(subject, digests[subject.name]) for subject in chosen]
+    plan = make_plan(path.stem, suite, entries, asked.changes)
+    if asked.dry_run:
+        _print_plan(plan, suite, asked.shown)
+        return ExitCode.OK
+    _check_files(plan)
+    find_engine()
+    with (
+        open_for_suite(asked.where, plan) as opened,
+        Interrupt() as interrupt,
+        stop_key(interrupt.request, wanted=asked.shown.live),
+        exporting(asked.shown.metrics, _about(path.stem), interrupt, talk) as exports,
+        Store.open() as store,
+    ):
+        run = store.new_run(
+            kind="suite",
+            title=path.stem,
+            plan=plan.model_dump(mode="json"),
+            seed=plan.seed,
+            command=redact_command(
+                ["trueload", *(sys.argv[1:] if asked.words is None else asked.words)]
+            ),
+        )
+        talk(f"run {run.id}: {describe(plan)}")
+        progress = Progress(sys.stderr, exports, live=asked.shown.live)
+        work = _execution(plan, contract, chosen, digests, store, run, interrupt, progress, opened)
+        return finish(work, interrupt)
+
+
+def _resume(asked: SuiteAsked, selector: str, finish: Finish) -> int:
+    if asked.changes.given or asked.subjects:
+        raise UserError(
+            "--resume keeps the plan of the run: loads, subjects and repetitions are its own",
+            f"leave those options away: trueload suite run --resume {selector}",
+        )
+    find_engine()
+    with (
+        Interrupt() as interrupt,
+        stop_key(interrupt.request, wanted=asked.shown.live),
+        Store.open() as store,
+        contextlib.ExitStack() as stack,
+    ):
+        run = store.find_run(selector)
+        plan = read_plan(run)
+        exports = stack.enter_context(
+            exporting(asked.shown.metrics, _about(plan.suite), interrupt, talk)
+        )
+        if asked.name is not None and Path(asked.name).stem != plan.suite:
+            raise UserError(
+                f"run {run.id} is of the suite {plan.suite!r}, not of {asked.name!r}",
+                f"trueload suite run {plan.suite} --resume {run.id}",
+            )
+        store.hold_run(run)
+        contract = _contract(plan.contract, clients=plan.client_wait_ms is not None)
+        names = [subject.name for subject in plan.subjects]
+        chosen = _still_there(names)
+        digests = _digests(chosen)
+        opened = stack.enter_context(open_for_suite(asked.where, plan))
+        talk(f"run {run.id}, resumed: {describe(plan)}")
+        for changed in changed_subjects(plan, list(digests.items())):
+            talk(f"note: {changed} has changed since the run began; what follows is of the new")
+        progress = Progress(sys.stderr, exports, live=asked.shown.live)
+        work = _execution(plan, contract, chosen, digests, store, run, interrupt, progress, opened)
+        return finish(work, interrupt)
+
+
+def _about(suite: str) -> dict[str, str]:
+    return {"command": "suite", "suite": suite}
+
+
+def _contract(name: str, *, clients: bool) -> AnyContract | ClientContract:
+    """The contract of a suite of clients or of servers. Raises ``UserError`` for the other."""
+    contract = load_contract(find_folder("contracts"), name)
+    if isinstance(contract, ClientContract) != clients:
+        has, needs = ("clients", "servers") if not clients else ("servers", "clients")
+        raise UserError(
+            f"the contract {name!r} is one of {has}, and the suite measures {needs}",
+            "give the suite [clients] with its wait, or leave that away",
+        )
+    return contract
+
+
+def _digests(subjects: Sequence[Subject]) -> dict[str, str]:
+    """By name; "" of one whose files cannot be read: its rows will say why it is not built."""
+    found = dict.fromkeys((subject.name for subject in subjects), "")
+    for subject in subjects:
+        with contextlib.suppress(UserError):
+            found[subject.name] = manifest_digest(subject)
+    return found
+
+
+def _check_files(plan: SuitePlan) -> None:
+    """Unless the suite limits them itself, to see what becomes of it."""
+    if plan.files == 0 and plan.broadcast is None and plan.client_wait_ms is None:
+        check_files(max(load.most for load in plan.loads), hard_limit())
+
+
+def _still_there(names: Sequence[str]) -> list[Subject]:
+    """The subjects of a stored plan that the catalogue still has."""
+    wanted = set(names)
+    suite = Suite(about="", contract="", subjects=tuple(names), window=LoadOptions(requests=1))
+    found = choose_subjects(find_folder("subjects"), suite, [], talk, any_contract=True)
+    return [subject for subject in found if subject.name in wanted]
+
+
+def _execution(
+    plan: SuitePlan,
+    contract: AnyContract | ClientContract,
+    chosen: Sequence[Subject],
+    digests: dict[str, str],
+    store: Store,
+    run: Run,
+    interrupt: Interrupt,
+    progress: Progress,
+    opened: Opened,
+) -> Execution:
+    def measure(spec: TrialSpec, ended: Callable[[], bool]) -> Record | Searched:
+        until = Until(interrupt, ended)
+        spec = replace(spec, hosts=opened.hosts, server_place=opened.server_place)
+        with progress.watching(spec) as on_progress:
+            if plan.broadcast is not None:
+                return measure_broadcast(plan, spec, until, on_progress)
+            return run_trial(spec, on_progress=on_progress, interrupt=until)
+
+    return Execution(
+        plan=plan,
+        contract=contract,
+        subjects={subject.name: subject for subject in chosen},
+        digests=digests,
+        store=store,
+        run=run,
+        measure=measure,
+        trueload_command=TRUELOAD_COMMAND,
+        stopped=lambda: interrupt.requested,
+        events=progress.events(),
+        watch_client=progress.watching_client,
+        subject_host=opened.subject_host,
+    )
+
+
+def execute(work: Execution, interrupt: Interrupt) -> Run:
+    """Execute, and say in the store how the run ended. Raises ``StoreError`` if that cannot be
+    written."""
+    sweep()
+    try:
+        work.execute()
+        finished = not interrupt.requested
+    except StoreError as error:
+        # What had been saved is there; to end the run as well mostly fails as the row before it.
+        with contextlib.suppress(StoreError):
+            work.store.end_run(work.run, "interrupted")
+        raise _not_saved(work, interrupt, error) from error
+    except BaseException:
+        with contextlib.suppress(StoreError):
+            work.store.end_run(work.run, "interrupted")
+        raise
+    try:
+        return work.store.end_run(work.run, "finished" if finished else "interrupted")
+    except StoreError as error:
+        raise _not_saved(work, interrupt, error) from error
+
+
+def _not_saved(work: Execution, interrupt: Interrupt, error: StoreError) -> StoreError:
+    go_on = f"then go on with: trueload suite run --resume {work.run.id}"
+    code = ExitCode.INTERRUPTED if interrupt.requested else ExitCode.OUTPUT
+    return StoreError(error.message, f"{error.hint}; {go_on}", code)
+
+
+def _print_plan(plan: SuitePlan, suite: Suite, shown: Shown) -> None:
+    if shown.json_path == STDOUT:
+        sys.stdout.write(plan_json(plan, describe(plan)))
+        return
+    lines = [describe(plan), "", "subjects:"]
+    lines += [f"  {plain(subject.name)}" for subject in plan.subjects]
+    lines += ["loads:", *(f"  {_load_line(load)}" for load in plan.loads)]
+    lines += [f"note: {plain(note)}" for note in suite.notes]
+    sys.stdout.write("\n".join(lines) + "\n")
+
+
+def _load_line(load: PlannedLoad) -> str:
+    """A load, and why it cannot be measured here if that is known."""
+    beyond = None
+    if load.pools is not None:
+        beyond = beyond_limits(load.pools, hard_limit(), count_ports())
+    return load.title if beyond is None else f"{load.title}: unsupported: {beyond}"
+
+
+def talk(line: str) -> None:
+    """A line for people; whoever read them may have gone."""
+    with contextlib.suppress(OSError):
+        sys.stderr.write(plain(line) + "\n")
+
+
+def _numbers(option: str, text: str | None) -> tuple[int, ...] | None:
+    """A list such as 8,64; raises ``UserError``."""
+    if text is None:
+        return None
+    parts = [part.strip() for part in text.split(",")]
+    if not all(part.isascii() and part.isdigit() and 0 < int(part) <= 1_000_000 for part in parts):
+        raise UserError(
+            f"{option}: {text!r} is not a list of numbers from 1 to 1000000", f"try {option} 8,64"
+        )
+    return tuple(dict.fromkeys(int(part) for part in parts))
+
+
+def _rates(text: str | None) -> tuple[float, ...] | None:
+    """A list such as 1k/s,20k/s; raises ``UserError``."""
+    if text is None:
+        return None
+    try:
+        rates = [positive_rate(part) for part in text.split(",")]
+    except ValueError as error:
+        raise UserError(f"--rate: {error}", "try --rate 1k/s,20k/s") from None
+    return tuple(dict.fromkeys(rates))
+
+
+def _cores(text: str | None) -> tuple[Cores, ...] | None:
+    if text is None:
+        return None
+    parts = [part.strip() for part in text.split(",")]
+    if not all(part in ("single", "multi") for part in parts):
+        raise UserError(f"--cores: {text!r} is neither single nor multi", "try --cores single")
+    return tuple(cast(Cores, part) for part in dict.fromkeys(parts))

@@ -1,0 +1,51 @@
+"""What the parser complains of, as one line that names the mistake and one that helps.
+
+Must not know any command.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import typer
+
+from trueload.commands.foreign_flags import find_foreign_flag
+
+
+def explain_usage_error(
+    error: typer.TyperException, command_path: Callable[[], str]
+) -> tuple[str, str]:
+    """A parser's complaint about a command line as (message, hint), each one line; the path of the
+    command is asked for where the complaint does not have it."""
+    message = one_line(error.format_message()).rstrip(".")
+    # The parser's own word for what a choice is not.
+    message = message.replace(": Value error, ", ": ", 1)
+    # typer gives these complaints no public class: they are told by what they have.
+    context = getattr(error, "ctx", None)
+    path = context.command_path if context else command_path()
+    see_help = f"see `{path} --help`"
+    option = getattr(error, "option_name", None)
+    if option is not None and hasattr(error, "possibilities"):
+        near = " or ".join(sorted(error.possibilities or ()))
+        hint = f"did you mean {near}? {see_help}" if near else see_help
+        foreign = find_foreign_flag(option)
+        if foreign is not None and context and foreign.is_of_use(_flags(context.command)):
+            hint = foreign.hint()
+        return f"{path} has no flag {option}", hint
+    unknown = re.fullmatch(r"No such command '(.*?)'\.?(?: Did you mean (.*)\?)?", message)
+    if unknown is not None:
+        name, near = unknown[1], unknown[2]
+        hint = f"did you mean {near}? {see_help}" if near else f"{see_help} for the commands"
+        return f"{path} has no command '{name}'", hint
+    return message[:1].lower() + message[1:], see_help
+
+
+def _flags(command: Any) -> set[str]:
+    return {flag for parameter in command.params for flag in parameter.opts}
+
+
+def one_line(text: str) -> str:
+    """A text without line breaks, or control codes that a peer had in it."""
+    return " ".join("".join(c if c.isprintable() else " " for c in text).split())
