@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 from report_samples import HOSTILE, NAMES, hostile, html, put, read
-from trueload.published import broadcast_curves
+from trueload.published.tables import broadcast_curves
 from trueload.report.html.charts.crowd import AROUND
 from trueload.report.html.charts.theme import COLOURS, GRID, INK, PAPER, QUIET, SERIES
 from trueload.store.runs import Store

@@ -19,7 +19,7 @@ from trueload.commands import http
 from trueload.commands.words import understand
 from trueload.engines.engine import EngineError
 from trueload.errors import UserError
-from trueload.machine.accounting import ProcessTree
+from trueload.machine.accounting import ProcessTree, parse_sample, sample_json
 from trueload.places import Sink
 from trueload.places.local import LocalPlace
 from trueload.places.named import SshHost
@@ -28,7 +28,6 @@ from trueload.places.ssh import SshPlace, connection, refusals, scripts
 from trueload.runner import remote_agent as agent_module
 from trueload.runner.agent import Agent
 from trueload.runner.agent_file import agent_file, pack
-from trueload.runner.agent_lines import parse_sample, sample_json
 from trueload.runner.process import Orders, Program, StartError
 from trueload.runner.remote_agent import RemoteAgent
 from trueload.runner.remote_host import RemoteProcesses

@@ -17,7 +17,7 @@ import pytest
 from report_samples import HOSTILE, NAMES, hostile, html, made, put, put_records, read, told
 from samples import counts, good_record, histogram, staged
 from trueload.protocol.plan import Histograms, Second
-from trueload.published import broadcast_curves
+from trueload.published.tables import broadcast_curves
 from trueload.record.schema import CpuDistance, Record
 from trueload.report.html import draw
 from trueload.report.html.charts import load_curve, percentiles, ranking, ratios

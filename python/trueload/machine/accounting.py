@@ -17,9 +17,9 @@ import os
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 PROC = Path("/proc")
 NS_PER_S = 1_000_000_000
@@ -149,6 +149,42 @@ class ProcessTree:
         found = (read_process(pid) for pid in self.pids())
         processes = {process.identity: process for process in found if process is not None}
         return TreeSample(at_ns=time.monotonic_ns(), processes=processes, group=group)
+
+
+def sample_json(sample: TreeSample) -> dict[str, Any]:
+    """A sample as JSON: how an agent tells its front what processes use."""
+    return {
+        "at_ns": sample.at_ns,
+        "group": None if sample.group is None else asdict(sample.group),
+        "processes": [
+            {
+                **asdict(each),
+                "cpus": sorted(each.cpus),
+                "threads": [[tid, one.run_ns, one.wait_ns] for tid, one in each.threads.items()],
+            }
+            for each in sample.processes.values()
+        ],
+    }
+
+
+def parse_sample(said: dict[str, Any]) -> TreeSample:
+    """The inverse. Its times are of the host's clock: they compare with each other alone. Raises
+    ``KeyError``, ``TypeError``, ``ValueError`` for what is no sample."""
+    processes = [
+        ProcessSample(
+            **{
+                **each,
+                "cpus": frozenset(each["cpus"]),
+                "threads": {tid: ThreadSample(run, wait) for tid, run, wait in each["threads"]},
+            }
+        )
+        for each in said["processes"]
+    ]
+    return TreeSample(
+        at_ns=said["at_ns"],
+        processes={each.identity: each for each in processes},
+        group=None if said["group"] is None else GroupCpu(**said["group"]),
+    )
 
 
 def covers(before_ns: int, after_ns: int, window_ns: int) -> bool:

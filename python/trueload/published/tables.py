@@ -60,6 +60,14 @@ class Step:
     cells: tuple[str, ...]
 
 
+@dataclass(frozen=True)
+class PublishedCurve:
+    """One server: the p95 of the receipts of a broadcast, in ms, by number of clients."""
+
+    name: str
+    p95_ms: tuple[tuple[int, float], ...]
+
+
 def server_rows() -> list[ServerRow]:
     """The comparison of HTTP servers."""
     return [
@@ -91,6 +99,14 @@ def broadcast_steps() -> dict[str, list[Step]]:
         cells = tuple(row[name] for name in ("p95_ms", "min_ms", "median_ms", "max_ms"))
         found.setdefault(row["server"], []).append(Step(int(row["clients"]), cells))
     return found
+
+
+def broadcast_curves() -> tuple[PublishedCurve, ...]:
+    """Every server of the comparison of broadcasts, in its order."""
+    return tuple(
+        PublishedCurve(name, tuple((step.clients, float(step.cells[0])) for step in steps))
+        for name, steps in broadcast_steps().items()
+    )
 
 
 def c10k_figures() -> dict[str, str]:

@@ -2,6 +2,6 @@
 secret.
 
 `values` what the others make · `target`, `targets`, `origins`, `route` where it goes ·
-`make`, `message`, `curl` what it is · `tls`, `tls_plan` how it is secured · `redact`,
+`make`, `message`, `curl` what it is · `tls` how it is secured · `redact`,
 `secret_names`, `secret_urls` what is never stored · `shell` commands to paste.
 """

@@ -23,9 +23,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from trueload.machine.accounting import ProcessTree
+from trueload.machine.accounting import ProcessTree, sample_json
 from trueload.runner import sockets
-from trueload.runner.agent_lines import sample_json
 from trueload.runner.inherited import subject_environment
 from trueload.runner.process import Orders, Processes, Program, StartError
 

@@ -19,7 +19,7 @@ from trueload.files.private import make_folder
 MODULES = (
     *("deadline.py", "machine/accounting.py", "machine/open_files.py"),
     *("runner/cgroup.py", "runner/inherited.py", "runner/supervisor.py", "runner/process.py"),
-    *("runner/sockets.py", "runner/agent.py", "runner/agent_lines.py"),
+    *("runner/sockets.py", "runner/agent.py"),
 )
 PACKAGES = ("", "machine/", "runner/")
 NAME = "trueload-agent"

@@ -17,10 +17,9 @@ from typing import Any
 from trueload.closing import Closing
 from trueload.engines.engine import EngineError, last_words
 from trueload.errors import UserError
-from trueload.machine.accounting import TreeSample
+from trueload.machine.accounting import TreeSample, parse_sample
 from trueload.places import ChannelClosedError, Place
 from trueload.runner.agent_file import agent_file
-from trueload.runner.agent_lines import parse_sample
 from trueload.runner.process import StartError
 
 LEASE_EVERY_S = 0.5

@@ -1,4 +1,5 @@
-"""What the engine is told to send: requests with the headers that they need, bodies by their name.
+"""What the engine is told to send: requests with the headers that they need, and what it needs for
+them by name, which is the SHA-256: bodies, and certificates and keys, which so get into no record.
 
 Pure. Must not know where anything is sent, or when.
 """
@@ -13,9 +14,15 @@ from trueload.protocol.plan import (
     Blob,
     ExchangePlan,
     ExpectPlan,
+    OriginPlan,
     RequestPlan,
     TargetPlan,
     TcpEchoPlan,
+    TlsPlan,
+    TrustAnybody,
+    TrustGiven,
+    TrustPlan,
+    TrustSystem,
     UdpEchoPlan,
     WsBroadcastPlan,
     WsEchoPlan,
@@ -24,9 +31,11 @@ from trueload.request.message import Messages
 from trueload.request.values import (
     Exchange,
     Expect,
+    OriginSpec,
     Request,
     TargetSpec,
     TcpEcho,
+    Tls,
     UdpEcho,
     WsEcho,
 )
@@ -104,16 +113,42 @@ def messages(spec: TrialSpec) -> Messages | None:
 
 
 def blobs(spec: TrialSpec) -> Iterator[Blob]:
-    """Every body that the plan of a trial names, once."""
+    """Everything that the plan of a trial names, once: bodies, messages, certificates and keys."""
     asked = [(target.request, target.expect) for target in spec.targets]
     if spec.request is not None:
         asked.append((spec.request, spec.expect))
-    bodies = {body for request, expect in asked for body in (request.body, expect.body)}
+    named = {body for request, expect in asked for body in (request.body, expect.body)}
+    named |= {text for tls in spec.every_tls for text in (tls.issuers, tls.certificate, tls.key)}
     echoed = messages(spec)
-    bodies.add(echoed.payload if echoed else None)
-    for body in sorted(bodies - {None}, key=lambda body: body or b""):
-        assert body is not None
-        yield Blob(sha256=_digest(body), base64=base64.b64encode(body).decode())
+    named.add(echoed.payload if echoed else None)
+    for data in sorted(named - {None}, key=lambda data: data or b""):
+        assert data is not None
+        yield Blob(sha256=_digest(data), base64=base64.b64encode(data).decode())
+
+
+def origin_plan(origin: OriginSpec) -> OriginPlan:
+    """One of several origins as it goes into a plan."""
+    return OriginPlan(addresses=origin.addresses, tls=tls_plan(origin.tls))
+
+
+def tls_plan(tls: Tls | None) -> TlsPlan | None:
+    """TLS as it goes into a plan, which names certificates and keys only."""
+    if tls is None:
+        return None
+    return TlsPlan(
+        server_name=tls.server_name,
+        alpn=tls.alpn,
+        trust=_trust(tls),
+        certificate_sha256=_sha256(tls.certificate),
+        key_sha256=_sha256(tls.key),
+        resumption=tls.resumption,
+    )
+
+
+def _trust(tls: Tls) -> TrustPlan:
+    if tls.issuers is not None:
+        return TrustGiven(sha256=_digest(tls.issuers))
+    return TrustAnybody() if tls.trust == "anybody" else TrustSystem()
 
 
 def has_place(request: Request, places: tuple[str, ...] = PLACES) -> bool:

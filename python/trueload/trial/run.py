@@ -48,7 +48,6 @@ from trueload.protocol.plan import (
 from trueload.record.distance import distance_of
 from trueload.record.schema import Claim, Record, Trouble
 from trueload.record.shortage import HINTS, crowded_ports
-from trueload.request.tls_plan import origin_plan, tls_blobs, tls_plan
 from trueload.stats import decode_histogram
 from trueload.trial.addresses import with_sources
 from trueload.trial.asked import (
@@ -56,8 +55,10 @@ from trueload.trial.asked import (
     exchange_plan,
     expect_plan,
     messages,
+    origin_plan,
     request_plan,
     target_plan,
+    tls_plan,
 )
 from trueload.trial.environment import read_environment
 from trueload.trial.server_files import reached_limit
@@ -301,7 +302,7 @@ class Session(Closing):
         self._engine = engine
         self._apart_ns = self._cpus_apart_ns(engine)
         engine.send(self._generate)
-        for blob in (*blobs(self._spec), *tls_blobs(self._spec.every_tls)):
+        for blob in blobs(self._spec):
             engine.send(blob)
         return engine
 

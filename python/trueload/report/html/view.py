@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from trueload.published import PublishedCurve, broadcast_curves
+from trueload.published.tables import PublishedCurve, broadcast_curves
 from trueload.record.schema import Environment, Record, Verdict
 from trueload.report.apachebench import summary_block
 from trueload.report.grid import Grid

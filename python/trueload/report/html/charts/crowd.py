@@ -7,7 +7,7 @@ from typing import Any
 
 import altair as alt
 
-from trueload.published import PublishedCurve
+from trueload.published.tables import PublishedCurve
 from trueload.report.html.charts.theme import (
     BAD,
     COUNT_EXPR,
