@@ -280,7 +280,8 @@ def sleeping(folder: Path) -> Orders:
 
 
 def test_a_agent_accounts_for_a_process_as_this_machine_does(far: RemoteAgent) -> None:
-    sample = far.watch(os.getpid()).sample()
+    far.watch(os.getpid())
+    sample = far.sample()
     assert os.getpid() in sample.pids
     here = ProcessTree(os.getpid()).sample()
     assert here.at_ns >= sample.at_ns

@@ -15,7 +15,7 @@ from trueload.closing import Closing
 from trueload.commands.serve import POLL_S, Serving, begin, end, url_of, write_certificate
 from trueload.engines.engine import Engine, EngineError, find_engine
 from trueload.errors import UserError
-from trueload.places.kept import KeptPlace
+from trueload.places.local import KeptPlace
 from trueload.places.named import Here
 from trueload.places.open import open_place
 from trueload.protocol.plan import Served

@@ -102,7 +102,9 @@ def account_for(host: ServerHost, place: Place, pid: int, stack: contextlib.Exit
     """A process of that host, to be sampled. Raises ``UserError``."""
     if isinstance(host.place, Here):
         return ProcessTree(pid)
-    return stack.enter_context(RemoteAgent(place)).watch(pid)
+    agent = stack.enter_context(RemoteAgent(place))
+    agent.watch(pid)
+    return agent
 
 
 @contextlib.contextmanager

@@ -104,12 +104,8 @@ def _understood(value: Any) -> tuple[str, Any, list[_Kept]]:
 def _rows(values: Iterable[Any]) -> Iterator[_Kept]:
     for value in values:
         # A step of a search in a suite is of no use without the others.
-        if value["record"] is not None and not _is_step(value["labels"]):
+        if value["record"] is not None and "step" not in value["labels"]:
             yield _Kept(dict(value["labels"]), _record(value["record"]))
-
-
-def _is_step(labels: Mapping[str, str]) -> bool:
-    return "step" in labels
 
 
 def _cells(value: Any) -> Iterator[_Kept]:
@@ -123,7 +119,7 @@ def _cells(value: Any) -> Iterator[_Kept]:
 def _cell_labels(row: Any) -> dict[str, str]:
     """As the store has them."""
     variant = f":{row['name']}" if row["name"] else ""
-    rate = row.get("rate_per_s")
+    rate, pools = row.get("rate_per_s"), row.get("pools")
     return {
         "subject": f"{row['language']}/{row['framework']}{variant}",
         "connections": str(row["connections"]),
@@ -132,13 +128,8 @@ def _cell_labels(row: Any) -> dict[str, str]:
         "cores": row["cores"],
         "close": close_text(row.get("close")),
         "idle": idle_text(row.get("idle") or ()),
-        **_pool_labels(row.get("pools")),
+        **({} if pools is None else pool_labels(PlannedPools.model_validate(pools))),
     }
-
-
-def _pool_labels(pools: Any) -> dict[str, str]:
-    """Of clients."""
-    return {} if pools is None else pool_labels(PlannedPools.model_validate(pools))
 
 
 def _sides(value: Any) -> Iterator[_Kept]:

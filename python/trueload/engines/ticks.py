@@ -27,7 +27,8 @@ class Ticks:
 
     def hear(self, index: int, tick: Tick) -> Tick | None:
         """One engine's tick, its time on the front's clock; the merged tick, if one is due."""
-        due = self._merged() if index in self._fresh and self._is_time(tick.at_ns) else None
+        apart = self._merged_ns is None or tick.at_ns - self._merged_ns >= APART_NS
+        due = self._merged() if index in self._fresh and apart else None
         self._latest[index] = tick
         self._fresh.add(index)
         self._latency.append(tick.latency)
@@ -43,9 +44,6 @@ class Ticks:
     def latest(self, index: int) -> Tick | None:
         """What an engine said last."""
         return self._latest.get(index)
-
-    def _is_time(self, at_ns: int) -> bool:
-        return self._merged_ns is None or at_ns - self._merged_ns >= APART_NS
 
     def _merged(self) -> Tick:
         ticks = list(self._latest.values())

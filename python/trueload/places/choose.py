@@ -30,7 +30,11 @@ def choose_places(
     server: Named | None = None,
 ) -> Where:
     """All of it together. Raises ``UserError`` for what excludes each other."""
-    where = _of_flags(places, hosts) if lab is None else _of_lab(lab, places, hosts)
+    if lab is None:
+        generators = tuple(GeneratorHost(place=each) for each in places) or HERE.generators
+        where = Where(generators=generators, ray_hosts=check_generators(generators, hosts))
+    else:
+        where = _of_lab(lab, places, hosts)
     if server is None:
         return where
     if isinstance(server, RayCluster):
@@ -38,11 +42,6 @@ def choose_places(
     known = where.lab_server
     of_lab = known is not None and known.place == server
     return replace(where, server=known if of_lab else ServerHost(place=server))
-
-
-def _of_flags(places: Sequence[Named], hosts: int | None) -> Where:
-    generators = tuple(GeneratorHost(place=place) for place in places) or HERE.generators
-    return Where(generators=generators, ray_hosts=check_generators(generators, hosts))
 
 
 def _of_lab(lab: Path, places: Sequence[Named], hosts: int | None) -> Where:

@@ -13,11 +13,12 @@ import os
 import select
 import signal
 import subprocess
+import sys
 import threading
 import time
 from collections.abc import Sequence
 
-from trueload.places import Channel, ChannelClosedError, Sink
+from trueload.places import Channel, ChannelClosedError, Sink, supervisor
 from trueload.places.lines import Lines
 
 LOG_BYTES_MAX = 64 * 2**10
@@ -33,6 +34,20 @@ class LocalPlace:
     def open(self, argv: Sequence[str]) -> LocalChannel:
         """Start a child process. Raises ``OSError`` if it cannot be started."""
         return LocalChannel(argv)
+
+
+class KeptPlace:
+    """This machine, for an engine that outlasts a pause of the front's own threads
+    (``supervisor``), but not its death."""
+
+    name = "local"
+
+    def open(self, argv: Sequence[str]) -> LocalChannel:
+        """Start a process behind a supervisor. Raises ``OSError`` if that cannot be started."""
+        if not sys.executable:  # we are embedded in another program
+            return LocalChannel(argv)
+        # -S: the supervisor needs nothing that is installed, and begins in half the time.
+        return LocalChannel([sys.executable, "-I", "-S", supervisor.__file__, *argv])
 
 
 class LocalChannel(Channel):

@@ -305,7 +305,9 @@ class _Reader:
         data = self._data
         if data is not None and "--get" in self._on:
             self._defaults.pop("Content-Type", None)
-            found.url = _with_query(found.url, data.decode("utf-8", "surrogateescape"))
+            url = found.url.partition("#")[0]  # never sent
+            query = data.decode("utf-8", "surrogateescape")
+            found.url = f"{url}{'&' if '?' in url else '?'}{query}"
         elif data is not None:
             found.body = data
         if "--head" in self._on and found.method is None:
@@ -337,11 +339,6 @@ def _one_url(url: str) -> str:
         return found["bare"] or found[0]
 
     return _SEVERAL.sub(plain, url)
-
-
-def _with_query(url: str, query: str) -> str:
-    url = url.partition("#")[0]  # never sent
-    return f"{url}{'&' if '?' in url else '?'}{query}"
 
 
 def _read(name: str) -> bytes:

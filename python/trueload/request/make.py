@@ -40,8 +40,9 @@ def make_request(
     """The request for a URL and its flags. Without a method, a body makes it a POST. Raises
     ``UserError``."""
     pairs = [parse_header(line) for line in headers]
-    _refuse_twice("host", pairs)
-    names = {name.lower() for name, _ in pairs}
+    names = [name.lower() for name, _ in pairs]
+    if names.count("host") > 1:
+        raise UserError("the header host is given twice", "keep one of them")
     if user is not None and target.credentials is not None:
         raise UserError("--user and the URL both name a user", "keep one of them")
     credentials = target.credentials if user is None else _credentials(user)
@@ -131,11 +132,6 @@ def _credentials(user: str) -> str:
         # Not shown: it may be a password.
         raise UserError("--user is not a name, a colon and a password", USER_HINT)
     return basic_credentials(user.encode())
-
-
-def _refuse_twice(name: str, pairs: Sequence[tuple[str, str]]) -> None:
-    if sum(pair[0].lower() == name for pair in pairs) > 1:
-        raise UserError(f"the header {name} is given twice", "keep one of them")
 
 
 def _is_text(value: str) -> bool:

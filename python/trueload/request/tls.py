@@ -52,8 +52,11 @@ def make_tls(target: Target, flags: TlsFlags) -> Tls | None:
         "--no-tls-resumption": flags.no_resumption,
     }
     if not target.is_secure:
-        flags_given = [flag for flag, is_given in given.items() if is_given]
-        _refuse_without_tls(flags_given, target.scheme)
+        for flag in (flag for flag, is_given in given.items() if is_given):
+            raise UserError(
+                f"{flag} is of TLS, and the URL begins with {target.scheme}://",
+                f"write it as {target.scheme}s://…",
+            )
         return None
     if cacert is not None and insecure:
         raise UserError("--cacert and --insecure exclude each other", "keep one of them")
@@ -139,14 +142,6 @@ def _refuse_strangers(cert: Path, key: Path) -> None:
         raise UserError(why, "name a certificate and the key that belongs to it") from None
     except OSError:
         return  # what cannot be read twice is left to the engine
-
-
-def _refuse_without_tls(flags: list[str], scheme: str) -> None:
-    if flags:
-        raise UserError(
-            f"{flags[0]} is of TLS, and the URL begins with {scheme}://",
-            f"write it as {scheme}s://…",
-        )
 
 
 def _read(path: Path, flag: str) -> bytes:

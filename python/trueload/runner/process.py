@@ -30,6 +30,7 @@ from trueload.runner import sockets, supervisor
 from trueload.runner.cgroup import Group, make_group
 
 LOG_BYTES_MAX = 1024 * 1024
+TAIL_BYTES = 4096
 # For the supervisor itself, beyond the grace: it only waits for the kernel then.
 KEEPER_PATIENCE_S = 5.0
 
@@ -194,11 +195,11 @@ class Processes:
             self._force(kept)
             self._remove_group()
 
-    def log_tail(self, bytes_max: int = 4096) -> str:
+    def log_tail(self) -> str:
         """The end of what the programs printed; bytes that are no text are escaped."""
         try:
             with self.orders.log.open("rb") as file:
-                file.seek(max(0, file.seek(0, os.SEEK_END) - bytes_max))
+                file.seek(max(0, file.seek(0, os.SEEK_END) - TAIL_BYTES))
                 return file.read().decode("utf-8", errors="backslashreplace")
         except OSError:
             return ""
@@ -264,7 +265,8 @@ class Processes:
             kept.wait(KEEPER_PATIENCE_S)
         except subprocess.TimeoutExpired:
             for pid in descendants(kept.pid):
-                _kill(pid)
+                with contextlib.suppress(OSError):
+                    os.kill(pid, signal.SIGKILL)
             kept.kill()
             kept.wait()
 
@@ -280,11 +282,6 @@ def _close(kept: subprocess.Popen[bytes]) -> None:
         if pipe is not None:
             with contextlib.suppress(OSError):
                 pipe.close()
-
-
-def _kill(pid: int) -> None:
-    with contextlib.suppress(OSError):
-        os.kill(pid, signal.SIGKILL)
 
 
 def substitute(

@@ -29,7 +29,8 @@ END_S = 3.0
 
 
 class RemoteAgent(Closing):
-    """A agent at a place. A context manager that leaves nothing running there."""
+    """An agent at a place, also as the ``spec.Tree`` that it accounts for. A context manager that
+    leaves nothing running there."""
 
     def __init__(self, place: Place) -> None:
         """Start it. Raises ``UserError``."""
@@ -98,10 +99,18 @@ class RemoteAgent(Closing):
         other = f"; {count} answers to other calls were dropped" if count else ""
         raise self._lost(f"no answer for {wait_s:g} s{other}")
 
-    def watch(self, pid: int) -> RemoteTree:
+    def watch(self, pid: int) -> None:
         """Account for a process there, with its children."""
         self.call("watch", pid=pid)
-        return RemoteTree(self)
+
+    def sample(self) -> TreeSample:
+        """What is accounted for has used up to now, by the clocks of its host. Raises
+        ``EngineError``."""
+        try:
+            return parse_sample(self.call("sample"))
+        except (OSError, KeyError, TypeError, ValueError) as error:
+            what = f"{self.name} cannot say what its server uses: {error}"
+            raise EngineError("junk", what) from error
 
     def _lost(self, why: str) -> EngineError:
         words = last_words(self._channel.log_tail())
@@ -124,19 +133,3 @@ class RemoteAgent(Closing):
             # A host that is lost is found out by whoever asks it something.
             with contextlib.suppress(EngineError, OSError):
                 self.call("lease")
-
-
-class RemoteTree:
-    """What is accounted for at an agent; a ``spec.Tree``."""
-
-    def __init__(self, host: RemoteAgent) -> None:
-        self._host = host
-
-    def sample(self) -> TreeSample:
-        """What the tree has used up to now, by the clocks of its host. Raises ``EngineError``."""
-        try:
-            return parse_sample(self._host.call("sample"))
-        except (OSError, KeyError, TypeError, ValueError) as error:
-            raise EngineError(
-                "junk", f"{self._host.name} cannot say what its server uses: {error}"
-            ) from error

@@ -16,7 +16,7 @@ from trueload.closing import Closing
 from trueload.places.ssh import SshPlace
 from trueload.runner.build import Build
 from trueload.runner.process import Exit, Look, Orders
-from trueload.runner.remote_agent import RemoteAgent, RemoteTree
+from trueload.runner.remote_agent import RemoteAgent
 
 NEWS_EVERY_S = 0.25
 KEEPER_PATIENCE_S = 10.0  # beyond the grace, as the supervisor's own
@@ -86,9 +86,9 @@ class RemoteProcesses(Closing):
         self.end(0)
 
     @property
-    def tree(self) -> RemoteTree:
+    def tree(self) -> RemoteAgent:
         """For accounting."""
-        return RemoteTree(self._host)
+        return self._host
 
     def alive(self) -> bool:
         """Whether any process is left there."""

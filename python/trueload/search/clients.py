@@ -31,8 +31,9 @@ def clients_header() -> str:
 def clients_line(taken: Taken) -> str:
     """One step: the receipts (p95, min, median, max), the median message's first, middle, 95th and
     last receiver, deliveries, and what the server took."""
-    record = taken.record
-    cells = (*_receipts(record), *_deliveries(record), *_server(record))
+    record, found = taken.record, taken.record.latency_ns
+    receipts = map(_time, (found.p95, found.min, found.p50, found.max))
+    cells = (*receipts, *_deliveries(record), *_server(record))
     row = [f"{taken.next.load:,.0f}", *cells]
     shown = "  ".join(f"{cell:>{width}}" for cell, (_, width) in zip(row, _COLUMNS, strict=True))
     why = f": {taken.judgement.why}" if taken.judgement.why else ""
@@ -60,11 +61,6 @@ def is_published(taken: Taken) -> bool:
 def _ms(found: Quantile) -> str:
     shown = f"{((found.value or 0) + NS_PER_MS // 2) // NS_PER_MS:3d}"
     return f">{shown}" if found.above else shown
-
-
-def _receipts(record: Record) -> list[str]:
-    found = figures.latency(record).figures
-    return [_shown(found.at(name)) for name in ("p95", "min", "p50", "max")]
 
 
 def _deliveries(record: Record) -> list[str]:

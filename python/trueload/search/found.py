@@ -30,6 +30,11 @@ SPOILED_OTHERWISE = "the generator broke down"
 
 def plan_json(plan: SearchPlan) -> dict[str, Any]:
     """The plan as the store keeps it; ``read_plan`` reads it."""
+    of_clients = {
+        "step": plan.bounds.step,
+        "samples": plan.samples,
+        "stop_on_loss": plan.stop_on_loss,
+    }
     return {
         "limit": plan.limit.text,
         "axis": plan.axis,
@@ -38,15 +43,7 @@ def plan_json(plan: SearchPlan) -> dict[str, Any]:
         "ceiling": plan.bounds.ceiling,
         "precision": plan.bounds.precision,
         "step_ns": plan.step_ns,
-        **(_clients_json(plan) if plan.axis == "clients" else {}),
-    }
-
-
-def _clients_json(plan: SearchPlan) -> dict[str, Any]:
-    return {
-        "step": plan.bounds.step,
-        "samples": plan.samples,
-        "stop_on_loss": plan.stop_on_loss,
+        **(of_clients if plan.axis == "clients" else {}),
     }
 
 
@@ -275,7 +272,8 @@ def search_lines(plan: SearchPlan, taken: Sequence[Taken], *, steps: bool = True
     over = "" if plan.axis != "rate" else f", over {generate.connections} connections"
     what = "rate" if plan.axis == "rate" else f"number of {plan.axis}"
     lines = [f"{plain(taken[0].record.plan.url)}  the largest {what} with {plan.limit.text}{over}"]
-    lines += ["", *_step_lines(plan, taken), ""] if steps else [""]
+    shown = [*step_header(plan), *(step_line(plan, each) for each in taken)]
+    lines += ["", *shown, ""] if steps else [""]
     decided = deciding(plan, taken)
     if isinstance(outcome(plan, taken), Found):
         measured = ", ".join(value.sentence() for value in decided.judgement.values)
@@ -288,10 +286,6 @@ def search_lines(plan: SearchPlan, taken: Sequence[Taken], *, steps: bool = True
         if check.status in ("warn", "fail")
     ]
     return lines
-
-
-def _step_lines(plan: SearchPlan, taken: Sequence[Taken]) -> list[str]:
-    return [*step_header(plan), *(step_line(plan, each) for each in taken)]
 
 
 def step_header(plan: SearchPlan) -> list[str]:

@@ -249,14 +249,11 @@ def _our_fault(record: Record, failed: Mapping[str, Check]) -> str | None:
             return f"{name}: {failed[name].why}"
     short = failed.get("rate-reached")
     if short is not None and (record.generator.saturation or 0.0) >= GENERATOR_FULL:
-        return _full(short, record.generator.saturation or 0.0)
+        # A rate that is not reached by a generator with time to spare waited for free connections:
+        # for the server.
+        busy = format_share(record.generator.saturation or 0.0)
+        return f"rate-reached: {short.why}, and the generator was busy for {busy}"
     return None
-
-
-def _full(short: Check, saturation: float) -> str:
-    # A rate that is not reached by a generator with time to spare waited for free connections: for
-    # the server.
-    return f"rate-reached: {short.why}, and the generator was busy for {format_share(saturation)}"
 
 
 def confirming_messages(limit: Condition, samples: int, per_s: float | None) -> int:
