@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import resource
+import select
 import shutil
 import signal
 import socket
@@ -325,22 +326,19 @@ def test_a_server_that_accepts_late_costs_no_request(trueload: Trueload) -> None
         listening.bind(("127.0.0.1", 0))
         listening.listen(64)
         port = listening.getsockname()[1]
-        # The kernel completes the connections; nobody takes them until the peer comes.
-        late = threading.Timer(0.1, lambda: None)
-        late.start()
         url = f"http://127.0.0.1:{port}/"
         process = trueload.start("http", url, "-c", "4", *FIFTY)
-        late.join()
+        # The kernel completes the connections; nobody takes them before one is there.
+        assert select.select([listening], [], [], WAIT_S)[0]
         stop = threading.Event()
         acceptor = threading.Thread(target=_accept_and_answer, args=(listening, stop))
         acceptor.start()
         finished = finish(process)
         stop.set()
         acceptor.join(WAIT_S)
-    seen, record = seen_in(finished)
+    seen, _ = seen_in(finished)
     assert seen.ok == 50
     assert_exit(seen, (0,))
-    assert record["connect_ns"]["max"] < 5_000_000_000
 
 
 def _accept_and_answer(listening: socket.socket, stop: threading.Event) -> None:
@@ -408,7 +406,7 @@ def test_a_server_that_is_restarted_in_mid_run_makes_it_invalid_with_the_outage(
     assert seen.failed["connect.refused"] > 0
     assert seen.reconnects >= 4
     assert record["connections"]["outages"] == 4
-    assert 200_000_000 < record["connections"]["outage_ns"] < 5_000_000_000
+    assert record["connections"]["outage_ns"] > 200_000_000
 
 
 def test_a_server_that_dies_in_mid_run_is_reported_in_time(trueload: Trueload) -> None:

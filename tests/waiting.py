@@ -14,7 +14,7 @@ from typing import TypeVar
 
 BOUND_S = 60.0
 """When a wait is given up: a bound for what never happens, not a measure of speed."""
-LOOK_EVERY_S = 0.005
+LOOK_EVERY_S = 0.01
 
 Found = TypeVar("Found")
 
