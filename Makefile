@@ -140,6 +140,10 @@ mutants: ## change the code in one place at a time: a test must notice (SHARD=0/
 docs: $(DOCS_LOCKED) ## the site of docs/, into build/site; a link that leads nowhere is an error
 	$(VENV)/docs/bin/zensical build --strict --config-file mkdocs.yml
 
+.PHONY: options
+options: setup ## write docs/options.md and the keyword arguments of Python from the declared settings
+	$(BIN)/python tools/options.py
+
 .PHONY: conformance
 conformance: setup ## Autobahn's cases against the WebSocket server (needs Python 2.7; 77 without)
 	$(BIN)/python tools/conformance.py

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, get_type_hints
 
 import pytest
+from trueload.api.options import HttpOptions
 from trueload.cli.app import build_command
 from trueload.errors import UserError
 from trueload.protocol.engine_options import ENGINE_DEFAULTS, EngineOptions, ThreadOptions
@@ -14,6 +15,8 @@ from trueload.protocol.load_options import LoadOptions
 from trueload.protocol.option import Settings, flag_of, name_of, options_of, read_texts
 from trueload.protocol.plan import Generate, Serve
 from trueload.suites.definition import ENGINE_KEYS, WINDOW_KEYS, Axes, Suite, load_suite
+
+from tools import options
 
 ROOT = Path(__file__).resolve().parents[2]
 # What each command offers of them; what it has no use for says why beside its reader.
@@ -117,3 +120,19 @@ def test_settings_that_were_given_are_laid_over_others_and_none_is_not_given() -
     assert given.model_fields_set == {"threads", "spin_ns"}
     assert read_texts(EngineOptions, {}).over(base) == base
     assert Suite(about="a", contract="c", window=LoadOptions(requests=1)).engine == ENGINE_DEFAULTS
+
+
+def test_the_page_of_options_and_the_keywords_of_python_are_as_declared() -> None:
+    again = "run `.venv/bin/python tools/options.py`"
+    assert options.PAGE.read_text() == options.page(), again
+    assert options.with_keywords(options.KEYWORDS.read_text()) == options.KEYWORDS.read_text(), (
+        again
+    )
+
+
+@pytest.mark.parametrize("model", [EngineOptions, LoadOptions])
+def test_every_setting_is_a_keyword_argument_and_a_row_of_the_page(model: type[Settings]) -> None:
+    typed = get_type_hints(HttpOptions)
+    for field in model.model_fields:
+        assert name_of(field) in typed
+        assert f"`{flag_of(field)} " in options.PAGE.read_text()

@@ -33,7 +33,6 @@ Header: TypeAlias = str | bytes | Mapping[str, str] | Sequence[str | bytes] | No
 """``{"Accept": "text/plain"}``, or lines."""
 Body: TypeAlias = str | bytes | dict[Any, Any] | list[Any] | None
 """Sent as it is; a dict or a list as JSON."""
-Driver: TypeAlias = Literal["auto", "io_uring", "epoll"] | None
 Dialect: TypeAlias = Literal["json", "binary", "actioncable", "phoenix"] | None
 
 
@@ -59,34 +58,71 @@ class MetricsOptions(TypedDict, total=False):
     otlp: Text
 
 
-class EngineOptions(TypedDict, total=False):
-    """How an engine sends, and for how long."""
+# Written by tools/options.py.
+
+
+class ThreadOptions(TypedDict, total=False):
+    """How an engine runs."""
+
+    threads: Number
+    cpus: Numbers
+    driver: Literal["auto", "io_uring", "epoll"] | None
+    spin: Duration
+
+
+class SuiteEngineOptions(TypedDict, total=False):
+    """How an engine generates load, where a suite has the CPUs."""
+
+    threads: Number
+    driver: Literal["auto", "io_uring", "epoll"] | None
+    spin: Duration
+    coalesce: Duration
+    refill: Number
+    timeout: Duration
+    connect_rate: Rate
+
+
+class EngineOptions(SuiteEngineOptions, total=False):
+    """How an engine generates load."""
+
+    cpus: Numbers
+
+
+class WindowOptions(TypedDict, total=False):
+    """How long is measured."""
 
     duration: Duration
     requests: Number
     warmup: Duration
-    timeout: Duration
-    threads: Number
-    driver: Driver
-    spin: Duration
-    coalesce: Duration
-    refill: Number
-    connect_rate: Rate
-    repeat: Number
-    seed: Number
 
 
-class MeasuringOptions(EngineOptions, PlaceOptions, MetricsOptions, total=False):
-    """What every command that measures one server has."""
+class LoadOptions(WindowOptions, total=False):
+    """What a server is put under."""
 
     connections: Number
     idle: Number
     rate: Rate
     arrivals: Literal["constant", "poisson"] | None
+    seed: Number
     stages: Text
     stages_of: Literal["rate", "connections"] | None
     pipeline: Number
-    cpus: Numbers
+
+
+# End of what is written.
+
+
+class RepeatOptions(TypedDict, total=False):
+    """How often."""
+
+    repeat: Number
+
+
+class MeasuringOptions(
+    EngineOptions, LoadOptions, RepeatOptions, PlaceOptions, MetricsOptions, total=False
+):
+    """What every command that measures one server has."""
+
     fail_on: Texts
     strict: Flag
     no_save: Flag
@@ -175,7 +211,9 @@ class WsOptions(EchoOptions, TlsOptions, total=False):
     stop_on_loss: Flag
 
 
-class SuiteOptions(EngineOptions, PlaceOptions, MetricsOptions, total=False):
+class SuiteOptions(
+    SuiteEngineOptions, WindowOptions, RepeatOptions, PlaceOptions, MetricsOptions, total=False
+):
     """Those of ``trueload.suite``."""
 
     subjects: Texts
@@ -192,16 +230,13 @@ class SuiteOptions(EngineOptions, PlaceOptions, MetricsOptions, total=False):
     port: Number
     share_cpus: Flag
     resume: Text
+    seed: Number
 
 
-class ServeOptions(ServerPlaceOptions, total=False):
+class ServeOptions(ThreadOptions, ServerPlaceOptions, total=False):
     """What every reference server has."""
 
     listen: Text
-    threads: Number
-    cpus: Numbers
-    driver: Driver
-    spin: Duration
 
 
 class ServeTlsOptions(ServeOptions, total=False):

@@ -1,0 +1,144 @@
+#!/usr/bin/env python3
+"""Writes down what the declarations of settings say: docs/options.md, and the keyword arguments of
+the Python functions that come from them, in python/trueload/api/options.py.
+
+Strategy: a field of a declaration is a row of the page and a line of a class, its unit decides the
+type. tests/unit/test_options.py fails where what is written is not what is declared. Run it after a
+change, from the virtual environment of the checkout:
+
+    .venv/bin/python tools/options.py
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from trueload.protocol.engine_options import EngineOptions, ThreadOptions
+from trueload.protocol.load_options import LoadOptions
+from trueload.protocol.option import Option, Settings, flag_of, name_of, options_of
+from trueload.suites.definition import ENGINE_KEYS, WINDOW_KEYS, Axes
+
+ROOT = Path(__file__).resolve().parent.parent
+PAGE = ROOT / "docs" / "options.md"
+KEYWORDS = ROOT / "python" / "trueload" / "api" / "options.py"
+BEGIN, END = "# Written by tools/options.py.\n", "# End of what is written.\n"
+# The types of api/options.py, by the word for a value.
+TYPES = {
+    "TIME": "Duration",
+    "COUNT": "Number",
+    "N": "Number",
+    "RATE": "Rate",
+    "LIST": "Numbers",
+    "STAGES": "Text",
+}
+OF_THREADS = tuple(map(name_of, ThreadOptions.model_fields))
+NOT_OF_SUITES = [
+    name for name in map(name_of, EngineOptions.model_fields) if name not in ENGINE_KEYS
+]
+# The classes of keywords: name, base, what it is, and which settings it adds.
+CLASSES: tuple[tuple[str, str, str, type[Settings], Iterable[str]], ...] = (
+    ("ThreadOptions", "TypedDict", "How an engine runs.", ThreadOptions, OF_THREADS),
+    (
+        "SuiteEngineOptions",
+        "TypedDict",
+        "How an engine generates load, where a suite has the CPUs.",
+        EngineOptions,
+        ENGINE_KEYS,
+    ),
+    (
+        "EngineOptions",
+        "SuiteEngineOptions",
+        "How an engine generates load.",
+        EngineOptions,
+        NOT_OF_SUITES,
+    ),
+    ("WindowOptions", "TypedDict", "How long is measured.", LoadOptions, WINDOW_KEYS),
+    (
+        "LoadOptions",
+        "WindowOptions",
+        "What a server is put under.",
+        LoadOptions,
+        [name for name in map(name_of, LoadOptions.model_fields) if name not in WINDOW_KEYS],
+    ),
+)
+INTRODUCTION = """# Options
+
+What every command takes that generates load, as it is declared once. In Python an option is a
+keyword argument, with `_` for `-`: `connect_rate="500/s"`. The third column is the key in a suite's
+file; of `[[loads]]` it is a list of values. The options of a command that are not about the load
+are in its help, such as `trueload http --help`.
+"""
+
+
+def page() -> str:
+    """docs/options.md."""
+    parts = [INTRODUCTION]
+    for title, model in (("The load", LoadOptions), ("The engine", EngineOptions)):
+        head = (
+            f"## {title}\n\n| option | Python | suite | default | meaning |\n|---|---|---|---|---|"
+        )
+        parts.append("\n".join([head, *rows(model)]) + "\n")
+    return "\n".join(parts)
+
+
+def rows(model: type[Settings]) -> Iterator[str]:
+    """A row for each setting."""
+    for field, option in options_of(model).items():
+        name = name_of(field)
+        default = option.default_text(model.model_fields[field].default)
+        short = f"`{option.short}`, " if option.short else ""
+        metavar = option.unit.metavar.strip("<>").replace("|", "\\|")
+        cells = (
+            f"{short}`{flag_of(field)} {metavar}`",
+            f"`{name}`",
+            key(name),
+            f"`{default}`" if default and not option.unset else default,
+            option.help.replace("|", "\\|"),
+        )
+        yield f"| {' | '.join(cells)} |"
+
+
+def key(name: str) -> str:
+    """Where a suite's file has a setting, if it does."""
+    if name in (*ENGINE_KEYS, *WINDOW_KEYS):
+        return f"`{name}`"
+    return f"`{name}` of `[[loads]]`" if name in Axes.model_fields else ""
+
+
+def keywords() -> str:
+    """The classes of api/options.py that are declared elsewhere."""
+    written = []
+    for name, base, about, model, names in CLASSES:
+        lines = [f"class {name}({base}, total=False):", f'    """{about}"""', ""]
+        for field, option in options_of(model, only=names).items():
+            lines.append(f"    {name_of(field)}: {type_of(option)}")
+        written.append("\n".join(lines) + "\n\n\n")
+    return "".join(written)
+
+
+def type_of(option: Option) -> str:
+    """The type of a keyword argument."""
+    metavar = option.unit.metavar
+    if metavar.startswith("<"):
+        choices = ", ".join(f'"{choice}"' for choice in metavar.strip("<>").split("|"))
+        return f"Literal[{choices}] | None"
+    return TYPES[metavar]
+
+
+def with_keywords(text: str) -> str:
+    """A module with its classes written anew."""
+    found = re.compile(re.escape(BEGIN) + ".*" + re.escape(END), re.DOTALL)
+    assert found.search(text), f"no place that begins with {BEGIN.strip()!r}"
+    return found.sub(lambda _: f"{BEGIN}\n\n{keywords()}{END}", text)
+
+
+def main() -> None:
+    """Write both."""
+    PAGE.write_text(page())
+    KEYWORDS.write_text(with_keywords(KEYWORDS.read_text()))
+
+
+if __name__ == "__main__":
+    main()
