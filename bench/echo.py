@@ -25,8 +25,8 @@ from process import BenchError
 from results import counted, shown_ratio, spread
 from setting import GENERATOR_CPU, SERVER_CPU, Quiet, SettingError, prepare_setting
 from trueload.protocol.plan import ServeTcpEcho
+from trueload.request.exchange import TcpEcho
 from trueload.request.message import make_messages
-from trueload.request.values import TcpEcho
 from trueload.trial.spec import CLOSED
 
 PAIRS = 15

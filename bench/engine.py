@@ -30,7 +30,8 @@ from trueload.protocol.plan import (
     ToEngine,
     to_line,
 )
-from trueload.request.values import Exchange, Request
+from trueload.request.exchange import Exchange
+from trueload.request.values import Request
 from trueload.trial.asked import blobs
 from trueload.trial.run import make_plan
 from trueload.trial.spec import CLOSED, Load, TrialSpec

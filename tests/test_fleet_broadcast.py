@@ -15,7 +15,8 @@ from trueload.interrupt import Interrupt
 from trueload.protocol.plan import EngineOptions, Requests, Turns
 from trueload.protocol.shootout import Dialect
 from trueload.record.schema import Deliveries, Record
-from trueload.request.values import Request, WsBroadcast
+from trueload.request.exchange import WsBroadcast
+from trueload.request.values import Request
 from trueload.search.crowd import Crowd
 from trueload.trial.spec import Load, TrialSpec
 from websockets.exceptions import ConnectionClosed

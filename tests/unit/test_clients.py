@@ -11,7 +11,8 @@ from samples import OK, counts, histogram
 from trueload.protocol.plan import Histograms
 from trueload.record.schema import Record
 from trueload.record.thresholds import LIMIT, parse_condition
-from trueload.request.values import Request, WsBroadcast
+from trueload.request.exchange import WsBroadcast
+from trueload.request.values import Request
 from trueload.search.clients import clients_header, clients_line, is_published, shootout_line
 from trueload.search.decide import Found, NotFound, Outcome, Step, Try, decide
 from trueload.search.execute import SearchPlan, make_clients, outcome, spec_at, take

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from trueload.request.values import TcpEcho, WsBroadcast, WsEcho
+from trueload.request.exchange import TcpEcho, WsBroadcast, WsEcho
 from trueload.runner.sending import what_is_sent
 from trueload.subjects.contracts import (
     ShootoutContract,

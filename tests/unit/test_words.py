@@ -15,7 +15,7 @@ from trueload.commands.job import Job
 from trueload.commands.words import Words, understand
 from trueload.errors import UserError
 from trueload.protocol.plan import Duration
-from trueload.request.values import WsEcho
+from trueload.request.exchange import WsEcho
 
 URL = "http://127.0.0.1:8080/"
 

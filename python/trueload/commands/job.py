@@ -22,14 +22,15 @@ from trueload.record.schema import Record
 from trueload.record.shortage import memory_fault
 from trueload.record.thresholds import Condition
 from trueload.report.tls import reasons_text, tls_hint
+from trueload.request.exchange import Exchange
+from trueload.request.plans import RANDOM, has_place
 from trueload.request.redact import redact_command, redact_url
 from trueload.request.route import Route, check_sources
 from trueload.request.target import Target
-from trueload.request.values import ANY_ANSWER, Exchange, Expect, Request, TargetSpec, Tls
+from trueload.request.values import ANY_ANSWER, Expect, Request, TargetSpec, Tls
 from trueload.search.execute import SearchPlan
 from trueload.store.runs import Run, Store, StoreError
 from trueload.trial.addresses import with_addresses
-from trueload.trial.asked import RANDOM, has_place
 from trueload.trial.spec import TrialSpec
 
 ORIGINS_SHOWN = 3  # a hint is one line

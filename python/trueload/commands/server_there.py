@@ -28,8 +28,8 @@ from trueload.protocol.plan import (
     ServeWs,
     ServicePlan,
 )
+from trueload.request.exchange import WsBroadcast, WsEcho
 from trueload.request.route import UNIX
-from trueload.request.values import WsBroadcast, WsEcho
 from trueload.runner.remote_agent import RemoteAgent
 from trueload.trial.spec import NeverAsked, Tree, TrialSpec
 

@@ -10,10 +10,10 @@ from trueload.commands.job import Asked
 from trueload.commands.measure import measuring
 from trueload.commands.request_flags import read_local_addresses
 from trueload.errors import UserError
+from trueload.request.exchange import TcpEcho
 from trueload.request.message import make_messages
 from trueload.request.route import UNIX, make_route
 from trueload.request.target import Target, parse_host_port
-from trueload.request.values import TcpEcho
 
 
 def read_tcp(

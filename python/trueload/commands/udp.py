@@ -12,10 +12,10 @@ from trueload.commands.job import Asked
 from trueload.commands.measure import measuring
 from trueload.commands.request_flags import read_local_addresses
 from trueload.errors import UserError
+from trueload.request.exchange import UdpEcho
 from trueload.request.message import Messages, make_messages
 from trueload.request.route import UNIX, make_route
 from trueload.request.target import parse_host_port
-from trueload.request.values import UdpEcho
 
 # Two numbers of 8 bytes each; 65,535 bytes less the headers of IPv4 and UDP
 # (crates/wire/src/udp_echo.rs).

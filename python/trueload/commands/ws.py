@@ -26,13 +26,14 @@ from trueload.errors import UserError
 from trueload.protocol.plan import EngineOptions, Requests, Turns
 from trueload.protocol.shootout import SUBPROTOCOLS
 from trueload.record.thresholds import LIMIT, parse_condition
+from trueload.request.exchange import WsBroadcast, WsEcho
 from trueload.request.make import is_token, make_request
 from trueload.request.message import make_messages
 from trueload.request.redact import redact_url
 from trueload.request.route import make_route
 from trueload.request.target import WS, parse_url
 from trueload.request.tls import TlsFlags, make_tls
-from trueload.request.values import Request, WsBroadcast, WsEcho
+from trueload.request.values import Request
 from trueload.search.execute import SearchPlan, make_clients
 from trueload.trial.spec import Load, TrialSpec
 

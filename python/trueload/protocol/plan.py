@@ -25,6 +25,18 @@ from trueload.protocol.engine_options import ENGINE_DEFAULTS as ENGINE_DEFAULTS
 from trueload.protocol.engine_options import DriverName as DriverName
 from trueload.protocol.engine_options import EngineOptions as EngineOptions
 from trueload.protocol.engine_options import ThreadOptions as ThreadOptions
+from trueload.protocol.exchange import Dialect as Dialect
+from trueload.protocol.exchange import ExchangePlan as ExchangePlan
+from trueload.protocol.exchange import RequestPlan as RequestPlan
+from trueload.protocol.exchange import ServeHttp as ServeHttp
+from trueload.protocol.exchange import ServeTcpEcho as ServeTcpEcho
+from trueload.protocol.exchange import ServeUdpEcho as ServeUdpEcho
+from trueload.protocol.exchange import ServeWs as ServeWs
+from trueload.protocol.exchange import ServicePlan as ServicePlan
+from trueload.protocol.exchange import TcpEchoPlan as TcpEchoPlan
+from trueload.protocol.exchange import UdpEchoPlan as UdpEchoPlan
+from trueload.protocol.exchange import WsBroadcastPlan as WsBroadcastPlan
+from trueload.protocol.exchange import WsEchoPlan as WsEchoPlan
 from trueload.protocol.faults import Faults as Faults
 from trueload.protocol.model import Model as Model
 from trueload.protocol.origins import OriginConnections as OriginConnections
@@ -42,12 +54,6 @@ from trueload.protocol.seen import Concurrent as Concurrent
 from trueload.protocol.seen import Quantiles as Quantiles
 from trueload.protocol.seen import Seen as Seen
 from trueload.protocol.seen import Span as Span
-from trueload.protocol.service import Dialect as Dialect
-from trueload.protocol.service import ServeHttp as ServeHttp
-from trueload.protocol.service import ServeTcpEcho as ServeTcpEcho
-from trueload.protocol.service import ServeUdpEcho as ServeUdpEcho
-from trueload.protocol.service import ServeWs as ServeWs
-from trueload.protocol.service import ServicePlan as ServicePlan
 from trueload.protocol.tls import ServeGiven as ServeGiven
 from trueload.protocol.tls import ServeSelfSigned as ServeSelfSigned
 from trueload.protocol.tls import ServeTlsPlan as ServeTlsPlan
@@ -63,17 +69,6 @@ where the engine has it (crates/engine/src/protocol.rs)."""
 
 Sparse = dict[int, int]
 """A sparse histogram: index to count; ``stats.sparse_value_ns`` gives the value of an index."""
-
-
-class RequestPlan(Model):
-    """A request: its head is exactly method, path and headers, in this order. With ``template`` the
-    engine fills in ``{counter}`` and ``{random}``, and adds the Content-Length of a body."""
-
-    method: str
-    path: str
-    headers: tuple[tuple[str, str], ...]
-    body_sha256: str | None
-    template: bool = False
 
 
 class ExpectPlan(Model):
@@ -151,55 +146,6 @@ class Requests(Model):
 
 StopPlan = Annotated[Duration | Requests, Field(discriminator="kind")]
 """When to stop sending."""
-
-
-class TcpEchoPlan(Model):
-    """Messages come back byte by byte. A blob is the message, or, with ``size``, is cut into
-    messages of so many bytes that take turns on each connection. ``half_close``: the client ends
-    its sending side behind the message; only with ``close``."""
-
-    kind: Literal["tcp_echo"] = "tcp_echo"
-    payload_sha256: str
-    size: int | None = None
-    half_close: bool = False
-
-
-class UdpEchoPlan(Model):
-    """Datagrams over UDP come back, each for itself. The payload is cut by ``size`` as in
-    ``TcpEchoPlan``; the first 16 bytes of each datagram give way to its numbers."""
-
-    kind: Literal["udp_echo"] = "udp_echo"
-    payload_sha256: str
-    size: int | None = None
-
-
-class WsEchoPlan(Model):
-    """Every message is one WebSocket message, and comes back as one; with a dialect, as its echo.
-    The payload is cut by ``size`` as in ``TcpEchoPlan``. The engine adds to ``opening`` what makes
-    it a handshake."""
-
-    kind: Literal["ws_echo"] = "ws_echo"
-    opening: RequestPlan
-    payload_sha256: str
-    size: int | None = None
-    text: bool
-    dialect: Dialect | None = None
-
-
-class WsBroadcastPlan(Model):
-    """Every message goes to all clients, with ``padding`` bytes more than its sender and number,
-    and is settled by the receipt that its sender gets."""
-
-    kind: Literal["ws_broadcast"] = "ws_broadcast"
-    opening: RequestPlan
-    dialect: Dialect
-    padding: int
-
-
-ExchangePlan = Annotated[
-    TcpEchoPlan | UdpEchoPlan | WsEchoPlan | WsBroadcastPlan, Field(discriminator="kind")
-]
-"""What is exchanged where it is not HTTP."""
 
 
 class Generate(EngineOptions):

@@ -5,9 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
-from trueload.protocol.plan import Dialect
-from trueload.request.message import Messages
-
 
 @dataclass(frozen=True, kw_only=True)
 class Request:
@@ -44,46 +41,6 @@ class TargetSpec:
     weight: int = 1
     name: str | None = None
     origin: int = 0
-
-
-@dataclass(frozen=True, kw_only=True)
-class TcpEcho:
-    """Each message must come back byte by byte; ``half_close``: behind it
-    the client ends its sending side (with a connection per message)."""
-
-    messages: Messages
-    half_close: bool = False
-
-
-@dataclass(frozen=True, kw_only=True)
-class UdpEcho:
-    """Each datagram must come back as it was, in any order; its first bytes give way to numbers."""
-
-    messages: Messages
-
-
-@dataclass(frozen=True, kw_only=True)
-class WsEcho:
-    """Each message is sent as a WebSocket message; with a ``dialect`` wrapped as its echo.
-    ``opening`` is the handshake's request, without what every handshake has."""
-
-    opening: Request
-    messages: Messages
-    text: bool = True
-    dialect: Dialect | None = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class WsBroadcast:
-    """Each message goes to every client, with so many bytes of ``padding``."""
-
-    opening: Request
-    dialect: Dialect
-    padding: int
-
-
-Exchange = TcpEcho | UdpEcho | WsEcho | WsBroadcast
-"""What is exchanged where it is not HTTP."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,16 +8,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from trueload.protocol.shootout import SUBPROTOCOLS
+from trueload.request.exchange import Exchange, TcpEcho, WsBroadcast, WsEcho
 from trueload.request.message import make_messages
-from trueload.request.values import (
-    ANY_ANSWER,
-    Exchange,
-    Expect,
-    Request,
-    TcpEcho,
-    WsBroadcast,
-    WsEcho,
-)
+from trueload.request.values import ANY_ANSWER, Expect, Request
 from trueload.subjects.contracts import (
     AnyContract,
     Contract,

@@ -48,18 +48,10 @@ from trueload.protocol.plan import (
 from trueload.record.distance import distance_of
 from trueload.record.schema import Claim, Record, Trouble
 from trueload.record.shortage import HINTS, crowded_ports
+from trueload.request.plans import expect_plan, origin_plan, request_plan, target_plan, tls_plan
 from trueload.stats import decode_histogram
 from trueload.trial.addresses import with_sources
-from trueload.trial.asked import (
-    blobs,
-    exchange_plan,
-    expect_plan,
-    messages,
-    origin_plan,
-    request_plan,
-    target_plan,
-    tls_plan,
-)
+from trueload.trial.asked import blobs
 from trueload.trial.environment import read_environment
 from trueload.trial.server_files import reached_limit
 from trueload.trial.server_found import choose_cpus, choose_pair, find_server, first_sample
@@ -133,7 +125,7 @@ def make_plan(spec: TrialSpec, cpus: tuple[int, ...]) -> Generate:
         **spec.engine.with_cpus(cpus).model_dump(),
         connect_timeout_ns=spec.engine.timeout_ns,
         tls=None if spec.origins else tls_plan(spec.tls),
-        exchange=None if spec.exchange is None else exchange_plan(spec.exchange),
+        exchange=None if spec.exchange is None else spec.exchange.plan(),
     )
 
 
@@ -257,7 +249,7 @@ class Session(Closing):
             claim=claim or spec.claim,
             target_urls=tuple(target.url for target in spec.targets),
             origin_urls=tuple(origin.url for origin in spec.origins),
-            payload_bytes=sent.size_bytes if (sent := messages(spec)) else None,
+            payload_bytes=spec.message_bytes,
             idle_server=self._idle,
             most_connections=self._most_connections,
             resolve_failed=not spec.addresses,

@@ -21,7 +21,6 @@ from trueload.machine.accounting import (
 from trueload.places.local import LocalPlace
 from trueload.record.distance import pair_of
 from trueload.request.route import UNIX
-from trueload.request.values import UdpEcho
 from trueload.trial.spec import Tree, TrialSpec
 from trueload.verdict import is_loopback
 
@@ -75,7 +74,7 @@ def find_server(spec: TrialSpec) -> tuple[Tree | None, str | None]:
         return None, None  # another host's loopback is not ours
     # Of one server any address will do; several origins are as many servers.
     addresses = [origin.addresses[0] for origin in spec.origins] or [spec.addresses[0]]
-    udp = isinstance(spec.exchange, UdpEcho)
+    udp = spec.exchange is not None and spec.exchange.over_udp
     if not found_at(addresses, udp=udp):
         return None, None
     return ProcessTree(Followed(lambda: found_at(addresses, udp=udp))), "found"

@@ -25,15 +25,8 @@ from trueload.protocol.plan import (
     Tick,
 )
 from trueload.record.schema import NO_CLAIM, Claim, Record
-from trueload.request.values import (
-    ANY_ANSWER,
-    Exchange,
-    Expect,
-    OriginSpec,
-    Request,
-    TargetSpec,
-    Tls,
-)
+from trueload.request.exchange import Exchange
+from trueload.request.values import ANY_ANSWER, Expect, OriginSpec, Request, TargetSpec, Tls
 from trueload.units import DURATION_NS_MAX, NS_PER_S
 
 TEN_SECONDS = Duration(ns=10 * NS_PER_S)
@@ -142,6 +135,12 @@ class TrialSpec:
     tls: Tls | None = None
     hosts: tuple[EngineHost, ...] = ()
     origins: tuple[OriginSpec, ...] = ()
+
+    @property
+    def message_bytes(self) -> int | None:
+        """Of one message of an echo; None where there are none."""
+        echoed = self.exchange.messages if self.exchange is not None else None
+        return None if echoed is None else echoed.size_bytes
 
     @property
     def every_tls(self) -> tuple[Tls, ...]:

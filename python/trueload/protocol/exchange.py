@@ -1,0 +1,110 @@
+"""What engines exchange, each protocol in a plan: what is sent, and what a reference server serves.
+
+Must not know when anything is sent, or how a server is run.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from trueload.protocol.faults import Faults
+from trueload.protocol.model import Model
+
+Dialect = Literal["json", "binary", "actioncable", "phoenix"]
+"""How a server of broadcasts wants its messages wrapped."""
+
+
+class RequestPlan(Model):
+    """A request: its head is exactly method, path and headers, in this order. With ``template`` the
+    engine fills in ``{counter}`` and ``{random}``, and adds the Content-Length of a body."""
+
+    method: str
+    path: str
+    headers: tuple[tuple[str, str], ...]
+    body_sha256: str | None
+    template: bool = False
+
+
+class TcpEchoPlan(Model):
+    """Messages come back byte by byte. A blob is the message, or, with ``size``, is cut into
+    messages of so many bytes that take turns on each connection. ``half_close``: the client ends
+    its sending side behind the message; only with ``close``."""
+
+    kind: Literal["tcp_echo"] = "tcp_echo"
+    payload_sha256: str
+    size: int | None = None
+    half_close: bool = False
+
+
+class UdpEchoPlan(Model):
+    """Datagrams over UDP come back, each for itself. The payload is cut by ``size`` as in
+    ``TcpEchoPlan``; the first 16 bytes of each datagram give way to its numbers."""
+
+    kind: Literal["udp_echo"] = "udp_echo"
+    payload_sha256: str
+    size: int | None = None
+
+
+class WsEchoPlan(Model):
+    """Every message is one WebSocket message, and comes back as one; with a dialect, as its echo.
+    The payload is cut by ``size`` as in ``TcpEchoPlan``. The engine adds to ``opening`` what makes
+    it a handshake."""
+
+    kind: Literal["ws_echo"] = "ws_echo"
+    opening: RequestPlan
+    payload_sha256: str
+    size: int | None = None
+    text: bool
+    dialect: Dialect | None = None
+
+
+class WsBroadcastPlan(Model):
+    """Every message goes to all clients, with ``padding`` bytes more than its sender and number,
+    and is settled by the receipt that its sender gets."""
+
+    kind: Literal["ws_broadcast"] = "ws_broadcast"
+    opening: RequestPlan
+    dialect: Dialect
+    padding: int
+
+
+ExchangePlan = Annotated[
+    TcpEchoPlan | UdpEchoPlan | WsEchoPlan | WsBroadcastPlan, Field(discriminator="kind")
+]
+"""What is exchanged where it is not HTTP."""
+
+
+class ServeHttp(Model):
+    """The paths of the HTTP contracts. With ``record`` it keeps what it sees of its clients, and
+    tells it for each ``Mark``; with ``faults`` it errs on purpose."""
+
+    kind: Literal["http"] = "http"
+    record: bool = False
+    faults: Faults | None = None
+
+
+class ServeTcpEcho(Model):
+    """Every byte comes back."""
+
+    kind: Literal["tcp_echo"] = "tcp_echo"
+
+
+class ServeUdpEcho(Model):
+    """Every datagram comes back."""
+
+    kind: Literal["udp_echo"] = "udp_echo"
+
+
+class ServeWs(Model):
+    """Echo and broadcast in a dialect at ``/ws``; at ``/echo`` every message as it came."""
+
+    kind: Literal["ws"] = "ws"
+    dialect: Dialect
+
+
+ServicePlan = Annotated[
+    ServeHttp | ServeTcpEcho | ServeUdpEcho | ServeWs, Field(discriminator="kind")
+]
+"""What a reference server serves."""

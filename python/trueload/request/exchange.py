@@ -1,0 +1,110 @@
+"""What is exchanged where it is not HTTP: a value for each protocol, which knows its plan. Pure."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import ClassVar
+
+from trueload.protocol.exchange import (
+    Dialect,
+    ExchangePlan,
+    RequestPlan,
+    TcpEchoPlan,
+    UdpEchoPlan,
+    WsBroadcastPlan,
+    WsEchoPlan,
+)
+from trueload.request.message import Messages
+from trueload.request.plans import digest, full_headers
+from trueload.request.values import Request
+
+
+@dataclass(frozen=True, kw_only=True)
+class Exchange(ABC):
+    """What is exchanged; ``messages`` are those of an echo."""
+
+    messages: Messages | None = None
+    over_udp: ClassVar[bool] = False
+
+    @abstractmethod
+    def plan(self) -> ExchangePlan:
+        """As it goes into a plan."""
+        ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class TcpEcho(Exchange):
+    """Each message must come back byte by byte; ``half_close``: behind it
+    the client ends its sending side (with a connection per message)."""
+
+    messages: Messages
+    half_close: bool = False
+
+    def plan(self) -> TcpEchoPlan:
+        """With the messages by name."""
+        return TcpEchoPlan(
+            payload_sha256=digest(self.messages.payload),
+            size=self.messages.size_bytes,
+            half_close=self.half_close,
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class UdpEcho(Exchange):
+    """Each datagram must come back as it was, in any order; its first bytes give way to numbers."""
+
+    messages: Messages
+    over_udp = True
+
+    def plan(self) -> UdpEchoPlan:
+        """With the datagrams by name."""
+        return UdpEchoPlan(
+            payload_sha256=digest(self.messages.payload), size=self.messages.size_bytes
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class WsEcho(Exchange):
+    """Each message is sent as a WebSocket message; with a ``dialect`` wrapped as its echo.
+    ``opening`` is the handshake's request, without what every handshake has."""
+
+    opening: Request
+    messages: Messages
+    text: bool = True
+    dialect: Dialect | None = None
+
+    def plan(self) -> WsEchoPlan:
+        """With the messages by name."""
+        return WsEchoPlan(
+            opening=_opening(self.opening),
+            payload_sha256=digest(self.messages.payload),
+            size=self.messages.size_bytes,
+            text=self.text,
+            dialect=self.dialect,
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class WsBroadcast(Exchange):
+    """Each message goes to every client, with so many bytes of ``padding``."""
+
+    opening: Request
+    dialect: Dialect
+    padding: int
+
+    def plan(self) -> WsBroadcastPlan:
+        """As it stands."""
+        return WsBroadcastPlan(
+            opening=_opening(self.opening), dialect=self.dialect, padding=self.padding
+        )
+
+
+def _opening(request: Request) -> RequestPlan:
+    # It is sent as it stands: a handshake has no places to fill in.
+    return RequestPlan(
+        method=request.method,
+        path=request.path,
+        headers=full_headers(request, close=False, length=False),
+        body_sha256=None,
+    )

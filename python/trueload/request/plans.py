@@ -1,0 +1,108 @@
+"""What is to be sent, as it goes into a plan: requests with the headers that they need; bodies,
+certificates and keys by their SHA-256 alone, so that they get into no record. Pure.
+"""
+
+from __future__ import annotations
+
+import hashlib
+
+from trueload.protocol.plan import (
+    ExpectPlan,
+    OriginPlan,
+    RequestPlan,
+    TargetPlan,
+    TlsPlan,
+    TrustAnybody,
+    TrustGiven,
+    TrustPlan,
+    TrustSystem,
+)
+from trueload.request.values import Expect, OriginSpec, Request, TargetSpec, Tls
+
+PLACES = ("{counter}", "{random}")
+"""What each sending fills in, in a path, header values and a body."""
+RANDOM = PLACES[1]
+
+
+def request_plan(request: Request, close: bool) -> RequestPlan:
+    """A request as it goes into a plan. One with places to fill in gets its Content-Length from the
+    engine."""
+    template = has_place(request)
+    return RequestPlan(
+        method=request.method,
+        path=request.path,
+        headers=full_headers(request, close=close, length=not template),
+        body_sha256=_sha256(request.body),
+        template=template,
+    )
+
+
+def expect_plan(expect: Expect) -> ExpectPlan:
+    """What counts as a good answer, as it goes into a plan."""
+    return ExpectPlan(statuses=expect.statuses, body_sha256=_sha256(expect.body))
+
+
+def target_plan(target: TargetSpec, close: bool) -> TargetPlan:
+    """One of several requests, as it goes into a plan."""
+    return TargetPlan(
+        name=target.name,
+        weight=target.weight,
+        origin=target.origin,
+        request=request_plan(target.request, close),
+        expect=expect_plan(target.expect),
+    )
+
+
+def origin_plan(origin: OriginSpec) -> OriginPlan:
+    """One of several origins as it goes into a plan."""
+    return OriginPlan(addresses=origin.addresses, tls=tls_plan(origin.tls))
+
+
+def tls_plan(tls: Tls | None) -> TlsPlan | None:
+    """TLS as it goes into a plan, which names certificates and keys only."""
+    if tls is None:
+        return None
+    return TlsPlan(
+        server_name=tls.server_name,
+        alpn=tls.alpn,
+        trust=_trust(tls),
+        certificate_sha256=_sha256(tls.certificate),
+        key_sha256=_sha256(tls.key),
+        resumption=tls.resumption,
+    )
+
+
+def _trust(tls: Tls) -> TrustPlan:
+    if tls.issuers is not None:
+        return TrustGiven(sha256=digest(tls.issuers))
+    return TrustAnybody() if tls.trust == "anybody" else TrustSystem()
+
+
+def has_place(request: Request, places: tuple[str, ...] = PLACES) -> bool:
+    """Whether a request has places to fill in."""
+    texts = (request.path, *(value for _, value in request.headers))
+    body = request.body or b""
+    return any(place in text for place in places for text in texts) or any(
+        place.encode() in body for place in places
+    )
+
+
+def full_headers(request: Request, *, close: bool, length: bool) -> tuple[tuple[str, str], ...]:
+    """The user's headers, with Host, Content-Length and Connection where they are needed."""
+    names = {name.lower() for name, _ in request.headers}
+    first = () if "host" in names else (("Host", request.host),)
+    last: list[tuple[str, str]] = []
+    if request.body is not None and length:
+        last.append(("Content-Length", str(len(request.body))))
+    if close:
+        last.append(("Connection", "close"))
+    return (*first, *request.headers, *last)
+
+
+def _sha256(body: bytes | None) -> str | None:
+    return None if body is None else digest(body)
+
+
+def digest(body: bytes) -> str:
+    """The name of a blob in a plan: its SHA-256."""
+    return hashlib.sha256(body).hexdigest()
