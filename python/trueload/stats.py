@@ -69,8 +69,8 @@ EMPTY = Buckets((), (), ())
 class Distribution:
     """A summary of one histogram, in its unit (ns): how many values, and of them what; None when
     it is empty. Percentiles count what has no value as higher than any; ``at_least`` names those
-    that are only lower bounds, because their rank falls among such. The others are of the values
-    alone. Part of the record."""
+    that are only lower bounds, because their rank falls among such, and ``slower`` says how many
+    there are. The others are of the values alone. Part of the record."""
 
     # For the record, which is read strictly.
     __pydantic_config__: ClassVar[Mapping[str, str]] = {"extra": "forbid"}
@@ -88,10 +88,13 @@ class Distribution:
     max: int | None = None
     stdev: float | None = None
     at_least: tuple[str, ...] = ()
+    slower: int = 0
 
     def at(self, name: str) -> Quantile:
-        """One of its figures, with whether it is a lower bound."""
-        return Quantile(getattr(self, name), name in self.at_least)
+        """One of its figures, with what there is to know of it."""
+        share, above = RANKED.get(name), name in self.at_least
+        few = share is not None and not can_bound(share, self.count + self.slower)
+        return Quantile(getattr(self, name), above, few and not above)
 
     def known(self, name: str) -> int | None:
         """One of its percentiles, None where it is only a lower bound."""
@@ -102,10 +105,12 @@ class Distribution:
 @dataclass(frozen=True)
 class Quantile:
     """A percentile. ``above``: it is more than ``value``, by an unknown amount, because its rank
-    lies among those that have no value. ``value`` is None when nothing has one."""
+    lies among those that have no value. ``value`` is None when nothing has one. ``too_few``: so few
+    were asked that their percentile says nothing of others'."""
 
     value: int | None
     above: bool
+    too_few: bool = False
 
 
 @dataclass(frozen=True)
@@ -195,6 +200,12 @@ def rank_interval(buckets: Buckets, share: float, worse: int = 0) -> tuple[float
     return float(found[0]), float(found[1])
 
 
+def can_bound(share: float, count: int) -> bool:
+    """Whether so many values have a percentile between their least and their greatest with 95 %,
+    as order statistics have it: from 368 on for p99, 3,688 for p99.9, 6 for the median."""
+    return max(share, 1 - share) ** count <= 1 / TAIL
+
+
 def samples_for(share: float) -> int:
     """How many values it takes until a percentile's interval by rank is of use: some ten beyond
     it, so that its upper rank is one of them."""
@@ -253,6 +264,7 @@ def summarise(buckets: Buckets, worse: int = 0) -> Distribution:
         max=buckets.highs[-1],
         stdev=math.sqrt(variance),
         at_least=tuple(name for name, at in found.items() if at.above),
+        slower=worse,
         **{name: at.value for name, at in found.items()},
     )
 

@@ -16,6 +16,7 @@ from typing import NoReturn, TypeVar
 
 Value = TypeVar("Value")
 
+TOO_FEW = "too few"  # what stands where a percentile says nothing
 NS_PER_S = 1_000_000_000
 NS_BY_UNIT = {
     "ns": 1,
@@ -183,6 +184,14 @@ def _scaled(text: str, units: Mapping[str, int], what: str, example: str) -> int
 
 def _whole(value: Decimal) -> int:
     return int(value.to_integral_value())
+
+
+def format_bound(ns: float | None, *, above: bool = False, too_few: bool = False) -> str:
+    """``1.20 ms``; ``> 5.00 s`` where it is only known to be more, ``too few`` where so few were
+    measured that it says nothing, and nothing for None."""
+    if ns is None or too_few:
+        return "" if ns is None else TOO_FEW
+    return f"{'> ' if above else ''}{format_duration(ns)}"
 
 
 def format_duration(ns: float) -> str:

@@ -36,7 +36,11 @@ from trueload.report.html.curves import percentile_points, second_points
 from trueload.report.panel import Course, panel_lines
 from trueload.report.result import latency_text, result_lines, service_text
 from trueload.report.targets import target_lines
+from trueload.report.times import figure_text
 from trueload.request.values import Request
+from trueload.search.clients import clients_line
+from trueload.search.decide import Try
+from trueload.search.execute import Taken
 from trueload.search.judge import judge_step
 from trueload.stats import Distribution, Quantile
 from trueload.store.runs import Row, Run, Store
@@ -278,6 +282,41 @@ def test_every_surface_says_the_same_of_one_record(surface: str) -> None:
     assert tuple(TWO_DIGITS.get(each, each) for each in SURFACES[surface]()) == TEXT
 
 
+def few(number: int) -> Record:
+    """A record of so few requests, all of them answered."""
+    encoded = histogram((1 * MS, number))
+    return good_record(
+        counts=counts(scheduled=number, issued=number, ok=number, statuses={"200": number}),
+        histograms=RECORD.histograms.model_copy(update={"latency": encoded}),
+    )
+
+
+@pytest.mark.parametrize(
+    ("number", "shown"),
+    [
+        (5, {"p50": "too few", "p90": "too few", "p99": "too few", "p99.9": "too few"}),
+        (367, {"p50": "1.00 ms", "p90": "1.00 ms", "p99": "too few", "p99.9": "too few"}),
+        (368, {"p50": "1.00 ms", "p90": "1.00 ms", "p99": "1.00 ms", "p99.9": "too few"}),
+        (3_688, {"p50": "1.00 ms", "p90": "1.00 ms", "p99": "1.00 ms", "p99.9": "1.00 ms"}),
+    ],
+)
+def test_a_percentile_of_too_few_requests_is_not_printed(
+    number: int, shown: dict[str, str]
+) -> None:
+    record = few(number)
+    said = "   ".join(f"{name} {text}" for name, text in shown.items())
+    assert latency_text(record) == f"{said}   max 1.00 ms"
+    p99 = shown["p99"]
+    assert p99 in "".join(export(*run_of(record), "markdown"))
+    assert figure_text(figures_of_row(record, {}), "p99") == p99
+    assert figure_text(together([figures_of_row(record, {})] * 3), "p99") == p99
+
+
+def test_what_has_no_time_is_told_however_few_there_are() -> None:
+    record = few(5).model_copy(update={"counts": counts(ok=5, issued=10, failed={"reset": 5})})
+    assert "p99 > 1.00 ms" in latency_text(record)
+
+
 def test_of_several_trials_the_middle_one_decides_everywhere() -> None:
     slow = record_of(counts(scheduled=6_000, issued=6_000, ok=6_000))
     nothing = Histograms(latency=None, service=None, connect=None, first_byte=None, total=None)
@@ -295,6 +334,13 @@ def test_of_several_trials_the_middle_one_decides_everywhere() -> None:
         assert found.p99_ms is None or _shown(found.p99_ms * MS, above) == p99
         assert str(Result(records=tuple(trials)).latency.p99) == p99
         assert bool(crossed([parse_condition("p99>1h")], trials)) is (p99[0] != "5")
+
+
+def test_the_row_of_a_broadcast_says_so_too() -> None:
+    limit = parse_condition("p50<1h", LIMIT)
+    taken = Taken(Try(100, "bracket"), RECORD, judge_step(RECORD, limit, "bracket"))
+    row = re.split(r"\s{2,}", clients_line(taken).strip())
+    assert (row[1], row[3], row[4]) == ("> 5.00 ms", "5.00 ms", "5.00 ms")
 
 
 def test_the_report_says_so_too(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from trueload.report.grid import Grid
 from trueload.suites.figures import SHOWN_RANKS, Figures
 from trueload.suites.plan import PlannedLoad
 from trueload.suites.summary import Summary
-from trueload.units import format_cell, format_size
+from trueload.units import TOO_FEW, format_cell, format_size
 
 
 @dataclass(frozen=True)
@@ -106,8 +106,12 @@ def _figure(name: str, part: str = "") -> Callable[[Row], Any]:
 def _time(name: str, decimals: int = 3) -> Callable[[Row], str | None]:
     def read(row: Row) -> str | None:
         ms = None if row.figures is None else row.figures.ms(name)
-        bounds = row.figures.latency_at_least if row.figures is not None and row.marked else ()
-        return None if ms is None else f"{'> ' if name in bounds else ''}{ms:.{decimals}f}"
+        if row.figures is None or ms is None:
+            return None
+        if row.marked and name in row.figures.latency_too_few:
+            return TOO_FEW
+        bounds = row.figures.latency_at_least if row.marked else ()
+        return f"{'> ' if name in bounds else ''}{ms:.{decimals}f}"
 
     return read
 

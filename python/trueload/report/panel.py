@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 
 from trueload.protocol.plan import Duration, Tick
 from trueload.record import figures
+from trueload.report.times import quantile_text
 from trueload.stats import Quantile
 from trueload.text import plain
 from trueload.trial.spec import HostTick, Progress, TrialSpec
@@ -179,7 +180,7 @@ def _open_lines(recent: Sequence[Tick], seconds: float) -> list[str]:
 def _shown(found: Quantile | None) -> str:
     if found is None:
         return "-"
-    return f"{'> ' if found.above else ''}{format_duration(found.value or 0)}"
+    return quantile_text(found)
 
 
 def _progress_line(spec: TrialSpec, progress: Progress) -> str:

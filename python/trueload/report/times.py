@@ -1,16 +1,24 @@
-"""Times in words, with ``>`` where a time is only known to be more. Pure."""
+"""Times in words: of a record, of a target, of a row of a table. Pure."""
 
 from __future__ import annotations
 
 from trueload.stats import Quantile
-from trueload.units import format_duration
+from trueload.suites.figures import Figures
+from trueload.units import format_bound
 
-
-def bounded(ns: float, *, above: bool) -> str:
-    """A time, with ``>`` where it is only known to be more."""
-    return f"{'> ' if above else ''}{format_duration(ns)}"
+NS_PER_MS = 1e6
 
 
 def quantile_text(found: Quantile) -> str:
-    """``1.20 ms``, ``> 5.00 s``; empty where nothing has a time."""
-    return "" if found.value is None else bounded(found.value, above=found.above)
+    """``1.20 ms``, ``> 5.00 s``, ``too few``; empty where nothing has a time."""
+    return format_bound(found.value, above=found.above, too_few=found.too_few)
+
+
+def figure_text(figures: Figures, name: str) -> str:
+    """The same of a time of a table's row."""
+    ms = figures.ms(name)
+    return format_bound(
+        None if ms is None else ms * NS_PER_MS,
+        above=name in figures.latency_at_least,
+        too_few=name in figures.latency_too_few,
+    )

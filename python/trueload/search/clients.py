@@ -10,7 +10,7 @@ from trueload.record import figures
 from trueload.record.schema import Record
 from trueload.search.execute import Taken
 from trueload.stats import Quantile
-from trueload.units import format_count, format_duration, format_share, format_size
+from trueload.units import format_bound, format_count, format_share, format_size
 
 # Wide enough for what there is to show, so that rows can be shown one by one.
 _COLUMNS = (
@@ -31,9 +31,8 @@ def clients_header() -> str:
 def clients_line(taken: Taken) -> str:
     """One step: the receipts (p95, min, median, max), the median message's first, middle, 95th and
     last receiver, deliveries, and what the server took."""
-    record, found = taken.record, taken.record.latency_ns
-    receipts = map(_time, (found.p95, found.min, found.p50, found.max))
-    cells = (*receipts, *_deliveries(record), *_server(record))
+    record = taken.record
+    cells = (*_receipts(record), *_deliveries(record), *_server(record))
     row = [f"{taken.next.load:,.0f}", *cells]
     shown = "  ".join(f"{cell:>{width}}" for cell, (_, width) in zip(row, _COLUMNS, strict=True))
     why = f": {taken.judgement.why}" if taken.judgement.why else ""
@@ -63,6 +62,14 @@ def _ms(found: Quantile) -> str:
     return f">{shown}" if found.above else shown
 
 
+def _receipts(record: Record) -> list[str]:
+    found = figures.latency(record).figures
+    return [
+        format_bound(each.value, above=each.above, too_few=each.too_few)
+        for each in map(found.at, ("p95", "min", "p50", "max"))
+    ]
+
+
 def _deliveries(record: Record) -> list[str]:
     found = record.deliveries
     if found is None:
@@ -70,7 +77,7 @@ def _deliveries(record: Record) -> list[str]:
     times = (found.first_ns.p50, found.median_ns.p50, found.p95_ns.p50, found.last_ns.p50)
     per_s = "" if found.per_s is None else format_count(found.per_s)
     counts = (found.lost, found.duplicate, found.out_of_order)
-    return [*(_time(ns) for ns in times), per_s, *(format_count(count) for count in counts)]
+    return [*map(format_bound, times), per_s, *(format_count(count) for count in counts)]
 
 
 def _server(record: Record) -> list[str]:
@@ -84,11 +91,3 @@ def _server(record: Record) -> list[str]:
         "" if peak is None else format_size(peak),
         "" if each is None else format_size(each),
     ]
-
-
-def _shown(found: Quantile) -> str:
-    return f"{'> ' if found.above else ''}{_time(found.value)}"
-
-
-def _time(ns: int | None) -> str:
-    return "" if ns is None else format_duration(ns)

@@ -56,7 +56,8 @@ class Carried:
 class Figures:
     """What one repetition left. Latencies in ms, None when nothing was answered well;
     `latency_at_least` names those that are only lower bounds, because requests have no time;
-    `min_ms` and `max_ms` are of answers;
+    `min_ms` and `max_ms` are of answers; `latency_too_few` names those that say nothing, as there
+    were too few requests;
     `p50_ours_ms` and `p99_ours_ms` are the generator's own part, None where it is not known;
     `cpu_share` is the subject's CPU time over the window, 1.0 for one CPU. `seq` is the stored row;
     `pair` and `side` are those of a trial measured in pairs."""
@@ -79,6 +80,7 @@ class Figures:
     latency_at_least: tuple[str, ...]
     cpu_share: float | None
     peak_rss_bytes: int | None
+    latency_too_few: tuple[str, ...] = ()
     p50_ours_ms: float | None = None
     p99_ours_ms: float | None = None
     carried: Carried | None = None
@@ -125,6 +127,7 @@ def figures(record: Record, labels: Mapping[str, str], seq: int = 0) -> Figures:
         reasons.insert(0, fault)
     window_s, turn = record.window.window_ns / 1e9, read_turn(labels)
     subject = _subject_usage(record)
+    ranks = BOUNDED if "clients" in labels else SHOWN_RANKS
     ours_ns = {part.percentile: part.ours_ns for part in client_parts(record)}
     return Figures(
         record_id=record.id,
@@ -147,11 +150,8 @@ def figures(record: Record, labels: Mapping[str, str], seq: int = 0) -> Figures:
         p75_ms=_ms(latency.p75),
         p99_ms=_ms(latency.p99),
         max_ms=_ms(latency.max),
-        latency_at_least=tuple(
-            name
-            for name in (BOUNDED if "clients" in labels else SHOWN_RANKS)
-            if name in latency.at_least
-        ),
+        latency_at_least=tuple(name for name in ranks if latency.at(name).above),
+        latency_too_few=tuple(name for name in ranks if latency.at(name).too_few),
         cpu_share=_share(subject.cpu_s, window_s) if subject is not None else None,
         peak_rss_bytes=subject.peak_rss_bytes if subject is not None else None,
         p50_ours_ms=_ms(ours_ns.get("p50")),
@@ -224,6 +224,11 @@ def together(some: Sequence[Figures]) -> Figures:
         p75_ms=times["p75"][0],
         p99_ms=times["p99"][0],
         latency_at_least=tuple(name for name, (ms, above) in times.items() if above and ms),
+        latency_too_few=tuple(
+            name
+            for name, (_, above) in times.items()
+            if not above and any(name in each.latency_too_few for each in some)
+        ),
         peak_rss_bytes=None if peak is None else int(peak),
         carried=_carried_together(
             [each.carried for each in some if each.carried is not None], times["p95"][0]

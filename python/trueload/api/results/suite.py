@@ -14,6 +14,7 @@ from trueload.api.results import frames
 from trueload.record.schema import Check, Verdict
 from trueload.report import table as tables_text
 from trueload.report.suite_json import read_plan, rows_json, suite_json
+from trueload.report.times import figure_text
 from trueload.store.runs import Run, Store
 from trueload.suites.plan import SuitePlan
 from trueload.suites.summary import LoadTable, Summary, collect, run_verdict, tabulate
@@ -80,14 +81,12 @@ class SuiteResult:
         for row in table.everything:
             figures = row.figures
             per_s = None if figures is None else figures.ok_per_s
-            p99_ms = None if figures is None else figures.p99_ms
-            above = "> " if figures is not None and "p99" in figures.latency_at_least else ""
             found.append(
                 (
                     "" if row.rank is None else str(row.rank),
                     row.cell.subject.name,
                     "" if per_s is None else f"{per_s:,.0f}",
-                    "" if p99_ms is None else f"{above}{p99_ms:.3f} ms",
+                    "" if figures is None else figure_text(figures, "p99"),
                     row.verdict or row.outcome,
                     row.why,
                 )

@@ -14,7 +14,7 @@ from trueload.report.columns import kind_of, rows_of
 from trueload.report.compare import ratio_grid
 from trueload.report.grid import Grid
 from trueload.report.html.entries import CheckTally
-from trueload.report.times import bounded, quantile_text
+from trueload.report.times import figure_text, quantile_text
 from trueload.suites.steps import Search
 from trueload.suites.summary import LoadTable, Summary
 from trueload.text import plain
@@ -22,7 +22,6 @@ from trueload.units import format_count, format_share, format_size
 from trueload.verdict import CHECKS
 
 ROWS_MAX = 150
-NS_PER_MS = 1e6
 STATUSES = ("fail", "warn", "pass", "n/a")
 
 
@@ -94,11 +93,7 @@ def _entry_cells(entry: Summary) -> tuple[str, ...]:
 
 
 def _time(entry: Summary, name: str) -> str:
-    figures = entry.figures
-    ms: float | None = None if figures is None else getattr(figures, f"{name}_ms")
-    if figures is None or ms is None:
-        return ""
-    return bounded(ms * NS_PER_MS, above=name in figures.latency_at_least)
+    return "" if entry.figures is None else figure_text(entry.figures, name)
 
 
 def suite_columns(section: LoadTable) -> Grid | None:

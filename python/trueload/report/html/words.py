@@ -16,14 +16,14 @@ from trueload.report.html.entries import (
     sides_of,
     why_tied,
 )
-from trueload.report.times import bounded
+from trueload.report.times import figure_text
 from trueload.store.runs import Run
+from trueload.suites.figures import Figures
 from trueload.suites.summary import LoadTable, Summary, Unit
 from trueload.units import format_count, format_share
 
 NAMES_MAX = 4
 REASONS_MAX = 6
-NS_PER_MS = 1e6
 
 
 def section_words(section: LoadTable) -> list[str]:
@@ -53,10 +53,10 @@ def alone(entry: Summary, unit: Unit) -> list[str]:
     said = f"{entry.name} came to {score_text(entry, unit)}{_within(entry)}"
     figures = entry.figures
     if figures is not None and figures.p50_ms is not None:
-        said += f"; half of the answers took at most {_ms(entry, 'p50')}"
-        if figures.p99_ms is not None:
-            said += f", 99 % at most {_ms(entry, 'p99')}"
-        said += f", the slowest {_ms(entry, 'max')}"
+        said += f"; {_share_text(figures, 'p50', 'half')}"
+        if "p50" not in figures.latency_at_least and "p99" not in figures.latency_too_few:
+            said += f", {_share_text(figures, 'p99', '99 %')}"
+        said += f", the slowest answer {figure_text(figures, 'max')}"
     if figures is not None and figures.errors:
         share = format_share(figures.errors / figures.requests) if figures.requests else "all"
         said += f"; {format_count(figures.errors)} failed ({share})"
@@ -206,12 +206,11 @@ def _within(entry: Summary) -> str:
     return f" ({interval.kind} {low} to {high})"
 
 
-def _ms(entry: Summary, name: str) -> str:
-    figures = entry.figures
-    ms: float | None = None if figures is None else getattr(figures, f"{name}_ms")
-    if figures is None or ms is None:
-        return "unknown"
-    return bounded(ms * NS_PER_MS, above=name in figures.latency_at_least)
+def _share_text(figures: Figures, name: str, share: str) -> str:
+    """``half of the requests took at most 1.00 ms``."""
+    if name in figures.latency_at_least:
+        return f"fewer than {share} of the requests were answered well"
+    return f"{share} of the requests took at most {figure_text(figures, name)}"
 
 
 def listed(entries: Sequence[Summary]) -> str:
