@@ -25,13 +25,13 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import AfterValidator, Field, ValidationError, model_validator
 from pydantic_core import ErrorDetails
 
-from trueload.files.catalogue import trusted_in
-from trueload.protocol.client import PATH_PATTERN
 from trueload.errors import UserError
+from trueload.files.catalogue import trusted_in
 from trueload.files.ownership import below, why_not
+from trueload.files.toml import UnreadableError, read_toml
+from trueload.protocol.client import PATH_PATTERN
 from trueload.protocol.plan import Model
 from trueload.protocol.shootout import Dialect
-from trueload.files.toml import UnreadableError, read_toml
 
 MANIFEST = "subject.toml"
 # The contract whose subjects may say how they speak.
