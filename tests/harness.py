@@ -21,6 +21,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from trueload.protocol.client import ClientContract
+from trueload.subjects.contracts import AnyContract, load_contract
+
 ROOT = Path(__file__).resolve().parent.parent
 # A bound for a command that hangs, not a measure of how quick it should be.
 COMMAND_TIMEOUT_S = 90.0
@@ -207,3 +210,10 @@ def find_free_port() -> int:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]
         return port
+
+
+def server_contract(name: str) -> AnyContract:
+    """A contract of servers that is in the catalogue."""
+    contract = load_contract(ROOT / "contracts", name)
+    assert not isinstance(contract, ClientContract)
+    return contract

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import get_args
 
 import pytest
-from harness import ROOT, Trueload, start_server
+from harness import ROOT, Trueload, server_contract, start_server
 from trueload.protocol.shootout import Dialect
 from trueload.runner.verify import verify
-from trueload.subjects.contracts import ShootoutContract, as_spoken, load_server_contract
+from trueload.subjects.contracts import ShootoutContract, as_spoken
 
 # With what is fetched and compiled at first.
 CHECK_TIMEOUT_S = 280.0
@@ -37,7 +37,7 @@ def test_a_subject_is_built_and_keeps_the_contract(trueload: Trueload, name: str
 def test_the_reference_server_keeps_the_contract_in_every_dialect(
     trueload: Trueload, dialect: Dialect
 ) -> None:
-    contract = as_spoken(load_server_contract(ROOT / "contracts", "ws-shootout"), None, dialect)
+    contract = as_spoken(server_contract("ws-shootout"), None, dialect)
     assert isinstance(contract, ShootoutContract)
     server = start_server(trueload, "--dialect", dialect, service="ws")
     assert verify(contract, "platform", ("127.0.0.1", server.port), pipelined=True) is None

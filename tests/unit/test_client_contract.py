@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from trueload.errors import UserError
 from trueload.protocol.client import (
     Claim,
     ClientContract,
@@ -32,7 +31,7 @@ from trueload.runner.client import Client, open_pipes
 from trueload.runner.inherited import subject_environment
 from trueload.runner.process import Orders, Processes, Program
 from trueload.runner.verify_client import ClientVerdict, verify_client
-from trueload.subjects.contracts import load_contract, load_server_contract
+from trueload.subjects.contracts import load_contract
 
 CONTRACTS = Path(__file__).resolve().parents[2] / "contracts"
 LATENCY = LatencyUs(p50=21_000, p90=22_000, p99=23_000, max=24_000)
@@ -123,11 +122,6 @@ def test_a_claim_that_is_none_is_refused() -> None:
     for old, new in wrong:
         with pytest.raises(ValueError, match=r"."):
             parse_claim(good.replace(old, new, 1))
-
-
-def test_it_is_no_contract_of_servers() -> None:
-    with pytest.raises(UserError, match="one of clients"):
-        load_server_contract(CONTRACTS, "http-client")
 
 
 # A client in a page, on http.client, which opens a connection for each request unless it is to be

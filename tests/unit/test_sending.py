@@ -5,13 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from harness import server_contract
+from trueload.protocol.client import ClientContract
 from trueload.request.exchange import TcpEcho, WsBroadcast, WsEcho
 from trueload.runner.sending import what_is_sent
 from trueload.subjects.contracts import (
     ShootoutContract,
     as_spoken,
     load_contract,
-    load_server_contract,
 )
 from trueload.subjects.manifest import load_subject
 from trueload.suites.definition import load_suite, suite_names
@@ -21,7 +22,7 @@ AT = "127.0.0.1:9000"
 
 
 def test_a_contract_of_http_names_a_request_and_its_answer() -> None:
-    sent = what_is_sent(load_server_contract(ROOT / "contracts", "http-plaintext"), AT, None)
+    sent = what_is_sent(server_contract("http-plaintext"), AT, None)
     assert (sent.url, sent.exchange) == (f"http://{AT}/", None)
     assert sent.request is not None
     assert sent.request.host == AT
@@ -29,7 +30,7 @@ def test_a_contract_of_http_names_a_request_and_its_answer() -> None:
 
 
 def test_a_contract_of_echoes_names_a_message() -> None:
-    sent = what_is_sent(load_server_contract(ROOT / "contracts", "tcp-echo"), AT, None)
+    sent = what_is_sent(server_contract("tcp-echo"), AT, None)
     assert (sent.url, sent.request) == (f"tcp://{AT}", None)
     assert isinstance(sent.exchange, TcpEcho)
     assert sent.exchange.messages.size_bytes == 64
@@ -37,7 +38,7 @@ def test_a_contract_of_echoes_names_a_message() -> None:
 
 @pytest.mark.parametrize("dialect", ["json", "binary", "actioncable", "phoenix"])
 def test_a_contract_of_websocket_is_spoken_as_its_subject_does(dialect: str) -> None:
-    contract = load_server_contract(ROOT / "contracts", "ws-shootout")
+    contract = server_contract("ws-shootout")
     spoken = as_spoken(contract, "/cable", dialect)  # type: ignore[arg-type]
     assert isinstance(spoken, ShootoutContract)
     echo = what_is_sent(spoken, AT, None)
@@ -56,8 +57,8 @@ def test_a_contract_of_websocket_is_spoken_as_its_subject_does(dialect: str) -> 
 @pytest.mark.parametrize("name", suite_names(ROOT / "suites"))
 def test_what_a_suite_compares_with_is_in_the_catalogue(name: str) -> None:
     suite = load_suite(ROOT / "suites" / f"{name}.toml")
-    load = load_server_contract if suite.clients is None else load_contract
-    load(ROOT / "contracts", suite.contract)
+    contract = load_contract(ROOT / "contracts", suite.contract)
+    assert isinstance(contract, ClientContract) == (suite.clients is not None)
     named = {row.subject for each in suite.published_tables for row in each.rows} - {""}
     for subject in named:
         language, _, rest = subject.partition("/")

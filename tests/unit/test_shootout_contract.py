@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import cast, get_args
 
 import pytest
+from harness import server_contract
 from trueload.errors import UserError
 from trueload.protocol.shootout import (
     CHANNEL,
@@ -32,7 +33,6 @@ from trueload.subjects.contracts import (
     as_spoken,
     judge_message,
     load_http_contract,
-    load_server_contract,
 )
 from ws_room import Room, cable, peer, text
 
@@ -42,9 +42,7 @@ PATHS: dict[Dialect, str] = {"actioncable": "/cable", "phoenix": "/socket/websoc
 
 
 def shootout_contract(dialect: Dialect = "json") -> ShootoutContract:
-    contract = as_spoken(
-        load_server_contract(CONTRACTS, "ws-shootout"), PATHS.get(dialect), dialect
-    )
+    contract = as_spoken(server_contract("ws-shootout"), PATHS.get(dialect), dialect)
     assert isinstance(contract, ShootoutContract)
     return contract
 

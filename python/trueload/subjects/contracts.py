@@ -20,13 +20,13 @@ from typing import Any, Literal, Self
 
 from pydantic import Field, ValidationError, model_validator
 
-from trueload.protocol.client import PATH_PATTERN, ClientContract
 from trueload.errors import UserError
-from trueload.request.message import MESSAGE_BYTES_MAX
+from trueload.files.toml import UnreadableError, read_toml
+from trueload.protocol.client import PATH_PATTERN, ClientContract
 from trueload.protocol.plan import Model
 from trueload.protocol.shootout import NAMES, Dialect
 from trueload.protocol.shootout import Message as Received
-from trueload.files.toml import UnreadableError, read_toml
+from trueload.request.message import MESSAGE_BYTES_MAX
 
 Form = Literal["plain", "twice", "split", "pipelined"]
 EchoForm = Literal["plain", "twice", "split", "late", "half-close"]
@@ -180,17 +180,6 @@ def load_http_contract(folder: Path, name: str) -> Contract:
         raise UserError(
             f"the contract {name!r} is not one of HTTP servers, and only these can be measured",
             "choose another contract; `trueload subjects check` verifies this one",
-        )
-    return contract
-
-
-def load_server_contract(folder: Path, name: str) -> AnyContract:
-    """A contract of servers; raises ``UserError`` for one of clients."""
-    contract = load_contract(folder, name)
-    if isinstance(contract, ClientContract):
-        raise UserError(
-            f"the contract {name!r} is one of clients, and a suite measures servers",
-            "choose another contract",
         )
     return contract
 
