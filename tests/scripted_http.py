@@ -41,6 +41,7 @@ BEHAVIOURS = {
     "honest": Behaviour(lambda _, __: 0.0),
     "hard-working": Behaviour(lambda _, __: 0.0, work=5_000),
     "slow": Behaviour(lambda _, __: 0.02),
+    "very slow": Behaviour(lambda _, __: 0.1),
     "two speeds": Behaviour(lambda _, request: 0.03 if request % 2 else 0.001),
     "favours one in four": Behaviour(lambda connection, _: 0.05 if connection % 4 else 0.0),
     "ignores the first": Behaviour(lambda connection, _: 0.002 if connection else None),
