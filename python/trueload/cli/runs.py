@@ -24,6 +24,7 @@ from trueload.files.outputs import text_output
 from trueload.record.schema import Record
 from trueload.report import apachebench, table
 from trueload.report.export import Format, export, run_json, whole_json
+from trueload.report.grid import Grid, text_lines
 from trueload.report.result import result_lines
 from trueload.report.suite_json import read_plan as read_suite_plan
 from trueload.report.suite_json import rows_json
@@ -99,12 +100,15 @@ def list_runs(as_json: AsJsonOption = False) -> int:
         elif not runs and not damaged:
             sys.stderr.write("nothing has been measured yet\n")
         else:
-            for run in runs:
-                rows = f"{run.row_count} row{'' if run.row_count == 1 else 's'}"
-                text = f"{run.id}  {run.kind:<8}{rows:<10}{run.state:<12}{plain(run.title, 80)}"
-                sys.stdout.write(text.rstrip() + "\n")
+            listed = text_lines(Grid((), tuple(map(_run_cells, runs))))
+            sys.stdout.writelines(f"{line}\n" for line in listed)
         _tell_damage(store, damaged)
     return ExitCode.OK
+
+
+def _run_cells(run: Run) -> tuple[str, ...]:
+    rows = f"{run.row_count} row{'' if run.row_count == 1 else 's'}"
+    return (run.id, run.kind, rows, run.state, plain(run.title, 80))
 
 
 def show_run(run: RunArgument, as_json: AsJsonOption = False) -> int:

@@ -84,13 +84,8 @@ def result_lines(found: ApacheBench) -> list[str]:
 def times_lines(found: ApacheBench) -> list[str]:
     """The table of connect, processing, waiting and total."""
     lines = ["Connection Times (ms)", "              min  mean[+/-sd] median   max"]
-    for label, times in (
-        ("Connect:", found.connect),
-        ("Processing:", found.processing),
-        ("Waiting:", found.waiting),
-        ("Total:", found.total),
-    ):
-        lines.append(f"{label:<12}{_row(times)}".rstrip())
+    for name, times in found.parts:
+        lines.append(f"{f'{name}:':<12}{_row(times)}".rstrip())
     return lines
 
 

@@ -182,13 +182,7 @@ def _figures(found: ApacheBench) -> dict[str, str]:
         "Time per request across all [ms]": _number(found.across_all_ms, 3),
         "Transfer rate [KiB/s]": _number(found.received_kib_per_s, 2),
     }
-    parts = (
-        ("Connect", found.connect),
-        ("Processing", found.processing),
-        ("Waiting", found.waiting),
-        ("Total", found.total),
-    )
-    for name, times in parts:
+    for name, times in found.parts:
         cells |= _times(name, times)
     for each in found.percentiles:
         above = "> " if each.above else ""

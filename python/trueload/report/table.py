@@ -8,7 +8,8 @@ Must not know: how the figures came about.
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 from trueload.report import columns
 from trueload.report.columns import Row, kind_of, rows_of, verdict_of
@@ -72,45 +73,76 @@ def _thousands(summary: Summary | None) -> tuple[str, str, str, str]:
     return (summary.cell.subject.name, shown, within, verdict_of(summary))
 
 
+@dataclass(frozen=True)
+class _Part:
+    """A part of what is told of a load: a title, a table and lines, each where there is one."""
+
+    title: str
+    grid: Grid | None = None
+    lines: tuple[str, ...] = ()
+
+
 def text(tables: Iterable[LoadTable], *, width: int | None, published: bool) -> str:
     """All tables for people. `width` is the terminal's columns; None keeps rows whole."""
     shown = list(tables)
-    absent = under_no_load(shown)
-    names = {each.subject for each in absent}
-    parts = [_text_of_load(t, width, published, without=names) for t in shown]
-    parts += [
-        "\n".join([title, *(f"  {each}" for each in lines)]) for title, lines in titled(absent)
-    ]
-    return "\n\n".join(parts) + "\n"
+    found = []
+    for table, parts in _told(shown, published):
+        lines = [table.title]
+        for part in parts:
+            lines += ["", *([part.title] if part.title else [])]
+            lines += [_laid_out(part.grid, width)] if part.grid is not None else []
+            lines += [f"  {line}" for line in part.lines]
+        for summary in table.everything if table.load.broadcast else ():
+            lines += _steps(summary)
+        found.append("\n".join([*lines, *_below(table)]))
+    for title, reasons in titled(under_no_load(shown)):
+        found.append("\n".join([title, *(f"  {each}" for each in reasons)]))
+    return "\n\n".join(found) + "\n"
 
 
-def _text_of_load(
-    table: LoadTable, width: int | None, published: bool, without: Container[str]
-) -> str:
-    """One load; what is not measured of the subjects in `without` is said elsewhere."""
-    parts = [table.title, ""]
+def markdown(tables: Iterable[LoadTable], *, published: bool) -> str:
+    """The same as Markdown tables."""
+    shown, lines = list(tables), []
+    for table, parts in _told(shown, published):
+        lines += [f"### {table.title}", ""]
+        for part in parts:
+            lines += [f"**{markdown_cell(part.title)}**", ""] if part.title else []
+            lines += [*markdown_lines(part.grid), ""] if part.grid is not None else []
+            lines += [*_list(part.lines), ""] if part.lines else []
+        lines = [*lines[:-1], *_below(table), ""]
+    for title, reasons in titled(under_no_load(shown)):
+        lines += [f"**{title}**", "", *_list(reasons), ""]
+    return "\n".join(lines)
+
+
+def _list(lines: Iterable[str]) -> list[str]:
+    return [f"- {markdown_cell(line)}" for line in lines]
+
+
+def _told(
+    tables: Sequence[LoadTable], published: bool
+) -> Iterator[tuple[LoadTable, Iterator[_Part]]]:
+    """Each load with its parts; what is measured under no load is said below all."""
+    without = {each.subject for each in under_no_load(tables)}
+    return ((table, _parts(table, published, without)) for table in tables)
+
+
+def _parts(table: LoadTable, published: bool, without: Container[str]) -> Iterator[_Part]:
     if table.ranked:
-        parts.append(_laid_out(grid(table), width))
+        yield _Part("", grid(table))
     else:
-        parts.append("No row can be ranked.")
+        yield _Part("No row can be ranked.")
     if published and table.ranked and _as_published(table):
-        parts += ["", "As published tables have it, the best repetition of each:", ""]
-        parts.append(_laid_out(best_grid(table), width))
+        yield _Part("As published tables have it, the best repetition of each:", best_grid(table))
     for title, summaries in _apart(table, without):
-        parts += ["", title]
-        if any(s.figures is not None for s in summaries):
-            parts.append(_laid_out(grid(table, summaries), width))
-        parts += [f"  {line}" for line in _reasons(table, summaries)]
-    notes = [s for s in table.ranked if s.why]
-    if notes:
-        parts += ["", "Suspect:"]
-        parts += [f"  {_row_name(s)}: {plain(s.why)}" for s in notes]
-    for summary in table.everything if table.load.broadcast else ():
-        parts += _steps(summary)
+        measured = any(summary.figures is not None for summary in summaries)
+        whole = grid(table, summaries) if measured else None
+        yield _Part(title, whole, tuple(_reasons(table, summaries)))
+    if notes := [summary for summary in table.ranked if summary.why]:
+        yield _Part("Suspect:", lines=tuple(f"{_row_name(s)}: {plain(s.why)}" for s in notes))
     for each in table.published:
         beside = beside_grid(by_subject(table), each)
-        parts += ["", beside.title, *text_lines(beside)]
-    return "\n".join([*parts, *_below(table)])
+        yield _Part(beside.title, beside)
 
 
 def _steps(summary: Summary) -> list[str]:
@@ -128,18 +160,16 @@ def _reasons(table: LoadTable, summaries: Sequence[Summary]) -> list[str]:
     return [f"{_row_name(s)}: {plain(s.why) or NO_REASON}" for s in summaries]
 
 
-def _apart(table: LoadTable, without: Container[str] = ()) -> list[tuple[str, tuple[Summary, ...]]]:
+def _apart(table: LoadTable, without: Container[str]) -> list[tuple[str, list[Summary]]]:
     """What is not ranked, under the reason for it."""
     unmeasured = [s for s in table.unmeasured if s.cell.subject.name not in without]
-    skipped = tuple(s for s in unmeasured if s.outcome == "skipped")
-    failed = tuple(s for s in unmeasured if s.outcome == "failed")
-    unsupported = tuple(s for s in unmeasured if s.outcome == "unsupported")
     groups = [
-        ("Invalid, not ranked:", table.invalid),
-        ("Traps, measured to show what a check catches, never ranked:", table.traps),
-        ("Failed:", failed),
-        ("Unsupported:", unsupported),
-        ("Skipped:", skipped),
+        ("Invalid, not ranked:", list(table.invalid)),
+        ("Traps, measured to show what a check catches, never ranked:", list(table.traps)),
+        *(
+            (f"{outcome.capitalize()}:", [s for s in unmeasured if s.outcome == outcome])
+            for outcome in ("failed", "unsupported", "skipped")
+        ),
     ]
     return [(title, summaries) for title, summaries in groups if summaries]
 
@@ -204,26 +234,6 @@ def _laid_out(whole: Grid, width: int | None) -> str:
     if last > len(PUBLISHED):
         parts.append((*names, *range(len(PUBLISHED), last)))
     return "\n\n".join("\n".join(text_lines(whole.columns(part))) for part in parts)
-
-
-def markdown(tables: Iterable[LoadTable], *, published: bool) -> str:
-    """The same as Markdown tables."""
-    shown, parts = list(tables), []
-    absent = under_no_load(shown)
-    for table in shown:
-        parts += [f"### {table.title}", "", *markdown_lines(grid(table))]
-        if published and table.ranked and _as_published(table):
-            parts += ["", "The best repetition of each:", "", *markdown_lines(best_grid(table))]
-        for title, summaries in _apart(table, {each.subject for each in absent}):
-            parts += ["", f"**{title}**", ""]
-            parts += [f"- {markdown_cell(line)}" for line in _reasons(table, summaries)]
-        for each in table.published:
-            beside = beside_grid(by_subject(table), each)
-            parts += ["", f"**{markdown_cell(beside.title)}**", "", *markdown_lines(beside)]
-        parts += [*_below(table), ""]
-    for title, lines in titled(absent):
-        parts += [f"**{title}**", "", *(f"- {markdown_cell(line)}" for line in lines), ""]
-    return "\n".join(parts)
 
 
 def csv_lines(tables: Sequence[LoadTable], *, published: bool) -> str:

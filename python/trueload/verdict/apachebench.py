@@ -85,6 +85,13 @@ class ApacheBench:
     server_system_s: float | None = None
     server_peak_rss_bytes: int | None = None
 
+    @property
+    def parts(self) -> tuple[tuple[str, Times], ...]:
+        """The rows of ab's table of times."""
+        names = ("Connect", "Processing", "Waiting", "Total")
+        times = (self.connect, self.processing, self.waiting, self.total)
+        return tuple(zip(names, times, strict=True))
+
 
 def apachebench(record: Record, document_bytes: int | None = None) -> ApacheBench:
     """The figures of one trial; ``document_bytes`` is the length of a right answer's body."""
