@@ -8,4 +8,4 @@ taken from where the command line takes it.
 
 from trueload.extras import require
 
-require("report", "a report with charts", "altair", "jinja2", "vl_convert")
+require("report", "a report or chart", "altair", "jinja2", "vl_convert")
