@@ -47,14 +47,6 @@ class Defaults:
     expect: Expect = ANY_ANSWER
 
 
-class LineError(Exception):
-    """What is wrong with a line, and the next step."""
-
-    def __init__(self, what: str, hint: str = EXAMPLE) -> None:
-        super().__init__(what)
-        self.hint = hint
-
-
 @dataclass(frozen=True)
 class TargetsFile:
     """A targets file that has been read: its content, how errors name it, and where the files lie
@@ -103,8 +95,6 @@ def parse_targets(
                 _refuse(f"the bodies are more than {BODIES_BYTES_MAX // 2**20} MiB", "use fewer")
             if len(found) == TARGETS_MAX:
                 _refuse(f"there are more than {TARGETS_MAX:,} targets", "use fewer")
-        except LineError as error:
-            raise UserError(f"{shown}, line {number}: {error}", error.hint) from None
         except UserError as error:
             raise UserError(f"{shown}, line {number}: {error.message}", error.hint) from None
         found.append(spec)
@@ -163,11 +153,11 @@ def _object(line: bytes) -> dict[str, Any]:
     try:
         fields = json.loads(line.decode(), object_pairs_hook=once)
     except UnicodeDecodeError as error:
-        raise LineError(f"not UTF-8 at byte {error.start + 1}") from None
+        raise UserError(f"not UTF-8 at byte {error.start + 1}", EXAMPLE) from None
     except json.JSONDecodeError as error:
-        raise LineError(f"not JSON at character {error.pos + 1}: {error.msg}") from None
+        raise UserError(f"not JSON at character {error.pos + 1}: {error.msg}", EXAMPLE) from None
     except (ValueError, RecursionError):
-        raise LineError("not JSON that can be read") from None
+        raise UserError("not JSON that can be read", EXAMPLE) from None
     if not isinstance(fields, dict):
         _refuse("not a JSON object")
     return fields
@@ -263,7 +253,7 @@ def _encoded(text: str, key: str) -> bytes:
     try:
         return text.encode()
     except UnicodeEncodeError:
-        raise LineError(f"'{key}' has half of a surrogate pair", "write whole characters") from None
+        raise UserError(f"'{key}' has half of a surrogate pair", "write whole characters") from None
 
 
 def _check_origin(target: Target, base: Target) -> None:
@@ -290,4 +280,4 @@ def _shown(path: Path) -> str:
 
 
 def _refuse(what: str, hint: str = EXAMPLE) -> NoReturn:
-    raise LineError(what, hint)
+    raise UserError(what, hint)

@@ -76,13 +76,12 @@ def reserve(
     hosts: int,
     *,
     labels: Mapping[str, str] | None = None,
-    cpus: float = 1.0,
     wait_s: float = PLACE_S,
 ) -> Reservation:
     """Reserve so many different hosts of the cluster at ``address`` (``ray://HOST:PORT``; None: the
-    one that this machine is part of, or ``RAY_ADDRESS``), of those with the ``labels``, ``cpus`` of
+    one that this machine is part of, or ``RAY_ADDRESS``), of those with the ``labels``, a CPU of
     each. Raises ``UserError``."""
-    asked = Asked(hosts, dict(labels or {}), cpus, wait_s)
+    asked = Asked(hosts, dict(labels or {}), wait_s)
     ray = join(address)
     group = None
     try:
@@ -100,12 +99,11 @@ class Asked:
 
     hosts: int
     labels: dict[str, str]
-    cpus: float
     wait_s: float
 
     def __str__(self) -> str:
         label = "".join(f", {name}={value}" for name, value in self.labels.items())
-        return f"{plural(self.hosts, 'host')} ({plural(self.cpus, 'CPU')} each{label})"
+        return f"{plural(self.hosts, 'host')} (1 CPU each{label})"
 
 
 def join(address: str | None) -> Any:
@@ -243,7 +241,7 @@ def place(ray: Any, asked: Asked) -> Any:
     groups = importlib.import_module("ray.util.placement_group")
     selector = [asked.labels] * asked.hosts if asked.labels else None
     group = groups.placement_group(
-        [{"CPU": asked.cpus}] * asked.hosts,
+        [{"CPU": 1.0}] * asked.hosts,
         strategy="STRICT_SPREAD",
         bundle_label_selector=selector,
     )
@@ -283,7 +281,7 @@ def start_actors(ray: Any, group: Any, asked: Asked) -> list[RayPlace]:
             group, placement_group_bundle_index=number
         )
         handle = remote.options(
-            num_cpus=asked.cpus,
+            num_cpus=1.0,
             max_restarts=0,
             max_task_retries=0,
             scheduling_strategy=strategy,

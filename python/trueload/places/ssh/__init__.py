@@ -79,10 +79,7 @@ class SshPlace(Closing):
         found = re.search(rf"^{scripts.MARK} (.*)$", ended.out, re.MULTILINE)
         if ended.code == 0 and found is not None:
             return found[1]
-        otherwise = f"the copy of {folder} ended with {ended.code}"
-        if ended.code is None:
-            otherwise = f"the copy of {folder} took more than {COPY_S:g} s"
-        raise refusals.explain_keep(self._destination, ended.err, otherwise)
+        raise self._refusal(str(folder), ended)
 
     def close(self) -> None:
         """Log out. What still runs there ends."""
@@ -126,11 +123,11 @@ class SshPlace(Closing):
     def _copy(self, connection: Connection, program: Program) -> None:
         with program.path.open("rb") as file:
             ended = connection.run(scripts.KEEP, program.kept_name, stdin=file, timeout_s=COPY_S)
-        if ended.code == 0:
-            return
-        otherwise = f"the copy of the engine ended with {ended.code}"
-        if ended.code is None:
-            otherwise = f"the copy of the engine took more than {COPY_S:g} s"
-        elif ended.code == scripts.KEEP_DAMAGED and not ended.err:
-            otherwise = "the copy of the engine was damaged on its way"
-        raise refusals.explain_keep(self._destination, ended.err, otherwise)
+        if ended.code != 0:
+            raise self._refusal("the engine", ended)
+
+    def _refusal(self, what: str, ended: Ended) -> UserError:
+        how = f"took more than {COPY_S:g} s" if ended.code is None else f"ended with {ended.code}"
+        if ended.code == scripts.KEEP_DAMAGED and not ended.err:
+            how = "was damaged on its way"
+        return refusals.explain_keep(self._destination, ended.err, f"the copy of {what} {how}")

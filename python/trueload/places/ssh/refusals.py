@@ -82,28 +82,24 @@ KEEP_ROWS: tuple[tuple[tuple[str, ...], str, str], ...] = (
 )
 
 
-def explain(host: str, said: str, otherwise: str) -> UserError:
-    """Why ssh did not come through. ``otherwise`` is for when it said nothing."""
-    return _explained(ROWS, host, said, otherwise, "`ssh {host} true` must work without a question")
-
-
-def explain_keep(host: str, said: str, otherwise: str) -> UserError:
-    """Why a program could not be copied to the host."""
-    return _explained((*KEEP_ROWS, *ROWS), host, said, otherwise, "look at the host's disk")
-
-
-def _explained(
-    rows: tuple[tuple[tuple[str, ...], str, str], ...],
+def explain(
     host: str,
     said: str,
     otherwise: str,
-    hint: str,
+    rows: tuple[tuple[tuple[str, ...], str, str], ...] = ROWS,
+    hint: str = "`ssh {host} true` must work without a question",
 ) -> UserError:
+    """Why ssh did not come through. ``otherwise`` is for when it said nothing."""
     last = last_line(said)
     for words, message, its_hint in rows:
         if any(each in said for each in words):
             return UserError(message.format(host=host, last=last), its_hint.format(host=host))
     return UserError(f"{host} cannot be used: {last or otherwise}", hint.format(host=host))
+
+
+def explain_keep(host: str, said: str, otherwise: str) -> UserError:
+    """Why a program could not be copied to the host."""
+    return explain(host, said, otherwise, (*KEEP_ROWS, *ROWS), "look at the host's disk")
 
 
 def last_line(said: str) -> str:
