@@ -27,7 +27,7 @@ from trueload.protocol.client import (
 )
 from trueload.runner import client as client_module
 from trueload.runner import verify_client as verifying
-from trueload.runner.client import Client, open_pipes
+from trueload.runner.client import Client, start_client
 from trueload.runner.inherited import subject_environment
 from trueload.runner.process import Orders, Processes, Program
 from trueload.runner.verify_client import ClientVerdict, verify_client
@@ -259,16 +259,14 @@ def verified(how: str, folder: Path) -> tuple[ClientVerdict, list[Processes]]:
 
     @contextmanager
     def start() -> Iterator[Client]:
-        pipes = open_pipes()
         orders = Orders(
             programs=(Program((sys.executable, "program.py", how)),),
             cwd=folder,
             env=subject_environment({}),
             log=folder / "log",
-            pipes=pipes.theirs,
         )
         ready_s = 3 if how == "never-ready" else 60
-        with pipes.start(orders, ready_s, lambda: False) as client:
+        with start_client(orders, ready_s, lambda: False) as client:
             started.append(client.processes)
             yield client
 

@@ -14,19 +14,14 @@ import os
 import select
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from trueload.deadline import looks
 from trueload.runner.build import Build, in_use
 from trueload.runner.cpus import Layout
 from trueload.runner.hosts import scratch_folder
 from trueload.runner.inherited import subject_environment
-from trueload.runner.process import (
-    Orders,
-    Processes,
-    Program,
-    substitute,
-)
+from trueload.runner.process import Orders, Processes, Program, substitute
 from trueload.runner.trials import STOP_GRACE_S
 from trueload.subjects.manifest import Subject
 
@@ -134,39 +129,25 @@ class Client:
         return f": it ended with {ends}" if ends else ""
 
 
-@dataclass
-class Pipes:
-    """Two pipes; `theirs` are the ends for the program's stdin and stdout."""
-
-    theirs: tuple[int, int]
-    ours: tuple[int, int]
-
-    @contextlib.contextmanager
-    def start(
-        self, orders: Orders, ready_s: float, stopped: Callable[[], bool]
-    ) -> Iterator[Client]:
-        """The program, started with them. Nothing of it is left afterwards. Once."""
-        processes = Processes(orders)
-        client = Client(processes, ready_s, stopped, *self.ours)
+@contextlib.contextmanager
+def start_client(orders: Orders, ready_s: float, stopped: Callable[[], bool]) -> Iterator[Client]:
+    """A program, started with pipes as its stdin and stdout. Nothing of it is left afterwards.
+    Raises ``StartError``."""
+    (its_input, our_end), (our_output, its_output) = os.pipe(), os.pipe()
+    processes = Processes(replace(orders, pipes=(its_input, its_output)))
+    client = Client(processes, ready_s, stopped, our_end, our_output)
+    try:
         try:
-            try:
-                processes.__enter__()
-            finally:
-                for end in self.theirs:
-                    os.close(end)
-            yield client
-            client.close_input()
-            processes.end(STOP_GRACE_S)
+            processes.__enter__()
         finally:
-            processes.end(0)
-            client.close()
-
-
-def open_pipes() -> Pipes:
-    """For one program."""
-    its_input, our_end = os.pipe()
-    our_output, its_output = os.pipe()
-    return Pipes((its_input, its_output), (our_end, our_output))
+            os.close(its_input)
+            os.close(its_output)
+        yield client
+        client.close_input()
+        processes.end(STOP_GRACE_S)
+    finally:
+        processes.end(0)
+        client.close()
 
 
 @contextlib.contextmanager
@@ -192,17 +173,15 @@ def running_client(
         env = subject_environment({"HOME": str(scratch), "TMPDIR": str(scratch)})
         for name, value in manifest.env.items():
             env[name] = substitute([value], values, ())[0]
-        pipes = open_pipes()
         orders = Orders(
             programs=(Program(argv, layout.subject),),
             cwd=built.folder,
             env=env,
             log=scratch / "log",
             files=files,
-            pipes=pipes.theirs,
             supervisor_cpus=() if layout.shared else layout.engine,
         )
-        with pipes.start(orders, manifest.ready_s, stopped) as client:
+        with start_client(orders, manifest.ready_s, stopped) as client:
             yield client
 
 
