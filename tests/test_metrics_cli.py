@@ -540,7 +540,7 @@ def test_from_python_the_address_is_among_the_notes(trueload: Trueload, server: 
 def test_libraries_of_metrics_are_imported_only_when_metrics_are_asked_for() -> None:
     heavy = ("prometheus_client", "opentelemetry", "requests", "asyncio")
     program = (
-        "import sys, trueload.cli.http\n"
+        "import sys, trueload.cli.load\n"
         "from trueload.cli.app import run\n"
         "run(['http', '--help'])\n"
         f"print([name for name in {heavy} if name in sys.modules], file=sys.stderr)\n"

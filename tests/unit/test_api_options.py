@@ -16,9 +16,9 @@ from trueload.commands import ab, http, serve, suite, tcp, udp, ws
 
 COMMANDS: list[tuple[type, Callable[..., Any], Mapping[str, str]]] = [
     (options.HttpOptions, http.read_job, api._OF_PRINTING),
-    (options.WsOptions, ws.read_ws, api._OF_PRINTING),
-    (options.TcpOptions, tcp.read_tcp_job, api._OF_PRINTING),
-    (options.UdpOptions, udp.read_udp_job, api._OF_PRINTING),
+    (options.WsOptions, ws.read_job, api._OF_PRINTING),
+    (options.TcpOptions, tcp.read_job, api._OF_PRINTING),
+    (options.UdpOptions, udp.read_job, api._OF_PRINTING),
     (options.AbOptions, ab.read_ab, api._OF_PRINTING),
     (options.SuiteOptions, suite.read_suite, api._OF_SUITES),
     (options.ServeHttpOptions, serve.read_http, api._OF_PRINTING),

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from trueload.commands.job import Job
-from trueload.commands.tcp import read_tcp_job
+from trueload.commands.tcp import read_job as read_tcp_job
 from trueload.errors import UserError
 from trueload.protocol.plan import Generate, parse_to_engine, to_json, to_line
 from trueload.request.message import make_messages

@@ -70,7 +70,7 @@ def test_what_was_understood_is_what_the_command_would_do() -> None:
 
 def test_both_words_of_a_flag_can_be_said() -> None:
     for options in ({"text": False}, {"binary": True}):
-        words: Words[Job] = understand(("ws",), ws.read_ws, ("ws://127.0.0.1:1/",), options, {})
+        words: Words[Job] = understand(("ws",), ws.read_job, ("ws://127.0.0.1:1/",), options, {})
         assert "--binary" in words.words
         exchange = words.meaning.spec.exchange
         assert isinstance(exchange, WsEcho)

@@ -13,6 +13,7 @@ Must not know what any option means.
 from __future__ import annotations
 
 import warnings
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, Unpack, overload
 
@@ -84,11 +85,8 @@ def http(url: str | None = None, /, **options: Unpack[HttpOptions]) -> Result:
     a list is sent as JSON. Raises ``UserError``.
     """
     from trueload.api.body import with_json_body
-    from trueload.commands.http import read_job
-    from trueload.commands.words import understand
 
-    asked = with_json_body(options)
-    return _measured(understand(("http",), read_job, (url,), asked, _OF_PRINTING))
+    return _loaded("http", url, with_json_body(options))
 
 
 @naming(WsOptions)
@@ -97,10 +95,7 @@ def ws(url: str, /, **options: Unpack[WsOptions]) -> Result:
 
     Options are those of `trueload ws --help`, with ``_`` for ``-``. Raises ``UserError``.
     """
-    from trueload.commands.words import understand
-    from trueload.commands.ws import read_ws
-
-    return _measured(understand(("ws",), read_ws, (url,), options, _OF_PRINTING))
+    return _loaded("ws", url, options)
 
 
 @naming(TcpOptions)
@@ -109,10 +104,7 @@ def tcp(where: str, /, **options: Unpack[TcpOptions]) -> Result:
 
     Options are those of `trueload tcp --help`, with ``_`` for ``-``. Raises ``UserError``.
     """
-    from trueload.commands.tcp import read_tcp_job
-    from trueload.commands.words import understand
-
-    return _measured(understand(("tcp",), read_tcp_job, (where,), options, _OF_PRINTING))
+    return _loaded("tcp", where, options)
 
 
 @naming(UdpOptions)
@@ -121,10 +113,7 @@ def udp(where: str, /, **options: Unpack[UdpOptions]) -> Result:
 
     Options are those of `trueload udp --help`, with ``_`` for ``-``. Raises ``UserError``.
     """
-    from trueload.commands.udp import read_udp_job
-    from trueload.commands.words import understand
-
-    return _measured(understand(("udp",), read_udp_job, (where,), options, _OF_PRINTING))
+    return _loaded("udp", where, options)
 
 
 @naming(AbOptions)
@@ -213,20 +202,14 @@ def serve(protocol: str = "http", /, **options: Any) -> Server:
     ``listen`` says where.
     """
     from trueload.api.server import Server
-    from trueload.commands import serve as served
+    from trueload.commands.serve import SERVERS
     from trueload.commands.words import understand
 
-    readers = {
-        "http": served.read_http,
-        "ws": served.read_ws,
-        "tcp": served.read_tcp,
-        "udp": served.read_udp,
-    }
-    if protocol not in readers:
-        known = ", ".join(readers)
+    if protocol not in SERVERS:
+        known = ", ".join(SERVERS)
         raise UserError(f"there is no reference server '{protocol}'", f"it is one of {known}")
     options = {"listen": "127.0.0.1:0", **options}
-    understood = understand(("serve", protocol), readers[protocol], (), options, _OF_PRINTING)
+    understood = understand(("serve", protocol), SERVERS[protocol].read, (), options, _OF_PRINTING)
     return Server(understood.meaning)
 
 
@@ -245,6 +228,15 @@ def load(run: str = "last", /) -> Result | SuiteResult | AbResult:
 
     with Store.open() as store:
         return load_run(store, run)
+
+
+def _loaded(protocol: str, where: str | None, options: Mapping[str, Any]) -> Result:
+    """Load a server as the command of that protocol does."""
+    from trueload.commands.protocols import reader_of_job
+    from trueload.commands.words import understand
+
+    read = reader_of_job(protocol)
+    return _measured(understand((protocol,), read, (where,), options, _OF_PRINTING))
 
 
 def _measured(understood: Words[Job]) -> Result:

@@ -18,7 +18,7 @@ import time
 import traceback
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any, NoReturn, Protocol, cast
+from typing import Annotated, Any, NoReturn
 
 import typer
 import typer.core
@@ -26,18 +26,17 @@ import typer.main
 
 from trueload import __version__
 from trueload.cli.streams import hold_open, write_whole
+from trueload.commands.protocols import PROTOCOLS
 from trueload.commands.usage import explain_usage_error, one_line
 from trueload.errors import ExitCode, UserError, machine_fault, path_fault, shortage_hint
 from trueload.files.private import make_folder, open_text
 from trueload.interrupt import end_like_ctrl_c
 
-# The commands in the order of `trueload --help`, with what it says of each; the module of that name
-# registers it, and is imported only when it is asked for: the help of all needs none of them.
+# The commands in the order of `trueload --help`, with what it says of each; the module of that
+# name registers it, those of protocols by one module, and is imported only when it is asked for:
+# the help of all needs none of them.
 COMMANDS: dict[str, str] = {
-    "http": "Load an HTTP server and say what it carried.",
-    "tcp": "Load a TCP echo server and say what it carried.",
-    "udp": "Load a UDP echo server and say what it carried.",
-    "ws": "Load a WebSocket server, by echoes or broadcasts.",
+    **{name: protocol.about for name, protocol in PROTOCOLS.items()},
     "ab": "Compare two servers by pairs of trials in turn.",
     "serve": "Run a reference server.",
     "subjects": "The programs under test.",
@@ -67,12 +66,6 @@ nothing sent; 3 nothing could be measured; 4 measured but invalid; 70 a bug in t
 71 the machine refused a thread, memory or a system call; 74 the result could not be saved
 or the output not be written; 130 interrupted.
 """
-
-
-class CommandModule(Protocol):
-    """What every module of commands offers."""
-
-    def register(self, app: typer.Typer) -> None: ...
 
 
 def main(argv: Sequence[str] | None = None) -> NoReturn:
@@ -130,11 +123,17 @@ def build_app(first_word: str | None = None) -> typer.Typer:
     app.callback()(_root)
     for name in COMMANDS:
         if first_word in (None, name):
-            module = importlib.import_module(f"trueload.cli.{name}")
-            cast(CommandModule, module).register(app)
+            _register(app, name)
         else:
             app.command(name)(_not_imported)
     return app
+
+
+def _register(app: typer.Typer, name: str) -> None:
+    if name in PROTOCOLS:
+        importlib.import_module("trueload.cli.load").register(app, name)
+    else:
+        importlib.import_module(f"trueload.cli.{name}").register(app)
 
 
 def build_command(first_word: str | None = None) -> typer.core.TyperGroup:

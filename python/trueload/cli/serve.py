@@ -16,17 +16,14 @@ from pathlib import Path
 import typer
 
 from trueload.commands.flags import command
+from trueload.commands.protocols import PROTOCOLS, Server
 from trueload.commands.serve import (
-    PATHS,
     POLL_S,
+    SERVERS,
     STOP_S,
     Serving,
     begin,
     end,
-    read_http,
-    read_tcp,
-    read_udp,
-    read_ws,
     scheme_of,
     url_of,
     write_certificate,
@@ -45,9 +42,6 @@ from trueload.protocol.plan import (
     Serve,
     Served,
     ServeHttp,
-    ServeTcpEcho,
-    ServeUdpEcho,
-    ServeWs,
 )
 from trueload.request.route import UNIX
 
@@ -59,44 +53,13 @@ Example: trueload serve {example}
 """
 
 
-HTTP_HELP = HELP.format(
-    of="HTTP",
-    what="`/` answers `Hello, World!`, `/perf` an 84-byte JSON body, `/wait/MS` `ok` after MS"
-    " milliseconds.",
-    example="http --listen 127.0.0.1:8080 --threads 1",
-)
-
-
-TCP_HELP = HELP.format(
-    of="TCP",
-    what="Every byte comes back, in order; when a client ends its side, so does the server, behind"
-    " the last byte.",
-    example="tcp --listen 127.0.0.1:9000",
-)
-
-
-UDP_HELP = HELP.format(
-    of="UDP",
-    what="Every datagram comes back to where it came from.",
-    example="udp --listen 127.0.0.1:9000",
-)
-
-
-WS_HELP = HELP.format(
-    of="WebSocket",
-    what="At `/ws` it echoes and broadcasts in the dialect, at `/echo` every message comes back as"
-    " it came.",
-    example="ws --listen 127.0.0.1:8080 --dialect json",
-)
-
-
 def register(app: typer.Typer) -> None:
     """Add the command and its protocols."""
     serve = typer.Typer(help="Run a reference server.")
-    serve.command("http", help=HTTP_HELP)(command(read_http, run_server))
-    serve.command("tcp", help=TCP_HELP)(command(read_tcp, run_server))
-    serve.command("udp", help=UDP_HELP)(command(read_udp, run_server))
-    serve.command("ws", help=WS_HELP)(command(read_ws, run_server))
+    for name, protocol in PROTOCOLS.items():
+        server = protocol.server
+        told = HELP.format(of=server.of, what=server.what, example=f"{name} {server.example}")
+        serve.command(name, help=told)(command(SERVERS[name].read, run_server))
     app.add_typer(serve, name="serve")
 
 
@@ -118,7 +81,8 @@ def run_server(serving: Serving) -> int:
                 served = end(engine) or served
         except EngineError as error:
             raise error.told("while serving") from error
-    _report(served, seen, ready, plan, serving.json_path)
+    server = PROTOCOLS[serving.loaded_by].server
+    _report(served, seen, ready, plan, server, serving.json_path)
     return ExitCode.OK
 
 
@@ -126,7 +90,7 @@ def _announce(ready: Ready | None, serving: Serving, certificate: Path | None) -
     if ready is None:
         return
     where, plan, loaded_by = ready.listen or "", serving.plan, serving.loaded_by
-    path, scheme, url = PATHS[loaded_by], scheme_of(serving), url_of(ready, serving)
+    path, scheme, url = PROTOCOLS[loaded_by].server.path, scheme_of(serving), url_of(ready, serving)
     sys.stderr.write(f"listening on {url}\n")
     if certificate is not None:
         local = f"{scheme}://localhost{path} --unix {where[len(UNIX) :]}"
@@ -158,24 +122,15 @@ def _record(engine: Engine, plan: Serve) -> Seen | None:
     return seen_since_mark(engine, "all", STOP_S)
 
 
-def _work(served: Served, plan: Serve) -> str:
-    """What was done: bytes have no requests to count."""
-    if isinstance(plan.service, ServeTcpEcho):
-        return f"sent back {served.bytes_out:,} of {served.bytes_in:,} bytes"
-    if isinstance(plan.service, ServeUdpEcho):
-        return f"sent back {served.responses:,} of {served.requests:,} datagrams"
-    if isinstance(plan.service, ServeWs):
-        broadcast = f" and {served.deliveries:,} deliveries" if served.deliveries else ""
-        return f"served {served.responses:,} answers to {served.requests:,} messages{broadcast}"
-    return f"served {served.responses:,} responses to {served.requests:,} requests"
-
-
-def _connections(served: Served, plan: Serve) -> str:
-    """On what that was; datagrams have no connections."""
-    if isinstance(plan.service, ServeUdpEcho):
-        return ""
+def _work(served: Served, plan: Serve, server: Server) -> str:
+    """What was done, and on how many connections where there are any."""
+    work: str = server.done.format_map(served.model_dump())
+    if served.deliveries:
+        work += f" and {served.deliveries:,} deliveries"
+    if not server.has_connections:
+        return work
     return (
-        f" on {served.accepted:,} connections ({served.open_peak:,} at once);"
+        f"{work} on {served.accepted:,} connections ({served.open_peak:,} at once);"
         f" {served.malformed:,} malformed, {served.aborted:,} aborted{_handshakes(served, plan)}"
     )
 
@@ -194,10 +149,11 @@ def _report(
     seen: Seen | None,
     ready: Ready | None,
     plan: Serve,
+    server: Server,
     json_path: Path | None,
 ) -> None:
     if served is not None:
-        sys.stderr.write(f"{_work(served, plan)}{_connections(served, plan)}\n")
+        sys.stderr.write(f"{_work(served, plan, server)}\n")
     if seen is not None:
         from trueload.report.seen import seen_lines  # only now: a server starts quicker without
 

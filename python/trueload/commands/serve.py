@@ -10,6 +10,7 @@ import base64
 import contextlib
 import hashlib
 import ipaddress
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -21,6 +22,7 @@ from trueload.commands.declared import reader_of
 from trueload.commands.flags import with_flags_of
 from trueload.commands.options import DialectChoice
 from trueload.commands.place_options import ServerPlaceOption
+from trueload.commands.protocols import PROTOCOLS
 from trueload.engines.engine import Engine, EngineError
 from trueload.errors import UserError, refused_by_machine
 from trueload.files.private import open_text
@@ -43,13 +45,12 @@ from trueload.protocol.plan import (
     ServicePlan,
     ThreadOptions,
 )
+from trueload.request.exchange import Exchange, WsBroadcast, WsEcho
 from trueload.request.route import UNIX, socket_path
 from trueload.trial.spec import Interrupt as Asked
 
 READY_S = 10.0
 STOP_S = 2.0
-PATHS = {"http": "/", "tcp": "", "udp": "", "ws": "/ws"}
-"""What is loaded of a server, by the command that loads it."""
 POLL_S = 0.1
 
 
@@ -174,6 +175,29 @@ def read_ws(dialect: options.DialectOption = None, **flags: Any) -> Serving:
     return _of_service(read_secure(**flags), "ws", service)
 
 
+@dataclass(frozen=True)
+class ReferenceServer:
+    """How `trueload serve` reads the flags of a server, and what one serves that is to be loaded by
+    an exchange (None for HTTP)."""
+
+    read: Callable[..., Serving]
+    service_for: Callable[[Exchange | None], ServicePlan]
+
+
+def _ws_service(exchange: Exchange | None) -> ServeWs:
+    dialect = exchange.dialect if isinstance(exchange, WsEcho | WsBroadcast) else None
+    return ServeWs(dialect=dialect or "json")
+
+
+SERVERS: dict[str, ReferenceServer] = {
+    "http": ReferenceServer(read_http, lambda exchange: ServeHttp()),
+    "tcp": ReferenceServer(read_tcp, lambda exchange: ServeTcpEcho()),
+    "udp": ReferenceServer(read_udp, lambda exchange: ServeUdpEcho()),
+    "ws": ReferenceServer(read_ws, _ws_service),
+}
+"""By the name of the protocol."""
+
+
 def _of_service(serving: Serving, loaded_by: str, service: ServicePlan) -> Serving:
     plan = serving.plan.model_copy(update={"service": service})
     return replace(serving, plan=plan, loaded_by=loaded_by)
@@ -271,7 +295,7 @@ def url_of(ready: Ready, serving: Serving) -> str:
     where = ready.listen or ""
     if where.startswith(UNIX):
         return where
-    return f"{scheme_of(serving)}://{where}{PATHS[serving.loaded_by]}"
+    return f"{scheme_of(serving)}://{where}{PROTOCOLS[serving.loaded_by].server.path}"
 
 
 def end(engine: Engine) -> Served | None:

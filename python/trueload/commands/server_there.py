@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from trueload.commands.job import Job
-from trueload.commands.serve import POLL_S, Serving, begin, end
+from trueload.commands.serve import POLL_S, SERVERS, Serving, begin, end
 from trueload.engines.engine import Engine, EngineError, find_engine
 from trueload.errors import ExitCode, UserError
 from trueload.machine.accounting import ProcessTree
@@ -22,13 +22,7 @@ from trueload.places.named import Here, ServerHost
 from trueload.places.open import open_place
 from trueload.protocol.plan import (
     Serve,
-    ServeHttp,
-    ServeTcpEcho,
-    ServeUdpEcho,
-    ServeWs,
-    ServicePlan,
 )
-from trueload.request.exchange import WsBroadcast, WsEcho
 from trueload.request.route import UNIX
 from trueload.runner.remote_agent import RemoteAgent
 from trueload.trial.spec import NeverAsked, Tree, TrialSpec
@@ -82,20 +76,8 @@ def serve_plan(kind: str, spec: TrialSpec, host: ServerHost) -> Serve:
         listen=address,
         threads=len(host.cpus) if host.cpus else 1,
         cpus=host.cpus or (),
-        service=_service(kind, spec),
+        service=SERVERS[kind].service_for(spec.exchange),
     )
-
-
-def _service(kind: str, spec: TrialSpec) -> ServicePlan:
-    if kind == "tcp":
-        return ServeTcpEcho()
-    if kind == "udp":
-        return ServeUdpEcho()
-    if kind == "ws":
-        sent = spec.exchange
-        dialect = sent.dialect if isinstance(sent, WsEcho | WsBroadcast) else None
-        return ServeWs(dialect=dialect or "json")
-    return ServeHttp()
 
 
 def account_for(host: ServerHost, place: Place, pid: int, stack: contextlib.ExitStack) -> Tree:

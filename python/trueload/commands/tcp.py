@@ -42,4 +42,4 @@ def read_tcp(
     )
 
 
-read_tcp_job = measuring(read_tcp)
+read_job = measuring(read_tcp)

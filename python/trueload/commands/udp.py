@@ -55,4 +55,4 @@ def make_datagrams(size_bytes: int | None, data: Path | None) -> Messages:
     return messages
 
 
-read_udp_job = measuring(read_udp)
+read_job = measuring(read_udp)

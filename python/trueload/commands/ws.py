@@ -224,7 +224,7 @@ def read_broadcast_job(
 
 @with_flags_of(read_broadcast_job, without=())
 @with_flags_of(read_echo_job, without=())
-def read_ws(
+def read_job(
     mode: ws_options.ModeOption = WsMode.ECHO,
     limit: ws_options.WsLimitOption = None,
     **flags: Any,

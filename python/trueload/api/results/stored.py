@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from trueload.api.results.ab import AbResult
 from trueload.api.results.result import Result, Search
 from trueload.api.results.suite import SuiteResult
+from trueload.commands.protocols import PROTOCOLS
 from trueload.compare.pairs import whole_pairs
 from trueload.errors import UserError
 from trueload.record.schema import Record
@@ -18,8 +19,6 @@ from trueload.record.turn import Turn, read_turn
 from trueload.report.ab import Paired
 from trueload.search.found import deciding, read_plan, read_steps
 from trueload.store.runs import Damaged, Row, Run, Store
-
-COMMANDS = frozenset({"http", "ws", "tcp", "udp"})
 
 
 def load_run(store: Store, selector: str) -> Result | SuiteResult | AbResult:
@@ -29,7 +28,7 @@ def load_run(store: Store, selector: str) -> Result | SuiteResult | AbResult:
         return SuiteResult.read(store, run)
     if run.kind == "ab":
         return _pairs(run, _readable(store, run))
-    if run.kind not in COMMANDS | {"search"}:
+    if run.kind not in {*PROTOCOLS, "search"}:
         raise UserError(
             f"run {run.id} is of `trueload {run.kind}`, which has no result in Python",
             f"trueload runs show {run.id}",

@@ -1,0 +1,17 @@
+"""``trueload http URL`` and its like of every protocol: load a server and say what it carried.
+
+Must not know how the flags are read, or how a trial works.
+"""
+
+from __future__ import annotations
+
+import typer
+
+from trueload.cli.run import run_job
+from trueload.commands.flags import command
+from trueload.commands.protocols import PROTOCOLS, reader_of_job
+
+
+def register(app: typer.Typer, name: str) -> None:
+    """Add the command of a protocol."""
+    app.command(name, help=PROTOCOLS[name].help)(command(reader_of_job(name), run_job))
