@@ -14,7 +14,6 @@ import pkgutil
 from collections.abc import Sequence
 
 from trueload.record.schema import Check, Record, Verdict
-from trueload.units import NS_PER_S
 from trueload.verdict.client_share import ClientPart, client_parts
 from trueload.verdict.common import Definition
 from trueload.verdict.flow import offered_per_s, sent_per_s
@@ -25,7 +24,6 @@ from trueload.verdict.slots import jain_index, starvation_ns
 __all__ = [
     "CHECKS",
     "GENERATOR_FULL",
-    "NS_PER_S",
     "SEVERITY",
     "ClientPart",
     "client_parts",
