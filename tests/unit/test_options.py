@@ -64,21 +64,19 @@ def test_every_default_that_is_shown_reads_as_the_default(model: type[Settings])
             assert option.unit.parse(option.default_text(default)) == default, field
 
 
+# A value of a setting, as text, by the word for it.
+VALUES = {"TIME": "10us", "COUNT": "3", "RATE": "300/s", "<auto|io_uring|epoll>": "epoll"}
+
+
 def test_every_setting_of_an_engine_is_a_key_of_a_suite(tmp_path: Path) -> None:
-    values = {"threads": 2, "driver": "epoll", "refill": 3, "connect_rate": "300/s"}
-    keys = {**dict.fromkeys(ENGINE_KEYS, "10us"), **values}
+    given = options_of(EngineOptions, only=ENGINE_KEYS)
+    texts = {field: VALUES[option.unit.metavar] for field, option in given.items()}
+    lines = [f"{name_of(field)} = {json.dumps(text)}" for field, text in texts.items()]
     path = tmp_path / "one.toml"
-    lines = [f"{key} = {json.dumps(value)}" for key, value in keys.items()]
     path.write_text("\n".join(['about = "a"', 'contract = "c"', 'duration = "1s"', *lines]))
-    assert load_suite(path).engine == EngineOptions(
-        threads=2,
-        driver="epoll",
-        spin_ns=10_000,
-        coalesce_ns=10_000,
-        refill=3,
-        timeout_ns=10_000,
-        connect_rate_per_s=300,
-    )
+    engine = load_suite(path).engine
+    for field, option in given.items():
+        assert getattr(engine, field) == option.unit.parse(texts[field])
     assert {"connections", "idle", "pipeline", "rate"} <= set(Axes.model_fields)
     assert set(ENGINE_KEYS) == {name_of(field) for field in EngineOptions.model_fields} - {"cpus"}
 
