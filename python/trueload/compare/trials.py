@@ -75,6 +75,8 @@ Groups = Mapping[str, Sequence[Record]]
 def compare(base: Groups, new: Groups, metrics: Sequence[str] = METRICS) -> Comparison:
     """Row by row, by name: a run has them in an order of chance."""
     both = sorted((name for name in new if name in base), key=_by_number)
+    sides = ([r.cpu_distance for name in both for r in side[name]] for side in (base, new))
+    moved = moved_between_text(*sides)
     return Comparison(
         rows=tuple(_row(name, base[name], new[name], metrics) for name in both),
         only_base=tuple(sorted((name for name in base if name not in new), key=_by_number)),
@@ -85,16 +87,9 @@ def compare(base: Groups, new: Groups, metrics: Sequence[str] = METRICS) -> Comp
                 for name in both
                 for note in _notes(base[name][0], new[name][0])
             ),
-            *_moved([base[name] for name in both], [new[name] for name in both]),
+            *([moved] if moved else []),
         ),
     )
-
-
-def _moved(base: Sequence[Sequence[Record]], new: Sequence[Sequence[Record]]) -> list[str]:
-    """Whether the CPUs were elsewhere on one side, or in a part of a side."""
-    sides = ([record.cpu_distance for row in rows for record in row] for rows in (base, new))
-    text = moved_between_text(*sides)
-    return [text] if text else []
 
 
 def _notes(base: Record, new: Record) -> Iterator[str]:

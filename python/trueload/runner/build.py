@@ -33,13 +33,7 @@ from trueload.files.catalogue import cache_folder
 from trueload.files.private import make_folder, open_descriptor
 from trueload.runner.inherited import build_environment
 from trueload.runner.needs import tool_versions
-from trueload.runner.process import (
-    Orders,
-    Processes,
-    Program,
-    StartError,
-    substitute,
-)
+from trueload.runner.process import Orders, Processes, Program, StartError, substitute
 from trueload.runner.stamp import STAMP, files, is_passing, is_whole, read_stamp, write_stamp
 from trueload.subjects.manifest import Subject, sources
 
@@ -175,13 +169,13 @@ def in_use(built: Build) -> Iterator[None]:
     home = built.folder.parent
     with contextlib.ExitStack() as held:
         try:
-            held.enter_context(_lock(home, fcntl.LOCK_SH, time.monotonic() + 60, lambda: False))
+            held.enter_context(_lock(home, fcntl.LOCK_SH, time.monotonic() + 60))
         except OSError as error:
             raise StartError(f"its build cannot be used: {error}", again=True) from None
         yield
     with (
         contextlib.suppress(OSError, BuildError),
-        _lock(home, fcntl.LOCK_EX, time.monotonic(), lambda: False),
+        _lock(home, fcntl.LOCK_EX, time.monotonic()),
     ):
         _remove_strays(home)
 
@@ -276,25 +270,23 @@ def _remove_strays(home: Path) -> None:
 
 
 @contextlib.contextmanager
-def _lock(home: Path, kind: int, deadline_s: float, stopped: Callable[[], bool]) -> Iterator[None]:
+def _lock(
+    home: Path, kind: int, deadline_s: float, stopped: Callable[[], bool] = lambda: False
+) -> Iterator[None]:
     """A lock on a build, given up by the kernel if we die. Raises ``BuildError`` when late."""
     descriptor = open_descriptor(home / "lock", os.O_RDWR)
     try:
-        while not _try_lock(descriptor, kind):
-            if stopped() or time.monotonic() >= deadline_s:
-                raise BuildError("another run holds this subject's build folder", "")
+        while True:
+            try:
+                fcntl.flock(descriptor, kind | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                if stopped() or time.monotonic() >= deadline_s:
+                    raise BuildError("another run holds this subject's build folder", "") from None
             time.sleep(LOCK_POLL_S)
         yield
     finally:
         os.close(descriptor)
-
-
-def _try_lock(descriptor: int, kind: int) -> bool:
-    try:
-        fcntl.flock(descriptor, kind | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
 
 
 def _prune(home: Path) -> None:
@@ -304,7 +296,7 @@ def _prune(home: Path) -> None:
         try:
             if other == home or time.time() - _last_used_s(other) < UNUSED_S_MAX:
                 continue
-            with _lock(other, fcntl.LOCK_EX, time.monotonic(), lambda: False):
+            with _lock(other, fcntl.LOCK_EX, time.monotonic()):
                 (other / STAMP).unlink(missing_ok=True)
                 shutil.rmtree(other / "tree", ignore_errors=True)
         except (OSError, BuildError):
