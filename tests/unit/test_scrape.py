@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import gzip
+import re
 import socket
 import struct
 import threading
@@ -183,3 +184,32 @@ def test_a_mistake_within_closes_what_was_open(free_port: int) -> None:
         fail()
     assert said == [f"metrics at http://127.0.0.1:{free_port}/metrics"]
     socket.create_server(("127.0.0.1", free_port)).close()
+
+
+def test_an_answer_that_has_begun_is_whole_when_the_outlet_has_closed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked, closing = threading.Event(), threading.Event()
+
+    def tallies() -> tuple[Tally, ...]:
+        asked.set()
+        assert closing.wait(10)
+        return TALLIES
+
+    outlet = ScrapeOutlet(ScrapeAt("127.0.0.1", 0), tallies, 0)
+    close = outlet._server.server_close
+
+    def go_on() -> None:
+        close()
+        threading.Timer(0, closing.set).start()
+
+    monkeypatch.setattr(outlet._server, "server_close", go_on)
+    with socket.create_connection(("127.0.0.1", port_of(outlet)), timeout=10) as client:
+        client.sendall(b"GET /metrics HTTP/1.0\r\n\r\n")
+        assert asked.wait(10)
+        outlet.close()
+        client.setblocking(False)  # all of it is there by now
+        head, _, body = client.recv(1_000_000).partition(b"\r\n\r\n")
+    length = re.search(rb"Content-Length: (\d+)", head)
+    assert length is not None
+    assert int(length[1]) == len(body)

@@ -9,6 +9,7 @@ Must not know what any metric means.
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import io
 import socket
@@ -79,6 +80,8 @@ class ScrapeOutlet:
         self._app = make_wsgi_app(registry)
         self._tallies = tallies
         self._answered: tuple[Tally, ...] | None = None
+        self._answering = 0
+        self._answers_end = threading.Condition()
         self._linger_s = linger_ns / 1e9
         self._server = listen(at)
         self._server.set_app(self._answer)
@@ -105,12 +108,29 @@ class ScrapeOutlet:
             time.sleep(min(POLL_S, left_s))
 
     def close(self) -> None:
-        """Take no more connections, and leave those that there are."""
+        """Take no more connections; what is being answered is, unless its client takes nothing."""
         self._server.shutdown()
         self._server.server_close()
+        with self._answers_end:
+            self._answers_end.wait_for(lambda: not self._answering, SILENCE_S)
 
     def _answer(self, environ: dict[str, Any], start_response: Any) -> Iterator[bytes]:
         """The library's answer, with its length; notes whose metrics have been sent."""
+        with self._one_more():
+            yield from self._answer_whole(environ, start_response)
+
+    @contextlib.contextmanager
+    def _one_more(self) -> Iterator[None]:
+        with self._answers_end:
+            self._answering += 1
+        try:
+            yield
+        finally:
+            with self._answers_end:
+                self._answering -= 1
+                self._answers_end.notify_all()
+
+    def _answer_whole(self, environ: dict[str, Any], start_response: Any) -> Iterator[bytes]:
         tallies = self._tallies()
         said: list[Any] = []
         (body,) = self._app(environ, lambda *words: said.extend(words))
