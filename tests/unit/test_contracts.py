@@ -187,9 +187,21 @@ FAULTY_PEERS = [
     ("takes a part for the whole", whole_requests_only, "split", "status 400"),
     ("answers backwards", backwards, "pipelined", "answer 1 of 3: status 404"),
     ("never answers", lambda connection: connection.recv(1), "plain", ""),
-    ("is not HTTP", send(b"SSH-2.0-none\r\n"), "plain", "no HTTP answer: BadStatusLine"),
+    ("is not HTTP", send(b"SSH-2.0-none\r\n"), "plain", "no HTTP answer: b'SSH-2.0-none"),
     ("sends control codes", send(b"\x1b]0;x\x07\r\n"), "plain", "no HTTP answer"),
-    ("breaks off", send(HELLO[:-5]), "plain", "no HTTP answer: IncompleteRead"),
+    (
+        "has no status",
+        send(b"HTTP/1.1 OK\r\n\r\n"),
+        "plain",
+        "illegal status line",
+    ),
+    (
+        "has two lengths",
+        send(HELLO.replace(b"\r\n", b"\r\nContent-Length: 2\r\n", 1)),
+        "plain",
+        "conflic",
+    ),
+    ("breaks off", send(HELLO[:-5]), "plain", "received 8 bytes, expected 13"),
     ("never ends a header", send(b"HTTP/1.1 200 OK\r\nA: " + b"x" * 70_000), "plain", "no HTTP"),
     ("promises too much", send(respond(b"x" * (2 << 20))), "plain", "longer than"),
 ]
@@ -207,6 +219,30 @@ def test_a_faulty_server_is_told_what_is_wrong(
     assert fault is not None, what
     assert word in fault, fault
     assert fault.isprintable()
+
+
+GOOD_ANSWERS = {
+    "HTTP/1.0, until the end": b"HTTP/1.0 200 OK\r\nContent-Type: text/plain\r\n\r\nHello, World!",
+    "in chunks": HELLO.partition(b"Content-Length")[0]
+    + b"Transfer-Encoding: chunked\r\n\r\n7;a=b\r\nHello, \r\n6\r\nWorld!\r\n0\r\nA: b\r\n\r\n",
+    "after an interim answer": b"HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n" + HELLO,
+    "without a reason": HELLO.replace(b"200 OK", b"200"),
+}
+
+
+@pytest.mark.parametrize("wire", GOOD_ANSWERS.values(), ids=GOOD_ANSWERS)
+def test_whatever_form_an_answer_has_it_is_read_whole(wire: bytes) -> None:
+    def answer(connection: socket.socket) -> None:
+        connection.recv(65536)
+        for each in wire:
+            connection.sendall(bytes([each]))
+
+    with peer(answer) as address:
+        got = ask(GREETING, (), address)
+    assert got.fault is None
+    assert got.reply is not None
+    assert got.reply.body == b"Hello, World!"
+    assert got.reply.wire_bytes == len(wire)
 
 
 def test_a_drip_costs_a_bounded_time(monkeypatch: pytest.MonkeyPatch) -> None:

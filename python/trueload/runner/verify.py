@@ -1,21 +1,20 @@
 """Asks a subject what its contract asks, over real sockets, before it is measured.
 
-How: Python's own HTTP reader over a socket with one deadline for the whole exchange and a
-cap on what is read, so that a peer that drips or never ends costs a bounded time. The
-judgement is the contract's.
+How: h11 writes the request and reads the answer, over a socket with one deadline for the whole
+exchange and a cap on what is read, so that a peer that drips or never ends costs a bounded time.
+The judgement is the contract's.
 
 Must not know: processes. It never raises for what a peer does: it says what was wrong.
 """
 
 from __future__ import annotations
 
-import http.client
-import io
 import socket
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, cast
+
+import h11
 
 from trueload.closing import Closing
 from trueload.runner.verify_echo import ask_echo, verify_echo
@@ -33,6 +32,7 @@ from trueload.subjects.contracts import (
 EXCHANGE_TIMEOUT_S = 5.0
 REPLY_BYTES_MAX = 1024 * 1024
 SPLIT_PAUSE_S = 0.02  # long enough for the first part to be read by itself
+PIECE_BYTES = 64 * 1024
 PIPELINED = 3
 
 
@@ -128,14 +128,14 @@ class _Connection(Closing):
         except OSError as error:
             raise PeerError(f"no connection: {error.strerror or error}") from None
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        self.reader = _Recorder(io.BufferedReader(_Wire(self.socket, self.deadline_s)))
         self.sent_s = time.monotonic()
+        self.unread = b""  # the beginning of the next answer
 
     def close(self) -> None:
         self.socket.close()
 
     def send(self, exchange: Exchange, *, split: bool = False) -> None:
-        request = self._request(exchange)
+        request = self._asked(exchange)[1]
         middle = len(request) // 2 if split else 0
         if middle:
             self._send(request[:middle])
@@ -143,32 +143,53 @@ class _Connection(Closing):
         self._send(request[middle:])
 
     def send_all(self, exchanges: Sequence[Exchange]) -> None:
-        self._send(b"".join(self._request(exchange) for exchange in exchanges))
+        self._send(b"".join(self._asked(exchange)[1] for exchange in exchanges))
 
     def receive(self, exchange: Exchange) -> Reply:
-        self.reader.start()
-        response = http.client.HTTPResponse(
-            cast(socket.socket, self.reader), method=exchange.method
-        )
+        parser, _ = self._asked(exchange)
+        read, body = bytearray(self.unread), bytearray()
+        if read:
+            parser.receive_data(self.unread)
+        response: h11.Response | None = None
         try:
-            response.begin()
-            body = response.read()
+            while not isinstance(event := parser.next_event(), h11.EndOfMessage):
+                if event is h11.NEED_DATA:
+                    data = self._read()
+                    if not data and not read:
+                        raise PeerError("the connection was closed without an answer")
+                    read += data
+                    if read[:5] != b"HTTP/"[: len(read)]:
+                        raise PeerError(f"no HTTP answer: {bytes(read[:40])!a}")
+                    if len(read) > REPLY_BYTES_MAX + PIECE_BYTES:
+                        raise PeerError(f"no HTTP answer: longer than {REPLY_BYTES_MAX} bytes")
+                    parser.receive_data(data)
+                elif isinstance(event, h11.Response):
+                    response = event
+                elif isinstance(event, h11.Data):
+                    body += event.data
+        except h11.RemoteProtocolError as error:
+            raise PeerError(f"no HTTP answer: {str(error)[:200]!a}") from None
+        assert response is not None
+        self.unread, _ = parser.trailing_data
+        whole = bytes(read.removesuffix(self.unread))
+        headers = response.headers.raw_items()
+        return Reply(
+            status=response.status_code,
+            headers=tuple((name.decode("latin-1"), at.decode("latin-1")) for name, at in headers),
+            body=bytes(body),
+            wire_bytes=len(whole),
+            wait_ms=(time.monotonic() - self.sent_s) * 1000,
+            raw_head=whole.partition(b"\r\n\r\n")[0],
+        )
+
+    def _read(self) -> bytes:
+        try:
+            self.socket.settimeout(max(self.deadline_s - time.monotonic(), 0.001))
+            return self.socket.recv(PIECE_BYTES)
         except TimeoutError:
             raise PeerError(f"no whole answer within {EXCHANGE_TIMEOUT_S:g} s") from None
-        except http.client.RemoteDisconnected:
-            raise PeerError("the connection was closed without an answer") from None
-        except (http.client.HTTPException, ValueError) as error:
-            raise PeerError(f"no HTTP answer: {type(error).__name__} {str(error)!a}") from None
         except OSError as error:
             raise PeerError(f"the connection broke: {error.strerror or error}") from None
-        return Reply(
-            status=response.status,
-            headers=tuple(response.getheaders()),
-            body=body,
-            wire_bytes=self.reader.seen,
-            wait_ms=(time.monotonic() - self.sent_s) * 1000,
-            raw_head=self.reader.kept.partition(b"\r\n\r\n")[0],
-        )
 
     def _send(self, data: bytes) -> None:
         try:
@@ -178,71 +199,10 @@ class _Connection(Closing):
         except OSError as error:
             raise PeerError(f"the request could not be sent: {error.strerror or error}") from None
 
-    def _request(self, exchange: Exchange) -> bytes:
+    def _asked(self, exchange: Exchange) -> tuple[h11.Connection, bytes]:
+        """What reads the answer to a request, and the request."""
         host = f"[{self.host}]" if ":" in self.host else self.host
-        line = f"{exchange.method} {exchange.path} HTTP/1.1\r\n"
-        return f"{line}Host: {host}:{self.port}\r\n\r\n".encode("ascii")
-
-
-class _Wire(io.RawIOBase):
-    """A socket as a file that gives up at a deadline."""
-
-    def __init__(self, connection: socket.socket, deadline_s: float) -> None:
-        super().__init__()
-        self.connection = connection
-        self.deadline_s = deadline_s
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        left_s = self.deadline_s - time.monotonic()
-        if left_s <= 0:
-            raise TimeoutError
-        self.connection.settimeout(left_s)
-        return self.connection.recv_into(buffer)
-
-
-class _Recorder(io.RawIOBase):
-    """Counts and keeps what one answer takes from the reader; several answers share it.
-
-    It is its own "socket" for ``HTTPResponse``, which asks it for a file and closes that.
-    """
-
-    def __init__(self, reader: io.BufferedReader) -> None:
-        super().__init__()
-        self.reader = reader
-        self.start()
-
-    def start(self) -> None:
-        self.seen = 0
-        self.kept = b""
-
-    def makefile(self, mode: str) -> _Recorder:
-        return self
-
-    def close(self) -> None:
-        """Not after one answer: the next one comes by the same reader."""
-
-    def readable(self) -> bool:
-        return True
-
-    def readline(self, size: int | None = -1, /) -> bytes:
-        return self._count(self.reader.readline(-1 if size is None else size))
-
-    def read(self, size: int | None = -1, /) -> bytes:
-        wanted = REPLY_BYTES_MAX + 1 if size is None or size < 0 else size
-        return self._count(self.reader.read(min(wanted, REPLY_BYTES_MAX + 1)))
-
-    def readinto(self, buffer: Any) -> int:
-        data = self.read(len(buffer))
-        buffer[: len(data)] = data
-        return len(data)
-
-    def _count(self, data: bytes) -> bytes:
-        self.seen += len(data)
-        if self.seen > REPLY_BYTES_MAX:
-            raise ValueError(f"longer than {REPLY_BYTES_MAX} bytes")
-        if len(self.kept) < 65536:
-            self.kept += data
-        return data
+        parser = h11.Connection(h11.CLIENT)
+        headers = [("Host", f"{host}:{self.port}")]
+        asked = h11.Request(method=exchange.method, target=exchange.path, headers=headers)
+        return parser, (parser.send(asked) or b"") + (parser.send(h11.EndOfMessage()) or b"")
