@@ -165,11 +165,11 @@ class RequestOptions(TlsOptions, total=False):
 
 
 class HttpOptions(MeasuringOptions, SearchOptions, RequestOptions, total=False):
-    """Those of ``trueload.http``."""
+    """Options of ``trueload.http``."""
 
 
 class AbOptions(MeasuringOptions, RequestOptions, total=False):
-    """Those of ``trueload.ab``; ``repeat`` is the number of pairs."""
+    """Options of ``trueload.ab``; ``repeat`` is the number of pairs."""
 
 
 class EchoOptions(MeasuringOptions, SearchOptions, total=False):
@@ -180,18 +180,18 @@ class EchoOptions(MeasuringOptions, SearchOptions, total=False):
 
 
 class UdpOptions(EchoOptions, total=False):
-    """Those of ``trueload.udp``."""
+    """Options of ``trueload.udp``."""
 
 
 class TcpOptions(EchoOptions, total=False):
-    """Those of ``trueload.tcp``."""
+    """Options of ``trueload.tcp``."""
 
     close: Flag
     half_close: Flag
 
 
 class WsOptions(EchoOptions, TlsOptions, total=False):
-    """Those of ``trueload.ws``."""
+    """Options of ``trueload.ws``."""
 
     mode: Literal["echo", "broadcast"] | None
     text: Flag
@@ -214,7 +214,7 @@ class WsOptions(EchoOptions, TlsOptions, total=False):
 class SuiteOptions(
     SuiteEngineOptions, WindowOptions, RepeatOptions, PlaceOptions, MetricsOptions, total=False
 ):
-    """Those of ``trueload.suite``."""
+    """Options of ``trueload.suite``."""
 
     subjects: Texts
     cores: Literal["single", "multi"] | None
@@ -248,13 +248,13 @@ class ServeTlsOptions(ServeOptions, total=False):
 
 
 class ServeWsOptions(ServeTlsOptions, total=False):
-    """Those of ``trueload.serve("ws")``."""
+    """Options of ``trueload.serve("ws")``."""
 
     dialect: Dialect
 
 
 class ServeHttpOptions(ServeTlsOptions, total=False):
-    """Those of ``trueload.serve("http")``."""
+    """Options of ``trueload.serve("http")``."""
 
     record: Flag
     error_share: ShareOf

@@ -45,10 +45,10 @@ PAIRS = 6  # the fewest whose median has a 95 % interval
 SEED = 1
 
 
-# Of what is asked, what a subject's contract leaves open.
+# Flags that a subject's contract leaves to the user.
 LEFT_OPEN = frozenset({"url", "header", "user", "close", "local_address"})
 
-# Of what stands for a subject until it is started: nothing is sent there.
+# The URL of a subject until it is started: nothing is sent there.
 NOWHERE = "http://127.0.0.1/"
 
 

@@ -28,7 +28,7 @@ def command(
 
 
 def take_flags(reader: Callable[..., Any], flags: dict[str, Any]) -> dict[str, Any]:
-    """Those of ``flags`` that ``reader`` declares, taken out of them."""
+    """Take the flags that ``reader`` declares out of ``flags``, and return them."""
     return {name: flags.pop(name) for name in inspect.signature(reader).parameters if name in flags}
 
 

@@ -42,7 +42,7 @@ Whole = TypeVar("Whole", bound=Model)
 
 
 def sums(parts: Sequence[object], *names: str) -> dict[str, Any]:
-    """Of each named field the sum, to build the whole from; of counts by name those of each."""
+    """The named fields, each summed over all parts; counts by name are summed name by name."""
     found = {name: [getattr(part, name) for part in parts] for name in names}
     return {
         name: add_counts(each) if isinstance(each[0], Mapping) else sum(each)
@@ -137,7 +137,7 @@ class Series:
         self._latency: dict[int, Sparse] = {}
 
     def add(self, seconds: Iterable[Second]) -> None:
-        """Those of one more engine."""
+        """Add the seconds of one more engine."""
         for second in seconds:
             if second.width_s > self._width_s:
                 self._coarsen(second.width_s)

@@ -47,7 +47,7 @@ class Collector:
         return ()
 
     def collect(self) -> Iterator[Written]:
-        """What there is now."""
+        """The metrics as they stand."""
         return map(written, make_families(self._tallies()))
 
 

@@ -109,4 +109,4 @@ class EngineOptions(ThreadOptions):
 
 
 ENGINE_DEFAULTS = EngineOptions()
-"""Of which none is given."""
+"""The defaults: nothing was given."""

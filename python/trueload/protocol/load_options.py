@@ -105,4 +105,4 @@ class LoadOptions(Settings):
 
 
 LOAD_DEFAULTS = LoadOptions()
-"""Of which none is given."""
+"""The defaults: nothing was given."""

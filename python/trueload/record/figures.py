@@ -63,7 +63,7 @@ class Sample:
 
     @cached_property
     def figures(self) -> Distribution:
-        """Those that a record has; ``at_least`` names the percentiles that are lower bounds."""
+        """The figures that a record stores; ``at_least`` names those that are lower bounds."""
         return summarise(self.known, self.slower)
 
     def value(self, name: str) -> float:

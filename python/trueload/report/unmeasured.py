@@ -60,7 +60,7 @@ def under_no_load(tables: Sequence[LoadTable]) -> list[Unmeasured]:
 
 
 def titled(absent: Sequence[Unmeasured]) -> list[tuple[str, list[str]]]:
-    """Those of each outcome under a title of their own."""
+    """Subjects that were not measured, under a title for each outcome."""
     outcomes = dict.fromkeys(each.outcome for each in absent)
     return [
         (

@@ -42,7 +42,7 @@ STORED = "its plan cannot be read by this version: its rows are shown one by one
 
 @dataclass
 class _Steps:
-    """Those of one search of a suite; what came of it stands beside the last one."""
+    """The steps of one search of a suite; what came of it stands beside the last one."""
 
     taken: list[Step] = field(default_factory=list)
     last: Mapping[str, str] = field(default_factory=dict)
