@@ -30,6 +30,15 @@ ALL = MESSAGES * CLIENTS
 TIMEOUT_NS, SHORT_NS = 5_000 * MS, 1_000 * MS
 
 
+def step_of(clients: int, messages: int, concurrent: int = 4) -> Load:
+    return Load(
+        connections=clients,
+        pacing=Turns(concurrent=concurrent),
+        stop=Requests(count=messages),
+        warmup=None,
+    )
+
+
 def broadcast(address: str, dialect: Dialect = "json", **changes: Any) -> TrialSpec:
     headers = (("Sec-WebSocket-Protocol", "actioncable-v1-json"),)
     opening = Request(host=address, path="/ws", headers=headers if dialect == "actioncable" else ())
@@ -38,12 +47,7 @@ def broadcast(address: str, dialect: Dialect = "json", **changes: Any) -> TrialS
         "addresses": (address,),
         "request": None,
         "exchange": WsBroadcast(opening=opening, dialect=dialect, padding=20),
-        "load": Load(
-            connections=CLIENTS,
-            pacing=Turns(concurrent=4),
-            stop=Requests(count=MESSAGES),
-            warmup=None,
-        ),
+        "load": step_of(CLIENTS, MESSAGES),
         "engine": EngineOptions(timeout_ns=TIMEOUT_NS),
         "hosts": hosts(2),
     }
@@ -70,8 +74,8 @@ def test_clients_of_three_hosts_join_step_by_step_and_every_delivery_is_settled(
     spec = broadcast(address, dialect, hosts=hosts(3))
     with Crowd(Interrupt(), 100) as crowd:
         for clients, messages in ((6, 30), (50, 200), (7, 20)):
-            changes = {"connections": clients, "stop": Requests(count=messages)}
-            record = crowd.measure(broadcast(address, dialect, hosts=spec.hosts, **changes))
+            load = step_of(clients, messages)
+            record = crowd.measure(broadcast(address, dialect, hosts=spec.hosts, load=load))
             found = record.deliveries
             everything = messages * clients
             assert counts(found) == (everything, everything, 0, 0, 0), record.checks
@@ -170,7 +174,7 @@ def test_fewer_messages_in_flight_than_hosts_are_refused_before_anything_is_sent
 ) -> None:
     server = start_server(trueload, service="ws")
     before = engines()
-    spec = broadcast(server.url.split("/")[2], hosts=hosts(3), load=Turns(concurrent=2))
+    spec = broadcast(server.url.split("/")[2], hosts=hosts(3), load=step_of(CLIENTS, MESSAGES, 2))
     with pytest.raises(UserError, match="2 messages in flight cannot be shared by 3 hosts"):
         step(spec)
     assert engines() == before
