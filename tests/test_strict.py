@@ -31,7 +31,7 @@ pytestmark = [
     pytest.mark.strict,
     pytest.mark.skipif(len(CPUS) < 2, reason="engine and server need a CPU each"),
 ]
-# Of an engine that is kept from its CPU for four fifths of its time.
+# An engine that is kept from its CPU is stopped for four fifths of its time.
 STOPPED_S, AWAKE_S = 0.1, 0.025
 # A machine of two CPUs is not quiet all the time, so that a run has so many tries to come out as it
 # should. Where a change has broken a check, none of them does.

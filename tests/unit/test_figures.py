@@ -52,7 +52,7 @@ from trueload.verdict.apachebench import apachebench
 from trueload.verdict.precision import check_quantile_width
 
 MS = 1_000_000
-# Of 10,000 requests 6,000 were answered: of these alone the median is 1 ms, of all it is 5 ms.
+# 10,000 requests, 6,000 answers: the median of answers alone is 1 ms, that of all requests 5 ms.
 ANSWERED = ((1 * MS, 4_000), (5 * MS, 2_000))
 SPARSE = {954: 4_000, 1100: 2_000}  # the same, to two digits
 FATE: dict[str, Any] = {"ok": 6_000, "failed": {"reset": 2_000}, "cancelled": 1_000}

@@ -133,7 +133,7 @@ def set_ups(record: Record) -> Sample:
 
 
 def served(record: Record) -> Sample:
-    """Of answers alone, what is not the generator's part of their time: the round trips, or, where
+    """The part of answers' times that is not the generator's: the round trips, or, where
     these are not known, the service times."""
     return complete(record.histograms.round_trip or record.histograms.service)
 
@@ -156,7 +156,7 @@ def of_sparse(parts: Iterable[Mapping[int, int]], slower: int = 0) -> Sample:
 
 
 def complete(encoded: str | None) -> Sample:
-    """Of something that was timed each time it happened: a histogram of connects, of sends."""
+    """A histogram of connects or of sends: each of them was timed, none is missing."""
     return _sample(encoded)
 
 

@@ -34,14 +34,14 @@ class LocalHost:
     def __init__(self, trueload: tuple[str, ...]) -> None:
         self.trueload: tuple[str, ...] | None = trueload
         self.cpus = tuple(available_cpus())
-        """Those that a subject may use."""
+        """The CPUs that a subject may use."""
 
     def free_port(self, host: str) -> int:
         """A port of that address that nobody has. Raises ``OSError``."""
         return sockets.free_port(host)
 
     def taken_by(self, host: str, port: int) -> str | None:
-        """Who listens there, for people; None if nobody does."""
+        """The program that listens on a port, for people; None if none does."""
         return sockets.taken_by(host, port, set())
 
     def folder_of(self, built: Build) -> Path:

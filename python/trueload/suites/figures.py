@@ -193,7 +193,7 @@ def _ms(ns: int | None) -> float | None:
     return None if ns is None else ns / 1e6
 
 
-# Of several repetitions: the figures whose median stands for all.
+# Figures of which a row of several repetitions shows the median.
 MEDIANS = ("ok_per_s", "bytes_per_s", "cpu_share", "p50_ours_ms", "p99_ours_ms")
 
 

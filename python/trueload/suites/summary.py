@@ -402,7 +402,7 @@ def _ranked(summaries: Sequence[Summary]) -> tuple[Summary, ...]:
 
 
 def run_verdict(tables: Iterable[LoadTable]) -> Verdict | None:
-    """Of the run as a whole: invalid if nothing is ranked, suspect if anything measured is
+    """The verdict on the whole run: invalid if nothing is ranked, suspect if anything measured is
     not valid, None if nothing was measured. Pure."""
     measured = [s for t in tables for s in (*t.ranked, *t.invalid)]
     if not measured:

@@ -138,7 +138,7 @@ class TrialSpec:
 
     @property
     def message_bytes(self) -> int | None:
-        """Of one message of an echo; None where there are none."""
+        """The size of one message of an echo; None where there are none."""
         echoed = self.exchange.messages if self.exchange is not None else None
         return None if echoed is None else echoed.size_bytes
 
