@@ -1,0 +1,214 @@
+"""Which processes of this host serve what others have connected to: the backends of a proxy.
+
+How: of each socket that the processes hold, the kernel's tables name the far end. Where that is on
+this host and somebody listens there, its listeners and their children are backends, and so are
+theirs. So who connected *to* the processes, a load generator for one, is never among them. A
+process in another network namespace (a container) is found by its namespace's own tables. Unix
+sockets are asked for by netlink, since /proc does not tell their peers.
+
+Must not know trials or records. Linux only. What has gone, or cannot be seen, is left out.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import struct
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from trueload.machine.accounting import (
+    LISTEN_STATE,
+    PROC,
+    all_pids,
+    descendants,
+    socket_owners,
+)
+
+End = tuple[str, str]
+"""Address and port of a socket, in hexadecimal as the kernel prints them."""
+_MAPPED = ("0000000000000000FFFF0000", "00000000000000000000FFFF")
+"""What an IPv4 address has in front in the tables of IPv6, by the machine's byte order."""
+
+_SOCK_DIAG_BY_FAMILY, _DUMP = 20, 0x301  # linux/sock_diag.h; linux/netlink.h, REQUEST | DUMP
+_NLMSG_ERROR, _NLMSG_DONE = 2, 3  # linux/netlink.h
+_NAME, _PEER = 0, 2  # linux/unix_diag.h, UNIX_DIAG_NAME, UNIX_DIAG_PEER
+_SHOW_NAME, _SHOW_PEER = 1, 4  # linux/unix_diag.h, UDIAG_SHOW_NAME, UDIAG_SHOW_PEER
+_ANSWER_BYTES_MAX = 1 << 16  # more than the kernel puts into one datagram of a dump
+_UNIX_LISTENS = 10  # net/tcp_states.h, TCP_LISTEN
+_NETLINK_SOCK_DIAG = 4  # linux/netlink.h; Python has no name for it
+
+
+@dataclass
+class _Table:
+    """The TCP sockets of one network namespace."""
+
+    connected: dict[int, tuple[End, End]] = field(default_factory=dict)
+    """By inode: our end and the far one."""
+    ends: set[tuple[End, End]] = field(default_factory=set)
+    listening: list[tuple[End, int]] = field(default_factory=list)
+
+    def listeners_of(self, near: End, far: End) -> set[int]:
+        """The listening sockets that took the connection, if its other end is in this table."""
+        if (far, near) not in self.ends:
+            return set()
+        address, port = far
+        return {
+            inode
+            for (bound, there), inode in self.listening
+            if there == port and (bound == address or not bound.strip("0"))
+        }
+
+
+def backends(pids: Iterable[int], without: Iterable[int] = ()) -> set[int]:
+    """Processes that serve what ``pids`` have connected to, directly or through one another; none
+    of ``pids`` themselves, nor of ``without``, through which nothing is followed either."""
+    fresh = set(pids)
+    known = fresh | set(without) | {1}  # an init that opened a socket for a server does not serve
+    found: set[int] = set()
+    while fresh:
+        serving = socket_owners(_listeners_behind(fresh))
+        fresh = serving.union(*map(descendants, serving - known)) - known
+        known |= fresh
+        found |= fresh
+    return found
+
+
+def _listeners_behind(pids: set[int]) -> set[int]:
+    """Inodes of the sockets that listen at the far ends of what the processes hold."""
+    held_in: dict[str, set[int]] = {}
+    first: dict[str, int] = {}
+    for pid in pids:
+        if space := _namespace(pid):
+            held_in.setdefault(space, set()).update(_sockets(pid))
+            first.setdefault(space, pid)
+    found = _unix_listeners_behind(set().union(*held_in.values()))
+    distant: list[tuple[End, End]] = []
+    for space, held in held_in.items():
+        table = _read_table(first[space])
+        for ends in (table.connected[inode] for inode in held & table.connected.keys()):
+            here = table.listeners_of(*ends)
+            found |= here
+            # The far end of what others have connected to us is no listener anywhere.
+            if not here and (ends[1], ends[0]) not in table.ends:
+                distant.append(ends)
+    if distant:
+        tables = [_read_table(pid) for pid in _other_namespaces(set(held_in))]
+        found = found.union(*(table.listeners_of(*ends) for table in tables for ends in distant))
+    return found
+
+
+def _other_namespaces(without: set[str]) -> Iterator[int]:
+    """A process of each network namespace that can be seen."""
+    seen = set(without)
+    for pid in all_pids():
+        space = _namespace(pid)
+        if space and space not in seen:
+            seen.add(space)
+            yield pid
+
+
+def _namespace(pid: int) -> str:
+    try:
+        return os.readlink(PROC / str(pid) / "ns" / "net")
+    except OSError:
+        return ""
+
+
+def _sockets(pid: int) -> set[int]:
+    """Inodes of the sockets that a process holds."""
+    folder = f"{PROC}/{pid}/fd"
+    found: set[int] = set()
+    try:
+        names = os.listdir(folder)
+    except OSError:
+        return found
+    for name in names:
+        try:
+            held = os.readlink(f"{folder}/{name}")
+        except OSError:
+            continue
+        if held.startswith("socket:["):
+            found.add(int(held[8:-1]))
+    return found
+
+
+def _read_table(pid: int) -> _Table:
+    table = _Table()
+    for name in ("tcp", "tcp6"):
+        try:
+            lines = Path(f"{PROC}/{pid}/net/{name}").read_text().splitlines()[1:]
+        except OSError:
+            continue
+        for line in lines:
+            _, near, far, state, _, _, _, _, _, inode, *_ = line.split(maxsplit=10)
+            if state == LISTEN_STATE:
+                table.listening.append((_end(near), int(inode)))
+                continue
+            ends = (_end(near), _end(far))
+            table.ends.add(ends)
+            if inode != "0":
+                table.connected[int(inode)] = ends
+    return table
+
+
+def _end(spelling: str) -> End:
+    address, _, port = spelling.partition(":")
+    return (address[24:] if address.startswith(_MAPPED) else address), port
+
+
+@dataclass(frozen=True)
+class _Unix:
+    """A Unix socket: ``name`` is empty unless it was bound, ``peer`` 0 unless it is connected;
+    ``serves``: it takes connections, or datagrams."""
+
+    name: bytes
+    peer: int
+    serves: bool
+
+
+def _unix_listeners_behind(held: set[int]) -> set[int]:
+    """Unix sockets that serve the names to which the held ones are connected."""
+    try:
+        table = dict(_unix_sockets()) if held else {}
+    except (OSError, struct.error):  # a kernel that does not tell
+        return set()
+    peers = {table[inode].peer for inode in held & table.keys()} & table.keys()
+    # What was accepted has its listener's name; whoever connects to somebody has none as a rule.
+    names = {table[peer].name for peer in peers} - {b""}
+    return {inode for inode, one in table.items() if one.serves and one.name in names}
+
+
+def _unix_sockets() -> Iterator[tuple[int, _Unix]]:
+    """Every Unix socket of our network namespace by inode (man 7 sock_diag). Raises ``OSError``."""
+    every_state = 0xFFFFFFFF
+    show = _SHOW_NAME | _SHOW_PEER
+    asked = struct.pack("=BBHIIIII", socket.AF_UNIX, 0, 0, every_state, 0, show, 0, 0)
+    head = struct.pack("=IHHII", 16 + len(asked), _SOCK_DIAG_BY_FAMILY, _DUMP, 1, 0)
+    with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, _NETLINK_SOCK_DIAG) as kernel:
+        kernel.sendto(head + asked, (0, 0))
+        while True:
+            answer, at = kernel.recv(_ANSWER_BYTES_MAX), 0
+            while at < len(answer):
+                length, kind = struct.unpack_from("=IH", answer, at)
+                if kind in (_NLMSG_ERROR, _NLMSG_DONE):
+                    return
+                yield _unix_socket(answer[at + 16 : at + length])
+                at += (length + 3) & ~3
+
+
+def _unix_socket(message: bytes) -> tuple[int, _Unix]:
+    """One ``unix_diag_msg`` with its attributes."""
+    kind_of_socket, state, inode = struct.unpack_from("=xBBxI", message)
+    name, peer, at = b"", 0, 16
+    while at + 4 <= len(message):
+        length, kind = struct.unpack_from("=HH", message, at)
+        value = message[at + 4 : at + length]
+        if kind == _NAME:
+            name = value.rstrip(b"\0") or value
+        elif kind == _PEER:
+            (peer,) = struct.unpack("=I", value)
+        at += (max(length, 4) + 3) & ~3
+    serves = state == _UNIX_LISTENS or kind_of_socket == socket.SOCK_DGRAM
+    return inode, _Unix(name, peer, serves)

@@ -1,0 +1,107 @@
+"""Who serves what a process has connected to, on real sockets between real processes."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+import pytest
+from trueload.machine.peers import backends
+
+ME = os.getpid()
+
+LISTENER = """
+import os, socket, sys
+family, where, behind, fork = sys.argv[1:5]
+family = getattr(socket, family)
+address = where if family == socket.AF_UNIX else (where, 0)
+kept = []
+with socket.socket(family) as listening:
+    listening.bind(address)
+    listening.listen()
+    if behind:
+        kept.append(socket.create_connection(("127.0.0.1", int(behind))))
+    if fork:
+        child = os.fork()
+        if child == 0:  # takes what its parent has listened for
+            kept.append(listening.accept()[0])
+            sys.stdin.read()
+            os._exit(0)
+    port = "" if family == socket.AF_UNIX else listening.getsockname()[1]
+    print(port, child if fork else "", sep=",", flush=True)
+    if not fork:
+        kept.append(listening.accept()[0])
+    sys.stdin.read()
+"""
+
+
+@contextmanager
+def served(
+    family: str, where: str, behind: object = "", fork: str = ""
+) -> Iterator[tuple[int, str, str]]:
+    """A process that listens, its port, and the child of it that accepts, if asked for one."""
+    command = [sys.executable, "-c", LISTENER, family, where, str(behind), fork]
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        port, child = process.stdout.readline().strip().split(",")
+        yield process.pid, port, child
+
+
+@pytest.mark.parametrize(
+    ("family", "where", "by"),
+    [
+        ("AF_INET", "127.0.0.1", "127.0.0.1"),
+        ("AF_INET", "0.0.0.0", "127.0.0.1"),
+        ("AF_INET6", "::1", "::1"),
+        ("AF_INET6", "::", "127.0.0.1"),  # IPv4 on a socket of IPv6
+    ],
+)
+def test_who_listens_at_the_far_end_is_a_backend(family: str, where: str, by: str) -> None:
+    with served(family, where) as (pid, port, _):
+        assert backends({ME}) == set(), "nothing is connected yet"
+        with socket.create_connection((by, int(port))):
+            assert backends({ME}) == {pid}
+            assert backends({ME}, without={pid}) == set()
+            assert backends({pid}) == set(), "who has connected to a server does not serve it"
+        assert backends({ME}) == set(), "nothing is connected any more"
+
+
+def test_a_backend_on_a_unix_socket_is_found(tmp_path: Path) -> None:
+    with (
+        served("AF_UNIX", str(tmp_path / "s")) as (pid, _, _),
+        socket.socket(socket.AF_UNIX) as mine,
+    ):
+        mine.connect(str(tmp_path / "s"))
+        assert backends({ME}) == {pid}
+        assert backends({pid}) == set()
+
+
+def test_a_pair_of_sockets_makes_nobody_a_backend() -> None:
+    ours, theirs = socket.socketpair()
+    with (
+        ours,
+        subprocess.Popen(
+            [sys.executable, "-c", "import sys; sys.stdin.read()"],
+            stdin=subprocess.PIPE,
+            pass_fds=[theirs.fileno()],
+        ),
+    ):
+        theirs.close()
+        assert backends({ME}) == set()
+
+
+def test_a_backend_s_backends_and_children_are_backends() -> None:
+    with ExitStack() as stack:
+        last, port, child = stack.enter_context(served("AF_INET", "127.0.0.1", fork="fork"))
+        middle, port, _ = stack.enter_context(served("AF_INET", "127.0.0.1", behind=port))
+        stack.enter_context(socket.create_connection(("127.0.0.1", int(port))))
+        assert backends({ME}) == {middle, last, int(child)}
+        assert backends({middle}) == {last, int(child)}
+        assert backends({ME}, without={middle}) == set(), "what is left out leads to nobody"
