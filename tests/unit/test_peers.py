@@ -1,4 +1,4 @@
-"""Who serves what a process has connected to, on real sockets between real processes."""
+"""The backends of a process are found by its connections: real processes, real sockets."""
 
 from __future__ import annotations
 
@@ -71,6 +71,18 @@ def test_who_listens_at_the_far_end_is_a_backend(family: str, where: str, by: st
             assert backends({ME}, without={pid}) == set()
             assert backends({pid}) == set(), "who has connected to a server does not serve it"
         assert backends({ME}) == set(), "nothing is connected any more"
+
+
+def test_who_takes_ipv4_alone_is_no_backend_of_a_connection_by_ipv6() -> None:
+    with served("AF_INET6", "::1") as (pid, port, _), socket.socket() as other:
+        other.bind(("0.0.0.0", int(port)))
+        other.listen()
+        asking = "import socket, sys; s = socket.create_connection(('::1', int(sys.argv[1])));"
+        command = [sys.executable, "-c", f"{asking} print(flush=True); sys.stdin.read()", port]
+        with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as client:
+            assert client.stdout is not None
+            client.stdout.readline()
+            assert backends({client.pid}) == {pid}
 
 
 def test_a_backend_on_a_unix_socket_is_found(tmp_path: Path) -> None:

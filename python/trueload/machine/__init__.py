@@ -1,5 +1,5 @@
 """This machine and its processes, read from the kernel: facts, no judgement.
 
-`facts` what it is like · `accounting` what processes use · `peers` whom they have work for them ·
+`facts` what it is like · `accounting` what processes use · `peers` the backends behind a proxy ·
 `noise` what the others took · `wakes` how late a sleeper wakes · `open_files`, `ports` its limits.
 """

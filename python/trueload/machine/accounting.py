@@ -422,25 +422,26 @@ def _accepts(bound: Address, wanted: Address) -> bool:
 
 def socket_owners(inodes: set[int], pids: Iterable[int] | None = None) -> set[int]:
     """Processes (among `pids`, else all) that hold one of the sockets."""
-    wanted = {f"socket:[{inode}]" for inode in inodes}
-    if not wanted:
+    if not inodes:
         return set()
-    return {pid for pid in (all_pids() if pids is None else pids) if _holds(pid, wanted)}
+    among = all_pids() if pids is None else pids
+    return {pid for pid in among if any(inode in inodes for inode in held_sockets(pid))}
 
 
-def _holds(pid: int, wanted: set[str]) -> bool:
-    folder = f"/proc/{pid}/fd"
+def held_sockets(pid: int) -> Iterator[int]:
+    """Inodes of the sockets that a process holds; none if it has gone or cannot be seen."""
+    folder = f"{PROC}/{pid}/fd"
     try:
         names = os.listdir(folder)
     except OSError:
-        return False
+        return
     for name in names:
         try:
-            if os.readlink(f"{folder}/{name}") in wanted:
-                return True
+            held = os.readlink(f"{folder}/{name}")
         except OSError:
             continue
-    return False
+        if held.startswith("socket:["):
+            yield int(held[8:-1])
 
 
 def listeners(host: str, port: int, *, udp: bool = False) -> set[int]:

@@ -23,6 +23,7 @@ from trueload.machine.accounting import (
     PROC,
     all_pids,
     descendants,
+    held_sockets,
     socket_owners,
 )
 
@@ -57,7 +58,7 @@ class _Table:
         return {
             inode
             for (bound, there), inode in self.listening
-            if there == port and (bound == address or not bound.strip("0"))
+            if there == port and (bound == address or _takes_any(bound, address))
         }
 
 
@@ -81,7 +82,7 @@ def _listeners_behind(pids: set[int]) -> set[int]:
     first: dict[str, int] = {}
     for pid in pids:
         if space := _namespace(pid):
-            held_in.setdefault(space, set()).update(_sockets(pid))
+            held_in.setdefault(space, set()).update(held_sockets(pid))
             first.setdefault(space, pid)
     found = _unix_listeners_behind(set().union(*held_in.values()))
     distant: list[tuple[End, End]] = []
@@ -109,29 +110,16 @@ def _other_namespaces(without: set[str]) -> Iterator[int]:
             yield pid
 
 
+def _takes_any(bound: str, address: str) -> bool:
+    """Whether ``bound`` is every address of this one's family; ``::`` is that of IPv4, too."""
+    return not bound.strip("0") and len(bound) >= len(address)
+
+
 def _namespace(pid: int) -> str:
     try:
         return os.readlink(PROC / str(pid) / "ns" / "net")
     except OSError:
         return ""
-
-
-def _sockets(pid: int) -> set[int]:
-    """Inodes of the sockets that a process holds."""
-    folder = f"{PROC}/{pid}/fd"
-    found: set[int] = set()
-    try:
-        names = os.listdir(folder)
-    except OSError:
-        return found
-    for name in names:
-        try:
-            held = os.readlink(f"{folder}/{name}")
-        except OSError:
-            continue
-        if held.startswith("socket:["):
-            found.add(int(held[8:-1]))
-    return found
 
 
 def _read_table(pid: int) -> _Table:
