@@ -34,8 +34,8 @@ _MAPPED = ("0000000000000000FFFF0000", "00000000000000000000FFFF")
 
 _SOCK_DIAG_BY_FAMILY, _DUMP = 20, 0x301  # linux/sock_diag.h; linux/netlink.h, REQUEST | DUMP
 _NLMSG_ERROR, _NLMSG_DONE = 2, 3  # linux/netlink.h
-_NAME, _PEER = 0, 2  # linux/unix_diag.h, UNIX_DIAG_NAME, UNIX_DIAG_PEER
-_SHOW_NAME, _SHOW_PEER = 1, 4  # linux/unix_diag.h, UDIAG_SHOW_NAME, UDIAG_SHOW_PEER
+_NAME, _PEER, _WAITING = 0, 2, 3  # linux/unix_diag.h, UNIX_DIAG_NAME, _PEER, _ICONS
+_SHOW = 1 | 4 | 8  # linux/unix_diag.h, UDIAG_SHOW_NAME, _PEER, _ICONS
 _ANSWER_BYTES_MAX = 1 << 16  # more than the kernel puts into one datagram of a dump
 _UNIX_LISTENS = 10  # net/tcp_states.h, TCP_LISTEN
 _NETLINK_SOCK_DIAG = 4  # linux/netlink.h; Python has no name for it
@@ -148,12 +148,14 @@ def _end(spelling: str) -> End:
 
 @dataclass(frozen=True)
 class _Unix:
-    """A Unix socket: ``name`` is empty unless it was bound, ``peer`` 0 unless it is connected;
-    ``serves``: it takes connections, or datagrams."""
+    """A Unix socket: ``name`` is empty unless it was bound, ``peer`` 0 unless it is connected and
+    was accepted; ``serves``: it takes connections, or datagrams; ``waiting``: who connected to it
+    and was not accepted yet."""
 
     name: bytes
     peer: int
     serves: bool
+    waiting: frozenset[int]
 
 
 def _unix_listeners_behind(held: set[int]) -> set[int]:
@@ -165,14 +167,17 @@ def _unix_listeners_behind(held: set[int]) -> set[int]:
     peers = {table[inode].peer for inode in held & table.keys()} & table.keys()
     # What was accepted has its listener's name; whoever connects to somebody has none as a rule.
     names = {table[peer].name for peer in peers} - {b""}
-    return {inode for inode, one in table.items() if one.serves and one.name in names}
+    return {
+        inode
+        for inode, one in table.items()
+        if one.serves and (one.name in names or one.waiting & held)
+    }
 
 
 def _unix_sockets() -> Iterator[tuple[int, _Unix]]:
     """Every Unix socket of our network namespace by inode (man 7 sock_diag). Raises ``OSError``."""
     every_state = 0xFFFFFFFF
-    show = _SHOW_NAME | _SHOW_PEER
-    asked = struct.pack("=BBHIIIII", socket.AF_UNIX, 0, 0, every_state, 0, show, 0, 0)
+    asked = struct.pack("=BBHIIIII", socket.AF_UNIX, 0, 0, every_state, 0, _SHOW, 0, 0)
     head = struct.pack("=IHHII", 16 + len(asked), _SOCK_DIAG_BY_FAMILY, _DUMP, 1, 0)
     with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, _NETLINK_SOCK_DIAG) as kernel:
         kernel.sendto(head + asked, (0, 0))
@@ -189,7 +194,7 @@ def _unix_sockets() -> Iterator[tuple[int, _Unix]]:
 def _unix_socket(message: bytes) -> tuple[int, _Unix]:
     """One ``unix_diag_msg`` with its attributes."""
     kind_of_socket, state, inode = struct.unpack_from("=xBBxI", message)
-    name, peer, at = b"", 0, 16
+    name, peer, waiting, at = b"", 0, frozenset[int](), 16
     while at + 4 <= len(message):
         length, kind = struct.unpack_from("=HH", message, at)
         value = message[at + 4 : at + length]
@@ -197,6 +202,8 @@ def _unix_socket(message: bytes) -> tuple[int, _Unix]:
             name = value.rstrip(b"\0") or value
         elif kind == _PEER:
             (peer,) = struct.unpack("=I", value)
+        elif kind == _WAITING:
+            waiting = frozenset(struct.unpack(f"={len(value) // 4}I", value))
         at += (max(length, 4) + 3) & ~3
     serves = state == _UNIX_LISTENS or kind_of_socket == socket.SOCK_DGRAM
-    return inode, _Unix(name, peer, serves)
+    return inode, _Unix(name, peer, serves, waiting)
