@@ -177,6 +177,7 @@ def _properties(result: Measured, number: int) -> list[tuple[str, object]]:
     if isinstance(result, Result):
         values |= {
             "url": result.url,
+            "lower_bound": result.lower_bound,
             "ok_per_s": result.throughput.ok_per_s,
             "p50_ms": result.p50.ms if result.p50.is_known else None,
             "p99_ms": result.p99.ms if result.p99.is_known else None,

@@ -538,3 +538,24 @@ def test_why_a_subject_was_not_measured_is_said_once(
         line.strip() for line in lines if line.startswith("  ")
     ]
     assert len(table.csv_lines(tables, published=False).splitlines()) >= len(rows), "each row"
+
+
+def test_a_lower_bound_is_marked_and_never_ranked_below_a_row_that_it_may_exceed() -> None:
+    why = "generator-limit: co-limited, a lower bound"
+    bound = figures(90.0, lower_bound=True, reasons=(why,))
+    found = one_table(
+        cell_rows(subject("above"), *[figures(100.0)] * 3),
+        cell_rows(subject("bound"), bound, bound, figures(90.0)),
+        cell_rows(subject("below"), *[figures(80.0)] * 3),
+    )
+    ranked = [(s.cell.subject.framework, s.rank, s.lower_bound) for s in found.ranked]
+    assert ranked == [("above", 1, False), ("bound", 1, True), ("below", 3, False)]
+    assert [s.verdict for s in found.ranked] == ["valid"] * 3
+    shown = table.text([found], width=None, published=False)
+    assert "≥ 90 " in shown
+    assert "valid (lower bound)" in shown
+    assert f"Lower bounds:\n  c/bound: {why}" in shown
+    assert "Suspect:" not in shown
+    lines = list(csv.DictReader(io.StringIO(table.csv_lines([found], published=False))))
+    told = [(line["RPS"], line["verdict"], line["lower_bound"]) for line in lines]
+    assert told == [("100", "valid", "false"), ("90", "valid", "true"), ("80", "valid", "false")]

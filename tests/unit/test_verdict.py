@@ -285,13 +285,13 @@ CASES: dict[str, list[Case]] = {
         (
             "both are full",
             {"generator": generator(saturation=0.97), "server": server(saturation=0.90)},
-            "warn",
+            "bound",
             "co-limited, a lower bound",
         ),
         (
             "both are nearly full",
             {"generator": generator(saturation=0.90), "server": server(saturation=0.95)},
-            "warn",
+            "bound",
             "co-limited",
         ),
         ("the server cannot be seen", {"server": None}, "n/a", "is not known"),

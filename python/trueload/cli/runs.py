@@ -21,7 +21,7 @@ from trueload.cli import compare, runs_delete
 from trueload.commands.options import AsJsonOption, OutputOption, check_writable
 from trueload.errors import ExitCode, UserError
 from trueload.files.outputs import text_output
-from trueload.record.schema import Record
+from trueload.record.schema import TOLD, Record
 from trueload.report import apachebench, table
 from trueload.report.export import Format, export, run_json, whole_json
 from trueload.report.grid import Grid, text_lines
@@ -255,15 +255,15 @@ def _row_lines(row: Row | Damaged) -> list[str]:
 
 
 def check_lines(record: Record) -> list[str]:
-    """Each check with what it is for, and what to do about one that warns or fails."""
+    """Each check with what it is for, and what to do about one that bounds, warns or fails."""
     lines = []
     for check in record.checks:
-        lines.append(f"  {check.status:<5}{check.name}: {plain(check.why)}")
+        lines.append(f"  {check.status:<4} {check.name}: {plain(check.why)}")
         explanation = CHECKS.get(check.name)
         if explanation is None:
             continue
         lines.append(f"       {explanation.meaning}")
-        if check.status in ("warn", "fail"):
+        if check.status in TOLD:
             lines.append(f"       What to do: {explanation.remedy}")
     return lines
 

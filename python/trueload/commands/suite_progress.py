@@ -97,7 +97,7 @@ class Progress:
         shown = format_rate(rate, "requests") if rate is not None else "nothing"
         if outcome.searched is not None:
             shown = outcome.searched.labels.get("result", shown)
-        verdict = "invalid" if outcome.died else outcome.record.verdict
+        verdict = "invalid" if outcome.died else outcome.record.verdict_text
         self.talk(f"{self._head}: {shown}, {verdict}")
 
     def _write(self, line: str, *, stay: bool) -> None:

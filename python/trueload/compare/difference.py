@@ -62,7 +62,25 @@ class Ratio:
         return f"{self.word}: {self.why}" if self.why else self.word
 
 
-def of_trials(metric: str, base: Sequence[float], new: Sequence[float], spoilt: str = "") -> Ratio:
+Bounds = tuple[str, str]
+"""Of base and new a text that says so, where a side is only a lower bound: it is at least as good
+as was measured, so that nobody may call it worse, the same, or less good than the other."""
+NO_BOUNDS: Bounds = ("", "")
+
+
+def bound_texts(base: tuple[str, bool], new: tuple[str, bool]) -> Bounds:
+    """The texts of two sides, each by its name and whether it is a lower bound."""
+    a, b = (f"{name} is a lower bound" if bound else "" for name, bound in (base, new))
+    return a, b
+
+
+def of_trials(
+    metric: str,
+    base: Sequence[float],
+    new: Sequence[float],
+    spoilt: str = "",
+    bounds: Bounds = NO_BOUNDS,
+) -> Ratio:
     """Compare the trials of two sides, at least one each. ``spoilt`` is a reason to claim nothing
     whatever the figures are."""
     old, now = median(base) or 0.0, median(new) or 0.0
@@ -70,11 +88,16 @@ def of_trials(metric: str, base: Sequence[float], new: Sequence[float], spoilt: 
     within = ratio_interval(base, new) if len(base) + len(new) > 2 else None
     why = too_few_trials(len(base), len(new))
     why = f"{why}; {MORE_TRIALS}" if why else spoilt
-    word = "unclear" if why else _word(metric, within)
+    word, why = ("unclear", why) if why else _claim(metric, within, bounds)
     return Ratio(metric, old, now, found, within, word, why, *_spreads(base, new))
 
 
-def of_pairs(metric: str, pairs: Sequence[tuple[float, float]], spoilt: str = "") -> Ratio:
+def of_pairs(
+    metric: str,
+    pairs: Sequence[tuple[float, float]],
+    spoilt: str = "",
+    bounds: Bounds = NO_BOUNDS,
+) -> Ratio:
     """Compare two sides measured in pairs (base, new), at least one: by the ratio of each pair."""
     base, new = [old for old, _ in pairs], [now for _, now in pairs]
     found = [ratio(now, old) for old, now in pairs]
@@ -84,7 +107,7 @@ def of_pairs(metric: str, pairs: Sequence[tuple[float, float]], spoilt: str = ""
     within = interval(known) if len(known) > 1 and middle is not None else None
     why = too_few_pairs(len(pairs))
     why = f"{why}; {MORE_PAIRS}" if why else spoilt
-    word = "unclear" if why else _word(metric, within)
+    word, why = ("unclear", why) if why else _claim(metric, within, bounds)
     old, now = median(base) or 0.0, median(new) or 0.0
     return Ratio(metric, old, now, middle, within, word, why, *_spreads(base, new))
 
@@ -131,6 +154,13 @@ def claimed(ratios: Sequence[Ratio]) -> Mapping[str, float | None]:
 
 def _spreads(base: Sequence[float], new: Sequence[float]) -> tuple[float | None, float | None]:
     return coefficient_of_variation(base), coefficient_of_variation(new)
+
+
+def _claim(metric: str, within: Interval | None, bounds: Bounds) -> tuple[Word, str]:
+    """The word, and why it is unclear if it is so because of a lower bound."""
+    word, (base, new) = _word(metric, within), bounds
+    why = {"better": base, "worse": new, "same": base or new}.get(word, "")
+    return ("unclear", why) if why else (word, "")
 
 
 def _word(metric: str, within: Interval | None) -> Word:

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from trueload.compare.difference import Ratio, of_pairs, told_once
-from trueload.compare.trials import METRICS, invalid_text, is_closed
+from trueload.compare.trials import METRICS, invalid_text, is_closed, side_bounds
 from trueload.record.figures import metric_value
 from trueload.record.schema import Record
 from trueload.record.turn import Letter, Turn
@@ -62,12 +62,13 @@ def compare_pairs(pairs: Sequence[Pair], metrics: Sequence[str] = METRICS) -> li
     if not pairs:
         return []
     sides = {"A": [each.a for each in pairs], "B": [each.b for each in pairs]}
-    spoilt = invalid_text(sides)
+    spoilt, bounds = invalid_text(sides), side_bounds(sides)
     ratios = [
         of_pairs(
             metric,
             [(metric_value(metric, each.a), metric_value(metric, each.b)) for each in pairs],
             spoilt,
+            bounds,
         )
         for metric in metrics
     ]

@@ -13,14 +13,14 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from trueload.compare.difference import Ratio, claimed, of_trials, told_once
+from trueload.compare.difference import Bounds, Ratio, bound_texts, claimed, of_trials, told_once
 from trueload.protocol.plan import Closed, Open, RequestPlan, Stage
 from trueload.record.distance import moved_between_text
 from trueload.record.figures import metric_value
 from trueload.record.schema import Record
 from trueload.record.thresholds import Condition, Crossed, crossed_by, ratio_text, untimed
 from trueload.units import format_count
-from trueload.verdict import decide, worst_checks
+from trueload.verdict import decide, is_lower_bound, worst_checks
 
 METRICS = ("throughput", "mean", "p50", "p75", "p90", "p95", "p99", "p99.9")
 PATH_SHOWN = 60  # characters: a note is one line
@@ -38,6 +38,8 @@ class RowCompared:
     new_trials: int
     ratios: tuple[Ratio, ...]
     new_untimed: int = 0
+    base_lower_bound: bool = False
+    new_lower_bound: bool = False
 
     @property
     def verdict(self) -> str:
@@ -189,6 +191,8 @@ def _row(
         new_trials=len(new),
         ratios=tuple(compare_records(base, new, metrics)),
         new_untimed=untimed(new),
+        base_lower_bound=is_lower_bound(worst_checks(base)),
+        new_lower_bound=is_lower_bound(worst_checks(new)),
     )
 
 
@@ -196,17 +200,25 @@ def compare_records(
     base: Sequence[Record], new: Sequence[Record], metrics: Sequence[str] = METRICS
 ) -> list[Ratio]:
     """Each metric of two sides, at least a record each."""
-    spoilt = invalid_text({"base": base, "new": new})
+    sides = {"base": base, "new": new}
+    spoilt, bounds = invalid_text(sides), side_bounds(sides)
     ratios = [
         of_trials(
             metric,
             [metric_value(metric, record) for record in base],
             [metric_value(metric, record) for record in new],
             spoilt,
+            bounds,
         )
         for metric in metrics
     ]
     return told_once(ratios) if all(map(is_closed, (*base, *new))) else ratios
+
+
+def side_bounds(sides: Mapping[str, Sequence[Record]]) -> Bounds:
+    """Which of base and new, in this order, is a lower bound: one of its trials is."""
+    base, new = ((name, any(r.lower_bound for r in some)) for name, some in sides.items())
+    return bound_texts(base, new)
 
 
 def invalid_text(sides: Mapping[str, Sequence[Record]]) -> str:

@@ -121,6 +121,7 @@ def _outcome_samples(mine: Labels, outcome: Outcome) -> Iterator[_Found]:
     yield from _saturation_samples(mine, outcome.saturation)
     if outcome.ok_per_s is not None:
         yield names.THROUGHPUT, mine, outcome.ok_per_s
+        yield names.LOWER_BOUND, mine, float(outcome.lower_bound)
     for quantile, name in _QUANTILES.items():
         found = outcome.latency_ns.at(name)
         if found.value is not None:

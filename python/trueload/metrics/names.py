@@ -119,6 +119,12 @@ THROUGHPUT = Metric(
     "{request}/s",
     "Of a trial that has ended: requests that ended well, over the window.",
 )
+LOWER_BOUND = Metric(
+    "trueload.lower_bound",
+    "gauge",
+    "",
+    "Of a trial that has ended: 1 where the server may carry more than the throughput, else 0.",
+)
 PERCENTILE = Metric(
     "trueload.latency_percentile",
     "gauge",
@@ -143,7 +149,7 @@ METRICS = (
     *(INFO, PHASE, SCHEDULED, ISSUED, OK, FAILED, STALE, CANCELLED, UNSENT, STATUSES),
     *(RECEIVED, SENT, EXPECTED, DELIVERED, LOST, DUPLICATE, LATENCY, SERVICE),
     *(REQUESTS_OPEN, REQUESTS_WAITING, CONNECTIONS_OPEN),
-    *(CONNECTIONS_REQUESTED, SATURATION, THROUGHPUT, PERCENTILE, CLIENT_PERCENTILE),
+    *(CONNECTIONS_REQUESTED, SATURATION, THROUGHPUT, LOWER_BOUND, PERCENTILE, CLIENT_PERCENTILE),
     *(VERDICT, CHECK),
 )
 """In the order in which they are shown."""

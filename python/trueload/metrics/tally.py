@@ -85,6 +85,7 @@ class Outcome:
     latency_ns: Distribution
     saturation: Saturation
     client_ns: ClientTimes = field(default_factory=ClientTimes)
+    lower_bound: bool = False
 
 
 @dataclass(frozen=True)
@@ -168,6 +169,7 @@ class Tally:
             saturation={},
             outcome=Outcome(
                 verdict=record.verdict,
+                lower_bound=record.lower_bound,
                 checks=record.checks,
                 ok_per_s=record.throughput.ok_per_s,
                 latency_ns=latency_of(record).figures,

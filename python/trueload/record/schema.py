@@ -24,6 +24,7 @@ from trueload.protocol.plan import (
     Slots,
     Sparse,
 )
+from trueload.record.bound import verdict_text
 from trueload.record.client import ClientEnd
 from trueload.stats import Distribution
 
@@ -31,7 +32,10 @@ SCHEMA = 1
 """Version of the record; a reader refuses a newer one."""
 
 Verdict = Literal["valid", "suspect", "invalid"]
-Status = Literal["pass", "warn", "fail", "n/a"]
+Status = Literal["pass", "bound", "warn", "fail", "n/a"]
+"""``bound``: nothing is wrong, but the throughput is only a lower bound."""
+TOLD: tuple[Status, ...] = ("bound", "warn", "fail")
+"""Statuses whose reason people are told."""
 
 
 class Check(Model):
@@ -370,9 +374,10 @@ class OriginRecord(Model):
 
 
 class Record(Model):
-    """What a trial leaves. ``targets`` is null where there is one request, ``origins`` where these
-    have one (scheme, host and port), ``server`` where its processes were not seen, or not for the
-    whole window, ``deliveries`` where nothing is broadcast,
+    """What a trial leaves. ``lower_bound``: the server can carry at least the throughput, and
+    perhaps more, as the generator was as full as the server. ``targets`` is null where there is one
+    request, ``origins`` where these have one (scheme, host and port), ``server`` where its
+    processes were not seen, or not for the whole window, ``deliveries`` where nothing is broadcast,
     ``datagrams`` where a stream carries the requests, ``idle`` where no idle connection was
     asked for, ``cpu_distance`` where generator and server are not known to run on two CPUs of one
     machine; ``schema_`` is ``schema`` in JSON. ``client_ns`` is about our generator, and
@@ -395,6 +400,7 @@ class Record(Model):
     plan: RecordPlan
     partial: bool
     verdict: Verdict
+    lower_bound: bool = False
     checks: tuple[Check, ...]
     counts: Counts
     warmup: Warmup
@@ -425,6 +431,11 @@ class Record(Model):
     cpu_distance: CpuDistance | None = None
     client_ns: ClientTimes = ClientTimes()
     round_trip_ns: Distribution = Distribution()
+
+    @property
+    def verdict_text(self) -> str:
+        """The verdict for people: ``valid (lower bound)``."""
+        return verdict_text(self.verdict, self.lower_bound)
 
     def whole_seconds(self) -> tuple[Second, ...]:
         """The bins of the series that lie in the window as a whole."""

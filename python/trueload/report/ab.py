@@ -12,6 +12,7 @@ from typing import Any
 from trueload.compare.difference import Ratio, claimed
 from trueload.compare.pairs import Pair, compare_pairs, pair_ratios, whole_pairs
 from trueload.compare.trials import Comparison, CrossedRow, RowCompared, with_metrics
+from trueload.record.bound import verdict_text
 from trueload.record.distance import moved_text
 from trueload.record.schema import SCHEMA, Check, Record, Verdict
 from trueload.record.thresholds import Condition, Crossed, crossed_by, ratio_text, untimed
@@ -22,7 +23,7 @@ from trueload.report.result import verdict_lines
 from trueload.report.tls import tls_text
 from trueload.text import plain
 from trueload.units import format_rate
-from trueload.verdict import decide, worst_checks
+from trueload.verdict import decide, is_lower_bound, worst_checks
 
 
 @dataclass(frozen=True)
@@ -73,6 +74,16 @@ class Paired:
         """The worst of all trials; nothing measured is nothing to trust."""
         return decide(self.checks) if self.checks else "invalid"
 
+    @property
+    def lower_bound(self) -> bool:
+        """Whether a trial is a lower bound."""
+        return is_lower_bound(self.checks)
+
+    @property
+    def verdict_text(self) -> str:
+        """The verdict for people."""
+        return verdict_text(self.verdict, self.lower_bound)
+
     def of_side(self, letter: Letter) -> list[Record]:
         """The trials of one side."""
         return [record for turn, record in self.taken if turn.letter == letter]
@@ -92,6 +103,7 @@ def paired_json(paired: Paired, run_id: str | None) -> dict[str, Any]:
         "started_at": paired.records[0].started_at if paired.records else None,
         "partial": paired.interrupted,
         "verdict": paired.verdict,
+        "lower_bound": paired.lower_bound,
         "checks": [check.model_dump(mode="json") for check in paired.checks],
         "a": paired.names[0],
         "b": paired.names[1],
@@ -124,14 +136,14 @@ def paired_lines(paired: Paired) -> list[str]:
         lines += ["", *text_lines(ratio_grid(paired.ratios, header))]
     if moved := moved_text(record.cpu_distance for record in paired.records):
         lines += ["", f"{'moved':<13}{moved}"]
-    lines += ["", f"{'verdict':<13}{paired.verdict}"]
+    lines += ["", f"{'verdict':<13}{paired.verdict_text}"]
     return lines + verdict_lines(paired.records)
 
 
 def _pair_text(both: Mapping[Letter, Record]) -> str:
     return "   ".join(
         f"{letter.upper()} {format_rate(record.throughput.ok_per_s or 0, 'requests')}"
-        f" {record.verdict}"
+        f" {record.verdict_text}"
         for letter, record in both.items()
     )
 
@@ -139,13 +151,16 @@ def _pair_text(both: Mapping[Letter, Record]) -> str:
 def compared(paired: Paired) -> Compared:
     """Side b against side a, as a comparison of two runs is shown."""
     pairs = len(paired.pairs)
+    sides = [worst_checks(paired.of_side(letter)) for letter in ("a", "b")]
     row = RowCompared(
         name="",
-        base_verdict=decide(worst_checks(paired.of_side("a"))),
-        new_verdict=decide(worst_checks(paired.of_side("b"))),
+        base_verdict=decide(sides[0]),
+        new_verdict=decide(sides[1]),
         base_trials=pairs,
         new_trials=pairs,
         ratios=paired.ratios,
+        base_lower_bound=is_lower_bound(sides[0]),
+        new_lower_bound=is_lower_bound(sides[1]),
     )
     crossed = tuple(CrossedRow("", each) for each in paired.crossed)
     base, new = paired.names

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from trueload.record.schema import Idle
+from trueload.report.columns import verdict_of
 from trueload.report.idle import step_text
 from trueload.suites.summary import LoadTable, Summary
 from trueload.text import plain
@@ -53,7 +54,7 @@ def _which(summary: Summary) -> str:
 
 
 def _verdict(summary: Summary) -> list[str]:
-    lines = _line("Verdict", summary.verdict or summary.outcome)
+    lines = _line("Verdict", verdict_of(summary))
     return [*lines, f"  {plain(summary.why)}"] if summary.why else lines
 
 

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from trueload.record.bound import at_least, verdict_text
 from trueload.report.grid import Grid
 from trueload.suites.figures import SHOWN_RANKS, Figures
 from trueload.suites.plan import PlannedLoad
@@ -74,7 +75,7 @@ class Kind:
             header=tuple(column.heading for column in shown),
             rows=tuple(self.cells(row, shown) for row in rows),
             left=frozenset(column.heading for column in shown if column.left),
-            marks=tuple(verdict_of(row.summary) for row in rows),
+            marks=tuple(row.summary.verdict or row.summary.outcome for row in rows),
         )
 
     def csv_grid(self, rows: Sequence[Row]) -> Grid:
@@ -90,7 +91,7 @@ def _cell(row: Row, column: Column) -> str:
 
 def verdict_of(summary: Summary) -> str:
     """The verdict, or why there is none."""
-    return summary.verdict or summary.outcome
+    return verdict_text(summary.verdict or summary.outcome, summary.lower_bound)
 
 
 def _figure(name: str, part: str = "") -> Callable[[Row], Any]:
@@ -101,6 +102,18 @@ def _figure(name: str, part: str = "") -> Callable[[Row], Any]:
         return getattr(found, name, None)
 
     return read
+
+
+def _score(name: str, part: str = "") -> Callable[[Row], str | None]:
+    """A figure that may be a lower bound, marked so."""
+    read = _figure(name, part)
+
+    def show(row: Row) -> str | None:
+        found = read(row)
+        lower_bound = row.marked and row.summary.lower_bound
+        return None if found is None else at_least(format_cell(found), lower_bound)
+
+    return show
 
 
 def _time(name: str, decimals: int = 3) -> Callable[[Row], str | None]:
@@ -144,7 +157,12 @@ def _most_clients(row: Row) -> str | None:
     found = row.figures.carried if row.figures is not None else None
     if found is None:
         return None
-    return f"{found.clients:.0f}{'' if found.above is not None or not found.clients else '+'}"
+    bounded = found.above is not None and not (row.marked and row.summary.lower_bound)
+    return f"{found.clients:.0f}{'' if bounded or not found.clients else '+'}"
+
+
+def _verdict(row: Row) -> str:
+    return verdict_of(row.summary) if row.marked else row.summary.verdict or row.summary.outcome
 
 
 def _percent(share: float) -> str:
@@ -167,7 +185,7 @@ PUBLISHED = (
     Column("Res[B]", _figure("response_bytes"), format_cell),
     Column("Req", _figure("requests"), format_cell),
     Column("Err", _figure("errors"), format_cell),
-    Column("RPS", _figure("ok_per_s"), format_cell),
+    Column("RPS", _score("ok_per_s")),
     Column("BPS", _figure("bytes_per_s"), format_cell),
     Column("min", _time("min")),
     *(
@@ -180,8 +198,11 @@ RANK = Column("rank", lambda row: row.summary.rank)
 INTERVAL = Column("interval", _within, left=True)
 CPU = Column("CPU", _figure("cpu_share"), _percent)
 MEMORY = Column("memory", _figure("peak_rss_bytes"), format_size)
-VERDICT = Column("verdict", lambda row: verdict_of(row.summary), left=True, always=True)
+VERDICT = Column("verdict", lambda row: _verdict(row), left=True, always=True)
 WHY = Column("why", lambda row: row.summary.why, always=True)
+LOWER_BOUND = Column(
+    "lower_bound", lambda row: row.summary.lower_bound, lambda bound: str(bound).lower()
+)
 CORES = _load("cores", lambda load: load.cores)
 OURS = (
     RANK,
@@ -207,6 +228,7 @@ SERVERS = Kind(
         CORES,
         Column("figures", lambda row: row.which),
         Column("latency_at_least", _figure("latency_at_least"), "; ".join),
+        LOWER_BOUND,
         WHY,
     ),
     published=len(PUBLISHED),
@@ -227,7 +249,7 @@ BROADCASTS = Kind(
         MEMORY,
         VERDICT,
     ),
-    csv=(_load("step", lambda load: load.connections), CORES, WHY),
+    csv=(_load("step", lambda load: load.connections), CORES, LOWER_BOUND, WHY),
     published=0,
     named=len(NAMES) - 1,
     legend=(

@@ -15,6 +15,7 @@ from xml.etree import ElementTree
 
 from trueload.compare.difference import Ratio
 from trueload.compare.trials import Comparison, CrossedRow, RowCompared
+from trueload.record.bound import verdict_text
 from trueload.record.figures import label
 from trueload.report.grid import Grid, markdown_cell, markdown_lines, text_lines
 from trueload.stats import Interval
@@ -94,9 +95,9 @@ def _notes(compared: Compared) -> list[str]:
 
 def _trials(row: RowCompared) -> str:
     times = f"{row.base_trials} against {row.new_trials} trials"
-    if row.base_verdict == row.new_verdict == "valid":
-        return times
-    return f"{times}; base {row.base_verdict}, new {row.new_verdict}"
+    base = verdict_text(row.base_verdict, row.base_lower_bound)
+    new = verdict_text(row.new_verdict, row.new_lower_bound)
+    return times if base == new == "valid" else f"{times}; base {base}, new {new}"
 
 
 def _text(compared: Compared) -> str:
@@ -197,6 +198,8 @@ def row_json(row: RowCompared) -> dict[str, Any]:
         "verdict": row.verdict,
         "base_verdict": row.base_verdict,
         "new_verdict": row.new_verdict,
+        "base_lower_bound": row.base_lower_bound,
+        "new_lower_bound": row.new_lower_bound,
         "base_trials": row.base_trials,
         "new_trials": row.new_trials,
         "ratios": [ratio_json(each) for each in row.ratios],

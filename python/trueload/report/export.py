@@ -14,7 +14,8 @@ from typing import Any, Literal
 
 from trueload.protocol.plan import Open
 from trueload.record import figures
-from trueload.record.schema import ClientTimes, Record
+from trueload.record.bound import at_least
+from trueload.record.schema import TOLD, ClientTimes, Record
 from trueload.report.grid import csv_rows, markdown_cell, markdown_rows
 from trueload.report.times import quantile_text
 from trueload.request.redact import redact_command
@@ -37,7 +38,7 @@ CSV_COLUMNS = (
     *("client_send_p50_ns", "client_send_p99_ns"),
     *("client_receive_p50_ns", "client_receive_p99_ns", "round_trip_p50_ns", "round_trip_p99_ns"),
     *("generator_cpu_s", "generator_saturation", "server_cpu_s", "server_saturation"),
-    *("server_peak_rss_bytes", "checks"),
+    *("server_peak_rss_bytes", "checks", "lower_bound"),
 )
 
 
@@ -120,6 +121,7 @@ def record_values(record: Record) -> dict[str, object]:
     names = ("min", "mean", "p25", "p50", "p75", "p90", "p95", "p99", "p999", "max")
     return {
         "verdict": record.verdict,
+        "lower_bound": record.lower_bound,
         "partial": record.partial,
         "started_at": record.started_at,
         "url": record.plan.url,
@@ -149,7 +151,7 @@ def record_values(record: Record) -> dict[str, object]:
         "checks": "; ".join(
             f"{check.status} {check.name}: {check.why}"
             for check in record.checks
-            if check.status in ("warn", "fail")
+            if check.status in TOLD
         ),
     }
 
@@ -179,17 +181,17 @@ def _markdown_cells(row: Row | Damaged) -> tuple[str, ...]:
     if row.record is None:
         return (str(row.number), what, *[""] * 6, f"{row.outcome}: {row.reason}")
     record, latency = row.record, figures.latency(row.record).figures
-    crossed = [c for c in record.checks if c.status in ("warn", "fail")]
+    crossed = [c for c in record.checks if c.status in TOLD]
     why = "".join(f"; {check.name}: {check.why}" for check in crossed)
     per_s = record.throughput.ok_per_s
     return (
         str(row.number),
         what or record.plan.url,
-        "" if per_s is None else format_count(per_s),
+        "" if per_s is None else at_least(format_count(per_s), record.lower_bound),
         format_count(record.counts.ok),
         format_count(figures.failed(record.counts)),
         *(quantile_text(latency.at(name)) for name in ("p50", "p99", "max")),
-        record.verdict + why,
+        record.verdict_text + why,
     )
 
 

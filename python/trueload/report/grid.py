@@ -22,7 +22,18 @@ BETWEEN = "  "
 # The words that a style sheet has a colour for.
 MARKS = frozenset(
     {
-        *("valid", "suspect", "invalid", "pass", "warn", "fail", "kept", "exceeded", "limited"),
+        *(
+            "valid",
+            "suspect",
+            "invalid",
+            "pass",
+            "bound",
+            "warn",
+            "fail",
+            "kept",
+            "exceeded",
+            "limited",
+        ),
         *("better", "worse", "failed"),
     }
 )

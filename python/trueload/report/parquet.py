@@ -52,7 +52,7 @@ def write_parquet(run: Run, rows: Iterable[Row | Damaged], path: Path) -> None:
 
 
 def _type(pyarrow: Any, name: str) -> Any:
-    if name == "partial":
+    if name in ("partial", "lower_bound"):
         return pyarrow.bool_()
     if name in TEXTS:
         return pyarrow.string()

@@ -14,6 +14,7 @@ from typing import Literal
 
 from trueload.published import tables as published
 from trueload.record import figures
+from trueload.record.bound import at_least
 from trueload.report.columns import CLIENTS, SERVERS, Kind, rows_of, verdict_of
 from trueload.report.grid import Grid, csv_rows, html_cell, html_table, text_lines
 from trueload.stats import Quantile
@@ -108,7 +109,7 @@ def _broadcasts(rows: Iterable[Row | Damaged]) -> list[Grid]:
             latency = figures.latency(row.record).figures
             cells = tuple(_in_ms(latency.at(name)) for name in ("p95", "min", "p50", "max"))
             key = (row.labels.get("subject", ""), row.labels.get("repetition", ""))
-            step = (OURS, f"{float(row.labels['load']):.0f}", *cells, row.record.verdict)
+            step = (OURS, f"{float(row.labels['load']):.0f}", *cells, row.record.verdict_text)
             ours.setdefault(key, []).append(step)
     steps = published.broadcast_steps()
     made = []
@@ -134,7 +135,7 @@ def _thousands(each: LoadTable) -> Grid:
     rows: list[tuple[str, ...]] = []
     for summary in each.everything:
         per_s = None if summary.figures is None else summary.figures.ok_per_s
-        shown = "" if per_s is None else f"{per_s / 1e3:.1f}"
+        shown = "" if per_s is None else at_least(f"{per_s / 1e3:.1f}", summary.lower_bound)
         name = summary.cell.subject.name
         rows += [(OURS, name, shown, verdict_of(summary)), *of_subject.pop(name, [])]
     rows += [cells for found in of_subject.values() for cells in found]

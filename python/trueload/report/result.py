@@ -7,7 +7,7 @@ class, both ends' CPU, the checks that warn or fail, the verdict. A percentile t
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from trueload.protocol.plan import (
     Closed,
@@ -20,9 +20,10 @@ from trueload.protocol.plan import (
     Turns,
 )
 from trueload.record import figures
+from trueload.record.bound import at_least, verdict_text
 from trueload.record.client import ClientEnd
 from trueload.record.distance import moved_text
-from trueload.record.schema import Record
+from trueload.record.schema import TOLD, Check, Record
 from trueload.report.client_result import client_headline, client_lines
 from trueload.report.hosts import host_lines
 from trueload.report.idle import idle_lines, idle_text
@@ -41,7 +42,13 @@ from trueload.units import (
     format_span,
     format_stages,
 )
-from trueload.verdict import client_parts, offered_per_s, sent_per_s, worst_checks
+from trueload.verdict import (
+    client_parts,
+    is_lower_bound,
+    offered_per_s,
+    sent_per_s,
+    worst_checks,
+)
 from trueload.verdict.common import times
 
 PERCENTILES = {"p50": "p50", "p90": "p90", "p99": "p99", "p99.9": "p999"}
@@ -80,7 +87,7 @@ def result_lines(record: Record) -> list[str]:
     for number, text in enumerate(host_lines(record)):
         lines += _line("" if number else "hosts", text)
     lines += _line("partial", _partial(record))
-    lines += _line("verdict", record.verdict)
+    lines += _line("verdict", record.verdict_text)
     lines += verdict_lines([record])
     return lines
 
@@ -90,7 +97,7 @@ def _of_client(record: Record, client: ClientEnd) -> list[str]:
     lines = [client_headline(record, client), ""]
     for label, text in client_lines(record, client):
         lines += _line(label, text)
-    lines += _line("verdict", record.verdict)
+    lines += _line("verdict", record.verdict_text)
     return lines + verdict_lines([record])
 
 
@@ -100,7 +107,7 @@ def repeated_lines(records: Sequence[Record]) -> list[str]:
     for number, record in enumerate(records, start=1):
         per_s = record.throughput.ok_per_s
         rate = "nothing measured" if per_s is None else format_rate(per_s, "requests")
-        shown = [part for part in (rate, latency_text(record), record.verdict) if part]
+        shown = [part for part in (rate, latency_text(record), record.verdict_text) if part]
         lines += _line(f"trial {number}", "   ".join(shown))
     lines += _line("throughput", _median_throughput(records))
     lines += _line("reasons", failure_reasons(records[-1]))
@@ -108,16 +115,21 @@ def repeated_lines(records: Sequence[Record]) -> list[str]:
     lines += _line("moved", moved_text(record.cpu_distance for record in records))
     verdicts = {record.verdict for record in records}
     worst = next(name for name in ("invalid", "suspect", "valid") if name in verdicts)
-    lines += _line("verdict", worst)
+    lines += _line("verdict", verdict_text(worst, is_lower_bound(worst_checks(records))))
     return lines + verdict_lines(records)
 
 
 def verdict_lines(records: Sequence[Record]) -> list[str]:
-    """The checks that warn or fail, each with its reason."""
+    """The checks that bound, warn or fail, each with its reason."""
+    return check_lines(worst_checks(records))
+
+
+def check_lines(checks: Iterable[Check]) -> list[str]:
+    """The same of checks: ``  warn noise: other processes took …``."""
     return [
-        f"  {check.status:<5}{check.name}: {plain(check.why)}"
-        for check in worst_checks(records)
-        if check.status in ("warn", "fail")
+        f"  {check.status} {check.name}: {plain(check.why)}"
+        for check in checks
+        if check.status in TOLD
     ]
 
 
@@ -227,7 +239,8 @@ def _throughput(record: Record) -> str:
     bytes_text = (
         f"in {format_size(found.bytes_in_per_s)}/s   out {format_size(found.bytes_out_per_s)}/s"
     )
-    return f"{format_rate(found.ok_per_s, 'requests')}   {bytes_text}"
+    rate = at_least(format_rate(found.ok_per_s, "requests"), record.lower_bound)
+    return f"{rate}   {bytes_text}"
 
 
 def _median_throughput(records: Sequence[Record]) -> str:
@@ -236,7 +249,9 @@ def _median_throughput(records: Sequence[Record]) -> str:
     if middle is None or around is None:
         return ""
     low, high = format_count(around.low), format_count(around.high)
-    found = f"median {format_rate(middle, 'requests')} ({around.kind} {low} to {high})"
+    bound = is_lower_bound(worst_checks(records))
+    rate = at_least(format_rate(middle, "requests"), bound)
+    found = f"median {rate} ({around.kind} {low} to {high})"
     spread = coefficient_of_variation(values)
     return found if spread is None else f"{found}, CV {format_share(spread)}"
 

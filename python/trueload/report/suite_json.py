@@ -71,7 +71,10 @@ def _rows(table: LoadTable) -> Iterator[dict[str, Any]]:
 
 def _row(summary: Summary) -> dict[str, Any]:
     subject, figures, best = summary.cell.subject, summary.figures, summary.best
-    hidden = ("record_id", "verdict", "failed_checks", "reasons", "seq", "partial", "pair", "side")
+    hidden = (
+        *("record_id", "verdict", "failed_checks", "reasons", "seq", "partial", "pair", "side"),
+        "lower_bound",
+    )
     return {
         "language": subject.language,
         "framework": subject.framework,
@@ -81,6 +84,7 @@ def _row(summary: Summary) -> dict[str, Any]:
         **summary.cell.load.model_dump(mode="json"),
         "outcome": summary.outcome,
         "verdict": summary.verdict,
+        "lower_bound": summary.lower_bound,
         "why": summary.why,
         "rank": summary.rank,
         "repetitions": summary.repetitions,

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from trueload.record.bound import at_least
 from trueload.report import columns
 from trueload.report.columns import Row, kind_of, rows_of, verdict_of
 from trueload.report.grid import (
@@ -28,6 +29,11 @@ from trueload.suites.summary import LoadTable, Summary
 from trueload.text import plain
 
 PUBLISHED = tuple(column.heading for column in columns.PUBLISHED)
+BOUNDS = (
+    "A rate after ≥ is a lower bound, as the generator was as full as the server: no row is known"
+    " to be above it,\nso its rank is 1, the best that it may have. What ranks behind it is below"
+    " what it did carry."
+)
 # Where a grid that is too wide for the terminal is cut: before the times.
 CUT = PUBLISHED.index("min")
 
@@ -59,7 +65,7 @@ def beside_grid(ours: Mapping[str, Summary], published: PublishedTable) -> Grid:
         tuple(rows),
         title=plain(published.title),
         left=frozenset({"published", "ours", "verdict"}),
-        marks=tuple(row[-1] for row in rows),
+        marks=tuple(row[-1].partition(" ")[0] for row in rows),
     )
 
 
@@ -69,7 +75,7 @@ def _thousands(summary: Summary | None) -> tuple[str, str, str, str]:
     rate = None if summary.figures is None else summary.figures.ok_per_s
     interval = summary.interval
     within = "" if interval is None else f"{interval.low / 1e3:.1f}-{interval.high / 1e3:.1f}"
-    shown = "" if rate is None else f"{rate / 1e3:.1f}"
+    shown = "" if rate is None else at_least(f"{rate / 1e3:.1f}", summary.lower_bound)
     return (summary.cell.subject.name, shown, within, verdict_of(summary))
 
 
@@ -138,8 +144,9 @@ def _parts(table: LoadTable, published: bool, without: Container[str]) -> Iterat
         measured = any(summary.figures is not None for summary in summaries)
         whole = grid(table, summaries) if measured else None
         yield _Part(title, whole, tuple(_reasons(table, summaries)))
-    if notes := [summary for summary in table.ranked if summary.why]:
-        yield _Part("Suspect:", lines=tuple(f"{_row_name(s)}: {plain(s.why)}" for s in notes))
+    for title, verdict in (("Suspect:", "suspect"), ("Lower bounds:", "valid")):
+        if notes := [s for s in table.ranked if s.why and s.verdict == verdict]:
+            yield _Part(title, lines=tuple(f"{_row_name(s)}: {plain(s.why)}" for s in notes))
     for each in table.published:
         beside = beside_grid(by_subject(table), each)
         yield _Part(beside.title, beside)
@@ -221,6 +228,8 @@ def _below(table: LoadTable) -> list[str]:
         lines.append(
             "A time after > is a lower bound: requests failed, never ended, or were never sent."
         )
+    if any(s.lower_bound for s in table.ranked):
+        lines.append(BOUNDS)
     return ["", *lines] if lines else []
 
 

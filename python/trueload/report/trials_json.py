@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from trueload.record.schema import SCHEMA, Record
-from trueload.verdict import decide, worst_checks
+from trueload.verdict import decide, is_lower_bound, worst_checks
 
 
 def result_json(records: Sequence[Record], run_id: str | None) -> dict[str, Any]:
@@ -23,6 +23,7 @@ def result_json(records: Sequence[Record], run_id: str | None) -> dict[str, Any]
         "started_at": records[0].started_at,
         "partial": any(record.partial for record in records),
         "verdict": decide(checks),
+        "lower_bound": is_lower_bound(checks),
         "checks": [check.model_dump(mode="json") for check in checks],
         "trials": [record.model_dump(mode="json") for record in records],
     }

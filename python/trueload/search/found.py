@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, cast
 
 from trueload.errors import ExitCode
-from trueload.record.schema import SCHEMA, Record
+from trueload.record.schema import SCHEMA, TOLD, Record
 from trueload.record.shortage import Shortage, memory_fault
 from trueload.record.thresholds import LIMIT, parse_condition
 from trueload.search.clients import clients_header, clients_line
@@ -126,16 +126,17 @@ def search_json(
 ) -> dict[str, Any]:
     """One object: verdict, checks and result at the top, the records under ``steps``."""
     decided = deciding(plan, taken)
-    record = decided.record
+    record, result = decided.record, result_json(plan, taken)
     return {
         "schema": SCHEMA,
         "id": run_id or taken[0].record.id,
         "started_at": taken[0].record.started_at,
         "partial": interrupted,
         "verdict": record.verdict,
+        "lower_bound": record.lower_bound or result["lower_bound"],
         "checks": [check.model_dump(mode="json") for check in record.checks],
         "search": plan_json(plan),
-        "result": result_json(plan, taken),
+        "result": result,
         "steps": [_step_json(plan, each) for each in taken],
     }
 
@@ -153,7 +154,8 @@ def result_json(plan: SearchPlan, taken: Sequence[Taken]) -> dict[str, Any]:
         "load": found.load if found else None,
         "interval": {"low": found.load, "high": found.above} if found else None,
         "limited_by": limited_by(taken, found) if found else None,
-        "lower_bound": found is not None and found.limited_by != "server",
+        "lower_bound": found is not None
+        and (found.limited_by != "server" or decided.record.lower_bound),
         "lowest": min(each.next.load for each in taken),
         "ok_per_s": decided.record.throughput.ok_per_s if found else None,
         "values": [_value_json(each) for each in decided.judgement.values],
@@ -279,11 +281,12 @@ def search_lines(plan: SearchPlan, taken: Sequence[Taken], *, steps: bool = True
         measured = ", ".join(value.sentence() for value in decided.judgement.values)
         lines.append(f"{'confirmed':<13}{measured}")
     lines.append(f"{'result':<13}{sentence(plan, taken)}")
-    lines.append(f"{'verdict':<13}{decided.record.verdict}")
+    record = decided.record
+    lines.append(f"{'verdict':<13}{record.verdict_text}")
     lines += [
-        f"  {check.status:<5}{check.name}: {plain(check.why)}"
-        for check in decided.record.checks
-        if check.status in ("warn", "fail")
+        f"  {check.status} {check.name}: {plain(check.why)}"
+        for check in record.checks
+        if check.status in TOLD
     ]
     return lines
 

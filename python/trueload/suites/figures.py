@@ -59,6 +59,7 @@ class Figures:
     `min_ms` and `max_ms` are of answers; `latency_too_few` names those that say nothing, as there
     were too few requests;
     `p50_ours_ms` and `p99_ours_ms` are the generator's own part, None where it is not known;
+    `lower_bound`: it can carry at least so much;
     `cpu_share` is the subject's CPU time over the window, 1.0 for one CPU. `seq` is the stored row;
     `pair` and `side` are those of a trial measured in pairs."""
 
@@ -91,6 +92,7 @@ class Figures:
     partial: bool = False
     pair: int | None = None
     side: str = ""
+    lower_bound: bool = False
 
     def ms(self, name: str) -> float | None:
         """A percentile by its name; the p95 is only there of a broadcast."""
@@ -114,7 +116,8 @@ def figures(record: Record, labels: Mapping[str, str], seq: int = 0) -> Figures:
     died, fault = labels.get("died"), labels.get("fault")
     failed = [check for check in record.checks if check.status == "fail"]
     failed.sort(key=lambda check: check.name in MACHINE_CHECKS)  # the subject's own come first
-    noted = failed or [check for check in record.checks if check.status == "warn"]
+    warned = [check for check in record.checks if check.status == "warn"]
+    noted = failed or warned or [check for check in record.checks if check.status == "bound"]
     reasons = [f"{check.name}: {check.why}" for check in noted]
     if record.trouble is not None:
         reasons.insert(0, record.trouble.what)  # the cause of what the checks found
@@ -163,6 +166,7 @@ def figures(record: Record, labels: Mapping[str, str], seq: int = 0) -> Figures:
         partial=record.partial,
         pair=turn.pair if turn else None,
         side=turn.letter if turn else "",
+        lower_bound=record.lower_bound,
     )
 
 
@@ -214,6 +218,7 @@ def together(some: Sequence[Figures]) -> Figures:
         verdict=some[0].verdict,
         failed_checks=(),
         reasons=(),
+        lower_bound=any(each.lower_bound for each in some),
         response_bytes=next(reversed([int(size) for size in known("response_bytes")]), None),
         requests=sum(each.requests for each in some),
         errors=sum(each.errors for each in some),

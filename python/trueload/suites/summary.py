@@ -10,6 +10,7 @@ Must not know: how a table is printed.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
@@ -95,6 +96,18 @@ class Summary:
         """``a`` or ``b``, if all trials are of one side of pairs."""
         sides = {each.side for each in self.trials}
         return sides.pop() if len(sides) == 1 else ""
+
+    @property
+    def lower_bound(self) -> bool:
+        """Whether it carries at least its score, and perhaps more."""
+        return self.verdict != "invalid" and self.figures is not None and self.figures.lower_bound
+
+    @property
+    def lies_in(self) -> stats.Interval | None:
+        """Where its score is known to lie: of a lower bound without an upper end."""
+        if self.interval is None or not self.lower_bound:
+            return self.interval
+        return replace(self.interval, high=math.inf)
 
     @property
     def can_rank(self) -> bool:
@@ -227,7 +240,7 @@ def repeated(
         run=run,
         outcome="measured",
         verdict=worst.verdict,
-        why="" if worst.verdict == "valid" else "; ".join(worst.reasons),
+        why="; ".join(worst.reasons) or _first_reason(done, len(done)),
         score=found.score,
         interval=stats.interval(rates),
         repetitions=len(done),
@@ -271,14 +284,14 @@ def judge(done: Sequence[Figures], failed: Sequence[str]) -> tuple[Verdict, str]
     suspect = [each for each in done if each.verdict == "suspect"]
     if suspect:
         return "suspect", _first_reason(suspect, total)
-    return "valid", ""
+    return "valid", _first_reason([each for each in done if each.lower_bound], total)
 
 
 def _first_reason(some: Sequence[Figures], total: int) -> str:
     for each in some:
         if each.reasons:
             return each.reasons[0]
-    return "its checks failed" if some else ""
+    return "its checks failed" if any(each.verdict == "invalid" for each in some) else ""
 
 
 def _without_figures(rows: CellRows, outcome: Outcome, why: str) -> Summary:
@@ -394,11 +407,11 @@ def _by_throughput(summary: Summary) -> tuple[float, str]:
 
 
 def _ranked(summaries: Sequence[Summary]) -> tuple[Summary, ...]:
-    """Rank = 1 + the number of subjects whose interval lies wholly above (design §6)."""
-    ranks = stats.ranks([s.interval for s in summaries if s.interval is not None])
-    return tuple(
-        replace(summary, rank=rank) for summary, rank in zip(summaries, ranks, strict=True)
-    )
+    """Rank = 1 + the number of subjects whose interval lies wholly above (design §6). Nothing is
+    known to lie above a lower bound."""
+    ranks = stats.ranks([s.lies_in for s in summaries if s.lies_in is not None])
+    ranked = [replace(summary, rank=rank) for summary, rank in zip(summaries, ranks, strict=True)]
+    return tuple(sorted(ranked, key=lambda s: (s.rank or 0, *_by_throughput(s))))
 
 
 def run_verdict(tables: Iterable[LoadTable]) -> Verdict | None:

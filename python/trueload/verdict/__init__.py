@@ -1,7 +1,8 @@
 """The verdict: each check a pure function of a record, all of them in one table.
 
 A check says ``pass``, ``warn``, ``fail`` or, with the reason, ``n/a``; one *fail* makes the verdict
-invalid, one *warn* suspect. Every ``why`` is one line with the figures that decided. Thresholds are
+invalid, one *warn* suspect. *bound* leaves the verdict as it is: the throughput is a lower bound.
+Every ``why`` is one line with the figures that decided. Thresholds are
 constants with their source, beside their check. To add a check, declare a `Definition` below its
 compute function, in any module of this package, and explain it in docs/method.md. This package must
 not know how a trial is run or shown.
@@ -29,6 +30,7 @@ __all__ = [
     "client_parts",
     "decide",
     "is_loopback",
+    "is_lower_bound",
     "jain_index",
     "judge",
     "offered_per_s",
@@ -59,7 +61,8 @@ def judge(record: Record) -> Record:
     checks = tuple(each.check(record) for each in CHECKS.values())
     if record.client is None:
         checks = with_hosts(checks, record.hosts)
-    return record.model_copy(update={"checks": checks, "verdict": decide(checks)})
+    decided = {"verdict": decide(checks), "lower_bound": is_lower_bound(checks)}
+    return record.model_copy(update={"checks": checks, **decided})
 
 
 def decide(checks: Sequence[Check]) -> Verdict:
@@ -68,6 +71,11 @@ def decide(checks: Sequence[Check]) -> Verdict:
     if "fail" in statuses:
         return "invalid"
     return "suspect" if "warn" in statuses else "valid"
+
+
+def is_lower_bound(checks: Sequence[Check]) -> bool:
+    """Whether the throughput is a lower bound; what is invalid bounds nothing."""
+    return decide(checks) != "invalid" and any(check.status == "bound" for check in checks)
 
 
 def worst_checks(records: Sequence[Record]) -> tuple[Check, ...]:

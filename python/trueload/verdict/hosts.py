@@ -25,7 +25,7 @@ CLOCK_WARN_NS, CLOCK_FAIL_NS = NS_PER_S // 1_000, NS_PER_S // 100
 """By judgement too: deliveries over a network take some milliseconds, and are off by as much as the
 clocks are."""
 
-SEVERITY: dict[Status, int] = {"n/a": 0, "pass": 1, "warn": 2, "fail": 3}
+SEVERITY: dict[Status, int] = {"n/a": 0, "pass": 1, "bound": 2, "warn": 3, "fail": 4}
 
 
 def check_host_bias(record: Record) -> Finding:

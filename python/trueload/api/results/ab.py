@@ -108,6 +108,11 @@ class AbResult:
         return self.paired.verdict
 
     @property
+    def lower_bound(self) -> bool:
+        """Whether a trial of either side is a lower bound: ``word`` heeds it."""
+        return self.paired.lower_bound
+
+    @property
     def checks(self) -> tuple[Check, ...]:
         """Each check as it came out worst."""
         return self.paired.checks
@@ -172,7 +177,7 @@ class AbResult:
         _, _, _, ratio, within, word = ratio_cells(found)
         a, b = (plain(name) for name in self.names)
         lies = f", {within}" if within else ""
-        return f"<{b} against {a}: throughput {ratio}{lies}, {word}, {self.verdict}>"
+        return f"<{b} against {a}: throughput {ratio}{lies}, {word}, {self.paired.verdict_text}>"
 
     def __rich__(self) -> str:
         from rich.markup import escape
@@ -185,7 +190,7 @@ class AbResult:
         header = ("metric", "A", "B", "B / A", "where it lies", "B is")
         of = len(self.paired.pairs)
         head = f"A {self.names[0]}, B {self.names[1]}, {of} pair{'' if of == 1 else 's'}"
-        return table_html(head, header, self.cells(), self.verdict, self.reasons)
+        return table_html(head, header, self.cells(), self.paired.verdict_text, self.reasons)
 
     def _side(self, letter: Letter) -> Result:
         return Result(records=tuple(self.paired.of_side(letter)))

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from trueload.record.schema import Verdict
 from trueload.report.grid import Grid, html_cell, html_table
 
-MARKS: dict[Verdict, str] = {"valid": "✓", "suspect": "?", "invalid": "✗"}
+MARKS = {"valid": "✓", "suspect": "?", "invalid": "✗"}
 
 
 def figures_html(caption: str, rows: Iterable[tuple[str, str]], notes: Iterable[str]) -> str:
@@ -23,7 +22,7 @@ def table_html(
     caption: str,
     header: Sequence[str],
     rows: Iterable[Sequence[str]],
-    verdict: Verdict | None = None,
+    verdict: str | None = None,
     notes: Iterable[str] = (),
 ) -> str:
     """A table with a header, and perhaps a verdict below it."""
@@ -32,9 +31,9 @@ def table_html(
     return html_table(Grid(tuple(header), tuple(said)), caption) + _list(notes)
 
 
-def verdict_text(verdict: Verdict) -> str:
-    """A verdict with its mark."""
-    return f"{MARKS[verdict]} {verdict}"
+def verdict_text(verdict: str) -> str:
+    """A verdict with its mark: ``✓ valid (lower bound)``."""
+    return f"{MARKS[verdict.partition(' ')[0]]} {verdict}"
 
 
 def _list(lines: Iterable[str]) -> str:

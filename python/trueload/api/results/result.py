@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, Any
 from trueload.api.results import frames
 from trueload.api.results.quantities import Share, Throughput, Time
 from trueload.api.results.times import Percentiles, Times
-from trueload.record import figures
+from trueload.record import bound, figures
+from trueload.record.bound import at_least
 from trueload.record.schema import Check, Record, Verdict
 from trueload.report.export import CSV_COLUMNS, record_values
 from trueload.report.result import repeated_lines, result_lines, verdict_lines
@@ -25,10 +26,10 @@ from trueload.report.trials_json import result_json
 from trueload.search.decide import Found
 from trueload.search.execute import UNITS, SearchPlan, Taken
 from trueload.search.execute import outcome as search_outcome
-from trueload.search.found import search_json, search_lines, sentence
+from trueload.search.found import deciding, search_json, search_lines, sentence
 from trueload.stats import median, median_of_bounds
 from trueload.units import NS_PER_S, format_count, format_size
-from trueload.verdict import decide, worst_checks
+from trueload.verdict import decide, is_lower_bound, worst_checks
 
 if TYPE_CHECKING:
     import pandas
@@ -72,7 +73,9 @@ class Search:
     def is_lower_bound(self) -> bool:
         """Whether more may be carried: our side was the limit, or no more was tried."""
         done = search_outcome(self.plan, self.taken)
-        return isinstance(done, Found) and done.limited_by != "server"
+        if not isinstance(done, Found):
+            return False
+        return done.limited_by != "server" or deciding(self.plan, self.taken).record.lower_bound
 
     @property
     def sentence(self) -> str:
@@ -129,6 +132,12 @@ class Result(Percentiles):
     def verdict(self) -> Verdict:
         """``valid``, ``suspect`` or ``invalid``: whether the figures can be trusted."""
         return decide(self.checks)
+
+    @property
+    def lower_bound(self) -> bool:
+        """Whether the server carries at least ``throughput``, and perhaps more; of a search whether
+        its load is a lower bound."""
+        return is_lower_bound(self.checks) or bool(self.search and self.search.is_lower_bound)
 
     @property
     def checks(self) -> tuple[Check, ...]:
@@ -236,7 +245,7 @@ class Result(Percentiles):
         return self.summary()
 
     def __repr__(self) -> str:
-        return f"<{self.url}: {self.throughput}, p99 {self.p99}, {self.verdict}>"
+        return f"<{self.url}: {self._throughput}, p99 {self.p99}, {self._verdict}>"
 
     def __rich__(self) -> str:
         from rich.markup import escape
@@ -247,13 +256,13 @@ class Result(Percentiles):
         from trueload.api.results.notebook import figures_html, verdict_text
 
         times = f", {len(self.records)} trials, medians" if len(self.records) > 1 else ""
-        rows = [*self._shown(), ("verdict", verdict_text(self.verdict))]
+        rows = [*self._shown(), ("verdict", verdict_text(self._verdict))]
         return figures_html(f"{self.url}{times}", rows, self.reasons)
 
     def _shown(self) -> Iterator[tuple[str, str]]:
         """What a notebook shows of it."""
         found, times = self.throughput, self.latency
-        yield "throughput", str(found)
+        yield "throughput", self._throughput
         if found.bytes_in_per_s is not None and found.bytes_out_per_s is not None:
             into, out = format_size(found.bytes_in_per_s), format_size(found.bytes_out_per_s)
             yield "bytes", f"in {into}/s, out {out}/s"
@@ -265,6 +274,14 @@ class Result(Percentiles):
             yield "failures", ", ".join(f"{name} {format_count(n)}" for name, n in by_class)
         if self.search is not None:
             yield "search", self.search.sentence
+
+    @property
+    def _throughput(self) -> str:
+        return at_least(str(self.throughput), is_lower_bound(self.checks))
+
+    @property
+    def _verdict(self) -> str:
+        return bound.verdict_text(self.verdict, self.lower_bound)
 
     def _time(self, name: str) -> Time:
         return self._latency(name)

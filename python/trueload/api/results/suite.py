@@ -11,8 +11,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from trueload.api.results import frames
+from trueload.record.bound import at_least
 from trueload.record.schema import Check, Verdict
 from trueload.report import table as tables_text
+from trueload.report.columns import verdict_of
 from trueload.report.suite_json import read_plan, rows_json, suite_json
 from trueload.report.times import figure_text
 from trueload.store.runs import Run, Store
@@ -85,9 +87,9 @@ class SuiteResult:
                 (
                     "" if row.rank is None else str(row.rank),
                     row.cell.subject.name,
-                    "" if per_s is None else f"{per_s:,.0f}",
+                    "" if per_s is None else at_least(f"{per_s:,.0f}", row.lower_bound),
                     "" if figures is None else figure_text(figures, "p99"),
-                    row.verdict or row.outcome,
+                    verdict_of(row),
                     row.why,
                 )
             )

@@ -14,6 +14,7 @@ from trueload.compare.difference import Ratio
 from trueload.compare.pairs import compare_pairs, whole_pairs
 from trueload.compare.trials import compare
 from trueload.errors import UserError
+from trueload.record.bound import verdict_text
 from trueload.record.schema import Record
 from trueload.record.turn import Turn, read_turn
 from trueload.store.runs import Damaged, Row, Run, Store
@@ -83,7 +84,9 @@ def of_runs(store: Store, runs: Sequence[Run]) -> Compared:
         for row in compared.rows:
             name = f"{plain(row.name)}: " if row.name else ""
             trials = f"{row.base_trials} against {row.new_trials} trials"
-            verdicts = f"; {first.id} is {row.base_verdict}, {other.id} is {row.new_verdict}."
+            old = verdict_text(row.base_verdict, row.base_lower_bound)
+            now = verdict_text(row.new_verdict, row.new_lower_bound)
+            verdicts = f"; {first.id} is {old}, {other.id} is {now}."
             title = f"{name}{other.id} against {first.id}"
             found.append(Against(title, first.id, other.id, row.ratios, trials + verdicts))
         notes += [f"{plain(note)}." for note in compared.notes]

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from trueload.compare.difference import Ratio, of_pairs, of_trials, too_few_trials
+from trueload.compare.difference import Ratio, bound_texts, of_pairs, of_trials, too_few_trials
 from trueload.record.schema import Check, Environment, Status
 from trueload.store.runs import Run
 from trueload.suites.summary import LoadTable, Summary, Unit
@@ -64,9 +64,11 @@ def in_order(entries: Iterable[Summary]) -> tuple[Summary, ...]:
 def is_better(one: Summary, other: Summary) -> bool:
     """Whether the first entry is better than the other."""
     if _is_of_one_suite(one, other):  # as its own table has it
-        assert one.interval is not None, "it can be ranked"
-        assert other.interval is not None, "it can be ranked"
-        return one.interval.low > other.interval.high
+        assert one.lies_in is not None, "it can be ranked"
+        assert other.lies_in is not None, "it can be ranked"
+        return one.lies_in.low > other.lies_in.high
+    if other.lower_bound:
+        return False
     if one.side:
         return ratio_of(other, one).word == "better"
     lower, higher = ([each.score for each in some.trials] for some in (other, one))
@@ -78,16 +80,20 @@ def is_better(one: Summary, other: Summary) -> bool:
 
 def ratio_of(base: Summary, new: Summary) -> Ratio:
     """The score of one entry to that of another, with what it allows to say."""
+    bounds = bound_texts((base.name, base.lower_bound), (new.name, new.lower_bound))
     olds, news = ({each.pair: each.score for each in some.trials} for some in (base, new))
     pairs = [(olds[pair], news[pair]) for pair in olds if pair is not None and pair in news]
     if base.run == new.run and pairs:
-        return of_pairs("throughput", pairs)
+        return of_pairs("throughput", pairs, bounds=bounds)
     old, now = ([each.score for each in some.trials] for some in (base, new))
-    return of_trials("throughput", old, now)
+    return of_trials("throughput", old, now, bounds=bounds)
 
 
 def why_tied(one: Summary, other: Summary) -> str:
     """Why two entries share a rank."""
+    bounds = [each.name for each in (one, other) if each.lower_bound]
+    if bounds:
+        return f"{' and '.join(bounds)} may carry more than was measured"
     if _is_of_one_suite(one, other):
         return "their intervals overlap"
     return ratio_of(one, other).why or "trials of each differ as much"

@@ -9,8 +9,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from trueload.compare.difference import Ratio
+from trueload.record.bound import at_least
 from trueload.report import table as suite_table
-from trueload.report.columns import kind_of, rows_of
+from trueload.report.columns import kind_of, rows_of, verdict_of
 from trueload.report.compare import ratio_grid
 from trueload.report.grid import Grid
 from trueload.report.html.entries import CheckTally
@@ -22,7 +23,7 @@ from trueload.units import format_count, format_share, format_size
 from trueload.verdict import CHECKS
 
 ROWS_MAX = 150
-STATUSES = ("fail", "warn", "pass", "n/a")
+STATUSES = ("fail", "warn", "bound", "pass", "n/a")
 
 
 ENTRY_HEADER = (
@@ -57,6 +58,10 @@ def entries_table(section: LoadTable, drawn: Sequence[str]) -> Grid | None:
         "Rank: 1 + the rows that are better; rows of one rank cannot be told apart."
         if len(section.ranked) > 1
         else "",
+        "A figure after ≥ is a lower bound, as the generator was as full as the server: its rank is"
+        " the best that it may have."
+        if any(e.lower_bound for e in shown)
+        else "",
         "Ours: the part of a time that was spent in the generator." if ours else "",
         "A time after > is a lower bound: requests failed or never ended." if bounds else "",
         f"{left:,} more rows are left out here; `trueload runs export` has them." if left else "",
@@ -82,13 +87,13 @@ def _entry_cells(entry: Summary) -> tuple[str, ...]:
     return (
         "trap" if entry.trap else "" if entry.rank is None else str(entry.rank),
         entry.name,
-        "" if entry.score is None else format_count(entry.score),
+        "" if entry.score is None else at_least(format_count(entry.score), entry.lower_bound),
         within,
         *(_time(entry, name) for name in times),
         "" if figures is None else format_count(figures.errors),
         "" if cpu is None else format_share(cpu),
         "" if peak is None else format_size(peak),
-        entry.verdict or entry.outcome,
+        verdict_of(entry),
     )
 
 

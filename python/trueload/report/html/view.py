@@ -42,6 +42,7 @@ from trueload.report.html.curves import (
 )
 from trueload.report.html.entries import Told, merged
 from trueload.report.html.tables import (
+    STATUSES,
     Checked,
     checked,
     entries_table,
@@ -190,6 +191,7 @@ def _tiles(sections: Sequence[LoadTable], fetch: Fetch) -> Iterator[Tile]:
         return
     counts = [
         ("ranked", "valid", sum(entry.rank is not None for entry in entries)),
+        ("lower bounds", "valid", sum(e.rank is not None and e.lower_bound for e in entries)),
         ("suspect", "suspect", sum(e.rank is not None and e.verdict == "suspect" for e in entries)),
         ("invalid", "invalid", sum(e.verdict == "invalid" and not e.trap for e in entries)),
         ("traps", "", sum(entry.trap and entry.outcome == "measured" for entry in entries)),
@@ -392,8 +394,7 @@ def _tallies(told: Sequence[Told]) -> list[Checked]:
         for each in told
         for one in checked(each.checks)
     ]
-    order = ("fail", "warn", "pass", "n/a")
-    return sorted(found, key=lambda each: (order.index(each.status), each.name))
+    return sorted(found, key=lambda each: (STATUSES.index(each.status), each.name))
 
 
 def _environments(told: Sequence[Told]) -> Iterator[tuple[tuple[str, str], ...]]:

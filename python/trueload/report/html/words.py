@@ -43,6 +43,7 @@ def section_words(section: LoadTable) -> list[str]:
     said += apart("invalid, so its figures stand for nothing", section.invalid)
     said += apart("a trap, measured to show what a check catches", section.traps)
     said += apart("suspect", [entry for entry in ranked if entry.verdict == "suspect"])
+    said += apart("a lower bound", [e for e in ranked if e.verdict == "valid" and e.lower_bound])
     for outcome in dict.fromkeys(entry.outcome for entry in section.unmeasured):
         said += absent(outcome, [e for e in section.unmeasured if e.outcome == outcome])
     return said
@@ -99,6 +100,7 @@ def ahead(ranked: Sequence[Summary], unit: Unit) -> list[str]:
         ]
     if rest and rest[0].score and leader.score:
         share = format_share(rest[0].score / leader.score)
+        share = f"at most {share}" if leader.lower_bound else share
         said.append(f"Next is {rest[0].name} with {score_text(rest[0], unit)}, {share} of that.")
     said += ties(rest)
     return said
@@ -150,10 +152,11 @@ def checks_words(checks: Sequence[CheckTally]) -> str:
     """How many of the checks say something."""
     fails = list(dict.fromkeys(check.name for check in checks if check.status == "fail"))
     warns = list(dict.fromkeys(check.name for check in checks if check.status == "warn"))
+    bound = any(check.status == "bound" for check in checks)
     if not checks:
         return "There is no record, so nothing was checked."
     if not fails and not warns:
-        return "No check found anything."
+        return "A throughput is a lower bound." if bound else "No check found anything."
     parts = []
     if fails:
         parts.append(f"{_count(len(fails), 'check fails', 'checks fail')}: {', '.join(fails)}")
@@ -195,7 +198,9 @@ def title_of(told: Sequence[Told]) -> str:
 
 def score_text(entry: Summary, unit: Unit) -> str:
     """``45,123 requests/s``."""
-    return "no figure" if entry.score is None else f"{format_count(entry.score)} {unit}"
+    if entry.score is None:
+        return "no figure"
+    return f"{'at least ' if entry.lower_bound else ''}{format_count(entry.score)} {unit}"
 
 
 def _within(entry: Summary) -> str:

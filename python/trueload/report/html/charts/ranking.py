@@ -6,6 +6,7 @@ from typing import Any
 
 import altair as alt
 
+from trueload.record.bound import at_least
 from trueload.report.html.charts.theme import (
     ACCENT,
     BAD,
@@ -88,7 +89,7 @@ def _row(entry: Summary) -> dict[str, Any]:
     interval = entry.interval
     low, high = (interval.low, interval.high) if interval is not None else (score, score)
     able = entry.rank is not None
-    said = f"{short_number(score)}" + ("" if able else f" {_apart(entry)}")
+    said = at_least(short_number(score), entry.lower_bound) + ("" if able else f" {_apart(entry)}")
     return {
         "name": entry.name,
         "value": score,

@@ -1,0 +1,162 @@
+"""A generator as full as the server gives a lower bound: true, ranked as such, and no doubt."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import pytest
+from samples import GENERATOR, SERVER, good_record
+from trueload.api.results.result import Result
+from trueload.cli.run import exit_code
+from trueload.compare.difference import NO_BOUNDS, Bounds, bound_texts, of_pairs, of_trials
+from trueload.compare.trials import compare
+from trueload.errors import ExitCode
+from trueload.metrics import names
+from trueload.metrics.families import _outcome_samples
+from trueload.metrics.tally import Outcome
+from trueload.record.schema import Record, Window
+from trueload.report.export import record_values
+from trueload.report.html.entries import is_better
+from trueload.report.result import repeated_lines, result_lines
+from trueload.report.trials_json import result_json
+from trueload.stats import Interval
+from trueload.suites.figures import figures
+from trueload.suites.summary import Summary, repeated
+from trueload.verdict import is_lower_bound, worst_checks
+
+
+def record(generator: float = 0.97, server: float = 0.99, **changes: object) -> Record:
+    return good_record(
+        generator=GENERATOR.model_copy(update={"saturation": generator}),
+        server=SERVER.model_copy(update={"saturation": server}),
+        **changes,
+    )
+
+
+BOUND, EXACT = record(), good_record()
+WARNED = record(
+    window=Window(
+        window_ns=1_000_000_000,
+        drain_ns=0,
+        connect_wall_s=0.0,
+        wall_s=2.0,
+        host_idle_share=0.5,
+        others_share=0.06,
+        stolen_share=0.0,
+    )
+)
+
+
+@pytest.mark.parametrize(
+    ("sentence", "found", "verdict", "lower_bound"),
+    [
+        ("both ends are full", BOUND, "valid", True),
+        ("both ends are just full enough", record(0.90, 0.90), "valid", True),
+        ("the generator has time to spare", record(0.89, 0.99), "valid", False),
+        ("only the generator is full: its times are its own", record(0.95, 0.89), "invalid", False),
+        ("the server has time to spare, the generator some", record(0.94, 0.89), "valid", False),
+        ("something else may be wrong", WARNED, "suspect", True),
+    ],
+)
+def test_what_is_a_lower_bound(
+    sentence: str, found: Record, verdict: str, lower_bound: bool
+) -> None:
+    assert (found.verdict, found.lower_bound) == (verdict, lower_bound), sentence
+
+
+def test_what_is_invalid_bounds_nothing() -> None:
+    failing = [check.model_copy(update={"status": "fail"}) for check in BOUND.checks[:1]]
+    assert not is_lower_bound([*failing, *BOUND.checks])
+
+
+def test_a_lower_bound_is_said_in_text_json_and_csv() -> None:
+    said = "\n".join(result_lines(BOUND))
+    assert "≥ 10,000 requests/s" in said
+    assert "valid (lower bound)" in said
+    assert "  bound generator-limit: " in said
+    assert "suspect" not in said
+    assert result_json([BOUND], None)["lower_bound"] is True
+    assert record_values(BOUND)["lower_bound"] is True
+    assert "≥" not in "\n".join(result_lines(EXACT))
+
+
+def test_several_trials_are_a_lower_bound_as_soon_as_one_is() -> None:
+    assert "median ≥ 10,000 requests/s" in "\n".join(repeated_lines([EXACT, BOUND]))
+    assert result_json([EXACT, BOUND], None)["lower_bound"] is True
+    assert result_json([EXACT, EXACT], None)["lower_bound"] is False
+    assert is_lower_bound(worst_checks([BOUND, EXACT]))
+
+
+def test_python_has_the_word_and_the_flag() -> None:
+    result = Result((BOUND,))
+    assert (result.verdict, result.lower_bound) == ("valid", True)
+    assert "≥ 10,000 requests/s" in repr(result)
+    assert "valid (lower bound)" in repr(result)
+
+
+@pytest.mark.parametrize("strict", [True, False])
+def test_a_lower_bound_ends_a_command_with_0(strict: bool) -> None:
+    assert exit_code([BOUND], [], interrupted=False, strict=strict) is ExitCode.OK
+
+
+def test_a_metric_says_whether_the_throughput_is_a_lower_bound() -> None:
+    for found, value in ((BOUND, 1.0), (EXACT, 0.0)):
+        outcome = Outcome(
+            found.verdict, found.checks, 1.0, found.latency_ns, {}, lower_bound=found.lower_bound
+        )
+        assert (names.LOWER_BOUND, (), value) in list(_outcome_samples((), outcome))
+
+
+def summary(name: str, found: Record, low: float, high: float) -> Summary:
+    made = repeated(name, name, [replace(figures(found, {}), ok_per_s=(low + high) / 2)])
+    return replace(made, interval=Interval(low, high, "95 % interval"))
+
+
+def test_no_row_is_known_to_be_above_a_lower_bound() -> None:
+    bound, exact = summary("b", BOUND, 80, 90), summary("e", EXACT, 100, 110)
+    assert bound.lies_in == Interval(80, math.inf, "95 % interval")
+    assert exact.lies_in == exact.interval
+    assert bound.why.startswith("generator-limit: ")
+    assert exact.why == ""
+    assert not is_better(exact, bound)
+
+
+BASE, NEW = bound_texts(("A", True), ("B", False)), bound_texts(("A", False), ("B", True))
+BOTH = bound_texts(("A", True), ("B", True))
+
+
+@pytest.mark.parametrize(
+    ("new", "bounds", "verdict"),
+    [
+        (120.0, NO_BOUNDS, "better"),
+        (120.0, NEW, "better"),
+        (120.0, BASE, "unclear: A is a lower bound"),
+        (120.0, BOTH, "unclear: A is a lower bound"),
+        (80.0, NO_BOUNDS, "worse"),
+        (80.0, BASE, "worse"),
+        (80.0, NEW, "unclear: B is a lower bound"),
+        (80.0, BOTH, "unclear: B is a lower bound"),
+        (100.0, NO_BOUNDS, "same"),
+        (100.0, BASE, "unclear: A is a lower bound"),
+        (100.0, NEW, "unclear: B is a lower bound"),
+    ],
+)
+def test_a_lower_bound_is_at_least_as_good_as_measured(
+    new: float, bounds: Bounds, verdict: str
+) -> None:
+    pairs = [(100.0, new)] * 6
+    assert of_pairs("throughput", pairs, bounds=bounds).verdict == verdict
+    trials = of_trials("throughput", [100.0] * 6, [new] * 6, bounds=bounds)
+    assert trials.verdict == verdict
+
+
+def test_a_shorter_time_of_a_lower_bound_is_better_all_the_same() -> None:
+    assert of_pairs("p99", [(2.0, 1.0)] * 6, bounds=NEW).word == "better"
+    assert of_pairs("p99", [(1.0, 2.0)] * 6, bounds=NEW).word == "unclear"
+
+
+def test_two_lower_bounds_are_not_compared() -> None:
+    (row,) = compare({"": [BOUND] * 6}, {"": [BOUND] * 6}).rows
+    assert (row.base_lower_bound, row.new_lower_bound) == (True, True)
+    assert {each.word for each in row.ratios} == {"unclear"}
