@@ -25,6 +25,8 @@ SIGNIFICANT_DIGITS = 3
 Z_95 = 1.959964  # of the normal distribution, two-sided
 TAIL = 40  # 1 / 40 of all cases may lie beyond each end of a 95 % interval
 SIDE_MAX = 100  # trials of one side that are paired with each of the other; more would take long
+PAIRS_MOST = 100  # more pairs take hours; a steadier machine is the better way
+FOUND_SHARE = 0.8  # the usual power of a test (Cohen 1988)
 
 # The percentiles of a summary, by name.
 RANKED = {
@@ -379,18 +381,70 @@ def _at_even_ranks(values: Sequence[float]) -> list[float]:
 
 @lru_cache
 def _ratios_left_out(fewer: int, more: int) -> int | None:
-    """As ``_left_out``, of all pairs of two sides: the orders of their values in which 0, 1, 2…
-    pairs lie the wrong way are the coefficients of a Gaussian binomial (Mann and Whitney 1947).
-    None for a side of one value, which does not show how much it varies."""
-    if fewer == 1:
-        return None
+    """As ``_left_out``, of all pairs of two sides. None for a side of one value, which does not
+    show how much it varies."""
+    return None if fewer == 1 else _left_out(_orders(fewer, more), math.comb(fewer + more, fewer))
+
+
+@lru_cache
+def _orders(fewer: int, more: int) -> tuple[int, ...]:
+    """The orders of the values of two sides in which 0, 1, 2… pairs lie the wrong way: the
+    coefficients of a Gaussian binomial (Mann and Whitney 1947)."""
     ways = [1] + [0] * (fewer * more)
     for each in range(1, fewer + 1):
         for pairs in range(len(ways) - 1, more + each - 1, -1):
             ways[pairs] -= ways[pairs - more - each]
         for pairs in range(each, len(ways)):
             ways[pairs] += ways[pairs - each]
-    return _left_out(ways, math.comb(fewer + more, fewer))
+    return tuple(ways)
+
+
+def sign_chance(values: Sequence[float]) -> float:
+    """How likely it is by chance that so many of the values, or more, lie on one side of 1: the
+    exact sign test, two-sided. A value of 1 is on neither side."""
+    count = len(values)
+    agreeing = max(sum(value > 1 for value in values), sum(value < 1 for value in values))
+    return min(1.0, 2 * _at_most(count - agreeing, count, 0.5))
+
+
+def _at_most(most: int, count: int, share: float) -> float:
+    """The binomial chance of at most so many of a number of tries, each with the same chance."""
+    each = range(min(most, count) + 1)
+    return math.fsum(math.comb(count, k) * share**k * (1 - share) ** (count - k) for k in each)
+
+
+def rank_sum_chance(base: Sequence[float], new: Sequence[float]) -> float:
+    """How likely it is by chance that one side lies so far above the other: the exact rank sum
+    test, two-sided. Equal values count against either side."""
+    base, new = _at_even_ranks(base), _at_even_ranks(new)
+    pairs = [(old, now) for old in base for now in new]
+    wrong = min(sum(now <= old for old, now in pairs), sum(now >= old for old, now in pairs))
+    ways = _orders(*sorted((len(base), len(new))))
+    return min(1.0, 2 * sum(ways[: wrong + 1]) / sum(ways))
+
+
+def pairs_to_find(ratios: Sequence[float], difference: float, chance_max: float) -> int | None:
+    """How many pairs it takes to find a difference (0.03) in four of five tries by the sign test,
+    where the logarithms of ratios vary as those of these do, normally. None: of fewer than two
+    ratios, or more than ``PAIRS_MOST``."""
+    if len(ratios) < 2 or not all(0 < each < math.inf for each in ratios):
+        return None
+    logs = [math.log(each) for each in ratios]
+    mean = math.fsum(logs) / len(logs)
+    spread = math.sqrt(math.fsum((each - mean) ** 2 for each in logs) / (len(logs) - 1))
+    wrong = math.erfc(-math.log1p(-difference) / max(spread, 1e-9) / math.sqrt(2)) / 2
+    for count in range(1, PAIRS_MOST + 1):
+        allowed = _may_disagree(count, chance_max)
+        if allowed is not None and _at_most(allowed, count, wrong) >= FOUND_SHARE:
+            return count
+    return None
+
+
+@lru_cache(maxsize=PAIRS_MOST)
+def _may_disagree(count: int, chance_max: float) -> int | None:
+    """The most pairs of so many that may disagree in a claim; None: not even without one."""
+    told = [k for k in range(count // 2) if 2 * _at_most(k, count, 0.5) <= chance_max]
+    return told[-1] if told else None
 
 
 def ranks(intervals: Sequence[Interval]) -> list[int]:

@@ -189,7 +189,7 @@ def test_pairs_have_to_agree(ratios: list[float], verdict: str) -> None:
 def test_failing_is_never_better() -> None:
     failed = record(100).model_copy(update={"counts": counts(failed={"reset": OK // 10})})
     p99 = METRICS.index("p99")
-    found = compare_records([record(100)] * 6, [failed] * 6)[p99]
+    found = compare_records([record(100)] * 7, [failed] * 7)[p99]
     assert (found.ratio, found.word) == (inf, "worse")
     both = compare_records([failed] * 6, [failed] * 6)[p99]
     assert (both.ratio, both.word) == (None, "unclear")
@@ -433,7 +433,7 @@ def test_junit_is_xml_with_a_failure_for_what_was_crossed() -> None:
 
 def test_json_has_null_for_what_is_unknown() -> None:
     failed = record(100).model_copy(update={"counts": counts(failed={"reset": OK})})
-    shown = Compared("one", "two", compare({"": [record(100)] * 6}, {"": [failed] * 6}), ())
+    shown = Compared("one", "two", compare({"": [record(100)] * 7}, {"": [failed] * 7}), ())
     found = json.loads(render(shown, "json"), parse_constant=lambda name: pytest.fail(name))
     p99 = next(each for each in found["rows"][0]["ratios"] if each["metric"] == "p99")
     assert (p99["new"], p99["ratio"], p99["word"]) == (None, None, "worse")

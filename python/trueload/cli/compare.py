@@ -15,7 +15,14 @@ from trueload.commands.options import OutputOption, check_writable
 from trueload.commands.ratio_options import CompareFormat, FailOnRatioOption, FormatOption
 from trueload.compare.baseline import read_side
 from trueload.compare.difference import MORE_TRIALS, too_few_trials
-from trueload.compare.trials import Comparison, CrossedRow, compare, crossed_rows, with_metrics
+from trueload.compare.trials import (
+    Comparison,
+    CrossedRow,
+    compare,
+    crossed_rows,
+    primary_of,
+    with_metrics,
+)
 from trueload.errors import ExitCode, UserError, unsaved
 from trueload.files.outputs import write_text
 from trueload.record.thresholds import RATIO, parse_condition
@@ -53,7 +60,7 @@ def compare_runs(
     with contextlib.ExitStack() as stack:
         store = stack.enter_context(Store.open())
         before, after = read_side(base, store), read_side(new, store)
-    comparison = compare(before.rows, after.rows, with_metrics(conditions))
+    comparison = compare(before.rows, after.rows, with_metrics(conditions), primary_of(conditions))
     if not comparison.rows:
         one, other = (
             f"'{plain(names[0])}'" if names[0] else "one row without a name"

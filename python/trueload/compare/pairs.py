@@ -13,8 +13,8 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from trueload.compare.difference import Ratio, of_pairs, told_once
-from trueload.compare.trials import METRICS, invalid_text, is_closed, side_bounds
+from trueload.compare.difference import Ratio, of_pairs
+from trueload.compare.trials import METRICS, invalid_text, side_bounds, told
 from trueload.record.figures import metric_value
 from trueload.record.schema import Record
 from trueload.record.turn import Letter, Turn
@@ -56,9 +56,11 @@ def pair_ratios(metric: str, pairs: Sequence[Pair]) -> list[float | None]:
     return [ratio(metric_value(metric, each.b), metric_value(metric, each.a)) for each in pairs]
 
 
-def compare_pairs(pairs: Sequence[Pair], metrics: Sequence[str] = METRICS) -> list[Ratio]:
+def compare_pairs(
+    pairs: Sequence[Pair], metrics: Sequence[str] = METRICS, primary: str | None = None
+) -> list[Ratio]:
     """Each metric: the medians of both sides, and the median of the pairs' ratios; empty without a
-    whole pair."""
+    whole pair. ``primary`` is the metric named beforehand, else `primary_metric`."""
     if not pairs:
         return []
     sides = {"A": [each.a for each in pairs], "B": [each.b for each in pairs]}
@@ -72,4 +74,4 @@ def compare_pairs(pairs: Sequence[Pair], metrics: Sequence[str] = METRICS) -> li
         )
         for metric in metrics
     ]
-    return told_once(ratios) if all(map(is_closed, sides["A"] + sides["B"])) else ratios
+    return told(ratios, [*sides["A"], *sides["B"]], primary)

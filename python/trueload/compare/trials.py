@@ -13,7 +13,15 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from trueload.compare.difference import Bounds, Ratio, bound_texts, claimed, of_trials, told_once
+from trueload.compare.difference import (
+    Bounds,
+    Ratio,
+    as_family,
+    bound_texts,
+    claimed,
+    of_trials,
+    told_once,
+)
 from trueload.protocol.plan import Closed, Open, RequestPlan, Stage
 from trueload.record.distance import moved_between_text
 from trueload.record.figures import metric_value
@@ -74,13 +82,15 @@ class CrossedRow:
 Groups = Mapping[str, Sequence[Record]]
 
 
-def compare(base: Groups, new: Groups, metrics: Sequence[str] = METRICS) -> Comparison:
+def compare(
+    base: Groups, new: Groups, metrics: Sequence[str] = METRICS, primary: str | None = None
+) -> Comparison:
     """Row by row, by name: a run has them in an order of chance."""
     both = sorted((name for name in new if name in base), key=_by_number)
     sides = ([r.cpu_distance for name in both for r in side[name]] for side in (base, new))
     moved = moved_between_text(*sides)
     return Comparison(
-        rows=tuple(_row(name, base[name], new[name], metrics) for name in both),
+        rows=tuple(_row(name, base[name], new[name], metrics, primary) for name in both),
         only_base=tuple(sorted((name for name in base if name not in new), key=_by_number)),
         only_new=tuple(sorted((name for name in new if name not in base), key=_by_number)),
         notes=(
@@ -179,7 +189,11 @@ OF_CLIENTS = ("throughput", "errors")
 
 
 def _row(
-    name: str, base: Sequence[Record], new: Sequence[Record], metrics: Sequence[str]
+    name: str,
+    base: Sequence[Record],
+    new: Sequence[Record],
+    metrics: Sequence[str],
+    primary: str | None,
 ) -> RowCompared:
     if base[0].client is not None:
         metrics = [metric for metric in metrics if metric in OF_CLIENTS]
@@ -189,7 +203,7 @@ def _row(
         new_verdict=decide(worst_checks(new)),
         base_trials=len(base),
         new_trials=len(new),
-        ratios=tuple(compare_records(base, new, metrics)),
+        ratios=tuple(compare_records(base, new, metrics, primary)),
         new_untimed=untimed(new),
         base_lower_bound=is_lower_bound(worst_checks(base)),
         new_lower_bound=is_lower_bound(worst_checks(new)),
@@ -197,7 +211,10 @@ def _row(
 
 
 def compare_records(
-    base: Sequence[Record], new: Sequence[Record], metrics: Sequence[str] = METRICS
+    base: Sequence[Record],
+    new: Sequence[Record],
+    metrics: Sequence[str] = METRICS,
+    primary: str | None = None,
 ) -> list[Ratio]:
     """Each metric of two sides, at least a record each."""
     sides = {"base": base, "new": new}
@@ -212,7 +229,25 @@ def compare_records(
         )
         for metric in metrics
     ]
-    return told_once(ratios) if all(map(is_closed, (*base, *new))) else ratios
+    return told(ratios, [*base, *new], primary)
+
+
+def told(ratios: Sequence[Ratio], records: Sequence[Record], primary: str | None) -> list[Ratio]:
+    """The ratios with the claims that may be made of all metrics together."""
+    once = told_once(ratios) if all(map(is_closed, records)) else ratios
+    return as_family(once, primary or primary_metric(records))
+
+
+def primary_metric(records: Sequence[Record]) -> str:
+    """The metric that is named beforehand unless a condition names one: p99 under an open loop,
+    whose throughput was asked for, else throughput."""
+    asked = any(record.plan.window.load.kind == "open" for record in records)
+    return "p99" if asked else "throughput"
+
+
+def primary_of(conditions: Sequence[Condition]) -> str | None:
+    """The metric that the first condition names."""
+    return conditions[0].parts[0].metric if conditions else None
 
 
 def side_bounds(sides: Mapping[str, Sequence[Record]]) -> Bounds:

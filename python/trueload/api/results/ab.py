@@ -75,7 +75,8 @@ class AbResult:
                 f"'{metric}' is nothing to compare", f"it is one of {', '.join(METRICS)}"
             )
         known = self.ratios.get(metric)
-        return known or compare_pairs(self.paired.pairs, (metric,))[0]
+        named = self.paired.named
+        return known or compare_pairs(self.paired.pairs, (*METRICS, metric), named)[-1]
 
     @property
     def a(self) -> Result:

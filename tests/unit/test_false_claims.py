@@ -1,0 +1,92 @@
+"""Simulated comparisons: equal servers are called better or worse in at most one of twenty."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Callable
+
+import pytest
+from trueload import stats
+from trueload.compare.difference import CLAIMS, Ratio, as_family, of_pairs, of_trials, told_once
+
+METRICS = ("throughput", "mean", "p50", "p75", "p90", "p95", "p99", "p99.9")
+FAMILIES = 300
+
+
+def trial(chance: random.Random) -> dict[str, float]:
+    """The figures of one trial: each has a part in common with the others."""
+    common = chance.gauss(0, 0.05)
+    return {metric: math.exp(common + chance.gauss(0, 0.05)) for metric in METRICS}
+
+
+def paired(chance: random.Random, count: int, shift: float = 1.0) -> list[Ratio]:
+    pairs = [(trial(chance), trial(chance)) for _ in range(count)]
+    return [of_pairs(m, [(a[m], b[m] * shift) for a, b in pairs]) for m in METRICS]
+
+
+def apart(chance: random.Random, count: int) -> list[Ratio]:
+    base, new = ([trial(chance) for _ in range(count)] for _ in "ab")
+    return [of_trials(m, [a[m] for a in base], [b[m] for b in new]) for m in METRICS]
+
+
+@pytest.mark.parametrize(
+    ("make", "count"),
+    [*((paired, count) for count in range(6, 13)), *((apart, count) for count in (4, 6, 8))],
+)
+@pytest.mark.parametrize("closed", [True, False])
+def test_equal_servers_are_told_apart_in_at_most_one_of_twenty_comparisons(
+    make: Callable[[random.Random, int], list[Ratio]], count: int, closed: bool
+) -> None:
+    chance = random.Random(count)
+    false = 0
+    for _ in range(FAMILIES):
+        ratios = make(chance, count)
+        primary = "throughput" if closed else "p99"
+        family = as_family(told_once(ratios) if closed else ratios, primary)
+        false += any(each.word in CLAIMS for each in family)
+    assert false <= 0.05 * FAMILIES
+
+
+def test_a_difference_is_found_where_the_number_of_pairs_says_so() -> None:
+    chance = random.Random(3)
+    ratios = [math.exp(chance.gauss(0, 0.03)) for _ in range(200)]
+    needed = stats.pairs_to_find(ratios, 0.03, 0.045)
+    assert needed is not None
+    found = 0
+    for _ in range(500):
+        slower = [0.97 * math.exp(chance.gauss(0, 0.03)) for _ in range(needed)]
+        found += stats.sign_chance(slower) <= 0.045
+    assert 0.75 <= found / 500 <= 0.95
+
+
+@pytest.mark.parametrize(
+    ("ratios", "needed"),
+    [([1.0], None), ([1.0, 1.0, 1.0], 6), ([0.5, 2.0, 1.0], None), ([1.0, math.inf], None)],
+)
+def test_how_many_pairs_a_difference_takes(ratios: list[float], needed: int | None) -> None:
+    assert stats.pairs_to_find(ratios, 0.03, 0.045) == needed
+
+
+def bimodal(chance: random.Random) -> float:
+    return chance.gauss(0, 1) if chance.random() < 0.4 else chance.gauss(8, 1)
+
+
+SPREADS: dict[str, tuple[Callable[[random.Random], float], float]] = {
+    "normal": (lambda chance: chance.gauss(0, 1), 0.0),
+    "lognormal": (lambda chance: chance.lognormvariate(0, 1), 1.0),
+    "bimodal": (bimodal, 7.0326),  # 0.4 + 0.6 P(z < m - 8) = 0.5
+}
+
+
+@pytest.mark.parametrize("count", [6, 7, 8, 9, 10, 12, 20])
+@pytest.mark.parametrize("spread", SPREADS)
+def test_the_interval_of_a_median_has_it_in_94_of_100_cases(spread: str, count: int) -> None:
+    draw, middle = SPREADS[spread]
+    chance = random.Random(count)
+    covered = 0
+    for _ in range(1_000):
+        found = stats.interval([draw(chance) for _ in range(count)])
+        assert found is not None
+        covered += found.low <= middle <= found.high
+    assert covered >= 940
