@@ -30,7 +30,7 @@ from trueload.report.idle import idle_lines, idle_text
 from trueload.report.targets import origin_lines, target_lines
 from trueload.report.times import quantile_text
 from trueload.report.tls import failure_reasons, tls_text
-from trueload.stats import coefficient_of_variation, interval, median
+from trueload.stats import RANKED, can_bound, coefficient_of_variation, interval, median
 from trueload.text import plain
 from trueload.units import (
     Ramp,
@@ -153,9 +153,16 @@ def _percentiles(sample: figures.Sample) -> str:
     if found.max is None:
         return ""
     parts = [f"{shown} {quantile_text(found.at(name))}" for shown, name in PERCENTILES.items()]
-    # As a bare "max" it would pass for that of all requests.
-    most = "max of answers" if sample.slower else "max"
-    return "   ".join([*parts, f"{most} {format_duration(found.max)}"])
+    return "   ".join([*parts, f"{_most(sample)} {format_duration(found.max)}"])
+
+
+def _most(sample: figures.Sample) -> str:
+    """What to call the slowest answer: of few it says nothing of others', and as a bare "max" it
+    would pass for that of all requests."""
+    if not can_bound(RANKED["p999"], sample.count):
+        answers = " answers" if sample.slower else ""
+        return f"largest of {format_count(sample.known.total)}{answers}"
+    return "max of answers" if sample.slower else "max"
 
 
 def datagrams_text(record: Record) -> str:
