@@ -21,8 +21,13 @@ from pathlib import Path
 from engine import serving
 from process import BenchError, prepare
 from setting import ROOT
+from trueload.commands.job import TRUELOAD_COMMAND
+from trueload.commands.sides import find_subject
 from trueload.machine.accounting import ProcessTree, TreeSample, usage
 from trueload.protocol.plan import DriverName
+from trueload.runner.build import BuildError, build, in_use
+from trueload.runner.needs import missing
+from trueload.runner.process import substitute
 
 NGINX = ROOT / "subjects" / "c" / "nginx"
 EPOLL = ROOT / "subjects" / "c" / "epoll"
@@ -79,6 +84,23 @@ def epoll(folder: Path, cpu: int) -> Iterator[Server]:
             raise BenchError(f"`{' '.join(step)}` failed: {ran.stderr[-200:]}")
     port = free_port()
     with _subject("c/epoll", port, ["./subject", "127.0.0.1", str(port)], home, cpu) as server:
+        yield server
+
+
+@contextmanager
+def subject(name: str, cpu: int) -> Iterator[Server]:
+    """One of our subjects, built as a suite builds it; `BenchError` says why that fails."""
+    try:
+        found = find_subject(name)
+        if reason := missing(found):
+            raise BenchError(f"{name}: {reason}")
+        built = build(found, trueload_command=TRUELOAD_COMMAND)
+    except BuildError as error:
+        raise BenchError(f"{name}: {error.reason}") from None
+    port = free_port()
+    values = {"host": "127.0.0.1", "port": str(port), "cpus": "1", "build": str(built.folder)}
+    command = substitute(found.manifest.run, values, TRUELOAD_COMMAND)
+    with in_use(built), _subject(name, port, command, built.folder, cpu) as server:
         yield server
 
 
