@@ -108,6 +108,12 @@ ONLY ?=
 published: setup ## short runs of the five published benchmarks, 25 minutes at most (ONLY=tcp-echo for one)
 	@$(BIN)/python bench/published.py $(foreach name,$(ONLY),--only $(name))
 
+PEERS ?=
+
+.PHONY: redteam
+redteam: setup ## attacks on the verdict by programs whose truth is known (ONLY=window for some; PEERS=1 for others, too)
+	@$(BIN)/python bench/redteam $(foreach name,$(ONLY),--only $(name)) $(if $(PEERS),--peers)
+
 .PHONY: fuzz
 fuzz: ## fuzz the parsers, a minute each target (needs a C++ compiler)
 	@for target in $(basename $(notdir $(wildcard fuzz/fuzz_targets/*.rs))); do \

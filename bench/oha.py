@@ -14,7 +14,9 @@ LOG_LINES = 3
 
 
 def find_oha(build: bool) -> Path:
-    """The program; with `build` it is built if it is not there. `BenchError` says why not."""
+    """The program: an installed one, or one that `build` builds. `BenchError` says why not."""
+    if installed := shutil.which("oha"):
+        return Path(installed)
     home = cache_folder() / "bench" / "oha"
     binary = home / "bin" / "oha"
     if binary.exists():

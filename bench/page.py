@@ -16,6 +16,7 @@ ACCURACY = ROOT / "docs" / "accuracy.md"
 METHOD = ROOT / "docs" / "method.md"
 BROADCAST = ROOT / "docs" / "broadcast.md"
 PUBLISHED = ROOT / "docs" / "published.md"
+COMPARISON = ROOT / "docs" / "comparison.md"
 SCALE = ROOT / "docs" / "scale.md"
 
 

@@ -1,0 +1,221 @@
+"""What a run has to show under an attack. Pure.
+
+A demand is a function of what was seen: it compares one thing with the truth. A row of the table
+is right if all its demands are met.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from redteam.truth import Truth
+
+CLOSE = 0.02
+"""A figure may differ from the truth by this share of it."""
+LATE_MS = 0.2
+"""The network and the wake-up of a process may add this to a time."""
+CROSSED = ("warn", "fail")
+OF_OTHERS = {"noise", "server-idle"}
+"""Checks that other work on the machine crosses: alone, they do not count as seeing the attack."""
+
+
+@dataclass(frozen=True)
+class Seen:
+    """An ended command: its exit code, its summary in text, its result as JSON."""
+
+    code: int
+    summary: str
+    result: Mapping[str, Any]
+    truth: Truth | None = None
+    others: Mapping[str, Any] = field(default_factory=dict)
+    """In a suite: the row of the honest subject."""
+
+    @property
+    def verdict(self) -> str:
+        """The verdict, as it is in the result."""
+        return str(self.result.get("verdict"))
+
+    @property
+    def checks(self) -> dict[str, str]:
+        """The status of each check."""
+        return {check["name"]: check["status"] for check in self.result.get("checks", ())}
+
+    @property
+    def crossed(self) -> list[str]:
+        """The checks that warn or fail."""
+        return [name for name, status in self.checks.items() if status in CROSSED]
+
+
+@dataclass(frozen=True)
+class Answer:
+    """One demand, answered: the truth, what trueload said, and whether that is right."""
+
+    right: bool
+    truth: str = ""
+    said: str = ""
+    wanted: str = ""
+    """What is missing where it is not right, unless truth and said show it."""
+
+
+Demand = Callable[[Seen], Answer]
+
+
+def is_close(said: float | None, true: float, within: float = CLOSE) -> bool:
+    """Whether a figure is right."""
+    return said is not None and abs(said - true) <= within * true
+
+
+def throughput(true_per_s: float | None = None, within: float = CLOSE) -> Demand:
+    """Requests per second: against a known rate, else against the server's log."""
+
+    def demand(seen: Seen) -> Answer:
+        said = seen.result["throughput"]["ok_per_s"]
+        true = true_per_s if true_per_s is not None else _truth(seen).per_s
+        shown = "none" if said is None else f"{said:,.4g}/s"
+        return Answer(is_close(said, true, within), f"{true:,.4g}/s", shown)
+
+    return demand
+
+
+def percentile(name: str, true_ms: float | None = None, within: float = 0.05) -> Demand:
+    """A percentile of latency: against a known time, else against the server's log."""
+
+    def demand(seen: Seen) -> Answer:
+        part = float(f"0.{name.removeprefix('p').removesuffix('+')}")
+        said_ns = seen.result["latency_ns"][name]
+        true = true_ms if true_ms is not None else _truth(seen).percentile_ms(part)
+        if said_ns is None:
+            return Answer(False, f"{name} {true:.4g} ms", f"{name} none")
+        said = said_ns / 1e6
+        right = true * (1 - within) <= said <= true * (1 + within) + LATE_MS
+        return Answer(right, f"{name} {true:.4g} ms", f"{said:.4g} ms")
+
+    return demand
+
+
+def refused_unless(*demands: Demand) -> Demand:
+    """Either the run is not valid because of the attack, or its figures are right all the same."""
+
+    def demand(seen: Seen) -> Answer:
+        answers = [each(seen) for each in demands]
+        right = is_refused(seen) or all(answer.right for answer in answers)
+        truth = ", ".join(answer.truth for answer in answers)
+        return Answer(right, truth, ", ".join(answer.said for answer in answers))
+
+    return demand
+
+
+def is_refused(seen: Seen) -> bool:
+    """Whether the run is not valid, for another reason than other work on the machine."""
+    return seen.verdict != "valid" and (not seen.crossed or not set(seen.crossed) <= OF_OTHERS)
+
+
+def valid(seen: Seen) -> Answer:
+    """The figures are right, so the run has to be valid."""
+    return Answer(seen.verdict == "valid", wanted="valid")
+
+
+def suspect(seen: Seen) -> Answer:
+    """The figures are wrong, or may be, so the run must not be valid."""
+    return Answer(is_refused(seen), wanted="suspect or invalid")
+
+
+def not_invalid(seen: Seen) -> Answer:
+    """The figures are right, though there may be a reason to warn."""
+    return Answer(seen.verdict != "invalid", wanted="not invalid")
+
+
+def crossed(*names: str) -> Demand:
+    """One of these checks warns or fails."""
+    wanted = f"{_either(names)} warns or fails"
+    return lambda seen: Answer(bool(set(names) & set(seen.crossed)), wanted=wanted)
+
+
+def failed(*names: str) -> Demand:
+    """One of these checks fails."""
+    wanted = f"{_either(names)} fails"
+    return lambda seen: Answer(
+        any(seen.checks.get(name) == "fail" for name in names), wanted=wanted
+    )
+
+
+def quiet(*names: str) -> Demand:
+    """None of these checks warns or fails."""
+    wanted = f"{_either(names)} passes"
+    return lambda seen: Answer(not set(names) & set(seen.crossed), wanted=wanted)
+
+
+def ended(code: int) -> Demand:
+    """The exit code."""
+    return lambda seen: Answer(seen.code == code, f"exit {code}", f"exit {seen.code}")
+
+
+def says(pattern: str) -> Demand:
+    """A regular expression that the summary contains."""
+
+    def demand(seen: Seen) -> Answer:
+        found = re.search(pattern, seen.summary)
+        said = f"“{found[0]}”" if found else ""
+        return Answer(found is not None, said=said, wanted=f"“{pattern}” in the summary")
+
+    return demand
+
+
+def _either(names: Sequence[str]) -> str:
+    return " or ".join(f"`{name}`" for name in names)
+
+
+def _truth(seen: Seen) -> Truth:
+    assert seen.truth is not None, "the server of this attack has no log"
+    return seen.truth
+
+
+@dataclass(frozen=True)
+class Row:
+    """An attack and its outcome; `right` is None when it could not be made on this machine."""
+
+    key: str
+    name: str
+    truth: str
+    said: str
+    right: bool | None
+
+    @property
+    def word(self) -> str:
+        """`right`, `wrong` or `not made`."""
+        return "not made" if self.right is None else "right" if self.right else "wrong"
+
+
+def judge(key: str, name: str, seen: Seen, demands: Sequence[Demand]) -> Row:
+    """The row of an attack that was made; without a result it is wrong."""
+    if not seen.result:
+        said = "; ".join(seen.summary.strip().splitlines()[-2:]) or "it says nothing"
+        return Row(key, name, "", f"exit {seen.code}: {said}", False)
+    answers = [demand(seen) for demand in demands]
+    by = f" by {', '.join(f'`{each}`' for each in seen.crossed)}" if seen.crossed else ""
+    verdict = f"{seen.verdict}{by}" if "verdict" in seen.result else ""
+    missing = [answer.wanted for answer in answers if answer.wanted and not answer.right]
+    wanted = f"wanted: {', '.join(missing)}" if missing else ""
+    return Row(
+        key,
+        name,
+        "; ".join(filter(None, (answer.truth for answer in answers))),
+        "; ".join(filter(None, (*(answer.said for answer in answers), verdict, wanted))),
+        all(answer.right for answer in answers),
+    )
+
+
+def table(rows: Sequence[Row]) -> list[str]:
+    """Markdown: a line for each attack, and one that counts them."""
+    lines = ["| attack | truth | what trueload says | |", "|---|---|---|---|"]
+    for row in rows:
+        word = row.word if row.right else f"**{row.word}**"
+        # A pattern may have a bar, which would end its cell.
+        said = row.said.replace("|", "¦")
+        lines.append(f"| {row.name} | {row.truth} | {said} | {word} |")
+    words = [row.word for row in rows]
+    counted = ", ".join(f"{words.count(word)} {word}" for word in ("right", "wrong", "not made"))
+    return [*lines, "", f"{len(rows)} attacks: {counted}."]

@@ -1,0 +1,464 @@
+/* An HTTP/1.1 server whose truth is known: how long each answer takes follows from its options.
+ *
+ * server [OPTION=VALUE]...: listens on 127.0.0.1 (host=, port=), prints its port, `first` with the first request, and
+ * on SIGTERM what it has done, as JSON. log=FILE has, for each request, when it was read and when its answer was
+ * written, by the monotonic clock. One thread, epoll, keep-alive and pipelining; answers on one connection keep
+ * their order. Options combine; times are 5ms or 1.5s, and where times are of the clock it begins with the first request:
+ *
+ *   fixed=5ms | exp=2ms | uniform=2ms:8ms | modes=1ms:50ms:0.1   what an answer takes; of modes, the second by a chance
+ *   serves=990              one queue for all, so many answers a second
+ *   chance=0.001:1s         by this chance an answer takes so long instead; nth=500:4s: the 500th does
+ *   slow=6:900ms            the first six connections always take so long; starve=1: the first one is never answered
+ *   freeze=300ms:3s[:1s]    nothing is done for so long every 3 s, at their end; or once, from 1 s on, where every is 0
+ *   speed=0:0.5:3:0.5:3:1   pairs of a second and a speed, straight lines between them
+ *   changes=1000            answers after so many are empty; bare=1000: they have no headers but the length;
+ *                           blind=1000: they are good whatever was asked for, which is else answered by 404 except /
+ *   predict=7ms             after the first, an answer each 7 ms, one ahead of the requests at most
+ *   idle=500ms:408          connections with nothing to answer are closed after so long, with this status or (0) without
+ *   length=13               bytes of a body; work=100us: CPU time that each answer costs
+ */
+#define _GNU_SOURCE
+#include <arpa/inet.h>
+#include <errno.h>
+#include <math.h>
+#include <netinet/tcp.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+typedef long long ns;
+enum { CONNECTIONS_MOST = 65536, EVENTS = 512, READ_BYTES = 65536, POINTS_MOST = 16, LINE_BYTES = 16 };
+static const ns NS_PER_S = 1000000000;
+
+static struct {
+    double service_ns, other_ns, other_chance, rare_chance, serves_per_s;
+    ns work_ns, rare_ns, nth_ns, slow_ns, freeze_ns, freeze_every_ns, freeze_at_ns, predict_ns, idle_ns;
+    char kind;
+    long long nth, changes, bare, blind, slow, starve;
+    int points, idle_status, length;
+    double point_s[POINTS_MOST], point_speed[POINTS_MOST];
+} how = {.kind = 'f', .changes = -1, .bare = -1, .blind = -1, .length = 13};
+
+/* One request: its place among the answers due, and what the log has of it. */
+struct answer {
+    ns due_ns, read_ns, order;
+    unsigned generation;
+    int fd;
+    bool found;
+};
+struct logged {
+    ns read_ns, written_ns;
+    long long connection;
+};
+struct connection {
+    unsigned generation;
+    bool open;
+    long long number, requests, answers, waiting;
+    ns last_due_ns, active_ns;
+    int matched, line_length;
+    char line[LINE_BYTES];
+};
+
+static struct connection connections[CONNECTIONS_MOST];
+static struct answer *heap;
+static struct logged *entries;
+static size_t heap_length, heap_room, logged_length, logged_room;
+static long long requests, answers, accepted, unwritten, idle_closed;
+static int polling, peak, now_open;
+static ns first_ns, queue_free_ns;
+static volatile sig_atomic_t ended;
+static char text[4096], bare_text[4096];
+static size_t text_length, bare_length;
+
+static void fail(const char *what) {
+    perror(what);
+    exit(1);
+}
+
+static ns now_ns(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return now.tv_sec * NS_PER_S + now.tv_nsec;
+}
+
+/* A number of chance above 0 and up to 1 (xorshift64*), the same in each run. */
+static double chance(void) {
+    static unsigned long long state = 88172645463325252ULL;
+    state ^= state >> 12;
+    state ^= state << 25;
+    state ^= state >> 27;
+    return ((state * 2685821657736338717ULL >> 11) + 1) / 9007199254740993.0;
+}
+
+static void *grown(void *memory, size_t *room, size_t length, size_t each) {
+    if (length < *room)
+        return memory;
+    *room = *room ? 2 * *room : 4096;
+    memory = realloc(memory, *room * each);
+    return memory ? memory : (fail("memory"), NULL);
+}
+
+/* --- what an answer takes --- */
+
+static double speed(ns since_ns) {
+    double at_s = (double)since_ns / NS_PER_S;
+    int next = 0;
+    while (next < how.points && how.point_s[next] <= at_s)
+        next++;
+    if (next == 0)
+        return 1;
+    if (next == how.points)
+        return how.point_speed[next - 1];
+    double part = (at_s - how.point_s[next - 1]) / (how.point_s[next] - how.point_s[next - 1]);
+    return how.point_speed[next - 1] + part * (how.point_speed[next] - how.point_speed[next - 1]);
+}
+
+/* When what would be done at this time is done, as nothing is done while all is frozen. */
+static ns thawed(ns at_ns) {
+    ns since_ns = at_ns - first_ns, every_ns = how.freeze_every_ns;
+    if (how.freeze_ns == 0)
+        return at_ns;
+    if (every_ns == 0) {
+        bool frozen = since_ns >= how.freeze_at_ns && since_ns < how.freeze_at_ns + how.freeze_ns;
+        return frozen ? first_ns + how.freeze_at_ns + how.freeze_ns : at_ns;
+    }
+    ns within_ns = since_ns % every_ns;
+    return within_ns < every_ns - how.freeze_ns ? at_ns : at_ns - within_ns + every_ns;
+}
+
+static ns service_ns(const struct connection *from) {
+    double taken_ns = how.service_ns;
+    if (how.kind == 'e')
+        taken_ns *= -log(chance());
+    if (how.kind == 'u')
+        taken_ns += chance() * (how.other_ns - how.service_ns);
+    if (how.kind == 'm' && chance() <= how.other_chance)
+        taken_ns = how.other_ns;
+    if (how.rare_ns && chance() <= how.rare_chance)
+        taken_ns = how.rare_ns;
+    if (how.nth && requests == how.nth)
+        taken_ns = how.nth_ns;
+    if (from->number < how.slow)
+        taken_ns = how.slow_ns;
+    return taken_ns;
+}
+
+static ns due_ns(const struct connection *from, ns at_ns) {
+    double faster = how.points ? speed(at_ns - first_ns) : 1;
+    ns begin_ns = thawed(at_ns), taken_ns = service_ns(from) / faster;
+    if (how.serves_per_s > 0) {
+        begin_ns = thawed(begin_ns > queue_free_ns ? begin_ns : queue_free_ns);
+        begin_ns += NS_PER_S / (how.serves_per_s * faster);
+        queue_free_ns = begin_ns;
+    }
+    return thawed(begin_ns + taken_ns);
+}
+
+/* --- answers that are due, the soonest first --- */
+
+static bool sooner(const struct answer *one, const struct answer *two) {
+    return one->due_ns < two->due_ns || (one->due_ns == two->due_ns && one->order < two->order);
+}
+
+static void put(struct answer this) {
+    static ns order;
+    heap = grown(heap, &heap_room, heap_length + 1, sizeof *heap);
+    size_t at = heap_length++;
+    for (this.order = order++; at > 0 && sooner(&this, &heap[(at - 1) / 2]); at = (at - 1) / 2)
+        heap[at] = heap[(at - 1) / 2];
+    heap[at] = this;
+}
+
+static struct answer take(void) {
+    struct answer first = heap[0], last = heap[--heap_length];
+    size_t at = 0, child;
+    while ((child = 2 * at + 1) < heap_length) {
+        child += child + 1 < heap_length && sooner(&heap[child + 1], &heap[child]);
+        if (!sooner(&heap[child], &last))
+            break;
+        heap[at] = heap[child];
+        at = child;
+    }
+    heap[at] = last;
+    return first;
+}
+
+/* --- connections --- */
+
+static void drop(int fd) {
+    close(fd);
+    connections[fd].open = false;
+    connections[fd].generation++;
+    now_open--;
+}
+
+static void accept_all(int listening) {
+    int fd, on = 1;
+    while ((fd = accept4(listening, NULL, NULL, SOCK_NONBLOCK)) >= 0) {
+        if (fd >= CONNECTIONS_MOST)
+            fail("too many connections");
+        struct connection *new = &connections[fd];
+        unsigned generation = new->generation;
+        memset(new, 0, sizeof *new);
+        *new = (struct connection){.generation = generation, .open = true, .number = accepted++, .active_ns = now_ns()};
+        peak = ++now_open > peak ? now_open : peak;
+        setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+        struct epoll_event wanted = {.events = EPOLLIN, .data.fd = fd};
+        epoll_ctl(polling, EPOLL_CTL_ADD, fd, &wanted);
+    }
+}
+
+static void hear(int fd, bool found, ns at_ns) {
+    struct connection *from = &connections[fd];
+    if (requests++ == 0) {
+        first_ns = at_ns;
+        printf("first\n");
+    }
+    from->requests++;
+    from->active_ns = at_ns;
+    if (from->number < how.starve || (how.predict_ns && from->requests > 1))
+        return;
+    ns due = due_ns(from, at_ns);
+    from->last_due_ns = due > from->last_due_ns ? due : from->last_due_ns;
+    from->waiting++;
+    put((struct answer){from->last_due_ns, at_ns, 0, from->generation, fd, found});
+}
+
+static void read_from(int fd) {
+    static char bytes[READ_BYTES];
+    static const char end[] = "\r\n\r\n";
+    struct connection *from = &connections[fd];
+    ssize_t length = read(fd, bytes, sizeof bytes);
+    if (length < 0 && errno == EAGAIN)
+        return;
+    if (length <= 0) {
+        drop(fd);
+        return;
+    }
+    ns at_ns = now_ns();
+    for (ssize_t at = 0; at < length; at++) {
+        if (from->line_length < LINE_BYTES)
+            from->line[from->line_length++] = bytes[at];
+        from->matched = bytes[at] == end[from->matched] ? from->matched + 1 : bytes[at] == '\r';
+        if (from->matched == 4) {
+            hear(fd, memcmp(from->line, "GET / ", 6) == 0, at_ns);
+            from->matched = from->line_length = 0;
+        }
+    }
+}
+
+static void say(int fd, const char *bytes, size_t length) {
+    if (send(fd, bytes, length, MSG_NOSIGNAL) != (ssize_t)length)
+        unwritten++;
+}
+
+static void write_answer(const struct answer *this) {
+    static const char missing[] = "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n";
+    static const char empty[] = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
+    struct connection *to = &connections[this->fd];
+    if (!to->open || to->generation != this->generation)
+        return;
+    for (ns until_ns = how.work_ns ? now_ns() + how.work_ns : 0; until_ns && now_ns() < until_ns;)
+        ;
+    if (!this->found && (how.blind < 0 || answers < how.blind))
+        say(this->fd, missing, sizeof missing - 1);
+    else if (how.changes >= 0 && answers >= how.changes)
+        say(this->fd, empty, sizeof empty - 1);
+    else if (how.bare >= 0 && answers >= how.bare)
+        say(this->fd, bare_text, bare_length);
+    else
+        say(this->fd, text, text_length);
+    answers++;
+    to->answers++;
+    to->waiting -= to->waiting > 0;
+    to->active_ns = now_ns();
+    entries = grown(entries, &logged_room, logged_length + 1, sizeof *entries);
+    entries[logged_length++] = (struct logged){this->read_ns, to->active_ns, to->number};
+    if (how.predict_ns == 0)
+        return;
+    /* The next one, asked for or not; later, if the one before has not been asked for yet. */
+    struct answer next = *this;
+    next.due_ns += how.predict_ns;
+    next.read_ns = to->active_ns;
+    put(next);
+}
+
+static void write_due(ns at_ns) {
+    while (heap_length > 0 && heap[0].due_ns <= at_ns) {
+        struct answer this = take();
+        struct connection *to = &connections[this.fd];
+        if (how.predict_ns && to->open && to->generation == this.generation && to->answers > to->requests) {
+            this.due_ns += how.predict_ns;
+            put(this);
+            continue;
+        }
+        write_answer(&this);
+    }
+}
+
+static void close_idle(ns at_ns) {
+    static const char late[] = "HTTP/1.1 408 Request Timeout\r\nConnection: close\r\nContent-Length: 0\r\n\r\n";
+    for (int fd = 0; how.idle_ns && fd < CONNECTIONS_MOST; fd++) {
+        struct connection *this = &connections[fd];
+        if (!this->open || this->waiting || at_ns - this->active_ns < how.idle_ns)
+            continue;
+        if (how.idle_status)
+            say(fd, late, sizeof late - 1);
+        idle_closed++;
+        drop(fd);
+    }
+}
+
+/* --- options, start and end --- */
+
+static double time_ns(const char **at) {
+    char *end;
+    double value = strtod(*at, &end) * NS_PER_S;
+    if (strncmp(end, "ms", 2) == 0)
+        value /= 1e3, end += 2;
+    else if (strncmp(end, "us", 2) == 0)
+        value /= 1e6, end += 2;
+    else
+        end += *end == 's';
+    *at = end + (*end == ':');
+    return value;
+}
+
+static double number(const char **at) {
+    char *end;
+    double value = strtod(*at, &end);
+    *at = end + (*end == ':');
+    return value;
+}
+
+static bool set(const char *name, const char *at) {
+    if (strcmp(name, "fixed") == 0 || strcmp(name, "exp") == 0 || strcmp(name, "uniform") == 0)
+        how.kind = *name, how.service_ns = time_ns(&at), how.other_ns = *at ? time_ns(&at) : 0;
+    else if (strcmp(name, "modes") == 0)
+        how.kind = 'm', how.service_ns = time_ns(&at), how.other_ns = time_ns(&at), how.other_chance = number(&at);
+    else if (strcmp(name, "serves") == 0)
+        how.serves_per_s = number(&at);
+    else if (strcmp(name, "chance") == 0)
+        how.rare_chance = number(&at), how.rare_ns = time_ns(&at);
+    else if (strcmp(name, "nth") == 0)
+        how.nth = number(&at), how.nth_ns = time_ns(&at);
+    else if (strcmp(name, "slow") == 0)
+        how.slow = number(&at), how.slow_ns = time_ns(&at);
+    else if (strcmp(name, "starve") == 0)
+        how.starve = number(&at);
+    else if (strcmp(name, "freeze") == 0)
+        how.freeze_ns = time_ns(&at), how.freeze_every_ns = time_ns(&at), how.freeze_at_ns = *at ? time_ns(&at) : 0;
+    else if (strcmp(name, "speed") == 0)
+        for (; *at && how.points < POINTS_MOST; how.points++)
+            how.point_s[how.points] = number(&at), how.point_speed[how.points] = number(&at);
+    else if (strcmp(name, "changes") == 0)
+        how.changes = number(&at);
+    else if (strcmp(name, "bare") == 0)
+        how.bare = number(&at);
+    else if (strcmp(name, "blind") == 0)
+        how.blind = number(&at);
+    else if (strcmp(name, "predict") == 0)
+        how.predict_ns = time_ns(&at);
+    else if (strcmp(name, "idle") == 0)
+        how.idle_ns = time_ns(&at), how.idle_status = number(&at);
+    else if (strcmp(name, "length") == 0)
+        how.length = number(&at);
+    else if (strcmp(name, "work") == 0)
+        how.work_ns = time_ns(&at);
+    else
+        return false;
+    return true;
+}
+
+static int listen_on(const char *host, int port) {
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0), on = 1;
+    struct sockaddr_in at = {.sin_family = AF_INET, .sin_port = htons(port)};
+    socklen_t length = sizeof at;
+    inet_pton(AF_INET, host, &at.sin_addr);
+    setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+    if (bind(fd, (struct sockaddr *)&at, sizeof at) < 0 || listen(fd, 16384) < 0)
+        fail("listen");
+    getsockname(fd, (struct sockaddr *)&at, &length);
+    printf("%d\n", ntohs(at.sin_port));
+    struct epoll_event wanted = {.events = EPOLLIN, .data.fd = fd};
+    polling = epoll_create1(0);
+    epoll_ctl(polling, EPOLL_CTL_ADD, fd, &wanted);
+    return fd;
+}
+
+static void end(int number) {
+    (void)number;
+    ended = 1;
+}
+
+static void write_log(const char *path) {
+    FILE *file = fopen(path, "wb");
+    if (file == NULL || fwrite(entries, sizeof *entries, logged_length, file) != logged_length || fclose(file) != 0)
+        fail(path);
+}
+
+static void serve(int listening) {
+    static struct epoll_event events[EVENTS];
+    ns looked_ns = 0;
+    while (!ended) {
+        ns at_ns = now_ns(), wait_ns = how.idle_ns ? 20000000 : 200000000;
+        if (heap_length > 0 && heap[0].due_ns - at_ns < wait_ns)
+            wait_ns = heap[0].due_ns > at_ns ? heap[0].due_ns - at_ns : 0;
+        struct timespec wait = {wait_ns / NS_PER_S, wait_ns % NS_PER_S};
+        int count = epoll_pwait2(polling, events, EVENTS, &wait, NULL);
+        for (int at = 0; at < count; at++) {
+            if (events[at].data.fd == listening)
+                accept_all(listening);
+            else
+                read_from(events[at].data.fd);
+        }
+        at_ns = now_ns();
+        write_due(at_ns);
+        if (at_ns - looked_ns > 10000000) {
+            close_idle(at_ns);
+            looked_ns = at_ns;
+        }
+    }
+}
+
+int main(int argc, char **argv) {
+    const char *host = "127.0.0.1", *log_path = NULL;
+    int port = 0;
+    setvbuf(stdout, NULL, _IOLBF, 0);
+    for (int at = 1; at < argc; at++) {
+        char *value = strchr(argv[at], '=');
+        if (value == NULL)
+            return fprintf(stderr, "%s: not NAME=VALUE\n", argv[at]), 2;
+        *value++ = 0;
+        if (strcmp(argv[at], "host") == 0)
+            host = value;
+        else if (strcmp(argv[at], "port") == 0)
+            port = atoi(value);
+        else if (strcmp(argv[at], "log") == 0)
+            log_path = value;
+        else if (!set(argv[at], value))
+            return fprintf(stderr, "%s: no such option\n", argv[at]), 2;
+    }
+    static const char *stamp = "Server: redteam\r\nDate: Wed, 25 Nov 2026 06:00:00 GMT\r\nContent-Type: text/plain\r\n";
+    char body[2048] = "Hello, World!";
+    for (int at = 13; at < how.length && at < 2047; at++)
+        body[at] = 'x';
+    text_length = sprintf(text, "HTTP/1.1 200 OK\r\n%sContent-Length: %d\r\n\r\n%s", stamp, how.length, body);
+    bare_length = sprintf(bare_text, "HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s", how.length, body);
+    signal(SIGTERM, end);
+    prctl(PR_SET_TIMERSLACK, 1);
+    serve(listen_on(host, port));
+    if (log_path != NULL)
+        write_log(log_path);
+    printf("{\"requests\": %lld, \"answers\": %lld, \"connections\": %lld, \"peak\": %d, \"first_ns\": %lld, "
+           "\"idle_closed\": %lld, \"unwritten\": %lld}\n",
+           requests, answers, accepted, peak, first_ns, idle_closed, unwritten);
+    return 0;
+}

@@ -1,0 +1,56 @@
+"""The truth by the server's own clock: answers per second, and how long each took. Pure.
+
+`server.c` logs when it read each request and when it wrote the answer. The window is the
+generator's: it begins with the first request, plus the warm-up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from trueload.units import NS_PER_S
+
+ENTRY = np.dtype([("read_ns", "<i8"), ("written_ns", "<i8"), ("connection", "<i8")])
+Entries = npt.NDArray[np.void]
+
+
+@dataclass(frozen=True)
+class Truth:
+    """The log of a server, and the window to look at."""
+
+    entries: Entries
+    told: Mapping[str, Any]
+    """The server's last line of output."""
+    begin_ns: int
+    end_ns: int
+
+    @property
+    def per_s(self) -> float:
+        """Answers written in the window, per second of it."""
+        written_ns = self.entries["written_ns"]
+        inside = (written_ns >= self.begin_ns) & (written_ns < self.end_ns)
+        return float(inside.sum()) / (self.end_ns - self.begin_ns) * NS_PER_S
+
+    def percentile_ms(self, part: float) -> float:
+        """A quantile of the service times of the requests that were read in the window."""
+        read_ns = self.entries["read_ns"]
+        inside = self.entries[(read_ns >= self.begin_ns) & (read_ns < self.end_ns)]
+        service_ns = inside["written_ns"] - inside["read_ns"]
+        if len(service_ns) == 0:
+            return float("nan")
+        return float(np.quantile(service_ns, part, method="inverted_cdf")) / 1e6
+
+
+def window_of(told: Mapping[str, Any], warmup_s: float, window_s: float) -> tuple[int, int]:
+    """Begin and end of the window on the server's clock, in ns."""
+    begin_ns = int(told["first_ns"]) + round(warmup_s * NS_PER_S)
+    return begin_ns, begin_ns + round(window_s * NS_PER_S)
+
+
+def read_log(data: bytes) -> Entries:
+    """Parse the log of `server.c`."""
+    return np.frombuffer(data, dtype=ENTRY)
