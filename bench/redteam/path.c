@@ -1,6 +1,6 @@
-/* A path of a known length: carries packets between the TUN devices of two network namespaces, each later by a delay.
+/* A path of known length: carries packets between the TUN devices of two network namespaces, with a delay.
  *
- * path NAMESPACE DEVICE NAMESPACE DEVICE MILLISECONDS: packets keep their order; it runs until it is killed. Needs root.
+ * path NAMESPACE DEVICE NAMESPACE DEVICE MILLISECONDS: packets keep their order. Runs until it is killed; needs root.
  * Prints `ready` when both devices are its own.
  */
 #define _GNU_SOURCE
@@ -60,7 +60,7 @@ static int device(const char *name_space, const char *name) {
     return fd;
 }
 
-/* When there is no room, the kernel keeps what has come, and drops it in the end as a router does. */
+/* Without room, packets wait in the kernel's queue, which drops them when it is full, as a router does. */
 static void take(struct way *way, ns delay_ns) {
     while (way->count < PACKETS) {
         struct packet *last = &way->packets[(way->first + way->count) % PACKETS];
@@ -72,7 +72,7 @@ static void take(struct way *way, ns delay_ns) {
     }
 }
 
-/* Passes on what is due; how long until the next is. */
+/* Passes on what is due; returns the time until the next is. */
 static ns pass(struct way *way) {
     while (way->count > 0) {
         struct packet *first = &way->packets[way->first];

@@ -107,9 +107,7 @@ class Quota:
 @contextmanager
 def hinder(stage: Stage, *words: str | float) -> Iterator[None]:
     """`hinder.c`, ended by SIGTERM, after which no process stays stopped."""
-    process = subprocess.Popen(
-        [stage.program("hinder"), *map(str, words)], stdout=subprocess.DEVNULL
-    )
+    process = subprocess.Popen([stage.program("hinder"), *map(str, words)])
     try:
         yield
     finally:

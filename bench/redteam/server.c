@@ -1,21 +1,25 @@
-/* An HTTP/1.1 server whose truth is known: how long each answer takes follows from its options.
+/* An HTTP/1.1 server whose truth is known: its options decide how long each answer takes.
  *
- * server [OPTION=VALUE]...: listens on 127.0.0.1 (host=, port=), prints its port, `first` with the first request, and
- * on SIGTERM what it has done, as JSON. log=FILE has, for each request, when it was read and when its answer was
- * written, by the monotonic clock. One thread, epoll, keep-alive and pipelining; answers on one connection keep
- * their order. Options combine; times are 5ms or 1.5s, and where times are of the clock it begins with the first request:
+ * server [OPTION=VALUE]... listens on 127.0.0.1 (host=, port=). It prints its port, `first` at the first request, and
+ * on SIGTERM its counts as JSON. log=FILE gets, for each answer, when the request was read and the answer written, by
+ * the monotonic clock. One thread, epoll, keep-alive and pipelining; answers on one connection keep their order.
+ * Options combine. Times are 5ms or 1.5s; those of speed and freeze count from the first request.
  *
- *   fixed=5ms | exp=2ms | uniform=2ms:8ms | modes=1ms:50ms:0.1   what an answer takes; of modes, the second by a chance
- *   serves=990              one queue for all, so many answers a second
- *   chance=0.001:1s         by this chance an answer takes so long instead; nth=500:4s: the 500th does
- *   slow=6:900ms            the first six connections always take so long; starve=1: the first one is never answered
- *   freeze=300ms:3s[:1s]    nothing is done for so long every 3 s, at their end; or once, from 1 s on, where every is 0
- *   speed=0:0.5:3:0.5:3:1   pairs of a second and a speed, straight lines between them
- *   changes=1000            answers after so many are empty; bare=1000: they have no headers but the length;
- *                           blind=1000: they are good whatever was asked for, which is else answered by 404 except /
- *   predict=7ms             after the first, an answer each 7 ms, one ahead of the requests at most
- *   idle=500ms:408          connections with nothing to answer are closed after so long, with this status or (0) without
- *   length=13               bytes of a body; work=100us: CPU time that each answer costs
+ *   fixed=5ms | exp=2ms | uniform=2ms:8ms | modes=1ms:50ms:0.1   what an answer takes; modes: the second, by chance
+ *   serves=990              one queue for all connections, so many answers a second
+ *   chance=0.001:1s         by this chance an answer takes so long instead
+ *   nth=500:4s              the 500th answer takes so long instead
+ *   slow=6:900ms            on the first six connections answers always take so long
+ *   starve=1                the first connection is never answered
+ *   freeze=300ms:3s         all stands still for the last 300 ms of every 3 s
+ *   freeze=300ms:0:1s       all stands still once, from 1 s on
+ *   speed=0:0.5:3:0.5:3:1   pairs of a second and a speed, with straight lines between
+ *   changes=1000            after so many answers they are empty
+ *   bare=1000               after so many answers they have no headers but the length
+ *   blind=1000              after so many answers any path gets a good one; before, all but / get a 404
+ *   predict=7ms             after the first request, an answer every 7 ms, at most one ahead of the requests
+ *   idle=500ms:408          connections with nothing to answer are closed after so long, with this status (0: without)
+ *   work=100us              CPU time that each answer costs
  */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
@@ -36,17 +40,23 @@
 typedef long long ns;
 enum { CONNECTIONS_MOST = 65536, EVENTS = 512, READ_BYTES = 65536, POINTS_MOST = 16, LINE_BYTES = 16 };
 static const ns NS_PER_S = 1000000000;
+static const char WHOLE[] = "HTTP/1.1 200 OK\r\nServer: redteam\r\nDate: Wed, 25 Nov 2026 06:00:00 GMT\r\n"
+                            "Content-Type: text/plain\r\nContent-Length: 13\r\n\r\nHello, World!";
+static const char BARE[] = "HTTP/1.1 200 OK\r\nContent-Length: 13\r\n\r\nHello, World!";
+static const char EMPTY[] = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
+static const char MISSING[] = "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n";
+static const char LATE[] = "HTTP/1.1 408 Request Timeout\r\nConnection: close\r\nContent-Length: 0\r\n\r\n";
 
 static struct {
     double service_ns, other_ns, other_chance, rare_chance, serves_per_s;
     ns work_ns, rare_ns, nth_ns, slow_ns, freeze_ns, freeze_every_ns, freeze_at_ns, predict_ns, idle_ns;
     char kind;
     long long nth, changes, bare, blind, slow, starve;
-    int points, idle_status, length;
+    int points, idle_status;
     double point_s[POINTS_MOST], point_speed[POINTS_MOST];
-} how = {.kind = 'f', .changes = -1, .bare = -1, .blind = -1, .length = 13};
+} how = {.kind = 'f', .changes = -1, .bare = -1, .blind = -1};
 
-/* One request: its place among the answers due, and what the log has of it. */
+/* A request that waits for its answer. */
 struct answer {
     ns due_ns, read_ns, order;
     unsigned generation;
@@ -74,8 +84,6 @@ static long long requests, answers, accepted, unwritten, idle_closed;
 static int polling, peak, now_open;
 static ns first_ns, queue_free_ns;
 static volatile sig_atomic_t ended;
-static char text[4096], bare_text[4096];
-static size_t text_length, bare_length;
 
 static void fail(const char *what) {
     perror(what);
@@ -88,7 +96,7 @@ static ns now_ns(void) {
     return now.tv_sec * NS_PER_S + now.tv_nsec;
 }
 
-/* A number of chance above 0 and up to 1 (xorshift64*), the same in each run. */
+/* A random number above 0, at most 1 (xorshift64*); every run has the same ones. */
 static double chance(void) {
     static unsigned long long state = 88172645463325252ULL;
     state ^= state >> 12;
@@ -120,7 +128,7 @@ static double speed(ns since_ns) {
     return how.point_speed[next - 1] + part * (how.point_speed[next] - how.point_speed[next - 1]);
 }
 
-/* When what would be done at this time is done, as nothing is done while all is frozen. */
+/* The time itself, or the end of the freeze that it lies in. */
 static ns thawed(ns at_ns) {
     ns since_ns = at_ns - first_ns, every_ns = how.freeze_every_ns;
     if (how.freeze_ns == 0)
@@ -161,7 +169,7 @@ static ns due_ns(const struct connection *from, ns at_ns) {
     return thawed(begin_ns + taken_ns);
 }
 
-/* --- answers that are due, the soonest first --- */
+/* --- answers to write, the soonest first --- */
 
 static bool sooner(const struct answer *one, const struct answer *two) {
     return one->due_ns < two->due_ns || (one->due_ns == two->due_ns && one->order < two->order);
@@ -204,10 +212,8 @@ static void accept_all(int listening) {
     while ((fd = accept4(listening, NULL, NULL, SOCK_NONBLOCK)) >= 0) {
         if (fd >= CONNECTIONS_MOST)
             fail("too many connections");
-        struct connection *new = &connections[fd];
-        unsigned generation = new->generation;
-        memset(new, 0, sizeof *new);
-        *new = (struct connection){.generation = generation, .open = true, .number = accepted++, .active_ns = now_ns()};
+        unsigned generation = connections[fd].generation;
+        connections[fd] = (struct connection){generation, .open = true, .number = accepted++, .active_ns = now_ns()};
         peak = ++now_open > peak ? now_open : peak;
         setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
         struct epoll_event wanted = {.events = EPOLLIN, .data.fd = fd};
@@ -254,27 +260,26 @@ static void read_from(int fd) {
     }
 }
 
-static void say(int fd, const char *bytes, size_t length) {
-    if (send(fd, bytes, length, MSG_NOSIGNAL) != (ssize_t)length)
+static void say(int fd, const char *bytes) {
+    ssize_t length = strlen(bytes);
+    if (send(fd, bytes, length, MSG_NOSIGNAL) != length)
         unwritten++;
 }
 
 static void write_answer(const struct answer *this) {
-    static const char missing[] = "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n";
-    static const char empty[] = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
     struct connection *to = &connections[this->fd];
     if (!to->open || to->generation != this->generation)
         return;
     for (ns until_ns = how.work_ns ? now_ns() + how.work_ns : 0; until_ns && now_ns() < until_ns;)
         ;
     if (!this->found && (how.blind < 0 || answers < how.blind))
-        say(this->fd, missing, sizeof missing - 1);
+        say(this->fd, MISSING);
     else if (how.changes >= 0 && answers >= how.changes)
-        say(this->fd, empty, sizeof empty - 1);
+        say(this->fd, EMPTY);
     else if (how.bare >= 0 && answers >= how.bare)
-        say(this->fd, bare_text, bare_length);
+        say(this->fd, BARE);
     else
-        say(this->fd, text, text_length);
+        say(this->fd, WHOLE);
     answers++;
     to->answers++;
     to->waiting -= to->waiting > 0;
@@ -283,7 +288,7 @@ static void write_answer(const struct answer *this) {
     entries[logged_length++] = (struct logged){this->read_ns, to->active_ns, to->number};
     if (how.predict_ns == 0)
         return;
-    /* The next one, asked for or not; later, if the one before has not been asked for yet. */
+    /* The next answer, whether asked for or not. */
     struct answer next = *this;
     next.due_ns += how.predict_ns;
     next.read_ns = to->active_ns;
@@ -304,13 +309,12 @@ static void write_due(ns at_ns) {
 }
 
 static void close_idle(ns at_ns) {
-    static const char late[] = "HTTP/1.1 408 Request Timeout\r\nConnection: close\r\nContent-Length: 0\r\n\r\n";
     for (int fd = 0; how.idle_ns && fd < CONNECTIONS_MOST; fd++) {
         struct connection *this = &connections[fd];
         if (!this->open || this->waiting || at_ns - this->active_ns < how.idle_ns)
             continue;
         if (how.idle_status)
-            say(fd, late, sizeof late - 1);
+            say(fd, LATE);
         idle_closed++;
         drop(fd);
     }
@@ -368,8 +372,6 @@ static bool set(const char *name, const char *at) {
         how.predict_ns = time_ns(&at);
     else if (strcmp(name, "idle") == 0)
         how.idle_ns = time_ns(&at), how.idle_status = number(&at);
-    else if (strcmp(name, "length") == 0)
-        how.length = number(&at);
     else if (strcmp(name, "work") == 0)
         how.work_ns = time_ns(&at);
     else
@@ -446,12 +448,6 @@ int main(int argc, char **argv) {
         else if (!set(argv[at], value))
             return fprintf(stderr, "%s: no such option\n", argv[at]), 2;
     }
-    static const char *stamp = "Server: redteam\r\nDate: Wed, 25 Nov 2026 06:00:00 GMT\r\nContent-Type: text/plain\r\n";
-    char body[2048] = "Hello, World!";
-    for (int at = 13; at < how.length && at < 2047; at++)
-        body[at] = 'x';
-    text_length = sprintf(text, "HTTP/1.1 200 OK\r\n%sContent-Length: %d\r\n\r\n%s", stamp, how.length, body);
-    bare_length = sprintf(bare_text, "HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s", how.length, body);
     signal(SIGTERM, end);
     prctl(PR_SET_TIMERSLACK, 1);
     serve(listen_on(host, port));
