@@ -36,7 +36,7 @@ ASKED = ClientAsked(
 CLAIM = Claim(
     ok=REQUESTS,
     failed={},
-    elapsed_s=1.02,
+    elapsed_s=0.99,
     latency_us=LatencyUs(p50=51_000, p90=60_000, p99=70_000, max=90_000),
 )
 LATE = Quantiles(count=REQUESTS, min=0, mean=90_000.0, p50=80_000, p90=100_000, p99=200_000, max=MS)
@@ -125,7 +125,7 @@ def observation(**changes: Any) -> ClientObservation:
         "warmup": [CLAIM.model_copy(update={"ok": 4_000})],
         "before": look(0, 0, 0),
         "after": look(S, 9 * S // 10, S // 2),
-        "wall_s": 1.05,
+        "wall_s": 1.0,
         "ready_wall_s": 0.2,
         "cpus": (1,),
         "server_cpus": (),

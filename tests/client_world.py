@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 how = sys.argv[1]
 setup = json.loads(sys.stdin.readline())
 url = urlsplit(setup["url"])
-workers = min(setup["concurrency"], setup["pools"] * setup["pool_size"])
+workers = min(setup["concurrency"], setup["pools"] * setup["pool_size"]) + (how == "one-over")
 
 def say(line):
     print(line if isinstance(line, str) else json.dumps(line), flush=True)

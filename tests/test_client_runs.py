@@ -34,8 +34,9 @@ QUICK = [
     ("gives-up", "invalid", "errors: .* mostly timeout.total"),
     ("sends-nothing", "invalid", "errors: .* mostly connect.refused"),
     ("hides-retries", "ranked", "both-ends: hidden retries: the server saw"),
-    ("leaves-connections", "invalid", r"connections: \d+ connections open at once"),
+    ("leaves-connections", "invalid", r"over-pool: \d+ connections at once"),
     ("churns", "ranked", ""),
+    ("one-over", "invalid", "over-pool: 3 connections at once|littles-law: "),
     ("leaves-children", "invalid", "it has ended, but leaves processes running"),
     ("ends-badly", "invalid", "the end of its input ends it with exit code 3"),
 ]

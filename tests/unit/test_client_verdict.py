@@ -27,8 +27,15 @@ def claim(**changes: Any) -> dict[str, Any]:
     return {"claim": CLAIM.model_copy(update=changes)}
 
 
-def at_once(peak: int) -> Concurrent:
-    return Concurrent(now=peak, peak=peak, mean=float(peak))
+def at_once(peak: int, mean: float | None = None) -> Concurrent:
+    return Concurrent(now=peak, peak=peak, mean=float(peak) if mean is None else mean)
+
+
+def steady(mean: float, most: float | None = None, ns: int = SEEN.span_ns) -> dict[str, Any]:
+    """So many connections on average, and in one span of so long ``most``."""
+    update = {"connections_mean": mean if most is None else most, "ns": ns}
+    spans = (*SEEN.series[1:], SEEN.series[0].model_copy(update=update))
+    return seen(connections=at_once(300, mean), series=spans)
 
 
 def busy(client_ns: int, server_ns: int, *, server_cpu: int = 0) -> dict[str, Any]:
@@ -48,6 +55,8 @@ CASES: dict[str, list[tuple[str, dict[str, Any], Status, str]]] = {
     "both-ends": [
         ("both agree", {}, "pass", "the server completed 20,000, the client claims 20,000"),
         ("the client gave some up", failing(5), "pass", "claims 19,995 of them"),
+        ("it begins a second late", {"wall_s": 2.0}, "warn", "for 1.00 s of the 2.00 s from the"),
+        ("it takes a moment to begin", {"wall_s": 1.09}, "pass", "claims 20,000"),
         ("one claimed too much", seen(ok=19_999), "fail", "claims 20,000 ok, but the server"),
         ("all made up", seen(ok=0, requests=0), "fail", "the server completed 0"),
         (
@@ -70,8 +79,9 @@ CASES: dict[str, list[tuple[str, dict[str, Any], Status, str]]] = {
     ],
     "littles-law": [
         ("within the pools", {}, "pass", "allow 25,600/s"),
-        ("a little more", taking(S * 7 // 10), "warn", "more was under way at once"),
+        ("hardly more", taking(S * 77 // 100), "fail", "more was under way at once"),
         ("far more", taking(S // 2), "fail", "40,000 answers/s"),
+        ("however short it is", taking(S // 100), "fail", "2,000,000 answers/s"),
         (
             "nothing was seen",
             seen(first_request_ns=None, last_answer_ns=None),
@@ -90,10 +100,21 @@ CASES: dict[str, list[tuple[str, dict[str, Any], Status, str]]] = {
         ),
         ("its usage is over the order", {**busy(S, S // 2), **taking(S // 4)}, "fail", "limit"),
     ],
-    "connections": [
-        ("as many as the pools have room for", {}, "pass", "room for 256"),
-        ("some more", seen(connections=at_once(290)), "warn", "290 connections"),
-        ("far more", seen(connections=at_once(1024)), "fail", "it is not of these pools"),
+    "over-pool": [
+        ("as many as the pools have room for", {}, "pass", "256 connections at once; the pools"),
+        ("one more", steady(257.0), "fail", "257 connections at once; the pools have room for 256"),
+        ("one more for a quarter of a second", steady(256.0, 257.0), "fail", "257 connections"),
+        ("one was closed, and has a successor", seen(connections=at_once(257, 256.02)), "pass", ""),
+        ("one was open as the order ended", steady(256.0, 257.0, ns=1_000), "pass", "256 conn"),
+        ("over in less than a quarter of a second", seen(series=()), "pass", "256 connections"),
+        ("one more at work", seen(open_requests=at_once(257)), "fail", "257 connections"),
+        ("a request was given up", seen(open_requests=at_once(257), aborted=1), "pass", "256 conn"),
+        (
+            "peaks of two threads at different times",
+            seen(threads=2, open_requests=at_once(300)),
+            "pass",
+            "256 connections",
+        ),
     ],
     "same-host": [
         ("apart", {}, "pass", "client on CPU 1, server on 0"),
@@ -108,7 +129,7 @@ CASES: dict[str, list[tuple[str, dict[str, Any], Status, str]]] = {
         ("all adds up", {}, "pass", "adds up"),
         ("too few", claim(ok=5), "fail", "claims 5 ok and 0 failed, of 20000 requests"),
         ("too many", claim(ok=REQUESTS + 1), "fail", "claims 20001 ok"),
-        ("longer than it took", claim(elapsed_s=9.0), "fail", "in 1.050 s"),
+        ("longer than it took", claim(elapsed_s=9.0), "fail", "in 1.000 s"),
         ("no latency", claim(latency_us=None), "fail", "null where requests were answered"),
         ("our own account", seen(statuses={"200": 7}), "fail", "by status"),
     ],
@@ -178,9 +199,30 @@ def test_fewer_requests_at_once_than_places_are_a_lower_ceiling() -> None:
     few = ASKED.model_copy(
         update={"setup": ASKED.setup.model_copy(update={"concurrency": 16, "pool_size": 256})}
     )
-    end = make_client_end(few, CLAIM, SEEN, None)
+    end = make_client_end(few, CLAIM, SEEN, None, S)
     assert (end.pool_ceiling_per_s, end.ceiling_per_s) == (102_400, 1_600)
     assert end.cpu_ns_per_request is None
+
+
+# How long an order took in all, of which the server saw one second, and its goodput.
+ORDERS = [
+    ("the server's clock fills it", 1.0, 20_000),
+    ("it began a second late, or claimed so", 2.0, 10_000),
+    ("it claimed before its last answer", 0.5, 20_000),
+]
+
+
+@pytest.mark.parametrize(("sentence", "wall_s", "per_s"), ORDERS, ids=[each[0] for each in ORDERS])
+def test_the_time_of_an_order_runs_from_its_start_to_the_claim(
+    sentence: str, wall_s: float, per_s: float
+) -> None:
+    record = good_client_record(wall_s=wall_s, **claim(elapsed_s=0.5))
+    end = record.client
+    assert end is not None
+    assert end.goodput_per_s == record.throughput.ok_per_s == per_s, sentence
+    assert end.answered_per_s == 20_000, "by the server's clock alone"
+    assert end.ceiling_share == per_s / 25_600
+    assert (end.idle_ns > 0) == (wall_s > 1)
 
 
 def test_a_record_of_a_client_comes_back_from_the_store_as_it_was() -> None:

@@ -44,7 +44,7 @@ def test_an_ordinary_broadcast_is_valid_and_says_which_checks_are_not_for_it() -
     not_applicable = {each.name for each in record.checks if each.status == "n/a"}
     assert not_applicable == {
         *("stale", "littles-law", "send-lag", "rate-reached", "fairness", "steady-state"),
-        *("server-idle", "quantile-width", "both-ends", "host-bias", "clocks"),
+        *("server-idle", "quantile-width", "both-ends", "over-pool", "host-bias", "clocks"),
     }
     assert all(each.why for each in record.checks)
 

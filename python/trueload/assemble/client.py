@@ -29,7 +29,7 @@ from trueload.protocol.plan import (
     Second,
 )
 from trueload.protocol.seen import Seen
-from trueload.record.client import ClientAsked, interval_ns, make_client_end
+from trueload.record.client import ClientAsked, interval_ns, make_client_end, took_ns
 from trueload.record.schema import (
     SCHEMA,
     Connections,
@@ -89,7 +89,8 @@ def make_client_record(found: ClientObservation) -> Record:
     generator = _generator(found, client)
     machine = machine_usage(found.before.host.machine, found.after.host.machine)
     counts = _counts(found.asked.requests, [found.claim])
-    end = make_client_end(found.asked, found.claim, found.seen, client.cpu_s)
+    order_ns = round(found.wall_s * NS_PER_S)
+    end = make_client_end(found.asked, found.claim, found.seen, client.cpu_s, order_ns)
     nothing = Distribution()
     record = Record(
         schema=SCHEMA,
@@ -101,7 +102,7 @@ def make_client_record(found: ClientObservation) -> Record:
         checks=(),
         counts=counts.model_copy(update={"statuses": found.seen.statuses}),
         warmup=_warmup(found),
-        throughput=_throughput(found.seen),
+        throughput=_throughput(found.seen, order_ns),
         latency_ns=nothing,
         service_ns=nothing,
         connect_ns=nothing,
@@ -190,11 +191,11 @@ def _warmup(found: ClientObservation) -> Warmup:
     )
 
 
-def _throughput(seen: Seen) -> Throughput:
-    """In and out as the client has it."""
-    took_s = interval_ns(seen) / NS_PER_S
-    if took_s <= 0:
+def _throughput(seen: Seen, order_ns: int) -> Throughput:
+    """In and out as the client has it, over the whole order."""
+    if interval_ns(seen) <= 0:
         return Throughput(ok_per_s=None, bytes_in_per_s=None, bytes_out_per_s=None)
+    took_s = took_ns(seen, order_ns) / NS_PER_S
     return Throughput(
         ok_per_s=seen.ok / took_s,
         bytes_in_per_s=seen.bytes_out / took_s,

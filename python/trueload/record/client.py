@@ -42,7 +42,9 @@ class ClientAsked(Model):
 
 class ClientEnd(Model):
     """Both accounts of an order, and what follows. ``answered_per_s`` are answers with status 200
-    by the server's clock; ``goodput_per_s`` those of them that the client had too. ``retries`` are
+    by the server's clock, from the first request to the last answer; ``goodput_per_s`` those of
+    them that the client had too, over the whole order. ``order_ns`` is from the order to the
+    claim; null in older records, whose goodput is by the server's clock alone. ``retries`` are
     requests that the server saw beyond those that the client says it made: a lower bound.
     ``cpu_ns_per_request`` is of the client's whole process tree, for each answer of the goodput.
 
@@ -60,13 +62,21 @@ class ClientEnd(Model):
     pool_ceiling_per_s: float
     ceiling_per_s: float
     ceiling_share: float | None
+    order_ns: int | None = None
+
+    @property
+    def idle_ns(self) -> int:
+        """How much of the order lies before its first request or behind its last answer."""
+        return max(0, (self.order_ns or 0) - interval_ns(self.seen))
 
 
-def make_client_end(asked: ClientAsked, claim: Claim, seen: Seen, cpu_s: float | None) -> ClientEnd:
+def make_client_end(
+    asked: ClientAsked, claim: Claim, seen: Seen, cpu_s: float | None, order_ns: int
+) -> ClientEnd:
     """What follows from both accounts. Pure."""
     took_s = interval_ns(seen) / NS_PER_S
     good = min(claim.ok, seen.ok)
-    goodput = good / took_s if took_s > 0 else None
+    goodput = good / (took_ns(seen, order_ns) / NS_PER_S) if took_s > 0 else None
     ceiling = asked.at_once * MS_PER_S / asked.wait_ms
     return ClientEnd(
         asked=asked,
@@ -79,6 +89,7 @@ def make_client_end(asked: ClientAsked, claim: Claim, seen: Seen, cpu_s: float |
         pool_ceiling_per_s=asked.room * asked.setup.pipelining * MS_PER_S / asked.wait_ms,
         ceiling_per_s=ceiling,
         ceiling_share=None if goodput is None else goodput / ceiling,
+        order_ns=order_ns,
     )
 
 
@@ -87,6 +98,12 @@ def interval_ns(seen: Seen) -> int:
     if seen.first_request_ns is None or seen.last_answer_ns is None:
         return 0
     return max(0, seen.last_answer_ns - seen.first_request_ns)
+
+
+def took_ns(seen: Seen, order_ns: int) -> int:
+    """How long an order took: from its start to the claim. A client that begins late, or claims
+    late, was not done sooner for it; nor is one that claims before its last answer."""
+    return max(order_ns, interval_ns(seen))
 
 
 def _sent(claim: Claim) -> int:

@@ -284,9 +284,9 @@ CLIENTS = Kind(
     published=6,
     named=0,
     legend=(
-        "Req/sec: answers with status 200 that both ends have, by the server's clock; rank: 1 +"
-        " rows whose interval lies\nwholly above. CPU/req: of the client's process tree; memory:"
-        " its peak. peak and mean: requests open at once, as\nthe server saw them; opened:"
+        "Req/sec: answers with status 200 that both ends have, from the order to the claim; rank:"
+        " 1 + rows whose interval lies\nwholly above. CPU/req: of the client's process tree;"
+        " memory: its peak. peak and mean: requests open at once, as\nthe server saw them; opened:"
         " connections opened anew while it was measured. pool ceiling: pool count x pool size\n/"
         " the server's time for an answer, the most that Little's law allows; ceiling: that, or"
         " concurrency / that time if it\nis less; share: how much of it was reached. The"

@@ -8,7 +8,7 @@ from __future__ import annotations
 from trueload.record import figures
 from trueload.record.client import ClientEnd
 from trueload.record.schema import Record
-from trueload.units import format_count
+from trueload.units import format_count, format_duration
 from trueload.verdict.common import (
     Definition,
     Finding,
@@ -22,6 +22,9 @@ from trueload.verdict.common import (
 ERRORS_WARN, ERRORS_FAIL = 0.001, 0.01  # the usual error budgets of 99.9 % and 99 %
 NOT_HTTP = "the status line does not begin with"  # as the engine has it of what is no HTTP at all
 STALE_WARN = 0.01  # as much as may fail: each cost its client a second try
+# Of the time from an order to its claim: by so much a client's own figure differs from ours. Below
+# 100 ms it may be the reading of the order and the writing of the claim.
+IDLE_WARN, IDLE_WARN_NS = 0.10, 100_000_000
 CENSORED_WARN, CENSORED_FAIL = 0.001, 0.01  # p99.9 and p99 are unknown beyond these
 
 
@@ -218,6 +221,13 @@ def check_client_both_ends(record: Record, client: ClientEnd) -> Finding:
             f" client speaks of {format_count(made)}"
         )
         return Finding("warn", why, client.retries, 0)
+    order_ns, idle_ns = client.order_ns or 0, client.idle_ns
+    if idle_ns >= max(IDLE_WARN * order_ns, IDLE_WARN_NS):
+        why = (
+            f"for {format_duration(idle_ns)} of the {format_duration(order_ns)} from the order to"
+            " the claim the server saw nothing: before the first request or after the last answer"
+        )
+        return Finding("warn", why, idle_ns / order_ns, IDLE_WARN)
     why = f"the server completed {format_count(completed)}, the client claims"
     return Finding("pass", f"{why} {format_count(claimed)} of them", 0, 0)
 
@@ -228,6 +238,9 @@ BOTH_ENDS = Definition(
     compute=check_both_ends,
     of_client=check_client_both_ends,
     fault="subject",
-    meaning="What a client says it did must be what its server saw.",
-    remedy="Look at how the client counts, and whether it tries again unseen.",
+    meaning="What a client says it did must be what its server saw, for as long as it took.",
+    remedy=(
+        "Look at how the client counts, whether it tries again unseen, and what it does before the"
+        " first request and after the last answer."
+    ),
 )

@@ -5,21 +5,18 @@ Pure functions of a record.
 
 from __future__ import annotations
 
-from trueload.record.client import ClientEnd
 from trueload.record.schema import Record, Status
 from trueload.stats import Distribution
 from trueload.units import NS_PER_S, format_count, format_duration, format_share
 from trueload.verdict.common import (
     Definition,
     Finding,
-    graded,
     in_one_line,
     is_closed,
     is_staged,
     not_applicable,
     times,
 )
-from trueload.verdict.flow import LITTLE_FAIL, LITTLE_WARN
 
 STARVED_NS_MIN, STARVED_P50S = NS_PER_S, 100  # a wait that no queue of fair turns explains
 STARVED_SHARE_FAIL = 0.01
@@ -240,29 +237,16 @@ def check_connections(record: Record) -> Finding:
     return Finding(status, why, share, CONNECTIONS_FAIL if status == "fail" else 0)
 
 
-def check_client_connections(record: Record, client: ClientEnd) -> Finding:
-    """Connections open at once against those that the pools have room for."""
-    # The mean: for a moment one that was just closed and its successor are both there.
-    mean, room = client.seen.connections.mean, client.asked.room
-    above = mean / room - 1
-    found = f"{times(round(mean), 'connection')} open at once on average; the pools have room for"
-    found += f" {format_count(room)}"
-    if above > LITTLE_WARN:
-        status, limit = graded(above, LITTLE_WARN, LITTLE_FAIL)
-        return Finding(status, f"{found}: it is not of these pools", above, limit)
-    return Finding("pass", found, above, LITTLE_WARN)
-
-
 CONNECTIONS = Definition(
     name="connections",
     order=110,
     compute=check_connections,
-    of_client=check_client_connections,
+    of_client="how many connections a client has is in over-pool",
     fault="subject",
     meaning="The load that was asked for needs all its connections, for the whole window.",
     remedy=(
-        "Look at the server's log, backlog and file limit (`ulimit -n`), and whether it restarted;"
-        " at how a client sizes its pools. A server that does not end its connections heeds neither"
+        "Look at the server's log, backlog and file limit (`ulimit -n`), and whether it restarted."
+        " A server that does not end its connections heeds neither"
         " `Connection: close` nor the end of what its client sends."
     ),
     per_host=True,
