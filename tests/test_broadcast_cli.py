@@ -126,7 +126,7 @@ def test_the_published_lines_leave_out_the_step_that_crossed_the_limit(stage: St
         "clients:  4000    95per-rtt: 400ms    min-rtt: 400ms    median-rtt: 400ms"
         "    max-rtt: 400ms",
     ]
-    assert "is the largest load confirmed to keep p95<500ms" in played.done.err
+    assert "is the largest load confirmed to keep receipt_p95<500ms" in played.done.err
 
 
 def test_a_lost_delivery_makes_the_run_invalid_and_names_how_many(stage: Stage) -> None:

@@ -62,7 +62,9 @@ def plan(*subjects: PlannedSubject, repeat: int = 1) -> SuitePlan:
         files=0,
         share_cpus=False,
         port=None,
-        broadcast=PlannedBroadcast(limit="p95<500ms", concurrent=4, padding_bytes=200, steps=None),
+        broadcast=PlannedBroadcast(
+            limit="receipt_p95<500ms", concurrent=4, padding_bytes=200, steps=None
+        ),
     )
 
 

@@ -10,7 +10,7 @@ from broadcast_samples import DELIVERED, broadcast
 from samples import OK, counts, histogram
 from trueload.protocol.plan import Histograms
 from trueload.record.schema import Record
-from trueload.record.thresholds import LIMIT, parse_condition
+from trueload.record.thresholds import CLIENTS_LIMIT, LIMIT, parse_condition
 from trueload.request.exchange import WsBroadcast
 from trueload.request.values import Request
 from trueload.search.clients import clients_header, clients_line, is_published, shootout_line
@@ -21,7 +21,7 @@ from trueload.search.judge import confirming_messages, judge_broadcast
 from trueload.stats import decode_histogram, summarise
 from trueload.trial.spec import TrialSpec
 
-LIMIT_500 = parse_condition("p95<500ms", LIMIT)
+LIMIT_500 = parse_condition("receipt_p95<500ms", CLIENTS_LIMIT)
 PLAN = SearchPlan("clients", LIMIT_500, make_clients(1_000, 1_000, None), None, samples=100)
 MS = 1_000_000
 

@@ -145,7 +145,7 @@ def test_an_ordinary_run_with_the_cpus_kept_apart_is_valid() -> None:
     assert set(statuses.values()) == {"pass", "n/a"}
     assert {name for name, status in statuses.items() if status == "n/a"} == {
         *("send-lag", "rate-reached", "steady-state", "server-idle", "quantile-width"),
-        *("ledger", "both-ends", *OF_SEVERAL_HOSTS),
+        *("ledger", "both-ends", "over-pool", *OF_SEVERAL_HOSTS),
     }
 
 
@@ -165,7 +165,7 @@ def test_a_check_is_explained_in_one_sentence_with_what_to_do(name: str) -> None
     assert told.remedy.endswith(".")
 
 
-NOT_OF_HTTP_SERVERS = {"ledger", "both-ends"}
+NOT_OF_HTTP_SERVERS = {"ledger", "both-ends", "over-pool"}
 OF_SEVERAL_HOSTS = {"host-bias", "clocks"}  # their cases are in test_fleet.py
 ELSEWHERE = {*OF_SEVERAL_HOSTS, "client-share"}  # the latter's cases are in test_client_share.py
 
@@ -539,6 +539,7 @@ CASES: dict[str, list[Case]] = {
     ],
     "ledger": [("HTTP", {}, "n/a", "nothing is broadcast")],
     "both-ends": [("a server", {}, "n/a", "the server is under test")],
+    "over-pool": [("a server", {}, "n/a", "the server is under test")],
     "audit": [
         ("all adds up", {}, "pass", "add up"),
         ("one is lost", {"counts": counts(issued=OK + 1, scheduled=OK + 1)}, "fail",

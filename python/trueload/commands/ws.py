@@ -25,7 +25,7 @@ from trueload.commands.ws_options import StepsFormat, WsMode
 from trueload.errors import UserError
 from trueload.protocol.plan import EngineOptions, Requests, Turns
 from trueload.protocol.shootout import SUBPROTOCOLS
-from trueload.record.thresholds import LIMIT, parse_condition
+from trueload.record.thresholds import CLIENTS_FAIL_ON, CLIENTS_LIMIT, parse_condition
 from trueload.request.exchange import WsBroadcast, WsEcho
 from trueload.request.make import is_token, make_request
 from trueload.request.message import make_messages
@@ -41,7 +41,7 @@ STEP = 1_000
 CONCURRENT = 4
 SAMPLES = 100
 PADDING_BYTES = 200
-CLIENTS_LIMIT = "p95<500ms"
+LIMIT_ASKED, LIMIT_PUBLISHED = "p95<500ms", "receipt_p95<500ms"
 # Clients that join have handshakes to be answered, and often a subscription.
 JOINING = EngineOptions(connect_rate_per_s=1_000)
 # A step is of one thread, and each client has one message in flight.
@@ -179,10 +179,11 @@ def read_broadcast_job(
     as_published = format_ is StepsFormat.SHOOTOUT
     if as_published and str(json_path) == "-":
         raise UserError("--json - and --format both want stdout", "name a file for --json")
+    unless_said = LIMIT_PUBLISHED if as_published else LIMIT_ASKED
     grows_by, messages = step or STEP, samples or SAMPLES
     plan = SearchPlan(
         axis="clients",
-        limit=parse_condition(limit or CLIENTS_LIMIT, LIMIT),
+        limit=parse_condition(limit or unless_said, CLIENTS_LIMIT),
         bounds=make_clients(initial_clients or grows_by, grows_by, steps),
         step_ns=None,
         samples=messages,
@@ -210,7 +211,7 @@ def read_broadcast_job(
         target=asked.target,
         route=asked.route,
         repeat=1,
-        thresholds=tuple(parse_condition(text) for text in fail_on or ()),
+        thresholds=tuple(parse_condition(text, CLIENTS_FAIL_ON) for text in fail_on or ()),
         strict=strict,
         json_path=json_path,
         save=not no_save,

@@ -128,7 +128,7 @@ WsLimitOption = Annotated[
         "--limit",
         metavar="CONDITION",
         help="What to keep to, like 'p95<500ms'. Echo: search the largest rate that does, from"
-        " --rate on. Broadcast: let clients join until it is crossed.  [default of a broadcast:"
-        " p95<500ms]",
+        " --rate on. Broadcast: let clients join until it is crossed; p95 is of deliveries,"
+        " receipt_p95 of receipts.  [default of a broadcast: p95<500ms]",
     ),
 ]

@@ -34,6 +34,8 @@ from trueload.stats import (
 
 OF_ANSWERS = ("min", "mean", "max", "stdev")
 """Figures of answers alone, whatever else was asked."""
+RECEIPT = "receipt_"
+"""Before a percentile: of a broadcast's receipts, not of its deliveries."""
 
 
 def label(metric: str) -> str:
@@ -105,6 +107,24 @@ def _sample(encoded: str | None, slower: int = 0) -> Sample:
 def latency(of: Record | Measurement) -> Sample:
     """From when each request of a window was due to its last byte."""
     return _sample(of.histograms.latency, without_time(of.counts))
+
+
+def deliveries(record: Record) -> Sample | None:
+    """From the send of a message to each of its receivers: one that lost it has no time. None where
+    nothing is broadcast."""
+    found = record.deliveries
+    return None if found is None else _sample(found.histograms.delivery, found.lost)
+
+
+def of_percentile(metric: str, record: Record) -> Sample:
+    """What a percentile of a record is of: a broadcast's deliveries, unless it says receipts."""
+    found = None if metric.startswith(RECEIPT) else deliveries(record)
+    return latency(record) if found is None else found
+
+
+def percentile_share(metric: str) -> float | None:
+    """``p99`` or ``receipt_p99`` as a share; None for anything else."""
+    return parse_percentile(metric.removeprefix(RECEIPT))
 
 
 def service(record: Record) -> Sample:
@@ -190,4 +210,4 @@ def metric_value(metric: str, record: Record) -> float:
     if metric == "errors":
         issued = record.counts.issued
         return failed(record.counts) / issued if issued else 1.0
-    return latency(record).value(metric)
+    return of_percentile(metric, record).value(metric.removeprefix(RECEIPT))

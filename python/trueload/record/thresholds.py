@@ -1,8 +1,9 @@
 """Conditions: what a user will not accept (``--fail-on``), or wants kept (``--limit``), as values.
 
 Grammar: METRIC OPERATOR VALUE, several joined by ``and``. Metrics are ``p50`` ``p99`` ``p99.9``
-(any percentile), ``min``, ``mean`` and ``max`` of the latency, ``throughput`` (requests that ended
-well, per second) and ``errors`` (failed of issued). Operators are ``>`` ``>=`` ``<`` ``<=``.
+(any percentile; of a broadcast it is of deliveries, ``receipt_p95`` of receipts), ``min``, ``mean``
+and ``max`` of the latency, ``throughput`` (requests that ended well, per second) and ``errors``
+(failed of issued). Operators are ``>`` ``>=`` ``<`` ``<=``.
 What each metric is says ``figures``. Failing must never look fast: ``mean`` and ``max`` are of
 answers, so a limit on them is crossed, too, as soon as one request has no time. One parser reads
 all of it; a ``Form`` says what a flag takes of it. Pure.
@@ -14,11 +15,11 @@ import math
 import operator
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NoReturn
 
 from trueload.errors import UserError
-from trueload.record.figures import label, metric_value, without_time
+from trueload.record.figures import label, metric_value, percentile_share, without_time
 from trueload.record.schema import Record
 from trueload.stats import median, parse_percentile
 from trueload.units import (
@@ -38,7 +39,7 @@ OPERATORS: dict[str, Callable[[float, float], bool]] = {
 }
 _ORDER = (">", ">=", "<", "<=")
 
-_TOKENS = re.compile(r"(\s*)([A-Za-z][A-Za-z0-9.]*)?(\s*)(>=|<=|>|<)?(\s*)(.*)", re.DOTALL)
+_TOKENS = re.compile(r"(\s*)([A-Za-z][A-Za-z0-9._]*)?(\s*)(>=|<=|>|<)?(\s*)(.*)", re.DOTALL)
 _AND = re.compile(r"(?:^|(?<=\s))and(?=\s|$)")
 _LATENCIES = ("min", "mean", "max")
 # Requests without a time are slower than any answer: the least time stays what it is.
@@ -54,6 +55,7 @@ class Form:
     metrics: tuple[str, ...] = (*_LATENCIES, "throughput", "errors")
     below_only: bool = False
     ratio: bool = False
+    receipts: bool = False
 
 
 FAIL_ON = Form(
@@ -65,6 +67,9 @@ LIMIT = Form(
     metrics=(*_LATENCIES, "errors"),
     below_only=True,
 )
+CLIENTS_LIMIT = replace(LIMIT, receipts=True)
+CLIENTS_FAIL_ON = replace(FAIL_ON, receipts=True)
+"""Of a broadcast: percentiles are of deliveries, with ``receipt_`` before them of receipts."""
 RATIO = Form(
     "--fail-on",
     "write METRIC, > or <, RATIO of new to base: 'throughput<0.95', 'p99>1.2'",
@@ -160,7 +165,7 @@ def _parse_part(text: str, start: int, end: int, form: Form) -> Threshold:
     match = _TOKENS.fullmatch(text, start, end)
     assert match is not None, "every part is optional"
     metric, symbol, value = match[2] or "", match[4] or "", match[6].rstrip()
-    if not metric or not _is_metric(metric, FAIL_ON.metrics):
+    if not metric or not is_metric(metric, CLIENTS_FAIL_ON):
         why = f"'{metric}' is no metric" if metric else "a metric is missing"
         _refuse(text, match.end(1), why, form)
     if not is_metric(metric, form):
@@ -213,11 +218,8 @@ def crossed_by(
 
 def is_metric(metric: str, form: Form) -> bool:
     """Whether a flag takes a metric of that name."""
-    return _is_metric(metric, form.metrics)
-
-
-def _is_metric(metric: str, named: Sequence[str]) -> bool:
-    return metric in named or parse_percentile(metric) is not None
+    percentile = percentile_share if form.receipts else parse_percentile
+    return metric in form.metrics or percentile(metric) is not None
 
 
 def _parse_limit(metric: str, value: str) -> float:

@@ -90,7 +90,7 @@ class Found:
 class NotFound:
     """Why there is no such load. ``none``: not even ``lowest`` keeps to the limit;
     ``unconfirmed``: no confirming run did; ``generator``: our side was the limit at each load, or
-    in each confirming run; ``lost``: messages were, and that was to end it; ``gone``: the server no
+    in each confirming run; ``lost``: deliveries were, at ``lowest``; ``gone``: the server no
     longer answered, or no longer well."""
 
     why: Literal["none", "unconfirmed", "generator", "lost", "gone"]

@@ -13,9 +13,10 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from trueload.protocol.plan import Duration, Open, Requests
+from trueload.record.figures import RECEIPT, percentile_share
 from trueload.record.schema import NO_CLAIM, Claim, Record
 from trueload.record.thresholds import Condition
-from trueload.search.decide import Bounds, Done, NotFound, Step, Try, decide
+from trueload.search.decide import Bounds, Done, Found, NotFound, Step, Try, decide
 from trueload.search.judge import (
     Judgement,
     confirming_messages,
@@ -25,7 +26,6 @@ from trueload.search.judge import (
     step_ns,
     unreached,
 )
-from trueload.stats import parse_percentile
 from trueload.trial.spec import TrialSpec, open_load
 
 Axis = Literal["rate", "connections", "clients"]
@@ -93,7 +93,8 @@ def make_clients(start: int, step: int, steps: int | None) -> Bounds:
 def spec_at(plan: SearchPlan, spec: TrialSpec, following: Try, length: int) -> TrialSpec:
     """The specification of one step, so long as ``Measure`` has it."""
     share, name = max(
-        (parse_percentile(part.metric) or 0.0, part.metric) for part in plan.limit.parts
+        (percentile_share(part.metric) or 0.0, part.metric.removeprefix(RECEIPT))
+        for part in plan.limit.parts
     )
     claim = Claim(percentile=name if share else None, maximum=following.largest)
     if plan.axis == "clients":
@@ -163,7 +164,12 @@ def outcome(plan: SearchPlan, taken: Sequence[Taken]) -> Done | None:
     if taken and _ends_by_loss(plan, taken[-1].record):
         return NotFound("lost", taken[-1].next.load)
     done = decide(plan.bounds, [each.step for each in taken])
-    return None if isinstance(done, Try) else done
+    if isinstance(done, Try):
+        return None
+    # Fewer clients that have everything say nothing of a server that leaves one out.
+    above = done.above if isinstance(done, Found) else done.lowest
+    is_lossy = any(each.next.load == above and each.judgement.is_loss for each in taken)
+    return NotFound("lost", above) if is_lossy and above is not None else done
 
 
 def _length(plan: SearchPlan, following: Try, taken: Sequence[Taken]) -> int:

@@ -16,11 +16,11 @@ from typing import Any, cast
 from trueload.errors import ExitCode
 from trueload.record.schema import SCHEMA, TOLD, Record
 from trueload.record.shortage import Shortage, memory_fault
-from trueload.record.thresholds import LIMIT, parse_condition
+from trueload.record.thresholds import CLIENTS_LIMIT, LIMIT, parse_condition
 from trueload.search.clients import clients_header, clients_line
 from trueload.search.decide import Bounds, Done, Found, NotFound, Stage, Try
 from trueload.search.execute import UNITS, Axis, SearchPlan, Taken, outcome, take
-from trueload.search.judge import LimitValue, silence, unreached
+from trueload.search.judge import LimitValue, early_receipts, silence, unreached
 from trueload.text import plain
 from trueload.units import format_count, format_span
 from trueload.verdict import CHECKS
@@ -60,7 +60,7 @@ def read_plan(stored: Mapping[str, Any]) -> SearchPlan:
     )
     return SearchPlan(
         axis,
-        parse_condition(stored["limit"], LIMIT),
+        parse_condition(stored["limit"], CLIENTS_LIMIT if axis == "clients" else LIMIT),
         bounds,
         stored["step_ns"],
         samples=stored.get("samples", 0),
@@ -87,11 +87,14 @@ def read_steps(plan: SearchPlan, stored: Iterable[tuple[Mapping[str, str], Recor
 
 def deciding(plan: SearchPlan, taken: Sequence[Taken]) -> Taken:
     """The step whose verdict is the search's: the last confirming one, even if that did not keep
-    to the limit, or the one that ended it; else the last one inside the limit, else the last one.
+    to the limit, or the one that ended it or that lost deliveries; else the last one inside the
+    limit, else the last one.
     """
     done = outcome(plan, taken)
+    if isinstance(done, NotFound) and done.why == "lost":
+        return [each for each in taken if each.next.load == done.lowest][-1]
     kept = [each for each in taken if each.judgement.outcome == "kept"]
-    ended = isinstance(done, NotFound) and done.why in ("lost", "gone")
+    ended = isinstance(done, NotFound) and done.why == "gone"
     if ended or taken[-1].next.stage == "confirm" or not kept:
         return taken[-1]
     return kept[-1]
@@ -228,7 +231,9 @@ def sentence(plan: SearchPlan, taken: Sequence[Taken]) -> str:
         return f"{text}: a lower bound, because {spoiled} at {_load(plan, done.above or 0)}"
     lowest = _load(plan, done.lowest)
     if done.why == "lost":
-        return f"ended at {lowest}, where deliveries were lost or doubled (--stop-on-loss)"
+        if plan.stop_on_loss:
+            return f"ended at {lowest}, where deliveries were lost or doubled (--stop-on-loss)"
+        return f"no result for {limit}: at {lowest} deliveries were lost or doubled"
     if done.why == "unconfirmed":
         return f"no load was confirmed to keep {limit}; the last tried was {lowest}"
     kept = max((each.next.load for each in taken if each.judgement.outcome == "kept"), default=None)
@@ -282,6 +287,8 @@ def search_lines(plan: SearchPlan, taken: Sequence[Taken], *, steps: bool = True
         lines.append(f"{'confirmed':<13}{measured}")
     lines.append(f"{'result':<13}{sentence(plan, taken)}")
     record = decided.record
+    if early := early_receipts(record):
+        lines.append(f"{'receipts':<13}{early}")
     lines.append(f"{'verdict':<13}{record.verdict_text}")
     lines += [
         f"  {check.status} {check.name}: {plain(check.why)}"

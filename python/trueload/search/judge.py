@@ -19,12 +19,16 @@ from trueload.record.schema import Check, Record
 from trueload.record.shortage import Shortage, find_shortage
 from trueload.record.thresholds import Condition, Threshold, untimed_text
 from trueload.search.decide import Outcome, Stage
-from trueload.stats import BEYOND_MIN, parse_percentile, samples_for
+from trueload.stats import BEYOND_MIN, samples_for
 from trueload.units import NS_PER_S, format_duration, format_share
 from trueload.verdict import CHECKS, GENERATOR_FULL, judge
 
 OF_DELIVERIES = frozenset({"lost", "duplicate"})
 """Failure classes of a broadcast's deliveries."""
+LOSS = "ledger: "
+"""What the reason of a step begins with that lost or doubled deliveries decided."""
+EARLY_SHARE = 0.5
+"""A p95 of receipts below so much of the deliveries' is told: it says little of those."""
 # Checks that tell of our side: the generator, and the machine that it runs on.
 OURS = frozenset(name for name, check in CHECKS.items() if check.fault in ("generator", "machine"))
 # The checks of our side that only add to the times of answers; the service time shows by how much.
@@ -91,14 +95,22 @@ class Judgement:
     values: tuple[LimitValue, ...]
     shortage: Shortage | None = None
 
+    @property
+    def is_loss(self) -> bool:
+        """Whether lost or doubled deliveries decided, and no time."""
+        return self.outcome == "exceeded" and self.why.startswith(LOSS)
 
-def judge_step(record: Record, limit: Condition, stage: Stage) -> Judgement:
+
+def judge_step(
+    record: Record, limit: Condition, stage: Stage, of: Record | None = None
+) -> Judgement:
     """Whether a record keeps to a limit, and if not, whose doing that is.
 
     What our side did can only make a response time longer, as that counts from the schedule: a
-    limit that is kept all the same is kept. Only a confirming run must be beyond doubt.
+    limit that is kept all the same is kept. Only a confirming run must be beyond doubt. ``of`` is
+    what the limit is about, where that is not the record itself.
     """
-    values = tuple(_measured(part, record) for part in limit.parts)
+    values = tuple(_measured(part, of or record) for part in limit.parts)
     short = find_shortage(record)
     if short is not None:
         return Judgement("short", f"{short.limit}: {short.why}", values, short)
@@ -190,15 +202,35 @@ def _mostly(record: Record) -> str:
 
 
 def judge_broadcast(record: Record, limit: Condition, stage: Stage) -> Judgement:
-    """The same of a broadcast, by its receipts, whatever was lost on the way to receivers; unless
-    no message is left whose receipt counts."""
+    """The same of a broadcast: a percentile is of its deliveries, unless it says receipts. What was
+    lost is slower than any; it decides where a percentile is endless for it, or no receipt is left
+    that counts."""
     receipts = receipts_only(record)
-    judged = judge_step(receipts, limit, stage)
+    of = receipts.model_copy(update={"deliveries": record.deliveries})
+    judged = judge_step(receipts, limit, stage, of)
     ledger = next((each for each in record.checks if each.name == "ledger"), None)
+    endless = any(math.isinf(each.value) for each in judged.values) or receipts.counts.ok == 0
     lossy = ledger is not None and ledger.status == "fail"
-    if judged.outcome == "exceeded" and receipts.counts.ok == 0 and lossy and ledger is not None:
-        return Judgement("exceeded", f"ledger: {ledger.why}", judged.values)
+    if judged.outcome == "exceeded" and endless and lossy and ledger is not None:
+        return Judgement("exceeded", f"{LOSS}{ledger.why}", judged.values)
     return judged
+
+
+def early_receipts(record: Record) -> str:
+    """For people: that senders have their receipts long before the others have the message, which
+    a limit on receipts would hide. Empty otherwise."""
+    found = figures.deliveries(record)
+    if found is None:
+        return ""
+    receipt, delivery = (each.percentile(0.95) for each in (figures.latency(record), found))
+    if receipt.value is None or delivery.value is None or receipt.above or delivery.above:
+        return ""
+    if receipt.value >= EARLY_SHARE * delivery.value:
+        return ""
+    return (
+        f"p95 of receipts {format_duration(receipt.value)}, of deliveries"
+        f" {format_duration(delivery.value)}: a receipt says little of when others have the message"
+    )
 
 
 def receipts_only(record: Record) -> Record:
@@ -219,10 +251,10 @@ def receipts_only(record: Record) -> Record:
 
 
 def _measured(part: Threshold, record: Record) -> LimitValue:
-    share = parse_percentile(part.metric)
+    share = figures.percentile_share(part.metric)
     within = None
     if share is not None and share < 1:
-        within = figures.latency(record).interval(share)
+        within = figures.of_percentile(part.metric, record).interval(share)
     value = figures.metric_value(part.metric, record)
     return LimitValue(part, value, within, figures.without_time(record.counts))
 
@@ -232,7 +264,7 @@ def _is_served_beyond(record: Record, beyond: Sequence[LimitValue]) -> bool:
     these are not known, by the service times."""
     served = figures.served(record)
     for found in beyond:
-        share = parse_percentile(found.threshold.metric)
+        share = figures.percentile_share(found.threshold.metric)
         if share is not None and record.trouble is None:
             at = served.percentile(share)
             if at.value is not None and not found.threshold.holds(at.value):
@@ -274,7 +306,7 @@ def step_ns(limit: Condition, per_s: float | None, stage: Stage) -> int:
 
 
 def _samples(part: Threshold) -> float:
-    share = parse_percentile(part.metric)
+    share = figures.percentile_share(part.metric)
     if share is not None:
         return samples_for(share)
     if part.metric == "errors" and part.limit > 0:

@@ -21,7 +21,7 @@ from trueload.files.toml import UnreadableError, read_toml
 from trueload.protocol.load_options import LOAD_DEFAULTS, LoadOptions, positive_rate
 from trueload.protocol.option import Settings, name_of, options_of, read_texts
 from trueload.protocol.plan import ENGINE_DEFAULTS, EngineOptions, Model
-from trueload.record.thresholds import LIMIT, parse_condition
+from trueload.record.thresholds import CLIENTS_LIMIT, parse_condition
 from trueload.request.message import MESSAGE_BYTES_MAX
 from trueload.subjects.manifest import Cores
 from trueload.units import SEED_MAX, parse_duration, parse_size
@@ -58,7 +58,7 @@ def _size(text: str) -> str:
 
 def _limit(text: str) -> str:
     try:
-        parse_condition(text, LIMIT)
+        parse_condition(text, CLIENTS_LIMIT)
     except UserError as error:
         raise ValueError(error.message) from None
     return text

@@ -10,7 +10,7 @@ from typing import cast
 
 from trueload.protocol.plan import Requests
 from trueload.record.schema import Record
-from trueload.record.thresholds import LIMIT, parse_condition
+from trueload.record.thresholds import CLIENTS_LIMIT, parse_condition
 from trueload.search.clients import clients_line
 from trueload.search.decide import Stage, Try
 from trueload.search.execute import SearchPlan, make_clients, take
@@ -52,7 +52,7 @@ def search_plan(plan: SuitePlan, step_clients: int) -> SearchPlan:
     assert isinstance(plan.stop, Requests)
     return SearchPlan(
         axis="clients",
-        limit=parse_condition(plan.broadcast.limit, LIMIT),
+        limit=parse_condition(plan.broadcast.limit, CLIENTS_LIMIT),
         bounds=make_clients(step_clients, step_clients, plan.broadcast.steps),
         step_ns=None,
         samples=plan.stop.count,

@@ -15,7 +15,7 @@ from functools import partial
 
 from trueload.errors import UserError
 from trueload.record.distance import moved_text
-from trueload.record.figures import latency
+from trueload.record.figures import latency, percentile_share
 from trueload.record.schema import CpuDistance, Environment, Record
 from trueload.record.thresholds import Threshold
 from trueload.report.html.entries import CheckTally, Told, in_order, with_own_names
@@ -24,7 +24,6 @@ from trueload.report.suite_json import read_plan as read_suite_plan
 from trueload.search.decide import Found
 from trueload.search.execute import UNITS, SearchPlan, Taken, outcome
 from trueload.search.found import deciding, read_plan, read_steps, sentence
-from trueload.stats import parse_percentile
 from trueload.store.runs import Damaged, Row, Run
 from trueload.suites.figures import Figures, figures
 from trueload.suites.plan import PlannedLoad, SuitePlan, describe, was_cut_short
@@ -258,7 +257,7 @@ def _taken(plan: SearchPlan, stored: Sequence[tuple[Mapping[str, str], Record]])
 
 def _decisive(plan: SearchPlan) -> Threshold:
     """The part of the limit that a curve shows: its highest percentile."""
-    return max(plan.limit.parts, key=lambda each: parse_percentile(each.metric) or 0.0)
+    return max(plan.limit.parts, key=lambda each: percentile_share(each.metric) or 0.0)
 
 
 def _search(
@@ -271,7 +270,7 @@ def _search(
     said: str,
 ) -> Search:
     part = _decisive(plan)
-    timed = parse_percentile(part.metric) is not None or part.metric == "mean"
+    timed = percentile_share(part.metric) is not None or part.metric == "mean"
     return Search(
         name=name,
         unit=UNITS[plan.axis],
@@ -286,7 +285,7 @@ def _search(
 
 
 def _step(taken: Taken, metric: str) -> Step:
-    timed = parse_percentile(metric) is not None or metric == "mean"
+    timed = percentile_share(metric) is not None or metric == "mean"
     values = [v.value for v in taken.judgement.values if v.threshold.metric == metric and timed]
     return Step(
         load=taken.next.load,
