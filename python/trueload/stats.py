@@ -423,21 +423,25 @@ def rank_sum_chance(base: Sequence[float], new: Sequence[float]) -> float:
     return min(1.0, 2 * sum(ways[: wrong + 1]) / sum(ways))
 
 
-def pairs_to_find(ratios: Sequence[float], difference: float, chance_max: float) -> int | None:
-    """How many pairs it takes to find a difference (0.03) in four of five tries by the sign test,
-    where the logarithms of ratios vary as those of these do, normally. None: of fewer than two
-    ratios, or more than ``PAIRS_MOST``."""
-    if len(ratios) < 2 or not all(0 < each < math.inf for each in ratios):
+def log_spread(values: Sequence[float]) -> float | None:
+    """The standard deviation of the logarithms of at least two values, all positive; else None."""
+    if len(values) < 2 or not all(0 < each < math.inf for each in values):
         return None
-    logs = [math.log(each) for each in ratios]
+    logs = [math.log(each) for each in values]
     mean = math.fsum(logs) / len(logs)
-    spread = math.sqrt(math.fsum((each - mean) ** 2 for each in logs) / (len(logs) - 1))
+    return math.sqrt(math.fsum((each - mean) ** 2 for each in logs) / (len(logs) - 1))
+
+
+def pairs_to_find(spread: float, difference: float, chance_max: float) -> float:
+    """How many pairs it takes to find a difference (0.03) in four of five tries by the sign test,
+    where the logarithms of their ratios vary normally, by ``spread``. inf: more than
+    ``PAIRS_MOST``."""
     wrong = math.erfc(-math.log1p(-difference) / max(spread, 1e-9) / math.sqrt(2)) / 2
     for count in range(1, PAIRS_MOST + 1):
         allowed = _may_disagree(count, chance_max)
         if allowed is not None and _at_most(allowed, count, wrong) >= FOUND_SHARE:
             return count
-    return None
+    return math.inf
 
 
 @lru_cache(maxsize=PAIRS_MOST)

@@ -423,6 +423,19 @@ def test_text_and_markdown_say_what_was_found() -> None:
     assert len({line.replace("\\|", "").count("|") for line in table}) == 1
 
 
+@pytest.mark.parametrize("format_", ["text", "markdown", "json"])
+def test_a_row_without_a_difference_says_how_many_pairs_take_one(format_: Format) -> None:
+    found = compare({"": [record(100), record(103)]}, {"": [record(98), record(101)]})
+    text = render(Compared("one", "two", found, ()), format_)
+    if format_ == "json":
+        row = json.loads(text)["rows"][0]
+        needed = {each["metric"]: each["pairs_needed"] for each in row["ratios"]}
+        assert (row["primary"], needed["throughput"]) == ("throughput", 15)
+    else:
+        said = "a difference of 3 % in throughput takes some 15 pairs at this spread"
+        assert text.count(f"{said} (trueload ab --repeat 15)") == 1
+
+
 def test_junit_is_xml_with_a_failure_for_what_was_crossed() -> None:
     suite = ElementTree.fromstring(render(compared(), "junit"))
     assert suite.attrib["failures"] == "1"

@@ -13,6 +13,7 @@ from trueload.api.results.ab import AbResult
 from trueload.api.results.stored import load_run
 from trueload.errors import UserError
 from trueload.record.turn import read_turn
+from trueload.report.html.against import of_pairs
 from trueload.store.runs import Store
 
 SCRIPT = "<script>window.hacked=1</script>\x1b[31m"
@@ -100,6 +101,23 @@ def test_a_notebook_shows_text_as_text(store: Store) -> None:
     assert seen.tags <= {"table", "caption", "thead", "tbody", "tr", "th", "td", "ul", "li"}
     assert "<script>window.hacked=1" in seen.said
     assert "\x1b" not in seen.said + repr(found) + str(found)
+
+
+@pytest.mark.parametrize(
+    ("plan", "primary"),
+    [({"primary": "p99.95"}, "p99.95"), ({"primary": "speed"}, "throughput"), ({}, "throughput")],
+)
+def test_a_run_of_the_store_keeps_the_metric_that_was_named(
+    store: Store, plan: dict[str, str], primary: str
+) -> None:
+    value = {**read("ab"), "plan": plan}
+    found = loaded(store, value)
+    assert found.to_dict()["primary"] == primary
+    run = put(store, value)
+    shown = of_pairs(run, store.rows(run))
+    assert shown is not None
+    assert shown.ratios == found.paired.ratios
+    assert primary in {each.metric for each in shown.ratios}
 
 
 def test_a_run_without_a_whole_pair_is_none(store: Store) -> None:

@@ -25,6 +25,7 @@ from trueload.commands.sides import CONTRACT, Side, find_subject, is_url, open_s
 from trueload.commands.suite_places import Opened, open_for_subjects
 from trueload.compare.difference import MORE_PAIRS, too_few_pairs
 from trueload.compare.pairs import turns
+from trueload.compare.trials import primary_of
 from trueload.engines.engine import find_engine
 from trueload.errors import UserError
 from trueload.interrupt import Interrupt
@@ -195,7 +196,13 @@ def measure_ab(
                 "ab",
                 " against ".join(names),
                 save=job.jobs[0].save,
-                plan={"a": names[0], "b": names[1], "pairs": job.pairs, "seed": job.seed},
+                plan={
+                    "a": names[0],
+                    "b": names[1],
+                    "pairs": job.pairs,
+                    "seed": job.seed,
+                    "primary": primary_of(job.conditions),
+                },
                 seed=job.seed,
                 words=job.jobs[0].words,
             )

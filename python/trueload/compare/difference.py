@@ -19,6 +19,7 @@ from trueload.stats import (
     Interval,
     coefficient_of_variation,
     interval,
+    log_spread,
     median,
     pairs_to_find,
     rank_sum_chance,
@@ -55,7 +56,8 @@ class Ratio:
     """One metric of two sides. Values in ns or per second, inf where nobody knows; ``ratio`` is new
     to base, None where there is none; ``cv`` of each side from two trials on; ``why`` is the reason
     for a word that needs one. ``chance``: how likely equal sides are to differ as much in this
-    metric."""
+    metric. ``pairs_needed``: how many pairs would find a difference of 3 % at the spread seen, inf
+    for more than 100; None where that is not known, or nothing could be claimed of any number."""
 
     metric: str
     base: float
@@ -67,6 +69,7 @@ class Ratio:
     base_cv: float | None
     new_cv: float | None
     chance: float = 1.0
+    pairs_needed: float | None = None
 
     @property
     def verdict(self) -> str:
@@ -102,7 +105,9 @@ def of_trials(
     why = f"{why}; {MORE_TRIALS}" if why else spoilt
     chance = rank_sum_chance(base, new)
     word, why = _claim(metric, within, bounds, chance, why)
-    return Ratio(metric, old, now, found, within, word, why, *_spreads(base, new), chance)
+    needed = _pairs_needed(bool(spoilt or any(bounds)), log_spread(base), log_spread(new))
+    spreads = _spreads(base, new)
+    return Ratio(metric, old, now, found, within, word, why, *spreads, chance, needed)
 
 
 def of_pairs(
@@ -123,14 +128,18 @@ def of_pairs(
     chance = sign_chance(known) if middle is not None else 1.0
     word, why = _claim(metric, within, bounds, chance, why)
     old, now = median(base) or 0.0, median(new) or 0.0
-    return Ratio(metric, old, now, middle, within, word, why, *_spreads(base, new), chance)
+    spread = log_spread(known) if middle is not None else None
+    needed = _pairs_needed(bool(spoilt or any(bounds)), spread)
+    spreads = _spreads(base, new)
+    return Ratio(metric, old, now, middle, within, word, why, *spreads, chance, needed)
 
 
-def pairs_needed(ratios: Sequence[float | None]) -> int | None:
-    """How many pairs would find a difference of 3 % at the spread of these pairs' ratios; None if
-    that is not known, or too many."""
-    known = [each for each in ratios if each is not None]
-    return pairs_to_find(known, FIND, CHANCE_MAX) if len(known) == len(ratios) else None
+def _pairs_needed(in_vain: bool, *spreads: float | None) -> float | None:
+    """By the spread of ratios, or those of both sides, which add up in a ratio."""
+    known = [spread for spread in spreads if spread is not None]
+    if in_vain or len(known) < len(spreads):
+        return None
+    return pairs_to_find(math.hypot(*known), FIND, CHANCE_MAX)
 
 
 def too_few_trials(base: int, new: int) -> str:

@@ -26,7 +26,15 @@ from trueload.protocol.plan import Closed, Open, RequestPlan, Stage
 from trueload.record.distance import moved_between_text
 from trueload.record.figures import metric_value
 from trueload.record.schema import Record
-from trueload.record.thresholds import Condition, Crossed, crossed_by, ratio_text, untimed
+from trueload.record.thresholds import (
+    RATIO,
+    Condition,
+    Crossed,
+    crossed_by,
+    is_metric,
+    ratio_text,
+    untimed,
+)
 from trueload.units import format_count
 from trueload.verdict import decide, is_lower_bound, worst_checks
 
@@ -45,6 +53,7 @@ class RowCompared:
     base_trials: int
     new_trials: int
     ratios: tuple[Ratio, ...]
+    primary: str
     new_untimed: int = 0
     base_lower_bound: bool = False
     new_lower_bound: bool = False
@@ -178,10 +187,10 @@ def crossed_rows(comparison: Comparison, conditions: Sequence[Condition]) -> lis
     return found
 
 
-def with_metrics(conditions: Sequence[Condition]) -> tuple[str, ...]:
+def with_metrics(conditions: Sequence[Condition], primary: str | None = None) -> tuple[str, ...]:
     """The metrics to compare: the usual ones, and those that a condition names."""
     named = [part.metric for condition in conditions for part in condition.parts]
-    return tuple(dict.fromkeys((*METRICS, *named)))
+    return tuple(dict.fromkeys((*METRICS, *named, *([primary] if primary else []))))
 
 
 # What is known of a client without its own word.
@@ -204,6 +213,7 @@ def _row(
         base_trials=len(base),
         new_trials=len(new),
         ratios=tuple(compare_records(base, new, metrics, primary)),
+        primary=primary or primary_metric((*base, *new)),
         new_untimed=untimed(new),
         base_lower_bound=is_lower_bound(worst_checks(base)),
         new_lower_bound=is_lower_bound(worst_checks(new)),
@@ -248,6 +258,12 @@ def primary_metric(records: Sequence[Record]) -> str:
 def primary_of(conditions: Sequence[Condition]) -> str | None:
     """The metric that the first condition names."""
     return conditions[0].parts[0].metric if conditions else None
+
+
+def stored_primary(plan: object) -> str | None:
+    """The metric that a stored run of pairs has named beforehand; None of a plan without one."""
+    found = plan.get("primary") if isinstance(plan, Mapping) else None
+    return found if isinstance(found, str) and is_metric(found, RATIO) else None
 
 
 def side_bounds(sides: Mapping[str, Sequence[Record]]) -> Bounds:

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from trueload.compare.difference import CLAIMS, Ratio, claimed, pairs_needed
+from trueload.compare.difference import Ratio, claimed
 from trueload.compare.pairs import Pair, compare_pairs, pair_ratios, whole_pairs
 from trueload.compare.trials import (
     Comparison,
@@ -24,11 +24,10 @@ from trueload.record.distance import moved_text
 from trueload.record.schema import SCHEMA, Check, Record, Verdict
 from trueload.record.thresholds import Condition, Crossed, crossed_by, ratio_text, untimed
 from trueload.record.turn import Letter, Turn
-from trueload.report.compare import Compared, finite, ratio_grid, ratio_json
+from trueload.report.compare import Compared, finite, pairs_text, ratio_grid, ratio_json
 from trueload.report.grid import text_lines
 from trueload.report.result import verdict_lines
 from trueload.report.tls import tls_text
-from trueload.stats import PAIRS_MOST
 from trueload.text import plain
 from trueload.units import format_rate
 from trueload.verdict import decide, is_lower_bound, worst_checks
@@ -55,13 +54,14 @@ class Paired:
         seed: int | None,
         conditions: Sequence[Condition] = (),
         interrupted: bool = False,
+        named: str | None = None,
     ) -> Paired:
-        """What trials come to, and which conditions hold of it."""
-        pairs = whole_pairs(taken)
-        ratios = tuple(compare_pairs(pairs, with_metrics(conditions), primary_of(conditions)))
+        """What trials come to, and which conditions hold of it; ``named`` is the primary metric
+        where no condition names it."""
+        pairs, named = whole_pairs(taken), primary_of(conditions) or named
+        ratios = tuple(compare_pairs(pairs, with_metrics(conditions, named), named))
         left = untimed([each.b for each in pairs])
         crossed = tuple(crossed_by(conditions, claimed(ratios).get, left))
-        named = primary_of(conditions)
         return cls(names, seed, tuple(taken), ratios, crossed, interrupted, named)
 
     @property
@@ -125,18 +125,15 @@ def paired_json(paired: Paired, run_id: str | None) -> dict[str, Any]:
         "seed": paired.seed,
         "pairs": len(pairs),
         "primary": paired.primary,
-        "ratios": [_ratio_json(each, pairs) for each in paired.ratios],
+        "ratios": [
+            {**ratio_json(each), "pairs": [finite(one) for one in pair_ratios(each.metric, pairs)]}
+            for each in paired.ratios
+        ],
         "trials": [
             {**record.model_dump(mode="json"), "pair": turn.pair, "side": turn.letter}
             for turn, record in paired.taken
         ],
     }
-
-
-def _ratio_json(found: Ratio, pairs: Sequence[Pair]) -> dict[str, Any]:
-    each = pair_ratios(found.metric, pairs)
-    more = {"pairs": [finite(one) for one in each], "pairs_needed": pairs_needed(each)}
-    return {**ratio_json(found), **more}
 
 
 def paired_lines(paired: Paired) -> list[str]:
@@ -152,22 +149,12 @@ def paired_lines(paired: Paired) -> list[str]:
     lines += [f"pair {number:<4}{_pair_text(both)}" for number, both in found.items()]
     if paired.ratios:
         header = ("metric", "A", "B", "B / A", "where it lies", "B is")
-        lines += ["", *text_lines(ratio_grid(paired.ratios, header)), *_pairs_needed(paired)]
+        lines += ["", *text_lines(ratio_grid(paired.ratios, header))]
+        lines += ["", said] if (said := pairs_text(paired.ratios, paired.primary)) else []
     if moved := moved_text(record.cpu_distance for record in paired.records):
         lines += ["", f"{'moved':<13}{moved}"]
     lines += ["", f"{'verdict':<13}{paired.verdict_text}"]
     return lines + verdict_lines(paired.records)
-
-
-def _pairs_needed(paired: Paired) -> list[str]:
-    """What it would take to find a small difference where none was found."""
-    first = next((each for each in paired.ratios if each.metric == paired.primary), None)
-    if first is None or first.word in CLAIMS or len(paired.pairs) < 2:
-        return []
-    needed = pairs_needed(pair_ratios(first.metric, paired.pairs))
-    pairs = f"more than {PAIRS_MOST} pairs" if needed is None else f"some {needed} pairs"
-    more = f": --repeat {needed}" if needed is not None and needed > len(paired.pairs) else ""
-    return ["", f"a difference of 3 % in {first.metric} would take {pairs} at this spread{more}"]
 
 
 def _pair_text(both: Mapping[Letter, Record]) -> str:
@@ -189,6 +176,7 @@ def compared(paired: Paired) -> Compared:
         base_trials=pairs,
         new_trials=pairs,
         ratios=paired.ratios,
+        primary=paired.primary,
         base_lower_bound=is_lower_bound(sides[0]),
         new_lower_bound=is_lower_bound(sides[1]),
     )

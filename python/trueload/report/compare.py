@@ -13,12 +13,12 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal
 from xml.etree import ElementTree
 
-from trueload.compare.difference import Ratio
+from trueload.compare.difference import CLAIMS, Ratio
 from trueload.compare.trials import Comparison, CrossedRow, RowCompared
 from trueload.record.bound import verdict_text
 from trueload.record.figures import label
 from trueload.report.grid import Grid, markdown_cell, markdown_lines, text_lines
-from trueload.stats import Interval
+from trueload.stats import PAIRS_MOST, Interval
 from trueload.text import plain
 from trueload.units import format_count, format_duration
 
@@ -67,6 +67,18 @@ def within_text(within: Interval | None) -> str:
     return f"{_times(within.low)} to {_times(within.high)} ({within.kind})"
 
 
+def pairs_text(ratios: Sequence[Ratio], primary: str) -> str:
+    """What it takes to find a small difference where the primary metric shows none."""
+    first = next((each for each in ratios if each.metric == primary), None)
+    if first is None or first.word in CLAIMS or first.pairs_needed is None:
+        return ""
+    found = f"a difference of 3 % in {primary} takes"
+    if math.isinf(first.pairs_needed):
+        return f"{found} more than {PAIRS_MOST} pairs at this spread"
+    needed = f"{first.pairs_needed:.0f}"
+    return f"{found} some {needed} pairs at this spread (trueload ab --repeat {needed})"
+
+
 def _times(value: float | None) -> str:
     if value is None:
         return "?"
@@ -106,6 +118,7 @@ def _text(compared: Compared) -> str:
         title = f"{plain(row.name)}: " if row.name else ""
         lines += ["", f"{title}{_trials(row)}"]
         lines += text_lines(ratio_grid(row.ratios))
+        lines += [said] if (said := pairs_text(row.ratios, row.primary)) else []
     lines += ["", *notes] if (notes := _notes(compared)) else []
     lines += [f"threshold crossed: {plain(each.sentence())}" for each in compared.crossed]
     return "\n".join(lines) + "\n"
@@ -119,6 +132,7 @@ def _markdown(compared: Compared) -> str:
             f"**{markdown_cell(row.name)}** ({_trials(row)})" if row.name else _trials(row),
         ]
         lines += ["", *markdown_lines(ratio_grid(row.ratios))]
+        lines += ["", said] if (said := pairs_text(row.ratios, row.primary)) else []
     listed = [*_notes(compared), *(f"threshold crossed: {c.sentence()}" for c in compared.crossed)]
     lines += ["", *(f"- {markdown_cell(line)}" for line in listed)] if listed else []
     return "\n".join(lines) + "\n"
@@ -202,6 +216,7 @@ def row_json(row: RowCompared) -> dict[str, Any]:
         "new_lower_bound": row.new_lower_bound,
         "base_trials": row.base_trials,
         "new_trials": row.new_trials,
+        "primary": row.primary,
         "ratios": [ratio_json(each) for each in row.ratios],
     }
 

@@ -19,7 +19,7 @@ from trueload.record.schema import Check, Record, Verdict
 from trueload.record.thresholds import RATIO, is_metric
 from trueload.record.turn import Letter
 from trueload.report.ab import Paired, crossed_sentence, paired_json, paired_lines
-from trueload.report.compare import ratio_cells
+from trueload.report.compare import pairs_text, ratio_cells
 from trueload.report.export import record_values
 from trueload.report.result import verdict_lines
 from trueload.stats import Interval
@@ -191,7 +191,9 @@ class AbResult:
         header = ("metric", "A", "B", "B / A", "where it lies", "B is")
         of = len(self.paired.pairs)
         head = f"A {self.names[0]}, B {self.names[1]}, {of} pair{'' if of == 1 else 's'}"
-        return table_html(head, header, self.cells(), self.paired.verdict_text, self.reasons)
+        more = pairs_text(self.paired.ratios, self.paired.primary)
+        notes = [*([more] if more else []), *self.reasons]
+        return table_html(head, header, self.cells(), self.paired.verdict_text, notes)
 
     def _side(self, letter: Letter) -> Result:
         return Result(records=tuple(self.paired.of_side(letter)))

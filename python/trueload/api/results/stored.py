@@ -13,6 +13,7 @@ from trueload.api.results.result import Result, Search
 from trueload.api.results.suite import SuiteResult
 from trueload.commands.protocols import PROTOCOLS
 from trueload.compare.pairs import whole_pairs
+from trueload.compare.trials import stored_primary
 from trueload.errors import UserError
 from trueload.record.schema import Record
 from trueload.record.turn import Turn, read_turn
@@ -51,7 +52,7 @@ def load_run(store: Store, selector: str) -> Result | SuiteResult | AbResult:
 
 
 def _pairs(run: Run, rows: Iterable[Row]) -> AbResult:
-    """A run of `trueload ab`. What its trials were measured for (``fail_on``) is not kept."""
+    """A run of `trueload ab`. Of the conditions of ``fail_on`` only the primary metric is kept."""
     taken: list[tuple[Turn, Record]] = []
     names = {"a": "A", "b": "B"}
     for row in rows:
@@ -61,8 +62,13 @@ def _pairs(run: Run, rows: Iterable[Row]) -> AbResult:
             names[turn.letter] = row.labels.get("subject") or names[turn.letter]
     if not whole_pairs(taken):
         raise UserError(f"run {run.id} holds no whole pair", "`trueload runs list` shows others")
-    cut = run.state != "finished"
-    paired = Paired.of((names["a"], names["b"]), taken, seed=run.seed, interrupted=cut)
+    paired = Paired.of(
+        (names["a"], names["b"]),
+        taken,
+        seed=run.seed,
+        interrupted=run.state != "finished",
+        named=stored_primary(run.plan),
+    )
     return AbResult(paired, run.id)
 
 

@@ -12,11 +12,12 @@ from dataclasses import dataclass
 from trueload.compare.baseline import read_side
 from trueload.compare.difference import Ratio
 from trueload.compare.pairs import compare_pairs, whole_pairs
-from trueload.compare.trials import compare
+from trueload.compare.trials import compare, primary_metric, stored_primary, with_metrics
 from trueload.errors import UserError
 from trueload.record.bound import verdict_text
 from trueload.record.schema import Record
 from trueload.record.turn import Turn, read_turn
+from trueload.report.compare import pairs_text
 from trueload.store.runs import Damaged, Row, Run, Store
 from trueload.text import plain
 
@@ -56,9 +57,16 @@ def of_pairs(run: Run, rows: Iterable[Row | Damaged]) -> Against | None:
     pairs = whole_pairs(taken)
     if not pairs:
         return None
+    named = stored_primary(run.plan)
+    ratios = tuple(compare_pairs(pairs, with_metrics((), named), named))
     count = f"{len(pairs)} pair{'' if len(pairs) == 1 else 's'}, measured in turns"
+    more = _sentence(pairs_text(ratios, named or primary_metric([record for _, record in taken])))
     title = f"{names['b']} against {names['a']}"
-    return Against(title, "A", "B", tuple(compare_pairs(pairs)), f"A: {names['a']}. {count}.")
+    return Against(title, "A", "B", ratios, f"A: {names['a']}. {count}.{more}")
+
+
+def _sentence(text: str) -> str:
+    return f" {text[0].upper()}{text[1:]}." if text else ""
 
 
 def of_runs(store: Store, runs: Sequence[Run]) -> Compared:
@@ -87,6 +95,7 @@ def of_runs(store: Store, runs: Sequence[Run]) -> Compared:
             old = verdict_text(row.base_verdict, row.base_lower_bound)
             now = verdict_text(row.new_verdict, row.new_lower_bound)
             verdicts = f"; {first.id} is {old}, {other.id} is {now}."
+            verdicts += _sentence(pairs_text(row.ratios, row.primary))
             title = f"{name}{other.id} against {first.id}"
             found.append(Against(title, first.id, other.id, row.ratios, trials + verdicts))
         notes += [f"{plain(note)}." for note in compared.notes]
