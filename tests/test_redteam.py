@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from harness import ROOT
 
-COUNTED = ("starved", "one-left-out")
+COUNTED = ("starved", "few", "over-pool", "one-left-out", "swapped", "swapped-across")
 
 
 @pytest.fixture(scope="module")

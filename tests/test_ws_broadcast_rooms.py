@@ -3,87 +3,15 @@ well in each. What is said of the deliveries, and what ``order`` counts."""
 
 from __future__ import annotations
 
-import threading
-from contextlib import suppress
-from typing import Any
-
 import pytest
 from harness import Finished, Trueload
-from websockets.exceptions import ConnectionClosed
-from websockets.sync.server import ServerConnection
+from ws_flaws import LateRoom, SwappingRoom
 from ws_room import Room, peer
 
 pytestmark = pytest.mark.engine
 
 CLIENTS, MESSAGES = 4, 40
-LATE_S, HELD_S = 0.3, 0.1
-
-
-class LateRoom(Room):
-    """The sender has its receipt at once, everybody the message later."""
-
-    def answer(self, client: ServerConnection, wire: str | bytes) -> None:
-        kind, payload = self.heard(wire)
-        if kind == "echo":
-            self.echo(client, payload)
-            return
-        self.confirm(client, payload)
-        self.after(LATE_S, self.deliver, [payload])
-
-    def confirm(self, client: ServerConnection, payload: Any) -> None:
-        """Its receipt."""
-        with suppress(ConnectionClosed, OSError):
-            client.send(self.said("broadcastResult", payload, len(self.clients)))
-
-    def after(self, seconds: float, what: Any, *arguments: Any) -> None:
-        """Later, unless the test is over by then."""
-        timer = threading.Timer(seconds, what, arguments)
-        timer.daemon = True
-        timer.start()
-
-    def deliver(self, payloads: list[Any], *, swapped: bool = False) -> None:
-        """To all in this order; or ``swapped`` for every other client."""
-        with self.lock:
-            for place, each in enumerate(self.clients):
-                for payload in reversed(payloads) if swapped and place % 2 else payloads:
-                    with suppress(ConnectionClosed, OSError):
-                        each.send(self.said("broadcast", payload))
-
-
-class SwappingRoom(LateRoom):
-    """Two messages change places: of one sender for all, or of two senders for every other one."""
-
-    def __init__(self, *, of_one_sender: bool) -> None:
-        super().__init__()
-        self.of_one_sender = of_one_sender
-        self.lock = threading.RLock()  # type: ignore[assignment]
-        self.held: dict[Any, list[Any]] = {}
-        self.sender: ServerConnection | None = None
-
-    def answer(self, client: ServerConnection, wire: str | bytes) -> None:
-        kind, payload = self.heard(wire)
-        if kind == "echo":
-            self.echo(client, payload)
-            return
-        key = client if self.of_one_sender else None
-        with self.lock:
-            if not self.of_one_sender and self.sender is client:
-                self.release(key)  # a pair is of two
-            self.sender = client
-            self.held.setdefault(key, []).append(payload)
-            if len(self.held[key]) == 2:
-                self.release(key)
-        self.confirm(client, payload)
-        self.after(HELD_S, self.release, key)
-
-    def release(self, key: Any) -> None:
-        """What is held, a pair or what nothing has joined."""
-        with self.lock:
-            held = self.held.pop(key, [])
-            if self.of_one_sender:
-                self.deliver(held[::-1])
-            else:
-                self.deliver(held, swapped=True)
+LATE_S = 0.3
 
 
 def broadcast_to(trueload: Trueload, room: Room, *flags: str) -> Finished:
@@ -94,10 +22,10 @@ def broadcast_to(trueload: Trueload, room: Room, *flags: str) -> Finished:
 
 
 def test_a_limit_is_on_the_deliveries_and_by_name_on_the_receipts(trueload: Trueload) -> None:
-    late = broadcast_to(trueload, LateRoom(), "--steps", "1", "--limit", "p95<200ms").json()
+    late = broadcast_to(trueload, LateRoom(LATE_S), "--steps", "1", "--limit", "p95<200ms").json()
     assert late["result"]["outcome"] != "found", late["result"]
     limit = ("--steps", "1", "--limit", "receipt_p95<3s")
-    kept = broadcast_to(trueload, LateRoom(), *limit).json()
+    kept = broadcast_to(trueload, LateRoom(LATE_S), *limit).json()
     assert (kept["result"]["outcome"], kept["result"]["load"]) == ("found", CLIENTS)
 
 

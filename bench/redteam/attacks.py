@@ -410,27 +410,31 @@ SUITES = (
     ),
 )
 
-ROOMS = (
+BROADCASTS = (
     Attack(
         "late-delivery",
         "receipts at once, messages 1 s later: p95<500ms is not kept",
-        Broadcast("late", "--step 10 --steps 3 --samples 20 --timeout 5s --limit p95<500ms"),
-        (found_none, ended(1)),
+        Broadcast("late", "--step 10 --steps 1 --samples 10 --timeout 5s --limit p95<500ms"),
+        (found_none, says("a receipt says little")),
     ),
     Attack(
         "one-left-out",
         "a room that leaves out one client",
-        Broadcast("forgets", "--step 10 --steps 3 --samples 20 --timeout 2s --limit p95<5s"),
-        (suspect, ended(4)),
+        Broadcast("leaves one out", "--step 10 --steps 2 --samples 20 --timeout 2s"),
+        (found_none, failed("ledger"), ended(4)),
     ),
     Attack(
         "swapped",
-        "messages of two senders come in different orders",
-        Broadcast(
-            "swaps", "--step 10 --steps 1 --samples 40 --concurrent 4 --timeout 3s --limit p95<5s"
-        ),
-        (out_of_order,),
+        "two messages of each sender change places",
+        Broadcast("swaps one sender's", "--step 4 --steps 1 --samples 40 --limit p95<3s"),
+        (out_of_order(True),),
+    ),
+    Attack(
+        "swapped-across",
+        "messages of two senders come in different orders, as they may",
+        Broadcast("swaps two senders'", "--step 4 --steps 1 --samples 40 --limit p95<3s"),
+        (out_of_order(False), quiet("ledger")),
     ),
 )
 
-ATTACKS = (*HONEST, *WINDOW, *FLOW, *LATE, *SLOTS, *ANSWERS, *MORE, *SUITES, *ROOMS)
+ATTACKS = (*HONEST, *WINDOW, *FLOW, *LATE, *SLOTS, *ANSWERS, *MORE, *SUITES, *BROADCASTS)

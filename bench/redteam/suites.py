@@ -118,7 +118,7 @@ def _named(result: Mapping[str, Any], name: str) -> Mapping[str, Any]:
 def behind_honest(seen: Seen) -> Answer:
     """The cheat has no rank, or one behind the honest subject."""
     rank, honest = seen.result["rank"], seen.others["rank"]
-    right = honest is not None and (rank is None or rank > honest)
+    right = rank is None or (honest is not None and rank > honest)
     return Answer(right, "no rank before the honest one", f"rank {rank}, the honest {honest}")
 
 
