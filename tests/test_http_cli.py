@@ -22,6 +22,7 @@ from typing import Any
 
 import pytest
 from harness import ROOT, Server, Trueload, kill_group, start_server
+from trueload import verdict
 from waiting import wait_until
 
 RECORD_FIELDS = {
@@ -30,22 +31,7 @@ RECORD_FIELDS = {
     *("connections", "series", "generator", "server", "hosts", "environment", "client_ns"),
 }
 DISTRIBUTION = {"min", "mean", "p25", "p50", "p75", "p90", "p95", "p99", "p999", "max", "stdev"}
-CHECKS = [
-    *("unsolicited", "errors", "stale", "littles-law", "generator-limit", "send-lag"),
-    *(
-        "client-share",
-        "rate-reached",
-        "starvation",
-        "fairness",
-        "connections",
-        "censored",
-        "steady-state",
-    ),
-    *("server-idle", "hiccup", "noise", "same-host", "quantile-width", "ledger", "both-ends"),
-    "host-bias",
-    "clocks",
-    "audit",
-]
+CHECKS = list(verdict.CHECKS)
 
 
 class OneAnswer:

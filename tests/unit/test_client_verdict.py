@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from client_samples import ASKED, CLAIM, LATE, REQUESTS, SEEN, S, good_client_record, look
 from samples import good_record
+from trueload.assemble.client import EndSample
+from trueload.machine.throttling import Throttled
 from trueload.protocol.seen import Concurrent
 from trueload.record.client import make_client_end
 from trueload.record.schema import Check, Record, Status
@@ -40,6 +43,19 @@ def steady(mean: float, most: float | None = None, ns: int = SEEN.span_ns) -> di
 
 def busy(client_ns: int, server_ns: int, *, server_cpu: int = 0) -> dict[str, Any]:
     return {"after": look(S, client_ns, server_ns, server_cpu=server_cpu)}
+
+
+def limited(client_ns: int = 0, server_ns: int = 0) -> dict[str, Any]:
+    """Both ends in cgroups with a limit, which has kept them from running for so long."""
+
+    def held(at_ns: int, client_ns: int, server_ns: int) -> EndSample:
+        end = look(at_ns, 9 * at_ns // 10, at_ns // 2)
+        assert end.host.server is not None
+        server = replace(end.host.server, throttled={"/server": Throttled(server_ns, None)})
+        client = replace(end.client, throttled={"/client": Throttled(client_ns, None)})
+        return replace(end, client=client, host=replace(end.host, server=server))
+
+    return {"before": held(0, 0, 0), "after": held(S, client_ns, server_ns)}
 
 
 def failing(count: int, name: str = "timeout.total") -> dict[str, Any]:
@@ -133,6 +149,24 @@ CASES: dict[str, list[tuple[str, dict[str, Any], Status, str]]] = {
         ("no latency", claim(latency_us=None), "fail", "null where requests were answered"),
         ("our own account", seen(statuses={"200": 7}), "fail", "by status"),
     ],
+    "cpu-limit": [
+        ("ours counts nothing", {}, "n/a", "no cgroup of the reference server"),
+        (
+            "ours stood still",
+            limited(server_ns=S // 10),
+            "fail",
+            "the reference server was throttled for 10 %",
+        ),
+    ],
+    "subject-cpu-limit": [
+        ("nobody counts", {}, "n/a", "no cgroup of the client"),
+        (
+            "the client stood still",
+            limited(client_ns=S // 20),
+            "pass",
+            "the client was throttled for 5 %",
+        ),
+    ],
     "noise": [("nobody looked", {}, "n/a", "not known")],
     "steady-state": [("short", {}, "n/a", "shorter than 10 s")],
 }
@@ -161,12 +195,15 @@ def test_a_client_that_does_what_it_says_is_valid() -> None:
     assert GOOD.verdict == "valid", GOOD.checks
 
 
+UNKNOWN_HERE = {"noise", "steady-state", "cpu-limit", "subject-cpu-limit"}
+
+
 def test_a_client_has_the_checks_of_a_server_by_the_same_names_in_the_same_order() -> None:
     assert [check.name for check in GOOD.checks] == [c.name for c in good_record().checks]
     assert len(GOOD.checks) == len(CHECKS)
     for check in GOOD.checks:
         assert check.why, "what does not apply says why"
-        assert check.status != "n/a" or check.name not in set(CASES) - {"noise", "steady-state"}
+        assert check.status != "n/a" or check.name not in set(CASES) - UNKNOWN_HERE
 
 
 def test_what_is_mostly_errors_is_invalid_however_fast() -> None:

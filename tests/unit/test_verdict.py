@@ -145,7 +145,8 @@ def test_an_ordinary_run_with_the_cpus_kept_apart_is_valid() -> None:
     assert set(statuses.values()) == {"pass", "n/a"}
     assert {name for name, status in statuses.items() if status == "n/a"} == {
         *("send-lag", "rate-reached", "steady-state", "server-idle", "quantile-width"),
-        *("ledger", "both-ends", "over-pool", *OF_SEVERAL_HOSTS),
+        *("ledger", "both-ends", "over-pool", "cpu-limit", "subject-cpu-limit"),
+        *OF_SEVERAL_HOSTS,
     }
 
 
@@ -167,7 +168,9 @@ def test_a_check_is_explained_in_one_sentence_with_what_to_do(name: str) -> None
 
 NOT_OF_HTTP_SERVERS = {"ledger", "both-ends", "over-pool"}
 OF_SEVERAL_HOSTS = {"host-bias", "clocks"}  # their cases are in test_fleet.py
-ELSEWHERE = {*OF_SEVERAL_HOSTS, "client-share"}  # the latter's cases are in test_client_share.py
+# The cases of the others are in test_client_share.py and test_verdict_machine.py.
+OF_OUR_SIDE = {"client-share", "hiccup", "cpu-limit", "subject-cpu-limit", "noise"}
+ELSEWHERE = {*OF_SEVERAL_HOSTS, *OF_OUR_SIDE}
 
 Case = tuple[str, dict[str, Any], Status, str]
 
@@ -477,24 +480,6 @@ CASES: dict[str, list[Case]] = {
         ("no server in sight", {**claiming(maximum=True), "server": None}, "n/a", "is not known"),
         ("too short to tell", {**claiming(maximum=True), "server": server(saturation=0.5),
          "window": window(window_ns=50_000_000)}, "n/a", "too short"),
-    ],
-    "hiccup": [
-        ("none", {}, "pass", "0 s in all"),
-        ("100 ms", {"generator": generator(hiccup_ns=100_000_000)}, "pass", "100 ms"),
-        ("above", {"generator": generator(hiccup_ns=100_000_001)}, "warn", "100 ms"),
-        ("0.5 s", {"generator": generator(hiccup_ns=500_000_000)}, "warn", "500 ms"),
-        ("above 0.5 s", {"generator": generator(hiccup_ns=510_000_000)}, "fail", "510 ms"),
-        ("the engine died", {"generator": generator(hiccup_ns=None)}, "n/a", "before it could"),
-    ],
-    "noise": [
-        ("hardly any", {}, "pass", "other processes took 1 %"),
-        ("5 % of others", {"window": window(others_share=0.05)}, "warn", "took 5 %"),
-        ("stolen counts, too", {"window": window(others_share=0.03, stolen_share=0.03)},
-         "warn", "its host 3 %"),
-        ("a quarter", {"window": window(others_share=0.25)}, "fail", "25 %"),
-        ("too short to tell", {"window": window(window_ns=900_000_000, others_share=0.5)},
-         "n/a", "it takes 1.00 s"),
-        ("not known", {"window": window(others_share=None)}, "n/a", "not known"),
     ],
     "same-host": [
         ("kept apart", {}, "pass", "generator on CPU 1, server on 0"),

@@ -11,7 +11,12 @@ from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from trueload.assemble.observation import HostSample
-from trueload.assemble.server import allowed_cpus, make_server, over_window
+from trueload.assemble.server import (
+    allowed_cpus,
+    make_server,
+    over_window,
+    tree_throttled_share,
+)
 from trueload.assemble.trial import NO_COUNTS, NO_HISTOGRAMS
 from trueload.engines.merge import add_counts
 from trueload.machine.accounting import ServerUsage, TreeSample, machine_usage, usage
@@ -251,6 +256,7 @@ def _generator(found: ClientObservation, used: ServerUsage) -> Generator:
         saturation=over_window(used, interval_ns(found.seen)),
         peak_rss_bytes=used.peak_rss_bytes,
         send_lag_p99_ns=None,
+        throttled_share=tree_throttled_share(found.before.client, found.after.client),
     )
 
 

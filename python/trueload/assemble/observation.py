@@ -36,11 +36,12 @@ class PhaseLog:
 
 @dataclass(frozen=True)
 class HostSample:
-    """The machine and the server's tree at one moment."""
+    """The machine, the server's tree and the engines of this machine at one moment."""
 
     machine: MachineSample
     server: TreeSample | None
     processes: NoiseSample | None = None
+    engine: TreeSample | None = None
 
 
 @dataclass

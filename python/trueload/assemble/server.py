@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Literal
 
 from trueload.machine.accounting import ServerUsage, TreeSample, usage
+from trueload.machine.throttling import throttled_share
 from trueload.record.schema import Lifetime, Server
 from trueload.units import NS_PER_S
 
@@ -33,7 +34,16 @@ def make_server(
         pids=tuple(sorted(before.pids | after.pids)),
         allowed_cpus=allowed_cpus(before, after),
         bytes_per_connection=bytes_per_connection,
+        throttled_share=tree_throttled_share(before, after),
     )
+
+
+def tree_throttled_share(before: TreeSample, after: TreeSample) -> float | None:
+    """For which share of the time between the samples a CPU limit kept the tree from running; None
+    where no cgroup counts that."""
+    used = usage(before, after)
+    wall_ns, cpu_ns = int(used.wall_s * NS_PER_S), int(used.cpu_s * NS_PER_S)
+    return throttled_share(before.throttled, after.throttled, wall_ns, cpu_ns)
 
 
 def over_window(used: ServerUsage, window_ns: int) -> float | None:

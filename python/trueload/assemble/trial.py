@@ -18,7 +18,7 @@ from trueload.assemble.idle import make_idle, merged_failed
 from trueload.assemble.observation import HostSample, Observation, PhaseLog
 from trueload.assemble.origins import make_origins
 from trueload.assemble.own_times import make_client_times
-from trueload.assemble.server import make_server
+from trueload.assemble.server import make_server, tree_throttled_share
 from trueload.assemble.tls import make_tls_record
 from trueload.engines.histograms import merge_histogram
 from trueload.machine.accounting import covers, machine_usage, tells_all
@@ -350,7 +350,17 @@ def _generator(
         bytes_per_connection=_bytes_per_connection(ready),
         send_lag_p99_ns=own_times.send.p99 if own_times.send else None,
         hiccup_ns=found.hiccup_ns if complete else None,
+        throttled_share=_throttled_share(seen),
     )
+
+
+def _throttled_share(seen: Observation) -> float | None:
+    """For which share of the window a CPU limit kept the engines of this machine from running."""
+    before = seen.before.engine if seen.before is not None and seen.is_here else None
+    after = seen.after.engine if seen.after is not None else None
+    if before is None or after is None:
+        return None
+    return tree_throttled_share(before, after)
 
 
 def _per_s(count: int, ns: int) -> float | None:

@@ -140,6 +140,10 @@ class Engine(Closing):
         """Its process id."""
         return self._channel.pid
 
+    def pids_here(self) -> set[int]:
+        """The processes of it that run on this machine."""
+        return {self.pid}
+
     def allowed_cpus(self) -> tuple[int, ...]:
         """The CPUs of this machine that it may run on; none once it has ended."""
         try:

@@ -108,6 +108,10 @@ class Fleet(Closing):
         """That of the first engine."""
         return self._members[0].engine.hello
 
+    def pids_here(self) -> set[int]:
+        """The engines that run on this machine."""
+        return {member.engine.pid for member in self._members if member.is_here}
+
     def allowed_cpus(self) -> tuple[int, ...]:
         """The CPUs of this machine that engines may run on."""
         cpus: set[int] = set()

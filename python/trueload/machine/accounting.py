@@ -17,9 +17,11 @@ import os
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
+
+from trueload.machine.throttling import Throttled, read_throttled
 
 PROC = Path("/proc")
 NS_PER_S = 1_000_000_000
@@ -80,11 +82,13 @@ class GroupCpu:
 
 @dataclass(frozen=True)
 class TreeSample:
-    """A process tree at one time of the monotonic clock."""
+    """A process tree at one time of the monotonic clock; ``throttled`` is what the limits of its
+    cgroups have cost up to then, by group."""
 
     at_ns: int
     processes: Mapping[tuple[int, int], ProcessSample]
     group: GroupCpu | None
+    throttled: Mapping[str, Throttled] = field(default_factory=dict)
 
     @property
     def pids(self) -> frozenset[int]:
@@ -148,7 +152,8 @@ class ProcessTree:
         group = None if isinstance(members, int) or callable(members) else members.cpu()
         found = (read_process(pid) for pid in self.pids())
         processes = {process.identity: process for process in found if process is not None}
-        return TreeSample(at_ns=time.monotonic_ns(), processes=processes, group=group)
+        throttled = read_throttled(pid for pid, _ in processes)
+        return TreeSample(time.monotonic_ns(), processes, group, throttled)
 
 
 def sample_json(sample: TreeSample) -> dict[str, Any]:
@@ -156,6 +161,7 @@ def sample_json(sample: TreeSample) -> dict[str, Any]:
     return {
         "at_ns": sample.at_ns,
         "group": None if sample.group is None else asdict(sample.group),
+        "throttled": {name: asdict(each) for name, each in sample.throttled.items()},
         "processes": [
             {
                 **asdict(each),
@@ -184,6 +190,7 @@ def parse_sample(said: dict[str, Any]) -> TreeSample:
         at_ns=said["at_ns"],
         processes={each.identity: each for each in processes},
         group=None if said["group"] is None else GroupCpu(**said["group"]),
+        throttled={name: Throttled(**each) for name, each in said["throttled"].items()},
     )
 
 

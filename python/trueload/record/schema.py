@@ -134,7 +134,9 @@ class Generator(Model):
     which is in ``cpu_s`` but not in ``saturation``; ``coalesced_ns``: the longest that answers were
     allowed to wait for each other. ``bytes_per_connection`` is by how much its resident memory, but
     for its code, grew while it connected, each; null below 1,000 connections, where what it needs
-    once decides. ``start_skew_ns`` is between the first and the last thread to begin to send."""
+    once decides. ``start_skew_ns`` is between the first and the last thread to begin to send.
+    ``throttled_share`` is of the window: for so long a CPU limit kept the engine from running; null
+    where no cgroup counts that, and where the engine ran on another host."""
 
     driver: str | None
     driver_note: str | None = None
@@ -153,6 +155,7 @@ class Generator(Model):
     bytes_per_connection: float | None = None
     send_lag_p99_ns: int | None
     hiccup_ns: int | None = None
+    throttled_share: float | None = None
 
 
 class Lifetime(Model):
@@ -165,7 +168,8 @@ class Lifetime(Model):
 class Server(Model):
     """The server's whole process tree over the window. ``bytes_per_connection`` is by how much its
     resident memory had grown since before the first connection, for each of the most that there
-    were; null where that was not seen."""
+    were; null where that was not seen. ``throttled_share`` is of the window: for so long a CPU
+    limit kept the server from running; null where no cgroup counts that."""
 
     source: Literal["started", "found"]
     cpu_s: float
@@ -178,6 +182,7 @@ class Server(Model):
     pids: tuple[int, ...]
     allowed_cpus: tuple[int, ...]
     bytes_per_connection: float | None = None
+    throttled_share: float | None = None
 
 
 class CpuDistance(Model):

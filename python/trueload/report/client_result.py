@@ -18,6 +18,7 @@ from trueload.units import (
     format_size,
     format_span,
 )
+from trueload.verdict.throttling import throttled_text
 
 NS_PER_MS = 1_000_000
 NS_PER_US = 1_000
@@ -60,6 +61,8 @@ def client_lines(record: Record, client: ClientEnd) -> Iterator[tuple[str, str]]
     )
     yield "opened", f"{format_count(seen.accepted)} connections anew" if seen.accepted else ""
     yield "CPU", _cpu(record, client)
+    throttled = record.generator.throttled_share
+    yield "CPU limit", throttled_text("the client", throttled) if throttled else ""
 
 
 def _rate(per_s: float | None) -> str:

@@ -50,6 +50,7 @@ from trueload.verdict import (
     worst_checks,
 )
 from trueload.verdict.common import times
+from trueload.verdict.throttling import throttled_text
 
 PERCENTILES = {"p50": "p50", "p90": "p90", "p99": "p99", "p99.9": "p999"}
 _LABEL_WIDTH = 13
@@ -82,6 +83,7 @@ def result_lines(record: Record) -> list[str]:
     for label, text in idle_lines(record):
         lines += _line(label, text)
     lines += _line("CPU", _cpu(record))
+    lines += _line("CPU limit", _throttled(record))
     lines += _line("driver", _driver(record))
     lines += _line("moved", moved_text([record.cpu_distance]))
     for number, text in enumerate(host_lines(record)):
@@ -319,6 +321,12 @@ def _cpu(record: Record) -> str:
         peak = f", peak {format_size(server.peak_rss_bytes)}" if server.peak_rss_bytes else ""
         parts.append(f"server {server.cpu_s:.2f} s{_busy(server.saturation)}{peak}")
     return "   ".join(parts)
+
+
+def _throttled(record: Record) -> str:
+    """What the server's CPU limit cost; empty where it cost nothing."""
+    found = record.server.throttled_share if record.server is not None else None
+    return throttled_text("the server", found) if found else ""
 
 
 def _busy(saturation: float | None) -> str:

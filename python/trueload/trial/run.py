@@ -24,7 +24,7 @@ from trueload.engines.engine import Engine, EngineError, ask_distance
 from trueload.engines.fleet import Fleet, start_engines
 from trueload.errors import UserError, refused_by_machine
 from trueload.ids import now_iso, record_id
-from trueload.machine.accounting import machine_sample
+from trueload.machine.accounting import ProcessTree, machine_sample
 from trueload.machine.noise import noise_sample
 from trueload.places import EngineHost
 from trueload.places.lines import LINES_MAX
@@ -539,9 +539,11 @@ class Session(Closing):
 
     def _sample(self) -> HostSample:
         server = self._tree.sample() if self._tree is not None else None
+        if not self._is_here:
+            return HostSample(machine=machine_sample(), server=server)
         # What else this machine does is of interest where an engine runs on it.
-        processes = noise_sample() if self._is_here else None
-        return HostSample(machine=machine_sample(), server=server, processes=processes)
+        engine = ProcessTree(self._engine.pids_here).sample() if self._engine is not None else None
+        return HostSample(machine_sample(), server, noise_sample(), engine)
 
 
 def _check_readable(measured: Measurement) -> None:

@@ -1,0 +1,86 @@
+"""Checks of CPU limits: for how long a cgroup's quota kept generator or server from running.
+
+Our own limit makes wrong figures. The server's makes true ones, and is told because it explains
+them. Pure functions of a record.
+"""
+
+from __future__ import annotations
+
+from trueload.record.client import ClientEnd
+from trueload.record.schema import Record
+from trueload.units import format_share
+from trueload.verdict.common import Definition, Finding, graded_beyond, not_applicable
+
+STOOD_WARN, STOOD_FAIL = 0.02, 0.05
+"""Of the window: by so much at most a closed loop's throughput is too low, if the generator stood
+still for it. Two equal runs differ by some 2 %; 5 % would change the order of servers."""
+NOBODY_COUNTS = "no cgroup of {whose} counts what a CPU limit costs"
+
+
+def throttled_text(whose: str, share: float) -> str:
+    """``the server was throttled for 12 % of the window by its CPU limit``."""
+    return f"{whose} was throttled for {format_share(share)} of the window by its CPU limit"
+
+
+def check_cpu_limit(record: Record) -> Finding:
+    """Our own limit."""
+    return _ours("the generator", record.generator.throttled_share)
+
+
+def check_client_cpu_limit(record: Record, client: ClientEnd) -> Finding:
+    """Where a client is measured, our reference server's."""
+    del client
+    found = record.server.throttled_share if record.server is not None else None
+    return _ours("the reference server", found)
+
+
+def _ours(whose: str, share: float | None) -> Finding:
+    if share is None:
+        return not_applicable(NOBODY_COUNTS.format(whose=whose))
+    status, limit = graded_beyond(share, STOOD_WARN, STOOD_FAIL)
+    return Finding(status, throttled_text(whose, share), share, limit)
+
+
+CPU_LIMIT = Definition(
+    name="cpu-limit",
+    order=152,
+    compute=check_cpu_limit,
+    of_client=check_client_cpu_limit,
+    fault="generator",
+    meaning="While a CPU limit holds the generator it neither sends nor reads.",
+    remedy=(
+        "Raise the CPU limit of the container or unit that trueload runs in (cpu.max, CPUQuota,"
+        " --cpus), or take it away."
+    ),
+    spoiled="a CPU limit held the generator",
+    per_host=True,
+)
+
+
+def check_subject_cpu_limit(record: Record) -> Finding:
+    """The server's limit: told, and no fault."""
+    found = record.server.throttled_share if record.server is not None else None
+    return _told("the server", found)
+
+
+def check_client_subject_cpu_limit(record: Record, client: ClientEnd) -> Finding:
+    """The client's likewise."""
+    del client
+    return _told("the client", record.generator.throttled_share)
+
+
+def _told(whose: str, share: float | None) -> Finding:
+    if share is None:
+        return not_applicable(NOBODY_COUNTS.format(whose=whose))
+    return Finding("pass", throttled_text(whose, share), share)
+
+
+SUBJECT_CPU_LIMIT = Definition(
+    name="subject-cpu-limit",
+    order=154,
+    compute=check_subject_cpu_limit,
+    of_client=check_client_subject_cpu_limit,
+    fault="subject",
+    meaning="A server that its CPU limit stops answers late for that alone; such a p99 is true.",
+    remedy="Raise the server's CPU limit, if it is not the limit that you want to measure.",
+)
