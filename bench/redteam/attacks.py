@@ -243,7 +243,7 @@ LATE = (
     Attack(
         "quota-server",
         "the server may use 20 % of each 50 ms: right figures, and the reason is told",
-        Http("fixed=5ms", "-c 64 -d 5s", Quota(0.2, 50, "server")),
+        Http("fixed=5ms work=50us", "-c 64 -d 5s", Quota(0.2, 50, "server")),
         (not_invalid, says("(?i)throttled")),
     ),
     Attack(
