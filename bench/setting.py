@@ -8,7 +8,7 @@ from pathlib import Path
 from trueload.engines.engine import find_engine
 from trueload.errors import UserError
 from trueload.machine.accounting import MachineSample, machine_sample, machine_usage
-from trueload.machine.noise import NoiseSample, noise_sample, others_share
+from trueload.machine.noise import NoiseSample, cpu_use, noise_sample
 
 ROOT = Path(__file__).resolve().parent.parent
 SERVER_CPU, GENERATOR_CPU = 0, 1
@@ -55,7 +55,7 @@ class Quiet:
         self._machine: MachineSample = machine_sample()
 
     def __str__(self) -> str:
-        others = others_share(self._noise, noise_sample(), [os.getpid()])
+        others = cpu_use(self._noise, noise_sample(), [os.getpid()]).others_share
         stolen = machine_usage(self._machine, machine_sample()).stolen_share
         return (
             f"Meanwhile other processes took {others:.1%} of the CPUs' time, the host {stolen:.1%}."

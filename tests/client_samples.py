@@ -11,6 +11,7 @@ from samples import ENVIRONMENT
 from trueload.assemble.client import ClientObservation, EndSample, make_client_record
 from trueload.assemble.observation import HostSample
 from trueload.machine.accounting import MachineSample, ProcessSample, ThreadSample, TreeSample
+from trueload.machine.noise import NoiseSample, Used
 from trueload.protocol.client import Claim, ClientSetup, LatencyUs
 from trueload.protocol.seen import Concurrent, Quantiles, Seen, Span
 from trueload.record.client import ClientAsked
@@ -109,6 +110,12 @@ def look(at_ns: int, client_ns: int, server_ns: int, *, server_cpu: int = 0) -> 
         host=HostSample(
             machine=MachineSample(at_ns=at_ns, cpus={}),
             server=tree(20, server_cpu, server_ns, at_ns),
+            processes=NoiseSample(
+                at_ns=at_ns,
+                processes={(10, 7): Used(1, client_ns, 0), (20, 7): Used(1, server_ns, 0)},
+                programs_ns=client_ns + server_ns,
+                cpus=2,
+            ),
         ),
         client=tree(10, 1, client_ns, at_ns),
     )

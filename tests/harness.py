@@ -34,7 +34,7 @@ COMMAND_TIMEOUT_S = 90.0
 OF_THE_MACHINE = {
     *("noise", "same-host", "hiccup", "quantile-width", "server-idle", "generator-limit"),
     *("littles-law", "fairness", "starvation", "send-lag", "rate-reached"),
-    *("client-share", "cpu-limit"),
+    "client-share",
 }
 
 

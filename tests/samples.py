@@ -34,6 +34,7 @@ from trueload.record.schema import (
     RecordPlan,
     Server,
     Throughput,
+    Waited,
     Warmup,
     Window,
 )
@@ -63,6 +64,7 @@ GENERATOR = Generator(
     peak_rss_bytes=2_000_000,
     send_lag_p99_ns=None,
     hiccup_ns=0,
+    waited=Waited(share=0.02, for_others=0.001),
 )
 SERVER = Server(
     source="found",
@@ -75,6 +77,7 @@ SERVER = Server(
     lifetime=Lifetime(user_s=1.0, system_s=2.0),
     pids=(4242,),
     allowed_cpus=(0,),
+    waited=Waited(share=0.03, for_others=0.002),
 )
 
 

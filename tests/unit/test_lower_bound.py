@@ -42,8 +42,8 @@ WARNED = record(
         connect_wall_s=0.0,
         wall_s=2.0,
         host_idle_share=0.5,
-        others_share=0.06,
-        stolen_share=0.0,
+        others_share=0.0,
+        stolen_share=0.06,
     )
 )
 

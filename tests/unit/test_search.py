@@ -400,7 +400,7 @@ def test_a_search_is_read_back_from_what_is_stored_of_it() -> None:
             "no load keeps to p99<10ms and errors<1%; the lowest tried was 1 request/s",
         ),
         (failing("send-lag", histograms=SLOW), 4, "the generator sent late at every load"),
-        (failing("noise", histograms=SLOW), 4, "other processes took CPU time at every load"),
+        (failing("noise", histograms=SLOW), 4, "other processes held it up at every load"),
         (failing("hiccup", histograms=SLOW), 4, "the generator stood still at every load"),
         (
             failing("generator-limit", histograms=SLOW),
@@ -538,7 +538,7 @@ def test_a_lower_bound_that_nothing_confirmed_is_said() -> None:
 
     taken = list(run_steps(plan, measure))
     assert exit_code(plan, taken) == 4
-    why = "the generator sent late or other processes took CPU time in each confirming run"
+    why = "the generator sent late or other processes held it up in each confirming run"
     said = search_lines(plan, taken)
     assert any(f"a lower bound that is not confirmed: {why}" in line for line in said)
     assert said[-2] == "verdict      invalid"
@@ -555,7 +555,7 @@ def test_what_spoiled_the_next_larger_load_is_said() -> None:
 
     taken = list(run_steps(plan, measure))
     said = search_lines(plan, taken)[-2]
-    assert "a lower bound, because other processes took CPU time at 5," in said
+    assert "a lower bound, because other processes held it up at 5," in said
     assert exit_code(plan, taken) == 0
 
 

@@ -153,7 +153,7 @@ def test_so_it_does_where_our_side_spoiled_each_step() -> None:
     record = failing("noise", histograms=SLOW, counts=NOBODY_OK.counts)
     taken = list(run_steps(plan, lambda following, ns: record))
     said = search_json(plan, taken, None, interrupted=False)["result"]["sentence"]
-    assert said.startswith("other processes took CPU time at every load")
+    assert said.startswith("other processes held it up at every load")
     assert said.endswith("1 request/s, and not one request was ok: timeout.first_byte")
 
 

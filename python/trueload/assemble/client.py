@@ -7,9 +7,10 @@ reference server the ``server``. Times are the server's. Must not know processes
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from urllib.parse import urlsplit
 
+from trueload.assemble.machine import MachineUse, Ours, machine_use
 from trueload.assemble.observation import HostSample
 from trueload.assemble.server import (
     allowed_cpus,
@@ -19,8 +20,7 @@ from trueload.assemble.server import (
 )
 from trueload.assemble.trial import NO_COUNTS, NO_HISTOGRAMS
 from trueload.engines.merge import add_counts
-from trueload.machine.accounting import ServerUsage, TreeSample, machine_usage, usage
-from trueload.machine.noise import others_share
+from trueload.machine.accounting import ServerUsage, TreeSample, usage
 from trueload.protocol.client import Claim
 from trueload.protocol.plan import (
     CONNECT_RATE_PER_S,
@@ -91,8 +91,8 @@ class ClientObservation:
 def make_client_record(found: ClientObservation) -> Record:
     """The record, with its checks and verdict."""
     client = usage(found.before.client, found.after.client)
-    generator = _generator(found, client)
-    machine = machine_usage(found.before.host.machine, found.after.host.machine)
+    machine = _machine(found)
+    generator = _generator(found, client, machine)
     counts = _counts(found.asked.requests, [found.claim])
     order_ns = round(found.wall_s * NS_PER_S)
     end = make_client_end(found.asked, found.claim, found.seen, client.cpu_s, order_ns)
@@ -118,7 +118,7 @@ def make_client_record(found: ClientObservation) -> Record:
         slots=None,
         series=_series(found.seen),
         generator=generator,
-        server=_server(found),
+        server=_server(found, machine),
         hosts=(
             Host(
                 place="local",
@@ -134,9 +134,9 @@ def make_client_record(found: ClientObservation) -> Record:
             drain_ns=0,
             connect_wall_s=found.ready_wall_s,
             wall_s=found.wall_s,
-            host_idle_share=machine.idle_share,
-            others_share=_others_share(found),
-            stolen_share=machine.stolen_share,
+            host_idle_share=machine.idle,
+            others_share=machine.others,
+            stolen_share=machine.stolen,
         ),
         trouble=None,
         client=end,
@@ -244,7 +244,7 @@ def _series(seen: Seen) -> tuple[Second, ...]:
     )
 
 
-def _generator(found: ClientObservation, used: ServerUsage) -> Generator:
+def _generator(found: ClientObservation, used: ServerUsage, machine: MachineUse) -> Generator:
     took_s = interval_ns(found.seen) / NS_PER_S
     return Generator(
         driver=None,
@@ -257,23 +257,26 @@ def _generator(found: ClientObservation, used: ServerUsage) -> Generator:
         peak_rss_bytes=used.peak_rss_bytes,
         send_lag_p99_ns=None,
         throttled_share=tree_throttled_share(found.before.client, found.after.client),
+        waited=machine.generator,
     )
 
 
-def _server(found: ClientObservation) -> Server:
+def _server(found: ClientObservation, machine: MachineUse) -> Server:
     before, after = found.before.host.server, found.after.host.server
     assert before is not None
     assert after is not None
     server = make_server("started", before, after, interval_ns(found.seen))
-    return server.model_copy(update={"allowed_cpus": found.server_cpus or server.allowed_cpus})
+    cpus = found.server_cpus or server.allowed_cpus
+    return server.model_copy(update={"allowed_cpus": cpus, "waited": machine.server})
 
 
-def _others_share(found: ClientObservation) -> float | None:
-    before, after = found.before.host.processes, found.after.host.processes
-    if before is None or after is None:
-        return None
-    ours = {found.front_pid}
-    for sample in (found.before, found.after):
-        ours |= sample.client.pids
-        ours |= sample.host.server.pids if sample.host.server is not None else set()
-    return others_share(before, after, ours)
+def _machine(found: ClientObservation) -> MachineUse:
+    first, last = (
+        replace(sample.host, engine=sample.client) for sample in (found.before, found.after)
+    )
+    trees = (found.before.client, found.after.client, first.server, last.server)
+    pids = {found.front_pid}.union(*(tree.pids for tree in trees if tree is not None))
+    clients = allowed_cpus(found.before.client, found.after.client)
+    servers = [tree for tree in (first.server, last.server) if tree is not None]
+    cpus = found.server_cpus or allowed_cpus(*servers)
+    return machine_use(first, last, Ours(pids, clients, cpus), see_all=True)

@@ -66,6 +66,11 @@ class Observation:
     origin_urls: tuple[str, ...] = ()
     payload_bytes: int | None = None
     idle_server: TreeSample | None = None
+    # Who the server works with, or who serves where no server is known; whether who serves may be
+    # on this machine; whether all of its processes may be looked at.
+    peers: set[int] = field(default_factory=set)
+    may_be_here: bool = False
+    sees_all: bool = True
     most_connections: int = 0
     joined: Measurement | None = None
     server_files: int | None = None

@@ -38,9 +38,11 @@ def make_server(
     )
 
 
-def tree_throttled_share(before: TreeSample, after: TreeSample) -> float | None:
+def tree_throttled_share(before: TreeSample | None, after: TreeSample | None) -> float | None:
     """For which share of the time between the samples a CPU limit kept the tree from running; None
     where no cgroup counts that."""
+    if before is None or after is None:
+        return None
     used = usage(before, after)
     wall_ns, cpu_ns = int(used.wall_s * NS_PER_S), int(used.cpu_s * NS_PER_S)
     return throttled_share(before.throttled, after.throttled, wall_ns, cpu_ns)

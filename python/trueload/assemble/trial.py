@@ -9,20 +9,19 @@ Must not know processes, stores or terminals.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Literal
 
 from trueload.assemble.broadcast import bytes_per_connection, make_deliveries, with_joining
 from trueload.assemble.hosts import make_hosts
 from trueload.assemble.idle import make_idle, merged_failed
+from trueload.assemble.machine import MachineUse, Ours, machine_use
 from trueload.assemble.observation import HostSample, Observation, PhaseLog
 from trueload.assemble.origins import make_origins
 from trueload.assemble.own_times import make_client_times
-from trueload.assemble.server import make_server, tree_throttled_share
+from trueload.assemble.server import allowed_cpus, make_server, tree_throttled_share
 from trueload.assemble.tls import make_tls_record
 from trueload.engines.histograms import merge_histogram
-from trueload.machine.accounting import covers, machine_usage, tells_all
-from trueload.machine.noise import others_share
+from trueload.machine.accounting import covers, tells_all
 from trueload.protocol import plan
 from trueload.protocol.plan import (
     Counts,
@@ -96,7 +95,7 @@ def make_record(seen: Observation) -> Record:
     phases = seen.measurements()
     handshakes = merge_histogram(each.histograms.handshake for each in phases)
     own_times = make_client_times(measured.histograms)
-    generator = _generator(seen, measured, complete, own_times)
+    generator = _generator(seen, measured, complete, own_times, machine)
     record = Record(
         schema=SCHEMA,
         id=seen.id,
@@ -125,7 +124,7 @@ def make_record(seen: Observation) -> Record:
         slots=measured.slots if complete else None,
         series=measured.series,
         generator=generator,
-        server=_server(seen, measured),
+        server=_server(seen, measured, machine),
         hosts=make_hosts(seen, generator, make_record),
         environment=seen.environment,
         window=Window(
@@ -327,7 +326,11 @@ def _family(ready: Ready | None) -> str | None:
 
 
 def _generator(
-    seen: Observation, measured: Measurement, complete: bool, own_times: ClientTimes
+    seen: Observation,
+    measured: Measurement,
+    complete: bool,
+    own_times: ClientTimes,
+    machine: MachineUse | None,
 ) -> Generator:
     found, ready = measured.generator, seen.ready
     cpu_s = found.cpu_ns / NS_PER_S
@@ -351,16 +354,15 @@ def _generator(
         send_lag_p99_ns=own_times.send.p99 if own_times.send else None,
         hiccup_ns=found.hiccup_ns if complete else None,
         throttled_share=_throttled_share(seen),
+        waited=machine.generator if machine else None,
     )
 
 
 def _throttled_share(seen: Observation) -> float | None:
     """For which share of the window a CPU limit kept the engines of this machine from running."""
-    before = seen.before.engine if seen.before is not None and seen.is_here else None
-    after = seen.after.engine if seen.after is not None else None
-    if before is None or after is None:
+    if not seen.is_here or seen.before is None or seen.after is None:
         return None
-    return tree_throttled_share(before, after)
+    return tree_throttled_share(seen.before.engine, seen.after.engine)
 
 
 def _per_s(count: int, ns: int) -> float | None:
@@ -373,7 +375,7 @@ def _bytes_per_connection(ready: Ready | None) -> float | None:
     return ready.grown_bytes / ready.established
 
 
-def _server(seen: Observation, measured: Measurement) -> Server | None:
+def _server(seen: Observation, measured: Measurement, machine: MachineUse | None) -> Server | None:
     window_ns = measured.window_ns
     if seen.before is None or seen.after is None or seen.server_source is None:
         return None
@@ -385,7 +387,8 @@ def _server(seen: Observation, measured: Measurement) -> Server | None:
     connections = max(measured.connections.established, seen.most_connections)
     each = bytes_per_connection(seen.idle_server, after, connections)
     source: Literal["started", "found"] = "started" if seen.server_source == "started" else "found"
-    return make_server(source, before, after, window_ns, each)
+    found = make_server(source, before, after, window_ns, each)
+    return found.model_copy(update={"waited": machine.server if machine else None})
 
 
 def _targets(seen: Observation, measured: Measurement) -> tuple[TargetRecord, ...] | None:
@@ -406,45 +409,32 @@ def _targets(seen: Observation, measured: Measurement) -> tuple[TargetRecord, ..
     )
 
 
-@dataclass(frozen=True)
-class _MachineUse:
-    """Shares of the time of all CPUs of a machine, over the window; None for what is not known."""
-
-    idle: float | None
-    others: float | None
-    stolen: float | None
-
-
-def _machine(seen: Observation, measured: Measurement) -> _MachineUse | None:
+def _machine(seen: Observation, measured: Measurement) -> MachineUse | None:
     """How the machine was used that the engine ran on: as the front saw it here, as the engine saw
     it elsewhere, where no server of ours counts among the others."""
     if not seen.is_here:
         found = measured.generator.machine
         if found is None or seen.server_place == seen.place:
             return None
-        return _MachineUse(found.idle, found.others, found.stolen)
+        return MachineUse(found.idle, found.others, found.stolen)
     first, last = seen.before, seen.after
     if first is None or last is None:
         return None
     if not covers(first.machine.at_ns, last.machine.at_ns, measured.window_ns):
         # Who was kept from looking in time tells of the warm-up, too: that was as busy.
         first = seen.earliest or first
-    used = machine_usage(first.machine, last.machine)
-    return _MachineUse(used.idle_share, _others_share(seen, first, last), used.stolen_share)
+    return machine_use(first, last, _ours(seen, first, last), see_all=seen.sees_all)
 
 
-def _others_share(seen: Observation, first: HostSample, last: HostSample) -> float | None:
-    """What processes that are not ours used; ours are the front, whose children are the engine and
-    the runner, and the server."""
-    before, after = first.processes, last.processes
-    if before is None or after is None:
-        return None
-    ours = {seen.front_pid}
-    # A process id of another host's server is somebody else's here.
-    server_is_here = seen.server_place is None
-    for sample in (first.server, last.server) if server_is_here else ():
-        ours |= sample.pids if sample is not None else set()
-    return others_share(before, after, ours)
+def _ours(seen: Observation, first: HostSample, last: HostSample) -> Ours:
+    """The front, whose children are the engine and the runner, the server, and who that works
+    with."""
+    servers = [sample for sample in (first.server, last.server) if sample is not None]
+    if seen.server_place is not None:
+        servers = []  # a process id of another host's server is somebody else's here
+    pids = {seen.front_pid, *seen.peers}.union(*(sample.pids for sample in servers))
+    hidden = seen.may_be_here and not servers and not seen.peers
+    return Ours(pids, seen.engine_cpus, allowed_cpus(*servers), hidden)
 
 
 def _redacted(generate: Generate) -> Generate:

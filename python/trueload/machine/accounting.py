@@ -411,10 +411,10 @@ def _listening(*, udp: bool = False) -> Iterator[tuple[Address, int, int]]:
             fields = line.split()
             if fields[3] == state:
                 address, _, hex_port = fields[1].partition(":")
-                yield _address(address), int(hex_port, 16), int(fields[9])
+                yield address_of(address), int(hex_port, 16), int(fields[9])
 
 
-def _address(spelling: str) -> Address:
+def address_of(spelling: str) -> Address:
     """As the kernel prints one: 32-bit words, each in the byte order of the machine."""
     words = (spelling[i : i + 8] for i in range(0, len(spelling), 8))
     return ipaddress.ip_address(b"".join(int(w, 16).to_bytes(4, sys.byteorder) for w in words))

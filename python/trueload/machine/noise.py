@@ -1,29 +1,41 @@
-"""How much CPU time went to processes that have nothing to do with a measurement.
+"""What processes that have nothing to do with a measurement did to it.
 
-How: two looks at /proc, and two lower bounds of what the others used, of which the larger counts:
-the CPU time of every process that can be seen and is not ours, and what /proc/stat says user and
-system code used, less what ours did. The first misses what came and went unseen; the second misses
-what interrupts took, as kernels differ in whether the interrupted process is charged with it. So
-the traffic that we cause ourselves is never taken for noise. Kernel threads work for all of us and
-are in neither. Must not know trials or records.
+How: /proc is looked at before and after. What the others used has two lower bounds, of which the
+larger counts: the CPU time of every process that can be seen and is not ours, and what /proc/stat
+says user and system code used, less what ours did. The first misses what came and went unseen; the
+second misses what interrupts took, as kernels differ in whether the interrupted process is charged
+with it. So the traffic that we cause ourselves is never taken for noise. Kernel threads work for
+all of us and are in neither.
+
+How long a thread waited for a CPU the kernel says, not for whom. It waited while something else was
+on its CPU, so that the others' part of the waits is their part of all that was there: the others',
+ours (the other end of the measurement, unless it has CPUs of its own) and the kernel's.
+Must not know trials or records.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 from trueload.machine.accounting import (
+    NS_PER_S,
     TICK_NS,
+    MachineSample,
+    ThreadSample,
+    TreeSample,
     all_pids,
     cpu_clock_ns,
     family,
     machine_sample,
     stat_fields,
+    usage,
 )
 
 KERNEL_THREAD = 0x0020_0000  # PF_KTHREAD, include/linux/sched.h
+TICKS_OFF = 2
+"""Of each CPU /proc/stat may be wrong by a tick at either end, which counts in short windows."""
 
 
 @dataclass(frozen=True)
@@ -37,32 +49,63 @@ class Used:
 
 @dataclass(frozen=True)
 class NoiseSample:
-    """Every process by its identity (pid and start time), and all CPUs' user and system time."""
+    """Every process by its identity (pid and start time), all CPUs' user and system time, and that
+    of the kernel's own threads."""
 
     at_ns: int
     processes: Mapping[tuple[int, int], Used]
     programs_ns: int
     cpus: int
+    kernel_ns: int = 0
+
+
+@dataclass(frozen=True)
+class CpuUse:
+    """Who used the CPUs between two looks, in ns. ``others_ns`` is of what is not ours."""
+
+    wall_ns: int
+    cpus: int
+    ours_ns: int
+    others_ns: int
+    kernel_ns: int
+
+    @property
+    def others_share(self) -> float:
+        """Of all CPUs' time, from 0 to 1."""
+        return min(1.0, self.others_ns / (self.wall_ns * self.cpus))
+
+
+@dataclass(frozen=True)
+class Wait:
+    """How long the thread of a tree that waited longest for a CPU did so, of the time between two
+    looks (0 to 1), and how much of that was for processes that are not ours."""
+
+    share: float
+    for_others: float
 
 
 def noise_sample() -> NoiseSample:
     """Looks at every process, some 20 us each, and nothing of their threads."""
-    processes = {}
+    processes, kernel_ns = {}, 0
     for pid in all_pids():
         found = _process(pid)
-        if found is not None:
+        if isinstance(found, int):
+            kernel_ns += found
+        elif found is not None:
             processes[found[0]] = found[1]
     cpus = machine_sample().cpus.values()
     programs_ns = sum(cpu.programs_ns for cpu in cpus)
-    return NoiseSample(time.monotonic_ns(), processes, programs_ns, len(cpus))
+    return NoiseSample(time.monotonic_ns(), processes, programs_ns, len(cpus), kernel_ns)
 
 
-def others_share(before: NoiseSample, after: NoiseSample, ours: Iterable[int]) -> float:
-    """The share (0 to 1) of all CPUs' time that went to processes other than ``ours`` (pids) and
-    their descendants. Pure."""
+def cpu_use(
+    before: NoiseSample, after: NoiseSample, ours: Iterable[int], *, all_seen: bool = True
+) -> CpuUse:
+    """What was used by ``ours`` (pids) with their descendants, and by others. Where not all of ours
+    can be seen (``all_seen``), what is not accounted for may be ours, and is nobody's. Pure."""
     roots = set(ours)
     mine = _family(before, roots) | _family(after, roots)
-    wall_ns = max(1, after.at_ns - before.at_ns) * max(1, after.cpus)
+    wall_ns, cpus = max(1, after.at_ns - before.at_ns), max(1, after.cpus)
     ours_ns = others_ns = 0
     for identity, used in after.processes.items():
         was = before.processes.get(identity)
@@ -71,8 +114,67 @@ def others_share(before: NoiseSample, after: NoiseSample, ours: Iterable[int]) -
             ours_ns += used_ns + used.waited_ns - (was.waited_ns if was else 0)
         else:
             others_ns += used_ns
-    programs_ns = after.programs_ns - before.programs_ns
-    return min(1.0, max(0, others_ns, programs_ns - ours_ns) / wall_ns)
+    doubt_ns = TICKS_OFF * TICK_NS * cpus if wall_ns < NS_PER_S else 0
+    unseen_ns = after.programs_ns - before.programs_ns - ours_ns - doubt_ns if all_seen else 0
+    kernel_ns = max(0, after.kernel_ns - before.kernel_ns)
+    return CpuUse(wall_ns, cpus, max(0, ours_ns), max(0, others_ns, unseen_ns), kernel_ns)
+
+
+def wait_of(
+    before: TreeSample,
+    after: TreeSample,
+    used: CpuUse,
+    *,
+    elsewhere_ns: int = 0,
+    beside_ns: int | None = None,
+    throttled_ns: int = 0,
+) -> Wait | None:
+    """How long a tree waited for CPUs between two looks; None where the kernel does not say.
+
+    ``elsewhere_ns`` is what of ours ran on other CPUs than the tree's, ``beside_ns`` what the
+    tree's CPUs did but for the tree, where that is known, ``throttled_ns`` for how long a CPU limit
+    stopped it: then nobody else was the reason. Pure.
+    """
+    longest = max(_threads(before, after), key=lambda each: each.wait_ns, default=None)
+    if longest is None:
+        return None
+    others_ns = used.others_ns
+    rest_ns = used.ours_ns + used.kernel_ns - longest.run_ns - elsewhere_ns
+    if beside_ns is not None:
+        others_ns = min(others_ns, max(0, beside_ns))
+        rest_ns = min(rest_ns, beside_ns - others_ns)
+    part = others_ns / (others_ns + max(0, rest_ns)) if others_ns > 0 else 0.0
+    waited_ns = max(0, longest.wait_ns - throttled_ns)
+    for_others_ns = min(others_ns, waited_ns * part)
+    wall_ns = max(1, after.at_ns - before.at_ns)
+    return Wait(min(1.0, longest.wait_ns / wall_ns), min(1.0, for_others_ns / wall_ns))
+
+
+def beside(
+    before: MachineSample,
+    after: MachineSample,
+    cpus: Collection[int],
+    first: TreeSample,
+    last: TreeSample,
+) -> int | None:
+    """What user and system code used of these CPUs, less what a tree did that runs there alone, in
+    ns; None where that was too short to be counted in ticks."""
+    named = set(cpus) & before.cpus.keys() & after.cpus.keys()
+    if not named or after.at_ns - before.at_ns < NS_PER_S:
+        return None
+    programs_ns = sum(after.cpus[cpu].programs_ns - before.cpus[cpu].programs_ns for cpu in named)
+    return max(0, programs_ns - int(usage(first, last).cpu_s * NS_PER_S))
+
+
+def _threads(before: TreeSample, after: TreeSample) -> list[ThreadSample]:
+    """What each thread used and waited between two looks."""
+    found = []
+    for identity, process in after.processes.items():
+        earlier = before.processes.get(identity)
+        for tid, thread in process.threads.items():
+            was = (earlier.threads.get(tid) if earlier else None) or ThreadSample(0, 0)
+            found.append(ThreadSample(thread.run_ns - was.run_ns, thread.wait_ns - was.wait_ns))
+    return found
 
 
 def _family(sample: NoiseSample, roots: set[int]) -> set[tuple[int, int]]:
@@ -81,13 +183,14 @@ def _family(sample: NoiseSample, roots: set[int]) -> set[tuple[int, int]]:
     return {identity for identity in sample.processes if identity[0] in pids}
 
 
-def _process(pid: int) -> tuple[tuple[int, int], Used] | None:
+def _process(pid: int) -> tuple[tuple[int, int], Used] | int | None:
+    """A process with what it has used; of a thread of the kernel only the time."""
     try:
         fields = stat_fields(pid)
     except OSError:
         return None
-    if int(fields[6]) & KERNEL_THREAD:
-        return None
     user, system, waited_user, waited_system = (int(field) * TICK_NS for field in fields[11:15])
-    used = Used(int(fields[1]), cpu_clock_ns(pid, user + system), waited_user + waited_system)
-    return (pid, int(fields[19])), used
+    cpu_ns = cpu_clock_ns(pid, user + system)
+    if int(fields[6]) & KERNEL_THREAD:
+        return cpu_ns
+    return (pid, int(fields[19])), Used(int(fields[1]), cpu_ns, waited_user + waited_system)

@@ -123,6 +123,14 @@ class Connections(Model):
     server_files: int | None = None
 
 
+class Waited(Model):
+    """How long the thread of an end that waited longest for a CPU did so, of the window (0 to 1):
+    ``share`` in all, ``for_others`` because of processes that have nothing to do with the run."""
+
+    share: float
+    for_others: float
+
+
 class Generator(Model):
     """The engine's own load over the window. ``cpu_share`` = ``cpu_s`` / window;
     ``allowed_cpus`` are those that the kernel let it run on; ``send_lag_p99_ns`` is null in
@@ -136,7 +144,8 @@ class Generator(Model):
     for its code, grew while it connected, each; null below 1,000 connections, where what it needs
     once decides. ``start_skew_ns`` is between the first and the last thread to begin to send.
     ``throttled_share`` is of the window: for so long a CPU limit kept the engine from running; null
-    where no cgroup counts that, and where the engine ran on another host."""
+    where no cgroup counts that, and where the engine ran on another host. ``waited`` is null where
+    it is not known."""
 
     driver: str | None
     driver_note: str | None = None
@@ -156,6 +165,7 @@ class Generator(Model):
     send_lag_p99_ns: int | None
     hiccup_ns: int | None = None
     throttled_share: float | None = None
+    waited: Waited | None = None
 
 
 class Lifetime(Model):
@@ -169,7 +179,8 @@ class Server(Model):
     """The server's whole process tree over the window. ``bytes_per_connection`` is by how much its
     resident memory had grown since before the first connection, for each of the most that there
     were; null where that was not seen. ``throttled_share`` is of the window: for so long a CPU
-    limit kept the server from running; null where no cgroup counts that."""
+    limit kept the server from running; null where no cgroup counts that. ``waited`` is null where
+    it is not known."""
 
     source: Literal["started", "found"]
     cpu_s: float
@@ -183,6 +194,7 @@ class Server(Model):
     allowed_cpus: tuple[int, ...]
     bytes_per_connection: float | None = None
     throttled_share: float | None = None
+    waited: Waited | None = None
 
 
 class CpuDistance(Model):

@@ -13,6 +13,7 @@ Must not know: the command line, suites, the store, terminals.
 from __future__ import annotations
 
 import contextlib
+import os
 import time
 
 from trueload.assemble.idle import Step
@@ -25,7 +26,9 @@ from trueload.engines.fleet import Fleet, start_engines
 from trueload.errors import UserError, refused_by_machine
 from trueload.ids import now_iso, record_id
 from trueload.machine.accounting import ProcessTree, machine_sample
+from trueload.machine.here import may_be_here, sees_all_processes
 from trueload.machine.noise import noise_sample
+from trueload.machine.peers import backends
 from trueload.places import EngineHost
 from trueload.places.lines import LINES_MAX
 from trueload.places.local import LocalPlace
@@ -177,6 +180,8 @@ class Session(Closing):
         pair = choose_pair(spec, self._idle, self._generate.cpus)
         self._cpu_pair = pair if self._is_here else None
         self._apart_ns: float | None = None
+        here = self._is_here and spec.server_place is None
+        self._may_be_here = here and any(map(may_be_here, spec.addresses))
         self._engine: Engine | Fleet | None = None
         self._ready: Ready | None = None
         self._most_connections = 0
@@ -251,6 +256,8 @@ class Session(Closing):
             origin_urls=tuple(origin.url for origin in spec.origins),
             payload_bytes=spec.message_bytes,
             idle_server=self._idle,
+            may_be_here=self._may_be_here,
+            sees_all=sees_all_processes(),
             most_connections=self._most_connections,
             resolve_failed=not spec.addresses,
         )
@@ -498,6 +505,7 @@ class Session(Closing):
             case PhaseStopped():
                 if message.id == seen.window.id:
                     seen.after = self._sample()
+                    self._look_for_peers()
                 seen.phase(message.id).stopped_ns = message.at_ns
                 self._enter(DRAIN)
             case PhaseDone():
@@ -507,6 +515,8 @@ class Session(Closing):
                     seen.hosts = self._engine.reports(message.id)
             case Tick():
                 if message.id is not None:
+                    if message.id == WARMUP and not seen.phase(WARMUP).first:
+                        self._look_for_peers()  # before the window, in which nothing is to disturb
                     seen.phase(message.id).add(message)
                 self._show(message)
             case Error() if message.class_ == "machine" and seen.ready is None:
@@ -523,6 +533,15 @@ class Session(Closing):
                 )
             case _:
                 pass
+
+    def _look_for_peers(self) -> None:
+        """Who the server works with on this machine; who serves, where nobody was found to."""
+        if not self._may_be_here or self._engine is None:
+            return
+        tree = self._tree.sample() if self._tree is not None else None
+        engines = self._engine.pids_here()
+        roots = set(tree.pids) if tree is not None else engines
+        self._seen.peers |= backends(roots, {os.getpid(), *engines} - roots)
 
     def _enter(self, stage: str) -> None:
         self._stage, self._stage_began_s = stage, time.monotonic()

@@ -19,6 +19,8 @@ from trueload.verdict.common import (
     too_short,
 )
 from trueload.verdict.flow import LITTLE_WARN
+from trueload.verdict.hosts import SEVERITY
+from trueload.verdict.throttling import STOOD_FAIL, STOOD_WARN
 
 GENERATOR_FULL = 0.95  # beyond this a thread has no slack left: it times its own queue
 SERVER_FULL = 0.90  # a server as full as this would not have gone much faster
@@ -26,8 +28,11 @@ SERVER_BUSY = 0.80  # a server with a fifth of its time to spare was not at its 
 LATE_SHARE = LITTLE_WARN  # of a client's wait: by as much its ceiling would be another
 HICCUP_WARN_NS = NS_PER_S // 10  # ten beats of 10 ms: more than a scheduler does by itself
 HICCUP_FAIL_NS = NS_PER_S // 2  # as long as a stop of the process, or of the machine
-NOISE_WARN, NOISE_FAIL = 0.05, 0.25  # of all CPUs' time: a figure can be off by as much
-NOISE_WINDOW_NS = NS_PER_S  # /proc/stat counts in ticks of 10 ms; shorter windows err by 1 % and up
+HELD_WARN, HELD_FAIL = STOOD_WARN, STOOD_FAIL  # it is the same to stand still or to be held up
+HELD_LEAST_NS = 4_000_000  # a turn of the scheduler, which any thread of any machine may wait for
+STOLEN_WARN, STOLEN_FAIL = 0.05, 0.25  # of all CPUs' time: a figure can be off by as much
+NOISE_WINDOW_NS = NS_PER_S  # engines elsewhere count in ticks of 10 ms; in less they err by 1 %
+NOISE_UNKNOWN = "what else ran on the machine is not known"
 HOST_IDLE_MIN = 0.10  # with this much idle, generator and server did not wait for each other
 SERVER_UNKNOWN = "what the server's processes used is not known"
 
@@ -149,19 +154,45 @@ HICCUP = Definition(
 
 
 def check_noise(record: Record) -> Finding:
-    """CPU time that went to others than engine, front, runner and server, of all there was."""
+    """How long generator and server waited for CPUs that processes had which have nothing to do
+    with the run, and what the machine's own host took."""
     window = record.window
     if window.others_share is None or window.stolen_share is None:
-        return not_applicable("how busy the machine was is not known")
-    if short := too_short(record, NOISE_WINDOW_NS):
-        return not_applicable(short)
-    share = window.others_share + window.stolen_share
-    status, limit = graded(share, NOISE_WARN, NOISE_FAIL)
-    why = (
+        if record.partial or any(host.place != "local" for host in record.hosts):
+            return not_applicable(NOISE_UNKNOWN)
+        return Finding("warn", NOISE_UNKNOWN)
+    stolen, limit = graded(window.stolen_share, STOLEN_WARN, STOLEN_FAIL)
+    took = (
         f"other processes took {format_share(window.others_share)} of the machine's CPU time,"
         f" its host {format_share(window.stolen_share)}"
     )
-    return Finding(status, why, share, limit)
+    ends = {"generator": record.generator, "server": record.server}
+    waits = {name: end.waited.for_others for name, end in ends.items() if end and end.waited}
+    if not waits:
+        return _unattributed(record, took)
+    held, least = graded(max(waits.values()), HELD_WARN, HELD_FAIL)
+    if max(waits.values()) * window.window_ns < HELD_LEAST_NS:
+        held = "pass"
+    why = " and ".join(f"the {name} for {format_share(share)}" for name, share in waits.items())
+    why = f"others held up {why} of the window; {took}"
+    if SEVERITY[stolen] > SEVERITY[held]:
+        return Finding(stolen, why, window.stolen_share, limit)
+    return Finding(held, why, max(waits.values()), least)
+
+
+def _unattributed(record: Record, took: str) -> Finding:
+    """Where nobody knows who was waited for: on another host all others count, beside a server that
+    cannot be told from them only what the machine's host took."""
+    window = record.window
+    stolen, others = window.stolen_share or 0.0, window.others_share or 0.0
+    if any(host.place != "local" for host in record.hosts):
+        if short := too_short(record, NOISE_WINDOW_NS):
+            return not_applicable(short)
+        stolen += others
+    else:
+        took = f"{took}; whether engine or server waited for them is not known"
+    status, limit = graded(stolen, STOLEN_WARN, STOLEN_FAIL)
+    return Finding(status, took, stolen, limit)
 
 
 NOISE = Definition(
@@ -169,11 +200,11 @@ NOISE = Definition(
     order=160,
     compute=check_noise,
     fault="machine",
-    meaning="What else ran on the machine took time that engine or server may have needed.",
+    meaning="While engine or server waits for other programs, the figure is not theirs.",
     remedy=(
         "End other programs, or measure on a quiet machine; `trueload doctor` looks at the load."
     ),
-    spoiled="other processes took CPU time",
+    spoiled="other processes held it up",
     per_host=True,
 )
 

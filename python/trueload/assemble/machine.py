@@ -1,0 +1,79 @@
+"""How the machine was used over a window, and what that did to both ends, from two looks at it.
+
+Pure. Must not know who looked, or how anything is judged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from trueload.assemble.observation import HostSample
+from trueload.assemble.server import tree_throttled_share
+from trueload.machine.accounting import TreeSample, machine_usage, usage
+from trueload.machine.noise import CpuUse, beside, cpu_use, wait_of
+from trueload.record.schema import Waited
+from trueload.units import NS_PER_S
+
+
+@dataclass(frozen=True)
+class MachineUse:
+    """Shares of the time of all CPUs of a machine, over the window, and what both ends waited; None
+    for what is not known."""
+
+    idle: float | None
+    others: float | None
+    stolen: float | None
+    generator: Waited | None = None
+    server: Waited | None = None
+
+
+@dataclass(frozen=True)
+class Ours:
+    """What of a machine belongs to the run: the processes (with their descendants), and the CPUs of
+    generator and server. ``hidden``: the server may be on this machine, and was not found."""
+
+    pids: Collection[int]
+    generator_cpus: Collection[int]
+    server_cpus: Collection[int]
+    hidden: bool = False
+
+
+def machine_use(first: HostSample, last: HostSample, ours: Ours, *, see_all: bool) -> MachineUse:
+    """From two looks. Where we may see every process (``see_all``), a hidden server is none of
+    them; else it may be one of the others, and who was waited for is not known."""
+    used = machine_usage(first.machine, last.machine)
+    if first.processes is None or last.processes is None:
+        return MachineUse(used.idle_share, None, used.stolen_share)
+    by_whom = cpu_use(first.processes, last.processes, ours.pids, all_seen=not ours.hidden)
+    ends = _waits(first, last, ours, by_whom) if see_all or not ours.hidden else (None, None)
+    return MachineUse(used.idle_share, by_whom.others_share, used.stolen_share, *ends)
+
+
+def _waits(
+    first: HostSample, last: HostSample, ours: Ours, used: CpuUse
+) -> tuple[Waited | None, Waited | None]:
+    """Of generator and server."""
+    apart = not set(ours.generator_cpus) & set(ours.server_cpus)
+    trees = (first.engine, last.engine), (first.server, last.server)
+    cpus = ours.generator_cpus, ours.server_cpus
+    found: list[Waited | None] = []
+    for (before, after), theirs, (other, later) in zip(trees, cpus, reversed(trees), strict=True):
+        elsewhere_ns = _cpu_ns(other, later) if apart else 0
+        if before is None or after is None:
+            found.append(None)
+            continue
+        wait = wait_of(
+            before,
+            after,
+            used,
+            elsewhere_ns=elsewhere_ns,
+            beside_ns=beside(first.machine, last.machine, theirs, before, after),
+            throttled_ns=int((tree_throttled_share(before, after) or 0) * used.wall_ns),
+        )
+        found.append(Waited(share=wait.share, for_others=wait.for_others) if wait else None)
+    return found[0], found[1]
+
+
+def _cpu_ns(before: TreeSample | None, after: TreeSample | None) -> int:
+    return int(usage(before, after).cpu_s * NS_PER_S) if before and after else 0

@@ -1,0 +1,42 @@
+"""Which addresses may be served on this machine."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import subprocess
+import sys
+
+import pytest
+from trueload.machine.here import may_be_here, sees_all_processes
+
+
+@pytest.mark.parametrize(
+    ("address", "here"),
+    [("127.0.0.1:80", True), ("[::1]:80", True), ("unix:/run/x", True), ("nonsense", False)],
+)
+def test_who_may_serve_on_this_machine(address: str, here: bool) -> None:
+    assert may_be_here(address) is here
+
+
+def test_an_address_of_this_machines_own_is_here() -> None:
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        try:
+            probe.connect(("192.0.2.1", 9))
+        except OSError:
+            pytest.skip("this machine has no route")
+        own = probe.getsockname()[0]
+    assert may_be_here(f"{own}:80")
+
+
+def test_in_a_process_namespace_of_its_own_nobody_sees_all() -> None:
+    if os.geteuid() != 0 or shutil.which("unshare") is None:
+        pytest.skip("it takes root, and Debian's util-linux")
+    asked = "from trueload.machine.here import sees_all_processes as all; print(all())"
+    inside = ["unshare", "--pid", "--fork", "--mount-proc", sys.executable, "-c", asked]
+    found = subprocess.run(inside, capture_output=True, text=True, check=False)
+    if found.returncode:
+        pytest.skip(f"no namespace can be made here: {found.stderr}")
+    assert found.stdout == "False\n"
+    assert sees_all_processes() or os.readlink("/proc/1/ns/pid") != os.readlink("/proc/self/ns/pid")
