@@ -39,6 +39,10 @@ RANKED = {
     "p999": 0.999,
 }
 
+# By how much values are weighed in `log_evidence`, in units of the largest: what stands out by a
+# thousandth of it is still seen among a million others.
+TILTS = tuple(1.5**step for step in range(-1, 24))
+
 BEYOND_MIN = (
     10  # values beyond a percentile: its 95 % interval by rank spans some 6 of them each way
 )
@@ -269,6 +273,62 @@ def summarise(buckets: Buckets, worse: int = 0) -> Distribution:
         slower=worse,
         **{name: at.value for name, at in found.items()},
     )
+
+
+def log_evidence(
+    pool: Sequence[tuple[float, int]], slots: int, suspects: Sequence[tuple[int, float, int]]
+) -> float:
+    """How strongly some slots' sums speak against chance, as a natural logarithm.
+
+    ``pool``: each value with how often it occurred over all slots; ``suspects``: of some slots how
+    many values each had, their sum, and how many slots are like that. If values fall to slots by
+    chance, e to this is 1 / p or more in at most a share p of all cases, whatever made each slot
+    stop when it did (Ville 1939): slow answers leave time for fewer, and a slot may have had a
+    single one. Each slot's part is exp(tilt x sum) over its mean under chance; tilts, and shares of
+    the slots that are not by chance, are mixed, so that none has to be chosen (Ramdas and others
+    2023)."""
+    largest = max((value for value, _ in pool), default=0)
+    if not suspects or not largest:
+        return -math.inf
+    total = sum(count for _, count in pool)
+
+    def log_mean_exp(tilt: float) -> float:
+        terms = (count * math.exp(tilt * (value / largest - 1)) for value, count in pool)
+        return tilt + math.log(math.fsum(terms) / total)
+
+    expected = [(tilt, log_mean_exp(tilt)) for tilt in TILTS]
+    each = [
+        (_log_mean([tilt * found / largest - count * mean for tilt, mean in expected]), alike)
+        for count, found, alike in suspects
+    ]
+    others = slots - sum(alike for _, alike in each)
+
+    def of_share(share: float) -> float:
+        by_chance = math.log1p(-share)
+        mixed = (alike * _log_sum(by_chance, math.log(share) + found) for found, alike in each)
+        return others * by_chance + math.fsum(mixed)
+
+    return _log_mean([of_share(0.5**halves) for halves in range(1, slots.bit_length() + 1)])
+
+
+def log_binomial_tail(count: int, trials: int, share: float) -> float:
+    """The logarithm of how likely so many of the trials or more succeed, at most, if each does by
+    this share (Chernoff 1952)."""
+    if trials == 0 or count <= trials * share:
+        return 0.0
+    failures = trials - count
+    found = count * math.log(count / (trials * share))
+    return -found - (failures and failures * math.log(failures / (trials * (1 - share))))
+
+
+def _log_sum(*logs: float) -> float:
+    """The logarithm of the sum of what these are logarithms of."""
+    largest = max(logs)
+    return largest + math.log(math.fsum(math.exp(log - largest) for log in logs))
+
+
+def _log_mean(logs: Sequence[float]) -> float:
+    return _log_sum(*logs) - math.log(len(logs))
 
 
 def parse_percentile(name: str) -> float | None:

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
 use trueload_drive::{Address, peak_rss_bytes};
-use trueload_meter::{Bin, Class, Meter, Series, Sparse, TargetMeter};
+use trueload_meter::{Bin, Class, Meter, Series, SlowSlot, Sparse, TargetMeter};
 use trueload_wire::tls::Secured;
 
 use crate::exchange;
@@ -260,9 +260,16 @@ fn slots(meter: &Meter) -> Slots {
         answers_sum_squares: sums.answers_sum_squares,
         answers_min: sums.answers_min,
         answers_max: sums.answers_max,
-        long_waits_ns: sums.long_waits_ns,
+        long_waits_ns: sums.slow.iter().map(|slow| slow.waits.longest_ns).collect(),
+        long_waits: sums.slow.iter().map(long_waits).collect(),
         permitted_ns: meter.permitted_ns,
     }
+}
+
+/// A slot that waited long: its requests, its waits of each length, and its connections that were never answered.
+fn long_waits(slow: &SlowSlot) -> Vec<u64> {
+    let counts = slow.waits.at_least.into_iter().chain(slow.waits.unanswered).map(u64::from);
+    std::iter::once(slow.ended).chain(counts).collect()
 }
 
 /// A phase over time.

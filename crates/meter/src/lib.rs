@@ -22,7 +22,7 @@ pub use ledger::{Delivered, Deliveries, Failed, Finished, Handle, Ledger, Settle
 pub use meter::{Answered, Meter};
 pub use packed::Packed;
 pub use series::{BINS_MOST, Bin, Recorded, Series};
-pub use slots::SlotSums;
+pub use slots::{LongWaits, SlotSums, SlowSlot};
 pub use sparse::{Counted, Recent, Sparse, index};
 pub use spread::{Figures, Spread};
 pub use target::TargetMeter;

@@ -2,6 +2,50 @@
 
 /// At most this many long waits are kept: the worst slots of a run with as many as 100,000.
 const LONG_WAITS_MAX: usize = 10_000;
+/// Long waits are counted from each of so many lengths on: 1 s, and twice as long each time.
+const WAIT_LEVELS: usize = 6;
+/// The first of them.
+const LEVEL_NS: u64 = 1_000_000_000;
+
+/// The long waits of one slot.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LongWaits {
+    /// The longest, in ns; 0 without any.
+    pub longest_ns: u64,
+    /// How many lasted at least 1 s, 2 s, 4 s and so on.
+    pub at_least: [u32; WAIT_LEVELS],
+    /// Connections that were never answered, and were waited on for so long.
+    pub unanswered: [u32; WAIT_LEVELS],
+}
+
+impl LongWaits {
+    /// Adds so many waits, each this long.
+    pub fn note(&mut self, wait_ns: u64, count: u64) {
+        self.longest_ns = self.longest_ns.max(wait_ns);
+        add(&mut self.at_least, wait_ns, u32::try_from(count).unwrap_or(u32::MAX));
+    }
+
+    /// A connection is gone that was never answered, and had been waited on for so long.
+    pub fn note_unanswered(&mut self, wait_ns: u64) {
+        add(&mut self.unanswered, wait_ns, 1);
+    }
+}
+
+fn add(sums: &mut [u32; WAIT_LEVELS], wait_ns: u64, count: u32) {
+    for (level, sum) in sums.iter_mut().enumerate() {
+        let counts = wait_ns >= LEVEL_NS << level;
+        *sum = sum.saturating_add(if counts { count } else { 0 });
+    }
+}
+
+/// A slot that waited long: its waits, and how many requests it had.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SlowSlot {
+    /// Its long waits.
+    pub waits: LongWaits,
+    /// All its requests that ended, however long they took.
+    pub ended: u64,
+}
 
 /// Sums over slots that asked at least once.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -18,8 +62,8 @@ pub struct SlotSums {
     pub answers_min: u64,
     /// The most answers of a slot.
     pub answers_max: u64,
-    /// The longest wait of each slot that waited long, in ns.
-    pub long_waits_ns: Vec<u64>,
+    /// The slots that waited long.
+    pub slow: Vec<SlowSlot>,
     /// Slots down for long without a polite close.
     pub down: u32,
     /// Slots that lost their connection, and then an attempt at a new one failed.
@@ -40,10 +84,10 @@ impl SlotSums {
         self.answers_sum_squares = self.answers_sum_squares.saturating_add(square);
     }
 
-    /// Enters the longest wait of one slot.
-    pub fn enter_wait(&mut self, wait_ns: u64) {
-        if self.long_waits_ns.len() < LONG_WAITS_MAX {
-            self.long_waits_ns.push(wait_ns);
+    /// Enters one slot that waited long.
+    pub fn enter_slow(&mut self, slow: SlowSlot) {
+        if self.slow.len() < LONG_WAITS_MAX {
+            self.slow.push(slow);
         }
     }
 
@@ -59,9 +103,7 @@ impl SlotSums {
         self.answers_sum += other.answers_sum;
         self.answers_sum_squares =
             self.answers_sum_squares.saturating_add(other.answers_sum_squares);
-        for wait_ns in &other.long_waits_ns {
-            self.enter_wait(*wait_ns);
-        }
+        other.slow.iter().for_each(|slow| self.enter_slow(*slow));
         self.down += other.down;
         self.outages += other.outages;
         self.outage_ns = self.outage_ns.max(other.outage_ns);
@@ -108,7 +150,20 @@ mod tests {
     #[test]
     fn long_waits_are_bounded() {
         let mut sums = SlotSums::default();
-        (0..20_000).for_each(|wait| sums.enter_wait(wait));
-        assert_eq!(sums.long_waits_ns.len(), LONG_WAITS_MAX);
+        let slow = SlowSlot { waits: LongWaits::default(), ended: 1 };
+        (0..20_000).for_each(|_| sums.enter_slow(slow));
+        assert_eq!(sums.slow.len(), LONG_WAITS_MAX);
+    }
+
+    #[test]
+    fn waits_are_counted_from_each_length_on() {
+        let mut waits = LongWaits::default();
+        for (wait_s, count) in [(1, 1), (2, 2), (5, 1), (100, 1)] {
+            waits.note(wait_s * LEVEL_NS, count);
+        }
+        waits.note(LEVEL_NS - 1, 1);
+        waits.note_unanswered(2 * LEVEL_NS);
+        assert_eq!((waits.longest_ns, waits.at_least), (100 * LEVEL_NS, [5, 4, 2, 1, 1, 1]));
+        assert_eq!(waits.unanswered, [1, 1, 0, 0, 0, 0]);
     }
 }

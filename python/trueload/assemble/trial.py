@@ -53,7 +53,7 @@ from trueload.record.schema import (
 from trueload.request.redact import redact_headers, redact_url
 from trueload.stats import Distribution, encode_histogram, merge_sparse
 from trueload.units import NS_PER_S
-from trueload.verdict import jain_index, judge, starvation_ns
+from trueload.verdict import jain_index, judge, starvation_ns, starved
 
 TELLING_CONNECTIONS = 1_000
 REFUSED = "connect.refused"
@@ -277,9 +277,6 @@ def _throughput(measured: Measurement) -> Throughput:
 def _connections(seen: Observation, measured: Measurement, complete: bool) -> Connections:
     found, slots = measured.connections, measured.slots
     threshold_ns = starvation_ns(figures.latency(measured).figures)
-    waits = sum(wait_ns >= threshold_ns for wait_ns in slots.long_waits_ns)
-    # A slot may be in both; without knowing which, the larger is the least there are.
-    starved = max(waits, slots.never_answered)
     jain = jain_index(slots.asked, slots.answers_sum, slots.answers_sum_squares)
     ready = seen.ready
     nothing_there = ready is not None and ready.established == 0
@@ -292,7 +289,7 @@ def _connections(seen: Observation, measured: Measurement, complete: bool) -> Co
         reconnects=found.reconnects,
         dropped=found.dropped,
         unended=found.unended,
-        starved=starved if complete else None,
+        starved=starved(slots, found.reconnects, threshold_ns) if complete else None,
         jain=jain if complete else None,
         least_ok=slots.answers_min if complete and slots.asked else None,
         most_ok=slots.answers_max if complete and slots.asked else None,

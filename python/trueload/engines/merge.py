@@ -123,6 +123,7 @@ def merge_slots(parts: Sequence[Slots]) -> Slots:
         answers_min=min(part.answers_min for part in asked),
         answers_max=max(part.answers_max for part in parts),
         long_waits_ns=tuple(wait_ns for part in parts for wait_ns in part.long_waits_ns),
+        long_waits=tuple(waits for part in parts for waits in part.long_waits),
     )
 
 

@@ -38,4 +38,5 @@ class Slots(Model):
     answers_min: int
     answers_max: int
     long_waits_ns: tuple[int, ...]
+    long_waits: tuple[tuple[int, ...], ...] = ()
     permitted_ns: int

@@ -20,7 +20,7 @@ from trueload.verdict.common import Definition
 from trueload.verdict.flow import offered_per_s, sent_per_s
 from trueload.verdict.hosts import SEVERITY, with_hosts
 from trueload.verdict.machine import GENERATOR_FULL, is_loopback
-from trueload.verdict.slots import jain_index, starvation_ns
+from trueload.verdict.slots import jain_index, starvation_ns, starved
 
 __all__ = [
     "CHECKS",
@@ -36,6 +36,7 @@ __all__ = [
     "offered_per_s",
     "sent_per_s",
     "starvation_ns",
+    "starved",
     "worst_checks",
 ]
 

@@ -5,8 +5,11 @@ Pure functions of a record.
 
 from __future__ import annotations
 
+import math
+
+from trueload.protocol.plan import Slots
 from trueload.record.schema import Record, Status
-from trueload.stats import Distribution
+from trueload.stats import Distribution, log_binomial_tail, log_evidence
 from trueload.units import NS_PER_S, format_count, format_duration, format_share
 from trueload.verdict.common import (
     Definition,
@@ -20,6 +23,10 @@ from trueload.verdict.common import (
 
 STARVED_NS_MIN, STARVED_P50S = NS_PER_S, 100  # a wait that no queue of fair turns explains
 STARVED_SHARE_FAIL = 0.01
+WAIT_LEVELS = 6  # lengths from which on the engine counts long waits
+LISTED_MOST = 10_000  # slots with long waits that an engine lists
+CHANCE = 0.001  # how often slow answers that fall to slots by chance may be taken for theirs
+UNANSWERED_CHANCE = 0.05  # the same of requests without an answer, which failed as they are
 FAIR_WARN, FAIR_FAIL = 0.9, 0.5  # Jain, Chiu and Hawe 1984; 0.5: as if half got nothing
 FAIR_REPLIES_MIN = 20  # below, chance alone spreads the replies by more than 22 %
 CONNECTIONS_FAIL = 0.01
@@ -46,13 +53,68 @@ def starvation_ns(latency: Distribution) -> int:
     return max(STARVED_NS_MIN, STARVED_P50S * (latency.known("p50") or 0))
 
 
+def long_waits_ns(slots: Slots, threshold_ns: int) -> list[int]:
+    """The longest wait of each slot that waited for so long while others were served."""
+    return [wait_ns for wait_ns in slots.long_waits_ns if wait_ns >= threshold_ns]
+
+
+def falls_by_chance(slots: Slots, threshold_ns: int) -> bool:
+    """Whether the long waits are spread over the slots as chance spreads slow answers: then they
+    are the answers', not the slots'. Unknown in older records: not."""
+    if len(slots.long_waits) != len(slots.long_waits_ns):
+        return False
+    level = _level(threshold_ns)
+    slow = [(waits[0], waits[level]) for waits in slots.long_waits]
+    slow_sum = sum(count for _, count in slow)
+    if len(slow) >= LISTED_MOST:
+        slow_sum = slow_sum * slots.asked // len(slow)  # as if those not listed waited as often
+    # Waits that ended without an answer are not among the answers: there are at least so many.
+    pool = ((0.0, max(0, slots.answers_sum - slow_sum)), (1.0, slow_sum))
+    suspects = [
+        (ended, float(count), 1)
+        for (ended, count), wait_ns in zip(slow, slots.long_waits_ns, strict=True)
+        if wait_ns >= threshold_ns
+    ]
+    return log_evidence(pool, slots.asked, suspects) < -math.log(CHANCE)
+
+
+def unanswered(slots: Slots, reconnects: int, threshold_ns: int) -> int:
+    """How many connections were lost without any answer after so long a wait: their slots may be
+    served on the next. 0 where chance explains them, as slow requests that were the first on their
+    connections."""
+    connections = slots.asked + reconnects
+    for level in range(_level(threshold_ns), WAIT_LEVELS + 1):
+        slow = sum(waits[level] for waits in slots.long_waits)
+        found = sum(waits[WAIT_LEVELS + level] for waits in slots.long_waits)
+        # Waits that ended without an answer are not among the answers: there are at least so many.
+        first = min(1.0, connections / max(1, slots.answers_sum, slow))
+        if log_binomial_tail(found, slow, first) < math.log(UNANSWERED_CHANCE):
+            return found
+    return 0
+
+
+def _level(threshold_ns: int) -> int:
+    """The last of the lengths from which on waits are counted (1, 2, 4... s) that is not above the
+    threshold, counted from 1."""
+    return min((threshold_ns // NS_PER_S).bit_length(), WAIT_LEVELS)
+
+
+def starved(slots: Slots, reconnects: int, threshold_ns: int) -> int:
+    """How many slots were starved: waited for so long, and not by chance, or for ever. One may be
+    in all of these; without knowing which, the largest is the least there are."""
+    waits = long_waits_ns(slots, threshold_ns)
+    by_chance = bool(waits) and falls_by_chance(slots, threshold_ns)
+    in_vain = min(slots.asked, unanswered(slots, reconnects, threshold_ns))
+    return max(0 if by_chance else len(waits), in_vain, slots.never_answered)
+
+
 def check_starvation(record: Record) -> Finding:
     """Slots that waited far longer than the others took, or were never answered."""
     slots = record.slots
     if slots is None or slots.asked == 0:
         return not_applicable("no slot asked")
     threshold_ns = starvation_ns(record.latency_ns)
-    waits = [wait_ns for wait_ns in slots.long_waits_ns if wait_ns >= threshold_ns]
+    waits = long_waits_ns(slots, threshold_ns)
     share = len(waits) / slots.asked
     if slots.never_answered:
         why = f"{slots.never_answered} of {times(slots.asked, 'slot')} asked and got no answer"
@@ -60,10 +122,15 @@ def check_starvation(record: Record) -> Finding:
     if not waits:
         why = f"no slot waited {format_duration(threshold_ns)} while others were served"
         return Finding("pass", why, 0, 0)
-    why = (
-        f"{len(waits)} of {times(slots.asked, 'slot')} waited up to"
-        f" {format_duration(max(waits))} while others were served"
-    )
+    served = f"{format_duration(max(waits))} while others were served"
+    reconnects = record.connections.reconnects
+    if in_vain := unanswered(slots, reconnects, threshold_ns):
+        opened = slots.asked + reconnects
+        why = f"{in_vain} of {times(opened, 'connection')} got no answer in up to {served}"
+        return Finding("fail", why, in_vain / opened, 0)
+    why = f"{len(waits)} of {times(slots.asked, 'slot')} waited up to {served}"
+    if falls_by_chance(slots, threshold_ns):
+        return Finding("pass", f"{why}, no more unevenly than chance spreads slow answers", 0, 0)
     if share >= STARVED_SHARE_FAIL:
         return Finding("fail", why, share, STARVED_SHARE_FAIL)
     return Finding("warn", why, share, 0)

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use trueload_load::Stop;
-use trueload_meter::{Answered, Class, TargetMeter, Times};
+use trueload_meter::{Answered, Class, SlowSlot, TargetMeter, Times};
 use trueload_wire::exchange::{Ending, Outcome};
 
 use super::coalescing::Wakings;
@@ -244,6 +244,9 @@ impl Book {
         else {
             return self.stale(state, tag, count);
         };
+        if !complete {
+            state.trouble().this_phase.unanswered += count;
+        }
         (0..count).for_each(|_| self.fail(state, now_ns, tag, class));
     }
 
@@ -294,6 +297,7 @@ impl Book {
     pub(super) fn cancel(&mut self, state: &mut State, now_ns: u64, tag: Tag) {
         self.phases[usize::from(tag.phase)].meter.cancelled += 1;
         self.of_target(tag.numbered(), |target| target.cancelled += 1);
+        state.trouble().this_phase.unanswered += 1;
         self.close_entries(state, now_ns, tag, 1);
     }
 
@@ -308,8 +312,9 @@ impl Book {
         if wait_ns >= LONG_WAIT_NS {
             let others = (self.settled_seen + self.settled).saturating_sub(tag.settled_before + 1);
             if others >= LONG_WAIT_OTHERS {
-                let longest_ns = &mut state.trouble().this_phase.longest_wait_ns;
-                *longest_ns = wait_ns.max(*longest_ns);
+                let trouble = state.trouble();
+                trouble.this_phase.waits.note(wait_ns, count);
+                trouble.waited_ns = trouble.waited_ns.max(wait_ns);
             }
         }
     }
@@ -400,12 +405,12 @@ impl Book {
         }
         let this = state.take_phase_trouble();
         let sums = &mut phase.meter.slots;
+        let answers = std::mem::take(&mut state.answers);
         if std::mem::take(&mut state.asked) {
-            sums.enter(state.answers);
+            sums.enter(answers);
         }
-        state.answers = 0;
-        if this.longest_wait_ns > 0 {
-            sums.enter_wait(this.longest_wait_ns);
+        if this.waits.longest_ns > 0 {
+            sums.enter_slow(SlowSlot { waits: this.waits, ended: answers + this.unanswered });
         }
         sums.down += u32::from(this.down_ns > LONG_WAIT_NS);
         sums.outages += u32::from(this.outage);

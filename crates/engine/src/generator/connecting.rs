@@ -335,7 +335,7 @@ impl<P: Protocol> Generator<P> {
         let Slot { state, tls, .. } = &mut self.slots[key];
         *tls = None;
         state.down_until(NEVER);
-        state.trouble().lost = Some((now_ns, orderly));
+        state.note_lost(now_ns, orderly);
         self.charge_violations(net, key);
         self.retry(net, key, now_ns + pause_ns);
     }

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use trueload_drive::{Outbox, Token};
 use trueload_load::Backoff;
-use trueload_meter::{Answered, Class};
+use trueload_meter::{Answered, Class, LongWaits};
 use trueload_wire::exchange::Exchange;
 use trueload_wire::tls;
 
@@ -249,13 +249,17 @@ pub(super) struct Trouble {
     fruitless: u32,
     /// When the connection was lost, and whether by an orderly close.
     pub(super) lost: Option<(u64, bool)>,
+    /// The longest of the long waits on the present connection.
+    pub(super) waited_ns: u64,
     pub(super) this_phase: PhaseTrouble,
 }
 
 /// What went wrong on a slot in the current phase.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct PhaseTrouble {
-    pub(super) longest_wait_ns: u64,
+    pub(super) waits: LongWaits,
+    /// Requests that ended without a complete answer.
+    pub(super) unanswered: u64,
     pub(super) down_ns: u64,
     /// Lost its connection, and an attempt at a new one failed.
     pub(super) outage: bool,
@@ -276,7 +280,7 @@ impl<C: Exchange<Tag> + Default> Slot<C> {
             connection: ConnectionState::Down,
             until_ns: NEVER,
             armed_ns: NEVER,
-            quiet_since_ns: 0,
+            quiet_since_ns: NEVER,
             attempted_ns: 0,
             quota: 0,
             last: None,
@@ -379,7 +383,17 @@ impl State {
     /// A connection is there: the one before is no longer missed.
     pub(super) fn found_again(&mut self) {
         if let Some(trouble) = self.had_trouble() {
-            trouble.lost = None;
+            (trouble.lost, trouble.waited_ns) = (None, 0);
+        }
+    }
+
+    /// The connection is gone: one that was never answered may have been waited on for long.
+    pub(super) fn note_lost(&mut self, now_ns: u64, orderly: bool) {
+        let answered = self.quiet_since_ns != NEVER;
+        let trouble = self.trouble();
+        trouble.lost = Some((now_ns, orderly));
+        if !answered && trouble.waited_ns > 0 {
+            trouble.this_phase.waits.note_unanswered(trouble.waited_ns);
         }
     }
 

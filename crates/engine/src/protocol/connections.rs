@@ -67,6 +67,10 @@ pub struct Slots {
     pub answers_max: u64,
     /// For each slot that ever had a request outstanding for at least 1 s while 100 others settled: its longest such wait. At most 10,000.
     pub long_waits_ns: Vec<u64>,
+    /// For each of those slots, in the same order: its requests that ended, and how many of its waits lasted at least 1, 2, 4, 8, 16 and 32 s;
+    /// then how many connections it lost that were never answered, after a wait of at least as long.
+    #[serde(default)]
+    pub long_waits: Vec<Vec<u64>>,
     /// Time-integral over the window of requests that the load permitted to be outstanding: connected x depth, less refill and connect gaps and the ends of connections.
     pub permitted_ns: u64,
 }

@@ -1,6 +1,7 @@
 //! What the book counts: waits, retries, violations, and which phases are still open.
 
 use trueload_load::Load;
+use trueload_meter::LongWaits;
 
 use super::super::slot::Slot;
 use super::*;
@@ -104,13 +105,14 @@ fn a_wait_is_long_from_a_second_on_while_a_hundred_others_are_settled_on_any_thr
         book.settle(&mut slow, 5 * S + wait_ns, ok(waits, 1));
         book.enter_slot(0, &mut slow);
         let expected = if is_long { vec![wait_ns] } else { Vec::new() };
-        let found = &book.phases[0].meter.slots.long_waits_ns;
-        assert_eq!(*found, expected, "{wait_ns} ns, {here} here, {elsewhere} elsewhere");
+        let slow = book.phases[0].meter.slots.slow.iter();
+        let found: Vec<_> = slow.map(|slow| slow.waits.longest_ns).collect();
+        assert_eq!(found, expected, "{wait_ns} ns, {here} here, {elsewhere} elsewhere");
     }
 }
 
 #[test]
-fn the_longest_wait_of_a_slot_is_entered_once() {
+fn the_long_waits_of_a_slot_are_entered_once_and_counted() {
     let mut book = book_of(1);
     let (mut slow, mut quick) = (state(), state());
     for wait_ns in [2 * S, 3 * S, S] {
@@ -120,8 +122,41 @@ fn the_longest_wait_of_a_slot_is_entered_once() {
         book.settle(&mut slow, S + wait_ns, ok(waits, 1));
     }
     book.enter_slot(0, &mut slow);
-    assert_eq!(book.phases[0].meter.slots.long_waits_ns, [3 * S]);
+    let waits = LongWaits { longest_ns: 3 * S, at_least: [3, 2, 0, 0, 0, 0], unanswered: [0; 6] };
+    assert_eq!(book.phases[0].meter.slots.slow, [SlowSlot { waits, ended: 3 }]);
     assert_eq!(book.phases[0].meter.slots.answers_sum, 3);
+}
+
+#[test]
+fn a_connection_that_is_lost_without_an_answer_was_waited_on_in_vain() {
+    let mut book = book_of(1);
+    for answered in [false, true] {
+        let (mut slow, mut quick) = (state(), state());
+        if answered {
+            let before = issue(&mut book, &mut slow, S, 1);
+            book.settle(&mut slow, S, ok(before, 1));
+        }
+        // Both requests of the connection are out of time, and it is counted once.
+        let waits = issue(&mut book, &mut slow, S, 2);
+        let others = issue(&mut book, &mut quick, S, 200);
+        book.settle(&mut quick, S, ok(others, 200));
+        for ending in [Ending::TimeoutFirstByte; 2] {
+            book.settle(&mut slow, 3 * S, unanswered(waits, ending));
+        }
+        slow.note_lost(3 * S, false);
+        slow.found_again();
+        slow.note_lost(4 * S, false);
+        book.enter_slot(0, &mut slow);
+        let in_vain = u32::from(!answered);
+        let waits = LongWaits {
+            longest_ns: 2 * S,
+            at_least: [2, 2, 0, 0, 0, 0],
+            unanswered: [in_vain, in_vain, 0, 0, 0, 0],
+        };
+        let ended = 2 + u64::from(answered);
+        let found = book.phases[0].meter.slots.slow.pop();
+        assert_eq!(found, Some(SlowSlot { waits, ended }), "answered: {answered}");
+    }
 }
 
 #[test]
