@@ -98,25 +98,35 @@ class Distribution:
 
     def at(self, name: str) -> Quantile:
         """One of its figures, with what there is to know of it."""
-        share, above = RANKED.get(name), name in self.at_least
-        few = share is not None and not can_bound(share, self.count + self.slower)
-        return Quantile(getattr(self, name), above, few and not above)
+        above = name in self.at_least
+        few = is_too_few(name, self.count + self.slower)
+        largest_of = self.largest_of if name == "max" else None
+        return Quantile(getattr(self, name), above, few and not above, largest_of)
+
+    @property
+    def largest_of(self) -> int | None:
+        """How many values ``max`` is the greatest of, where they are too few for p99.9: it says
+        nothing of others' then. None of more."""
+        few = is_too_few("p999", self.count + self.slower)
+        return self.count if few and self.count else None
 
     def known(self, name: str) -> int | None:
-        """One of its percentiles, None where it is only a lower bound."""
+        """One of its percentiles, None where it is only a lower bound, or of too few values."""
         found = self.at(name)
-        return None if found.above else found.value
+        return None if found.above or found.too_few else found.value
 
 
 @dataclass(frozen=True)
 class Quantile:
     """A percentile. ``above``: it is more than ``value``, by an unknown amount, because its rank
     lies among those that have no value. ``value`` is None when nothing has one. ``too_few``: so few
-    were asked that their percentile says nothing of others'."""
+    were asked that their percentile says nothing of others'. ``largest_of`` is that of a maximum.
+    """
 
     value: int | None
     above: bool
     too_few: bool = False
+    largest_of: int | None = None
 
 
 @dataclass(frozen=True)
@@ -182,7 +192,8 @@ def quantile(buckets: Buckets, share: float, worse: int = 0) -> Quantile:
     rank = max(1, math.ceil(share * (total + worse) * (1 - 1e-12)))
     if rank > total:
         return Quantile(buckets.highs[-1] if total else None, above=True)
-    return Quantile(value_at_rank(buckets, rank), above=False)
+    few = share < 1 and not can_bound(share, total + worse)
+    return Quantile(value_at_rank(buckets, rank), above=False, too_few=few)
 
 
 def value_at_rank(buckets: Buckets, rank: int) -> int:
@@ -210,6 +221,17 @@ def can_bound(share: float, count: int) -> bool:
     """Whether so many values have a percentile between their least and their greatest with 95 %,
     as order statistics have it: from 368 on for p99, 3,688 for p99.9, 6 for the median."""
     return max(share, 1 - share) ** count <= 1 / TAIL
+
+
+def is_too_few(name: str, count: int) -> bool:
+    """Whether so many values say nothing of a percentile by its name; never of another figure."""
+    share = RANKED.get(name)
+    return share is not None and not can_bound(share, count)
+
+
+def highest_bounded(count: int) -> float:
+    """The highest percentile that so many values have, by ``can_bound``: 0.99 of 368."""
+    return (1 / TAIL) ** (1 / count) * (1 - 1e-12) if count else 0.0
 
 
 def samples_for(share: float) -> int:

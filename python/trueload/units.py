@@ -194,6 +194,11 @@ def format_bound(ns: float | None, *, above: bool = False, too_few: bool = False
     return f"{'> ' if above else ''}{format_duration(ns)}"
 
 
+def largest_text(text: str, largest_of: int | None) -> str:
+    """A maximum for people: ``8.27 ms (largest of 100)`` where it is of so few."""
+    return text if largest_of is None else f"{text} (largest of {format_count(largest_of)})"
+
+
 def format_duration(ns: float) -> str:
     """``0.42 ms``, ``1.50 s``: three digits that count, the largest unit that keeps it above 1."""
     for unit in ("s", "ms", "us"):

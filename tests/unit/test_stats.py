@@ -37,13 +37,13 @@ TEN = buckets(list(range(1, 11)))
     [
         (0.5, 0, Quantile(5, above=False)),
         (0.51, 0, Quantile(6, above=False)),
-        (0.99, 0, Quantile(10, above=False)),
+        (0.99, 0, Quantile(10, above=False, too_few=True)),
         (1.0, 0, Quantile(10, above=False)),
-        (0.0, 0, Quantile(1, above=False)),
+        (0.0, 0, Quantile(1, above=False, too_few=True)),
         (0.5, 10, Quantile(10, above=False)),
         (0.51, 10, Quantile(10, above=True)),
         (0.99, 1, Quantile(10, above=True)),
-        (0.9, 1, Quantile(10, above=False)),
+        (0.9, 1, Quantile(10, above=False, too_few=True)),
     ],
 )
 def test_a_percentile_counts_those_that_never_ended_as_slower_than_any(

@@ -46,6 +46,7 @@ FIND = 0.03  # a difference that people ask about, for which the number of pairs
 MORE_TRIALS = "use --repeat 6 or trueload ab"
 MORE_PAIRS = "use --repeat 6"
 CLAIMS = ("better", "worse")
+FEW_REQUESTS = "too few requests for this percentile"
 ONE_FACT = "one fact in a closed loop"
 
 Word = Literal["better", "worse", "same", "unclear", "as throughput"]
@@ -57,7 +58,8 @@ class Ratio:
     to base, None where there is none; ``cv`` of each side from two trials on; ``why`` is the reason
     for a word that needs one. ``chance``: how likely equal sides are to differ as much in this
     metric. ``pairs_needed``: how many pairs would find a difference of 3 % at the spread seen, inf
-    for more than 100; None where that is not known, or nothing could be claimed of any number."""
+    for more than 100; None where that is not known, or nothing could be claimed of any number.
+    ``base_too_few`` and ``new_too_few``: a trial had too few requests for this percentile."""
 
     metric: str
     base: float
@@ -70,6 +72,13 @@ class Ratio:
     new_cv: float | None
     chance: float = 1.0
     pairs_needed: float | None = None
+    base_too_few: bool = False
+    new_too_few: bool = False
+
+    @property
+    def too_few(self) -> bool:
+        """Whether it compares what nobody knows."""
+        return self.base_too_few or self.new_too_few
 
     @property
     def verdict(self) -> str:
@@ -142,6 +151,14 @@ def _pairs_needed(in_vain: bool, *spreads: float | None) -> float | None:
     return pairs_to_find(math.hypot(*known), FIND, CHANCE_MAX)
 
 
+def of_too_few(found: Ratio, base: bool, new: bool) -> Ratio:
+    """A ratio of percentiles; it is none where a side had too few requests for them."""
+    if not (base or new):
+        return found
+    nothing = replace(found, ratio=None, within=None, word="unclear", chance=1.0, pairs_needed=None)
+    return replace(nothing, why=FEW_REQUESTS, base_too_few=base, new_too_few=new)
+
+
 def too_few_trials(base: int, new: int) -> str:
     """Why so many trials a side allow no claim, or ''. One trial does not show how much its side
     varies. Sides that do not overlap come so by chance in 2 of (base + new over base) orders."""
@@ -190,7 +207,11 @@ def as_family(ratios: Sequence[Ratio], primary: str) -> list[Ratio]:
     """Leave the claims of which at most one in twenty comparisons of equal sides has a wrong one.
     The ``primary`` metric was named beforehand; the others are tested from the least likely on."""
     first = [each for each in ratios if each.metric == primary]
-    others = [e for e in ratios if e.metric != primary and e.word != "as throughput"]
+    others = [
+        each
+        for each in ratios
+        if each.metric != primary and each.word != "as throughput" and not each.too_few
+    ]
     found = any(each.word in CLAIMS for each in first)
     limit = ALL_CHANCE_MAX if found or not first else OTHERS_CHANCE_MAX
     held: set[str] = set()

@@ -74,4 +74,4 @@ def compare_pairs(
         )
         for metric in metrics
     ]
-    return told(ratios, [*sides["A"], *sides["B"]], primary)
+    return told(ratios, sides["A"], sides["B"], primary)

@@ -19,12 +19,13 @@ from trueload.compare.difference import (
     as_family,
     bound_texts,
     claimed,
+    of_too_few,
     of_trials,
     told_once,
 )
 from trueload.protocol.plan import Closed, Open, RequestPlan, Stage
 from trueload.record.distance import moved_between_text
-from trueload.record.figures import metric_value
+from trueload.record.figures import is_too_few, metric_value
 from trueload.record.schema import Record
 from trueload.record.thresholds import (
     RATIO,
@@ -239,12 +240,19 @@ def compare_records(
         )
         for metric in metrics
     ]
-    return told(ratios, [*base, *new], primary)
+    return told(ratios, base, new, primary)
 
 
-def told(ratios: Sequence[Ratio], records: Sequence[Record], primary: str | None) -> list[Ratio]:
+def told(
+    ratios: Sequence[Ratio], base: Sequence[Record], new: Sequence[Record], primary: str | None
+) -> list[Ratio]:
     """The ratios with the claims that may be made of all metrics together."""
-    once = told_once(ratios) if all(map(is_closed, records)) else ratios
+    records = [*base, *new]
+    known = [
+        of_too_few(found, *(any(is_too_few(found.metric, r) for r in some) for some in (base, new)))
+        for found in ratios
+    ]
+    once = told_once(known) if all(map(is_closed, records)) else known
     return as_family(once, primary or primary_metric(records))
 
 

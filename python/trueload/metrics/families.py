@@ -15,6 +15,7 @@ from trueload.metrics import names
 from trueload.metrics.names import METRICS, Metric
 from trueload.metrics.tally import Labels, Outcome, PhaseTally, Saturation, Tally
 from trueload.metrics.times import Times
+from trueload.stats import is_too_few
 from trueload.text import plain
 from trueload.trial.spec import PHASES
 
@@ -124,14 +125,15 @@ def _outcome_samples(mine: Labels, outcome: Outcome) -> Iterator[_Found]:
         yield names.LOWER_BOUND, mine, float(outcome.lower_bound)
     for quantile, name in _QUANTILES.items():
         found = outcome.latency_ns.at(name)
-        if found.value is not None:
+        if found.value is not None and not found.too_few:
             # Its rank lies among requests without a time: an alert on it must not stay silent.
             value_s = math.inf if found.above else found.value / 1e9
             yield names.PERCENTILE, (*mine, ("quantile", quantile)), value_s
     for part, times in (("send", outcome.client_ns.send), ("receive", outcome.client_ns.receive)):
-        for quantile, name in _CLIENT_QUANTILES.items() if times is not None else ():
-            own = (("part", part), ("quantile", quantile))
-            yield names.CLIENT_PERCENTILE, (*mine, *own), getattr(times, name) / 1e9
+        for quantile, name in _CLIENT_QUANTILES.items():
+            if times is not None and not is_too_few(name, times.count):
+                own = (("part", part), ("quantile", quantile))
+                yield names.CLIENT_PERCENTILE, (*mine, *own), getattr(times, name) / 1e9
     for verdict in _VERDICTS:
         yield names.VERDICT, (*mine, ("verdict", verdict)), float(verdict == outcome.verdict)
     for check in outcome.checks:

@@ -24,6 +24,7 @@ from trueload.stats import (
     Buckets,
     Distribution,
     Quantile,
+    can_bound,
     decode_histogram,
     merge_sparse,
     parse_percentile,
@@ -67,6 +68,11 @@ class Sample:
     def figures(self) -> Distribution:
         """The figures that a record stores; ``at_least`` names those that are lower bounds."""
         return summarise(self.known, self.slower)
+
+    def is_too_few(self, name: str) -> bool:
+        """Whether ``p99.9`` is a percentile of which so few requests say nothing."""
+        share = parse_percentile(name)
+        return share is not None and self.percentile(share).too_few
 
     def value(self, name: str) -> float:
         """``mean`` or ``p99.9``, in ns; inf where nobody knows it."""
@@ -201,6 +207,14 @@ def as_read(record: Record) -> Record:
     """A stored record with its figures by the rule: older ones were made without it. Where every
     request has a time, both are the same."""
     return with_figures(record) if without_time(record.counts) else record
+
+
+def is_too_few(metric: str, record: Record) -> bool:
+    """Whether a metric is a percentile of which so few requests say nothing."""
+    share = percentile_share(metric)
+    if share is None or (record.deliveries is None and can_bound(share, record.latency_ns.count)):
+        return False
+    return of_percentile(metric, record).percentile(share).too_few
 
 
 def metric_value(metric: str, record: Record) -> float:

@@ -19,7 +19,13 @@ from dataclasses import dataclass, replace
 from typing import NoReturn
 
 from trueload.errors import UserError
-from trueload.record.figures import label, metric_value, percentile_share, without_time
+from trueload.record.figures import (
+    is_too_few,
+    label,
+    metric_value,
+    percentile_share,
+    without_time,
+)
 from trueload.record.schema import Record
 from trueload.stats import median, parse_percentile
 from trueload.units import (
@@ -44,6 +50,7 @@ _AND = re.compile(r"(?:^|(?<=\s))and(?=\s|$)")
 _LATENCIES = ("min", "mean", "max")
 # Requests without a time are slower than any answer: the least time stays what it is.
 _GUARDED = ("mean", "max")
+OF_TOO_FEW = " of too few requests"
 
 
 @dataclass(frozen=True)
@@ -126,11 +133,13 @@ class Condition:
 @dataclass(frozen=True)
 class Crossed:
     """A condition that held, and the values that made it, in their units; inf where none was
-    measured. ``untimed`` requests without a time would have been enough by themselves."""
+    measured. ``untimed`` requests without a time would have been enough by themselves; ``too_few``
+    are its percentiles of which so few requests say nothing."""
 
     condition: Condition
     values: tuple[float, ...]
     untimed: int = 0
+    too_few: frozenset[str] = frozenset()
 
     def sentence(self) -> str:
         """For people: ``p99 is 31.0 ms, and --fail-on says p99>20ms``."""
@@ -139,7 +148,10 @@ class Crossed:
     def told(self, shown: Callable[[Threshold, float], str]) -> str:
         """The same with the values in other words."""
         found = zip(self.condition.parts, self.values, strict=True)
-        said = " and ".join(f"{part.label} {shown(part, value)}" for part, value in found)
+        said = " and ".join(
+            f"{part.label}{OF_TOO_FEW if part.metric in self.too_few else ''} {shown(part, value)}"
+            for part, value in found
+        )
         more = f" with {untimed_text(self.untimed)}" if self.untimed else ""
         return f"{said}{more}, and --fail-on says {self.condition.text}"
 
@@ -187,7 +199,10 @@ def crossed(conditions: Sequence[Condition], records: Sequence[Record]) -> list[
     def middle(metric: str) -> float | None:
         return median([metric_value(metric, record) for record in records])
 
-    return crossed_by(conditions, middle, untimed(records))
+    found = crossed_by(conditions, middle, untimed(records))
+    metrics = {part.metric for each in found for part in each.condition.parts}
+    few = frozenset(m for m in metrics if any(is_too_few(m, record) for record in records))
+    return [replace(each, too_few=few) for each in found] if few else found
 
 
 def untimed(records: Sequence[Record]) -> int:

@@ -13,7 +13,7 @@ from trueload.report.columns import verdict_of
 from trueload.report.idle import step_text
 from trueload.suites.summary import LoadTable, Summary
 from trueload.text import plain
-from trueload.units import format_count, format_duration, format_rate, format_size
+from trueload.units import TOO_FEW, format_count, format_duration, format_rate, format_size
 from trueload.verdict.apachebench import ApacheBench, Percentile, Times
 
 _WIDTH = 24
@@ -87,7 +87,8 @@ def times_lines(found: ApacheBench) -> list[str]:
     lines = ["Connection Times (ms)", "              min  mean[+/-sd] median   max"]
     for name, times in found.parts:
         lines.append(f"{f'{name}:':<12}{_row(times)}".rstrip())
-    return lines
+    of = found.total.largest_of
+    return lines if of is None else [*lines, f"max: the largest of {format_count(of)}"]
 
 
 def _row(times: Times) -> str:
@@ -95,6 +96,7 @@ def _row(times: Times) -> str:
         return "    (no request ended well)"
     most = times.max if times.max is not None else 0.0
     median = f"{'> ' if times.median_above else ''}{times.median:.0f}"
+    median = TOO_FEW if times.median_too_few else median
     return f"{times.min:>5.0f} {times.mean:>4.0f} {times.sd:>5.1f} {median:>6} {most:>7.0f}"
 
 
@@ -107,7 +109,7 @@ def percentile_lines(found: ApacheBench) -> list[str]:
 def _percentile(each: Percentile) -> str:
     if each.ms is None:
         return f" {each.percent:>3}%       -"
-    shown = f"{'> ' if each.above else ''}{each.ms:.0f}"
+    shown = TOO_FEW if each.too_few else f"{'> ' if each.above else ''}{each.ms:.0f}"
     longest = " (longest request)" if each.percent == 100 and not each.above else ""
     return f" {each.percent:>3}% {shown:>7}{longest}"
 

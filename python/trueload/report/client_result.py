@@ -9,8 +9,10 @@ from collections.abc import Iterator
 
 from trueload.record.client import ClientEnd
 from trueload.record.schema import Record
+from trueload.stats import is_too_few
 from trueload.text import plain
 from trueload.units import (
+    format_bound,
     format_count,
     format_duration,
     format_rate,
@@ -83,9 +85,10 @@ def _claims(client: ClientEnd) -> str:
     if failed := _counts(claim.failed):
         parts.append(f"failed: {failed}")
     if claim.latency_us is not None:
-        p50, p99 = claim.latency_us.p50, claim.latency_us.p99
-        shown = (format_duration(value * NS_PER_US) for value in (p50, p99))
-        parts.append("p50 {}, p99 {}".format(*shown))
+        for name in ("p50", "p99"):
+            value = getattr(claim.latency_us, name) * NS_PER_US
+            few = is_too_few(name, claim.ok)
+            parts.append(f"{name} {format_bound(value, too_few=few)}")
     return "; ".join(parts)
 
 

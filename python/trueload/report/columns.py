@@ -16,7 +16,7 @@ from trueload.report.grid import Grid
 from trueload.suites.figures import SHOWN_RANKS, Figures
 from trueload.suites.plan import PlannedLoad
 from trueload.suites.summary import Summary
-from trueload.units import TOO_FEW, format_cell, format_size
+from trueload.units import TOO_FEW, format_cell, format_size, largest_text
 
 
 @dataclass(frozen=True)
@@ -124,7 +124,9 @@ def _time(name: str, decimals: int = 3) -> Callable[[Row], str | None]:
         if row.marked and name in row.figures.latency_too_few:
             return TOO_FEW
         bounds = row.figures.latency_at_least if row.marked else ()
-        return f"{'> ' if name in bounds else ''}{ms:.{decimals}f}"
+        text = f"{'> ' if name in bounds else ''}{ms:.{decimals}f}"
+        is_max = name == "max" and row.marked
+        return largest_text(text, row.figures.largest_of if is_max else None)
 
     return read
 
@@ -228,6 +230,7 @@ SERVERS = Kind(
         CORES,
         Column("figures", lambda row: row.which),
         Column("latency_at_least", _figure("latency_at_least"), "; ".join),
+        Column("latency_too_few", _figure("latency_too_few"), "; ".join),
         LOWER_BOUND,
         WHY,
     ),

@@ -20,7 +20,7 @@ from trueload.record.figures import label
 from trueload.report.grid import Grid, markdown_cell, markdown_lines, text_lines
 from trueload.stats import PAIRS_MOST, Interval
 from trueload.text import plain
-from trueload.units import format_count, format_duration
+from trueload.units import TOO_FEW, format_count, format_duration
 
 Format = Literal["text", "markdown", "junit", "json"]
 HEADER = ("metric", "base", "new", "new / base", "where it lies", "verdict")
@@ -46,9 +46,9 @@ def ratio_cells(found: Ratio) -> tuple[str, ...]:
     """One metric as a line of the table."""
     return (
         label(found.metric),
-        _value(found.metric, found.base) + _cv(found.base_cv),
-        _value(found.metric, found.new) + _cv(found.new_cv),
-        _times(found.ratio),
+        TOO_FEW if found.base_too_few else _side(found.metric, found.base, found.base_cv),
+        TOO_FEW if found.new_too_few else _side(found.metric, found.new, found.new_cv),
+        "" if found.too_few else _times(found.ratio),
         within_text(found.within),
         found.verdict,
     )
@@ -87,8 +87,8 @@ def _times(value: float | None) -> str:
     return f"{value:.3f}" if value >= 0.1 or value == 0 else f"{value:.2g}"
 
 
-def _cv(value: float | None) -> str:
-    return "" if value is None else f" (CV {value * 100:.1f} %)"
+def _side(metric: str, value: float, cv: float | None) -> str:
+    return _value(metric, value) + ("" if cv is None else f" (CV {cv * 100:.1f} %)")
 
 
 def _value(metric: str, value: float) -> str:

@@ -19,6 +19,7 @@ from trueload.record.schema import TOLD, ClientTimes, Record
 from trueload.report.grid import csv_rows, markdown_cell, markdown_rows
 from trueload.report.times import quantile_text
 from trueload.request.redact import redact_command
+from trueload.stats import RANKED
 from trueload.store.runs import Damaged, Row, Run
 from trueload.units import format_count
 from trueload.verdict import offered_per_s
@@ -38,7 +39,7 @@ CSV_COLUMNS = (
     *("client_send_p50_ns", "client_send_p99_ns"),
     *("client_receive_p50_ns", "client_receive_p99_ns", "round_trip_p50_ns", "round_trip_p99_ns"),
     *("generator_cpu_s", "generator_saturation", "server_cpu_s", "server_saturation"),
-    *("server_peak_rss_bytes", "checks", "lower_bound"),
+    *("server_peak_rss_bytes", "checks", "lower_bound", "latency_too_few"),
 )
 
 
@@ -133,6 +134,7 @@ def record_values(record: Record) -> dict[str, object]:
         "failed_by_class": "; ".join(f"{name}={n}" for name, n in sorted(counts.failed.items())),
         **{f"latency_{name}_ns": getattr(latency, name) for name in names},
         "latency_at_least": "; ".join(latency.at_least),
+        "latency_too_few": "; ".join(name for name in RANKED if latency.at(name).too_few),
         "rate_per_s": offered_per_s(record) if isinstance(load, Open) else None,
         "arrivals": load.arrivals if isinstance(load, Open) else None,
         "service_p50_ns": service.p50,

@@ -22,6 +22,7 @@ from trueload.store.runs import Damaged, Row
 from trueload.suites.plan import PlannedLoad, SuitePlan
 from trueload.suites.summary import LoadTable, Summary
 from trueload.text import plain
+from trueload.units import TOO_FEW, largest_text
 from trueload.verdict.apachebench import ApacheBench, Times
 
 Format = Literal["text", "csv", "html"]
@@ -122,7 +123,10 @@ def _broadcasts(rows: Iterable[Row | Damaged]) -> list[Grid]:
 
 
 def _in_ms(found: Quantile) -> str:
-    return "" if found.value is None else f"{'> ' if found.above else ''}{found.value / 1e6:.0f}"
+    if found.value is None or found.too_few:
+        return "" if found.value is None else TOO_FEW
+    text = f"{'> ' if found.above else ''}{found.value / 1e6:.0f}"
+    return largest_text(text, found.largest_of)
 
 
 def _thousands(each: LoadTable) -> Grid:
@@ -186,8 +190,8 @@ def _figures(found: ApacheBench) -> dict[str, str]:
     for name, times in found.parts:
         cells |= _times(name, times)
     for each in found.percentiles:
-        above = "> " if each.above else ""
-        cells[f"{each.percent} % [ms]"] = "" if each.ms is None else f"{above}{each.ms:.0f}"
+        shown = "" if each.ms is None else f"{'> ' if each.above else ''}{each.ms:.0f}"
+        cells[f"{each.percent} % [ms]"] = TOO_FEW if each.too_few else shown
     return {
         **cells,
         "Server user time [s]": _number(found.server_user_s, 2),
@@ -197,12 +201,13 @@ def _figures(found: ApacheBench) -> dict[str, str]:
 
 
 def _times(name: str, times: Times) -> dict[str, str]:
+    median = f"{'> ' if times.median_above else ''}{_number(times.median, 0)}"
     return {
         f"{name} min [ms]": _number(times.min, 0),
         f"{name} mean [ms]": _number(times.mean, 0),
         f"{name} sd [ms]": _number(times.sd, 1),
-        f"{name} median [ms]": f"{'> ' if times.median_above else ''}{_number(times.median, 0)}",
-        f"{name} max [ms]": _number(times.max, 0),
+        f"{name} median [ms]": TOO_FEW if times.median_too_few else median,
+        f"{name} max [ms]": largest_text(_number(times.max, 0), times.largest_of),
     }
 
 

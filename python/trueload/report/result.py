@@ -30,7 +30,7 @@ from trueload.report.idle import idle_lines, idle_text
 from trueload.report.targets import origin_lines, target_lines
 from trueload.report.times import quantile_text
 from trueload.report.tls import failure_reasons, tls_text
-from trueload.stats import RANKED, can_bound, coefficient_of_variation, interval, median
+from trueload.stats import coefficient_of_variation, interval, median
 from trueload.text import plain
 from trueload.units import (
     Ramp,
@@ -161,9 +161,9 @@ def _percentiles(sample: figures.Sample) -> str:
 def _most(sample: figures.Sample) -> str:
     """What to call the slowest answer: of few it says nothing of others', and as a bare "max" it
     would pass for that of all requests."""
-    if not can_bound(RANKED["p999"], sample.count):
-        answers = " answers" if sample.slower else ""
-        return f"largest of {format_count(sample.known.total)}{answers}"
+    of = sample.figures.largest_of
+    if of is not None:
+        return f"largest of {format_count(of)}{' answers' if sample.slower else ''}"
     return "max of answers" if sample.slower else "max"
 
 

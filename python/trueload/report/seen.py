@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from trueload.protocol.plan import Concurrent, Seen
-from trueload.units import format_duration
+from trueload.protocol.seen import Quantiles
+from trueload.stats import is_too_few
+from trueload.units import format_bound, format_duration, largest_text
 
 
 def seen_lines(seen: Seen) -> list[str]:
@@ -24,9 +26,7 @@ def seen_lines(seen: Seen) -> list[str]:
         ("delayed answers were late by", seen.delay_error_ns),
     ):
         if found is not None:
-            figures = (("p50", found.p50), ("p99", found.p99), ("max", found.max))
-            shown = ", ".join(f"{rank} {format_duration(ns)}" for rank, ns in figures)
-            lines.append(f"{name}: {shown}")
+            lines.append(f"{name}: {_quantiles(found)}")
     if seen.aborted or seen.half_sent or seen.dropped:
         lines.append(
             f"not answered: {seen.aborted:,} aborted by the client, {seen.dropped:,} dropped by the"
@@ -36,6 +36,16 @@ def seen_lines(seen: Seen) -> list[str]:
         shown = ", ".join(f"{count:,} {fault}" for fault, count in seen.faults.items())
         lines.append(f"on purpose: {shown}")
     return lines
+
+
+def _quantiles(found: Quantiles) -> str:
+    parts = [
+        f"{name} {format_bound(ns, too_few=is_too_few(name, found.count))}"
+        for name, ns in (("p50", found.p50), ("p99", found.p99))
+    ]
+    largest_of = found.count if is_too_few("p999", found.count) else None
+    parts.append(f"max {largest_text(format_duration(found.max), largest_of)}")
+    return ", ".join(parts)
 
 
 def _most(found: Concurrent, what: str) -> str:

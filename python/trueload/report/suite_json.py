@@ -74,6 +74,7 @@ def _row(summary: Summary) -> dict[str, Any]:
     hidden = (
         *("record_id", "verdict", "failed_checks", "reasons", "seq", "partial", "pair", "side"),
         "lower_bound",
+        "answers",
     )
     return {
         "language": subject.language,

@@ -4,21 +4,24 @@ from __future__ import annotations
 
 from trueload.stats import Quantile
 from trueload.suites.figures import Figures
-from trueload.units import format_bound
+from trueload.units import format_bound, largest_text
 
 NS_PER_MS = 1e6
 
 
 def quantile_text(found: Quantile) -> str:
-    """``1.20 ms``, ``> 5.00 s``, ``too few``; empty where nothing has a time."""
-    return format_bound(found.value, above=found.above, too_few=found.too_few)
+    """``1.20 ms``, ``> 5.00 s``, ``too few``, ``8.27 ms (largest of 100)``; empty where nothing
+    has a time."""
+    text = format_bound(found.value, above=found.above, too_few=found.too_few)
+    return largest_text(text, found.largest_of)
 
 
 def figure_text(figures: Figures, name: str) -> str:
     """The same of a time of a table's row."""
     ms = figures.ms(name)
-    return format_bound(
+    text = format_bound(
         None if ms is None else ms * NS_PER_MS,
         above=name in figures.latency_at_least,
         too_few=name in figures.latency_too_few,
     )
+    return largest_text(text, figures.largest_of if name == "max" else None)

@@ -36,8 +36,8 @@ def tls_text(record: Record) -> str:
         parts.append(f"{format_count(count)} {'handshake' if count == 1 else 'handshakes'}")
         if found.handshakes_resumed:
             parts[-1] += f" ({format_count(found.handshakes_resumed)} resumed)"
-        if record.handshake_ns.p50 is not None:
-            parts[-1] += f" p50 {format_duration(record.handshake_ns.p50)}"
+        if (median_ns := record.handshake_ns.known("p50")) is not None:
+            parts[-1] += f" p50 {format_duration(median_ns)}"
     if found.verification == "off":
         parts.append("verification off")
     return ", ".join(parts)

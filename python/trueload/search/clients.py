@@ -64,20 +64,22 @@ def _ms(found: Quantile) -> str:
 
 def _receipts(record: Record) -> list[str]:
     found = figures.latency(record).figures
-    return [
-        format_bound(each.value, above=each.above, too_few=each.too_few)
-        for each in map(found.at, ("p95", "min", "p50", "max"))
-    ]
+    return [_shown(found.at(name)) for name in ("p95", "min", "p50", "max")]
+
+
+def _shown(found: Quantile) -> str:
+    return format_bound(found.value, above=found.above, too_few=found.too_few)
 
 
 def _deliveries(record: Record) -> list[str]:
     found = record.deliveries
     if found is None:
         return [""] * 8
-    times = (found.first_ns.p50, found.median_ns.p50, found.p95_ns.p50, found.last_ns.p50)
+    times = (found.first_ns, found.median_ns, found.p95_ns, found.last_ns)
     per_s = "" if found.per_s is None else format_count(found.per_s)
     counts = (found.lost, found.duplicate, found.out_of_order)
-    return [*map(format_bound, times), per_s, *(format_count(count) for count in counts)]
+    middles = (_shown(each.at("p50")) for each in times)
+    return [*middles, per_s, *(format_count(count) for count in counts)]
 
 
 def _server(record: Record) -> list[str]:

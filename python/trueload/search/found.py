@@ -14,6 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, cast
 
 from trueload.errors import ExitCode
+from trueload.record import figures
 from trueload.record.schema import SCHEMA, TOLD, Record
 from trueload.record.shortage import Shortage, memory_fault
 from trueload.record.thresholds import CLIENTS_LIMIT, LIMIT, parse_condition
@@ -271,6 +272,16 @@ def _blame(taken: Iterable[Taken]) -> str:
     return " or ".join(dict.fromkeys(said))
 
 
+def _largest(plan: SearchPlan, taken: Iterable[Taken]) -> list[str]:
+    """Of how few receipts the maximum of a broadcast's step is the largest."""
+    found = [figures.latency(each.record).figures.largest_of for each in taken]
+    few = [format_count(of) for of in sorted(of for of in found if of is not None)]
+    if plan.axis != "clients" or not few:
+        return []
+    between = few[0] if few[0] == few[-1] else f"{few[0]} to {few[-1]}"
+    return [f"{'max':<13}the largest of {between} receipts in a step"]
+
+
 def search_lines(plan: SearchPlan, taken: Sequence[Taken], *, steps: bool = True) -> list[str]:
     """For people: the steps (unless they have been seen), the result, what decided it."""
     if not taken:
@@ -281,6 +292,7 @@ def search_lines(plan: SearchPlan, taken: Sequence[Taken], *, steps: bool = True
     lines = [f"{plain(taken[0].record.plan.url)}  the largest {what} with {plan.limit.text}{over}"]
     shown = [*step_header(plan), *(step_line(plan, each) for each in taken)]
     lines += ["", *shown, ""] if steps else [""]
+    lines += _largest(plan, taken)
     decided = deciding(plan, taken)
     if isinstance(outcome(plan, taken), Found):
         measured = ", ".join(value.sentence() for value in decided.judgement.values)
@@ -308,7 +320,7 @@ def step_line(plan: SearchPlan, taken: Taken) -> str:
     if plan.axis == "clients":
         return clients_line(taken)
     judged = taken.judgement
-    shown = "  ".join(f"{v.threshold.label} {v.threshold.shown(v.value)}" for v in judged.values)
+    shown = "  ".join(f"{v.threshold.label} {v.shown}" for v in judged.values)
     told = judged.outcome in ("limited", "short", "gone")
     why = f": {plain(judged.why)}" if judged.why and told else ""
     if judged.outcome == "exceeded" and all(v.threshold.holds(v.value) for v in judged.values):

@@ -20,7 +20,7 @@ from trueload.record.shortage import Shortage, find_shortage
 from trueload.record.thresholds import Condition, Threshold, untimed_text
 from trueload.search.decide import Outcome, Stage
 from trueload.stats import BEYOND_MIN, samples_for
-from trueload.units import NS_PER_S, format_duration, format_share
+from trueload.units import NS_PER_S, TOO_FEW, format_duration, format_share
 from trueload.verdict import CHECKS, GENERATOR_FULL, judge
 
 OF_DELIVERIES = frozenset({"lost", "duplicate"})
@@ -55,12 +55,19 @@ CONFIRM_TIMES_MOST = 10.0
 class LimitValue:
     """One part of a limit, and what was measured against it, in its unit; inf where it is above
     everything measured. ``within``: its 95 % interval by rank, for
-    percentiles of enough requests. ``untimed`` requests have no time."""
+    percentiles of enough requests. ``untimed`` requests have no time; ``too_few`` have a percentile
+    that says nothing."""
 
     threshold: Threshold
     value: float
     within: tuple[float, float] | None
     untimed: int = 0
+    too_few: bool = False
+
+    @property
+    def shown(self) -> str:
+        """The value for people."""
+        return TOO_FEW if self.too_few else self.threshold.shown(self.value)
 
     @property
     def is_kept(self) -> bool:
@@ -74,12 +81,12 @@ class LimitValue:
     def told(self) -> str:
         """For people: ``mean of answers 3.00 ms with 1 request that failed, was left open …``."""
         more = f" with {untimed_text(self.untimed)}" if self._is_spoilt else ""
-        return f"{self.threshold.shown(self.value)}{more}"
+        return f"{self.shown}{more}"
 
     def sentence(self) -> str:
         """For people: ``p99 8.10 ms (7.90 ms to 8.40 ms)``."""
         text = f"{self.threshold.label} {self.told()}"
-        if self.within is None:
+        if self.within is None or self.too_few:
             return text
         low, high = self.within
         return f"{text} ({format_duration(low)} to {format_duration(high)})"
@@ -256,7 +263,8 @@ def _measured(part: Threshold, record: Record) -> LimitValue:
     if share is not None and share < 1:
         within = figures.of_percentile(part.metric, record).interval(share)
     value = figures.metric_value(part.metric, record)
-    return LimitValue(part, value, within, figures.without_time(record.counts))
+    few = figures.is_too_few(part.metric, record)
+    return LimitValue(part, value, within, figures.without_time(record.counts), few)
 
 
 def _is_served_beyond(record: Record, beyond: Sequence[LimitValue]) -> bool:

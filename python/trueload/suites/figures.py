@@ -57,7 +57,7 @@ class Figures:
     """What one repetition left. Latencies in ms, None when nothing was answered well;
     `latency_at_least` names those that are only lower bounds, because requests have no time;
     `min_ms` and `max_ms` are of answers; `latency_too_few` names those that say nothing, as there
-    were too few requests;
+    were too few requests; `answers` are those that have a time;
     `p50_ours_ms` and `p99_ours_ms` are the generator's own part, None where it is not known;
     `lower_bound`: it can carry at least so much;
     `cpu_share` is the subject's CPU time over the window, 1.0 for one CPU. `seq` is the stored row;
@@ -93,6 +93,7 @@ class Figures:
     pair: int | None = None
     side: str = ""
     lower_bound: bool = False
+    answers: int = 0
 
     def ms(self, name: str) -> float | None:
         """A percentile by its name; the p95 is only there of a broadcast."""
@@ -100,6 +101,12 @@ class Figures:
             return None if self.carried is None else self.carried.p95_ms
         found: float | None = getattr(self, f"{name}_ms")
         return found
+
+    @property
+    def largest_of(self) -> int | None:
+        """How many answers ``max_ms`` is the slowest of, where they are too few to say more."""
+        few = stats.is_too_few("p999", self.requests)
+        return self.answers if few and self.answers else None
 
     @property
     def score(self) -> float | None:
@@ -167,6 +174,7 @@ def figures(record: Record, labels: Mapping[str, str], seq: int = 0) -> Figures:
         pair=turn.pair if turn else None,
         side=turn.letter if turn else "",
         lower_bound=record.lower_bound,
+        answers=latency.count,
     )
 
 
@@ -222,6 +230,7 @@ def together(some: Sequence[Figures]) -> Figures:
         response_bytes=next(reversed([int(size) for size in known("response_bytes")]), None),
         requests=sum(each.requests for each in some),
         errors=sum(each.errors for each in some),
+        answers=sum(each.answers for each in some),
         min_ms=min(known("min_ms"), default=None),
         max_ms=max(known("max_ms"), default=None),
         p25_ms=times["p25"][0],

@@ -24,7 +24,8 @@ PERCENTS = (50, 66, 75, 80, 90, 95, 98, 99, 100)
 @dataclass(frozen=True)
 class Times:
     """One line of ab's table, in ms; None where nothing ended well. ``median_above``: the median is
-    more, by an unknown amount."""
+    more, by an unknown amount; ``median_too_few``: so few have none. ``largest_of``: how few
+    ``max`` is the largest of; None of many."""
 
     min: float | None
     mean: float | None
@@ -32,15 +33,19 @@ class Times:
     median: float | None
     max: float | None
     median_above: bool = False
+    median_too_few: bool = False
+    largest_of: int | None = None
 
 
 @dataclass(frozen=True)
 class Percentile:
-    """``ms`` is None where nothing ended well; ``above``: it is more, by an unknown amount."""
+    """``ms`` is None where nothing ended well; ``above``: it is more, by an unknown amount;
+    ``too_few``: of so few requests it says nothing."""
 
     percent: int
     ms: float | None
     above: bool
+    too_few: bool = False
 
 
 @dataclass(frozen=True)
@@ -138,7 +143,7 @@ def percentiles(totals: Sample) -> tuple[Percentile, ...]:
     for percent in PERCENTS:
         at = totals.percentile(percent / 100)
         ms = None if at.value is None else at.value / NS_PER_MS
-        found.append(Percentile(percent, ms, at.above and at.value is not None))
+        found.append(Percentile(percent, ms, at.above and at.value is not None, at.too_few))
     return tuple(found)
 
 
@@ -160,6 +165,8 @@ def _times(sample: Sample) -> Times:
         median=_ms(median.value),
         max=_ms(found.max),
         median_above=median.above,
+        median_too_few=median.too_few and median.value is not None,
+        largest_of=found.largest_of,
     )
 
 

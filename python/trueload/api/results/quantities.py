@@ -15,9 +15,11 @@ from typing import Self
 from trueload.errors import UserError
 from trueload.units import (
     NS_PER_S,
+    TOO_FEW,
     format_duration,
     format_rate,
     format_share,
+    largest_text,
     parse_duration,
     parse_rate,
     parse_share,
@@ -94,15 +96,27 @@ class Quantity(float):
 class Time(Quantity):
     """A time in seconds, as a float; ``.ms`` for people, ``"10ms"`` and a ``timedelta`` compare.
 
-    A time beyond everything that was answered is infinite; ``at_least`` is then what is known."""
+    A time beyond everything that was answered is infinite; ``at_least`` is then what is known.
+    ``too_few``: a percentile of which so few requests say nothing. ``largest_of``: how few answers
+    a maximum is the largest of; None of many. Both are said by ``str``, the number stays."""
 
     example = "0.010, '10ms' or a timedelta"
     at_least: Time | None
+    too_few: bool
+    largest_of: int | None
 
-    def __new__(cls, value: Comparable, at_least: float | None = None) -> Self:
+    def __new__(
+        cls,
+        value: Comparable,
+        at_least: float | None = None,
+        *,
+        too_few: bool = False,
+        largest_of: int | None = None,
+    ) -> Self:
         """Seconds, a text or a ``timedelta``. Raises ``IncomparableError``."""
         made = super().__new__(cls, value)
         made.at_least = None if at_least is None else Time(at_least)
+        made.too_few, made.largest_of = too_few, largest_of
         return made
 
     @classmethod
@@ -134,8 +148,10 @@ class Time(Quantity):
         return math.isfinite(self)
 
     def __str__(self) -> str:
+        if self.too_few:
+            return TOO_FEW
         if self.is_known:
-            return format_duration(self.ns)
+            return largest_text(format_duration(self.ns), self.largest_of)
         return "unknown" if self.at_least is None else f"> {self.at_least}"
 
 

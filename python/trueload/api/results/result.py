@@ -301,4 +301,9 @@ def _time(name: str, trials: list[figures.Sample]) -> Time:
     ns, above = median_of_bounds([trial.bound(name) for trial in trials])
     if above or ns is None:
         return Time(math.inf, None if ns is None else ns / NS_PER_S)
-    return Time(ns / NS_PER_S)
+    few = [trial.figures.largest_of for trial in trials] if name == "max" else []
+    return Time(
+        ns / NS_PER_S,
+        too_few=any(trial.is_too_few(name) for trial in trials),
+        largest_of=min((of for of in few if of is not None), default=None),
+    )

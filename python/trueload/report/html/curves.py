@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from trueload.protocol.plan import Open, Second, Stage
 from trueload.record import figures
 from trueload.record.schema import Record
+from trueload.stats import highest_bounded
 from trueload.units import NS_PER_S
 
 HIGHEST_SHARE = 0.9999
@@ -59,8 +60,8 @@ def percentile_points(record: Record) -> tuple[PercentilePoint, ...]:
     """From the quickest to 99.99 %, or to where nothing more is known."""
     latency = figures.latency(record)
     count = latency.count
-    # Above this share there is only the slowest one.
-    highest = min(HIGHEST_SHARE, 1 - 1 / count) if count > 1 else 0.0
+    # Above this share too few are slower to know it.
+    highest = min(HIGHEST_SHARE, highest_bounded(count))
     points = []
     for share in (*(each for each in _shares() if each < highest), highest):
         found = latency.percentile(share)
