@@ -146,7 +146,7 @@ def test_an_ordinary_run_with_the_cpus_kept_apart_is_valid() -> None:
     assert {name for name, status in statuses.items() if status == "n/a"} == {
         *("send-lag", "rate-reached", "steady-state", "server-idle", "quantile-width"),
         *("ledger", "both-ends", "over-pool", "cpu-limit", "subject-cpu-limit"),
-        *OF_SEVERAL_HOSTS,
+        *("varying", *OF_SEVERAL_HOSTS),
     }
 
 
@@ -168,9 +168,10 @@ def test_a_check_is_explained_in_one_sentence_with_what_to_do(name: str) -> None
 
 NOT_OF_HTTP_SERVERS = {"ledger", "both-ends", "over-pool"}
 OF_SEVERAL_HOSTS = {"host-bias", "clocks"}  # their cases are in test_fleet.py
-# The cases of the others are in test_client_share.py and test_verdict_machine.py.
+# The cases of the others are in test_client_share.py, test_verdict_machine.py and test_varying.py.
 OF_OUR_SIDE = {"client-share", "hiccup", "cpu-limit", "subject-cpu-limit", "noise"}
-ELSEWHERE = {*OF_SEVERAL_HOSTS, *OF_OUR_SIDE}
+OF_ANSWERS = {"varying"}
+ELSEWHERE = {*OF_SEVERAL_HOSTS, *OF_OUR_SIDE, *OF_ANSWERS}
 
 Case = tuple[str, dict[str, Any], Status, str]
 

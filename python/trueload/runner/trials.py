@@ -30,10 +30,11 @@ from trueload.runner import cgroup
 from trueload.runner.build import Build, in_use
 from trueload.runner.cpus import Layout
 from trueload.runner.hosts import Kept, SubjectHost
+from trueload.runner.probes import probing, with_probes
 from trueload.runner.process import Orders, Program, StartError, substitute
 from trueload.runner.sending import what_is_sent
 from trueload.runner.verify import sample, verify
-from trueload.subjects.contracts import AnyContract, as_spoken, first_asked
+from trueload.subjects.contracts import AnyContract, Contract, as_spoken, first_asked
 from trueload.subjects.manifest import Subject
 from trueload.trial.spec import Load, TrialSpec
 
@@ -71,7 +72,7 @@ class Setting:
     """What all trials of a run share. `files` is the open-file limit of the subject, 0 for as many
     as there may be; `port` is None for a free one; `engine.refill` counts for loads
     whose pipeline has as many places; `padding_bytes` are those of a broadcast, None for a subject
-    that is to echo."""
+    that is to echo; `seed` decides when what is asked beside the load."""
 
     contract: AnyContract
     engine: EngineOptions = ENGINE_DEFAULTS
@@ -79,6 +80,7 @@ class Setting:
     host: str = "127.0.0.1"
     port: int | None = None
     padding_bytes: int | None = None
+    seed: int = 1
 
 
 @dataclass(frozen=True)
@@ -130,10 +132,13 @@ def run_subject(
         fault = verify(setting.contract, category, started.address, pipelined=load.pipeline > 1)
         if fault is not None:
             raise UnreadyError(f"it does not keep the contract: {fault}")
-        with kept_off(layout) if subject_host.address is None else contextlib.nullcontext():
+        with (
+            kept_off(layout) if subject_host.address is None else contextlib.nullcontext(),
+            probing(setting.contract, category, started.address, load, setting.seed) as prober,
+        ):
             found = measure(_spec(load, layout, setting, started), _Watch(started.processes))
         searched = found if isinstance(found, Searched) else None
-        record = found.record if isinstance(found, Searched) else found
+        record = found.record if isinstance(found, Searched) else with_probes(found, prober)
         died = _death(started.processes)
         if not died:
             return Measured(record, started.sample_bytes, None, "", searched)
@@ -287,9 +292,19 @@ def _spec(load: Load, layout: Layout, setting: Setting, started: Started) -> Tri
         load=load,
         engine=_engine(setting.engine, load, layout),
         # A ranking by throughput says that a subject can do no more; at a rate nobody says so.
-        claim=Claim(maximum=not load.is_open),
+        claim=Claim(maximum=not load.is_open, answer_bytes=_verified_bytes(load, setting, started)),
         server=started.processes.tree,
     )
+
+
+def _verified_bytes(load: Load, setting: Setting, started: Started) -> int | None:
+    """The size of the answer that was verified, if the load asks for the same: whoever is asked to
+    close answers with a header more."""
+    contract = setting.contract
+    if load.close or not isinstance(contract, Contract):
+        return None
+    same = contract.exchanges[0].path == contract.load.path
+    return started.sample_bytes if same else None
 
 
 def _engine(engine: EngineOptions, load: Load, layout: Layout) -> EngineOptions:

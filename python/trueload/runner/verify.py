@@ -83,10 +83,21 @@ class Answer:
     fault: str | None
 
 
-def ask(exchange: Exchange, asked: Sequence[Exchange], address: tuple[str, int]) -> Answer:
-    """One exchange in its form. `asked` gives pipelined requests one that differs."""
+def ask(
+    exchange: Exchange,
+    asked: Sequence[Exchange],
+    address: tuple[str, int],
+    before: Sequence[Exchange] = (),
+) -> Answer:
+    """One exchange in its form, on a connection where those `before` it were answered rightly.
+    `asked` gives pipelined requests one that differs."""
     try:
         with _Connection(address) as connection:
+            for each in before:
+                connection.send(each)
+                reply = connection.receive(each)
+                if fault := judge(each, reply):
+                    return Answer(reply, fault)
             if exchange.form == "pipelined":
                 return _pipelined(connection, exchange, asked)
             for _ in range(2 if exchange.form == "twice" else 1):

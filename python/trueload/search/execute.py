@@ -14,7 +14,7 @@ from typing import Literal
 
 from trueload.protocol.plan import Duration, Open, Requests
 from trueload.record.figures import RECEIPT, percentile_share
-from trueload.record.schema import NO_CLAIM, Claim, Record
+from trueload.record.schema import NO_CLAIM, Record
 from trueload.record.thresholds import Condition
 from trueload.search.decide import Bounds, Done, Found, NotFound, Step, Try, decide
 from trueload.search.judge import (
@@ -96,7 +96,8 @@ def spec_at(plan: SearchPlan, spec: TrialSpec, following: Try, length: int) -> T
         (percentile_share(part.metric) or 0.0, part.metric.removeprefix(RECEIPT))
         for part in plan.limit.parts
     )
-    claim = Claim(percentile=name if share else None, maximum=following.largest)
+    says = {"percentile": name if share else None, "maximum": following.largest}
+    claim = spec.claim.model_copy(update=says)
     if plan.axis == "clients":
         # The steps of the published method are too short to claim a percentile by themselves.
         return replace(

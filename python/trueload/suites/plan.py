@@ -153,6 +153,7 @@ class SuitePlan(EngineOptions):
             files=self.files,
             port=self.port,
             padding_bytes=None if self.broadcast is None else self.broadcast.padding_bytes,
+            seed=self.seed,
         )
 
     def load_of(self, planned: PlannedLoad) -> Load:
