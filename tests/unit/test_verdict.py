@@ -414,6 +414,9 @@ CASES: dict[str, list[Case]] = {
             pipeline=10), "connections": connections(requested=199, established=199,
             reconnects=1)}, "pass", "all 199"),
         ("all there", {}, "pass", "all 10"),
+        ("the server ends idle connections", {"connections": connections(reconnects=1_234,
+         idle_closed=1_234, idle_closed_after_ns=502_000_000)}, "pass", "all 10 were there; the"
+         " server ends connections that are idle for 0.5 s (1,234 times)"),
         ("one in a hundred was never ended by the server", {"connections": connections(
             reconnects=990, unended=10)}, "warn", "did not end 10 connections after its answer"),
         ("one in a thousand was never ended by the server", {"connections": connections(

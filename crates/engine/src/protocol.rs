@@ -28,7 +28,7 @@ mod settling;
 mod tls;
 
 pub use address::AddressPlan;
-pub use connections::{Connections, Slots};
+pub use connections::{Connections, IdleClosed, Slots};
 pub use datagrams::Datagrams;
 pub use deliveries::{Deliveries, DeliveryHistograms};
 pub use exchange::{DialectPlan, ExchangePlan, ServicePlan};

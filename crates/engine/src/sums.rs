@@ -175,6 +175,7 @@ pub(crate) fn measurement(
             reconnects: meter.reconnects,
             dropped: meter.dropped,
             unended: meter.unended,
+            idle_closed: meter.idle_closed.into(),
             down: meter.slots.down,
             outage_ns: meter.slots.outage_ns,
             outages: meter.slots.outages,

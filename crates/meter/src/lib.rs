@@ -5,6 +5,7 @@
 
 mod class;
 mod datagrams;
+mod idle;
 mod lazy;
 mod ledger;
 mod meter;
@@ -18,6 +19,7 @@ mod times;
 
 pub use class::Class;
 pub use datagrams::Datagrams;
+pub use idle::IdleClosed;
 pub use ledger::{Delivered, Deliveries, Failed, Finished, Handle, Ledger, Settled};
 pub use meter::{Answered, Meter};
 pub use packed::Packed;

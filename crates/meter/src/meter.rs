@@ -2,7 +2,9 @@
 //! exactly once (ok, failed by class, or cancelled), and a failed one never leaves a
 //! latency behind.
 
-use crate::{Class, Counted, Datagrams, Recent, Recorded, SlotSums, TargetMeter, Times};
+use crate::{
+    Class, Counted, Datagrams, IdleClosed, Recent, Recorded, SlotSums, TargetMeter, Times,
+};
 
 /// Status codes are 100 to 999; the parser lets no other through.
 const STATUSES: usize = 1000;
@@ -41,6 +43,8 @@ pub struct Meter {
     pub dropped: u64,
     /// Connections that the peer did not end behind ours, or was not waited for as others before had shown it.
     pub unended: u64,
+    /// Connections that the peer ended while they were idle.
+    pub idle_closed: IdleClosed,
     /// Bytes received.
     pub bytes_in: u64,
     /// Bytes sent.
@@ -77,6 +81,7 @@ impl Default for Meter {
             reconnects: 0,
             dropped: 0,
             unended: 0,
+            idle_closed: IdleClosed::default(),
             bytes_in: 0,
             bytes_out: 0,
             permitted_ns: 0,
@@ -199,6 +204,7 @@ impl Meter {
         self.reconnects += other.reconnects;
         self.dropped += other.dropped;
         self.unended += other.unended;
+        self.idle_closed.merge(other.idle_closed);
         self.bytes_in += other.bytes_in;
         self.bytes_out += other.bytes_out;
         self.permitted_ns += other.permitted_ns;

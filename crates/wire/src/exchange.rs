@@ -37,6 +37,14 @@ pub enum Ending {
     StaleReset,
     /// Behind an answer that announced the close: was never to be answered here, may be sent again.
     StaleBehind,
+    /// Answered with a 408 that ends the connection: may be sent again where the peer had given up an idle connection, which
+    /// the request has crossed. Else [`Ending::Status`].
+    StaleTimeout,
+    /// The connection, on which nothing had been answered, was closed before any byte of the answer: may be sent again where
+    /// that was such a close. Else [`Ending::Empty`].
+    UnusedEnd,
+    /// The same, but reset. Else [`Ending::Reset`].
+    UnusedReset,
     /// No byte of the answer in time.
     TimeoutFirstByte,
     /// The answer was not complete in time.
@@ -95,6 +103,19 @@ pub enum Disposition {
     Broken,
     /// To be closed: bytes came that settle no outstanding request.
     Unsolicited,
+}
+
+/// What came while nothing was asked, where it may be a 408: the peer has waited for a request for too long, and ends the
+/// connection (RFC 9110 §15.5.9).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Farewell {
+    /// Nothing of the kind.
+    #[default]
+    None,
+    /// What may become its head.
+    Begun,
+    /// Its head, at least.
+    Said,
 }
 
 /// How the peer's side of a connection ended.
@@ -161,6 +182,11 @@ pub trait Exchange<T> {
         false
     }
 
+    /// Of a connection that is [`Disposition::Closing`]: whether the peer has given it up while nothing was asked.
+    fn farewell(&self) -> Farewell {
+        Farewell::None
+    }
+
     /// Of a connection that is [`Disposition::Broken`], where the machine knows more than how its request ended: why, in words of
     /// our own.
     fn why_broken(&self) -> Option<(Ending, &'static str)> {
@@ -181,11 +207,14 @@ pub struct Asked<T> {
     /// The peer has announced its close: nothing more is to be asked. (It is here because 100,000
     /// connections have no room for it elsewhere.)
     pub(crate) closing: bool,
+    /// Why, if it was not an answer that did. (Here for the same reason.)
+    pub(crate) farewell: Farewell,
 }
 
 impl<T> Default for Asked<T> {
     fn default() -> Self {
-        Asked { outstanding: Queue::default(), unsent: 0, answered: false, closing: false }
+        let (outstanding, farewell) = (Queue::default(), Farewell::None);
+        Asked { outstanding, unsent: 0, answered: false, closing: false, farewell }
     }
 }
 
@@ -373,6 +402,10 @@ impl<M: InOrder> Exchange<M::Tag> for M {
 
     fn lasts_until_end(&self) -> bool {
         InOrder::lasts_until_end(self)
+    }
+
+    fn farewell(&self) -> Farewell {
+        self.asked().farewell
     }
 
     fn why_broken(&self) -> Option<(Ending, &'static str)> {

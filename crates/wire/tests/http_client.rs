@@ -110,10 +110,10 @@ fn each_answer_settles_one_request_and_requests_alike_are_told_together() {
 
 #[test]
 fn an_orderly_close_ends_each_request_by_what_came_before() {
-    use Ending::{ClosedPipelined, Empty, Ok, Stale, Truncated};
+    use Ending::{ClosedPipelined, Empty, Ok, Stale, Truncated, UnusedEnd};
     let idempotent = Rules { idempotent: true, ..Rules::default() };
     for (sentence, answered, asked, come, endings) in [
-        ("a fresh connection", false, 1, &b""[..], &[Empty][..]),
+        ("a fresh connection", false, 1, &b""[..], &[UnusedEnd][..]),
         ("a fresh connection, several", false, 2, b"", &[Empty, ClosedPipelined]),
         ("a reused connection", true, 1, b"", &[Stale]),
         ("a reused connection, several", true, 2, b"", &[ClosedPipelined, ClosedPipelined]),

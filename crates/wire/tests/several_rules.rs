@@ -120,7 +120,7 @@ fn a_reset_may_be_a_close_only_where_nothing_of_the_one_answer_has_come() {
     let kinds = Kinds([Rules { idempotent: true, ..Rules::default() }, Rules::default()]);
     for (sentence, answered, asked, come, endings) in [
         ("a reused connection", true, &[0][..], &b""[..], &[Ending::StaleReset][..]),
-        ("a fresh connection", false, &[0], b"", &[Ending::Reset]),
+        ("a fresh connection", false, &[0], b"", &[Ending::UnusedReset]),
         ("not idempotent", true, &[1], b"", &[Ending::Reset]),
         ("a byte of the answer", true, &[0], b"H", &[Ending::Reset]),
         ("an interim answer", true, &[0], b"HTTP/1.1 100 \r\n\r\n", &[Ending::Reset]),

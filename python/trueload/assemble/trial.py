@@ -289,6 +289,8 @@ def _connections(seen: Observation, measured: Measurement, complete: bool) -> Co
         reconnects=found.reconnects,
         dropped=found.dropped,
         unended=found.unended,
+        idle_closed=found.idle_closed.count,
+        idle_closed_after_ns=found.idle_closed.after_ns if found.idle_closed.count else None,
         starved=starved(slots, found.reconnects, threshold_ns) if complete else None,
         jain=jain if complete else None,
         least_ok=slots.answers_min if complete and slots.asked else None,

@@ -16,6 +16,7 @@ from trueload.protocol.plan import (
     Counts,
     Deliveries,
     Generator,
+    IdleClosed,
     MachineShares,
     Measurement,
     Ready,
@@ -110,9 +111,16 @@ def merge_connections(parts: Sequence[Connections]) -> Connections:
         parts,
         outage_ns=max(part.outage_ns for part in parts),
         set_up_ns=max(part.set_up_ns for part in parts),
+        idle_closed=merge_idle_closed([part.idle_closed for part in parts]),
         family=parts[0].family,
         reasons=first_reasons(part.reasons for part in parts),
     )
+
+
+def merge_idle_closed(parts: Sequence[IdleClosed]) -> IdleClosed:
+    """All; the shortest time of those that had any."""
+    after_ns = min((part.after_ns for part in parts if part.count), default=0)
+    return IdleClosed(count=sum(part.count for part in parts), after_ns=after_ns)
 
 
 def merge_slots(parts: Sequence[Slots]) -> Slots:

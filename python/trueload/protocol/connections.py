@@ -8,6 +8,13 @@ from pydantic import Field
 from trueload.protocol.model import Model
 
 
+class IdleClosed(Model):
+    """Connections that the peer ended while they were idle; see protocol/connections.rs."""
+
+    count: int = 0
+    after_ns: int = 0
+
+
 class Connections(Model):
     """Connections of a phase; see protocol/connections.rs for each."""
 
@@ -19,6 +26,7 @@ class Connections(Model):
     reconnects: int
     dropped: int = 0
     unended: int = 0
+    idle_closed: IdleClosed = IdleClosed()
     down: int
     outage_ns: int
     outages: int

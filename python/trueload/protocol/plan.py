@@ -19,6 +19,7 @@ from trueload.protocol.broadcast import PhaseSent as PhaseSent
 from trueload.protocol.broadcast import Settle as Settle
 from trueload.protocol.broadcast import Settled as Settled
 from trueload.protocol.connections import Connections as Connections
+from trueload.protocol.connections import IdleClosed as IdleClosed
 from trueload.protocol.connections import Slots as Slots
 from trueload.protocol.engine_options import CONNECT_RATE_PER_S as CONNECT_RATE_PER_S
 from trueload.protocol.engine_options import ENGINE_DEFAULTS as ENGINE_DEFAULTS

@@ -97,9 +97,10 @@ class Throughput(Model):
 class Connections(Model):
     """``starved`` slots waited too long or for ever; ``jain`` is Jain's index of replies per slot;
     ``least_ok`` and ``most_ok`` the replies of the slot with the fewest and the most.
-    ``dropped`` were closed within 1 s of being taken, with nothing asked; ``unended`` were not
+    ``dropped`` were closed as soon as they were taken, with nothing asked; ``unended`` were not
     ended by the server after its last answer though our side had, or reset at once because those
-    before had shown that;
+    before had shown that; ``idle_closed`` were ended by the server while nothing was asked on them,
+    after ``idle_closed_after_ns`` at the soonest (null without any);
     ``down``, ``outages`` and ``outage_ns`` are the engine's (protocol.rs); ``family`` is ``ipv4``,
     ``ipv6`` or ``unix`` of the ``address`` that answered; ``failed`` is what the first attempts
     that failed met, by class; ``connect_rate_per_s`` is how many were established per second, from
@@ -112,6 +113,8 @@ class Connections(Model):
     reconnects: int
     dropped: int = 0
     unended: int = 0
+    idle_closed: int = 0
+    idle_closed_after_ns: int | None = None
     starved: int | None
     jain: float | None
     least_ok: int | None

@@ -50,6 +50,7 @@ from trueload.verdict import (
     worst_checks,
 )
 from trueload.verdict.common import times
+from trueload.verdict.slots import idle_closed_text
 from trueload.verdict.throttling import throttled_text
 
 PERCENTILES = {"p50": "p50", "p90": "p90", "p99": "p99", "p99.9": "p999"}
@@ -80,6 +81,7 @@ def result_lines(record: Record) -> list[str]:
     lines += _line("TLS", tls_text(record))
     lines += _line("warm-up", _warmup(record))
     lines += _line("set-up", _set_up(record))
+    lines += _line("idle ends", idle_closed_text(record))
     for label, text in idle_lines(record):
         lines += _line(label, text)
     lines += _line("CPU", _cpu(record))

@@ -231,6 +231,16 @@ def _idle_closed(record: Record) -> str:
     return f"{format_count(gone)} of {times(idle.connections, 'idle one')} were closed"
 
 
+def idle_closed_text(record: Record) -> str:
+    """What the server does with idle connections; empty where it ended none. It may (RFC 9112
+    9.5): what that costs is for ``stale`` to say."""
+    after_ns = record.connections.idle_closed_after_ns
+    if after_ns is None:
+        return ""
+    count = times(record.connections.idle_closed, "time")
+    return f"the server ends connections that are idle for {after_ns / NS_PER_S:.1f} s ({count})"
+
+
 def _out_of_files(record: Record) -> str:
     files = record.connections.server_files
     if files is None:
@@ -298,7 +308,8 @@ def check_connections(record: Record) -> Finding:
         why = in_one_line(parts)
         return Finding("fail", why, lost, LOST_FAIL)
     if not any(parts):
-        return Finding("pass", f"all {found.requested} were there", 0, 0)
+        told = [f"all {found.requested} were there", idle_closed_text(record)]
+        return Finding("pass", in_one_line(told), 0, 0)
     why = in_one_line(parts)
     status: Status = "fail" if share >= CONNECTIONS_FAIL else "warn"
     return Finding(status, why, share, CONNECTIONS_FAIL if status == "fail" else 0)

@@ -19,7 +19,10 @@ const LONG_WAIT_NS: u64 = 1_000_000_000;
 /// … while at least so many other requests settle.
 const LONG_WAIT_OTHERS: u64 = 100;
 
-/// A connection that the peer closes within this time unasked was dropped; later it was idle for too long.
+/// A connection that the peer closes unasked was idle for too long from this time on. No server is known to wait for less
+/// than twenty times as long by default (gunicorn: 2 s), and one that drops what it has just taken does so at once.
+const IDLE_LEAST_NS: u64 = 100_000_000;
+/// Where the peer is not to close what is idle: within this time it was dropped.
 const DROPPED_WITHIN_NS: u64 = 1_000_000_000;
 
 /// Requests that ended alike, one behind the other: under pipelining most do, and are entered at once.
@@ -228,9 +231,12 @@ impl Book {
     pub(super) fn settle(&mut self, state: &mut State, now_ns: u64, heard: Outcome<Tag>) {
         let Outcome { tag, count, ending, complete, status, first_byte_ns } = heard;
         let count = count as u64;
+        if ending != Ending::Ok && self.goes_again(state, ending, tag, now_ns) {
+            return self.stale(state, tag, count);
+        }
         if complete {
-            self.crossings.note_answer(tag.sent_ns.saturating_sub(state.quiet_since_ns));
-            state.quiet_since_ns = now_ns;
+            self.crossings.note_answer(state.kept_quiet_ns(tag.sent_ns));
+            (state.quiet_since_ns, state.kept) = (now_ns, true);
             state.answered(count);
         }
         if let Some(status) = status {
@@ -240,25 +246,34 @@ impl Book {
         if ending == Ending::Ok {
             return self.settle_ok(state, now_ns, first_byte_ns, tag, count);
         }
-        let Some(class) = class_of_ending(ending).filter(|_| !self.goes_again(state, ending, tag))
-        else {
-            return self.stale(state, tag, count);
-        };
+        let Some(class) = class_of_ending(ending) else { return };
         if !complete {
             state.trouble().this_phase.unanswered += count;
         }
         (0..count).for_each(|_| self.fail(state, now_ns, tag, class));
     }
 
-    /// Whether the request is sent once more: its connection went stale before the answer, for the first time.
-    fn goes_again(&mut self, state: &State, ending: Ending, tag: Tag) -> bool {
-        if ending != Ending::StaleReset || tag.again {
-            return ending == Ending::Stale && !tag.again;
+    /// Whether the request is sent once more: it was behind the last answer of its connection, or this went stale before the
+    /// answer, for the first time.
+    fn goes_again(&mut self, state: &State, ending: Ending, tag: Tag, now_ns: u64) -> bool {
+        use Ending::{Stale, StaleBehind, StaleReset, StaleTimeout, UnusedEnd, UnusedReset};
+        let again = match ending {
+            StaleBehind => true,
+            _ if tag.again => false,
+            Stale => true,
+            StaleReset => self.crossings.explain(state.kept_quiet_ns(tag.sent_ns)),
+            StaleTimeout | UnusedEnd | UnusedReset => {
+                let took_ns = now_ns.saturating_sub(tag.sent_ns);
+                let kept_quiet_ns = state.kept_quiet_ns(tag.sent_ns);
+                state.quiet_ns(tag.sent_ns) >= IDLE_LEAST_NS
+                    && self.crossings.crossed(took_ns, kept_quiet_ns)
+            }
+            _ => false,
+        };
+        if again && matches!(ending, StaleReset | UnusedReset) {
+            self.phases[usize::from(tag.phase)].meter.stale_resets += 1;
         }
-        let quiet_ns = tag.sent_ns.saturating_sub(state.quiet_since_ns);
-        let explained = self.crossings.explain(quiet_ns);
-        self.phases[usize::from(tag.phase)].meter.stale_resets += u64::from(explained);
-        explained
+        again
     }
 
     #[inline]
@@ -359,15 +374,28 @@ impl Book {
         }
     }
 
-    /// A connection ended before anything was asked on it: one that the peer has just taken was dropped.
-    pub(super) fn note_dropped(&mut self, state: &State, now_ns: u64) {
-        if now_ns.saturating_sub(state.attempted_ns) >= DROPPED_WITHIN_NS {
-            return;
+    /// The peer ended a connection with nothing asked on it. One that it has just taken was dropped; later it was idle for too
+    /// long, where `may_idle`: then returns true.
+    pub(super) fn note_unasked_end(
+        &mut self,
+        now_ns: u64,
+        state: &State,
+        answered: bool,
+        may_idle: bool,
+    ) -> bool {
+        let quiet_ns = state.quiet_ns(now_ns);
+        let idled = may_idle && quiet_ns >= IDLE_LEAST_NS;
+        if idled && let Some(phase) = self.current_mut() {
+            phase.meter.idle_closed.note(quiet_ns);
+        }
+        if idled || answered || quiet_ns >= DROPPED_WITHIN_NS {
+            return idled;
         }
         match self.current_mut() {
             Some(phase) => phase.meter.dropped += 1,
             None => self.early_dropped += 1,
         }
+        false
     }
 
     /// The first phase answers for what happened before it.
@@ -422,13 +450,13 @@ impl Book {
 pub(super) fn class_of_ending(ending: Ending) -> Option<Class> {
     Some(match ending {
         Ending::Ok | Ending::StaleBehind => return None,
-        Ending::Stale | Ending::Empty => Class::Empty,
-        Ending::Status => Class::Status,
+        Ending::Stale | Ending::UnusedEnd | Ending::Empty => Class::Empty,
+        Ending::Status | Ending::StaleTimeout => Class::Status,
         Ending::Mismatch => Class::Mismatch,
         Ending::Framing => Class::Framing,
         Ending::Limit => Class::Limit,
         Ending::Truncated => Class::Truncated,
-        Ending::Reset | Ending::StaleReset => Class::Reset,
+        Ending::Reset | Ending::StaleReset | Ending::UnusedReset => Class::Reset,
         Ending::ClosedPipelined => Class::ClosedPipelined,
         Ending::TimeoutFirstByte => Class::TimeoutFirstByte,
         Ending::TimeoutTotal => Class::TimeoutTotal,

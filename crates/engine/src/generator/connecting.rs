@@ -2,15 +2,16 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use trueload_drive::{Address, ConnectError, Net, Remote, Token};
+use trueload_drive::{Address, ConnectError, Net, PeerClose, Remote, Token};
 use trueload_load::dealt;
 use trueload_meter::Class;
+use trueload_wire::exchange::{Exchange, Farewell};
 use trueload_wire::tls::Secured;
 
 use super::close_policy::CloseBy;
 use super::protocol::Protocol;
 use super::slot::{ConnectionState, NEVER, Slot, Trouble};
-use super::{Connected, Generator, Report};
+use super::{CLOSING_NS, Connected, Generator, Report};
 
 /// Attempts made at one moment, at most, when the set-up has fallen behind its rate.
 const CATCH_UP: u32 = 32;
@@ -187,7 +188,9 @@ impl<P: Protocol> Generator<P> {
     pub(super) fn opened(&mut self, net: &mut impl Net, key: u32, token: Token) {
         let now_ns = net.now_ns();
         self.slots.open += 1;
-        let state = &mut self.slots[key].state;
+        let Slot { state, tls, .. } = &mut self.slots[key];
+        // TLS takes more than one way there and back.
+        let there_ns = tls.as_ref().map_or(now_ns, |secure| secure.began_ns);
         state.connection = ConnectionState::Open { token };
         self.pace.answered_by(&self.config.addresses[usize::from(state.address)]);
         let times = match self.book.current_mut() {
@@ -200,11 +203,11 @@ impl<P: Protocol> Generator<P> {
         };
         times.record_connect(now_ns - state.attempted_ns);
         self.close_policy.note_connected(now_ns - state.attempted_ns);
+        self.book.crossings.note_connected(there_ns - state.attempted_ns);
         state.found_again();
         state.ever_established = true;
         state.open_since_ns = now_ns;
-        // Before its first answer a connection has not been kept; peers give a first request more time.
-        state.quiet_since_ns = NEVER;
+        (state.quiet_since_ns, state.kept) = (now_ns, false);
         (state.gap, state.gap_since_ns) = (0, now_ns);
         if !state.tried {
             self.pace.latest_ns = now_ns;
@@ -301,6 +304,24 @@ impl<P: Protocol> Generator<P> {
         self.slots.arm(key);
     }
 
+    /// The peer has given an idle connection up, or what it says may come to that: what follows, and its end, are waited for.
+    pub(super) fn heed(&mut self, net: &mut impl Net, key: u32, token: Token, farewell: Farewell) {
+        let now_ns = net.now_ns();
+        let wait_ns = match farewell {
+            Farewell::Begun => self.config.timeout_ns,
+            Farewell::Said | Farewell::None => CLOSING_NS,
+        };
+        self.end_open(key, now_ns);
+        let state = &mut self.slots[key].state;
+        let until_ns = match state.connection {
+            ConnectionState::Closing { .. } => state.until_ns,
+            _ => NEVER,
+        };
+        state.connection = ConnectionState::Closing { token, fin_sent: false };
+        state.until_ns = until_ns.min(now_ns + wait_ns);
+        self.slots.arm(key);
+    }
+
     /// Bytes were looked for, and the peer's end has not come.
     pub(super) fn ended_by_nobody(
         &mut self,
@@ -309,6 +330,9 @@ impl<P: Protocol> Generator<P> {
         token: Token,
         fin_sent: bool,
     ) {
+        if self.slots[key].client.farewell() != Farewell::None {
+            return self.ended(net, key, token, PeerClose::Fin, None);
+        }
         self.close_policy.waited_in_vain(fin_sent, net.now_ns());
         if fin_sent {
             return self.end_alone(net, key, token);

@@ -8,14 +8,21 @@
 //!
 //! - by the peer's idle time-out: the connection had been quiet for a second, and longer than any on which this peer
 //!   has answered;
-//! - by its other closes: it has ended more kept connections without a request's doing, by a FIN or while nothing was
-//!   asked, than it has reset under one.
+//! - by its other closes: it has ended more connections without a request's doing, kept ones by a FIN or others while
+//!   nothing was asked, than it has reset under one.
+//!
+//! The same holds of a 408 that a request meets, and of the end of a connection that was idle before its first request, where
+//! they come soon enough to have been said before the request was there. They explain themselves where they come sooner
+//! than any answer can.
 //!
 //! What it must not know: slots, requests and sockets.
 
 /// No server is known to give up a connection sooner by an idle time-out (Node and Apache httpd wait for 5 s, gunicorn
 /// for 2 s).
 const TIME_OUT_LEAST_NS: u64 = 1_000_000_000;
+
+/// What was said before a request came is there a way there and back behind it at the latest, and may then wait to be read.
+const READ_LATE_NS: u64 = 1_000_000;
 
 /// What one peer is known to have done with kept connections.
 #[derive(Debug, Default)]
@@ -26,6 +33,8 @@ pub(super) struct Crossings {
     closes: u64,
     /// Resets that these have explained.
     explained: u64,
+    /// How long it took to connect at the quickest: no less than a way there and back.
+    round_trip_ns: Option<u64>,
 }
 
 impl Crossings {
@@ -33,6 +42,20 @@ impl Crossings {
     #[inline]
     pub(super) fn note_answer(&mut self, quiet_ns: u64) {
         self.answered_after_ns = self.answered_after_ns.max(quiet_ns);
+    }
+
+    /// A connection took so long to be there.
+    pub(super) fn note_connected(&mut self, took_ns: u64) {
+        let quickest_ns = self.round_trip_ns.get_or_insert(took_ns);
+        *quickest_ns = took_ns.min(*quickest_ns);
+    }
+
+    /// Whether the peer gave an idle connection up before it had a request: what this met came so long after it was sent, on a
+    /// connection that had been kept quiet for so long before it.
+    pub(super) fn crossed(&mut self, took_ns: u64, quiet_ns: u64) -> bool {
+        let Some(round_trip_ns) = self.round_trip_ns else { return false };
+        let in_time = took_ns <= 2 * round_trip_ns + READ_LATE_NS;
+        in_time && (took_ns < round_trip_ns / 2 || self.explain(quiet_ns))
     }
 
     /// The peer has ended a kept connection by a FIN, or while nothing was asked on it.

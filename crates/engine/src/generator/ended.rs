@@ -1,7 +1,7 @@
 //! What becomes of a connection, and of what is outstanding on it, when the peer's side has ended.
 
 use trueload_drive::{Net, PeerClose, Token};
-use trueload_wire::exchange::{Ending, Exchange, Outcome, PeerEnd};
+use trueload_wire::exchange::{Ending, Exchange, Farewell, Outcome, PeerEnd};
 
 use super::Generator;
 use super::protocol::{ConnectionEnd, Protocol};
@@ -23,10 +23,19 @@ impl<P: Protocol> Generator<P> {
         if let ConnectionState::Opening { heard, .. } = state.connection {
             return self.opening_ended(net, key, token, ended, heard);
         }
+        let farewell = client.farewell();
+        if farewell == Farewell::Begun {
+            // What may have become one has not.
+            let class = self.codec.protocol.violation();
+            return self.violated(net, key, token, class);
+        }
         let idle = client.outstanding() == 0;
-        let announced = matches!(state.connection, ConnectionState::Closing { .. });
-        let orderly = ended == PeerClose::Fin || announced;
-        if let ConnectionState::Closing { fin_sent, .. } = state.connection {
+        let closing = matches!(state.connection, ConnectionState::Closing { .. });
+        let announced = closing && farewell == Farewell::None;
+        let orderly = ended == PeerClose::Fin || closing;
+        if let ConnectionState::Closing { fin_sent, .. } = state.connection
+            && announced
+        {
             self.close_policy.ended(fin_sent);
         }
         match known {
@@ -36,19 +45,20 @@ impl<P: Protocol> Generator<P> {
         let Slot { client, state, .. } = &mut self.slots[key];
         let answered = client.has_answered();
         // What does not count as established was not dropped either.
-        if idle && !announced && !answered && state.ever_established {
-            self.book.note_dropped(state, now_ns);
-        }
+        let unasked = idle && !announced && state.ever_established;
+        let reconnects = self.codec.protocol.reconnects();
+        let idled = unasked && self.book.note_unasked_end(now_ns, state, answered, reconnects);
         let stale = state.waiting_again() > 0;
-        if answered && !announced && (idle || (stale && ended == PeerClose::Fin)) {
+        let kept_closed = answered && !announced && (idle || (stale && ended == PeerClose::Fin));
+        if idled || kept_closed {
             self.book.crossings.note_close();
         }
         let state = &mut self.slots[key].state;
         // Who closes each connection, asked or not, is not stormed, whatever it has answered on others.
-        let fruitful = answered && (idle || stale || ended == PeerClose::Fin);
+        let fruitful = idled || answered && (idle || stale || ended == PeerClose::Fin);
         let pause_ns = if fruitful { 0 } else { state.fruitless_pause_ns() };
         net.close(token);
-        self.lost(net, key, stale || (orderly && idle), pause_ns);
+        self.lost(net, key, stale || idled || (orderly && idle), pause_ns);
     }
 
     /// The peer's side has ended, and with it every request outstanding.

@@ -44,7 +44,7 @@ use std::sync::mpsc::Receiver;
 
 use trueload_drive::{ConnectError, Datagrams, Net, PeerClose, Program, Token};
 use trueload_meter::{Answered, Class};
-use trueload_wire::exchange::{self, Exchange, PeerEnd};
+use trueload_wire::exchange::{self, Exchange, Farewell, PeerEnd};
 
 use crate::outlet::Outlet;
 use book::{Book, Row, class_of_ending};
@@ -246,8 +246,10 @@ impl<P: Protocol> Generator<P> {
         if let Some(last) = last {
             book.settle(state, now_ns, last);
         }
-        if disposition == exchange::Disposition::Closing && !asked && !client.has_answered() {
-            book.note_dropped(state, now_ns);
+        let closes = disposition == exchange::Disposition::Closing;
+        if closes && !asked && client.farewell() == Farewell::None {
+            let reconnects = self.codec.protocol.reconnects();
+            book.note_unasked_end(now_ns, state, client.has_answered(), reconnects);
         }
         self.codec.send_output(net, &mut self.slots[key], token);
         if let ConnectionState::Opening { .. } = self.slots[key].state.connection
@@ -277,7 +279,10 @@ impl<P: Protocol> Generator<P> {
             exchange::Disposition::Open => self.fill(net, key),
             exchange::Disposition::Draining if !idle => self.fill(net, key),
             exchange::Disposition::Draining | exchange::Disposition::Closing => {
-                self.closing(net, key, token, ending)
+                match self.slots[key].client.farewell() {
+                    Farewell::None => self.closing(net, key, token, ending),
+                    farewell => self.heed(net, key, token, farewell),
+                }
             }
             exchange::Disposition::Broken => {
                 self.note_why(key);

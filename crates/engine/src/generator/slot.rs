@@ -207,7 +207,7 @@ pub(super) struct State {
     pub(super) until_ns: u64,
     /// The earliest entry of this slot in the timer heap.
     pub(super) armed_ns: u64,
-    /// When the last answer on the present connection came; never before the first.
+    /// When the last answer on the present connection came; before the first, when it was opened.
     pub(super) quiet_since_ns: u64,
     /// When the present connection was attempted.
     pub(super) attempted_ns: u64,
@@ -221,6 +221,8 @@ pub(super) struct State {
     /// An attempt has been decided at least once, either way.
     pub(super) tried: bool,
     pub(super) ever_established: bool,
+    /// An answer came on the present connection: it has been kept.
+    pub(super) kept: bool,
     /// Bytes of the protocol came on one of its connections.
     pub(super) proven: bool,
     /// Asked in this phase.
@@ -280,7 +282,7 @@ impl<C: Exchange<Tag> + Default> Slot<C> {
             connection: ConnectionState::Down,
             until_ns: NEVER,
             armed_ns: NEVER,
-            quiet_since_ns: NEVER,
+            quiet_since_ns: 0,
             attempted_ns: 0,
             quota: 0,
             last: None,
@@ -288,6 +290,7 @@ impl<C: Exchange<Tag> + Default> Slot<C> {
             answers: 0,
             tried: false,
             ever_established: false,
+            kept: false,
             proven: false,
             asked: false,
             address: 0,
@@ -327,6 +330,16 @@ impl State {
         let within = |since_ns: u64| to_ns.saturating_sub(since_ns.max(from_ns));
         let unused_ns = within(self.gap_since_ns) * u64::from(self.gap);
         (within(self.open_since_ns) * depth).wrapping_sub(unused_ns)
+    }
+
+    /// For how long the connection had been quiet at a time.
+    pub(super) fn quiet_ns(&self, at_ns: u64) -> u64 {
+        at_ns.saturating_sub(self.quiet_since_ns)
+    }
+
+    /// The same, of a connection that was kept after an answer: peers give a first request more time.
+    pub(super) fn kept_quiet_ns(&self, at_ns: u64) -> u64 {
+        if self.kept { self.quiet_ns(at_ns) } else { 0 }
     }
 
     /// What went wrong here, to be added to.
@@ -389,10 +402,10 @@ impl State {
 
     /// The connection is gone: one that was never answered may have been waited on for long.
     pub(super) fn note_lost(&mut self, now_ns: u64, orderly: bool) {
-        let answered = self.quiet_since_ns != NEVER;
+        let kept = self.kept;
         let trouble = self.trouble();
         trouble.lost = Some((now_ns, orderly));
-        if !answered && trouble.waited_ns > 0 {
+        if !kept && trouble.waited_ns > 0 {
             trouble.this_phase.waits.note_unanswered(trouble.waited_ns);
         }
     }

@@ -24,12 +24,15 @@ pub struct Connections {
     pub idle_open: u32,
     /// Connections opened again during the phase.
     pub reconnects: u64,
-    /// Connections that the peer closed within 1 s of taking them, with nothing asked (the first phase: and before it).
+    /// Connections that the peer closed as soon as it had taken them, with nothing asked (the first phase: and before it).
     pub dropped: u64,
     /// Connections that the peer did not end after its last answer though our side had, or which were reset at once
     /// because those before had shown that.
     #[serde(default)]
     pub unended: u64,
+    /// Connections that the peer ended while they were idle.
+    #[serde(default)]
+    pub idle_closed: IdleClosed,
     /// Slots down for more than 1 s at a stretch without a polite close.
     pub down: u32,
     /// The longest time that an established slot could not be opened again after a loss, 0 when none.
@@ -47,6 +50,22 @@ pub struct Connections {
     pub reasons: BTreeMap<String, String>,
     /// `ipv4`, `ipv6` or `unix`.
     pub family: String,
+}
+
+/// Connections that the peer ended when nothing had been outstanding on them for 100 ms, with a 408 before it or without.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct IdleClosed {
+    /// How many.
+    pub count: u64,
+    /// The shortest time for which one had been idle; 0 when none was ended.
+    pub after_ns: u64,
+}
+
+impl From<trueload_meter::IdleClosed> for IdleClosed {
+    fn from(found: trueload_meter::IdleClosed) -> Self {
+        IdleClosed { count: found.count, after_ns: found.after_ns }
+    }
 }
 
 /// How the work was spread over the slots.

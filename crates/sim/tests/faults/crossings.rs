@@ -12,8 +12,18 @@ const OK: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
 
 /// One connection, asked seven times each half second and then each five seconds: so many requests.
 fn seen(requests: u64, scripts: &[&[Step]]) -> Seen {
-    let case =
-        Case { method: "GET".to_owned(), body: None, requests, connections: 1, ..case(1, scripts) };
+    seen_of("GET", requests, scripts)
+}
+
+/// The same, with requests of this method.
+pub fn seen_of(method: &str, requests: u64, scripts: &[&[Step]]) -> Seen {
+    let case = Case {
+        method: method.to_owned(),
+        body: None,
+        requests,
+        connections: 1,
+        ..case(1, scripts)
+    };
     let stage = |seconds: u64, rate| Stage { ns: seconds * S, from: rate, to: rate };
     let stages = Arc::from([stage(3, 2.0), stage(1_000, 0.2)]);
     let load = Load::Open { stages, arrivals: Arrivals::Constant };

@@ -9,6 +9,7 @@ mod bodies;
 mod closing;
 mod crossings;
 mod how;
+mod idle_ends;
 mod messages;
 #[path = "../../../wire/tests/tls/pair.rs"]
 #[allow(dead_code)]
@@ -26,7 +27,7 @@ use std::sync::Arc;
 
 use trueload_engine::generator::{Http, Protocol, Requests, Target, TcpEcho, WsEcho};
 use trueload_load::{Load, Mix, Stop, refill};
-use trueload_meter::{Meter, TargetMeter};
+use trueload_meter::{IdleClosed, Meter, TargetMeter};
 use trueload_sim::kernel::Setups;
 use trueload_sim::laws;
 use trueload_sim::peers::Peers;
@@ -75,6 +76,8 @@ struct Seen {
     /// Connections that we reset.
     reset_by_us: u64,
     unended: u64,
+    dropped: u64,
+    idle_closed: IdleClosed,
     permitted_ns: u64,
     /// Attempts to connect.
     attempts: u64,
@@ -260,6 +263,8 @@ fn seen(played: &Played, broken: Vec<(&'static str, String)>, ended_by_us: u64) 
         ended_by_us,
         reset_by_us: kernel.seen.resets,
         unended: meter.unended,
+        dropped: meter.dropped,
+        idle_closed: meter.idle_closed,
         permitted_ns: meter.permitted_ns,
         attempts: kernel.seen.attempts,
         broken,

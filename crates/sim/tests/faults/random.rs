@@ -11,7 +11,7 @@ use crate::table::{Case, Out, Protocol, Step};
 use crate::{LATENCY_NS, check_laws, play};
 
 /// Whole answers, odd ones, broken ones, and parts of answers.
-const PIECES: [&[u8]; 27] = [
+const PIECES: [&[u8]; 29] = [
     b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello",
     b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 5\r\n\r\nhello",
     b"HTTP/1.1 200 OK\r\n\r\nhello",
@@ -34,6 +34,8 @@ const PIECES: [&[u8]; 27] = [
     b"HTTP/1.2 200 OK\r\nX-A: b\r\n c\r\nContent-Length: 5, 5\r\n\r\nhello",
     b"HTTP/1.1 200 OK\r\nConnection: x,\r\n\tclose\r\nContent-Length:\r\n 5\r\n\r\nhello",
     b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\nContent-Length: 0\r\n\r\n",
+    b"HTTP/1.1 408 Request Timeout\r\nConnection: close\r\n\r\n",
+    b"HTTP/1.1 408 Request Timeout\r\nContent-Length: 0\r\n\r\n",
     b"HTTP/1.1 999 Request denied\r\nContent-Length: 0\r\n\r\n",
     b"HTTP/1.1 200 OK\r\nX-A: b\r\n ",
     b"llo",

@@ -8,7 +8,11 @@
 use super::limits::{Limits, ParseError};
 use super::repeat::repeats;
 use super::response::{Fed, HeadMemory, Response, ResponseParser};
-use crate::exchange::{Asked, Disposition, Ending, InOrder, Outcome, PeerEnd};
+use crate::exchange::{Asked, Disposition, Ending, Farewell, InOrder, Outcome, PeerEnd};
+
+/// Request Timeout: the peer has not had a whole request in the time that it waits for one, and ends the connection
+/// (RFC 9110 §15.5.9).
+const REQUEST_TIMEOUT: u16 = 408;
 
 /// What counts as a good answer to a request, and what the request is.
 #[derive(Clone, Debug, Default)]
@@ -104,7 +108,7 @@ impl<T: Copy + PartialEq> Client<T> {
         let mut answer = self.partial.take().map_or_else(Answer::default, |answer| *answer);
         while !bytes.is_empty() {
             let Some(oldest) = self.asked.awaited().filter(|_| !self.asked.closing) else {
-                return self.asked.end_unsent(now_ns, on_outcome);
+                return self.unasked(now_ns, bytes, answer, on_outcome);
             };
             let (rules, memory) = (rulebook.rules_of(oldest), memories.memory_of(oldest));
             let Answer { parser, body, .. } = &mut answer;
@@ -159,8 +163,13 @@ impl<T: Copy + PartialEq> Client<T> {
         let alone = self.asked.len() == 1;
         let mut partial = self.partial.take();
         if end == PeerEnd::Reset {
-            let again = alone && idempotent && partial.is_none() && self.asked.has_answered();
-            let first = if again { Ending::StaleReset } else { Ending::Reset };
+            let first = match &partial {
+                _ if !alone || !idempotent => Ending::Reset,
+                Some(answer) if answer.parser.is_timeout() => Ending::StaleReset,
+                Some(_) => Ending::Reset,
+                None if self.asked.has_answered() => Ending::StaleReset,
+                None => Ending::UnusedReset,
+            };
             self.asked.end_all(now_ns, first, Ending::Reset, on_outcome);
             return;
         }
@@ -174,9 +183,45 @@ impl<T: Copy + PartialEq> Client<T> {
             (true, _) => Ending::Truncated,
             (false, true) if !alone => Ending::ClosedPipelined,
             (false, true) if idempotent => Ending::Stale,
+            (false, false) if idempotent && alone => Ending::UnusedEnd,
             (false, _) => Ending::Empty,
         };
         self.asked.end_all(now_ns, first, Ending::ClosedPipelined, on_outcome);
+    }
+
+    /// Bytes came that no request awaits: a 408 says that the peer has given the connection up, which may be before it is
+    /// closed (RFC 9110 §15.5.9). Everything else is unsolicited, and so is what comes behind that.
+    #[cold]
+    fn unasked(
+        &mut self,
+        now_ns: u64,
+        bytes: &[u8],
+        mut answer: Answer,
+        on_outcome: &mut impl FnMut(Outcome<T>),
+    ) -> Disposition {
+        let may_go_on = !self.asked.closing || answer.parser.started();
+        let fed = answer.parser.feed(bytes, false, &Limits::default(), &mut |_| ());
+        let farewell = match fed {
+            Ok((_, Fed::Partial)) if answer.parser.is_timeout() => Farewell::Said,
+            Ok((_, Fed::Partial)) if answer.parser.may_have(REQUEST_TIMEOUT) => Farewell::Begun,
+            Ok((all, Fed::Complete(Response { status: REQUEST_TIMEOUT, .. })))
+                if all == bytes.len() =>
+            {
+                Farewell::Said
+            }
+            _ => Farewell::None,
+        };
+        if !may_go_on || farewell == Farewell::None {
+            self.asked.farewell = Farewell::None;
+            return self.asked.end_unsent(now_ns, on_outcome);
+        }
+        (self.asked.closing, self.asked.farewell) = (true, farewell);
+        // None of these has begun to leave.
+        for tag in self.asked.drain() {
+            on_outcome(Outcome::unanswered(tag, Ending::StaleBehind, now_ns));
+        }
+        self.partial = answer.parser.started().then(|| Box::new(answer));
+        Disposition::Closing
     }
 
     #[inline]
@@ -192,7 +237,8 @@ impl<T: Copy + PartialEq> Client<T> {
         let rules = rulebook.rules_of(&tag);
         let body_as_expected = answer.body.finish(rules);
         let ending = if !rules.accepts(response.status) {
-            Ending::Status
+            let gave_up = response.status == REQUEST_TIMEOUT && !response.keep_alive;
+            if gave_up && rules.idempotent { Ending::StaleTimeout } else { Ending::Status }
         } else if !body_as_expected {
             Ending::Mismatch
         } else {
@@ -272,6 +318,13 @@ impl<T: Copy + PartialEq + 'static> InOrder for Client<T> {
 
     fn why_broken(&self) -> Option<(Ending, &'static str)> {
         self.partial.as_ref()?.parser.refused().map(ending_of)
+    }
+}
+
+impl ResponseParser {
+    /// Whether what is coming is a 408, its head being there.
+    fn is_timeout(&self) -> bool {
+        self.has_head() && self.may_have(REQUEST_TIMEOUT)
     }
 }
 

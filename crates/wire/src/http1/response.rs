@@ -216,6 +216,16 @@ impl ResponseParser {
         self.part != Part::StatusLine || self.head_bytes > 0 || self.informational > 0
     }
 
+    /// Whether the response whose beginning has come may have this status, and is no 1xx before another.
+    pub fn may_have(&self, status: u16) -> bool {
+        self.informational == 0 && self.line.may_have(status)
+    }
+
+    /// Whether its head is whole, and only its body is to come.
+    pub fn has_head(&self) -> bool {
+        self.part == Part::Body
+    }
+
     /// Why the response was refused, if it was.
     pub fn refused(&self) -> Option<ParseError> {
         self.refused.as_deref().copied()
@@ -279,6 +289,12 @@ impl StatusLine {
             at += 1;
         }
         Ok(None)
+    }
+
+    /// Whether what was taken may be the beginning of a line with this status, of three digits.
+    fn may_have(&self, status: u16) -> bool {
+        let missing = SPACE_AT.saturating_sub(self.at.max(STATUS_AT));
+        self.status == status / 10u16.pow(u32::from(missing))
     }
 
     /// Takes what stands before the reason of a final response at once, if it is all there; else nothing.

@@ -304,16 +304,61 @@ fn the_last_open_request_may_end_its_phase() {
 fn a_connection_is_dropped_when_it_ends_soon_and_the_first_phase_answers_for_those_before_it() {
     let mut book = book_of(1);
     let mut state = state();
-    state.attempted_ns = S;
-    book.note_dropped(&state, S + DROPPED_WITHIN_NS);
+    state.quiet_since_ns = S;
+    assert!(!book.note_unasked_end(S + DROPPED_WITHIN_NS, &state, false, false));
     assert_eq!(book.early_dropped, 0, "it was kept for a while");
-    book.note_dropped(&state, S + DROPPED_WITHIN_NS - 1);
+    assert!(!book.note_unasked_end(S + DROPPED_WITHIN_NS - 1, &state, false, false));
     book.early.record_connect(MS);
     book.take_over_early();
     book.take_over_early();
     assert_eq!(book.phases[0].meter.dropped, 1, "taken over once");
     assert!(book.phases[0].meter.times.clone().encoded().connect.is_some());
     book.current = Some(0);
-    book.note_dropped(&state, S);
+    assert!(!book.note_unasked_end(S + IDLE_LEAST_NS - 1, &state, false, true));
     assert_eq!((book.phases[0].meter.dropped, book.early_dropped), (2, 0));
+    assert!(!book.note_unasked_end(S, &state, true, true), "it was kept, and ended at once");
+    assert_eq!(book.phases[0].meter.dropped, 2);
+}
+
+#[test]
+fn a_connection_that_the_peer_ends_when_it_was_quiet_for_a_while_was_idle() {
+    let mut book = book_of(1);
+    let mut state = state();
+    book.current = Some(0);
+    state.quiet_since_ns = S;
+    for (answered, quiet_ns) in [(false, 3 * IDLE_LEAST_NS), (true, 5 * IDLE_LEAST_NS)] {
+        assert!(
+            book.note_unasked_end(S + quiet_ns, &state, answered, true),
+            "answered: {answered}"
+        );
+    }
+    let meter = &book.phases[0].meter;
+    assert_eq!((meter.idle_closed.count, meter.idle_closed.after_ns), (2, 3 * IDLE_LEAST_NS));
+    assert_eq!(meter.dropped, 0);
+}
+
+#[test]
+fn what_crosses_the_end_of_an_idle_connection_is_sent_again_where_that_explains_it() {
+    use Ending::{StaleTimeout, UnusedEnd, UnusedReset};
+    let round_trip_ns = MS;
+    for (sentence, quiet_ns, took_ns, closes, again) in [
+        ("sooner than an answer", IDLE_LEAST_NS, round_trip_ns / 2 - 1, 0, true),
+        ("as soon as an answer", IDLE_LEAST_NS, round_trip_ns / 2, 0, false),
+        ("as others that it has ended", IDLE_LEAST_NS, 2 * round_trip_ns, 1, true),
+        ("too late to have crossed it", IDLE_LEAST_NS, 9 * MS, 1, false),
+        ("the connection was in use", IDLE_LEAST_NS - 1, 0, 1, false),
+    ] {
+        for ending in [StaleTimeout, UnusedEnd, UnusedReset] {
+            let mut book = book_of(1);
+            let mut state = state();
+            state.quiet_since_ns = S;
+            book.crossings.note_connected(round_trip_ns);
+            (0..closes).for_each(|_| book.crossings.note_close());
+            let tag = issue(&mut book, &mut state, S + quiet_ns, 1);
+            book.settle(&mut state, S + quiet_ns + took_ns, unanswered(tag, ending));
+            let meter = &book.phases[0].meter;
+            assert_eq!((meter.stale == 1, meter.failed_sum() == 0), (again, again), "{sentence}");
+            assert_eq!(meter.stale_resets == 1, again && ending == UnusedReset, "{sentence}");
+        }
+    }
 }
