@@ -233,6 +233,12 @@ def connections(**changes: Any) -> Connections:
     return Connections(**{**fields, **changes})
 
 
+def index_of(value: int) -> int:
+    """As the engine's sparse histogram has it."""
+    exponent = max(0, value.bit_length() - 7)
+    return 64 * exponent + (value >> exponent)
+
+
 def slots(**changes: Any) -> Slots:
     """The work, spread evenly."""
     fields: dict[str, Any] = {
@@ -242,6 +248,7 @@ def slots(**changes: Any) -> Slots:
         "answers_sum_squares": OK * OK // SLOTS,
         "answers_min": OK // SLOTS,
         "answers_max": OK // SLOTS,
+        "means": ((index_of(1_000_000), 896, SLOTS),),
         "long_waits_ns": (),
         "permitted_ns": SLOTS * WINDOW_NS,
     }

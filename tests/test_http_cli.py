@@ -27,7 +27,8 @@ from waiting import wait_until
 
 RECORD_FIELDS = {
     *("schema", "id", "started_at", "plan", "partial", "verdict", "checks", "counts", "warmup"),
-    *("throughput", "latency_ns", "service_ns", "connect_ns", "first_byte_ns", "histograms"),
+    *("throughput", "latency_ns", "service_ns", "connection_service_ns", "connect_ns"),
+    *("first_byte_ns", "histograms"),
     *("connections", "series", "generator", "server", "hosts", "environment", "client_ns"),
 }
 DISTRIBUTION = {"min", "mean", "p25", "p50", "p75", "p90", "p95", "p99", "p999", "max", "stdev"}

@@ -171,7 +171,8 @@ OF_SEVERAL_HOSTS = {"host-bias", "clocks"}  # their cases are in test_fleet.py
 # The cases of the others are in test_client_share.py, test_verdict_machine.py and test_varying.py.
 OF_OUR_SIDE = {"client-share", "hiccup", "cpu-limit", "subject-cpu-limit", "noise"}
 OF_ANSWERS = {"varying"}
-ELSEWHERE = {*OF_SEVERAL_HOSTS, *OF_OUR_SIDE, *OF_ANSWERS}
+OF_SLOTS = {"slow-connections"}  # its cases are in test_slow_connections.py
+ELSEWHERE = {*OF_SEVERAL_HOSTS, *OF_OUR_SIDE, *OF_ANSWERS, *OF_SLOTS}
 
 Case = tuple[str, dict[str, Any], Status, str]
 
@@ -401,6 +402,9 @@ CASES: dict[str, list[Case]] = {
         ("no measurement", {"slots": None}, "n/a", "no slot asked"),
     ],
     "connections": [
+        ("the server ends idle connections", {"connections": connections(reconnects=1_234,
+         idle_closed=1_234, idle_closed_after_ns=502_000_000)}, "pass", "all 10 were there; the"
+         " server ends connections that are idle for 0.5 s (1,234 times)"),
         ("one of ten was dropped in the warm-up", {"warmup": Warmup(
             counts=NO_COUNTS.model_copy(update={"failed": {"empty": 1}}), wall_s=1.0,
             reconnects=1)}, "fail", "dropped 9.1 % of those that were opened"),
@@ -414,9 +418,6 @@ CASES: dict[str, list[Case]] = {
             pipeline=10), "connections": connections(requested=199, established=199,
             reconnects=1)}, "pass", "all 199"),
         ("all there", {}, "pass", "all 10"),
-        ("the server ends idle connections", {"connections": connections(reconnects=1_234,
-         idle_closed=1_234, idle_closed_after_ns=502_000_000)}, "pass", "all 10 were there; the"
-         " server ends connections that are idle for 0.5 s (1,234 times)"),
         ("one in a hundred was never ended by the server", {"connections": connections(
             reconnects=990, unended=10)}, "warn", "did not end 10 connections after its answer"),
         ("one in a thousand was never ended by the server", {"connections": connections(

@@ -261,6 +261,11 @@ fn slots(meter: &Meter) -> Slots {
         answers_sum_squares: sums.answers_sum_squares,
         answers_min: sums.answers_min,
         answers_max: sums.answers_max,
+        means: sums
+            .means
+            .iter()
+            .map(|((mean, answers), slots)| (*mean, *answers, *slots))
+            .collect(),
         long_waits_ns: sums.slow.iter().map(|slow| slow.waits.longest_ns).collect(),
         long_waits: sums.slow.iter().map(long_waits).collect(),
         permitted_ns: meter.permitted_ns,

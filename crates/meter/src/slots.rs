@@ -1,5 +1,9 @@
 //! How the work was spread over the slots of a phase, as sums that add up.
 
+use std::collections::BTreeMap;
+
+use crate::index;
+
 /// At most this many long waits are kept: the worst slots of a run with as many as 100,000.
 const LONG_WAITS_MAX: usize = 10_000;
 /// Long waits are counted from each of so many lengths on: 1 s, and twice as long each time.
@@ -62,6 +66,9 @@ pub struct SlotSums {
     pub answers_min: u64,
     /// The most answers of a slot.
     pub answers_max: u64,
+    /// Slots by the [`index`] of their mean service time, and by about how many good answers that is of: a table for 100,000 slots
+    /// that grows with how they differ.
+    pub means: BTreeMap<(u32, u64), u32>,
     /// The slots that waited long.
     pub slow: Vec<SlowSlot>,
     /// Slots down for long without a polite close.
@@ -84,6 +91,13 @@ impl SlotSums {
         self.answers_sum_squares = self.answers_sum_squares.saturating_add(square);
     }
 
+    /// Enters the mean service time of one slot: so many good answers, and the sum of their times.
+    pub fn enter_mean(&mut self, ok: u64, service_ns: u64) {
+        if let Some(mean_ns) = service_ns.checked_div(ok) {
+            *self.means.entry((index(mean_ns), at_least(ok))).or_default() += 1;
+        }
+    }
+
     /// Enters one slot that waited long.
     pub fn enter_slow(&mut self, slow: SlowSlot) {
         if self.slow.len() < LONG_WAITS_MAX {
@@ -98,6 +112,9 @@ impl SlotSums {
             self.answers_min = if self.asked == 0 { least } else { self.answers_min.min(least) };
         }
         self.answers_max = self.answers_max.max(other.answers_max);
+        for (key, slots) in &other.means {
+            *self.means.entry(*key).or_default() += slots;
+        }
         self.asked += other.asked;
         self.never_answered += other.never_answered;
         self.answers_sum += other.answers_sum;
@@ -110,6 +127,12 @@ impl SlotSums {
     }
 }
 
+/// A count rounded down, to within a fifth: exactly below 8.
+fn at_least(count: u64) -> u64 {
+    let shift = 61u32.saturating_sub(count.leading_zeros());
+    count >> shift << shift
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -117,6 +140,7 @@ mod tests {
     fn sums(answers: &[u64]) -> SlotSums {
         let mut sums = SlotSums::default();
         answers.iter().for_each(|&n| sums.enter(n));
+        answers.iter().for_each(|&n| sums.enter_mean(n, 1_000 * n));
         sums
     }
 
@@ -145,6 +169,25 @@ mod tests {
         assert_eq!((sums.asked, sums.never_answered), (3, 1));
         assert_eq!((sums.answers_min, sums.answers_max), (0, 7));
         assert_eq!((sums.answers_sum, sums.answers_sum_squares), (10, 58));
+    }
+
+    #[test]
+    fn slots_are_told_apart_by_their_mean_and_about_how_many_answers_it_is_of() {
+        let mut sums = SlotSums::default();
+        for (ok, service_ns) in [(0, 0), (3, 3_000), (3, 3_001), (9, 9_000), (1_000, 9_000_000)] {
+            sums.enter_mean(ok, service_ns);
+        }
+        let expected = [((index(1_000), 3), 2), ((index(1_000), 8), 1), ((index(9_000), 896), 1)];
+        assert_eq!(sums.means, BTreeMap::from(expected));
+    }
+
+    #[test]
+    fn a_count_is_rounded_down_to_within_a_fifth() {
+        for count in (0..10_000).chain([u64::MAX / 3, u64::MAX]) {
+            let found = at_least(count);
+            assert!(found <= count && count - found <= count / 5, "{count}: {found}");
+            assert!(count >= 8 || found == count, "{count}: {found}");
+        }
     }
 
     #[test]

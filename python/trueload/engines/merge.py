@@ -4,8 +4,10 @@ histograms are added, never averaged.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any, TypeVar
 
 from trueload.engines.histograms import merge_histogram
@@ -130,9 +132,20 @@ def merge_slots(parts: Sequence[Slots]) -> Slots:
         parts,
         answers_min=min(part.answers_min for part in asked),
         answers_max=max(part.answers_max for part in parts),
+        means=merge_means(part.means for part in parts),
         long_waits_ns=tuple(wait_ns for part in parts for wait_ns in part.long_waits_ns),
         long_waits=tuple(waits for part in parts for waits in part.long_waits),
     )
+
+
+def merge_means(
+    parts: Iterable[Sequence[tuple[int, int, int]]],
+) -> tuple[tuple[int, int, int], ...]:
+    """Slots by their mean and by how many answers it is of, added up."""
+    total: Counter[tuple[int, int]] = Counter()
+    for mean, answers, slots in chain.from_iterable(parts):
+        total[mean, answers] += slots
+    return tuple((*key, total[key]) for key in sorted(total))
 
 
 class Series:

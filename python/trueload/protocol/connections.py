@@ -45,6 +45,7 @@ class Slots(Model):
     answers_sum_squares: int
     answers_min: int
     answers_max: int
+    means: tuple[tuple[int, int, int], ...] = ()
     long_waits_ns: tuple[int, ...]
     long_waits: tuple[tuple[int, ...], ...] = ()
     permitted_ns: int

@@ -13,6 +13,7 @@ not know how a figure is shown or judged.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
@@ -138,6 +139,17 @@ def service(record: Record) -> Sample:
     return _sample(record.histograms.service, without_service(record.counts))
 
 
+def connection_service(record: Record) -> Sample:
+    """The mean service time of each connection: one without a good answer has none."""
+    slots = record.slots
+    if slots is None:
+        return Sample()
+    means: Counter[int] = Counter()
+    for mean, _, count in slots.means:
+        means[mean] += count
+    return Sample(merge_sparse([means]), slots.asked - means.total() if means else 0)
+
+
 def first_byte(record: Record) -> Sample:
     """From the send to the first byte of the answer."""
     return _sample(record.histograms.first_byte, without_service(record.counts))
@@ -192,6 +204,7 @@ def with_figures(record: Record) -> Record:
     changes: dict[str, object] = {
         "latency_ns": latency(record).figures,
         "service_ns": service(record).figures,
+        "connection_service_ns": connection_service(record).figures,
         "first_byte_ns": first_byte(record).figures,
         "total_ns": _sample(found.total, without_time(record.counts)).figures,
     }

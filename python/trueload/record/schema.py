@@ -431,6 +431,7 @@ class Record(Model):
     throughput: Throughput
     latency_ns: Distribution
     service_ns: Distribution
+    connection_service_ns: Distribution = Distribution()
     connect_ns: Distribution
     first_byte_ns: Distribution
     total_ns: Distribution

@@ -70,6 +70,7 @@ def result_lines(record: Record) -> list[str]:
         lines += _line("service", service_text(record))
     else:
         lines += _line("latency", latency_text(record))
+    lines += _line("connections", connections_text(record))
     lines += _line("client share", client_share_text(record))
     lines += _line("requests", _requests(record))
     lines += _line("failures", _by_count(record.counts.failed))
@@ -145,6 +146,15 @@ def latency_text(record: Record) -> str:
 def service_text(record: Record) -> str:
     """The same from the actual send: what was never sent has no service time."""
     return _percentiles(figures.service(record))
+
+
+def connections_text(record: Record) -> str:
+    """Over connections, the mean service time of each; empty of a single one."""
+    found = record.connection_service_ns
+    if found.count < 2 or found.max is None:
+        return ""
+    parts = [f"{name} {quantile_text(found.at(name))}" for name in ("p50", "p90")]
+    return "   ".join(["mean service time:", *parts, f"max {format_duration(found.max)}"])
 
 
 def client_share_text(record: Record) -> str:

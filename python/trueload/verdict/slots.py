@@ -7,9 +7,16 @@ from __future__ import annotations
 
 import math
 
-from trueload.protocol.plan import Slots
+from trueload.protocol.plan import Closed, Open, Slots
+from trueload.record import figures
 from trueload.record.schema import Record, Status
-from trueload.stats import Distribution, log_binomial_tail, log_evidence
+from trueload.stats import (
+    Distribution,
+    log_binomial_tail,
+    log_evidence,
+    sparse_bounds,
+    value_at_rank,
+)
 from trueload.units import NS_PER_S, format_count, format_duration, format_share
 from trueload.verdict.common import (
     Definition,
@@ -27,6 +34,7 @@ WAIT_LEVELS = 6  # lengths from which on the engine counts long waits
 LISTED_MOST = 10_000  # slots with long waits that an engine lists
 CHANCE = 0.001  # how often slow answers that fall to slots by chance may be taken for theirs
 UNANSWERED_CHANCE = 0.05  # the same of requests without an answer, which failed as they are
+SLOW_MEDIANS = 10  # so much above the median connection is no matter of load or distance
 FAIR_WARN, FAIR_FAIL = 0.9, 0.5  # Jain, Chiu and Hawe 1984; 0.5: as if half got nothing
 FAIR_REPLIES_MIN = 20  # below, chance alone spreads the replies by more than 22 %
 CONNECTIONS_FAIL = 0.01
@@ -144,6 +152,56 @@ STARVATION = Definition(
     fault="subject",
     meaning="A few connections served quickly and the others not at all give a high throughput.",
     remedy="Look at how the server accepts and polls connections; compare fewer --connections.",
+    per_host=True,
+)
+
+
+def check_slow_connections(record: Record) -> Finding:
+    """Slots whose mean service time is far above the median slot's, and not by chance."""
+    slots, load = record.slots, record.plan.window.load
+    if not isinstance(load, Open | Closed):
+        return not_applicable("the connections take turns")
+    if is_closed(record) and is_staged(record):
+        return not_applicable("connections take part for different times (--stages)")
+    found = figures.connection_service(record).known
+    if slots is None or not found.total:
+        return not_applicable("no connection was answered, as far as is known")
+    if found.total == 1:
+        return not_applicable("one connection has no other to be slower than")
+    # Of two halves, the quicker one's.
+    median_ns = value_at_rank(found, (found.total + 1) // 2)
+    slow = [
+        (answers, answers * low_ns, count)
+        for mean, answers, count in slots.means
+        if (low_ns := sparse_bounds(mean)[0]) > SLOW_MEDIANS * median_ns
+    ]
+    usual = f"the median {format_duration(median_ns)}"
+    if not slow:
+        why = f"the slowest connection took {format_duration(found.highs[-1])} on average, {usual}"
+        return Finding("pass", why, 0, 0)
+    count = sum(alike for _, _, alike in slow)
+    mean_ns = sum(total_ns / answers * alike for answers, total_ns, alike in slow) / count
+    connections = f"{format_count(count)} of {times(found.total, 'connection')}"
+    why = f"{connections} took {format_duration(mean_ns)} on average, {usual}"
+    pool = figures.service(record).known
+    values = [
+        ((low + high) / 2, n)
+        for low, high, n in zip(pool.lows, pool.highs, pool.counts, strict=True)
+    ]
+    share = count / found.total
+    if log_evidence(values, found.total, slow) < -math.log(CHANCE):
+        return Finding("pass", f"{why}, no more than chance spreads slow answers", share, 0)
+    return Finding("warn", why, share, 0)
+
+
+SLOW_CONNECTIONS = Definition(
+    name="slow-connections",
+    order=95,
+    compute=check_slow_connections,
+    of_client="how long a connection takes to answer only the client knows",
+    fault="subject",
+    meaning="Percentiles over requests hide connections that are always slow: they have few.",
+    remedy="Look at which worker or backend of the server has them; see connection_service_ns.",
     per_host=True,
 )
 

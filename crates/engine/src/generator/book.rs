@@ -247,9 +247,9 @@ impl Book {
             return self.settle_ok(state, now_ns, first_byte_ns, tag, count);
         }
         let Some(class) = class_of_ending(ending) else { return };
-        if !complete {
-            state.trouble().this_phase.unanswered += count;
-        }
+        let this = &mut state.trouble().this_phase;
+        let sum = if complete { &mut this.bad } else { &mut this.unanswered };
+        *sum += count;
         (0..count).for_each(|_| self.fail(state, now_ns, tag, class));
     }
 
@@ -295,7 +295,7 @@ impl Book {
         let phase = &mut self.phases[usize::from(tag.phase)];
         phase.meter.record_ok(&answered, count);
         phase.hopeful_ns = now_ns;
-        state.ended_well();
+        state.ended_well(count, answered.service_ns);
         self.of_target(tag.numbered(), |target| target.record_ok(answered.latency_ns, count));
         state.last = Some(Last::ok(tag, &answered));
         self.close_entries(state, now_ns, tag, count);
@@ -434,8 +434,10 @@ impl Book {
         let this = state.take_phase_trouble();
         let sums = &mut phase.meter.slots;
         let answers = std::mem::take(&mut state.answers);
+        let service_ns = std::mem::take(&mut state.service_ns);
         if std::mem::take(&mut state.asked) {
             sums.enter(answers);
+            sums.enter_mean(answers - this.bad.min(answers), service_ns);
         }
         if this.waits.longest_ns > 0 {
             sums.enter_slow(SlowSlot { waits: this.waits, ended: answers + this.unanswered });

@@ -218,6 +218,8 @@ pub(super) struct State {
     trouble: Option<Box<Trouble>>,
     /// Complete answers in this phase.
     pub(super) answers: u64,
+    /// The service times of those that were good, added up.
+    pub(super) service_ns: u64,
     /// An attempt has been decided at least once, either way.
     pub(super) tried: bool,
     pub(super) ever_established: bool,
@@ -262,6 +264,8 @@ pub(super) struct PhaseTrouble {
     pub(super) waits: LongWaits,
     /// Requests that ended without a complete answer.
     pub(super) unanswered: u64,
+    /// Requests that were answered, but not as expected.
+    pub(super) bad: u64,
     pub(super) down_ns: u64,
     /// Lost its connection, and an attempt at a new one failed.
     pub(super) outage: bool,
@@ -288,6 +292,7 @@ impl<C: Exchange<Tag> + Default> Slot<C> {
             last: None,
             trouble: None,
             answers: 0,
+            service_ns: 0,
             tried: false,
             ever_established: false,
             kept: false,
@@ -385,9 +390,10 @@ impl State {
         }
     }
 
-    /// A request ended well: the next pause is the first again.
+    /// Requests ended well, each so long after its send: the next pause is the first again.
     #[inline]
-    pub(super) fn ended_well(&mut self) {
+    pub(super) fn ended_well(&mut self, count: u64, service_ns: u64) {
+        self.service_ns = self.service_ns.saturating_add(service_ns.saturating_mul(count));
         if let Some(trouble) = self.had_trouble() {
             trouble.backoff.reset();
         }
@@ -440,7 +446,7 @@ mod tests {
     #[test]
     fn a_slot_takes_little_memory() {
         let bytes = size_of::<Slot<trueload_wire::http1::client::Client<Tag>>>();
-        assert!(bytes <= 216, "a slot takes {bytes} bytes");
+        assert!(bytes <= 224, "a slot takes {bytes} bytes");
     }
 
     #[test]

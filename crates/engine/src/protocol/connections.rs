@@ -84,6 +84,10 @@ pub struct Slots {
     pub answers_min: u64,
     /// The most.
     pub answers_max: u64,
+    /// Slots by their mean service time (its index as in sparse histograms), and by about how many good answers that is of (rounded
+    /// down): how many.
+    #[serde(default)]
+    pub means: Vec<(u32, u64, u32)>,
     /// For each slot that ever had a request outstanding for at least 1 s while 100 others settled: its longest such wait. At most 10,000.
     pub long_waits_ns: Vec<u64>,
     /// For each of those slots, in the same order: its requests that ended, and how many of its waits lasted at least 1, 2, 4, 8, 16 and 32 s;
