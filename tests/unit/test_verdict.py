@@ -146,7 +146,7 @@ def test_an_ordinary_run_with_the_cpus_kept_apart_is_valid() -> None:
     assert {name for name, status in statuses.items() if status == "n/a"} == {
         *("send-lag", "rate-reached", "steady-state", "server-idle", "quantile-width"),
         *("ledger", "both-ends", "over-pool", "cpu-limit", "subject-cpu-limit"),
-        *("varying", *OF_SEVERAL_HOSTS),
+        *("predicted", "varying", *OF_SEVERAL_HOSTS),
     }
 
 
@@ -170,7 +170,7 @@ NOT_OF_HTTP_SERVERS = {"ledger", "both-ends", "over-pool"}
 OF_SEVERAL_HOSTS = {"host-bias", "clocks"}  # their cases are in test_fleet.py
 # The cases of the others are in test_client_share.py, test_verdict_machine.py and test_varying.py.
 OF_OUR_SIDE = {"client-share", "hiccup", "cpu-limit", "subject-cpu-limit", "noise"}
-OF_ANSWERS = {"varying"}
+OF_ANSWERS = {"predicted", "varying"}
 OF_SLOTS = {"slow-connections"}  # its cases are in test_slow_connections.py
 ELSEWHERE = {*OF_SEVERAL_HOSTS, *OF_OUR_SIDE, *OF_ANSWERS, *OF_SLOTS}
 

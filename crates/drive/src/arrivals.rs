@@ -46,6 +46,33 @@ pub(crate) fn watch(fd: &OwnedFd) {
     }
 }
 
+/// Bytes that were handed to this socket and that its peer's kernel has not acknowledged, sent or not.
+pub(crate) fn unacknowledged_bytes(fd: &OwnedFd) -> Option<u64> {
+    // Of TCP this is `SIOCOUTQ` (tcp(7)).
+    let mut bytes: libc::c_int = 0;
+    // SAFETY: the kernel writes one int, to where there is one that outlives the call.
+    #[allow(unsafe_code)]
+    let answer = unsafe { libc::ioctl(fd.as_raw_fd(), libc::TIOCOUTQ as _, &raw mut bytes) };
+    u64::try_from(bytes).ok().filter(|_| answer == 0)
+}
+
+/// The shortest time in which the peer's kernel has acknowledged anything on this connection, in ns, by our kernel.
+pub(crate) fn least_rtt_ns(fd: &OwnedFd) -> Option<u64> {
+    // `tcpi_min_rtt` of `struct tcp_info` (linux/tcp.h), in us, since Linux 4.6; ~0 before there is one.
+    const AT: usize = 148;
+    let mut info = [0u8; AT + 4];
+    let mut len = info.len() as libc::socklen_t;
+    // SAFETY: the kernel writes no more than `len` bytes to `info`, which has as many, and the length to `len`.
+    #[allow(unsafe_code)]
+    let answer = unsafe {
+        let info = info.as_mut_ptr().cast();
+        libc::getsockopt(fd.as_raw_fd(), libc::IPPROTO_TCP, libc::TCP_INFO, info, &raw mut len)
+    };
+    let whole = answer == 0 && len as usize == info.len();
+    let us = info[AT..].try_into().map(u32::from_ne_bytes).ok()?;
+    (whole && us != u32::MAX).then_some(u64::from(us) * 1_000)
+}
+
 /// Control messages as the kernel writes them, aligned as it has them.
 #[repr(C, align(8))]
 struct Control([u8; CONTROL_BYTES]);

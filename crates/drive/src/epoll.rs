@@ -22,7 +22,7 @@ use rustix::event::{EventfdFlags, Timespec, eventfd};
 use rustix::io::Errno;
 use rustix::net::{SocketAddrUnix, SocketFlags, SocketType};
 
-use crate::arrivals::{Stamps, watch};
+use crate::arrivals::{Stamps, least_rtt_ns, unacknowledged_bytes, watch};
 use crate::datagram::Datagrams;
 use crate::datagram::receive::Inbox;
 use crate::driver::Settings;
@@ -504,16 +504,21 @@ impl<K: Calls> Net for Epoll<K> {
     }
 
     fn watch_arrivals(&mut self, token: Token) {
-        if let Some(socket) = self.live(token)
-            && let Some(fd) = &socket.fd
-        {
-            watch(fd);
-            socket.watched = true;
-        }
+        let Some(socket) = self.live(token) else { return };
+        socket.fd.iter().for_each(watch);
+        socket.watched = true;
     }
 
     fn arrived_ns(&self) -> Option<u64> {
         self.arrived_ns
+    }
+
+    fn unacknowledged_bytes(&mut self, token: Token) -> Option<u64> {
+        unacknowledged_bytes(self.live(token)?.fd.as_ref()?)
+    }
+
+    fn least_rtt_ns(&mut self, token: Token) -> Option<u64> {
+        least_rtt_ns(self.live(token)?.fd.as_ref()?)
     }
 
     fn end_sending(&mut self, token: Token) {

@@ -176,6 +176,17 @@ pub trait Net {
         None
     }
 
+    /// Bytes that were sent over this connection and that its peer's kernel has not acknowledged; none where ours does not
+    /// tell. To ask costs a system call.
+    fn unacknowledged_bytes(&mut self, _token: Token) -> Option<u64> {
+        None
+    }
+
+    /// The shortest round trip that the kernel has seen on this connection, likewise.
+    fn least_rtt_ns(&mut self, _token: Token) -> Option<u64> {
+        None
+    }
+
     /// Ends our side when everything has been sent; the peer is still heard.
     fn end_sending(&mut self, token: Token);
 

@@ -14,9 +14,11 @@ mod address;
 mod connections;
 mod datagrams;
 mod deliveries;
+mod early;
 mod exchange;
 mod faults;
 mod generator;
+mod kinds;
 mod origins;
 mod part;
 mod ready;
@@ -31,9 +33,11 @@ pub use address::AddressPlan;
 pub use connections::{Connections, IdleClosed, Slots};
 pub use datagrams::Datagrams;
 pub use deliveries::{Deliveries, DeliveryHistograms};
+pub use early::Early;
 pub use exchange::{DialectPlan, ExchangePlan, ServicePlan};
 pub use faults::FaultsPlan;
 pub use generator::Generator;
+pub use kinds::{Kind, Kinds, OtherKinds};
 pub use origins::{OriginConnections, OriginPlan};
 pub use part::{Machine, MachineShares, PartPlan};
 pub use ready::Ready;
@@ -479,6 +483,12 @@ pub struct Measurement {
     /// Counts of datagrams; null where a stream carries the requests.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub datagrams: Option<Datagrams>,
+    /// Kinds of answer, where the plan has one request; elsewhere they are with its targets.
+    #[serde(default, skip_serializing_if = "Kinds::is_empty")]
+    pub kinds: Kinds,
+    /// Answers that came before their requests can have been read.
+    #[serde(default, skip_serializing_if = "Early::is_none")]
+    pub early: Early,
 }
 
 /// Of ok requests only, except `connect` (every established connection).

@@ -139,13 +139,6 @@ pub(crate) fn measurement(
     let mut meter = merged(threads.into_iter().map(|thread| thread.meter));
     let (handshakes_full, handshakes_resumed) = meter.times.handshakes();
     let times = std::mem::take(&mut meter.times).encoded();
-    let ipv6 = |address: &Address| matches!(address, Address::Ip(SocketAddr::V6(_)));
-    let family = match set_up.address.as_ref() {
-        Some(Address::Unix(_)) => "unix",
-        Some(address) if ipv6(address) => "ipv6",
-        None if every_address(plan).all(ipv6) => "ipv6",
-        Some(_) | None => "ipv4",
-    };
     Measurement {
         started_ns,
         began_ns,
@@ -182,7 +175,7 @@ pub(crate) fn measurement(
             handshakes_full,
             handshakes_resumed,
             reasons,
-            family: family.to_owned(),
+            family: family(plan, set_up).to_owned(),
         },
         slots: slots(&meter),
         series: Vec::new(),
@@ -191,6 +184,19 @@ pub(crate) fn measurement(
         origins: Vec::new(),
         deliveries,
         datagrams: exchange::is_of_datagrams(plan).then(|| meter.datagrams.into()),
+        kinds: (&meter.kinds).into(),
+        early: meter.early.into(),
+    }
+}
+
+/// Which addresses were connected to, or were to be.
+fn family(plan: &GeneratePlan, set_up: &Connected) -> &'static str {
+    let ipv6 = |address: &Address| matches!(address, Address::Ip(SocketAddr::V6(_)));
+    match set_up.address.as_ref() {
+        Some(Address::Unix(_)) => "unix",
+        Some(address) if ipv6(address) => "ipv6",
+        None if every_address(plan).all(ipv6) => "ipv6",
+        Some(_) | None => "ipv4",
     }
 }
 
@@ -249,6 +255,7 @@ fn target(meter: &TargetMeter) -> TargetCounts {
             &meter.statuses.iter().map(|(code, count)| (*code, *count)).collect::<Vec<_>>(),
         ),
         latency: meter.latency.clone(),
+        kinds: (&meter.kinds).into(),
     }
 }
 

@@ -5,7 +5,9 @@
 
 mod class;
 mod datagrams;
+mod early;
 mod idle;
+mod kinds;
 mod lazy;
 mod ledger;
 mod meter;
@@ -19,7 +21,9 @@ mod times;
 
 pub use class::Class;
 pub use datagrams::Datagrams;
+pub use early::Early;
 pub use idle::IdleClosed;
+pub use kinds::{Kind, Kinds, Others};
 pub use ledger::{Delivered, Deliveries, Failed, Finished, Handle, Ledger, Settled};
 pub use meter::{Answered, Meter};
 pub use packed::Packed;

@@ -3,7 +3,8 @@
 //! latency behind.
 
 use crate::{
-    Class, Counted, Datagrams, IdleClosed, Recent, Recorded, SlotSums, TargetMeter, Times,
+    Class, Counted, Datagrams, Early, IdleClosed, Kinds, Recent, Recorded, SlotSums, TargetMeter,
+    Times,
 };
 
 /// Status codes are 100 to 999; the parser lets no other through.
@@ -59,6 +60,10 @@ pub struct Meter {
     pub datagrams: Datagrams,
     /// The same by target, in their order; empty where there is only one.
     pub targets: Vec<TargetMeter>,
+    /// Kinds of answer where there is only one request, and its body is not held against one.
+    pub kinds: Kinds,
+    /// Answers that came before their requests can have been read.
+    pub early: Early,
     failed: [u64; Class::ALL.len()],
     statuses: Box<[u64]>,
     recent: Recent,
@@ -89,6 +94,8 @@ impl Default for Meter {
             slots: SlotSums::default(),
             datagrams: Datagrams::default(),
             targets: Vec::new(),
+            kinds: Kinds::default(),
+            early: Early::default(),
             failed: [0; Class::ALL.len()],
             statuses: vec![0; STATUSES].into_boxed_slice(),
             recent: Recent::default(),
@@ -211,6 +218,8 @@ impl Meter {
         self.times.merge(&other.times);
         self.slots.merge(&other.slots);
         self.datagrams.merge(&other.datagrams);
+        self.kinds.merge(&other.kinds);
+        self.early.merge(&other.early);
         if self.targets.len() < other.targets.len() {
             self.targets.resize_with(other.targets.len(), TargetMeter::default);
         }

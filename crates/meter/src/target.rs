@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::{Class, Sparse, index};
+use crate::{Class, Kinds, Sparse, index};
 
 /// Counts and times of one target in one phase: few bytes, as there may be thousands.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -21,6 +21,8 @@ pub struct TargetMeter {
     pub statuses: BTreeMap<u16, u64>,
     /// Latencies of those that ended well.
     pub latency: Sparse,
+    /// Their kinds, where their bodies are not held against one.
+    pub kinds: Kinds,
 }
 
 impl TargetMeter {
@@ -62,6 +64,7 @@ impl TargetMeter {
         add(&mut self.failed, &other.failed);
         add(&mut self.statuses, &other.statuses);
         add(&mut self.latency, &other.latency);
+        self.kinds.merge(&other.kinds);
     }
 }
 

@@ -7,7 +7,7 @@ use base64::engine::general_purpose::STANDARD;
 use hdrhistogram::Histogram;
 use hdrhistogram::serialization::Deserializer;
 use trueload_load::{Load, Stop};
-use trueload_meter::{Meter, Series};
+use trueload_meter::{Early, Meter, Series};
 
 use crate::front::{Front, Reported};
 use crate::play::{Played, STEPS_MOST};
@@ -416,6 +416,10 @@ fn nobody_is_accused_falsely(played: &mut Played) -> Result<(), String> {
         let failed: Vec<_> =
             meter.failed().filter(|(class, _)| fair || class.name() != "status").collect();
         ensure(failed.is_empty(), || format!("{failed:?}, {:?}", reported.done.reasons))?;
+        let early = meter.early;
+        ensure(early == (Early { asked: early.asked, ..Early::default() }), || {
+            format!("answers came too early: {early:?}")
+        })?;
         ensure(meter.dropped == 0, || format!("{} connections were dropped", meter.dropped))
     })
 }

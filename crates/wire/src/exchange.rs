@@ -7,6 +7,7 @@
 //! [`Exchange`] says nothing about order: requests may end one by one, in any order. That they end in the order in
 //! which they were asked, and with their connection, is the business of [`InOrder`] alone.
 
+pub use crate::content::Content;
 use crate::queue::Queue;
 
 /// How one request ended.
@@ -76,13 +77,16 @@ pub struct Outcome<T> {
     pub status: Option<u16>,
     /// When the first byte of its answer came; `now` when the answer came whole.
     pub first_byte_ns: u64,
+    /// What the body of a complete answer was like, where its bytes were not held against those expected.
+    pub content: Option<Content>,
 }
 
 impl<T> Outcome<T> {
     /// A request that ended without a complete answer.
     #[must_use]
     pub fn unanswered(tag: T, ending: Ending, now_ns: u64) -> Self {
-        Outcome { tag, count: 1, ending, complete: false, status: None, first_byte_ns: now_ns }
+        let (complete, status, content) = (false, None, None);
+        Outcome { tag, count: 1, ending, complete, status, first_byte_ns: now_ns, content }
     }
 }
 

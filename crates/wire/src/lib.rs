@@ -4,6 +4,7 @@
 //! it was given. What it must not know: sockets, clocks, threads, what a load is, or how a failure is reported.
 
 pub mod chance;
+mod content;
 pub mod echo;
 pub mod exchange;
 pub mod http1;

@@ -116,8 +116,16 @@ impl<T: Copy> Client<T> {
         self.answered_below = self.answered_below.max(number + 1);
         let good = rest == body(messages, number);
         let ending = if good { Ending::Ok } else { Ending::Mismatch };
-        let (count, complete, status) = (1, true, None);
-        on_outcome(Outcome { tag, count, ending, complete, status, first_byte_ns: now_ns });
+        let (count, complete, status, content) = (1, true, None, None);
+        on_outcome(Outcome {
+            tag,
+            count,
+            ending,
+            complete,
+            status,
+            first_byte_ns: now_ns,
+            content,
+        });
     }
 
     /// The socket is of no use any more; every outstanding request ends with it.

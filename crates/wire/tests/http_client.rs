@@ -165,3 +165,36 @@ fn an_answer_lasts_until_the_end_only_where_its_head_says_so() {
         assert_eq!(world.client.lasts_until_end(), lasts, "{}", come.escape_ascii());
     }
 }
+
+#[test]
+fn what_a_body_was_like_is_told_however_it_came_unless_it_was_held_against_one() {
+    let counted =
+        |body: &str| format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{body}", body.len());
+    let chunked = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n7\r\nHello, \r\n6\r\nWorld!\r\n0\r\n\r\n";
+    let hello = counted("Hello, World!");
+    let told = |rules: &Rules, first: &[u8], second: &[u8]| {
+        let mut world = World::asked(rules, &[1, 2, 3]);
+        world.hear(first);
+        world.hear(second);
+        let contents = |one: &Outcome<u64>| std::iter::repeat_n(one.content, one.count);
+        world.told.iter().flat_map(contents).collect::<Vec<_>>()
+    };
+    let any = Rules::default();
+    let whole = told(&any, hello.as_bytes(), b"")[0];
+    assert_eq!(whole.map(|content| content.bytes), Some(13));
+    for (three, alike) in [
+        ([hello.as_str(), hello.as_str(), hello.as_str()], [true, true, true]),
+        ([hello.as_str(), chunked, hello.as_str()], [true, true, true]),
+        ([hello.as_str(), &counted("Hello, Worle!"), &counted("")], [true, false, false]),
+        ([chunked, &counted(""), chunked], [true, false, true]),
+    ] {
+        let bytes = three.concat();
+        for [first, second] in halves(bytes.as_bytes()) {
+            let found = told(&any, first, second);
+            let same: Vec<_> = found.iter().map(|content| *content == whole).collect();
+            assert_eq!(same, alike, "{three:?}, cut at {}", first.len());
+        }
+    }
+    let expected = Rules { body: Some(b"Hello, World!".to_vec()), ..Rules::default() };
+    assert_eq!(told(&expected, hello.as_bytes(), b""), [None]);
+}

@@ -160,6 +160,7 @@ class RequestOptions(TlsOptions, total=False):
     keep_body: Flag
     expect_status: Numbers
     expect_body: str | bytes | None
+    expect_same: Flag
     close: Flag
     unix: Name
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Literal
 
+from trueload.assemble.answers import make_answers
 from trueload.assemble.broadcast import bytes_per_connection, make_deliveries, with_joining
 from trueload.assemble.hosts import make_hosts
 from trueload.assemble.idle import make_idle, merged_failed
@@ -21,9 +22,11 @@ from trueload.assemble.own_times import make_client_times
 from trueload.assemble.server import allowed_cpus, make_server, tree_throttled_share
 from trueload.assemble.tls import make_tls_record
 from trueload.engines.histograms import merge_histogram
+from trueload.engines.merge import add_up
 from trueload.machine.accounting import covers, tells_all
 from trueload.protocol import plan
 from trueload.protocol.plan import (
+    NO_EARLY,
     Counts,
     Generate,
     Histograms,
@@ -36,6 +39,7 @@ from trueload.protocol.plan import (
     WsEchoPlan,
 )
 from trueload.record import figures
+from trueload.record.answers import Answers
 from trueload.record.schema import (
     SCHEMA,
     ClientTimes,
@@ -143,6 +147,8 @@ def make_record(seen: Observation) -> Record:
         tls=make_tls_record(seen.generate, seen.ready, phases),
         deliveries=make_deliveries(measured),
         datagrams=measured.datagrams,
+        answers=_answers(seen, measured),
+        early=add_up([NO_EARLY, *(each.early for each in phases)]),
         idle=make_idle(seen.steps, measured.connections.idle_open if complete else None),
         cpu_distance=seen.cpu_distance,
         client_ns=own_times,
@@ -390,6 +396,11 @@ def _server(seen: Observation, measured: Measurement, machine: MachineUse | None
     return found.model_copy(update={"waited": machine.server if machine else None})
 
 
+def _answers(seen: Observation, measured: Measurement) -> tuple[Answers, ...]:
+    warmup = seen.phase(seen.warmup.id).measurement if seen.warmup else None
+    return make_answers(warmup, measured, measured.generator.threads)
+
+
 def _targets(seen: Observation, measured: Measurement) -> tuple[TargetRecord, ...] | None:
     if measured.targets is None:
         return None
@@ -400,7 +411,7 @@ def _targets(seen: Observation, measured: Measurement) -> tuple[TargetRecord, ..
             method=target.request.method,
             url=redact_url(url),
             weight=target.weight,
-            counts=Outcomes(**found.model_dump(exclude={"latency"})),
+            counts=Outcomes(**found.model_dump(exclude={"latency", "kinds"})),
             latency_ns=NOTHING_TIMED,
             latency=found.latency,
         )

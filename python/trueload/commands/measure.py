@@ -81,7 +81,7 @@ def read_job(
         engine=engine,
         local_addresses=check_local_addresses(asked.local_addresses, where),
         tls=asked.tls,
-        claim=Claim(percentile=claimed_percentile(thresholds)),
+        claim=Claim(percentile=claimed_percentile(thresholds), same=asked.expect.same),
         origins=origin_specs(asked.origins, asked.tls),
     )
     check_origins(

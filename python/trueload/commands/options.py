@@ -190,6 +190,10 @@ ExpectBodyOption = Annotated[
     str | None,
     typer.Option("--expect-body", metavar="TEXT", help="The exact body of a good answer."),
 ]
+ExpectSameOption = Annotated[
+    bool,
+    typer.Option("--expect-same", help="Fail if the answers to a request are not all alike."),
+]
 CacertOption = Annotated[
     Path | None,
     typer.Option(

@@ -42,6 +42,7 @@ def read_asked(
     body_file: options.BodyFileOption = None,
     expect_status: options.ExpectStatusOption = None,
     expect_body: options.ExpectBodyOption = None,
+    expect_same: options.ExpectSameOption = False,
     keep_body: options.KeepBodyOption = False,
     close: options.CloseOption = False,
     unix: options.UnixOption = None,
@@ -67,6 +68,7 @@ def read_asked(
     expect = Expect(
         statuses=parse_statuses(expect_status or ()),
         body=None if expect_body is None else expect_body.encode("utf-8", "surrogateescape"),
+        same=expect_same,
     )
     headers = tuple(header or ())
     if targets is not None:

@@ -11,6 +11,7 @@ from itertools import chain
 from typing import Any, TypeVar
 
 from trueload.engines.histograms import merge_histogram
+from trueload.protocol.kinds import Kind, Kinds
 from trueload.protocol.model import Model
 from trueload.protocol.packed import PackedCounts
 from trueload.protocol.plan import (
@@ -216,7 +217,30 @@ def merge_targets(
 ) -> tuple[TargetCounts, ...] | None:
     """Target by target."""
     found = [part for part in parts if part is not None]
-    return tuple(map(add_up, zip(*found, strict=True))) if found else None
+    return tuple(map(_merge_target, zip(*found, strict=True))) if found else None
+
+
+def _merge_target(parts: Sequence[TargetCounts]) -> TargetCounts:
+    return add_up(parts, kinds=merge_kinds([part.kinds for part in parts]))
+
+
+def merge_kinds(parts: Sequence[Kinds]) -> Kinds:
+    """The kinds of answer to one request: the sum of each, in the order in which they came."""
+    found: dict[tuple[int, str], Kind] = {}
+    for kind in (kind for part in parts for kind in part.known):
+        body = (kind.bytes, kind.sketch)
+        mine = found.get(body)
+        if mine is not None:
+            before = min(mine.before, kind.before)
+            kind = kind.model_copy(update={"count": mine.count + kind.count, "before": before})
+        found[body] = kind
+    known = tuple(sorted(found.values(), key=lambda kind: kind.before))
+    bits = sorted({each.bits for part in parts for each in part.other})
+    same = [[each for part in parts for each in part.other if each.bits == size] for size in bits]
+    other = tuple(
+        add_up(each, bits=each[0].bits, before=min(one.before for one in each)) for each in same
+    )
+    return Kinds(known=known, other=other)
 
 
 def merge_deliveries(parts: Sequence[Deliveries | None]) -> Deliveries | None:
@@ -257,6 +281,8 @@ def merge_measurements(
         origins=tuple(map(add_up, zip(*(part.origins for part in parts), strict=True))),
         deliveries=merge_deliveries([part.deliveries for part in parts]),
         datagrams=add_up(datagrams) if datagrams else None,
+        kinds=merge_kinds([part.kinds for part in parts]),
+        early=add_up([part.early for part in parts]),
     )
 
 

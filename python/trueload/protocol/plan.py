@@ -21,6 +21,7 @@ from trueload.protocol.broadcast import Settled as Settled
 from trueload.protocol.connections import Connections as Connections
 from trueload.protocol.connections import IdleClosed as IdleClosed
 from trueload.protocol.connections import Slots as Slots
+from trueload.protocol.early import Early as Early
 from trueload.protocol.engine_options import CONNECT_RATE_PER_S as CONNECT_RATE_PER_S
 from trueload.protocol.engine_options import ENGINE_DEFAULTS as ENGINE_DEFAULTS
 from trueload.protocol.engine_options import DriverName as DriverName
@@ -39,6 +40,7 @@ from trueload.protocol.exchange import UdpEchoPlan as UdpEchoPlan
 from trueload.protocol.exchange import WsBroadcastPlan as WsBroadcastPlan
 from trueload.protocol.exchange import WsEchoPlan as WsEchoPlan
 from trueload.protocol.faults import Faults as Faults
+from trueload.protocol.kinds import Kinds as Kinds
 from trueload.protocol.model import Model as Model
 from trueload.protocol.origins import OriginConnections as OriginConnections
 from trueload.protocol.origins import OriginPlan as OriginPlan
@@ -68,6 +70,8 @@ PROTOCOL = 1
 """Version of the protocol; ``hello`` carries it and a plan must name it. When it is raised stands
 where the engine has it (crates/engine/src/protocol.rs)."""
 
+NO_KINDS = Kinds()
+NO_EARLY = Early()
 Sparse = dict[int, int]
 """A sparse histogram: index to count; ``stats.sparse_value_ns`` gives the value of an index."""
 
@@ -310,7 +314,8 @@ class Generator(Model):
 
 
 class TargetCounts(Model):
-    """What became of the requests of one target; ``latency`` is of those that ended well."""
+    """What became of the requests of one target; ``latency`` and ``kinds`` are of those that ended
+    well."""
 
     issued: int
     ok: int
@@ -319,6 +324,7 @@ class TargetCounts(Model):
     failed: dict[str, int]
     statuses: dict[str, int]
     latency: Sparse
+    kinds: Kinds = Field(default=NO_KINDS, exclude_if=lambda found: found == NO_KINDS)
 
 
 class Datagrams(Model):
@@ -338,7 +344,7 @@ class Datagrams(Model):
 
 class Measurement(Model):
     """What a phase leaves. ``started_ns`` is the start as planned, ``began_ns`` when the first
-    thread really began."""
+    thread really began. ``kinds`` are those of answers where the plan has one request."""
 
     started_ns: int
     began_ns: int = 0
@@ -357,6 +363,8 @@ class Measurement(Model):
     origins: tuple[OriginConnections, ...] = Field(default=(), exclude_if=lambda found: not found)
     deliveries: Deliveries | None = Field(default=None, exclude_if=lambda value: value is None)
     datagrams: Datagrams | None = Field(default=None, exclude_if=lambda value: value is None)
+    kinds: Kinds = Field(default=NO_KINDS, exclude_if=lambda found: found == NO_KINDS)
+    early: Early = Field(default=NO_EARLY, exclude_if=lambda found: found == NO_EARLY)
 
 
 class Hello(Model):

@@ -16,6 +16,7 @@ from trueload.protocol.plan import (
     Counts,
     Datagrams,
     DeliveryHistograms,
+    Early,
     Generate,
     Histograms,
     Model,
@@ -24,7 +25,7 @@ from trueload.protocol.plan import (
     Slots,
     Sparse,
 )
-from trueload.record.answers import Probes
+from trueload.record.answers import Answers, Probes
 from trueload.record.bound import verdict_text
 from trueload.record.client import ClientEnd
 from trueload.stats import Distribution
@@ -53,12 +54,14 @@ class Claim(Model):
     """What will be said with a trial's figures: some checks are about a claim.
 
     ``percentile`` is the one that counts (``p99``), None if nobody named one; ``maximum``: that
-    the server cannot carry more (a search, the ranking of a suite). ``answer_bytes``
-    is the size of the answer that was verified before the load, None where none was.
+    the server cannot carry more (a search, the ranking of a suite). ``same``: each answer to a
+    request must be like the others; ``answer_bytes`` is the size of one that was verified before
+    the load, None where none was.
     """
 
     percentile: str | None = None
     maximum: bool = False
+    same: bool = False
     answer_bytes: int | None = None
 
 
@@ -402,12 +405,13 @@ class Record(Model):
     request, ``origins`` where these have one (scheme, host and port), ``server`` where its
     processes were not seen, or not for the whole window, ``deliveries`` where nothing is broadcast,
     ``datagrams`` where a stream carries the requests, ``idle`` where no idle connection was asked
-    for, ``probes`` are of subjects whose contract fixes more than the load asks for,
-    ``cpu_distance`` where generator and server are not known to run on two CPUs of one machine;
-    ``schema_`` is ``schema`` in JSON. ``client_ns`` is about our generator, and ``round_trip_ns``
-    is the service time without its part, from when the kernel had a request to when it had the
-    answer, on the sample that ``client_ns.receive`` is of; both are empty in records that are
-    older.
+    for, ``answers`` are of the requests whose bodies were not compared with those expected,
+    ``early`` are answers of warm-up and window about which the kernel was asked, ``probes`` are of
+    subjects whose contract fixes more than the load asks for, ``cpu_distance``
+    where generator and server are not known to run on two CPUs of one machine; ``schema_`` is
+    ``schema`` in JSON. ``client_ns`` is about our generator, and ``round_trip_ns`` is the service
+    time without its part, from when the kernel had a request to when it had the answer, on the
+    sample that ``client_ns.receive`` is of; both are empty in records that are older.
 
     ``client`` is null where a server was measured. Where a client was, ``generator`` is the
     client's process tree, ``server`` our reference server, ``plan.generate`` what the client was
@@ -451,6 +455,8 @@ class Record(Model):
     tls: Tls | None = None
     deliveries: Deliveries | None = None
     datagrams: Datagrams | None = None
+    answers: tuple[Answers, ...] = ()
+    early: Early = Early()
     probes: Probes | None = None
     idle: Idle | None = None
     client: ClientEnd | None = None

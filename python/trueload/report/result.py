@@ -52,6 +52,7 @@ from trueload.verdict import (
 from trueload.verdict.common import times
 from trueload.verdict.slots import idle_closed_text
 from trueload.verdict.throttling import throttled_text
+from trueload.verdict.varying import answers_text
 
 PERCENTILES = {"p50": "p50", "p90": "p90", "p99": "p99", "p99.9": "p999"}
 _LABEL_WIDTH = 13
@@ -76,6 +77,7 @@ def result_lines(record: Record) -> list[str]:
     lines += _line("failures", _by_count(record.counts.failed))
     lines += _line("datagrams", datagrams_text(record))
     lines += _line("statuses", _by_count(record.counts.statuses))
+    lines += _line("answers", answers_text(record))
     lines += origin_lines(record)
     lines += target_lines(record)
     lines += _line("reasons", failure_reasons(record))

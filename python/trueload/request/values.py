@@ -21,10 +21,12 @@ class Request:
 
 @dataclass(frozen=True, kw_only=True)
 class Expect:
-    """What counts as a good answer: None for any 2xx, and for any body."""
+    """What counts as a good answer: None for any 2xx, and for any body. ``same``: the answers to a
+    request must be like each other."""
 
     statuses: tuple[int, ...] | None = None
     body: bytes | None = None
+    same: bool = False
 
 
 ANY_ANSWER = Expect()

@@ -1,30 +1,46 @@
 """The check of answers that change: does the server still send under load what it sent at first?
 
-How: in suites the contract fixes what is right. The size of an answer is compared with the one that
-was verified before the load, and a few other requests are asked meanwhile. Pure.
+How: without --expect-body the first answers stand for what is expected. A kind that makes up a good
+part of the window, and yet was not among the answers before, is new. What tells a page with a
+clock from a server that gives up its work: a page has many kinds of about one length, or such as
+differ in few bytes. Pure.
 """
 
 from __future__ import annotations
 
+from trueload.record.answers import Alike, AnswerKind, Answers
 from trueload.record.figures import failed
 from trueload.record.schema import Record, Status
 from trueload.text import plain
-from trueload.units import format_count
+from trueload.units import format_count, format_share
 from trueload.verdict.common import Definition, Finding, is_http, not_applicable, times
 
+UNLIKE_WARN = 0.001  # as many as may fail (`errors`)
+# A kind that is a share s of all answers is missing among the first n by chance in exp(-s n): that
+# is one run of 1,100 where s n is 7.
+MISSED_MOST = 7
+SEVERAL = 3  # new kinds of one length: a clock of seconds has so many in a window of 4 s
+LIKE_BYTES = 4  # of the eight of a sketch: a date or an uptime on a page changes up to three
 SIZE_WARN = 0.01  # a date or a count in a header is within; a header that is dropped is not
 PROBES_FAIL = 3  # one or two may have met a server that was about to end
+KINDS_SHOWN = 4
 
 
 def check_varying(record: Record) -> Finding:
-    """Whether answers under load are of the size verified, and other requests answered rightly."""
+    """Whether good answers of the window are like the first ones, and of the size verified."""
     if not is_http(record):
         return not_applicable("what an echo sends back is compared byte by byte")
-    return (
-        _probed(record)
-        or _size(record)
-        or not_applicable("no answer was verified that is asked for under load")
-    )
+    size = _size(record)
+    for found in (_probed(record), size):
+        if found is not None and found.status != "pass":
+            return found
+    if record.answers:
+        return _kinds(record)
+    if size is not None:
+        return size
+    if record.counts.ok == 0:
+        return not_applicable("no request ended well")
+    return not_applicable("each body was held against the one expected")
 
 
 VARYING = Definition(
@@ -36,8 +52,17 @@ VARYING = Definition(
     meaning=(
         "A server that answers something else under load than at first is fast at something else."
     ),
-    remedy="Look at what it answers under load.",
+    remedy=(
+        "Look at what it answers under load; name the right answer with --expect-body, or let any"
+        " change fail with --expect-same."
+    ),
 )
+
+
+def answers_text(record: Record) -> str:
+    """Which kinds of answer there were, if any request had more than one."""
+    varied = [each for each in record.answers if each.vary]
+    return _text(record, varied) if varied else ""
 
 
 def _probed(record: Record) -> Finding | None:
@@ -66,3 +91,79 @@ def _size(record: Record) -> Finding | None:
     off = each / verified - 1
     why = f"an answer had {each:.0f} bytes; the one that was verified had {format_count(verified)}"
     return Finding("warn" if abs(off) > allowed else "pass", why, off, SIZE_WARN)
+
+
+def _kinds(record: Record) -> Finding:
+    """The kinds of answer in the window against those before."""
+    answers = record.answers
+    told = answers_text(record)
+    if told and record.plan.claim.same:
+        return Finding("fail", f"--expect-same, but {told}", sum(each.vary for each in answers), 0)
+    slots = record.plan.generate.connections * record.plan.generate.pipeline
+    unlike = {each.target: _unlike(each, slots) for each in answers}
+    window = sum(each.window for each in answers)
+    share = sum(unlike.values()) / window if window else 0.0
+    if share < UNLIKE_WARN:
+        why = told or "the answers to each request were alike"
+        return Finding("pass", why, share, UNLIKE_WARN)
+    worst = max(answers, key=lambda each: unlike[each.target])
+    why = f"{_text(record, [worst])}; {format_share(share)} of the window's are unlike those before"
+    return Finding("warn", why, share, UNLIKE_WARN)
+
+
+def _unlike(answers: Answers, slots: int) -> int:
+    """How many answers of the window are of a new kind, and not like one that is known."""
+
+    def is_known(each: Alike) -> bool:
+        # The first answer on each connection may be one of its own.
+        missed = (each.before - slots) * each.window / answers.window
+        return missed <= MISSED_MOST
+
+    if not answers.window:
+        return 0
+    reference = [kind for kind in answers.kinds if is_known(kind)]
+    lengths = {kind.bytes.bit_length() for kind in reference}
+    for each in sorted(answers.others, key=lambda each: each.before):
+        # A counter gets longer step by step.
+        if is_known(each) or _is_near(each.bits, lengths):
+            lengths.add(each.bits)
+    near = [kind for kind in answers.kinds if _is_near(kind.bytes.bit_length(), lengths)]
+    others = [each for each in answers.others if each.bits in lengths]
+    sizes = [kind.bytes for kind in near if kind not in reference]
+    if not others and all(sizes.count(size) < SEVERAL for size in sizes):
+        near = [kind for kind in near if any(_is_like(kind, each) for each in reference)]
+    return answers.window - sum(each.window for each in (*near, *others))
+
+
+def _is_near(bits: int, lengths: set[int]) -> bool:
+    """Whether a length whose number has so many bits is about one of these; empty is near empty
+    alone."""
+    return bits in lengths or (bits > 0 and bool({bits - 1, bits + 1} & (lengths - {0})))
+
+
+def _is_like(one: AnswerKind, two: AnswerKind) -> bool:
+    """Whether bodies have one length and differ in few bytes."""
+    pairs = zip(bytes.fromhex(one.sketch), bytes.fromhex(two.sketch), strict=True)
+    return one.bytes == two.bytes and sum(a == b for a, b in pairs) >= LIKE_BYTES
+
+
+def _text(record: Record, varied: list[Answers]) -> str:
+    """``2 kinds of answer: 13 bytes 1,000, 0 bytes 338,000``, of the first of several requests."""
+    first = varied[0]
+    more = f" (and {times(len(varied) - 1, 'request')} more)" if len(varied) > 1 else ""
+    of = ""
+    if first.target is not None and record.targets is not None:
+        target = record.targets[first.target]
+        of = f"{plain(target.name or f'{target.method} {target.url}')} had "
+    return f"{of}{_kinds_text(first)}{more}"
+
+
+def _kinds_text(answers: Answers) -> str:
+    """The kinds of answer to one request, those that came first."""
+    kinds = answers.kinds
+    shown = [f"{times(kind.bytes, 'byte')} {format_count(kind.count)}" for kind in kinds]
+    rest = sum(each.count for each in (*kinds[KINDS_SHOWN:], *answers.others))
+    if rest:
+        shown[KINDS_SHOWN:] = [f"others {format_count(rest)}"]
+    count = f"more than {len(kinds)} kinds" if answers.others else times(len(kinds), "kind")
+    return f"{count} of answer: {', '.join(shown)}"

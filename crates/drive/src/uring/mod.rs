@@ -34,6 +34,7 @@ use rustix::io::Errno;
 use rustix::net::{SocketFlags, SocketType};
 use socket2::SockAddr;
 
+use crate::arrivals::{least_rtt_ns, unacknowledged_bytes};
 use crate::datagram::Datagrams;
 use crate::driver::Settings;
 use crate::glance::{Glance, keep_time};
@@ -456,6 +457,14 @@ impl<K: Kernel> Net for Uring<K> {
 
     fn arrived_ns(&self) -> Option<u64> {
         self.arrivals.latest_ns()
+    }
+
+    fn unacknowledged_bytes(&mut self, token: Token) -> Option<u64> {
+        unacknowledged_bytes(self.sockets.live(token)?.handle.as_ref()?.own()?)
+    }
+
+    fn least_rtt_ns(&mut self, token: Token) -> Option<u64> {
+        least_rtt_ns(self.sockets.live(token)?.handle.as_ref()?.own()?)
     }
 
     fn unsent_bytes(&self, token: Token) -> usize {

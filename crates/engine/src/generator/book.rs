@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use trueload_load::Stop;
 use trueload_meter::{Answered, Class, SlowSlot, TargetMeter, Times};
-use trueload_wire::exchange::{Ending, Outcome};
+use trueload_wire::exchange::{Content, Ending, Outcome};
 
 use super::coalescing::Wakings;
 use super::crossings::Crossings;
@@ -229,7 +229,7 @@ impl Book {
     /// Requests have ended. What is stale goes to `state.again` instead.
     #[inline]
     pub(super) fn settle(&mut self, state: &mut State, now_ns: u64, heard: Outcome<Tag>) {
-        let Outcome { tag, count, ending, complete, status, first_byte_ns } = heard;
+        let Outcome { tag, count, ending, complete, status, first_byte_ns, content } = heard;
         let count = count as u64;
         if ending != Ending::Ok && self.goes_again(state, ending, tag, now_ns) {
             return self.stale(state, tag, count);
@@ -244,6 +244,9 @@ impl Book {
             self.of_target(tag.numbered(), |target| target.record_status(status, count));
         }
         if ending == Ending::Ok {
+            if let Some(content) = content {
+                self.note_content(tag, content, count);
+            }
             return self.settle_ok(state, now_ns, first_byte_ns, tag, count);
         }
         let Some(class) = class_of_ending(ending) else { return };
@@ -251,6 +254,18 @@ impl Book {
         let sum = if complete { &mut this.bad } else { &mut this.unanswered };
         *sum += count;
         (0..count).for_each(|_| self.fail(state, now_ns, tag, class));
+    }
+
+    /// Answers with such a body have ended requests well.
+    #[inline]
+    fn note_content(&mut self, tag: Tag, content: Content, count: u64) {
+        let Content { bytes, sketch } = content;
+        let phase = &mut self.phases[usize::from(tag.phase)];
+        if phase.meter.targets.is_empty() {
+            phase.meter.kinds.record(bytes, sketch, count);
+        } else {
+            self.of_target(tag.numbered(), |target| target.kinds.record(bytes, sketch, count));
+        }
     }
 
     /// Whether the request is sent once more: it was behind the last answer of its connection, or this went stale before the

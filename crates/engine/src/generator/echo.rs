@@ -2,7 +2,7 @@
 
 use trueload_drive::Net;
 use trueload_wire::echo::{Client, Messages};
-use trueload_wire::exchange::{Disposition, InOrder, Outcome};
+use trueload_wire::exchange::{Disposition, Exchange, InOrder, Outcome};
 
 use super::carrier::Carrier;
 use super::protocol::{ConnectionEnd, Input, Protocol};
@@ -53,6 +53,10 @@ impl Protocol for TcpEcho {
     #[inline]
     fn note_queued(&self, client: &mut Client<Tag>, _drawn: u64, bytes: usize) {
         client.hold_back(bytes / self.messages.size());
+    }
+
+    fn bytes_from(&self, client: &Client<Tag>, _tag: &Tag, _drawn: u64) -> Option<usize> {
+        Some(self.messages.size() * (client.outstanding() + 1))
     }
 
     #[inline]

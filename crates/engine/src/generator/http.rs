@@ -119,6 +119,17 @@ impl Protocol for Http {
         client.hold_back(unsent);
     }
 
+    fn bytes_from(&self, client: &Client<Tag>, tag: &Tag, drawn: u64) -> Option<usize> {
+        let behind = client.outstanding();
+        Some(match self {
+            Http::Plain(Plain { request_len, .. }) => *request_len * (behind + 1),
+            Http::Several(Several { requests, .. }) => {
+                let tags = std::iter::once(tag).chain(client.newest(behind));
+                tags.map(|tag| requests.bytes_of(tag, drawn)).sum()
+            }
+        })
+    }
+
     #[inline]
     fn send(
         &mut self,

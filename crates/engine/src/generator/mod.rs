@@ -17,6 +17,7 @@ mod connecting;
 mod crossings;
 mod datagrams;
 mod due;
+mod early;
 mod echo;
 mod ended;
 mod http;
@@ -55,6 +56,7 @@ use codec::Codec;
 pub use config::Config;
 use connecting::Pace;
 use datagrams::Missed;
+use early::Rtt;
 pub use echo::TcpEcho;
 pub use http::Http;
 use messages::Link;
@@ -87,6 +89,7 @@ pub struct Generator<P: Protocol> {
     stamps: Stamps,
     ready: Ready,
     missed: Missed,
+    rtt: Rtt,
     link: Link,
 }
 
@@ -112,6 +115,7 @@ impl<P: Protocol> Generator<P> {
             stamps: Stamps::default(),
             ready: Ready::default(),
             missed: Missed::default(),
+            rtt: Rtt::default(),
             link: Link::new(inbox, reports),
         }
     }
@@ -250,6 +254,9 @@ impl<P: Protocol> Generator<P> {
         if closes && !asked && client.farewell() == Farewell::None {
             let reconnects = self.codec.protocol.reconnects();
             book.note_unasked_end(now_ns, state, client.has_answered(), reconnects);
+        }
+        if let Some(last) = last {
+            self.note_early(net, key, token, &last);
         }
         self.codec.send_output(net, &mut self.slots[key], token);
         if let ConnectionState::Opening { .. } = self.slots[key].state.connection

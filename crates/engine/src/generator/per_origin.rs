@@ -311,6 +311,14 @@ impl<N: Net> Net for OfOrigin<'_, N> {
         self.net.arrived_ns()
     }
 
+    fn unacknowledged_bytes(&mut self, token: Token) -> Option<u64> {
+        self.net.unacknowledged_bytes(token)
+    }
+
+    fn least_rtt_ns(&mut self, token: Token) -> Option<u64> {
+        self.net.least_rtt_ns(token)
+    }
+
     fn end_sending(&mut self, token: Token) {
         self.net.end_sending(token);
     }

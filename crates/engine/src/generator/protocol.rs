@@ -137,6 +137,12 @@ pub trait Protocol: Debug {
     #[inline]
     fn note_queued(&self, _client: &mut Self::Client, _drawn: u64, _bytes: usize) {}
 
+    /// How many bytes the request of a tag has that was just answered, and those have that are outstanding behind it; none
+    /// where that is not known.
+    fn bytes_from(&self, _client: &Self::Client, _tag: &Tag, _drawn: u64) -> Option<usize> {
+        None
+    }
+
     /// Sends the `count` requests asked last; returns how many bytes that are. What has no room yet may be left for
     /// [`Protocol::send_waiting`], and is no part of them.
     fn send(

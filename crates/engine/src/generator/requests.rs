@@ -113,6 +113,13 @@ impl Requests {
         template.write(written, |nth| random(self.seed, written, nth), put);
     }
 
+    /// The length of the request of a tag.
+    pub(super) fn bytes_of(&self, tag: &Tag, drawn: u64) -> usize {
+        let mut len = 0;
+        self.write(number(drawn, tag.number), &mut |part| len += part.bytes().len());
+        len
+    }
+
     /// How many of these requests, in this order, so many bytes hold in whole.
     pub(super) fn within<'a>(
         &self,
@@ -121,8 +128,7 @@ impl Requests {
         mut bytes: usize,
     ) -> usize {
         let holds = |tag: &&Tag| {
-            let mut len = 0;
-            self.write(number(drawn, tag.number), &mut |part| len += part.bytes().len());
+            let len = self.bytes_of(tag, drawn);
             let left = bytes.checked_sub(len);
             bytes = left.unwrap_or(0);
             left.is_some()

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::kinds::Kinds;
 use super::origins::is_first;
 use super::{Sparse, sparse};
 
@@ -82,4 +83,7 @@ pub struct TargetCounts {
     /// Latencies of those that ended well.
     #[serde(deserialize_with = "sparse")]
     pub latency: Sparse,
+    /// Their kinds.
+    #[serde(default, skip_serializing_if = "Kinds::is_empty")]
+    pub kinds: Kinds,
 }

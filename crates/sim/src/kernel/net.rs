@@ -97,6 +97,15 @@ impl Net for Kernel {
         self.arrived_ns
     }
 
+    fn unacknowledged_bytes(&mut self, token: Token) -> Option<u64> {
+        self.live(token).map(|socket| socket.on_wire as u64)
+    }
+
+    /// The shortest way there and back, which no scenario goes below.
+    fn least_rtt_ns(&mut self, _: Token) -> Option<u64> {
+        Some(2 * self.plan.latency_ns)
+    }
+
     fn connect(
         &mut self,
         key: u32,

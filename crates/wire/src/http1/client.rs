@@ -8,7 +8,8 @@
 use super::limits::{Limits, ParseError};
 use super::repeat::repeats;
 use super::response::{Fed, HeadMemory, Response, ResponseParser};
-use crate::exchange::{Asked, Disposition, Ending, Farewell, InOrder, Outcome, PeerEnd};
+use crate::content::Sampler;
+use crate::exchange::{Asked, Content, Disposition, Ending, Farewell, InOrder, Outcome, PeerEnd};
 
 /// Request Timeout: the peer has not had a whole request in the time that it waits for one, and ends the connection
 /// (RFC 9110 §15.5.9).
@@ -125,8 +126,10 @@ impl<T: Copy + PartialEq> Client<T> {
                     let (this, rest) = bytes.split_at(consumed);
                     bytes = rest;
                     let ending = self.settle(now_ns, response, &mut answer, rulebook, on_outcome);
-                    if let Some(ending) = ending.filter(|_| came_whole && !self.asked.closing) {
-                        let alike = Alike { rules, ending, status: response.status };
+                    if let Some((ending, content)) =
+                        ending.filter(|_| came_whole && !self.asked.closing)
+                    {
+                        let alike = Alike { rules, ending, status: response.status, content };
                         let most = repeats(rest, this);
                         let again = self.settle_alike(now_ns, most, &alike, rulebook, on_outcome);
                         bytes = &rest[again * consumed..];
@@ -232,10 +235,10 @@ impl<T: Copy + PartialEq> Client<T> {
         answer: &mut Answer,
         rulebook: &impl Rulebook<T>,
         on_outcome: &mut impl FnMut(Outcome<T>),
-    ) -> Option<Ending> {
+    ) -> Option<(Ending, Option<Content>)> {
         let tag = self.asked.answer()?;
         let rules = rulebook.rules_of(&tag);
-        let body_as_expected = answer.body.finish(rules);
+        let (body_as_expected, content) = answer.body.finish(rules);
         let ending = if !rules.accepts(response.status) {
             let gave_up = response.status == REQUEST_TIMEOUT && !response.keep_alive;
             if gave_up && rules.idempotent { Ending::StaleTimeout } else { Ending::Status }
@@ -245,8 +248,8 @@ impl<T: Copy + PartialEq> Client<T> {
             Ending::Ok
         };
         let first_byte_ns = answer.first_byte_ns.take().unwrap_or(now_ns);
-        let status = Some(response.status);
-        on_outcome(Outcome { tag, count: 1, ending, complete: true, status, first_byte_ns });
+        let (complete, status) = (true, Some(response.status));
+        on_outcome(Outcome { tag, count: 1, ending, complete, status, first_byte_ns, content });
         if !response.keep_alive {
             self.asked.closing = true;
             for tag in self.asked.drain() {
@@ -255,7 +258,7 @@ impl<T: Copy + PartialEq> Client<T> {
                 on_outcome(Outcome::unanswered(tag, ending, now_ns));
             }
         }
-        Some(ending)
+        Some((ending, content))
     }
 
     /// Settles the requests whose answers are the bytes of the answer before, `most` of them: under the same rules they
@@ -269,7 +272,7 @@ impl<T: Copy + PartialEq> Client<T> {
         rulebook: &impl Rulebook<T>,
         on_outcome: &mut impl FnMut(Outcome<T>),
     ) -> usize {
-        let Alike { rules, ending, status } = *before;
+        let Alike { rules, ending, status, content } = *before;
         let (mut settled, status) = (0, Some(status));
         while settled < most {
             let next = self.asked.awaited();
@@ -284,6 +287,7 @@ impl<T: Copy + PartialEq> Client<T> {
                 complete: true,
                 status,
                 first_byte_ns: now_ns,
+                content,
             });
             settled += count;
         }
@@ -336,37 +340,40 @@ fn ending_of(error: ParseError) -> (Ending, &'static str) {
     }
 }
 
-/// An answer that came whole and leaves the connection open: how its request ended, and under which rules.
+/// An answer that came whole and leaves the connection open: how its request ended, under which rules, and with what.
 struct Alike<'a> {
     rules: &'a Rules,
     ending: Ending,
     status: u16,
+    content: Option<Content>,
 }
 
-/// Compares a body with the expected one as its slices come.
+/// Compares a body with the expected one as its slices come. Where none is expected, notes what it is like.
 #[derive(Debug, Default)]
 struct BodyCheck {
     matched: usize,
     differs: bool,
+    sampler: Sampler,
 }
 
 impl BodyCheck {
     #[inline]
     fn compare(&mut self, slice: &[u8], expected: Option<&[u8]>) {
-        let Some(expected) = expected else { return };
+        let Some(expected) = expected else { return self.sampler.add(slice) };
         let end = self.matched.saturating_add(slice.len());
         self.differs |= expected.get(self.matched..end) != Some(slice);
         self.matched = end;
     }
 
-    /// Whether the whole body was the expected one; ready for the next.
+    /// Whether the whole body was the expected one, and where none is, what it was like; ready for the next.
     #[inline]
-    fn finish(&mut self, rules: &Rules) -> bool {
+    fn finish(&mut self, rules: &Rules) -> (bool, Option<Content>) {
         let Some(expected) = &rules.body else {
-            return true;
+            return (true, Some(self.sampler.finish()));
         };
         let check = std::mem::take(self);
-        rules.head_request || (!check.differs && check.matched == expected.len())
+        let as_expected = !check.differs && check.matched == expected.len();
+        (rules.head_request || as_expected, None)
     }
 }
 

@@ -126,6 +126,7 @@ fn a_control_frame_may_come_in_parts_at_any_time_and_is_no_first_byte_of_an_answ
         complete: true,
         status: None,
         first_byte_ns,
+        content: None,
     };
     assert_eq!(world.heard, [found]);
 }

@@ -60,7 +60,8 @@ fn issue(book: &mut Book, state: &mut State, now_ns: u64, count: u64) -> Tag {
 
 fn ok(tag: Tag, count: usize) -> Outcome<Tag> {
     let ending = Ending::Ok;
-    Outcome { tag, count, ending, complete: true, status: None, first_byte_ns: tag.sent_ns }
+    let (status, first_byte_ns, content) = (None, tag.sent_ns, None);
+    Outcome { tag, count, ending, complete: true, status, first_byte_ns, content }
 }
 
 fn unanswered(tag: Tag, ending: Ending) -> Outcome<Tag> {
@@ -361,4 +362,22 @@ fn what_crosses_the_end_of_an_idle_connection_is_sent_again_where_that_explains_
             assert_eq!(meter.stale_resets == 1, again && ending == UnusedReset, "{sentence}");
         }
     }
+}
+
+#[test]
+fn answers_that_ended_requests_well_are_counted_by_their_kind_in_the_phase_of_their_request() {
+    let (mut book, mut state) = (book_of(2), state());
+    let content = |bytes| Some(Content { bytes, sketch: bytes });
+    let tag = issue(&mut book, &mut state, S, 5);
+    book.settle(&mut state, S, Outcome { content: content(13), ..ok(tag, 3) });
+    // The next phase has begun: an answer to a request of the one before still belongs there.
+    book.current = Some(1);
+    book.settle(&mut state, S, Outcome { content: content(0), ..ok(tag, 1) });
+    let failed = Outcome { content: content(7), ending: Ending::Status, ..ok(tag, 1) };
+    book.settle(&mut state, S, failed);
+    let kinds = |phase: usize| {
+        let known = book.phases[phase].meter.kinds.known();
+        known.iter().map(|kind| (kind.bytes, kind.count)).collect::<Vec<_>>()
+    };
+    assert_eq!((kinds(0), kinds(1)), (vec![(13, 3), (0, 1)], vec![]));
 }

@@ -244,6 +244,7 @@ impl Broadcast {
                     complete: true,
                     status: None,
                     first_byte_ns,
+                    content: None,
                 });
                 self.under_way.receive(key, tag.phase, answered);
                 Ok(())

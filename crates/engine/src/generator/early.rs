@@ -1,0 +1,130 @@
+//! Whether answers were sent before their requests had arrived: the word of the kernel, on the connections whose arrival times
+//! are sampled.
+//!
+//! An answer acknowledges what its sender's kernel had received: it is in every segment. So an answer that is made of its
+//! request leaves less than that request unacknowledged, whatever became of acknowledgements before. Where an answer is read
+//! while not one byte of its request is acknowledged, it was sent without it. Nor is anything answered sooner than the peer's
+//! kernel ever acknowledged anything.
+//!
+//! What counts as too early is what ended a request well: an error may be told, and a connection ended, at any time.
+
+use trueload_drive::{Net, Token};
+use trueload_wire::exchange::{Ending, Exchange, Outcome};
+
+use super::Generator;
+use super::protocol::Protocol;
+use super::slot::Tag;
+
+/// How much sooner than the shortest round trip an answer must come at least: the clocks of the kernel and ours are compared
+/// only so well, and on a shorter way nobody gains by guessing.
+const SLACK_NS: u64 = 1_000_000;
+
+/// The shortest round trip worth asking for: below it no answer's time is too short.
+#[derive(Debug)]
+pub(super) struct Rtt {
+    known_ns: u64,
+}
+
+impl Default for Rtt {
+    /// Not known yet: the first answer asks.
+    fn default() -> Self {
+        Rtt { known_ns: u64::MAX }
+    }
+}
+
+impl Rtt {
+    /// Whether an answer took too short a time for the way; `ask` says what the kernel knows now.
+    #[inline]
+    fn is_undercut(&mut self, took_ns: u64, ask: impl FnOnce() -> Option<u64>) -> bool {
+        if took_ns >= self.known_ns.saturating_sub(SLACK_NS) {
+            return false;
+        }
+        // What this very answer has shown is among it.
+        let rtt_ns = ask().unwrap_or(0);
+        self.known_ns = rtt_ns;
+        took_ns < (rtt_ns - rtt_ns / 10).min(rtt_ns.saturating_sub(SLACK_NS))
+    }
+}
+
+impl<P: Protocol> Generator<P> {
+    /// An answer was read whose arrival the kernel told: asks it about the request, too. Nothing more must have been sent
+    /// on this connection yet.
+    #[inline]
+    pub(super) fn note_early(
+        &mut self,
+        net: &mut impl Net,
+        key: u32,
+        token: Token,
+        last: &Outcome<Tag>,
+    ) {
+        let Some(arrived_ns) = net.arrived_ns().filter(|_| last.ending == Ending::Ok) else {
+            return;
+        };
+        let slot = &self.slots[key];
+        if slot.tls.is_some() && slot.client.outstanding() > 0 {
+            // Sealed, those behind it may be as long as they are with it when they are not.
+            return;
+        }
+        let (drawn, tag) = (self.book.drawn, last.tag);
+        // If it is not acknowledged, those behind it are not, either.
+        let bytes = self.codec.protocol.bytes_from(&slot.client, &tag, drawn);
+        let Some((bytes, unacknowledged)) = bytes.zip(net.unacknowledged_bytes(token)) else {
+            return;
+        };
+        // From when the load asked for it: the thread may have been held up before it noted when it had sent. What arrived
+        // since the clock was read may have taken longer than is known.
+        let took_ns = arrived_ns.saturating_sub(tag.scheduled_ns);
+        let too_soon =
+            arrived_ns < net.now_ns() && self.rtt.is_undercut(took_ns, || net.least_rtt_ns(token));
+        let early = &mut self.book.phases[usize::from(tag.phase)].meter.early;
+        early.asked += 1;
+        early.unacknowledged += u64::from(unacknowledged >= bytes as u64);
+        early.too_soon += u64::from(too_soon);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: u64 = 1_000_000;
+
+    #[test]
+    fn a_service_time_is_too_short_where_the_way_alone_takes_longer() {
+        for (rtt_ns, service_ns, too_short) in [
+            (Some(10 * MS), 7 * MS, true),
+            (Some(10 * MS), 10 * MS, false),
+            (Some(10 * MS), 9 * MS, false),
+            (Some(100 * MS), 95 * MS, false),
+            (Some(100 * MS), 89 * MS, true),
+            (Some(2 * MS), MS - 1, true),
+            (Some(MS), 1, false),
+            (Some(30_000), 1, false),
+            (None, 1, false),
+        ] {
+            let mut rtt = Rtt::default();
+            assert_eq!(
+                rtt.is_undercut(service_ns, || rtt_ns),
+                too_short,
+                "{service_ns} of {rtt_ns:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn the_kernel_is_asked_again_only_when_a_service_time_is_short() {
+        let mut rtt = Rtt::default();
+        let mut asked = 0;
+        // The first connection was slow to be set up: what the kernel knows falls with what it sees.
+        for (service_ns, known_ns) in
+            [(50 * MS, 60 * MS), (10 * MS, 10 * MS), (10 * MS, 0), (9 * MS, 0), (8 * MS, 8 * MS)]
+        {
+            let undercut = rtt.is_undercut(service_ns, || {
+                asked += 1;
+                Some(known_ns)
+            });
+            assert_eq!(undercut, service_ns == 50 * MS, "{service_ns}");
+        }
+        assert_eq!(asked, 3);
+    }
+}

@@ -1,0 +1,33 @@
+"""Which kinds of answer ended requests well, mirrored from crates/engine/src/protocol/kinds.rs."""
+
+from __future__ import annotations
+
+from trueload.protocol.model import Model
+
+
+class Kind(Model):
+    """Answers whose bodies were alike: their length, a sketch of their bytes (hex: the fewer bytes
+    two bodies differ in, the more of its eight bytes are equal), how many they are, and how many
+    answers to the same request had come on a thread before the first of them."""
+
+    bytes: int
+    sketch: str
+    count: int
+    before: int
+
+
+class OtherKinds(Model):
+    """Answers of other kinds, whose length is a number of so many bits: 0 for empty bodies, 1 for
+    1 byte, 2 for 2 or 3, and so on."""
+
+    bits: int
+    count: int
+    before: int
+
+
+class Kinds(Model):
+    """Answers to one request: a few kinds, and all others by their length. Empty where each body
+    was held against the one expected."""
+
+    known: tuple[Kind, ...] = ()
+    other: tuple[OtherKinds, ...] = ()
