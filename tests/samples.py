@@ -15,6 +15,7 @@ from trueload.protocol.plan import (
     ExpectPlan,
     Generate,
     Histograms,
+    Lateness,
     Open,
     Phase,
     RequestPlan,
@@ -63,7 +64,7 @@ GENERATOR = Generator(
     saturation=0.5,
     peak_rss_bytes=2_000_000,
     send_lag_p99_ns=None,
-    hiccup_ns=0,
+    lateness=Lateness(waited_ns=20_000_000),
     waited=Waited(share=0.02, for_others=0.001),
 )
 SERVER = Server(

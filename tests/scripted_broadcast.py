@@ -85,7 +85,6 @@ def measurement(clients: int, messages: int) -> dict[str, Any]:
             "cpu_ns": 10_000_000,
             "saturation": 0.1,
             "peak_rss_bytes": 5_000_000,
-            "hiccup_ns": 0,
         },
         "targets": None,
         "deliveries": deliveries(receipt_ns, messages, expected, lost),

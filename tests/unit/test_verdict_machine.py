@@ -39,14 +39,6 @@ def unattributed(place: str = "local") -> dict[str, Any]:
 
 
 CASES: dict[str, list[tuple[str, dict[str, Any], Status, str]]] = {
-    "hiccup": [
-        ("none", {}, "pass", "0 s in all"),
-        ("100 ms", {"generator": generator(hiccup_ns=100_000_000)}, "pass", "100 ms"),
-        ("above", {"generator": generator(hiccup_ns=100_000_001)}, "warn", "100 ms"),
-        ("0.5 s", {"generator": generator(hiccup_ns=500_000_000)}, "warn", "500 ms"),
-        ("above 0.5 s", {"generator": generator(hiccup_ns=510_000_000)}, "fail", "510 ms"),
-        ("the engine died", {"generator": generator(hiccup_ns=None)}, "n/a", "before it could"),
-    ],
     "cpu-limit": [
         ("nobody counts", {}, "n/a", "no cgroup of the generator counts"),
         ("never reached", {"generator": generator(throttled_share=0.0)}, "pass", "for 0 % of"),

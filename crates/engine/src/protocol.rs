@@ -36,7 +36,7 @@ pub use deliveries::{Deliveries, DeliveryHistograms};
 pub use early::Early;
 pub use exchange::{DialectPlan, ExchangePlan, ServicePlan};
 pub use faults::FaultsPlan;
-pub use generator::Generator;
+pub use generator::{Generator, Lateness, Stalls};
 pub use kinds::{Kind, Kinds, OtherKinds};
 pub use origins::{OriginConnections, OriginPlan};
 pub use part::{Machine, MachineShares, PartPlan};

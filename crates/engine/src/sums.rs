@@ -8,10 +8,10 @@ use trueload_meter::{Bin, Class, Meter, Series, SlowSlot, Sparse, TargetMeter};
 use trueload_wire::tls::Secured;
 
 use crate::exchange;
-use crate::generator::{Connected, DoneReport, TickReport};
+use crate::generator::{self, ByLength, Connected, DoneReport, TickReport};
 use crate::protocol::{
     Connections, Counts, Deliveries, DeliveryHistograms, GeneratePlan, Generator, Histograms,
-    Measurement, Second, Slots, TargetCounts, Tick, Tls,
+    Lateness, Measurement, Second, Slots, Stalls, TargetCounts, Tick, Tls,
 };
 use crate::threads::Driven;
 
@@ -308,6 +308,32 @@ fn busy(wanted_ns: u64, spun_ns: u64) -> u64 {
     wanted_ns.saturating_sub(spun_ns)
 }
 
+/// The stalls of all threads.
+fn lateness(threads: &[DoneReport]) -> Lateness {
+    let waited_ns =
+        threads.iter().map(|thread| thread.used.wanted_ns.saturating_sub(thread.used.cpu_ns));
+    let mut sum = generator::Lateness::default();
+    for thread in threads {
+        sum.stopped.merge(&thread.lateness.stopped);
+        sum.queued.merge(&thread.lateness.queued);
+    }
+    Lateness {
+        waited_ns: waited_ns.max().unwrap_or(0),
+        stopped: by_length(&sum.stopped),
+        queued: by_length(&sum.queued),
+    }
+}
+
+fn by_length(stalls: &ByLength) -> Vec<Stalls> {
+    let told = |(at_least_ns, seen): (u64, generator::Stalls)| Stalls {
+        at_least_ns,
+        count: seen.count,
+        ns: seen.ns,
+        requests: seen.requests,
+    };
+    stalls.seen().map(told).collect()
+}
+
 fn generator(
     plan: &GeneratePlan,
     driven: &Driven,
@@ -330,7 +356,7 @@ fn generator(
         cpu_ns: threads.iter().map(|thread| thread.used.cpu_ns).sum(),
         saturation: saturation.min(1.0),
         peak_rss_bytes: peak_rss_bytes(),
-        hiccup_ns: threads.iter().map(|thread| thread.hiccup_ns).max().unwrap_or(0),
+        lateness: lateness(threads),
         machine: None,
     }
 }

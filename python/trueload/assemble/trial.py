@@ -82,7 +82,7 @@ NO_SLOTS = plan.Slots(
     permitted_ns=0,
 )
 NO_GENERATOR = plan.Generator(
-    driver="", threads=0, cpus=(), cpu_ns=0, saturation=0.0, peak_rss_bytes=0, hiccup_ns=0
+    driver="", threads=0, cpus=(), cpu_ns=0, saturation=0.0, peak_rss_bytes=0
 )
 
 
@@ -357,7 +357,7 @@ def _generator(
         peak_rss_bytes=found.peak_rss_bytes if complete else None,
         bytes_per_connection=_bytes_per_connection(ready),
         send_lag_p99_ns=own_times.send.p99 if own_times.send else None,
-        hiccup_ns=found.hiccup_ns if complete else None,
+        lateness=found.lateness if complete else None,
         throttled_share=_throttled_share(seen),
         waited=machine.generator if machine else None,
     )

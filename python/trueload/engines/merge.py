@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 
 from trueload.engines.histograms import merge_histogram
 from trueload.protocol.kinds import Kind, Kinds
+from trueload.protocol.lateness import merge_lateness
 from trueload.protocol.model import Model
 from trueload.protocol.packed import PackedCounts
 from trueload.protocol.plan import (
@@ -207,7 +208,7 @@ def merge_generators(parts: Sequence[Generator], start_skew_ns: int) -> Generato
         cpus=first.cpus if len(parts) == 1 else (),
         start_skew_ns=start_skew_ns,
         saturation=max(part.saturation for part in parts),
-        hiccup_ns=max(part.hiccup_ns for part in parts),
+        lateness=merge_lateness([part.lateness for part in parts]),
         machine=_worst_machine([part.machine for part in parts if part.machine is not None]),
     )
 

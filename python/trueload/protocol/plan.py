@@ -41,6 +41,8 @@ from trueload.protocol.exchange import WsBroadcastPlan as WsBroadcastPlan
 from trueload.protocol.exchange import WsEchoPlan as WsEchoPlan
 from trueload.protocol.faults import Faults as Faults
 from trueload.protocol.kinds import Kinds as Kinds
+from trueload.protocol.lateness import Lateness as Lateness
+from trueload.protocol.lateness import Stalls as Stalls
 from trueload.protocol.model import Model as Model
 from trueload.protocol.origins import OriginConnections as OriginConnections
 from trueload.protocol.origins import OriginPlan as OriginPlan
@@ -309,7 +311,7 @@ class Generator(Model):
     cpu_ns: int
     saturation: float
     peak_rss_bytes: int
-    hiccup_ns: int = 0
+    lateness: Lateness = Lateness()
     machine: MachineShares | None = None
 
 

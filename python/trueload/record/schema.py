@@ -19,6 +19,7 @@ from trueload.protocol.plan import (
     Early,
     Generate,
     Histograms,
+    Lateness,
     Model,
     Phase,
     Second,
@@ -144,7 +145,8 @@ class Generator(Model):
     """The engine's own load over the window. ``cpu_share`` = ``cpu_s`` / window;
     ``allowed_cpus`` are those that the kernel let it run on; ``send_lag_p99_ns`` is null in
     older records of closed loops;
-    ``hiccup_ns`` is by how much the engine's own 10 ms heartbeats were late, in all.
+    ``lateness`` is when its threads did not run although requests were outstanding or due; older
+    records have ``hiccup_ns`` instead, by how much its 10 ms heartbeats were late in all.
     ``driver`` is what really carried the sockets, ``driver_note`` why that is not what was asked
     for; ``refill``: free places from which on a pipeline was filled again; ``spin_ns``: for so long
     a thread polled before it slept; ``spun_s``: the time of all threads that went into such polls,
@@ -173,6 +175,7 @@ class Generator(Model):
     bytes_per_connection: float | None = None
     send_lag_p99_ns: int | None
     hiccup_ns: int | None = None
+    lateness: Lateness | None = None
     throttled_share: float | None = None
     waited: Waited | None = None
 

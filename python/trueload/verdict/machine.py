@@ -14,22 +14,18 @@ from trueload.verdict.common import (
     Definition,
     Finding,
     graded,
-    graded_beyond,
     not_applicable,
     too_short,
 )
 from trueload.verdict.flow import LITTLE_WARN
 from trueload.verdict.hosts import SEVERITY
-from trueload.verdict.throttling import STOOD_FAIL, STOOD_WARN
+from trueload.verdict.throttling import STOOD_FAIL, STOOD_WARN, TURN_NS
 
 GENERATOR_FULL = 0.95  # beyond this a thread has no slack left: it times its own queue
 SERVER_FULL = 0.90  # a server as full as this would not have gone much faster
 SERVER_BUSY = 0.80  # a server with a fifth of its time to spare was not at its limit
 LATE_SHARE = LITTLE_WARN  # of a client's wait: by as much its ceiling would be another
-HICCUP_WARN_NS = NS_PER_S // 10  # ten beats of 10 ms: more than a scheduler does by itself
-HICCUP_FAIL_NS = NS_PER_S // 2  # as long as a stop of the process, or of the machine
 HELD_WARN, HELD_FAIL = STOOD_WARN, STOOD_FAIL  # it is the same to stand still or to be held up
-HELD_LEAST_NS = 4_000_000  # a turn of the scheduler, which any thread of any machine may wait for
 STOLEN_WARN, STOLEN_FAIL = 0.05, 0.25  # of all CPUs' time: a figure can be off by as much
 NOISE_WINDOW_NS = NS_PER_S  # engines elsewhere count in ticks of 10 ms; in less they err by 1 %
 NOISE_UNKNOWN = "what else ran on the machine is not known"
@@ -130,29 +126,6 @@ SERVER_IDLE = Definition(
 )
 
 
-def check_hiccup(record: Record) -> Finding:
-    """The lateness, in all, of the engine's own 10 ms heartbeats."""
-    late_ns = record.generator.hiccup_ns
-    if late_ns is None:
-        return not_applicable("the engine ended before it could say")
-    why = f"the generator's heartbeats were late by {format_duration(late_ns)} in all"
-    status, limit_ns = graded_beyond(late_ns, HICCUP_WARN_NS, HICCUP_FAIL_NS)
-    return Finding(status, why, late_ns, limit_ns)
-
-
-HICCUP = Definition(
-    name="hiccup",
-    order=150,
-    compute=check_hiccup,
-    of_client="our generator has no part in it; how late our server was is generator-limit",
-    fault="generator",
-    meaning="While the generator stood still it neither sent nor looked at the clock.",
-    remedy="Look at what stopped it: a suspended process or machine, swapping, or too few CPUs.",
-    spoiled="the generator stood still",
-    per_host=True,
-)
-
-
 def check_noise(record: Record) -> Finding:
     """How long generator and server waited for CPUs that processes had which have nothing to do
     with the run, and what the machine's own host took."""
@@ -171,7 +144,7 @@ def check_noise(record: Record) -> Finding:
     if not waits:
         return _unattributed(record, took)
     held, least = graded(max(waits.values()), HELD_WARN, HELD_FAIL)
-    if max(waits.values()) * window.window_ns < HELD_LEAST_NS:
+    if max(waits.values()) * window.window_ns < TURN_NS:
         held = "pass"
     why = " and ".join(f"the {name} for {format_share(share)}" for name, share in waits.items())
     why = f"others held up {why} of the window; {took}"

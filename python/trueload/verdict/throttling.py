@@ -14,6 +14,7 @@ from trueload.verdict.common import Definition, Finding, graded_beyond, not_appl
 STOOD_WARN, STOOD_FAIL = 0.02, 0.05
 """Of the window: by so much at most a closed loop's throughput is too low, if the generator stood
 still for it. Two equal runs differ by some 2 %; 5 % would change the order of servers."""
+TURN_NS = 4_000_000  # a turn of the scheduler, which any thread of any machine may wait for
 NOBODY_COUNTS = "no cgroup of {whose} counts what a CPU limit costs"
 
 

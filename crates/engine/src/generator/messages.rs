@@ -7,7 +7,7 @@ use trueload_drive::{Address, ThreadUse};
 use trueload_meter::{Class, Counted, Deliveries, Failed, Meter, Recorded};
 use trueload_wire::tls::Secured;
 
-use super::{PhaseShare, Sent};
+use super::{Lateness, PhaseShare, Sent};
 use crate::outlet::Outlet;
 
 /// The two ends of a generator's talk with the main thread.
@@ -145,8 +145,8 @@ pub struct DoneReport {
     pub established: u32,
     /// Idle ones that were open when the phase stopped.
     pub idle_open: u32,
-    /// How late the heartbeats of the window came, in all, in ns.
-    pub hiccup_ns: u64,
+    /// When the thread did not run although it had something to do.
+    pub lateness: Lateness,
     /// Of a broadcast: what became of its messages at their receivers.
     pub deliveries: Option<Deliveries>,
     /// Why connections failed up to now, the first of each class, where more is known than the class.

@@ -21,6 +21,7 @@ mod early;
 mod echo;
 mod ended;
 mod http;
+mod lateness;
 mod messages;
 mod opening;
 mod per_origin;
@@ -59,6 +60,7 @@ use datagrams::Missed;
 use early::Rtt;
 pub use echo::TcpEcho;
 pub use http::Http;
+pub use lateness::{ByLength, Lateness, Stalls};
 use messages::Link;
 pub use messages::{Command, Connected, DoneReport, Report, TickReport};
 pub use per_origin::PerOrigin;
@@ -415,6 +417,7 @@ impl<P: Protocol> Program for Generator<P> {
             self.advance(net);
         }
         self.stamp_written(net);
+        self.watch(net);
     }
 
     fn wake_at_ns(&self) -> Option<u64> {

@@ -6,6 +6,7 @@ use trueload_meter::Meter;
 
 use super::Config;
 use super::coalescing::{Done, Pacing, Wakings};
+use super::lateness::Watch;
 use super::slot::NEVER;
 
 /// Residual bytes are looked for this long after the last answer (design §7).
@@ -20,7 +21,7 @@ pub(crate) const START_LEAD_NS: u64 = 5_000_000;
 /// So long before it they stay awake: a sleeping CPU takes its time to wake a thread, now and then a millisecond.
 pub(super) const AWAKE_LEAD_NS: u64 = 300_000;
 
-/// The engine's own heartbeat (design §6, `hiccup`).
+/// So often answers are coalesced anew, and connections looked for that a stage has made active.
 pub(super) const BEAT_NS: u64 = 10_000_000;
 
 /// A phase as a thread is told of it.
@@ -109,7 +110,7 @@ pub(super) struct Phase {
     pub(super) uncounted: Option<Schedule>,
     counted: u64,
     pub(super) next_beat_ns: u64,
-    pub(super) hiccup_ns: u64,
+    pub(super) watch: Watch,
     /// Slots that a stage of connections had made active by the last heartbeat.
     pub(super) active_before: u32,
 }
@@ -148,7 +149,7 @@ impl Phase {
             uncounted: None,
             counted: 0,
             next_beat_ns: u64::MAX,
-            hiccup_ns: 0,
+            watch: Watch::default(),
             active_before: 0,
         }
     }
@@ -179,6 +180,9 @@ impl Phase {
         self.next_tick_ns = self.started_ns + TICK_NS;
         self.use_at_start = net.thread_use();
         self.spun_at_start_ns = net.spun_ns();
+        let used = self.use_at_start;
+        let waited_ns = used.wanted_ns.saturating_sub(used.cpu_ns);
+        self.watch = Watch::from(self.started_ns, now_ns, waited_ns, net.thread_cpu_ns());
         self.pacing = Pacing::from(self.done(net, wakings));
     }
 
@@ -219,6 +223,7 @@ impl Phase {
 
     /// Sending ends.
     pub(super) fn stop(&mut self, net: &impl Net, at_ns: u64) {
+        self.look(net, net.now_ns());
         self.count_scheduled(at_ns);
         self.stage = Stage::Draining;
         self.stopped_ns = at_ns;

@@ -235,7 +235,7 @@ impl<P: Protocol> Generator<P> {
             partial: phase.partial,
             established,
             idle_open: phase.idle_open,
-            hiccup_ns: phase.hiccup_ns,
+            lateness: phase.watch.lateness,
             deliveries: None,
             reasons: self.pace.reasons(),
         };
@@ -322,7 +322,7 @@ impl<P: Protocol> Generator<P> {
         let phase = &self.book.phases[current];
         let own_ns = match phase.stage {
             Stage::Waiting => phase.share.start_ns,
-            Stage::Sending => phase.stop_ns().min(phase.next_beat_ns),
+            Stage::Sending => phase.stop_ns().min(phase.next_beat_ns).min(phase.watch.due_ns),
             // Under turns only deliveries are awaited now, or other engines: they wake us themselves.
             Stage::Draining if phase.open == 0 && phase.concurrent().is_some() => NEVER,
             Stage::Draining => phase.stopped_ns.saturating_add(self.drain_most_ns()),

@@ -195,7 +195,7 @@ impl<P: Protocol> Generator<P> {
         }
     }
 
-    /// The engine's own heartbeat, and what goes with it: slots that a stage has made active.
+    /// At each heartbeat: how answers are coalesced, and slots that a stage has made active.
     pub(super) fn beat(&mut self, net: &mut impl Net) {
         let (now_ns, wakings) = (net.now_ns(), self.book.wakings);
         let Some((index, phase)) = self.book.sending(now_ns) else {
@@ -292,14 +292,10 @@ impl Phase {
         }
     }
 
-    /// Whether a heartbeat is due; one that comes a whole beat late is a hiccup.
+    /// Whether a heartbeat is due.
     fn beat(&mut self, now_ns: u64) -> bool {
         if now_ns < self.next_beat_ns {
             return false;
-        }
-        let late_ns = now_ns - self.next_beat_ns;
-        if late_ns >= BEAT_NS {
-            self.hiccup_ns += late_ns;
         }
         self.next_beat_ns = now_ns + BEAT_NS;
         true

@@ -40,11 +40,38 @@ pub struct Generator {
     pub saturation: f64,
     /// Peak resident memory of the process (VmHWM).
     pub peak_rss_bytes: u64,
-    /// How late the 10 ms heartbeats of the window came, in all, of the worst thread; a beat that is less than a beat late counts as in time.
-    pub hiccup_ns: u64,
+    /// When threads did not run although they had something to do.
+    #[serde(default)]
+    pub lateness: Lateness,
     /// How the machine was used meanwhile; null where it does not say.
     #[serde(default)]
     pub machine: Option<MachineShares>,
+}
+
+/// When the threads of a generator did not run in the window although there were requests outstanding or due.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Lateness {
+    /// For how long in all the thread waited for a CPU that did so longest.
+    pub waited_ns: u64,
+    /// Stalls in which a thread was stopped, by length.
+    pub stopped: Vec<Stalls>,
+    /// Stalls in which it waited for a CPU, by length.
+    pub queued: Vec<Stalls>,
+}
+
+/// Stalls of all threads that were at least so long, and less than twice.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Stalls {
+    /// The least.
+    pub at_least_ns: u64,
+    /// How many.
+    pub count: u64,
+    /// Their time in all.
+    pub ns: u64,
+    /// Requests that were outstanding, or came due, meanwhile.
+    pub requests: u64,
 }
 
 impl GeneratePlan {

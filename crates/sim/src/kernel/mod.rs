@@ -221,7 +221,8 @@ impl Kernel {
         }
         let late_ns = self.chance.below(self.plan.late_ns + 1);
         self.clock_ns = self.unless_stalled(at_ns + late_ns);
-        self.waited_ns += self.clock_ns - at_ns;
+        // A thread that is stopped does not wait for a CPU.
+        self.waited_ns += late_ns;
         self.happen(self.clock_ns);
         self.read_ns = self.clock_ns;
         let began_ns = self.clock_ns;

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use trueload_engine::generator::{ByLength, Lateness};
 use trueload_load::{Load, Stage, value_at};
 
 use crate::model::{Delay, MS, Model, S};
@@ -66,4 +67,25 @@ fn the_time_that_a_phase_used_is_what_the_driver_says_of_its_thread() {
     let near = |seen: u64, all: u64| seen <= all && all - seen <= all / 20;
     assert!(used.cpu_ns > 0 && near(used.cpu_ns, in_all.cpu_ns), "{used:?} of {in_all:?}");
     assert!(near(used.wanted_ns, in_all.wanted_ns), "{used:?} of {in_all:?}");
+}
+
+#[test]
+fn a_generator_that_was_stopped_says_for_how_long_and_how_many_requests_waited() {
+    for (ms, connections, delay_ms) in
+        [(2, 64, 5), (9, 64, 5), (50, 64, 5), (95, 1000, 100), (5, 1, 1)]
+    {
+        let load = Load::Closed { active: Vec::new().into() };
+        let model = Model::of(Delay::Constant(delay_ms * MS));
+        let mut it = Play::new(model, load, S, connections);
+        let quiet = play(&it);
+        assert_eq!(quiet.done().lateness, Lateness::default(), "{ms} ms");
+        it.generator_stalls = Some((S / 2, S / 2 + ms * MS));
+        let played = play(&it);
+        played.adds_up();
+        let stalls: Vec<_> = played.done().lateness.stopped.seen().collect();
+        let [(_, stall)] = stalls[..] else { panic!("{ms} ms: {stalls:?}") };
+        assert!(stall.ns.abs_diff(ms * MS) <= MS / 2, "{ms} ms: {stall:?}");
+        assert_eq!((stall.count, stall.requests), (1, u64::from(connections)), "{ms} ms");
+        assert_eq!(played.done().lateness.queued, ByLength::default(), "{ms} ms");
+    }
 }

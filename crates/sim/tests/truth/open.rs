@@ -1,6 +1,7 @@
 //! The open loop: percentiles against the computed truth, sends against the schedule.
 
 use hdrhistogram::Histogram;
+use trueload_engine::generator::ByLength;
 use trueload_load::{Arrivals, Load, Stop};
 
 use crate::model::{Delay, MS, Model, S, quantile, truth};
@@ -151,7 +152,10 @@ fn a_generator_that_stood_still_catches_up_with_the_schedule_and_no_further_and_
         assert!(near(seen.max(), S), "{what} {}", seen.max());
         assert!(near(seen.value_at_quantile(0.9), S / 2), "{what}: a tenth of the requests late");
     }
-    assert!(played.done().hiccup_ns.abs_diff(S) <= 20 * MS, "hiccup {}", played.done().hiccup_ns);
+    let stalls: Vec<_> = played.done().lateness.stopped.seen().collect();
+    let [(_, stall)] = stalls[..] else { panic!("one stall: {stalls:?}") };
+    assert!(stall.ns.abs_diff(S) <= 2 * MS && stall.requests.abs_diff(1000) <= 10, "{stall:?}");
+    assert_eq!(played.done().lateness.queued, ByLength::default());
 }
 
 #[test]

@@ -147,6 +147,7 @@ impl Program for Broadcasting {
             self.advance(net);
         }
         self.generator.stamp_written(net);
+        self.generator.watch(net);
     }
 
     fn wake_at_ns(&self) -> Option<u64> {

@@ -1,0 +1,161 @@
+"""When the generator stood still: what that can have done to each figure that is shown.
+
+How: the engine says how often its threads did not run although requests were outstanding or due,
+for how long, and how many requests. A percentile can only be wrong by stalls that reach its rank:
+where the requests of a share a of all waited for us, the true percentile q lies between those of
+ranks q - a and q. A stall in which a thread was stopped is ours. One in which it waited for a CPU
+is, in the part that others, or our CPU limit, had in such waits (`noise`, `cpu-limit`): for the
+rest generator and server waited for each other, which is `same-host`'s. Pure functions of a record.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from trueload.protocol.plan import Stalls
+from trueload.record import figures
+from trueload.record.schema import Record, Status
+from trueload.stats import can_bound
+from trueload.units import format_count, format_duration, format_share
+from trueload.verdict.client_share import client_parts
+from trueload.verdict.common import (
+    Definition,
+    Finding,
+    graded_beyond,
+    is_open,
+    not_applicable,
+    times,
+)
+from trueload.verdict.hosts import SEVERITY
+from trueload.verdict.throttling import STOOD_FAIL, STOOD_WARN, TURN_NS
+
+SHARES = {"p50": 0.50, "p90": 0.90, "p99": 0.99, "p99.9": 0.999}
+WARN_PART, FAIL_PART = 1 / 4, 1 / 2
+"""Of the requests beyond a percentile: so many that waited for us may have moved it."""
+OFF_WARN, OFF_FAIL = 0.10, 0.25  # by so much a percentile may then be too long: as `client-share`
+LEAST_NS = {"p50": 500_000, "p90": 500_000, "p99": 1_000_000, "p99.9": TURN_NS}
+"""Shorter stalls are left out: one request in a thousand meets a turn of the scheduler on any
+machine, and less than half a millisecond the engine does not see."""
+LEAST_PART = 0.1  # of a percentile: shorter stalls cannot change it by more
+
+
+@dataclass(frozen=True)
+class Stood:
+    """Stalls of about one length: how often, how long in all, and how many requests waited."""
+
+    count: float
+    ns: float
+    requests: float
+
+    @property
+    def length_ns(self) -> float:
+        """Of one of them."""
+        return self.ns / self.count
+
+
+def check_hiccup(record: Record) -> Finding:
+    """The worst of what stalls can have done to throughput and percentiles."""
+    late = record.generator.lateness
+    if late is None:
+        return not_applicable("the engine ended before it could say")
+    if late.stopped and not late.waited_ns:
+        return not_applicable("the kernel does not say how long a thread waits for a CPU")
+    part = _part_of_waits(record)
+    stood = [*_counted(late.stopped, 1.0), *_counted(late.queued, part)]
+    share = _stood_share(record, stood)
+    found = [_of_throughput(record, share), *_of_percentiles(record, stood)]
+    worst = max(found, key=lambda each: SEVERITY[each.status])
+    why = f"{_said(record, share, stood)}{worst.why}"
+    return Finding(worst.status, why, worst.value, worst.limit)
+
+
+HICCUP = Definition(
+    name="hiccup",
+    order=150,
+    compute=check_hiccup,
+    of_client="our generator has no part in it; how late our server was is generator-limit",
+    fault="generator",
+    meaning="While the generator stood still it neither sent nor looked at the clock.",
+    remedy=(
+        "Look at what stopped it: a suspended process or machine, a CPU limit, other programs,"
+        " swapping, or too few CPUs."
+    ),
+    spoiled="the generator stood still",
+    per_host=True,
+)
+
+
+def _part_of_waits(record: Record) -> float:
+    """Which part of its waits for a CPU is not for the server: 0 where nobody knows."""
+    waited = record.generator.waited
+    if waited is None or not waited.share:
+        return 0.0
+    ours = waited.for_others + (record.generator.throttled_share or 0.0)
+    return min(1.0, ours / waited.share)
+
+
+def _counted(stalls: Sequence[Stalls], part: float) -> Iterator[Stood]:
+    for each in stalls if part else ():
+        yield Stood(each.count * part, each.ns * part, each.requests * part)
+
+
+def _stood_share(record: Record, stood: Sequence[Stood]) -> float:
+    """Of the window, on average over the threads."""
+    # With several origins each of a thread's parts tells of the same stalls.
+    parts = record.generator.threads * max(1, len(record.plan.generate.origins))
+    all_ns = record.window.window_ns * max(1, parts)
+    return min(1.0, sum(each.ns for each in stood) / all_ns) if all_ns else 0.0
+
+
+def _said(record: Record, share: float, stood: Sequence[Stood]) -> str:
+    count = round(sum(each.count for each in stood))
+    if not count:
+        return "the generator never stood still"
+    took = format_duration(share * record.window.window_ns)
+    requests = format_count(round(sum(each.requests for each in stood)))
+    return (
+        f"the generator stood still {times(count, 'time')}, for {took} in all"
+        f" ({format_share(share)} of the window), while {requests} requests waited"
+    )
+
+
+def _of_throughput(record: Record, share: float) -> Finding:
+    """A closed loop sends that much less; an open one sends later what was due."""
+    if is_open(record) or share * record.window.window_ns < TURN_NS:
+        return Finding("pass", "", share, STOOD_WARN)
+    status, limit = graded_beyond(share, STOOD_WARN, STOOD_FAIL)
+    return Finding(status, "", share, limit)
+
+
+def _of_percentiles(record: Record, stood: Sequence[Stood]) -> Iterator[Finding]:
+    sample = figures.latency(record)
+    for name, rank in SHARES.items():
+        found = sample.percentile(rank)
+        if found.above or not found.value or not can_bound(rank, sample.count):
+            continue
+        least_ns = max(LEAST_NS[name], LEAST_PART * found.value)
+        reaching = [each for each in stood if each.length_ns >= least_ns]
+        waited = sum(each.requests for each in reaching) / sample.count
+        part = waited / (1 - rank)
+        if part <= WARN_PART:
+            continue
+        at_least = sample.percentile(max(0.0, rank - waited)).value or 0
+        longest_ns = max(each.length_ns for each in reaching)
+        off_ns = min(found.value - at_least, longest_ns)
+        off = off_ns / found.value
+        status: Status = "warn" if off >= OFF_WARN else "pass"
+        if off >= OFF_FAIL and part > FAIL_PART:
+            status = "fail"
+        limit = FAIL_PART if status == "fail" else WARN_PART
+        why = f": up to {format_duration(off_ns)} of {name} {format_duration(found.value)} are ours"
+        yield Finding(status, why + _corrected(record, name), part, limit)
+
+
+def _corrected(record: Record, name: str) -> str:
+    """The percentile without our part, where the kernel said when answers came."""
+    for part in client_parts(record):
+        if part.percentile == name:
+            rest = format_duration(part.of_ns - part.ours_ns)
+            return f" ({rest} without, by the kernel's receive times)"
+    return ""

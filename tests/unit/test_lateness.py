@@ -1,0 +1,129 @@
+"""``hiccup``: what stalls of the generator can have done to the figures that are shown."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+from samples import GENERATOR, OK, counts, good_record, histogram, staged
+from trueload.protocol.lateness import Lateness, Stalls, merge_lateness
+from trueload.record.schema import Status, Waited
+
+MS = 1_000_000
+GOOD = good_record()
+
+
+def stalls(length_ms: float, count: int, requests: int) -> tuple[Stalls, ...]:
+    """Stalls of one length, each with so many requests that waited."""
+    ns = int(length_ms * MS)
+    return (Stalls(at_least_ns=ns // 2 + 1, count=count, ns=ns * count, requests=requests * count),)
+
+
+def stopped(length_ms: float, count: int, requests: int, **changes: Any) -> dict[str, Any]:
+    late = Lateness(waited_ns=MS, stopped=stalls(length_ms, count, requests))
+    return {"generator": GENERATOR.model_copy(update={"lateness": late, **changes})}
+
+
+def queued(
+    length_ms: float, count: int, requests: int, waited: Waited | None, **changes: Any
+) -> dict[str, Any]:
+    late = Lateness(waited_ns=MS, queued=stalls(length_ms, count, requests))
+    update = {"lateness": late, "waited": waited, **changes}
+    return {"generator": GENERATOR.model_copy(update=update)}
+
+
+def answers(ms: Mapping[float, int]) -> dict[str, Any]:
+    """So many answers after each time."""
+    latency = histogram(*((int(after * MS), count) for after, count in ms.items()))
+    found = GOOD.histograms.model_copy(
+        update={"latency": latency, "send_lag": None, "receive_lag": None, "round_trip": None}
+    )
+    return {"histograms": found, "counts": counts(ok=sum(ms.values()))}
+
+
+OPEN = {"plan": GOOD.plan.model_copy(update={"window": staged((OK, OK))})}
+FOR_OTHERS, FOR_THE_SERVER = Waited(share=0.1, for_others=0.1), Waited(share=0.1, for_others=0.004)
+FIVE_MS: Mapping[float, int] = {5: 9_890, 52: 110}
+
+CASES: list[tuple[str, dict[str, Any], Status, str]] = [
+    ("none", {}, "pass", "the generator never stood still"),
+    ("one turn of the scheduler", {**stopped(3, 1, 64), **answers({5: 9_990, 8: 10})}, "pass",
+     "stood still 1 time, for 3.00 ms in all (0.3 % of the window), while 64 requests waited"),
+    # Throughput: 2 and 5 % of the window.
+    ("2 % of a closed loop", stopped(20, 1, 10), "pass", "2 % of the window"),
+    ("above", stopped(21, 1, 10), "warn", "2.1 % of the window"),
+    ("above 5 %", stopped(51, 1, 10), "fail", "5.1 % of the window"),
+    ("half of the time, in short stops", stopped(5, 100, 64), "fail", "50 % of the window"),
+    ("an open loop sends later what was due", {**OPEN, **stopped(15, 2, 10)}, "pass", "3 % of"),
+    # Percentiles: the stalls' part of what is beyond, and what they can have added.
+    ("50 ms that a hundredth of all waited for", {**answers(FIVE_MS), **OPEN,
+     **stopped(50, 1, 100)}, "fail", "up to 47.0 ms of p99 52.0 ms are ours"),
+    ("a quarter of a hundredth", {**answers({5: 9_850, 52: 150}), **OPEN, **stopped(50, 1, 25)},
+     "pass", "25 requests waited"),
+    ("a third of a hundredth that moved it", {**answers({5: 9_885, 52: 115}), **OPEN,
+     **stopped(50, 1, 33)}, "warn", "of p99"),
+    ("the percentile is where it is without them", {**answers({5: 9_000, 52: 1_000}), **OPEN,
+     **stopped(50, 1, 100)}, "pass", "100 requests waited"),
+    ("stalls that are short beside it", {**answers({5: 9_900, 520: 100}), **OPEN,
+     **stopped(50, 1, 100)}, "pass", ""),
+    ("the median, by half of all", {**answers({5: 4_000, 10: 6_000}), **OPEN,
+     **stopped(5, 50, 60)}, "fail", "of p50"),
+    ("a thousandth by turns of the scheduler", {**answers({1: 9_985, 3: 15}), **OPEN,
+     **stopped(3, 1, 10)}, "pass", ""),
+    ("a thousandth by more", {**answers({1: 9_985, 12: 15}), **OPEN, **stopped(11, 1, 10)},
+     "fail", "of p99.9"),
+    ("a percentile that too few have is not shown", {**answers({1: 100, 12: 2}), **OPEN,
+     **stopped(11, 1, 2)}, "pass", ""),
+    # Waits for a CPU: those that others, or a CPU limit, are the reason of.
+    ("it waited for others", queued(9, 9, 64, FOR_OTHERS), "fail", "8.1 % of the window"),
+    ("it waited for the server", queued(9, 9, 64, FOR_THE_SERVER), "pass", "never stood still"),
+    ("it is not known for whom", queued(9, 9, 64, None), "pass", "never stood still"),
+    ("half of the waits were for others", queued(9, 9, 64, Waited(share=0.1, for_others=0.05)),
+     "warn", "4 % of the window"),
+    ("its CPU limit stopped it", queued(9, 9, 64, FOR_THE_SERVER, throttled_share=0.08), "fail",
+     "of the window"),
+    ("the kernel tells no waits", {"generator": GENERATOR.model_copy(update={
+        "lateness": Lateness(stopped=stalls(50, 2, 64))})}, "n/a", "the kernel does not say"),
+    ("several threads stood still for a part each", stopped(51, 1, 10, threads=4), "pass",
+     "1.3 % of the window"),
+    ("the engine died", {"generator": GENERATOR.model_copy(update={"lateness": None})}, "n/a",
+     "before it could say"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("changes", "status", "why"),
+    [pytest.param(*case, id=sentence) for sentence, *case in CASES],
+)
+def test_a_stall_is_judged_by_what_it_can_have_done(
+    changes: dict[str, Any], status: Status, why: str
+) -> None:
+    found = next(check for check in good_record(**changes).checks if check.name == "hiccup")
+    assert found.status == status, found
+    assert why in found.why, found
+
+
+def test_the_percentile_without_our_part_stands_beside_it() -> None:
+    # p99 is 52 ms of which 47 ms lie between the kernel's receive time and our read.
+    latency = histogram((5 * MS, 9_890), (52 * MS, 110))
+    lag = histogram((6_000, 900), (47 * MS, 100))
+    assert GOOD.client_ns.receive is not None
+    record = good_record(
+        histograms=GOOD.histograms.model_copy(update={"latency": latency, "receive_lag": lag}),
+        client_ns=GOOD.client_ns.model_copy(
+            update={"receive": GOOD.client_ns.receive.model_copy(update={"p99": 47 * MS})}
+        ),
+        **stopped(50, 1, 100),
+    )
+    (found,) = (check for check in record.checks if check.name == "hiccup")
+    assert "p99 52.0 ms are ours (5.00 ms without, by the kernel's receive times)" in found.why
+
+
+def test_what_several_engines_say_adds_up_by_length() -> None:
+    first = Lateness(waited_ns=5, stopped=stalls(3, 1, 64), queued=stalls(9, 2, 8))
+    second = Lateness(waited_ns=7, stopped=(*stalls(3, 2, 64), *stalls(50, 1, 1)))
+    both = merge_lateness([first, second])
+    assert both.waited_ns == 7
+    assert both.stopped == (*stalls(3, 3, 64), *stalls(50, 1, 1))
+    assert both.queued == stalls(9, 2, 8)
