@@ -10,7 +10,10 @@ from typing import Any
 import pytest
 from harness import ROOT
 
-COUNTED = ("starved", "few", "over-pool", "one-left-out", "swapped", "swapped-across")
+COUNTED = (
+    *("starved", "few", "varying", "varying-same", "over-pool", "headers"),
+    *("one-left-out", "swapped", "swapped-across"),
+)
 
 
 @pytest.fixture(scope="module")

@@ -18,8 +18,6 @@ CLOSE = 0.02
 LATE_MS = 0.2
 """The network and the wake-up of a process may add this to a time."""
 CROSSED = ("warn", "fail")
-OF_OTHERS = {"noise", "server-idle"}
-"""Checks that other work on the machine crosses: alone, they do not count as seeing the attack."""
 
 
 @dataclass(frozen=True)
@@ -109,8 +107,8 @@ def refused_unless(*demands: Demand) -> Demand:
 
 
 def is_refused(seen: Seen) -> bool:
-    """Whether the run is not valid, for another reason than other work on the machine."""
-    return seen.verdict != "valid" and (not seen.crossed or not set(seen.crossed) <= OF_OTHERS)
+    """Whether the run is not valid, for another reason than that the server could do more."""
+    return seen.verdict != "valid" and seen.crossed != ["server-idle"]
 
 
 def valid(seen: Seen) -> Answer:

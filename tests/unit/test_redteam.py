@@ -92,7 +92,7 @@ def test_wrong_figures_are_right_only_if_the_run_is_not_valid(red: Any) -> None:
     verdicts = {"valid": False, "suspect": True, "invalid": True}
     for verdict, right in verdicts.items():
         assert demand(seen(red, verdict=verdict)).right is right, verdict
-    for name, right in (("noise", False), ("hiccup", True)):
+    for name, right in (("server-idle", False), ("noise", True)):
         checks = [{"name": name, "status": "fail"}]
         assert demand(seen(red, verdict="invalid", checks=checks)).right is right, name
     assert demand(seen(red, throughput={"ok_per_s": 99.0})).right
