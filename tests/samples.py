@@ -13,6 +13,7 @@ from trueload.protocol.plan import (
     Counts,
     Duration,
     ExpectPlan,
+    Flow,
     Generate,
     Histograms,
     Lateness,
@@ -149,6 +150,7 @@ def good_record(**changes: Any) -> Record:
         "connections": connections(),
         "slots": slots(),
         "series": (Second(t_s=0, ok=OK, failed=0, latency={100: OK}),),
+        "flow": flow(),
         "generator": GENERATOR,
         "server": SERVER,
         "hosts": (GOOD_HOST,),
@@ -254,6 +256,24 @@ def slots(**changes: Any) -> Slots:
         "permitted_ns": SLOTS * WINDOW_NS,
     }
     return Slots(**{**fields, **changes})
+
+
+def flow(*answered: int, window_ns: int = WINDOW_NS, **changes: Any) -> Flow:
+    """The answers over the window: 20 in each of 500 parts, unless they are told."""
+    parts = answered or (OK // 500,) * 500
+    fields: dict[str, Any] = {
+        "whole_ns": window_ns,
+        "part_ns": window_ns // len(parts),
+        "answered": parts,
+        "gaps": {},
+    }
+    return Flow(**{**fields, **changes})
+
+
+def sparse_index(ns: int) -> int:
+    """The index of a sparse histogram that a time falls to."""
+    exponent = max(0, ns.bit_length() - 7)
+    return 64 * exponent + (ns >> exponent)
 
 
 def server_tree(at_ns: int = 0, **changes: Any) -> TreeSample:

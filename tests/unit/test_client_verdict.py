@@ -72,6 +72,16 @@ def taking(ns: int) -> dict[str, Any]:
     return seen(first_request_ns=0, last_answer_ns=ns)
 
 
+def spans(*answered: int) -> dict[str, Any]:
+    """An order that lasts for so many quarters of a second, with the answers of each."""
+    series = tuple(
+        SEEN.series[0].model_copy(update={"began_ns": at * S // 4, "answered": count})
+        for at, count in enumerate(answered)
+    )
+    whole = {"first_request_ns": 0, "last_answer_ns": len(series) * S // 4, "series": series}
+    return seen(**whole)
+
+
 # For each check: what was observed, what it says, and a part of the reason.
 CASES: dict[str, list[tuple[str, dict[str, Any], Status, str]]] = {
     "both-ends": [
@@ -177,7 +187,12 @@ CASES: dict[str, list[tuple[str, dict[str, Any], Status, str]]] = {
         ("nobody else is there", {}, "pass", "others held up the generator for 0 %"),
         ("nobody looked", {"after": unwatched()}, "warn", "not known"),
     ],
-    "steady-state": [("short", {}, "n/a", "shorter than 10 s")],
+    "steady-state": [
+        ("short", {}, "n/a", "too short"),
+        ("even", spans(*[500] * 40), "pass", "2,000 requests/s throughout"),
+        ("half as fast at first", spans(*[250] * 12, *[500] * 28), "warn", "1,000 requests/s from"),
+        ("no whole span", {**spans(500), **taking(S // 8)}, "n/a", "it is not known when"),
+    ],
 }
 
 

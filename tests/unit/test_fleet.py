@@ -16,12 +16,21 @@ from trueload.engines.merge import (
     Series,
     merge_connections,
     merge_counts,
+    merge_flows,
     merge_ready,
     merge_slots,
 )
 from trueload.engines.ticks import Ticks
 from trueload.protocol import plan as spoken
-from trueload.protocol.plan import Connections, Ready, Second, Slots, Tick, WsBroadcastPlan
+from trueload.protocol.plan import (
+    Connections,
+    Flow,
+    Ready,
+    Second,
+    Slots,
+    Tick,
+    WsBroadcastPlan,
+)
 from trueload.record.schema import Check, Host, Record, RecordPlan
 from trueload.report.hosts import HOSTS_SHOWN, host_lines
 from trueload.stats import decode_histogram
@@ -165,6 +174,17 @@ def test_the_least_served_slot_is_one_that_was_asked() -> None:
     assert (merged.asked, merged.answers_min, merged.answers_max) == (3, 5, 7)
     assert merged.long_waits_ns == (11, 12)
     assert merged.permitted_ns == 30
+
+
+def test_flows_are_added_in_the_longest_parts_and_gaps_stay_each_hosts_own() -> None:
+    short = Flow(whole_ns=9, part_ns=2, answered=(1, 2, 3), gaps={7: 1})
+    long = Flow(whole_ns=8, part_ns=4, answered=(10,), gaps={})
+    merged = merge_flows([short, long])
+    assert merged is not None
+    assert (merged.whole_ns, merged.part_ns, merged.answered) == (8, 4, (13, 3))
+    assert merged.gaps == {}
+    assert merge_flows([short]) == short
+    assert merge_flows([short, None]) is None
 
 
 def test_seconds_are_added_by_their_number() -> None:

@@ -95,15 +95,6 @@ def lagging(lag_ns: int | None, p50_ns: int = 1_000_000) -> dict[str, Any]:
     }
 
 
-def seconds(*ok: int, latency: dict[int, int] | None = None) -> dict[str, Any]:
-    """A window of so many seconds, with the answers of each."""
-    series = tuple(
-        Second(t_s=t_s, ok=count, failed=0, latency={100: count} if latency is None else latency)
-        for t_s, count in enumerate(ok)
-    )
-    return {"series": series, "window": window(window_ns=len(ok) * WINDOW_NS)}
-
-
 def spread_out(count: int) -> dict[str, Any]:
     """So many answers, from 1 ms on by 1 % more each, and p99 claimed."""
     values = tuple((round(1_000_000 * 1.01**number), 1) for number in range(count))
@@ -144,7 +135,7 @@ def test_an_ordinary_run_with_the_cpus_kept_apart_is_valid() -> None:
     assert len(statuses) == len(CHECKS)
     assert set(statuses.values()) == {"pass", "n/a"}
     assert {name for name, status in statuses.items() if status == "n/a"} == {
-        *("send-lag", "rate-reached", "steady-state", "server-idle", "quantile-width"),
+        *("send-lag", "rate-reached", "server-idle", "quantile-width"),
         *("ledger", "both-ends", "over-pool", "cpu-limit", "subject-cpu-limit"),
         *("predicted", "varying", *OF_SEVERAL_HOSTS),
     }
@@ -171,8 +162,9 @@ OF_SEVERAL_HOSTS = {"host-bias", "clocks"}  # their cases are in test_fleet.py
 # The cases of the others are in test_client_share.py, test_verdict_machine.py and test_varying.py.
 OF_OUR_SIDE = {"client-share", "hiccup", "cpu-limit", "subject-cpu-limit", "noise"}
 OF_ANSWERS = {"predicted", "varying"}
+OF_THE_FLOW = {"steady-state", "stall"}  # theirs are in test_verdict_flow.py
 OF_SLOTS = {"slow-connections"}  # its cases are in test_slow_connections.py
-ELSEWHERE = {*OF_SEVERAL_HOSTS, *OF_OUR_SIDE, *OF_ANSWERS, *OF_SLOTS}
+ELSEWHERE = {*OF_SEVERAL_HOSTS, *OF_OUR_SIDE, *OF_ANSWERS, *OF_THE_FLOW, *OF_SLOTS}
 
 Case = tuple[str, dict[str, Any], Status, str]
 
@@ -457,22 +449,6 @@ CASES: dict[str, list[Case]] = {
         ("one in a hundred", {"counts": counts(ok=OK - 100, issued=OK - 50, cancelled=50,
          unsent=50)}, "fail", "50 never sent"),
         ("nothing scheduled", {"counts": NO_COUNTS}, "n/a", "no request was scheduled"),
-    ],
-    "steady-state": [
-        ("a second", {}, "n/a", "shorter than 10 s"),
-        ("even seconds", seconds(*[1000] * 10), "pass", "1,000 requests/s in the first half"),
-        ("4 % less", seconds(*[1000] * 5, *[960] * 5), "pass", "960/s in the second"),
-        ("6 % less", seconds(*[1000] * 5, *[940] * 5), "warn", "940/s in the second"),
-        ("6 % more", seconds(*[1000] * 5, *[1060] * 5), "warn", "1,060/s"),
-        ("6 % less, but seconds differ by more",
-         seconds(1200, 800, 1200, 800, 1000, 740, 1140, 740, 1140, 940), "pass", ""),
-        ("60 % less", seconds(*[1000] * 5, *[400] * 5), "fail", "400/s in the second"),
-        ("the middle second of eleven is in neither",
-         seconds(*[1000] * 5, 0, *[1000] * 5), "pass", ""),
-        ("nothing in the second half", seconds(*[1000] * 5, *[0] * 5), "fail", "0/s in the"),
-        ("nothing in the first half", seconds(*[0] * 5, *[9] * 5), "n/a", "nothing was answered"),
-        ("stages", {**seconds(*[1000] * 10), "plan": opened((1, 9), (9, 9))}, "n/a", "--stages"),
-        ("a rate that is held", {**seconds(*[1000] * 10), "plan": opened()}, "pass", ""),
     ],
     "server-idle": [
         ("nobody claims it", {"server": server(saturation=0.1)}, "n/a", "nobody claims"),

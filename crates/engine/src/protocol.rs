@@ -17,6 +17,7 @@ mod deliveries;
 mod early;
 mod exchange;
 mod faults;
+mod flow;
 mod generator;
 mod kinds;
 mod origins;
@@ -36,6 +37,7 @@ pub use deliveries::{Deliveries, DeliveryHistograms};
 pub use early::Early;
 pub use exchange::{DialectPlan, ExchangePlan, ServicePlan};
 pub use faults::FaultsPlan;
+pub use flow::Flow;
 pub use generator::{Generator, Lateness, Stalls};
 pub use kinds::{Kind, Kinds, OtherKinds};
 pub use origins::{OriginConnections, OriginPlan};
@@ -469,6 +471,9 @@ pub struct Measurement {
     pub slots: Slots,
     /// One entry per second of the phase; after an hour of it per 2 s, then 4 s, and so on.
     pub series: Vec<Second>,
+    /// Answers over the window.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub flow: Option<Flow>,
     /// The engine's own load.
     pub generator: Generator,
     /// Counts by target, in the plan's order; null where the plan has one request.

@@ -10,7 +10,7 @@ use trueload_wire::tls::Secured;
 use crate::exchange;
 use crate::generator::{self, ByLength, Connected, DoneReport, TickReport};
 use crate::protocol::{
-    Connections, Counts, Deliveries, DeliveryHistograms, GeneratePlan, Generator, Histograms,
+    Connections, Counts, Deliveries, DeliveryHistograms, Flow, GeneratePlan, Generator, Histograms,
     Lateness, Measurement, Second, Slots, Stalls, TargetCounts, Tick, Tls,
 };
 use crate::threads::Driven;
@@ -179,6 +179,7 @@ pub(crate) fn measurement(
         },
         slots: slots(&meter),
         series: Vec::new(),
+        flow: Some(Flow::of(&meter.flow, window_ns)),
         generator,
         targets: (!plan.targets.is_empty()).then(|| meter.targets.iter().map(target).collect()),
         origins: Vec::new(),

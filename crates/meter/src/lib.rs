@@ -6,6 +6,7 @@
 mod class;
 mod datagrams;
 mod early;
+mod flow;
 mod idle;
 mod kinds;
 mod lazy;
@@ -22,6 +23,7 @@ mod times;
 pub use class::Class;
 pub use datagrams::Datagrams;
 pub use early::Early;
+pub use flow::Flow;
 pub use idle::IdleClosed;
 pub use kinds::{Kind, Kinds, Others};
 pub use ledger::{Delivered, Deliveries, Failed, Finished, Handle, Ledger, Settled};

@@ -3,8 +3,8 @@
 //! latency behind.
 
 use crate::{
-    Class, Counted, Datagrams, Early, IdleClosed, Kinds, Recent, Recorded, SlotSums, TargetMeter,
-    Times,
+    Class, Counted, Datagrams, Early, Flow, IdleClosed, Kinds, Recent, Recorded, SlotSums,
+    TargetMeter, Times,
 };
 
 /// Status codes are 100 to 999; the parser lets no other through.
@@ -58,6 +58,8 @@ pub struct Meter {
     pub slots: SlotSums,
     /// Datagrams that settled nothing, or not in their turn.
     pub datagrams: Datagrams,
+    /// Answers over the window.
+    pub flow: Flow,
     /// The same by target, in their order; empty where there is only one.
     pub targets: Vec<TargetMeter>,
     /// Kinds of answer where there is only one request, and its body is not held against one.
@@ -93,6 +95,7 @@ impl Default for Meter {
             times: Times::default(),
             slots: SlotSums::default(),
             datagrams: Datagrams::default(),
+            flow: Flow::default(),
             targets: Vec::new(),
             kinds: Kinds::default(),
             early: Early::default(),
@@ -220,6 +223,7 @@ impl Meter {
         self.datagrams.merge(&other.datagrams);
         self.kinds.merge(&other.kinds);
         self.early.merge(&other.early);
+        self.flow.merge(&other.flow);
         if self.targets.len() < other.targets.len() {
             self.targets.resize_with(other.targets.len(), TargetMeter::default);
         }

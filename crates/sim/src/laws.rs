@@ -46,6 +46,7 @@ pub const LAWS: &[Law] = &[
     ("datagrams are told apart", datagrams_are_told_apart),
     ("nobody is accused falsely", nobody_is_accused_falsely),
     ("service times are true", service_times_are_true),
+    ("answers flow when they come", answers_flow_when_they_come),
 ];
 
 /// The laws that are broken, each with how.
@@ -422,6 +423,20 @@ fn nobody_is_accused_falsely(played: &mut Played) -> Result<(), String> {
         })?;
         ensure(meter.dropped == 0, || format!("{} connections were dropped", meter.dropped))
     })
+}
+
+/// Each answer is in the flow of one phase at most.
+fn answers_flow_when_they_come(played: &mut Played) -> Result<(), String> {
+    for thread in 0..played.scenario.threads {
+        let own = played.front.done.iter().filter(|reported| reported.thread == thread);
+        let (flowed, answered) = own.fold((0, 0), |(flowed, answered), Reported { done, .. }| {
+            // What was answered well may have been taken back since.
+            let answers = done.meter.ok + done.meter.failed_sum();
+            (flowed + done.meter.flow.answered().iter().sum::<u64>(), answered + answers)
+        });
+        ensure(flowed <= answered, || format!("thread {thread}: {flowed} of {answered} flowed"))?;
+    }
+    Ok(())
 }
 
 /// Against peers that answer rightly the service times are what the kernels saw: none is longer by more than it takes to

@@ -97,6 +97,9 @@ const TAMPERS: &[(&str, Tamper)] = &[
         let service_ns = &mut played.kernels[0].seen.service_ns;
         service_ns.iter_mut().for_each(|ns| *ns /= 2);
     }),
+    ("answers flow when they come", |played| {
+        played.front.done[0].done.meter.flow.note(0, 1_000_000);
+    }),
 ];
 
 fn take_meter(played: &mut Played) -> trueload_meter::Meter {

@@ -27,6 +27,7 @@ from trueload.protocol.plan import (
     Closed,
     Counts,
     ExpectPlan,
+    Flow,
     Generate,
     Phase,
     RequestPlan,
@@ -141,6 +142,7 @@ def make_client_record(found: ClientObservation) -> Record:
         trouble=None,
         client=end,
         cpu_distance=found.cpu_distance,
+        flow=_flow(found.seen),
     )
     return judge(record)
 
@@ -241,6 +243,28 @@ def _series(seen: Seen) -> tuple[Second, ...]:
             seconds[t_s] = seconds.get(t_s, 0) + span.answered
     return tuple(
         Second(t_s=t_s, ok=count, failed=0, latency={}) for t_s, count in sorted(seconds.items())
+    )
+
+
+def _flow(seen: Seen) -> Flow | None:
+    """Answers by the spans that lie whole between the first request and the last answer."""
+    began_ns, ended_ns = seen.first_request_ns, seen.last_answer_ns
+    if began_ns is None or ended_ns is None:
+        return None
+    whole = [
+        span
+        for span in seen.series
+        if span.ns == seen.span_ns and began_ns <= span.began_ns <= ended_ns - span.ns
+    ]
+    if not whole:
+        return None
+    places = {(span.began_ns - whole[0].began_ns) // seen.span_ns: span.answered for span in whole}
+    answered = tuple(places.get(place, 0) for place in range(max(places) + 1))
+    return Flow(
+        whole_ns=len(answered) * seen.span_ns,
+        part_ns=seen.span_ns,
+        answered=answered,
+        gaps={},
     )
 
 

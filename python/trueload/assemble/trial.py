@@ -153,6 +153,7 @@ def make_record(seen: Observation) -> Record:
         cpu_distance=seen.cpu_distance,
         client_ns=own_times,
         round_trip_ns=figures.complete(measured.histograms.round_trip).figures,
+        flow=measured.flow,
     )
     return judge(figures.with_figures(record))
 
@@ -165,7 +166,7 @@ def is_lost(seen: Observation) -> bool:
 
 def without_results(measured: Measurement) -> Measurement:
     """What was sent, without times or rates that a part of the load had."""
-    return measured.model_copy(update={"histograms": NO_HISTOGRAMS, "series": ()})
+    return measured.model_copy(update={"histograms": NO_HISTOGRAMS, "series": (), "flow": None})
 
 
 def _is_partial(seen: Observation, measured: Measurement, complete: bool) -> bool:

@@ -19,6 +19,7 @@ from trueload.protocol.plan import (
     Connections,
     Counts,
     Deliveries,
+    Flow,
     Generator,
     IdleClosed,
     MachineShares,
@@ -252,6 +253,26 @@ def merge_deliveries(parts: Sequence[Deliveries | None]) -> Deliveries | None:
     return add_up(found, histograms=merge_histograms(histograms)) if found else None
 
 
+def merge_flows(parts: Sequence[Flow | None]) -> Flow | None:
+    """The sum of all, in parts as long as the longest ones are. Gaps are each host's own: when one
+    server was silent to all of them, their clocks do not tell. None where a host has none."""
+    found = [part for part in parts if part is not None]
+    if not found or len(found) < len(parts):
+        return None
+    part_ns = max(part.part_ns for part in found)
+    answered: dict[int, int] = {}
+    for part in found:
+        for number, count in enumerate(part.answered):
+            at = number * part.part_ns // part_ns
+            answered[at] = answered.get(at, 0) + count
+    return Flow(
+        whole_ns=min(part.whole_ns for part in found),
+        part_ns=part_ns,
+        answered=tuple(answered.get(at, 0) for at in range(max(answered, default=-1) + 1)),
+        gaps=found[0].gaps if len(found) == 1 else {},
+    )
+
+
 def merge_measurements(
     parts: Sequence[Measurement], spans: Sequence[Span], series: tuple[Second, ...]
 ) -> Measurement:
@@ -277,6 +298,7 @@ def merge_measurements(
         connections=merge_connections([part.connections for part in parts]),
         slots=merge_slots([part.slots for part in parts]),
         series=series,
+        flow=merge_flows([part.flow for part in parts]),
         generator=merge_generators([part.generator for part in parts], skew_ns),
         targets=merge_targets([part.targets for part in parts]),
         origins=tuple(map(add_up, zip(*(part.origins for part in parts), strict=True))),

@@ -40,6 +40,7 @@ from trueload.protocol.exchange import UdpEchoPlan as UdpEchoPlan
 from trueload.protocol.exchange import WsBroadcastPlan as WsBroadcastPlan
 from trueload.protocol.exchange import WsEchoPlan as WsEchoPlan
 from trueload.protocol.faults import Faults as Faults
+from trueload.protocol.flow import Flow as Flow
 from trueload.protocol.kinds import Kinds as Kinds
 from trueload.protocol.lateness import Lateness as Lateness
 from trueload.protocol.lateness import Stalls as Stalls
@@ -360,6 +361,7 @@ class Measurement(Model):
     connections: Connections
     slots: Slots
     series: tuple[Second, ...]
+    flow: Flow | None = Field(default=None, exclude_if=lambda value: value is None)
     generator: Generator
     targets: tuple[TargetCounts, ...] | None = None
     origins: tuple[OriginConnections, ...] = Field(default=(), exclude_if=lambda found: not found)

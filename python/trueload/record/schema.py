@@ -17,6 +17,7 @@ from trueload.protocol.plan import (
     Datagrams,
     DeliveryHistograms,
     Early,
+    Flow,
     Generate,
     Histograms,
     Lateness,
@@ -414,7 +415,8 @@ class Record(Model):
     where generator and server are not known to run on two CPUs of one machine; ``schema_`` is
     ``schema`` in JSON. ``client_ns`` is about our generator, and ``round_trip_ns`` is the service
     time without its part, from when the kernel had a request to when it had the answer, on the
-    sample that ``client_ns.receive`` is of; both are empty in records that are older.
+    sample that ``client_ns.receive`` is of; both are empty in records that are older. ``flow`` is
+    null in these, too, and where the engine died.
 
     ``client`` is null where a server was measured. Where a client was, ``generator`` is the
     client's process tree, ``server`` our reference server, ``plan.generate`` what the client was
@@ -466,6 +468,7 @@ class Record(Model):
     cpu_distance: CpuDistance | None = None
     client_ns: ClientTimes = ClientTimes()
     round_trip_ns: Distribution = Distribution()
+    flow: Flow | None = None
 
     @property
     def verdict_text(self) -> str:

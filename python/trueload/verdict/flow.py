@@ -36,9 +36,7 @@ LITTLE_TURNS_MIN = 10
 LAG_WARN_SHARE, LAG_WARN_NS = 0.05, 250_000
 LAG_FAIL_SHARE, LAG_FAIL_NS = 0.10, 1_000_000
 RATE_WARN, RATE_FAIL = 0.01, 0.05  # a rate that is 5 % off is another rate
-STEADY_BINS_MIN = 10  # halves of fewer than five seconds have no spread to speak of
-STEADY_WARN, STEADY_FAIL = 0.05, 0.50
-STANDARD_ERRORS = 3.0  # chance exceeds it in about 2 of 100 runs with five bins a half
+STANDARD_ERRORS = 3.0
 
 
 def check_littles_law(record: Record) -> Finding:
@@ -229,50 +227,3 @@ def _scheduled_ns(load: Open, requests: int) -> float:
     them: the sum of n exponential gaps has a standard deviation of its mean / sqrt(n)."""
     spread = 0.0 if load.arrivals == "constant" else STANDARD_ERRORS / math.sqrt(requests)
     return requests / load.stages[0].from_ * (1 + spread) * NS_PER_S
-
-
-def check_steady_state(record: Record) -> Finding:
-    """Throughput of the second half of the window against that of the first, by 1 s bins."""
-    if is_staged(record):
-        return not_applicable("the load itself changes (--stages)")
-    bins = record.window.window_ns // NS_PER_S
-    if bins < STEADY_BINS_MIN:
-        return not_applicable(f"the window is shorter than {STEADY_BINS_MIN} s")
-    # After an hour bins are wider.
-    width_s = record.series[0].width_s if record.series else 1
-    bins //= width_s
-    ok = [0.0] * bins
-    for second in record.whole_seconds():
-        ok[second.t_s // width_s] = second.ok / width_s
-    first, second_half = ok[: bins // 2], ok[-(bins // 2) :]
-    (first_mean, first_error), (last_mean, last_error) = map(_mean, (first, second_half))
-    if first_mean == 0:
-        return not_applicable("nothing was answered in the first half")
-    change = last_mean / first_mean - 1
-    error = math.hypot(first_error, last_error) / first_mean
-    warn, fail = (max(limit, STANDARD_ERRORS * error) for limit in (STEADY_WARN, STEADY_FAIL))
-    status, limit = graded_beyond(abs(change), warn, fail)
-    why = (
-        f"{format_rate(first_mean, 'requests')} in the first half,"
-        f" {format_count(last_mean)}/s in the second"
-    )
-    return Finding(status, why, change, limit)
-
-
-STEADY_STATE = Definition(
-    name="steady-state",
-    order=130,
-    compute=check_steady_state,
-    fault="subject",
-    meaning="A figure of a run that still changes depends on when one looks.",
-    remedy=(
-        "Use a longer --warmup; if it still changes, look at the server's memory and the machine."
-    ),
-)
-
-
-def _mean(values: list[float]) -> tuple[float, float]:
-    """Mean and its standard error."""
-    mean = sum(values) / len(values)
-    variance = sum((value - mean) ** 2 for value in values) / (len(values) - 1)
-    return mean, math.sqrt(variance / len(values))

@@ -68,6 +68,8 @@ pub(super) struct Book {
     settled: u64,
     settled_seen: u64,
     settled_all: Arc<AtomicU64>,
+    /// Answered well in this batch, of whatever phase; joined to the flow of the present one once per batch.
+    answered: u64,
     pub(super) own_connection: bool,
     pub(super) wakings: Wakings,
     pub(super) crossings: Crossings,
@@ -93,6 +95,7 @@ impl Book {
             settled: 0,
             settled_seen: 0,
             settled_all,
+            answered: 0,
             own_connection,
             wakings: Wakings::default(),
             crossings: Crossings::default(),
@@ -310,6 +313,7 @@ impl Book {
         let phase = &mut self.phases[usize::from(tag.phase)];
         phase.meter.record_ok(&answered, count);
         phase.hopeful_ns = now_ns;
+        self.answered += count;
         state.ended_well(count, answered.service_ns);
         self.of_target(tag.numbered(), |target| target.record_ok(answered.latency_ns, count));
         state.last = Some(Last::ok(tag, &answered));
@@ -432,6 +436,17 @@ impl Book {
             0 => self.settled_all.load(Ordering::Relaxed),
             _ => self.settled_all.fetch_add(settled, Ordering::Relaxed) + settled,
         };
+    }
+
+    /// Enters what was answered in this batch into the flow of the phase that is sending.
+    #[inline]
+    pub(super) fn note_flow(&mut self, now_ns: u64) {
+        let answered = std::mem::take(&mut self.answered);
+        if answered > 0
+            && let Some((_, phase)) = self.sending(now_ns)
+        {
+            phase.meter.flow.note(now_ns.saturating_sub(phase.started_ns), answered);
+        }
     }
 
     /// Whether something may have ended a phase since this was asked last.

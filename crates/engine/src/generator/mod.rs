@@ -145,6 +145,7 @@ impl<P: Protocol> Generator<P> {
     /// A batch of events is over: share its counts with the other threads.
     #[inline]
     fn end_batch(&mut self, net: &mut impl Net) {
+        self.book.note_flow(net.now_ns());
         self.book.end_batch();
         self.note_missed_datagrams(net);
     }

@@ -213,6 +213,11 @@ impl Phase {
         }
     }
 
+    /// From now on there is not enough to send for all. Whether this is the first time.
+    pub(super) fn end_flow(&mut self, now_ns: u64) -> bool {
+        self.meter.flow.end(now_ns.saturating_sub(self.started_ns))
+    }
+
     /// Counts what the schedule of an open loop has asked for by `now_ns`.
     pub(super) fn count_scheduled(&mut self, now_ns: u64) {
         if let Some(uncounted) = &mut self.uncounted {

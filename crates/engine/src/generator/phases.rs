@@ -31,6 +31,7 @@ impl<P: Protocol> Generator<P> {
         let now_ns = net.now_ns();
         if let Some(current) = self.book.current {
             self.give_up(current, now_ns);
+            self.end_flow_if_spent(current, now_ns);
             self.stop_if_due(net, current);
         }
         self.start_next_if_due(net);
@@ -162,6 +163,14 @@ impl<P: Protocol> Generator<P> {
         if phase.stage == Stage::Sending && by_requests && hopeless {
             phase.quota = 0;
             self.slots.end_quotas();
+        }
+    }
+
+    /// Of a number of requests that no slot has a share of its own in, the last one has been sent.
+    fn end_flow_if_spent(&mut self, index: usize, now_ns: u64) {
+        let phase = &mut self.book.phases[index];
+        if phase.quota == 0 && phase.meter.issued > 0 && phase.stage == Stage::Sending {
+            phase.end_flow(now_ns);
         }
     }
 

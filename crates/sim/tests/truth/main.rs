@@ -7,6 +7,7 @@
 #![allow(missing_docs, unreachable_pub, clippy::unwrap_used, clippy::expect_used)]
 
 mod closed;
+mod flow;
 mod idle;
 mod model;
 mod open;

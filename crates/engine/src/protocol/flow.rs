@@ -1,0 +1,35 @@
+//! How answers flowed through a phase, as the protocol has it.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{Sparse, sparse};
+
+/// Answers over the window, as they came. Those to requests of the phase before that came in it count, too.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Flow {
+    /// For so long, from the start on, there was enough to send for all connections.
+    pub whole_ns: u64,
+    /// The length of each part.
+    pub part_ns: u64,
+    /// Good answers in each part, up to the last one that has any.
+    pub answered: Vec<u64>,
+    /// Stretches without any answer on any thread, less those in which the engine stood still, by their length.
+    #[serde(deserialize_with = "sparse")]
+    pub gaps: Sparse,
+}
+
+impl Flow {
+    /// That of all threads.
+    #[must_use]
+    pub fn of(flow: &trueload_meter::Flow, window_ns: u64) -> Self {
+        let whole_ns = flow.whole_ns(window_ns);
+        Flow {
+            whole_ns,
+            part_ns: flow.part_ns(),
+            answered: flow.answered().to_vec(),
+            gaps: flow.gaps(whole_ns),
+        }
+    }
+}

@@ -1,0 +1,272 @@
+//! How answers flowed through a window: how many came in each part of it, and in which moments none came.
+//!
+//! How it works: parts and moments are as long as a power of two of nanoseconds, and two neighbours become one when there
+//! would be too many. So those of several threads fit each other, and a run of days takes no more memory than one of a minute.
+
+use crate::{Sparse, index};
+
+/// Parts of a window, at most; at least half as many are in use where the window is not very short.
+const PARTS_MOST: usize = 256;
+/// The shortest parts, 4 us.
+const PART_SHIFT: u32 = 12;
+/// Moments, at most.
+const MOMENTS_MOST: usize = 1 << 20;
+/// The shortest moments, 65 us: nobody asks for gaps that are shorter than some of these.
+const MOMENT_SHIFT: u32 = 16;
+/// A gap of fewer moments than these is not told: how long it was is known to one of them.
+const GAP_MOMENTS_MIN: usize = 4;
+
+/// How answers flowed through a window.
+#[derive(Clone, Debug)]
+pub struct Flow {
+    parts: Cells<u64>,
+    /// Whether an answer came.
+    moments: Cells<bool>,
+    /// From here on there was not enough to send for all, in ns since the start.
+    ended_ns: Option<u64>,
+}
+
+impl Default for Flow {
+    fn default() -> Self {
+        Flow {
+            parts: Cells::of(PART_SHIFT, PARTS_MOST),
+            moments: Cells::of(MOMENT_SHIFT, MOMENTS_MOST),
+            ended_ns: None,
+        }
+    }
+}
+
+impl Flow {
+    /// So many requests were answered well by this time since the start.
+    #[inline]
+    pub fn note(&mut self, since_ns: u64, count: u64) {
+        *self.parts.at(since_ns) += count;
+        *self.moments.at(since_ns) = true;
+    }
+
+    /// That no answer came from here to there is our own doing: it is no gap of the server's.
+    pub fn excuse(&mut self, from_ns: u64, to_ns: u64) {
+        *self.moments.at(to_ns) = true;
+        let [from, to] = [from_ns, to_ns].map(|ns| (ns >> self.moments.shift) as usize);
+        self.moments.values[from.min(to)..to].fill(true);
+    }
+
+    /// There is no longer enough to send for all: what follows is no flow to judge. Whether this is the first time.
+    pub fn end(&mut self, since_ns: u64) -> bool {
+        let first = self.ended_ns.is_none();
+        self.ended_ns.get_or_insert(since_ns);
+        first
+    }
+
+    /// Adds what another thread has seen of the same window.
+    pub fn merge(&mut self, other: &Flow) {
+        self.parts.merge(&other.parts);
+        self.moments.merge(&other.moments);
+        self.ended_ns = [self.ended_ns, other.ended_ns].into_iter().flatten().min();
+    }
+
+    /// How long each part is, in ns.
+    #[must_use]
+    pub fn part_ns(&self) -> u64 {
+        1 << self.parts.shift
+    }
+
+    /// Answers by part, up to the last one that has any.
+    #[must_use]
+    pub fn answered(&self) -> &[u64] {
+        &self.parts.values
+    }
+
+    /// For so much of a window there was enough to send for all.
+    #[must_use]
+    pub fn whole_ns(&self, window_ns: u64) -> u64 {
+        self.ended_ns.map_or(window_ns, |ended_ns| ended_ns.min(window_ns))
+    }
+
+    /// The stretches without an answer in the first so many ns, by their length.
+    #[must_use]
+    pub fn gaps(&self, until_ns: u64) -> Sparse {
+        let (until, mut since) = ((until_ns >> self.moments.shift) as usize, 0);
+        let mut gaps = Sparse::new();
+        for moment in 0..=until {
+            if moment == until || self.moments.values.get(moment) == Some(&true) {
+                if moment - since >= GAP_MOMENTS_MIN {
+                    // The answers at its two ends came somewhere in their moments: half a moment each on average.
+                    let gap_ns = (moment - since + 1) as u64 * (1 << self.moments.shift);
+                    *gaps.entry(index(gap_ns)).or_default() += 1;
+                }
+                since = moment + 1;
+            }
+        }
+        gaps
+    }
+}
+
+/// What two neighbours, or the same cell of two threads, are together.
+trait Join: Copy + Default {
+    fn join(self, other: Self) -> Self;
+}
+
+impl Join for u64 {
+    fn join(self, other: u64) -> u64 {
+        self + other
+    }
+}
+
+impl Join for bool {
+    fn join(self, other: bool) -> bool {
+        self || other
+    }
+}
+
+/// A value for each stretch of time, all of them equally long.
+#[derive(Clone, Debug)]
+struct Cells<T> {
+    /// The power of two of their length in ns.
+    shift: u32,
+    most: usize,
+    values: Vec<T>,
+}
+
+impl<T: Join> Cells<T> {
+    fn of(shift: u32, most: usize) -> Self {
+        Cells { shift, most, values: Vec::new() }
+    }
+
+    /// That of this time since the start.
+    #[inline]
+    fn at(&mut self, since_ns: u64) -> &mut T {
+        while since_ns >> self.shift >= self.most as u64 {
+            self.coarsen();
+        }
+        let cell = (since_ns >> self.shift) as usize;
+        if cell >= self.values.len() {
+            self.values.resize(cell + 1, T::default());
+        }
+        &mut self.values[cell]
+    }
+
+    #[cold]
+    fn coarsen(&mut self) {
+        let joined = |pair: &[T]| pair.iter().copied().fold(T::default(), T::join);
+        self.values = self.values.chunks(2).map(joined).collect();
+        self.shift += 1;
+    }
+
+    fn merge(&mut self, other: &Cells<T>) {
+        let mut other = other.clone();
+        while self.shift < other.shift {
+            self.coarsen();
+        }
+        while other.shift < self.shift {
+            other.coarsen();
+        }
+        if self.values.len() < other.values.len() {
+            self.values.resize(other.values.len(), T::default());
+        }
+        for (mine, theirs) in self.values.iter_mut().zip(other.values) {
+            *mine = mine.join(theirs);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const MS: u64 = 1_000_000;
+    const S: u64 = 1000 * MS;
+
+    /// An answer each 200 us, but for those in the ranges.
+    fn answering(window_ns: u64, frozen: &[(u64, u64)]) -> Flow {
+        let mut flow = Flow::default();
+        for at_ns in (0..window_ns).step_by(MS as usize / 5) {
+            if !frozen.iter().any(|(from_ns, to_ns)| (*from_ns..*to_ns).contains(&at_ns)) {
+                flow.note(at_ns, 1);
+            }
+        }
+        flow
+    }
+
+    /// How many gaps are at least so long.
+    fn longer(gaps: &Sparse, than_ns: u64) -> u64 {
+        gaps.range(index(than_ns)..).map(|(_, count)| count).sum()
+    }
+
+    #[test]
+    fn a_window_has_hundreds_of_parts_however_long_it_is() {
+        for window_ns in [3 * MS, 10 * MS, 500 * MS, 5 * S, 60 * S, 7 * S + 1, 86_400 * S] {
+            let mut flow = Flow::default();
+            (0..10_000).for_each(|part| flow.note(window_ns / 10_000 * part, 1));
+            let parts = flow.answered().len();
+            assert!((PARTS_MOST / 2..=PARTS_MOST).contains(&parts), "{window_ns} ns: {parts}");
+            assert_eq!(flow.answered().iter().sum::<u64>(), 10_000, "{window_ns} ns");
+        }
+    }
+
+    #[test]
+    fn the_gaps_are_those_in_which_no_answer_came() {
+        let frozen = [(300 * MS, 600 * MS), (3300 * MS, 3600 * MS), (4900 * MS, 5 * S)];
+        let flow = answering(5 * S, &frozen);
+        let gaps = flow.gaps(5 * S);
+        assert_eq!((longer(&gaps, 295 * MS), longer(&gaps, 305 * MS)), (2, 0), "{gaps:?}");
+        assert_eq!((longer(&gaps, 97 * MS), longer(&gaps, MS)), (3, 3), "{gaps:?}");
+        let before = flow.gaps(4800 * MS);
+        assert_eq!(longer(&before, MS), 2, "before the last: {before:?}");
+        let amid = flow.gaps(4950 * MS);
+        assert_eq!((longer(&amid, 49 * MS), longer(&amid, 52 * MS)), (3, 2), "{amid:?}");
+    }
+
+    #[test]
+    fn a_gap_is_one_only_where_no_thread_had_an_answer() {
+        let mut one = answering(S, &[(100 * MS, 300 * MS), (600 * MS, 700 * MS)]);
+        one.merge(&answering(S, &[(200 * MS, 400 * MS)]));
+        one.merge(&Flow::default());
+        let gaps = one.gaps(S);
+        assert_eq!((longer(&gaps, MS), longer(&gaps, 98 * MS)), (1, 1), "{gaps:?}");
+        assert_eq!(longer(&gaps, 102 * MS), 0, "{gaps:?}");
+        assert_eq!(one.answered().iter().sum::<u64>(), 5 * (700 + 800));
+    }
+
+    #[test]
+    fn what_is_our_own_doing_is_no_gap() {
+        let mut flow = answering(S, &[(100 * MS, 300 * MS), (600 * MS, 700 * MS), (900 * MS, S)]);
+        flow.excuse(100 * MS, 300 * MS);
+        flow.excuse(890 * MS, S);
+        let gaps = flow.gaps(S);
+        assert_eq!((longer(&gaps, MS), longer(&gaps, 98 * MS)), (1, 1), "{gaps:?}");
+        assert_eq!(flow.answered().iter().sum::<u64>(), 5 * 600, "nor is it an answer");
+    }
+
+    #[test]
+    fn a_window_is_whole_until_the_first_thread_has_no_more_to_send() {
+        let (mut one, mut two) = (Flow::default(), Flow::default());
+        assert_eq!(one.whole_ns(S), S);
+        one.end(500);
+        one.end(700);
+        two.end(400);
+        one.merge(&two);
+        assert_eq!((one.whole_ns(S), one.whole_ns(300)), (400, 300));
+    }
+
+    proptest! {
+        #[test]
+        fn cells_of_two_threads_are_those_of_one(
+            mut times_ns in prop::collection::vec((0u64..200 * S, any::<bool>()), 1..200),
+            seen_ns in 0u64..200 * S,
+        ) {
+            times_ns.sort_unstable();
+            let [mut whole, mut one, mut two] = [0; 3].map(|_| Flow::default());
+            for (at_ns, first) in &times_ns {
+                whole.note(*at_ns, 1);
+                if *first { one.note(*at_ns, 1) } else { two.note(*at_ns, 1) }
+            }
+            one.merge(&two);
+            prop_assert_eq!(one.part_ns(), whole.part_ns());
+            prop_assert_eq!(one.answered(), whole.answered());
+            prop_assert_eq!(one.gaps(seen_ns), whole.gaps(seen_ns));
+        }
+    }
+}

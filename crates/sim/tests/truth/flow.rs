@@ -1,0 +1,89 @@
+//! The flow of answers: when none came, and how many did in each part.
+
+use std::sync::Arc;
+
+use trueload_load::{Load, Stop};
+use trueload_meter::{Flow, Sparse, index};
+
+use crate::model::{Delay, MS, Model, S};
+use crate::play::{Play, Played, play};
+
+/// A moment, and a step of the histogram, at most.
+const OFF_MOST: f64 = 0.03;
+
+fn closed() -> Load {
+    Load::Closed { active: Arc::from([]) }
+}
+
+fn frozen(from_ns: u64, to_ns: u64) -> Model {
+    Model { frozen: Some((from_ns, to_ns)), ..Model::of(Delay::Constant(10 * MS)) }
+}
+
+/// The flow over all threads.
+fn flow(played: &Played) -> Flow {
+    let mut sum = played.done().meter.flow.clone();
+    played.done[1..].iter().for_each(|done| sum.merge(&done.meter.flow));
+    sum
+}
+
+/// How many gaps are at least so long.
+fn longer(gaps: &Sparse, than_ns: u64) -> u64 {
+    gaps.range(index(than_ns)..).map(|(_, count)| count).sum()
+}
+
+#[test]
+fn a_server_that_stands_still_leaves_one_gap_however_many_threads_there_are() {
+    for threads in [1, 3] {
+        let model = frozen(4 * S, 6 * S);
+        let played = play(&Play { threads, ..Play::new(model, closed(), 10 * S, 12) });
+        let gaps = flow(&played).gaps(10 * S);
+        let off = |share: f64| (2.0 * S as f64 * share) as u64;
+        assert_eq!(longer(&gaps, 20 * MS), 1, "{threads} threads: {gaps:?}");
+        assert_eq!(longer(&gaps, off(1.0 - OFF_MOST)), 1, "{threads} threads: {gaps:?}");
+        assert_eq!(longer(&gaps, off(1.0 + OFF_MOST)), 0, "{threads} threads: {gaps:?}");
+    }
+}
+
+#[test]
+fn a_server_that_stands_still_at_the_end_leaves_a_gap_until_then() {
+    let played = play(&Play::new(frozen(9 * S, 20 * S), closed(), 10 * S, 12));
+    let gaps = flow(&played).gaps(10 * S);
+    assert_eq!((longer(&gaps, 900 * MS), longer(&gaps, 1_100 * MS)), (1, 0), "{gaps:?}");
+}
+
+#[test]
+fn a_generator_that_stands_still_leaves_no_gap() {
+    let mut it = Play::new(Model::of(Delay::Constant(10 * MS)), closed(), 5 * S, 12);
+    it.generator_stalls = Some((2 * S, 3 * S));
+    let gaps = flow(&play(&it)).gaps(5 * S);
+    assert_eq!(longer(&gaps, 50 * MS), 0, "{gaps:?}");
+}
+
+#[test]
+fn answers_are_counted_in_the_part_in_which_they_came() {
+    let played = play(&Play::new(frozen(S, 2 * S), closed(), 4 * S, 10));
+    let flow = flow(&played);
+    let of_part = |at: usize| at as u64 * flow.part_ns();
+    let during = |from_ns, to_ns| {
+        let parts = flow.answered().iter().enumerate();
+        let these = parts.filter(|(at, _)| (from_ns..to_ns).contains(&of_part(*at)));
+        these.map(|(_, count)| count).sum::<u64>()
+    };
+    assert!(flow.answered().len() >= 120, "{} parts", flow.answered().len());
+    let (before, meanwhile) = (during(0, S), during(S + 20 * MS, 2 * S - 20 * MS));
+    assert_eq!(meanwhile, 0);
+    // Ten connections, 100 answers a second each.
+    assert!(before.abs_diff(1000) <= 20, "{before}");
+}
+
+#[test]
+fn of_a_number_of_requests_the_flow_ends_when_the_first_connection_has_no_more() {
+    let model = Model::of(Delay::OneIn(1000, 4 * S, MS));
+    let it = Play { stop: Stop::Requests(1000), ..Play::new(model, closed(), S, 10) };
+    let played = play(&it);
+    let done = played.done();
+    let window_ns = done.stopped_ns - done.started_ns;
+    let whole_ns = flow(&played).whole_ns(window_ns);
+    assert!(window_ns >= 4 * S, "one answer takes long: {window_ns}");
+    assert!((90 * MS..120 * MS).contains(&whole_ns), "100 requests a connection: {whole_ns}");
+}

@@ -1,0 +1,121 @@
+"""The check `stall`: did the server stand still for times that a closed loop hides?
+
+Each connection of a closed loop waits for its answer before it asks again. While the server stands
+still, few requests are outstanding, so that few of many are slow: percentiles hardly see what every
+user who came meanwhile would have waited (G. Tene, *How NOT to measure latency*: coordinated
+omission). What an open loop would have shown is computed from the gaps between answers. Pure.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+
+from trueload.protocol.plan import Closed
+from trueload.record import figures
+from trueload.record.schema import Record
+from trueload.stats import Buckets, sparse_bounds
+from trueload.units import format_duration, format_share
+from trueload.verdict.common import Definition, Finding, is_staged, not_applicable
+
+STALL_WARN = 0.01  # of the window: then an open loop's p99 is such a wait
+# Where many connections wait, p99.9 is such a wait itself, and only p99 hides it. Of gaps that are
+# long against p99 a scheduler makes up to 2 % on a machine of two CPUs that are both full.
+STALL_WARN_P99 = 0.05
+STALL_TIMES = 10.0  # the percentile: as far as that no service time is from the others by chance
+CHANCE_MOST = STALL_WARN / 10  # in the mean: it varies
+STEPS = 60  # of a bisection: far below a nanosecond
+
+
+def check_stall(record: Record) -> Finding:
+    """The share of the window in gaps that are far longer than a slow answer."""
+    flow = record.flow
+    if not isinstance(record.plan.window.load, Closed):
+        return not_applicable("the load is not a closed loop")
+    if is_staged(record):
+        return not_applicable("the load itself changes (--stages)")
+    if flow is None or flow.whole_ns <= 0 or record.slots is None:
+        return not_applicable("it is not known when answers came")
+    times = figures.total(record)
+    name, slow, limit = "p99.9", times.percentile(0.999), STALL_WARN
+    if slow.value is None or slow.above:
+        return not_applicable(f"{name} is not known")
+    gaps = longer_gaps(flow.gaps, slow.value)
+    if sum_ns(gaps) <= limit * flow.whole_ns and _is_judged_by_p99(record, times):
+        name, slow, limit = "p99", times.percentile(0.99), STALL_WARN_P99
+        gaps = longer_gaps(flow.gaps, slow.value or 0)
+    stalled = sum_ns(gaps) / flow.whole_ns
+    if stalled <= limit:
+        what = f"times without any answer, longer than {STALL_TIMES:.0f} x {name}"
+        return Finding("pass", f"{what}: {format_share(stalled)}", stalled, limit)
+    slow_text = format_duration(slow.value or 0)
+    hidden_ns = open_loop_ns(times.known, gaps, flow.whole_ns)
+    why = (
+        f"nothing was answered for up to {format_duration(max(gaps))} at a time,"
+        f" {format_share(stalled)} of the window in all: {name} is {slow_text},"
+        f" but an open loop (--rate) would have shown a p99 of about {format_duration(hidden_ns)}"
+        " (coordinated omission)"
+    )
+    return Finding("warn", why, stalled, limit)
+
+
+STALL = Definition(
+    name="stall",
+    order=135,
+    compute=check_stall,
+    of_client="latencies are the client's own word",
+    fault="subject",
+    meaning="A closed loop asks little while the server stands still, and so hides it.",
+    remedy=(
+        "Use --rate for latency as users have it; look for what stops the server: garbage"
+        " collection, locks, disks, a limit of its CPU time."
+    ),
+    per_host=True,
+)
+
+
+def _is_judged_by_p99(record: Record, times: figures.Sample) -> bool:
+    """Whether so many slots wait that gaps longer than p99 are no chance."""
+    slow, slots = times.percentile(0.99), record.slots
+    known = slow.value is not None and not slow.above
+    return (
+        known
+        and slots is not None
+        and by_chance(times.known, slow.value, slots.asked) <= CHANCE_MOST
+    )
+
+
+def longer_gaps(gaps: dict[int, int], slow_ns: float) -> dict[float, int]:
+    """Those that are far longer than a slow answer, by their length."""
+    lengths = {sum(sparse_bounds(index)) / 2: count for index, count in gaps.items()}
+    return {ns: count for ns, count in lengths.items() if ns > STALL_TIMES * slow_ns}
+
+
+def sum_ns(gaps: dict[float, int]) -> float:
+    """How long all of them last."""
+    return sum(ns * count for ns, count in gaps.items())
+
+
+def by_chance(known: Buckets, slow_ns: float | None, slots: int) -> float:
+    """The share of the window in which all slots would wait for far slower answers at once if each
+    did so independently of the others."""
+    spent_ns = [ns * count for ns, count in zip(known.highs, known.counts, strict=True)]
+    first = bisect_right(known.highs, STALL_TIMES * (slow_ns or 0))
+    return (sum(spent_ns[first:]) / max(1, sum(spent_ns))) ** slots
+
+
+def open_loop_ns(known: Buckets, gaps: dict[float, int], whole_ns: int) -> float:
+    """The p99 of requests that come evenly over a window: one that comes in a gap waits for the
+    rest of it, all others as long as was measured."""
+    settled = 1 - min(1.0, sum_ns(gaps) / whole_ns)
+
+    def longer(wait_ns: float) -> float:
+        """The share of requests that wait longer."""
+        stalled = sum(max(0.0, ns - wait_ns) * count for ns, count in gaps.items()) / whole_ns
+        slower = sum(known.counts[bisect_right(known.highs, wait_ns) :])
+        return stalled + settled * slower / max(1, known.total)
+
+    low, high = 0.0, max(*gaps, *known.highs[-1:], 1.0)
+    for _ in range(STEPS):
+        middle = (low + high) / 2
+        low, high = (middle, high) if longer(middle) > 0.01 else (low, middle)
+    return high

@@ -1,0 +1,256 @@
+"""The checks of the flow of answers, against simulated servers whose truth is known."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections import Counter
+from collections.abc import Callable
+from itertools import pairwise
+from typing import Any
+
+import pytest
+from samples import (
+    OK,
+    counts,
+    distribution,
+    flow,
+    good_record,
+    histogram,
+    sparse_index,
+    staged,
+)
+from trueload.protocol.plan import Closed, Flow
+from trueload.record.schema import Check, Record, RecordPlan, Status, Warmup
+from trueload.stats import decode_histogram
+from trueload.verdict.stall import open_loop_ns
+from trueload.verdict.steady import PARTS, largest_change
+
+S = 1_000_000_000
+MS = 1_000_000
+RAW_PARTS = 300  # an engine has 256 to 511
+AUTOCORRELATION = 0.3  # of successive parts; that of real runs is still to be recorded
+
+
+def found(record: Record, name: str) -> Check:
+    return next(check for check in record.checks if check.name == name)
+
+
+# --- pure tables
+
+
+def opened(*rates: tuple[float, float]) -> RecordPlan:
+    """The plan of an open loop, at 10,000/s unless told otherwise."""
+    window = staged(*(rates or ((OK, OK),)))
+    return good_record().plan.model_copy(update={"window": window})
+
+
+def staged_connections() -> RecordPlan:
+    plan = good_record().plan
+    load = Closed.model_validate({"active": [{"ns": S, "from": 1, "to": 9}]})
+    return plan.model_copy(update={"window": plan.window.model_copy(update={"load": load})})
+
+
+def flowing(*levels: float) -> dict[str, Any]:
+    """Answers at these levels, each for an equal part of the window."""
+    each = 480 // len(levels)
+    return {"flow": flow(*(round(100 * level) for level in levels for _ in range(each)))}
+
+
+def gaps(*lengths: tuple[int, int]) -> Flow:
+    """Stretches without an answer, so many of each length."""
+    return flow(gaps={sparse_index(ns): count for ns, count in lengths})
+
+
+CASES: dict[str, list[tuple[str, dict[str, Any], Status, str]]] = {
+    "steady-state": [
+        ("even", {}, "pass", "10,000 requests/s throughout"),
+        ("halves 8 % apart", flowing(1.0, 0.92), "pass", ""),
+        ("halves 12 % apart", flowing(1.0, 0.88), "warn", "in the rest of the window"),
+        ("nothing in the first half", flowing(0.0, 1.0), "fail", ""),
+        ("stages", {"plan": opened((1, 9), (9, 9))}, "n/a", "--stages"),
+        ("a rate that is held", {"plan": opened()}, "pass", ""),
+        ("few answers", {"flow": flow(*(1, 0) * 90)}, "n/a", "90 answers are too few"),
+        ("a window of one answer time", {"service_ns": distribution(histogram((490_000_000, 9)))},
+         "n/a", "the first answers are still due for 980 ms"),
+        ("the engine died", {"flow": None}, "n/a", "it is not known when"),
+    ],
+    "stall": [
+        ("gaps of nine slow answers", {"flow": gaps((9_000_000, 90))}, "pass", ""),
+        ("gaps of 100 ms in a hundredth", {"flow": gaps((9_900_000, 1))}, "pass", ""),
+        ("gaps of 100 ms", {"flow": gaps((100_000_000, 2))}, "warn", "100 ms at a time, 20 %"),
+        ("an open loop", {"plan": opened(), "flow": gaps((300_000_000, 1))}, "n/a", "closed"),
+        ("connections over time", {"plan": staged_connections()}, "n/a", "the load itself changes"),
+        ("the engine died", {"flow": None}, "n/a", "it is not known when"),
+        ("requests fail", {"flow": gaps((300_000_000, 1)), "counts": counts(
+            ok=OK, issued=2 * OK, scheduled=2 * OK, failed={"reset": OK})}, "n/a", "not known"),
+    ],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("check", "changes", "status", "why"),
+    [
+        pytest.param(check, changes, status, why, id=f"{check}: {sentence}")
+        for check, cases in CASES.items()
+        for sentence, changes, status, why in cases
+    ],
+)
+def test_a_check_says(check: str, changes: dict[str, Any], status: Status, why: str) -> None:
+    result = found(good_record(**changes), check)
+    assert (result.status, why in result.why) == (status, True), result
+    assert (result.value is None) <= (result.limit is None)
+
+
+# --- steady-state
+
+
+def window(level: Callable[[float], float], per_part: float = 60, noise: float = 0.1) -> Record:
+    """Ten seconds of a server whose speed is ``level`` of the time, from 0 to 1."""
+    chance = random.Random(7)
+    means = (per_part * level((place + 0.5) / RAW_PARTS) for place in range(RAW_PARTS))
+    parts = (max(0, round(mean * (1 + chance.gauss(0, noise)))) for mean in means)
+    return good_record(flow=flow(*parts, window_ns=10 * S))
+
+
+@pytest.mark.parametrize(
+    ("what", "level", "status"),
+    [
+        ("steady", lambda _: 1, "pass"),
+        ("a slow start of 3 s", lambda at: 0.5 if at < 0.3 else 1, "warn"),
+        ("a slow start of 1 s", lambda at: 0.3 if at < 0.1 else 1, "warn"),
+        ("a slow end", lambda at: 1 if at < 0.8 else 0.7, "warn"),
+        ("no answer for 3.9 s", lambda at: 0 if 0.3 < at < 0.69 else 1, "fail"),
+        ("slowing to a third", lambda at: 1 - at * 2 / 3, "warn"),
+        ("growing faster", lambda at: 0.5 + at / 2, "warn"),
+        ("a symmetric V", lambda at: 0.5 + abs(at - 0.5), "warn"),
+        ("a symmetric roof", lambda at: 1 - abs(at - 0.5), "warn"),
+        ("a third as fast half of the time", lambda at: 1 if at < 0.5 else 0.33, "fail"),
+        ("settling within a second", lambda at: 1 - 0.8 * math.exp(-at * 10), "warn"),
+        ("a moment at half speed", lambda at: 0.5 if 0.5 < at < 0.52 else 1, "pass"),
+        ("bursts of 64 answers a second", lambda at: 10 if (at * 10) % 1 < 0.1 else 0, "pass"),
+        ("a wave of ten periods", lambda at: 1 + 0.3 * math.sin(at * 20 * math.pi), "pass"),
+    ],
+)
+def test_a_flow_is_steady_if_no_stretch_of_it_differs(
+    what: str, level: Callable[[float], float], status: str
+) -> None:
+    check = found(window(level), "steady-state")
+    assert check.status == status, (what, check)
+
+
+def test_without_a_warm_up_the_first_answers_are_awaited() -> None:
+    record = window(lambda at: 0 if at < 0.1 else 1)
+    slow = {"service_ns": distribution(histogram((S, 10_000))), "flow": record.flow}
+    assert found(good_record(**slow), "steady-state").status == "pass"
+    assert found(record, "steady-state").status == "warn"
+    good = good_record()
+    warmed = {
+        "plan": good.plan.model_copy(update={"warmup": good.plan.window}),
+        "warmup": Warmup(counts=counts(), wall_s=1.0),
+    }
+    assert found(good_record(**slow, **warmed), "steady-state").status == "warn"
+
+
+def autocorrelated(chance: random.Random, count: int, share: float) -> list[float]:
+    """Noise of deviation 1 in which each value has such a share of the one before."""
+    values = [chance.gauss(0, 1)]
+    for _ in range(count - 1):
+        values.append(share * values[-1] + math.sqrt(1 - share**2) * chance.gauss(0, 1))
+    return values
+
+
+@pytest.mark.parametrize("correlation", [0.0, AUTOCORRELATION, 0.5])
+def test_chance_alone_is_no_change(correlation: float) -> None:
+    """docs/method.md has the figures of 10,000 runs."""
+    chance, runs = random.Random(11), 500
+    noise = (autocorrelated(chance, PARTS, correlation) for _ in range(runs))
+    alarms = sum(largest_change([10 + value for value in values]) is not None for values in noise)
+    assert alarms <= runs / 100, f"{alarms} of {runs}"
+
+
+# --- stall
+
+
+def frozen(freeze_ms: int, every_ms: int, p999_ms: float = 0.33, slots: int = 64) -> Record:
+    """A server that stands still now and then for 9 s, under a closed loop."""
+    times = 9_000 // every_ms
+    usual, slow = 200_000, min(slots * times, 3 * slots)
+    latency = histogram((round(p999_ms * MS), usual), (freeze_ms * MS, slow))
+    good, asked = good_record(), usual + slow
+    return good_record(
+        histograms=good.histograms.model_copy(update={"latency": latency}),
+        counts=counts(scheduled=asked, issued=asked, ok=asked, statuses={"200": asked}),
+        slots=good.slots and good.slots.model_copy(update={"asked": slots}),
+        flow=flow(
+            window_ns=9_000 * MS,
+            gaps={sparse_index(freeze_ms * MS): times, sparse_index(MS // 2): 9_000},
+        ),
+    )
+
+
+@pytest.mark.parametrize(
+    ("what", "record", "status", "said"),
+    [
+        ("300 ms of 3 s", frozen(300, 3000), "warn", "p99 of about 27"),
+        ("10 ms of 100 ms", frozen(10, 100), "warn", "p99 of about 9"),
+        ("100 ms of 9 s", frozen(100, 9000), "warn", "p99 of about 1"),
+        ("50 ms of 9 s", frozen(50, 9000), "pass", "0.5"),
+        ("2 ms of 20 ms", frozen(2, 20), "pass", "0 %"),
+        ("few connections", frozen(300, 3000, slots=4), "warn", "p99.9 is"),
+        ("one connection", frozen(300, 3000, slots=1), "warn", "p99.9 is"),
+        ("as many wait as p99.9 sees", frozen(300, 3000, slots=200), "warn", "p99 is"),
+        ("a scheduler's", frozen(20, 1000, slots=200), "pass", "p99"),
+        ("slow answers are usual", frozen(300, 3000, p999_ms=40), "pass", ""),
+    ],
+)
+def test_a_server_that_stands_still_is_told(
+    what: str, record: Record, status: str, said: str
+) -> None:
+    check = found(record, "stall")
+    assert (check.status, said in check.why) == (status, True), (what, check)
+
+
+def test_what_an_open_loop_would_have_shown_is_what_one_shows() -> None:
+    known = decode_histogram(histogram((MS, 1_000)))
+    for freeze_ms, every_ms in [(300, 3000), (50, 1000), (20, 1900)]:
+        waits = [
+            max(1, freeze_ms - at_ms) for at_ms in range(every_ms) for _ in range(10)
+        ]  # of requests that come evenly, one that comes in the freeze waits for its end
+        true_ms = sorted(waits)[math.ceil(0.99 * len(waits)) - 1]
+        gaps: dict[float, int] = {freeze_ms * MS: 1}
+        shown_ms = open_loop_ns(known, gaps, every_ms * MS) / MS
+        assert abs(shown_ms - true_ms) <= 2, (freeze_ms, every_ms)
+
+
+def slow_by_itself(chance: random.Random, connections: int, takes_s: Callable[[], float]) -> Record:
+    """Five seconds of connections of which each waits for its own answers alone."""
+    ends, times = [0.0], []
+    for _ in range(connections):
+        at = 0.0
+        while at < 5:
+            times.append(round(takes_s() * S) + 1)
+            at += times[-1] / S
+            ends.append(at)
+    ends = sorted(end for end in ends if end < 5)
+    gaps = Counter(sparse_index(round((two - one) * S)) for one, two in pairwise(ends))
+    good, asked = good_record(), len(times)
+    latency = histogram(*sorted(Counter(times).items()))
+    return good_record(
+        histograms=good.histograms.model_copy(update={"latency": latency}),
+        counts=counts(scheduled=asked, issued=asked, ok=asked, statuses={"200": asked}),
+        slots=good.slots and good.slots.model_copy(update={"asked": connections}),
+        flow=flow(window_ns=5 * S, gaps=dict(gaps)),
+    )
+
+
+@pytest.mark.parametrize("connections", [1, 2, 4, 8])
+def test_connections_that_wait_at_once_by_chance_are_no_stall(connections: int) -> None:
+    chance = random.Random(connections)
+    for takes_s in (
+        lambda: chance.expovariate(20.0),
+        lambda: 0.5 if chance.random() < 0.002 else 0.005,
+    ):
+        for _ in range(10):
+            check = found(slow_by_itself(chance, connections, takes_s), "stall")
+            assert check.status == "pass", check
