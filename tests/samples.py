@@ -266,6 +266,7 @@ def flow(*answered: int, window_ns: int = WINDOW_NS, **changes: Any) -> Flow:
         "part_ns": window_ns // len(parts),
         "answered": parts,
         "gaps": {},
+        "backlog": None,
     }
     return Flow(**{**fields, **changes})
 

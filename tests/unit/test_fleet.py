@@ -23,6 +23,7 @@ from trueload.engines.merge import (
 from trueload.engines.ticks import Ticks
 from trueload.protocol import plan as spoken
 from trueload.protocol.plan import (
+    Backlog,
     Connections,
     Flow,
     Ready,
@@ -177,12 +178,16 @@ def test_the_least_served_slot_is_one_that_was_asked() -> None:
 
 
 def test_flows_are_added_in_the_longest_parts_and_gaps_stay_each_hosts_own() -> None:
-    short = Flow(whole_ns=9, part_ns=2, answered=(1, 2, 3), gaps={7: 1})
-    long = Flow(whole_ns=8, part_ns=4, answered=(10,), gaps={})
+    backlog = Backlog(at_start=1, at_end=5, answered=(1, 2), latency_sum_ns=(10, 20))
+    short = Flow(whole_ns=9, part_ns=2, answered=(1, 2, 3), gaps={7: 1}, backlog=backlog)
+    long = Flow(whole_ns=8, part_ns=4, answered=(10,), gaps={}, backlog=backlog)
     merged = merge_flows([short, long])
     assert merged is not None
     assert (merged.whole_ns, merged.part_ns, merged.answered) == (8, 4, (13, 3))
     assert merged.gaps == {}
+    assert merged.backlog == Backlog(
+        at_start=2, at_end=10, answered=(2, 4), latency_sum_ns=(20, 40)
+    )
     assert merge_flows([short]) == short
     assert merge_flows([short, None]) is None
 

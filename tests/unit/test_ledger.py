@@ -43,7 +43,7 @@ def test_an_ordinary_broadcast_is_valid_and_says_which_checks_are_not_for_it() -
     assert record.verdict == "valid", [c for c in record.checks if c.status in ("warn", "fail")]
     not_applicable = {each.name for each in record.checks if each.status == "n/a"}
     assert not_applicable == {
-        *("stale", "littles-law", "send-lag", "rate-reached", "fairness", "stall"),
+        *("stale", "littles-law", "send-lag", "rate-reached", "backlog", "fairness", "stall"),
         *("server-idle", "quantile-width", "both-ends", "over-pool", "host-bias", "clocks"),
         *("cpu-limit", "subject-cpu-limit", "slow-connections", "predicted", "varying"),
     }

@@ -322,6 +322,8 @@ def test_every_search_ends_and_confirms_what_it_finds(
             "rate-reached",
         ),
         (failing("unsolicited"), "bracket", "exceeded", "unsolicited"),
+        # Its p99 is within the limit, and would not be for long.
+        (failing("backlog"), "bracket", "exceeded", "backlog"),
         (good_record(trouble=Trouble(kind="died", what="it died")), "bisect", "limited", "it died"),
         (
             nobody("connect.refused"),

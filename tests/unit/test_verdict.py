@@ -135,7 +135,7 @@ def test_an_ordinary_run_with_the_cpus_kept_apart_is_valid() -> None:
     assert len(statuses) == len(CHECKS)
     assert set(statuses.values()) == {"pass", "n/a"}
     assert {name for name, status in statuses.items() if status == "n/a"} == {
-        *("send-lag", "rate-reached", "server-idle", "quantile-width"),
+        *("send-lag", "rate-reached", "backlog", "server-idle", "quantile-width"),
         *("ledger", "both-ends", "over-pool", "cpu-limit", "subject-cpu-limit"),
         *("predicted", "varying", *OF_SEVERAL_HOSTS),
     }
@@ -162,7 +162,7 @@ OF_SEVERAL_HOSTS = {"host-bias", "clocks"}  # their cases are in test_fleet.py
 # The cases of the others are in test_client_share.py, test_verdict_machine.py and test_varying.py.
 OF_OUR_SIDE = {"client-share", "hiccup", "cpu-limit", "subject-cpu-limit", "noise"}
 OF_ANSWERS = {"predicted", "varying"}
-OF_THE_FLOW = {"steady-state", "stall"}  # theirs are in test_verdict_flow.py
+OF_THE_FLOW = {"backlog", "steady-state", "stall"}  # theirs are in test_verdict_flow.py
 OF_SLOTS = {"slow-connections"}  # its cases are in test_slow_connections.py
 ELSEWHERE = {*OF_SEVERAL_HOSTS, *OF_OUR_SIDE, *OF_ANSWERS, *OF_THE_FLOW, *OF_SLOTS}
 

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import math
 import random
+import re
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
 import pytest
 from samples import (
+    NO_COUNTS,
     OK,
     counts,
     distribution,
@@ -20,7 +23,7 @@ from samples import (
     sparse_index,
     staged,
 )
-from trueload.protocol.plan import Closed, Flow
+from trueload.protocol.plan import Backlog, Closed, Flow
 from trueload.record.schema import Check, Record, RecordPlan, Status, Warmup
 from trueload.stats import decode_histogram
 from trueload.verdict.stall import open_loop_ns
@@ -62,7 +65,25 @@ def gaps(*lengths: tuple[int, int]) -> Flow:
     return flow(gaps={sparse_index(ns): count for ns, count in lengths})
 
 
+def queued(at_start: int, at_end: int, growth: int) -> dict[str, Any]:
+    """10,000/s for a second; requests that are scheduled last wait ``growth`` times as long as the
+    first, which are answered in 1 ms."""
+    sums_ns = (OK // 2 * MS, OK // 2 * growth * MS)
+    answered = (OK // 2, OK // 2)
+    backlog = Backlog(at_start=at_start, at_end=at_end, answered=answered, latency_sum_ns=sums_ns)
+    return {"plan": opened(), "flow": flow(backlog=backlog)}
+
+
 CASES: dict[str, list[tuple[str, dict[str, Any], Status, str]]] = {
+    "backlog": [
+        ("a closed loop", {}, "n/a", "not an open loop"),
+        ("a server that keeps up", queued(10, 12, 1), "pass", "12 at the end"),
+        ("one that falls behind", queued(0, 900, 5), "fail", "9,100/s of 10,000/s asked"),
+        ("the engine died", {**queued(0, 900, 5), "flow": None}, "n/a", "it is not known when"),
+        ("nothing scheduled", {**queued(0, 0, 1), "counts": NO_COUNTS}, "n/a", "no request"),
+        ("hardly any answer", {**queued(0, 900, 5), "flow": flow(backlog=Backlog(
+            at_start=0, at_end=900, answered=(9,), latency_sum_ns=(90,)))}, "n/a", "too few"),
+    ],
     "steady-state": [
         ("even", {}, "pass", "10,000 requests/s throughout"),
         ("halves 8 % apart", flowing(1.0, 0.92), "pass", ""),
@@ -167,6 +188,109 @@ def test_chance_alone_is_no_change(correlation: float) -> None:
     noise = (autocorrelated(chance, PARTS, correlation) for _ in range(runs))
     alarms = sum(largest_change([10 + value for value in values]) is not None for values in noise)
     assert alarms <= runs / 100, f"{alarms} of {runs}"
+
+
+# --- backlog
+
+
+class Queue:
+    """A server with one worker, or one for each request, and what an engine says of it."""
+
+    def __init__(self, per_s: float, seconds: float, warmup_s: float = 0.0) -> None:
+        self.per_s, self.seconds, self.warmup_s = per_s, seconds, warmup_s
+        self.chance = random.Random(5)
+
+    def one_by_one(self, serve_s: Callable[[], float], poisson: bool = False) -> Record:
+        """Requests wait for those before them."""
+        free_s, ended = -math.inf, []
+        for at_s in self._arrivals(poisson):
+            free_s = max(at_s, free_s) + serve_s()
+            ended.append((at_s, free_s))
+        return self._record(ended)
+
+    def at_once(self, serve_s: Callable[[float], float]) -> Record:
+        """Each takes as long as it would alone; ``serve_s`` is told when it came."""
+        return self._record((at_s, at_s + serve_s(at_s)) for at_s in self._arrivals(False))
+
+    def _arrivals(self, poisson: bool) -> Iterable[float]:
+        at_s = -self.warmup_s
+        while at_s < self.seconds:
+            yield at_s
+            at_s += self.chance.expovariate(self.per_s) if poisson else 1 / self.per_s
+
+    def _record(self, ended: Iterable[tuple[float, float]]) -> Record:
+        requests = list(ended)
+        answered, sums = [0] * 4, [0] * 4
+        for at_s, end_s in requests:
+            if at_s >= 0:
+                quarter = min(3, int(at_s / self.seconds * 4))
+                answered[quarter] += 1
+                sums[quarter] += round((end_s - at_s) * S)
+        backlog = Backlog(
+            at_start=sum(at_s < 0 < end_s for at_s, end_s in requests),
+            at_end=sum(end_s > self.seconds for _, end_s in requests),
+            answered=tuple(answered),
+            latency_sum_ns=tuple(sums),
+        )
+        scheduled, good = sum(at_s >= 0 for at_s, _ in requests), good_record()
+        window_ns = round(self.seconds * S)
+        return good_record(
+            plan=good.plan.model_copy(update={"window": staged((self.per_s, self.per_s))}),
+            counts=counts(scheduled=scheduled, issued=scheduled, ok=scheduled),
+            flow=flow(*[scheduled // 100] * 100, window_ns=window_ns, backlog=backlog),
+        )
+
+
+def every(seconds: float) -> Callable[[], float]:
+    return lambda: seconds
+
+
+@pytest.mark.parametrize(
+    ("per_s", "seconds", "warmup_s"),
+    [(2000, 4, 0), (1500, 5, 0), (1150, 10, 0), (2000, 4, 1), (1200, 2, 1), (2000, 0.5, 0)],
+)
+def test_a_server_that_falls_behind_fails_with_what_it_carried(
+    per_s: float, seconds: float, warmup_s: float
+) -> None:
+    check = found(Queue(per_s, seconds, warmup_s).one_by_one(every(1 / 990)), "backlog")
+    assert check.status == "fail", check
+    carried = re.search(r"carried ([\d,]+)/s of", check.why)
+    assert carried is not None, check
+    assert 980 <= int(carried[1].replace(",", "")) <= 1000, check
+    assert "a longer run would show more" in check.why
+
+
+@pytest.mark.parametrize("seconds", [0.5, 0.8, 1.2, 2, 5])
+@pytest.mark.parametrize("warmup_s", [0, 1, 3])
+@pytest.mark.parametrize("kind", ["constant", "uniform", "exponential", "bimodal"])
+def test_a_pipe_that_fills_is_no_queue(seconds: float, warmup_s: float, kind: str) -> None:
+    queue = Queue(500, seconds, warmup_s)
+    takes_s: dict[str, Callable[[float], float]] = {
+        "constant": lambda _: 1.0,
+        "uniform": lambda _: queue.chance.uniform(0.5, 1.5),
+        "exponential": lambda _: queue.chance.expovariate(1.0),
+        "bimodal": lambda _: 5.0 if queue.chance.random() < 0.2 else 0.01,
+    }
+    check = found(queue.at_once(takes_s[kind]), "backlog")
+    assert check.status == "pass", check
+
+
+def test_a_slow_start_is_no_queue_either() -> None:
+    queue = Queue(1000, 4)
+    check = found(queue.at_once(lambda at_s: 0.5 if at_s < 0.5 else 0.005), "backlog")
+    assert check.status == "pass", check
+
+
+@pytest.mark.parametrize("per_s", [50, 500, 5000])
+@pytest.mark.parametrize("busy", [0.5, 0.8, 0.95])
+def test_a_queue_that_walks_by_chance_does_not_grow(per_s: float, busy: float) -> None:
+    for seed in range(10):
+        queue = Queue(per_s, 2, 1)
+        queue.chance = random.Random(seed)
+        serve_s = partial(queue.chance.expovariate, per_s / busy)
+        record = queue.one_by_one(serve_s, poisson=True)
+        check = found(record, "backlog")
+        assert check.status == "pass", (seed, check)
 
 
 # --- stall

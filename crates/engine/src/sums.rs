@@ -179,7 +179,7 @@ pub(crate) fn measurement(
         },
         slots: slots(&meter),
         series: Vec::new(),
-        flow: Some(Flow::of(&meter.flow, window_ns)),
+        flow: Some(Flow::of(&meter, window_ns)),
         generator,
         targets: (!plan.targets.is_empty()).then(|| meter.targets.iter().map(target).collect()),
         origins: Vec::new(),

@@ -3,6 +3,7 @@
 //! Everything here is pure: values in, counts out, merged without loss over threads
 //! and hosts. Nothing knows a socket, a protocol or the clock.
 
+mod backlog;
 mod class;
 mod datagrams;
 mod early;
@@ -20,6 +21,7 @@ mod spread;
 mod target;
 mod times;
 
+pub use backlog::Backlog;
 pub use class::Class;
 pub use datagrams::Datagrams;
 pub use early::Early;

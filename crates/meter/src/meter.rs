@@ -3,7 +3,7 @@
 //! latency behind.
 
 use crate::{
-    Class, Counted, Datagrams, Early, Flow, IdleClosed, Kinds, Recent, Recorded, SlotSums,
+    Backlog, Class, Counted, Datagrams, Early, Flow, IdleClosed, Kinds, Recent, Recorded, SlotSums,
     TargetMeter, Times,
 };
 
@@ -60,6 +60,8 @@ pub struct Meter {
     pub datagrams: Datagrams,
     /// Answers over the window.
     pub flow: Flow,
+    /// What an open loop has left unanswered.
+    pub backlog: Option<Backlog>,
     /// The same by target, in their order; empty where there is only one.
     pub targets: Vec<TargetMeter>,
     /// Kinds of answer where there is only one request, and its body is not held against one.
@@ -96,6 +98,7 @@ impl Default for Meter {
             slots: SlotSums::default(),
             datagrams: Datagrams::default(),
             flow: Flow::default(),
+            backlog: None,
             targets: Vec::new(),
             kinds: Kinds::default(),
             early: Early::default(),
@@ -224,6 +227,9 @@ impl Meter {
         self.kinds.merge(&other.kinds);
         self.early.merge(&other.early);
         self.flow.merge(&other.flow);
+        if let Some(theirs) = &other.backlog {
+            self.backlog.get_or_insert_default().merge(theirs);
+        }
         if self.targets.len() < other.targets.len() {
             self.targets.resize_with(other.targets.len(), TargetMeter::default);
         }

@@ -47,6 +47,7 @@ pub const LAWS: &[Law] = &[
     ("nobody is accused falsely", nobody_is_accused_falsely),
     ("service times are true", service_times_are_true),
     ("answers flow when they come", answers_flow_when_they_come),
+    ("a backlog is of what was scheduled", a_backlog_is_of_what_was_scheduled),
 ];
 
 /// The laws that are broken, each with how.
@@ -437,6 +438,20 @@ fn answers_flow_when_they_come(played: &mut Played) -> Result<(), String> {
         ensure(flowed <= answered, || format!("thread {thread}: {flowed} of {answered} flowed"))?;
     }
     Ok(())
+}
+
+/// No more is unanswered at an open loop's end than was scheduled in it or open before it, and each good answer has its
+/// latency by the time of the schedule.
+fn a_backlog_is_of_what_was_scheduled(played: &mut Played) -> Result<(), String> {
+    each_phase(played, |_, meter| {
+        let Some(backlog) = &meter.backlog else { return Ok(()) };
+        let most = backlog.at_start + meter.scheduled;
+        ensure(backlog.at_end <= most, || format!("{} unanswered, of {most}", backlog.at_end))?;
+        let timed: u64 = backlog.answered().iter().sum();
+        // What was answered well may have been taken back since.
+        let answered = meter.ok..=meter.ok + meter.failed_sum();
+        ensure(answered.contains(&timed), || format!("{timed} latencies, {answered:?} answers"))
+    })
 }
 
 /// Against peers that answer rightly the service times are what the kernels saw: none is longer by more than it takes to

@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use trueload_meter::{Answered, Class, Deliveries};
+use trueload_meter::{Answered, Backlog, Class, Deliveries};
 use trueload_sim::laws;
 use trueload_sim::play::{Played, play};
 use trueload_sim::scenario::{MS, S, Scenario, Style};
@@ -99,6 +99,16 @@ const TAMPERS: &[(&str, Tamper)] = &[
     }),
     ("answers flow when they come", |played| {
         played.front.done[0].done.meter.flow.note(0, 1_000_000);
+    }),
+    ("a backlog is of what was scheduled", |played| {
+        let mut backlog = Backlog::of(1, 0);
+        backlog.at_end = 1_000_000;
+        played.front.done[0].done.meter.backlog = Some(backlog);
+    }),
+    ("a backlog is of what was scheduled", |played| {
+        let mut backlog = Backlog::of(1, 0);
+        backlog.note(0, 1, 1_000_000);
+        played.front.done[0].done.meter.backlog = Some(backlog);
     }),
 ];
 

@@ -265,6 +265,7 @@ def _flow(seen: Seen) -> Flow | None:
         part_ns=seen.span_ns,
         answered=answered,
         gaps={},
+        backlog=None,
     )
 
 

@@ -16,6 +16,7 @@ from trueload.protocol.lateness import merge_lateness
 from trueload.protocol.model import Model
 from trueload.protocol.packed import PackedCounts
 from trueload.protocol.plan import (
+    Backlog,
     Connections,
     Counts,
     Deliveries,
@@ -270,7 +271,23 @@ def merge_flows(parts: Sequence[Flow | None]) -> Flow | None:
         part_ns=part_ns,
         answered=tuple(answered.get(at, 0) for at in range(max(answered, default=-1) + 1)),
         gaps=found[0].gaps if len(found) == 1 else {},
+        backlog=_merge_backlogs([part.backlog for part in found if part.backlog is not None]),
     )
+
+
+def _merge_backlogs(parts: Sequence[Backlog]) -> Backlog | None:
+    """The sum of all; the schedule has the same quarters everywhere."""
+    if not parts:
+        return None
+    return Backlog(
+        **sums(parts, "at_start", "at_end"),
+        answered=_by_place([part.answered for part in parts]),
+        latency_sum_ns=_by_place([part.latency_sum_ns for part in parts]),
+    )
+
+
+def _by_place(parts: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
+    return tuple(map(sum, zip(*parts, strict=True)))
 
 
 def merge_measurements(

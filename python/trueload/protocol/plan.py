@@ -40,6 +40,7 @@ from trueload.protocol.exchange import UdpEchoPlan as UdpEchoPlan
 from trueload.protocol.exchange import WsBroadcastPlan as WsBroadcastPlan
 from trueload.protocol.exchange import WsEchoPlan as WsEchoPlan
 from trueload.protocol.faults import Faults as Faults
+from trueload.protocol.flow import Backlog as Backlog
 from trueload.protocol.flow import Flow as Flow
 from trueload.protocol.kinds import Kinds as Kinds
 from trueload.protocol.lateness import Lateness as Lateness

@@ -312,12 +312,19 @@ impl Book {
         };
         let phase = &mut self.phases[usize::from(tag.phase)];
         phase.meter.record_ok(&answered, count);
+        phase.note_scheduled(tag.scheduled_ns, answered.latency_ns, count);
         phase.hopeful_ns = now_ns;
         self.answered += count;
         state.ended_well(count, answered.service_ns);
         self.of_target(tag.numbered(), |target| target.record_ok(answered.latency_ns, count));
         state.last = Some(Last::ok(tag, &answered));
         self.close_entries(state, now_ns, tag, count);
+    }
+
+    /// Requests of phases before this one that are still open.
+    pub(super) fn open_before(&self, index: usize) -> u64 {
+        let before = self.phases.get(self.first_open..index).unwrap_or_default();
+        before.iter().map(|phase| phase.open).sum()
     }
 
     pub(super) fn fail(&mut self, state: &mut State, now_ns: u64, tag: Tag, class: Class) {

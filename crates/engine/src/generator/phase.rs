@@ -2,7 +2,7 @@
 
 use trueload_drive::{Net, ThreadUse};
 use trueload_load::{Load, Schedule, Stop};
-use trueload_meter::Meter;
+use trueload_meter::{Backlog, Meter};
 
 use super::Config;
 use super::coalescing::{Done, Pacing, Wakings};
@@ -51,6 +51,17 @@ impl PhaseShare {
         match self.load {
             Load::Open { .. } => threads.min(self.senders().max(1)),
             Load::Closed { .. } | Load::Turns { .. } => threads,
+        }
+    }
+
+    /// How long an open loop is scheduled to send: a number of requests, by the rate that it begins with.
+    fn span_ns(&self, stages: &[trueload_load::Stage]) -> u64 {
+        match self.stop {
+            Stop::After(ns) => ns,
+            Stop::Requests(count) => {
+                let rate = stages.first().map_or(0.0, |stage| stage.from);
+                (count as f64 / rate * 1e9) as u64
+            }
         }
     }
 
@@ -154,8 +165,14 @@ impl Phase {
         }
     }
 
-    /// Sending begins.
-    pub(super) fn start(&mut self, net: &impl Net, wakings: Wakings, config: &Config) {
+    /// Sending begins, while so many requests of phases before are open.
+    pub(super) fn start(
+        &mut self,
+        net: &impl Net,
+        wakings: Wakings,
+        config: &Config,
+        open_before: u64,
+    ) {
         let now_ns = net.now_ns();
         self.stage = Stage::Sending;
         if let Load::Open { stages, arrivals } = &self.share.load {
@@ -167,6 +184,7 @@ impl Phase {
             let by_time = matches!(self.share.stop, Stop::After(_));
             self.uncounted = by_time.then(|| schedule.clone());
             self.schedule = Some(schedule);
+            self.meter.backlog = Some(Backlog::of(self.share.span_ns(stages), open_before));
         }
         self.next_beat_ns = now_ns + BEAT_NS;
         // The nominal start, so that windows of a chain of phases and of all threads meet.
@@ -216,6 +234,23 @@ impl Phase {
     /// From now on there is not enough to send for all. Whether this is the first time.
     pub(super) fn end_flow(&mut self, now_ns: u64) -> bool {
         self.meter.flow.end(now_ns.saturating_sub(self.started_ns))
+    }
+
+    /// Requests of an open loop that were due at this time were answered after so long.
+    #[inline]
+    pub(super) fn note_scheduled(&mut self, scheduled_ns: u64, latency_ns: u64, count: u64) {
+        if let Some(backlog) = &mut self.meter.backlog {
+            backlog.note(scheduled_ns.saturating_sub(self.started_ns), latency_ns, count);
+        }
+    }
+
+    /// The schedule ends now, while so many requests of phases before are open.
+    pub(super) fn end_backlog(&mut self, open_before: u64) {
+        let settled = self.meter.issued.saturating_sub(self.open);
+        let unanswered = self.meter.scheduled.saturating_sub(settled) + open_before;
+        if let Some(backlog) = &mut self.meter.backlog {
+            backlog.at_end = unanswered;
+        }
     }
 
     /// Counts what the schedule of an open loop has asked for by `now_ns`.

@@ -62,6 +62,7 @@ impl<P: Protocol> Generator<P> {
     }
 
     fn stop_phase(&mut self, net: &impl Net, index: usize, at_ns: u64) {
+        let open_before = self.book.open_before(index);
         let phase = &mut self.book.phases[index];
         self.slots.stop(&self.config, phase, at_ns);
         if let Some(concurrent) = phase.concurrent() {
@@ -70,12 +71,16 @@ impl<P: Protocol> Generator<P> {
             phase.meter.permitted_ns = u64::from(concurrent) * window_ns;
         }
         phase.stop(net, at_ns);
+        if let Stop::After(_) = phase.share.stop {
+            phase.end_backlog(open_before);
+        }
         self.link.report(Report::Stopped(index, at_ns));
     }
 
     fn start_next_if_due(&mut self, net: &mut impl Net) {
         let now_ns = net.now_ns();
         let next = self.book.next();
+        let open_before = self.book.open_before(next);
         let over = self.book.current.is_none_or(|current| {
             !matches!(self.book.phases[current].stage, Stage::Waiting | Stage::Sending)
         });
@@ -86,7 +91,7 @@ impl<P: Protocol> Generator<P> {
             return;
         }
         let share = phase.share.clone();
-        phase.start(net, self.book.wakings, &self.config);
+        phase.start(net, self.book.wakings, &self.config, open_before);
         let started_ns = phase.started_ns;
         // What is sent late is a latency of ours; a closed loop has nothing to be late for.
         net.wake_promptly(phase.schedule.is_some());
@@ -169,8 +174,10 @@ impl<P: Protocol> Generator<P> {
     /// Of a number of requests that no slot has a share of its own in, the last one has been sent.
     fn end_flow_if_spent(&mut self, index: usize, now_ns: u64) {
         let phase = &mut self.book.phases[index];
-        if phase.quota == 0 && phase.meter.issued > 0 && phase.stage == Stage::Sending {
-            phase.end_flow(now_ns);
+        let spent = phase.quota == 0 && phase.meter.issued > 0 && phase.stage == Stage::Sending;
+        if spent && phase.end_flow(now_ns) {
+            let open_before = self.book.open_before(index);
+            self.book.phases[index].end_backlog(open_before);
         }
     }
 

@@ -18,18 +18,42 @@ pub struct Flow {
     /// Stretches without any answer on any thread, less those in which the engine stood still, by their length.
     #[serde(deserialize_with = "sparse")]
     pub gaps: Sparse,
+    /// Of an open loop.
+    pub backlog: Option<Backlog>,
+}
+
+/// What an open loop had scheduled and was not yet answered.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Backlog {
+    /// Left by the phase before when this one began.
+    pub at_start: u64,
+    /// At the end of the window; of a number of requests, when the last one was sent.
+    pub at_end: u64,
+    /// Good answers to what each quarter of the schedule had asked for.
+    pub answered: Vec<u64>,
+    /// The sum of their latencies.
+    pub latency_sum_ns: Vec<u64>,
 }
 
 impl Flow {
     /// That of all threads.
     #[must_use]
-    pub fn of(flow: &trueload_meter::Flow, window_ns: u64) -> Self {
+    pub fn of(meter: &trueload_meter::Meter, window_ns: u64) -> Self {
+        let flow = &meter.flow;
+        let backlog = meter.backlog.as_ref().map(|backlog| Backlog {
+            at_start: backlog.at_start,
+            at_end: backlog.at_end,
+            answered: backlog.answered(),
+            latency_sum_ns: backlog.latency_sum_ns(),
+        });
         let whole_ns = flow.whole_ns(window_ns);
         Flow {
             whole_ns,
             part_ns: flow.part_ns(),
             answered: flow.answered().to_vec(),
             gaps: flow.gaps(whole_ns),
+            backlog,
         }
     }
 }

@@ -1,12 +1,13 @@
-//! The flow of answers: when none came, and how many did in each part.
+//! The flow of answers: when none came, how many did in each part, and how a queue grows.
 
 use std::sync::Arc;
 
-use trueload_load::{Load, Stop};
-use trueload_meter::{Flow, Sparse, index};
+use trueload_load::{Arrivals, Load, Stop};
+use trueload_meter::{Backlog, Flow, Sparse, index};
 
-use crate::model::{Delay, MS, Model, S};
+use crate::model::{Delay, MS, Model, ONE_WAY_NS, S};
 use crate::play::{Play, Played, play};
+use crate::{open, stage};
 
 /// A moment, and a step of the histogram, at most.
 const OFF_MOST: f64 = 0.03;
@@ -23,6 +24,13 @@ fn frozen(from_ns: u64, to_ns: u64) -> Model {
 fn flow(played: &Played) -> Flow {
     let mut sum = played.done().meter.flow.clone();
     played.done[1..].iter().for_each(|done| sum.merge(&done.meter.flow));
+    sum
+}
+
+/// The backlog over all threads.
+fn backlog(played: &Played) -> Backlog {
+    let mut sum = Backlog::default();
+    played.done.iter().for_each(|done| sum.merge(done.meter.backlog.as_ref().expect("open loop")));
     sum
 }
 
@@ -86,4 +94,40 @@ fn of_a_number_of_requests_the_flow_ends_when_the_first_connection_has_no_more()
     let whole_ns = flow(&played).whole_ns(window_ns);
     assert!(window_ns >= 4 * S, "one answer takes long: {window_ns}");
     assert!((90 * MS..120 * MS).contains(&whole_ns), "100 requests a connection: {whole_ns}");
+}
+
+#[test]
+fn a_queue_grows_and_a_pipe_fills() {
+    let load = open(&[stage(4, 1000.0, 1000.0)], Arrivals::Constant);
+    for (what, delay_ns, connections, at_end, grows) in [
+        // 500 connections at one answer a second each carry half of the rate.
+        ("a queue", S, 500, 2500, true),
+        ("a pipe", S, 5000, 1000, false),
+        ("neither", MS, 100, 2, false),
+    ] {
+        let model = Model::of(Delay::Constant(delay_ns));
+        let played = play(&Play::new(model, load.clone(), 4 * S, connections));
+        let backlog = backlog(&played);
+        assert_eq!(backlog.at_start, 0, "{what}");
+        assert!(backlog.at_end.abs_diff(at_end) <= 2, "{what}: {}", backlog.at_end);
+        let latencies = backlog.latency_sum_ns().into_iter().zip(backlog.answered());
+        let means: Vec<_> =
+            latencies.filter_map(|(sum_ns, count)| sum_ns.checked_div(count)).collect();
+        let first_ns = delay_ns + 2 * ONE_WAY_NS;
+        assert!(means.len() > 1 && means[0].abs_diff(first_ns) <= S / 3, "{what}: {means:?}");
+        let last_ns = means[means.len() - 1];
+        assert_eq!(last_ns > means[0] + S / 10, grows, "{what}: {means:?}");
+    }
+}
+
+#[test]
+fn of_a_number_of_requests_the_backlog_is_what_is_open_when_the_last_one_is_sent() {
+    let load = open(&[stage(3600, 1000.0, 1000.0)], Arrivals::Constant);
+    let model = Model::of(Delay::Constant(S));
+    for threads in [1, 2] {
+        let stop = Stop::Requests(3000);
+        let it = Play { threads, stop, ..Play::new(model, load.clone(), S, 5000) };
+        let backlog = backlog(&play(&it));
+        assert!(backlog.at_end.abs_diff(1000) <= 2, "{threads} threads: {}", backlog.at_end);
+    }
 }

@@ -1,0 +1,78 @@
+"""The check `backlog`: did a queue grow that a longer run would have made longer?
+
+A pipe that fills is no queue: in the first second of answers that take one second each, nothing is
+answered, and yet the server keeps up. The two differ in what requests wait. In a pipe those that
+are scheduled late take as long as those scheduled early, and by Little's law no more are unanswered
+than rate x that time. In a queue the late ones take longer. So what an answer takes without a queue
+is the least mean latency of any quarter of the schedule, and rate x that time may be outstanding.
+Pure.
+"""
+
+from __future__ import annotations
+
+import math
+
+from trueload.protocol.plan import Backlog, Open
+from trueload.record.schema import Record
+from trueload.units import NS_PER_S, format_count, format_share
+from trueload.verdict.common import Definition, Finding, not_applicable, times
+
+BACKLOG_FAIL = 0.05  # as RATE_FAIL: a server that carries 5 % less carries another load
+# Where arrivals or services are by chance, a queue walks: after n of them its length has a standard
+# deviation of some sqrt(n). What fills a pipe varies by the square root of itself, at both ends.
+WALK = 3.0
+QUARTER_MIN = 10  # a mean of fewer answers says little
+
+
+def check_backlog(record: Record) -> Finding:
+    """By how much more was unanswered at the end than at the beginning, less what fills the pipe,
+    of all that was scheduled."""
+    load, scheduled = record.plan.window.load, record.counts.scheduled
+    if not isinstance(load, Open):
+        return not_applicable("the load is not an open loop")
+    found = record.flow.backlog if record.flow is not None else None
+    if record.flow is None or found is None:
+        return not_applicable("it is not known when answers came")
+    span_ns = record.flow.whole_ns
+    if scheduled == 0 or span_ns <= 0:
+        return not_applicable("no request was scheduled")
+    alone_ns = unqueued_ns(found)
+    if alone_ns is None:
+        return not_applicable("too few answers to tell what one takes without a queue")
+    peak_per_s = max(value for stage in load.stages for value in (stage.from_, stage.to))
+    growth = found.at_end - found.at_start
+    filling = max(0.0, peak_per_s * alone_ns / NS_PER_S - found.at_start)
+    share = (growth - filling) / scheduled
+    walk = WALK * math.sqrt(scheduled + found.at_start + found.at_end) / scheduled
+    limit = max(BACKLOG_FAIL, walk)
+    told = (
+        f"{times(found.at_start, 'request')} unanswered at the beginning,"
+        f" {format_count(found.at_end)} at the end, of {format_count(scheduled)} scheduled"
+    )
+    if share <= limit:
+        return Finding("pass", told, share, limit)
+    asked, carried = (n * NS_PER_S / span_ns for n in (scheduled, scheduled - growth))
+    why = (
+        f"the server carried {format_count(carried)}/s of {format_count(asked)}/s asked; latency"
+        f" is that of a growing queue, and a longer run would show more ({told}:"
+        f" {format_share(share)} more than an unqueued server has)"
+    )
+    return Finding("fail", why, share, limit)
+
+
+BACKLOG = Definition(
+    name="backlog",
+    order=85,
+    compute=check_backlog,
+    of_client="the client sends when it can: nothing is scheduled",
+    fault="subject",
+    meaning="A server that falls behind what it is asked looks as fast as that until the end.",
+    remedy="Use a lower --rate, or let trueload search the largest one that is kept (--limit).",
+)
+
+
+def unqueued_ns(backlog: Backlog) -> float | None:
+    """What an answer takes without a queue: the least mean latency of a quarter of the schedule;
+    None where no quarter has enough answers."""
+    quarters = zip(backlog.latency_sum_ns, backlog.answered, strict=True)
+    return min((ns / count for ns, count in quarters if count >= QUARTER_MIN), default=None)
