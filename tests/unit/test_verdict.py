@@ -159,8 +159,9 @@ def test_a_check_is_explained_in_one_sentence_with_what_to_do(name: str) -> None
 
 NOT_OF_HTTP_SERVERS = {"ledger", "both-ends", "over-pool"}
 OF_SEVERAL_HOSTS = {"host-bias", "clocks"}  # their cases are in test_fleet.py
-# The cases of the others are in test_client_share.py, test_verdict_machine.py and test_varying.py.
-OF_OUR_SIDE = {"client-share", "hiccup", "cpu-limit", "subject-cpu-limit", "noise"}
+# The cases of the others are in test_client_share.py, test_verdict_machine.py, test_varying.py
+# and test_backends.py.
+OF_OUR_SIDE = {"backends", "client-share", "hiccup", "cpu-limit", "subject-cpu-limit", "noise"}
 OF_ANSWERS = {"predicted", "varying"}
 OF_THE_FLOW = {"backlog", "steady-state", "stall"}  # theirs are in test_verdict_flow.py
 OF_SLOTS = {"slow-connections"}  # its cases are in test_slow_connections.py

@@ -130,6 +130,12 @@ class MeasuringOptions(
     local_address: Texts
 
 
+class ServerPidOptions(TypedDict, total=False):
+    """Whose CPU time and memory are the server's."""
+
+    server_pid: Number
+
+
 class SearchOptions(TypedDict, total=False):
     """A search for the largest load that keeps to a limit."""
 
@@ -165,7 +171,7 @@ class RequestOptions(TlsOptions, total=False):
     unix: Name
 
 
-class HttpOptions(MeasuringOptions, SearchOptions, RequestOptions, total=False):
+class HttpOptions(MeasuringOptions, ServerPidOptions, SearchOptions, RequestOptions, total=False):
     """Options of ``trueload.http``."""
 
 
@@ -173,7 +179,7 @@ class AbOptions(MeasuringOptions, RequestOptions, total=False):
     """Options of ``trueload.ab``; ``repeat`` is the number of pairs."""
 
 
-class EchoOptions(MeasuringOptions, SearchOptions, total=False):
+class EchoOptions(MeasuringOptions, ServerPidOptions, SearchOptions, total=False):
     """What every command has that measures an echo."""
 
     size: Number

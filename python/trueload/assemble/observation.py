@@ -11,7 +11,7 @@ from trueload.engines.member import HostReport
 from trueload.machine.accounting import MachineSample, TreeSample
 from trueload.machine.noise import NoiseSample
 from trueload.protocol.plan import Generate, Measurement, Phase, Ready, Tick
-from trueload.record.schema import NO_CLAIM, Claim, CpuDistance, Environment, Trouble
+from trueload.record.schema import NO_CLAIM, Claim, CpuDistance, Environment, ServerSource, Trouble
 from trueload.units import NS_PER_S
 
 
@@ -60,7 +60,9 @@ class Observation:
     is_here: bool = True
     server_place: str | None = None
     hosts: tuple[HostReport, ...] = ()
-    server_source: str | None = None
+    server_source: ServerSource | None = None
+    # By pid the names of processes here that serve what the server has connected to.
+    backends: dict[int, str] = field(default_factory=dict)
     claim: Claim = NO_CLAIM
     target_urls: tuple[str, ...] = ()
     origin_urls: tuple[str, ...] = ()

@@ -5,16 +5,17 @@ Must not know whose server it is, or how anything is judged.
 
 from __future__ import annotations
 
-from typing import Literal
+from collections.abc import Mapping
 
 from trueload.machine.accounting import ServerUsage, TreeSample, usage
+from trueload.machine.noise import NoiseSample
 from trueload.machine.throttling import throttled_share
-from trueload.record.schema import Lifetime, Server
+from trueload.record.schema import Backend, Lifetime, Server, ServerSource
 from trueload.units import NS_PER_S
 
 
 def make_server(
-    source: Literal["started", "found"],
+    source: ServerSource,
     before: TreeSample,
     after: TreeSample,
     window_ns: int,
@@ -22,8 +23,10 @@ def make_server(
 ) -> Server:
     """A server over a window, which lies between the samples."""
     used = usage(before, after)
+    names = {each.name for each in (*before.processes.values(), *after.processes.values())}
     return Server(
         source=source,
+        name=", ".join(sorted(names - {""})) or None,
         cpu_s=used.cpu_s,
         user_s=used.user_s,
         system_s=used.system_s,
@@ -46,6 +49,21 @@ def tree_throttled_share(before: TreeSample | None, after: TreeSample | None) ->
     used = usage(before, after)
     wall_ns, cpu_ns = int(used.wall_s * NS_PER_S), int(used.cpu_s * NS_PER_S)
     return throttled_share(before.throttled, after.throttled, wall_ns, cpu_ns)
+
+
+def make_backends(
+    names: Mapping[int, str], before: NoiseSample | None, after: NoiseSample | None
+) -> tuple[Backend, ...]:
+    """What processes used between two looks at all, those that used most first."""
+    if before is None or after is None:
+        return ()
+    found = []
+    for identity, used in after.processes.items():
+        if (pid := identity[0]) in names:
+            was = before.processes.get(identity)
+            cpu_ns = used.cpu_ns - (was.cpu_ns if was is not None else 0)
+            found.append(Backend(pid=pid, name=names[pid], cpu_s=cpu_ns / NS_PER_S))
+    return tuple(sorted(found, key=lambda each: -each.cpu_s))
 
 
 def over_window(used: ServerUsage, window_ns: int) -> float | None:

@@ -9,7 +9,6 @@ Must not know processes, stores or terminals.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Literal
 
 from trueload.assemble.answers import make_answers
 from trueload.assemble.broadcast import bytes_per_connection, make_deliveries, with_joining
@@ -19,7 +18,12 @@ from trueload.assemble.machine import MachineUse, Ours, machine_use
 from trueload.assemble.observation import HostSample, Observation, PhaseLog
 from trueload.assemble.origins import make_origins
 from trueload.assemble.own_times import make_client_times
-from trueload.assemble.server import allowed_cpus, make_server, tree_throttled_share
+from trueload.assemble.server import (
+    allowed_cpus,
+    make_backends,
+    make_server,
+    tree_throttled_share,
+)
 from trueload.assemble.tls import make_tls_record
 from trueload.engines.histograms import merge_histogram
 from trueload.engines.merge import add_up
@@ -392,9 +396,10 @@ def _server(seen: Observation, measured: Measurement, machine: MachineUse | None
         return None
     connections = max(measured.connections.established, seen.most_connections)
     each = bytes_per_connection(seen.idle_server, after, connections)
-    source: Literal["started", "found"] = "started" if seen.server_source == "started" else "found"
-    found = make_server(source, before, after, window_ns, each)
-    return found.model_copy(update={"waited": machine.server if machine else None})
+    found = make_server(seen.server_source, before, after, window_ns, each)
+    backends = make_backends(seen.backends, seen.before.processes, seen.after.processes)
+    waited = machine.server if machine else None
+    return found.model_copy(update={"waited": waited, "backends": backends})
 
 
 def _answers(seen: Observation, measured: Measurement) -> tuple[Answers, ...]:

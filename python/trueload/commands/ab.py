@@ -74,7 +74,7 @@ SideA = Annotated[str, typer.Argument(metavar="URL_A", help="A URL, or a subject
 SideB = Annotated[str, typer.Argument(metavar="URL_B", help="A URL, or a subject: the other.")]
 
 
-@with_flags_of(read_job, without=("url", "limit", "search"))
+@with_flags_of(read_job, without=("url", "limit", "search", "server_pid"))
 def read_ab(
     url_a: SideA,
     url_b: SideB,

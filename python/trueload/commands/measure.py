@@ -81,6 +81,7 @@ def read_job(
         engine=engine,
         local_addresses=check_local_addresses(asked.local_addresses, where),
         tls=asked.tls,
+        server_pid=where.server_pid,
         claim=Claim(percentile=claimed_percentile(thresholds), same=asked.expect.same),
         origins=origin_specs(asked.origins, asked.tls),
     )

@@ -9,7 +9,7 @@ import errno
 import ipaddress
 import socket
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated
 
@@ -17,6 +17,7 @@ import typer
 
 from trueload.commands.options import check_cpus, option_parser
 from trueload.errors import UserError
+from trueload.machine.accounting import identity
 from trueload.places import named
 from trueload.places.choose import choose_places
 from trueload.places.named import Where
@@ -24,6 +25,7 @@ from trueload.protocol.option import positive_count
 from trueload.protocol.plan import EngineOptions
 
 HOSTS_MAX = 10_000
+PIDS_MAX = 1 << 22  # include/linux/threads.h, PID_MAX_LIMIT
 
 
 @dataclass(frozen=True)
@@ -74,6 +76,16 @@ ServerPlaceOption = Annotated[
         help="Start the server there: local, or ssh:USER@HOST.",
     ),
 ]
+ServerPidOption = Annotated[
+    int | None,
+    typer.Option(
+        "--server-pid",
+        metavar="PID",
+        parser=option_parser(positive_count(PIDS_MAX)),
+        help="Whose CPU time and memory are the server's, with its children: a process of this"
+        " machine, such as one behind a proxy.  [default: who listens at the URL]",
+    ),
+]
 
 
 def read_where(
@@ -81,10 +93,20 @@ def read_where(
     hosts: HostsOption = None,
     lab: LabOption = None,
     server_place: ServerPlaceOption = None,
+    server_pid: ServerPidOption = None,
 ) -> Where:
     """Where everything runs. Raises ``UserError``; nothing has been connected to."""
     server = None if server_place is None else server_place.place
-    return choose_places([each.place for each in place or ()], hosts, lab, server)
+    where = choose_places([each.place for each in place or ()], hosts, lab, server)
+    if server_pid is None:
+        return where
+    if server is not None:
+        message = "--server-pid names a server that runs, and --server-place starts one"
+        raise UserError(message, "keep one of them")
+    if identity(server_pid) is None:
+        hint = "`ss -ltnp` shows which process listens where"
+        raise UserError(f"--server-pid {server_pid}: there is no such process", hint)
+    return replace(where, server_pid=server_pid)
 
 
 def check_pinned(engine: EngineOptions, where: Where) -> None:

@@ -114,7 +114,7 @@ read_engine = reader_of(EngineOptions, only=ENGINE_KEYS, by_default=False)
 read_window = reader_of(LoadOptions, only=WINDOW_KEYS, by_default=False)
 
 
-@with_flags_of(read_where, without=())
+@with_flags_of(read_where, without=("server_pid",))
 @with_flags_of(read_window, without=())
 @with_flags_of(read_engine, without=())
 def read_suite(

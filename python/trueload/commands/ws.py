@@ -204,6 +204,7 @@ def read_broadcast_job(
         engine=engine.over(JOINING),
         local_addresses=check_local_addresses(asked.local_addresses, where),
         tls=asked.tls,
+        server_pid=where.server_pid,
     )
     return Job(
         kind=asked.kind,

@@ -60,6 +60,7 @@ class ProcessSample:
     threads: Mapping[int, ThreadSample]
     cpus: frozenset[int]
     rss_bytes: int = 0
+    name: str = ""
 
     @property
     def identity(self) -> tuple[int, int]:
@@ -297,7 +298,16 @@ def read_process(pid: int) -> ProcessSample | None:
         threads=_threads(pid),
         cpus=cpus,
         rss_bytes=rss_bytes,
+        name=process_name(pid),
     )
+
+
+def process_name(pid: int) -> str:
+    """As the kernel has it, up to 15 characters; empty if the process has gone."""
+    try:
+        return (PROC / str(pid) / "comm").read_text(errors="replace").rstrip("\n")
+    except OSError:
+        return ""
 
 
 def identity(pid: int) -> tuple[int, int] | None:

@@ -83,12 +83,14 @@ class ServerHost:
 @dataclass(frozen=True, kw_only=True)
 class Where:
     """Where a command's engines and its server run. ``ray_hosts`` is how many of a cluster;
-    ``server`` is where a server is to be started, ``lab_server`` where a lab has its own."""
+    ``server`` is where a server is to be started, ``lab_server`` where a lab has its own;
+    ``server_pid`` is a process here that counts as the server."""
 
     generators: tuple[GeneratorHost, ...] = (GeneratorHost(place=Here()),)
     ray_hosts: int = 1
     server: ServerHost | None = None
     lab_server: ServerHost | None = None
+    server_pid: int | None = None
 
     @property
     def all_here(self) -> bool:

@@ -188,14 +188,29 @@ class Lifetime(Model):
     system_s: float
 
 
+ServerSource = Literal["started", "found", "named"]
+
+
+class Backend(Model):
+    """A process of this host that serves what the server has connected to, and the CPU time that it
+    used in the window."""
+
+    pid: int
+    name: str
+    cpu_s: float
+
+
 class Server(Model):
-    """The server's whole process tree over the window. ``bytes_per_connection`` is by how much its
+    """The server's whole process tree over the window. ``source`` is how it was come by: we started
+    it, found it by its listening socket, or ``--server-pid`` named it; ``name`` has the names of
+    its processes. ``bytes_per_connection`` is by how much its
     resident memory had grown since before the first connection, for each of the most that there
     were; null where that was not seen. ``throttled_share`` is of the window: for so long a CPU
     limit kept the server from running; null where no cgroup counts that. ``waited`` is null where
     it is not known."""
 
-    source: Literal["started", "found"]
+    source: ServerSource
+    name: str | None = None
     cpu_s: float
     user_s: float
     system_s: float
@@ -208,6 +223,7 @@ class Server(Model):
     bytes_per_connection: float | None = None
     throttled_share: float | None = None
     waited: Waited | None = None
+    backends: tuple[Backend, ...] = ()
 
 
 class CpuDistance(Model):

@@ -25,7 +25,7 @@ from trueload.engines.engine import Engine, EngineError, ask_distance
 from trueload.engines.fleet import Fleet, start_engines
 from trueload.errors import UserError, refused_by_machine
 from trueload.ids import now_iso, record_id
-from trueload.machine.accounting import ProcessTree, machine_sample
+from trueload.machine.accounting import ProcessTree, machine_sample, process_name
 from trueload.machine.here import may_be_here, sees_all_processes
 from trueload.machine.noise import noise_sample
 from trueload.machine.peers import backends
@@ -541,7 +541,10 @@ class Session(Closing):
         tree = self._tree.sample() if self._tree is not None else None
         engines = self._engine.pids_here()
         roots = set(tree.pids) if tree is not None else engines
-        self._seen.peers |= backends(roots, {os.getpid(), *engines} - roots)
+        found = backends(roots, {os.getpid(), *engines} - roots)
+        self._seen.peers |= found
+        if tree is not None and self._spec.server_place is None:
+            self._seen.backends |= {pid: process_name(pid) for pid in found}
 
     def _enter(self, stage: str) -> None:
         self._stage, self._stage_began_s = stage, time.monotonic()

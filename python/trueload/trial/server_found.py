@@ -20,6 +20,7 @@ from trueload.machine.accounting import (
 )
 from trueload.places.local import LocalPlace
 from trueload.record.distance import pair_of
+from trueload.record.schema import ServerSource
 from trueload.request.route import UNIX
 from trueload.trial.spec import Tree, TrialSpec
 from trueload.verdict import is_loopback
@@ -65,10 +66,12 @@ def is_served(address: str, *, udp: bool = False) -> bool:
     return bool(listening_inodes(host.strip("[]").partition("%")[0], int(port), udp=udp))
 
 
-def find_server(spec: TrialSpec) -> tuple[Tree | None, str | None]:
+def find_server(spec: TrialSpec) -> tuple[Tree | None, ServerSource | None]:
     """The tree to account for, and how it was come by."""
     if spec.server is not None:
         return spec.server, "started"
+    if spec.server_pid is not None:
+        return ProcessTree(spec.server_pid), "named"
     here = all(isinstance(host.place, LocalPlace) for host in spec.hosts)
     if not here or not spec.addresses or not all(map(is_loopback, spec.addresses)):
         return None, None  # another host's loopback is not ours

@@ -109,6 +109,7 @@ class TrialSpec:
     ``addresses`` are ``IP:PORT``, ``[IPv6]:PORT`` or ``unix:PATH``, tried in this order. ``server``
     is the tree of a server that the caller started; without one, that of a loopback target is found
     by its listening socket; ``server_place`` is where it is, None for here or nobody knows.
+    ``server_pid`` is a process of this machine that counts as the server, with its children.
     Where ``engine.cpus`` is None, ``run_trial`` keeps the engine off the CPUs of a pinned loopback
     server. ``claim`` is what will be said with
     the figures: checks of the claimed percentile and maximum need it. ``targets`` are sent instead
@@ -131,6 +132,7 @@ class TrialSpec:
     local_addresses: tuple[str, ...] = ()
     server: Tree | None = None
     server_place: str | None = None
+    server_pid: int | None = None
     claim: Claim = NO_CLAIM
     tls: Tls | None = None
     hosts: tuple[EngineHost, ...] = ()

@@ -1,0 +1,62 @@
+"""The check of who works: does the measured server do the work, or others behind it?
+
+How: the record has the processes of this host that serve what the server has connected to, and what
+CPU time they used. Pure.
+"""
+
+from __future__ import annotations
+
+from trueload.record.schema import Backend, Record, Server
+from trueload.verdict.common import Definition, Finding, is_closed, not_applicable
+
+# A closed loop always has something to do for its server: one that is busy for less than half of
+# the time waits for others. For those of its backends that use a tenth of its CPU time or more: a
+# log or a cache that is seldom asked takes less.
+BUSY_MIN, BACKENDS_MIN = 0.5, 0.1
+
+
+def check_backends(record: Record) -> Finding:
+    """CPU time of the processes behind the server against the server's own."""
+    server = record.server
+    if server is None:
+        return not_applicable("the server's processes are not known")
+    if not server.backends:
+        return Finding("pass", "the server works with no other process of this host")
+    theirs_s = sum(each.cpu_s for each in server.backends)
+    share = theirs_s / server.cpu_s if server.cpu_s > 0 else 1.0
+    waits = _waits(record, server) and share >= BACKENDS_MIN
+    used = f"{server.name or 'the server'} used {server.cpu_s:.2f} s of CPU"
+    found = f"{used}, and behind it {_named(server.backends)} {theirs_s:.2f} s"
+    if server.source == "named" or not (share > 1 or waits):
+        return Finding("pass", found, share, 1)
+    why = f"{found}: work is done elsewhere than where CPU and memory were measured"
+    return Finding("warn", f"{why}{_offer(server)}", share, 1 if share > 1 else BACKENDS_MIN)
+
+
+def _waits(record: Record, server: Server) -> bool:
+    return is_closed(record) and server.saturation is not None and server.saturation < BUSY_MIN
+
+
+def _named(backends: tuple[Backend, ...]) -> str:
+    first, more = backends[0], len(backends) - 1
+    return f"{first.name} (pid {first.pid})" + (f" and {more} more" if more else "")
+
+
+def _offer(server: Server) -> str:
+    if server.source == "started":
+        return ""
+    return f"; --server-pid {server.backends[0].pid} measures it there"
+
+
+BACKENDS = Definition(
+    name="backends",
+    order=175,
+    compute=check_backends,
+    of_client="the server is the reference server: nobody works behind it",
+    fault="load",
+    meaning="CPU and memory of a proxy say nothing of the server that does the work.",
+    remedy=(
+        "Use --server-pid to name the process that works, or the one that was measured if it is the"
+        " one that you mean; or send the load to the server behind."
+    ),
+)
