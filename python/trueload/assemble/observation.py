@@ -61,8 +61,6 @@ class Observation:
     server_place: str | None = None
     hosts: tuple[HostReport, ...] = ()
     server_source: ServerSource | None = None
-    # By pid the names of processes here that serve what the server has connected to.
-    backends: dict[int, str] = field(default_factory=dict)
     claim: Claim = NO_CLAIM
     target_urls: tuple[str, ...] = ()
     origin_urls: tuple[str, ...] = ()
@@ -70,7 +68,7 @@ class Observation:
     idle_server: TreeSample | None = None
     # Who the server works with, or who serves where no server is known; whether who serves may be
     # on this machine; whether all of its processes may be looked at.
-    peers: set[int] = field(default_factory=set)
+    peers: dict[int, str] = field(default_factory=dict)
     may_be_here: bool = False
     sees_all: bool = True
     most_connections: int = 0

@@ -397,9 +397,9 @@ def _server(seen: Observation, measured: Measurement, machine: MachineUse | None
     connections = max(measured.connections.established, seen.most_connections)
     each = bytes_per_connection(seen.idle_server, after, connections)
     found = make_server(seen.server_source, before, after, window_ns, each)
-    backends = make_backends(seen.backends, seen.before.processes, seen.after.processes)
+    peers = make_backends(seen.peers, seen.before.processes, seen.after.processes)
     waited = machine.server if machine else None
-    return found.model_copy(update={"waited": waited, "backends": backends})
+    return found.model_copy(update={"waited": waited, "backends": peers})
 
 
 def _answers(seen: Observation, measured: Measurement) -> tuple[Answers, ...]:

@@ -542,9 +542,7 @@ class Session(Closing):
         engines = self._engine.pids_here()
         roots = set(tree.pids) if tree is not None else engines
         found = backends(roots, {os.getpid(), *engines} - roots)
-        self._seen.peers |= found
-        if tree is not None and self._spec.server_place is None:
-            self._seen.backends |= {pid: process_name(pid) for pid in found}
+        self._seen.peers |= {pid: process_name(pid) for pid in found}
 
     def _enter(self, stage: str) -> None:
         self._stage, self._stage_began_s = stage, time.monotonic()
