@@ -38,4 +38,4 @@ def _outcomes(origin: int, targets: Sequence[TargetPlan], measured: Measurement)
         return None
     pairs = zip(targets, measured.targets, strict=True)
     own = merge_targets([(found,) for target, found in pairs if target.origin == origin])
-    return None if own is None else Outcomes(**own[0].model_dump(exclude={"latency"}))
+    return None if own is None else Outcomes(**own[0].model_dump(exclude={"latency", "kinds"}))
