@@ -99,14 +99,15 @@ def test_a_backend_that_has_not_accepted_yet_is_found(tmp_path: Path) -> None:
     path = str(tmp_path / "s")
     asking = "import socket, sys; s = socket.socket(socket.AF_UNIX); s.connect(sys.argv[1]);"
     command = [sys.executable, "-c", f"{asking} print(flush=True); sys.stdin.read()", path]
-    with socket.socket(socket.AF_UNIX) as listening:
-        listening.bind(path)
-        listening.listen()
+    with (
+        served("AF_UNIX", path) as (pid, _, _),
+        socket.socket(socket.AF_UNIX) as only,
+    ):
+        only.connect(path)  # it accepts this one alone
         with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as client:
             assert client.stdout is not None
             client.stdout.readline()
-            assert backends({client.pid}) == {ME}
-            assert backends({ME}, without={client.pid}) == set()
+            assert backends({client.pid}) == {pid}
 
 
 def test_a_pair_of_sockets_makes_nobody_a_backend() -> None:
