@@ -78,9 +78,11 @@ def test_the_table_has_the_published_columns_and_then_ours(world: World) -> None
     lines = ended.out.splitlines()
     assert lines[0].startswith(PUBLISHED + ",rank,interval,CPU,memory,verdict"), lines[0]
     rows = list(csv.DictReader(io.StringIO(ended.out)))
-    assert [(row["connections"], row["figures"]) for row in rows] == [
-        ("2", "median"), ("2", "best"), ("4", "median"), ("4", "best"),
-    ]  # fmt: skip
+    medians = {row["connections"]: row["verdict"] for row in rows if row["figures"] == "median"}
+    assert list(medians) == ["2", "4"]
+    # A busy machine may make a cell invalid: of that nothing is the best.
+    valid = [connections for connections, said in medians.items() if said != "invalid"]
+    assert [row["connections"] for row in rows if row["figures"] == "best"] == valid
     assert rows[0]["Res[B]"] == "78"
     assert rows[0]["Req"] == "200"
     text = world.run_suite()
