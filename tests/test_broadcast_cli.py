@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from harness import Finished, Trueload
+from harness import Finished, Trueload, against
 
 SCRIPTED = Path(__file__).resolve().parent / "scripted_broadcast.py"
 URL = "ws://127.0.0.1:9/ws"
@@ -62,17 +62,17 @@ def test_clients_join_until_the_limit_is_crossed_and_the_rest_is_bisected(stage:
     played = stage.play("fair", "--json", "-", "--limit", "p95<500ms")
     assert played.done.code == 0, played.done
     found = played.done.json()
+    # A step that a busy machine has spoiled is done again.
     clients = [phase["connections"] for phase in played.phases]
-    assert clients[:5] == [1000, 2000, 3000, 4000, 5000]
+    assert list(dict.fromkeys(clients))[:5] == [1000, 2000, 3000, 4000, 5000]
     result = found["result"]
     assert (result["outcome"], result["unit"]) == ("found", "clients")
     low, high = result["interval"]["low"], result["interval"]["high"]
     assert low < 5000 <= high <= low * 1.02
     assert clients[-1] == low
     stages = [step["step"]["stage"] for step in found["steps"]]
-    assert stages == ["bracket"] * 5 + ["bisect"] * (len(stages) - 6) + ["confirm"]
-    against = {each["name"] for each in found["checks"] if each["status"] in ("warn", "fail")}
-    assert against <= {"same-host"}, "what else runs on the machine is no matter of the broadcast"
+    assert list(dict.fromkeys(stages)) == ["bracket", "bisect", "confirm"]
+    assert against(found) == set()
 
 
 def test_one_engine_serves_all_steps_as_phases_of_so_many_messages(stage: Stage) -> None:
