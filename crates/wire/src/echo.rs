@@ -146,17 +146,7 @@ impl<T: Copy + PartialEq> Client<T> {
     #[inline]
     fn settle(&mut self, ending: Ending, on_outcome: &mut impl FnMut(Outcome<T>)) {
         let Some(tag) = self.asked.answer() else { return };
-        let first_byte_ns = self.first_byte_ns;
-        let (status, content) = (None, None);
-        on_outcome(Outcome {
-            tag,
-            count: 1,
-            ending,
-            complete: true,
-            status,
-            first_byte_ns,
-            content,
-        });
+        on_outcome(Outcome::answered(tag, ending, self.first_byte_ns));
     }
 }
 

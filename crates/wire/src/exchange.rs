@@ -82,6 +82,14 @@ pub struct Outcome<T> {
 }
 
 impl<T> Outcome<T> {
+    /// One request with a whole answer, good or bad, whose protocol has neither status nor content.
+    #[inline]
+    #[must_use]
+    pub fn answered(tag: T, ending: Ending, first_byte_ns: u64) -> Self {
+        let (complete, status, content) = (true, None, None);
+        Outcome { tag, count: 1, ending, complete, status, first_byte_ns, content }
+    }
+
     /// A request that ended without a complete answer.
     #[must_use]
     pub fn unanswered(tag: T, ending: Ending, now_ns: u64) -> Self {

@@ -116,16 +116,7 @@ impl<T: Copy> Client<T> {
         self.answered_below = self.answered_below.max(number + 1);
         let good = rest == body(messages, number);
         let ending = if good { Ending::Ok } else { Ending::Mismatch };
-        let (count, complete, status, content) = (1, true, None, None);
-        on_outcome(Outcome {
-            tag,
-            count,
-            ending,
-            complete,
-            status,
-            first_byte_ns: now_ns,
-            content,
-        });
+        on_outcome(Outcome::answered(tag, ending, now_ns));
     }
 
     /// The socket is of no use any more; every outstanding request ends with it.

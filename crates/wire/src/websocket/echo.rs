@@ -343,16 +343,7 @@ impl<T: Copy + PartialEq> Client<T> {
         let Some(tag) = self.asked.answer() else { return Err(Fault::Unsolicited) };
         let ending = if same { Ending::Ok } else { Ending::Mismatch };
         let first_byte_ns = self.first_byte_ns.take().unwrap_or(now_ns);
-        let (status, content) = (None, None);
-        on_outcome(Outcome {
-            tag,
-            count: 1,
-            ending,
-            complete: true,
-            status,
-            first_byte_ns,
-            content,
-        });
+        on_outcome(Outcome::answered(tag, ending, first_byte_ns));
         Ok(())
     }
 

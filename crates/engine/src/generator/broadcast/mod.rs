@@ -235,17 +235,7 @@ impl Broadcast {
                     first_byte_ns: now_ns.saturating_sub(tag.sent_ns),
                     total_ns: None,
                 };
-                let ending = Ending::Ok;
-                let first_byte_ns = now_ns;
-                on_outcome(Outcome {
-                    tag,
-                    count: 1,
-                    ending,
-                    complete: true,
-                    status: None,
-                    first_byte_ns,
-                    content: None,
-                });
+                on_outcome(Outcome::answered(tag, Ending::Ok, now_ns));
                 self.under_way.receive(key, tag.phase, answered);
                 Ok(())
             }
