@@ -197,6 +197,9 @@ impl Phase {
             if requests > 0 {
                 kind.note(length_ns, requests);
             }
+            // That no answer was read meanwhile is no silence of the server's.
+            let since_ns = |at_ns: u64| at_ns.saturating_sub(self.started_ns);
+            self.meter.flow.excuse(since_ns(self.watch.last_ns), since_ns(now_ns));
         } else if now_ns >= self.watch.waited_at_ns + ASK_AGAIN_NS {
             self.waited_ns(net, now_ns);
         }

@@ -15,9 +15,6 @@ use super::protocol::Protocol;
 use super::slot::{ConnectionState, NEVER, Tag};
 use super::stamps::Written;
 
-/// A heartbeat that comes so late was held up by us; below it lie timer slack and a scheduler's turn.
-const OWN_STALL_NS: u64 = 1_000_000;
-
 /// Requests sent on one reading of the clock, under an open loop.
 const SENDS_PER_CLOCK: u32 = 8;
 
@@ -303,13 +300,6 @@ impl Phase {
     fn beat(&mut self, now_ns: u64) -> bool {
         if now_ns < self.next_beat_ns {
             return false;
-        }
-        let late_ns = now_ns - self.next_beat_ns;
-        if late_ns >= OWN_STALL_NS {
-            let since_ns = |at_ns: u64| at_ns.saturating_sub(self.started_ns);
-            // Nobody knows since when: not before the last one.
-            let last_ns = self.next_beat_ns.saturating_sub(BEAT_NS);
-            self.meter.flow.excuse(since_ns(last_ns), since_ns(now_ns));
         }
         self.next_beat_ns = now_ns + BEAT_NS;
         true
