@@ -126,12 +126,17 @@ def test_a_check_says(check: str, changes: dict[str, Any], status: Status, why: 
 # --- steady-state
 
 
-def window(level: Callable[[float], float], per_part: float = 60, noise: float = 0.1) -> Record:
-    """Ten seconds of a server whose speed is ``level`` of the time, from 0 to 1."""
+def window(
+    level: Callable[[float], float],
+    per_part: float = 60,
+    noise: float = 0.1,
+    window_ns: int = 10 * S,
+) -> Record:
+    """A window of a server whose speed is ``level`` of the time, from 0 to 1."""
     chance = random.Random(7)
     means = (per_part * level((place + 0.5) / RAW_PARTS) for place in range(RAW_PARTS))
     parts = (max(0, round(mean * (1 + chance.gauss(0, noise)))) for mean in means)
-    return good_record(flow=flow(*parts, window_ns=10 * S))
+    return good_record(flow=flow(*parts, window_ns=window_ns))
 
 
 @pytest.mark.parametrize(
@@ -158,6 +163,19 @@ def test_a_flow_is_steady_if_no_stretch_of_it_differs(
 ) -> None:
     check = found(window(level), "steady-state")
     assert check.status == status, (what, check)
+
+
+@pytest.mark.parametrize(
+    ("window_ns", "status"),
+    [(10 * S, "warn"), (60 * MS, "warn"), (24 * MS, "pass")],
+)
+def test_a_turn_of_the_scheduler_is_no_change_of_the_server_s(
+    window_ns: int, status: Status
+) -> None:
+    # In a window of 24 ms it stands still for 2.9 ms, in one of 60 ms for 7.2 ms.
+    record = window(lambda at: 0 if 0.4 < at < 0.52 else 1, window_ns=window_ns)
+    check = found(record, "steady-state")
+    assert check.status == status, check
 
 
 def test_without_a_warm_up_the_first_answers_are_awaited() -> None:

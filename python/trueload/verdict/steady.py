@@ -19,6 +19,7 @@ from trueload.protocol.plan import Closed, Flow
 from trueload.record.schema import Record
 from trueload.units import NS_PER_S, format_count, format_duration, format_rate
 from trueload.verdict.common import Definition, Finding, graded_beyond, is_staged, not_applicable
+from trueload.verdict.throttling import TURN_NS
 
 PARTS, PARTS_MIN = 32, 20
 ANSWERS_MIN = 10  # in a part, on average: fewer are a matter of chance
@@ -52,6 +53,12 @@ class Stretch:
         none."""
         return abs(mean / self.outside - 1) if self.outside else math.inf
 
+    @property
+    def worth(self) -> float:
+        """How many parts' work was done less in it, or more."""
+        faster = max(self.inside, self.outside)
+        return (self.end - self.first) * abs(self.inside - self.outside) / faster if faster else 0.0
+
 
 def check_steady_state(record: Record) -> Finding:
     """The stretch of the window that differs from the rest, and what it does to the whole."""
@@ -65,7 +72,8 @@ def check_steady_state(record: Record) -> Finding:
     if len(rates) < PARTS_MIN:
         return not_applicable(_too_few(flow, skipped_ns))
     mean = sum(rates) / len(rates)
-    found = largest_change(rates, _at_once(record) * NS_PER_S / part_ns)
+    at_once, turn = _at_once(record) * NS_PER_S / part_ns, TURN_NS / part_ns
+    found = largest_change(rates, at_once, turn)
     if found is None:
         return Finding("pass", f"{format_rate(mean, 'requests')} throughout", 0.0, STEADY_WARN)
     effect = found.effect(mean)
@@ -106,12 +114,15 @@ def rates_by_part(flow: Flow, skipped_ns: float = 0.0) -> tuple[list[float], flo
     return [sum(counts[at : at + width]) * NS_PER_S / part_ns for at in starts], part_ns
 
 
-def largest_change(rates: Sequence[float], at_once: float = 0.0) -> Stretch | None:
+def largest_change(
+    rates: Sequence[float], at_once: float = 0.0, turn: float = 0.0
+) -> Stretch | None:
     """Of the stretches that matter the one that is farthest from the rest; None where chance
-    explains them all. As much as ``at_once`` may fall on either side of an edge of a part."""
+    explains them all. As much as ``at_once`` may fall on either side of an edge of a part; the work
+    of ``turn`` parts may be missing because a thread waited for its turn."""
     found = (each for each in _stretches(rates, at_once) if each.errors > STANDARD_ERRORS)
     mean = sum(rates) / len(rates)
-    telling = [each for each in found if each.effect(mean) > STEADY_WARN]
+    telling = [each for each in found if each.effect(mean) > STEADY_WARN and each.worth > turn]
     return max(telling, key=lambda each: each.errors, default=None)
 
 
