@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 from samples import GENERATOR, OK, counts, good_record, histogram, staged
-from trueload.protocol.lateness import Lateness, Stalls, merge_lateness
+from trueload.engines.merge import merge_lateness
+from trueload.protocol.lateness import Lateness, Stalls
 from trueload.record.schema import Status, Waited
 
 MS = 1_000_000

@@ -12,7 +12,6 @@ from typing import Any, TypeVar
 
 from trueload.engines.histograms import merge_histogram
 from trueload.protocol.kinds import Kind, Kinds
-from trueload.protocol.lateness import merge_lateness
 from trueload.protocol.model import Model
 from trueload.protocol.packed import PackedCounts
 from trueload.protocol.plan import (
@@ -23,12 +22,14 @@ from trueload.protocol.plan import (
     Flow,
     Generator,
     IdleClosed,
+    Lateness,
     MachineShares,
     Measurement,
     Ready,
     Second,
     Slots,
     Sparse,
+    Stalls,
     TargetCounts,
 )
 
@@ -213,6 +214,22 @@ def merge_generators(parts: Sequence[Generator], start_skew_ns: int) -> Generato
         lateness=merge_lateness([part.lateness for part in parts]),
         machine=_worst_machine([part.machine for part in parts if part.machine is not None]),
     )
+
+
+def merge_lateness(parts: Sequence[Lateness]) -> Lateness:
+    """The stalls of all, by their length; the longest wait of any thread."""
+    return Lateness(
+        waited_ns=max(part.waited_ns for part in parts),
+        stopped=_merge_stalls(each for part in parts for each in part.stopped),
+        queued=_merge_stalls(each for part in parts for each in part.queued),
+    )
+
+
+def _merge_stalls(stalls: Iterable[Stalls]) -> tuple[Stalls, ...]:
+    by_length: dict[int, list[Stalls]] = {}
+    for each in stalls:
+        by_length.setdefault(each.at_least_ns, []).append(each)
+    return tuple(add_up(by_length[ns], at_least_ns=ns) for ns in sorted(by_length))
 
 
 def merge_targets(

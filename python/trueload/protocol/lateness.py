@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-
 from trueload.protocol.model import Model
 
 
@@ -25,29 +23,3 @@ class Lateness(Model):
     waited_ns: int = 0
     stopped: tuple[Stalls, ...] = ()
     queued: tuple[Stalls, ...] = ()
-
-
-def merge_lateness(parts: Sequence[Lateness]) -> Lateness:
-    """That of several engines together."""
-    return Lateness(
-        waited_ns=max(part.waited_ns for part in parts),
-        stopped=_merged(each for part in parts for each in part.stopped),
-        queued=_merged(each for part in parts for each in part.queued),
-    )
-
-
-def _merged(stalls: Iterable[Stalls]) -> tuple[Stalls, ...]:
-    sums: dict[int, Stalls] = {}
-    for each in stalls:
-        known = sums.get(each.at_least_ns)
-        sums[each.at_least_ns] = each if known is None else _sum(known, each)
-    return tuple(sums[least_ns] for least_ns in sorted(sums))
-
-
-def _sum(one: Stalls, other: Stalls) -> Stalls:
-    return Stalls(
-        at_least_ns=one.at_least_ns,
-        count=one.count + other.count,
-        ns=one.ns + other.ns,
-        requests=one.requests + other.requests,
-    )
