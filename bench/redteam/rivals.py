@@ -64,7 +64,7 @@ class Rival:
 
 
 def find_rivals() -> tuple[list[Rival], dict[str, str]]:
-    """Those that are installed, and why others are missing."""
+    """The tools that are installed; for each that is not, why."""
     found, absent = [], {}
     if shutil.which("wrk"):
         found.append(Rival("wrk", _wrk, read_wrk, has_rate=False, whole=True))

@@ -36,7 +36,7 @@ pub struct Kinds {
     known: Vec<Kind>,
     /// Where the one is that came last.
     last: usize,
-    /// Of other kinds, by the bit length of their length: 0 for empty bodies, 1 for 1 byte, 2 for 2 or 3, and so on.
+    /// All other answers. The key is how many bits the body's length has: 0 for an empty body, 1 for 1 byte, 2 for 2 or 3.
     other: BTreeMap<u8, Others>,
 }
 
@@ -100,13 +100,13 @@ impl Kinds {
         mine.before = mine.before.min(before);
     }
 
-    /// Those that are told apart.
+    /// The kinds that are counted one by one.
     #[must_use]
     pub fn known(&self) -> &[Kind] {
         &self.known
     }
 
-    /// The others, by the bit length of their length.
+    /// All other answers, by how many bits the body's length has.
     #[must_use]
     pub fn other(&self) -> &BTreeMap<u8, Others> {
         &self.other

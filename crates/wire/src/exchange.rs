@@ -194,7 +194,7 @@ pub trait Exchange<T> {
         false
     }
 
-    /// Of a connection that is [`Disposition::Closing`]: whether the peer has given it up while nothing was asked.
+    /// Whether the peer has given up an idle connection, which is [`Disposition::Closing`] then.
     fn farewell(&self) -> Farewell {
         Farewell::None
     }

@@ -53,7 +53,7 @@ def machine_use(first: HostSample, last: HostSample, ours: Ours, *, see_all: boo
 def _waits(
     first: HostSample, last: HostSample, ours: Ours, used: CpuUse
 ) -> tuple[Waited | None, Waited | None]:
-    """Of generator and server."""
+    """How long the generator waited for a CPU, and the server."""
     apart = not set(ours.generator_cpus) & set(ours.server_cpus)
     trees = (first.engine, last.engine), (first.server, last.server)
     cpus = ours.generator_cpus, ours.server_cpus

@@ -66,11 +66,10 @@ class Observation:
     origin_urls: tuple[str, ...] = ()
     payload_bytes: int | None = None
     idle_server: TreeSample | None = None
-    # Who the server works with, or who serves where no server is known; whether who serves may be
-    # on this machine; whether all of its processes may be looked at.
+    # Processes behind the server, by pid; where no server is known, those that we connected to.
     peers: dict[int, str] = field(default_factory=dict)
-    may_be_here: bool = False
-    sees_all: bool = True
+    may_be_here: bool = False  # the server may run on this machine
+    sees_all: bool = True  # we may look at every process of this machine
     most_connections: int = 0
     joined: Measurement | None = None
     server_files: int | None = None

@@ -87,8 +87,8 @@ class Ratio:
 
 
 Bounds = tuple[str, str]
-"""Of base and new a text that says so, where a side is only a lower bound: it is at least as good
-as was measured, so that nobody may call it worse, the same, or less good than the other."""
+"""For base and for new: empty, or a text that says that this side is only a lower bound. Such a
+side may be better than it was measured, so it is never called worse than the other, or the same."""
 NO_BOUNDS: Bounds = ("", "")
 
 

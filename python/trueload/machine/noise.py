@@ -35,7 +35,7 @@ from trueload.machine.accounting import (
 
 KERNEL_THREAD = 0x0020_0000  # PF_KTHREAD, include/linux/sched.h
 TICKS_OFF = 2
-"""Of each CPU /proc/stat may be wrong by a tick at either end, which counts in short windows."""
+"""/proc/stat may be wrong by one tick per CPU at each end, which matters in short windows."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ class NoiseSample:
 
 @dataclass(frozen=True)
 class CpuUse:
-    """Who used the CPUs between two looks, in ns. ``others_ns`` is of what is not ours."""
+    """CPU time between two looks, in ns: of our processes, of others, and of the kernel."""
 
     wall_ns: int
     cpus: int
@@ -71,7 +71,7 @@ class CpuUse:
 
     @property
     def others_share(self) -> float:
-        """Of all CPUs' time, from 0 to 1."""
+        """The others' share of the time of all CPUs, from 0 to 1."""
         return min(1.0, self.others_ns / (self.wall_ns * self.cpus))
 
 

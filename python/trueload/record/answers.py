@@ -47,7 +47,7 @@ class Answers(Model):
 
     @property
     def vary(self) -> bool:
-        """Whether there was more than one kind."""
+        """Whether the answers differed: there was more than one kind of them."""
         return len(self.kinds) + len(self.others) > 1
 
     @property

@@ -76,7 +76,7 @@ LIMIT = Form(
 )
 CLIENTS_LIMIT = replace(LIMIT, receipts=True)
 CLIENTS_FAIL_ON = replace(FAIL_ON, receipts=True)
-"""Of a broadcast: percentiles are of deliveries, with ``receipt_`` before them of receipts."""
+"""For a broadcast: ``p95`` is of its deliveries, ``receipt_p95`` of the senders' receipts."""
 RATIO = Form(
     "--fail-on",
     "write METRIC, > or <, RATIO of new to base: 'throughput<0.95', 'p99>1.2'",

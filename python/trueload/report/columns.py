@@ -200,7 +200,7 @@ RANK = Column("rank", lambda row: row.summary.rank)
 INTERVAL = Column("interval", _within, left=True)
 CPU = Column("CPU", _figure("cpu_share"), _percent)
 MEMORY = Column("memory", _figure("peak_rss_bytes"), format_size)
-VERDICT = Column("verdict", lambda row: _verdict(row), left=True, always=True)
+VERDICT = Column("verdict", _verdict, left=True, always=True)
 WHY = Column("why", lambda row: row.summary.why, always=True)
 LOWER_BOUND = Column(
     "lower_bound", lambda row: row.summary.lower_bound, lambda bound: str(bound).lower()

@@ -171,7 +171,7 @@ impl<P: Protocol> Generator<P> {
         }
     }
 
-    /// Of a number of requests that no slot has a share of its own in, the last one has been sent.
+    /// Under `--requests` with an open loop, or in turns: ends the flow when the last request has been sent.
     fn end_flow_if_spent(&mut self, index: usize, now_ns: u64) {
         let phase = &mut self.book.phases[index];
         let spent = phase.quota == 0 && phase.meter.issued > 0 && phase.stage == Stage::Sending;

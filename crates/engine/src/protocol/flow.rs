@@ -18,7 +18,7 @@ pub struct Flow {
     /// Stretches without any answer on any thread, less those in which the engine stood still, by their length.
     #[serde(deserialize_with = "sparse")]
     pub gaps: Sparse,
-    /// Of an open loop.
+    /// What was left unanswered; null for a closed loop.
     pub backlog: Option<Backlog>,
 }
 
