@@ -114,6 +114,7 @@ JUDGED: list[tuple[str, list[Figures], list[str], str, str]] = [
     ("half of them", [GOOD, invalid("generator-limit")], [], "invalid", "generator-limit"),
     ("one failed to start", [GOOD, GOOD], ["no port"], "suspect", "1 of 3 repetitions failed"),
     ("most failed to start", [GOOD], ["no port", "no port"], "invalid", "no port"),
+    ("noise, and it hung once", [invalid("noise")], ["no answer"], "invalid", "no answer"),
     ("no reason at all", [figures(verdict="invalid")], [], "invalid", "its checks failed"),
 ]  # fmt: skip
 

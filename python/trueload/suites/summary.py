@@ -275,7 +275,8 @@ def judge(done: Sequence[Figures], failed: Sequence[str]) -> tuple[Verdict, str]
         if not set(each.failed_checks) <= MACHINE_CHECKS or not each.failed_checks:
             return "invalid", _first_reason([each], total)
     if 2 * (len(invalid) + len(failed)) >= total:
-        return "invalid", _first_reason(invalid, total) or failed[-1]
+        # Why a repetition came to nothing tells more than what the machine did to another.
+        return "invalid", failed[-1] if failed else _first_reason(invalid, total)
     if invalid:
         lost = f"{len(invalid)} of {total} repetitions left out"
         return "suspect", f"{lost}: {_first_reason(invalid, total)}"
