@@ -116,34 +116,37 @@ def decide(bounds: Bounds, steps: Sequence[Step]) -> Try | Done:
     if _is_worth_another_try(steps):
         last = steps[-1]
         again = last.stage == "confirm"
-        return _confirm(steps, last.load, failed) if again else Try(last.load, last.stage)
+        return _confirm(steps, last.load) if again else Try(last.load, last.stage)
     if len(searching) < len(steps):
-        assert kept is not None, "only what was kept is confirmed"
-        return _after_confirming(bounds, searching, kept, failed, steps[len(searching) :])
+        return _after_confirming(bounds, searching, steps[len(searching) :])
     if kept is None:
         assert failed is not None, "a step has an outcome"
         return _descend(bounds, searching, failed)
     if failed is None:
         if kept >= bounds.ceiling:
-            return _confirm(steps, kept, None)
+            return _confirm(steps, kept)
         grown = kept * GROWTH if bounds.step is None else kept + bounds.step
         return Try(_rounded(bounds, grown), "bracket")
     if _is_silent(steps[-1]):
         return Try(kept, "bisect")
     middle = _between(bounds, kept, failed)
-    return _confirm(steps, kept, failed) if middle is None else Try(middle, "bisect")
+    return _confirm(steps, kept) if middle is None else Try(middle, "bisect")
 
 
-def _confirm(steps: Sequence[Step], load: float, failed: float | None) -> Try:
-    above = _above(steps, load, failed)
+def _confirm(steps: Sequence[Step], load: float) -> Try:
+    above = _above(steps, load)
     return Try(load, "confirm", largest=_limited_by(steps, above) == "server")
 
 
-def _above(steps: Sequence[Step], load: float, failed: float | None) -> float | None:
-    """The smallest load beyond this one that was not kept: while the search was on (``failed``), or
-    by a confirming run."""
-    refused = [step.load for step in steps if step.stage == "confirm" and step.load > load]
-    return min(refused, default=failed)
+def _above(steps: Sequence[Step], load: float) -> float | None:
+    """The smallest load beyond this one that was not kept: by a confirming run or, if there was
+    none, while the search was on."""
+    beyond = [step for step in steps if step.load > load and step.outcome != "kept"]
+    confirming = (step.load for step in beyond if step.stage == "confirm")
+    kept = _kept(steps)
+    return min(
+        confirming, default=min((s.load for s in beyond if s.load not in kept), default=None)
+    )
 
 
 def _kept(steps: Sequence[Step]) -> set[float]:
@@ -187,20 +190,18 @@ def _between(bounds: Bounds, low: float, high: float) -> float | None:
 
 
 def _after_confirming(
-    bounds: Bounds,
-    searching: Sequence[Step],
-    kept: float,
-    failed: float | None,
-    confirming: Sequence[Step],
+    bounds: Bounds, searching: Sequence[Step], confirming: Sequence[Step]
 ) -> Try | Done:
-    last = confirming[-1]
+    """What the first confirming run was to confirm had been kept. A stored search that is judged
+    anew, by a later rule, need not say so any more."""
+    steps, first, last = (*searching, *confirming), confirming[0], confirming[-1]
     if last.outcome == "kept":
-        above = _above(confirming, last.load, failed)
-        return Found(last.load, above, _limited_by((*searching, *confirming), above))
+        above = _above(steps, last.load)
+        return Found(last.load, above, _limited_by(steps, above))
     for share in STEPS_DOWN:
-        load = max(_rounded(bounds, kept * share), bounds.floor)
+        load = max(_rounded(bounds, first.load * share), bounds.floor)
         if load < last.load:
-            return _confirm((*searching, *confirming), load, failed)
+            return _confirm(steps, load)
     exceeded = any(step.outcome == "exceeded" for step in confirming)
     return NotFound("unconfirmed" if exceeded else "generator", last.load)
 

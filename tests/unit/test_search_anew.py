@@ -1,0 +1,46 @@
+"""Stored searches that are judged anew: their steps need no longer be those that would be taken."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from trueload.search.decide import Bounds, Found, NotFound, Outcome, Step, Try, decide
+
+OUTCOMES: tuple[Outcome, ...] = ("kept", "exceeded", "limited", "short", "gone")
+
+
+def taken(bounds: Bounds, largest: float) -> list[Step]:
+    """The steps of a search whose server keeps to the limit up to a load."""
+    steps: list[Step] = []
+    while isinstance(following := decide(bounds, steps), Try):
+        outcome: Outcome = "kept" if following.load <= largest else "exceeded"
+        steps.append(Step(following.load, outcome, following.stage))
+    return steps
+
+
+@settings(max_examples=300, deadline=None)
+@given(largest=st.integers(1, 40), seed=st.integers(0, 10_000), step=st.sampled_from([None, 4.0]))
+def test_whatever_is_said_of_the_steps_now_it_has_a_result_or_none(
+    largest: int, seed: int, step: float | None
+) -> None:
+    bounds = Bounds(start=4, floor=1, ceiling=64, whole=True, step=step)
+    chance = random.Random(seed)
+    anew = [
+        replace(each, outcome=chance.choice((each.outcome, *OUTCOMES)))
+        for each in taken(bounds, largest)
+    ]
+    done = decide(bounds, anew)
+    if isinstance(done, Found):
+        assert done.load == anew[-1].load
+        assert done.above is None or done.above > done.load
+
+
+def test_a_confirmed_load_stays_found_when_no_other_step_is_kept_any_more() -> None:
+    bounds = Bounds(start=10, floor=10, ceiling=40, whole=True, step=10)
+    steps = [Step(10, "exceeded", "bracket"), Step(20, "exceeded", "bracket")]
+    assert decide(bounds, [*steps, Step(10, "kept", "confirm")]) == Found(10, 20, "server")
+    refused = Step(10, "exceeded", "confirm")
+    assert decide(bounds, [*steps, refused]) == NotFound("unconfirmed", 10)
