@@ -8,7 +8,17 @@ from typing import Any
 
 import pytest
 from report_samples import html, put_records
-from samples import OK, PHASE, connections, counts, distribution, good_record, histogram, staged
+from samples import (
+    OK,
+    PHASE,
+    SERVER,
+    connections,
+    counts,
+    distribution,
+    good_record,
+    histogram,
+    staged,
+)
 from trueload.assemble.own_times import make_client_times
 from trueload.engines.merge import merge_histograms
 from trueload.protocol.plan import Histograms
@@ -20,6 +30,7 @@ from trueload.store.runs import Store
 from trueload.verdict import client_parts
 
 US, MS = 1_000, 1_000_000
+FULL = SERVER.model_copy(update={"saturation": 0.9})
 Times = tuple[tuple[int, int], ...]
 
 
@@ -185,8 +196,16 @@ CASES: list[tuple[str, Record, Status, str]] = [
         "p50 4.00 ms, of which 1.05 ms ours",
     ),
     ("a third of a closed loop's", record(half(1_600 * US), TEN_MS, **closed()), "pass", "32 %"),
-    ("more than half of it", record(half(2_600 * US), TEN_MS, **closed()), "warn", "52 %"),
-    ("all of it only warns", record(half(9 * MS), TEN_MS, **closed()), "warn", "100 %"),
+    ("more than half of it", record(half(2_600 * US), TEN_MS, **closed()), "bound",
+     "52 %; an upper bound, 4.80 ms without, and the throughput a lower one"),
+    ("all of it is true, too", record(half(9 * MS), TEN_MS, **closed()), "bound", "100 %"),
+    ("most of it, of a server nobody sees", record(half(3 * MS), TEN_MS, **closed(), server=None),
+     "bound", "60 %"),
+    ("most of it, while the server was full", record(half(3 * MS), TEN_MS, **closed(),
+     server=FULL), "pass", "4.00 ms without"),
+    ("most of p99 alone, which is no word on throughput", record(times(send=(
+        (US, 9_800), (5 * MS, 200))), ((4 * MS, 9_500), (8 * MS, 500)), **closed()), "pass",
+     "p99 8.00 ms, of which 5.01 ms ours: 62.6 %; an upper bound, 3.00 ms without"),
     ("a unix socket", record(times(receive=()), connections=connections(family="unix")), "n/a",
      "unix socket"),
     ("nothing was sampled", record(times(receive=())), "n/a", "no answer's time of arrival"),

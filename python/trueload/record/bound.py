@@ -1,7 +1,8 @@
 """Lower bounds in words: a figure that is at least so much, and a verdict that says so.
 
-A throughput is a lower bound where the generator was as full as the server (the check
-`generator-limit`). That is a true statement, and no doubt about it: the verdict keeps its word.
+A throughput is a lower bound where a quicker generator might have shown more: it was as full as the
+server (the check `generator-limit`), or most of p50 was its own (`client-share`). That is a true
+statement, and no doubt about it: the verdict keeps its word.
 Pure. Must not know how it is found out.
 """
 

@@ -421,7 +421,7 @@ class OriginRecord(Model):
 
 class Record(Model):
     """What a trial leaves. ``lower_bound``: the server can carry at least the throughput, and
-    perhaps more, as the generator was as full as the server. ``targets`` is null where there is one
+    perhaps more, as a quicker generator might have shown. ``targets`` is null where there is one
     request, ``origins`` where these have one (scheme, host and port), ``server`` where its
     processes were not seen, or not for the whole window, ``deliveries`` where nothing is broadcast,
     ``datagrams`` where a stream carries the requests, ``idle`` where no idle connection was asked

@@ -30,7 +30,7 @@ from trueload.text import plain
 
 PUBLISHED = tuple(column.heading for column in columns.PUBLISHED)
 BOUNDS = (
-    "A rate after ≥ is a lower bound, as the generator was as full as the server: no row is known"
+    "A rate after ≥ is a lower bound, as a quicker generator might have shown more: no row is known"
     " to be above it,\nso its rank is 1, the best that it may have. What ranks behind it is below"
     " what it did carry."
 )

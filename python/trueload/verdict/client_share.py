@@ -1,4 +1,4 @@
-"""How much of each percentile was spent in the generator itself, and whether that is too much.
+"""How much of each percentile was spent in the generator itself, and what that makes of it.
 
 How: latency runs from when a request was due to when its answer was read. Our part of it lies at
 both ends: from when the request could be sent to when the kernel had it, and from when the kernel
@@ -9,12 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 
 from trueload.record import figures
 from trueload.record.schema import Record, Status
 from trueload.units import format_count, format_duration, format_share
 from trueload.verdict.common import Definition, Finding, is_open, not_applicable
 from trueload.verdict.hosts import SEVERITY
+from trueload.verdict.machine import SERVER_FULL
 
 NAME = "client-share"
 # With fewer stamped answers even a median is mostly chance: its 95 % interval spans ranks 40 to 60
@@ -41,8 +43,9 @@ OPEN_WARN = Limits(0.10, {"p50": 250_000, "p99": 500_000})
 OPEN_FAIL = Limits(0.25, {"p50": 1_000_000, "p99": 2_000_000})
 # A closed loop at full speed keeps the generator busy, too: answers wait for it by design. Against
 # nginx, which was the slower end, 1 to 16 % of p50 were ours with 64 and 256 connections; where
-# the generator was the slower end, 80 to 99 %.
-CLOSED_WARN = Limits(0.50, OPEN_WARN.least_ns)
+# the generator was the slower end, 80 to 99 %. From half on the latency is said to be an upper
+# bound. That is true, and what is left without our part is known: nothing to warn of.
+CLOSED_BOUND = Limits(0.50, OPEN_WARN.least_ns)
 
 
 @dataclass(frozen=True)
@@ -57,6 +60,11 @@ class ClientPart:
     def share(self) -> float:
         """From 0 to 1."""
         return self.ours_ns / self.of_ns if self.of_ns else 0.0
+
+    @property
+    def rest_ns(self) -> int:
+        """What is left without it."""
+        return self.of_ns - self.ours_ns
 
     def sentence(self) -> str:
         """For people: ``p50 293 us, of which 140 us ours``."""
@@ -94,9 +102,13 @@ def check_client_share(record: Record) -> Finding:
     parts = client_parts(record)
     if not parts:
         return not_applicable(_unknown(record))
-    judged = [_judged(part, is_open(record)) for part in parts]
-    status, limit, part = max(judged, key=_severity)
+    judge = _judged_open if is_open(record) else partial(_judged_closed, _is_server_full(record))
+    status, limit, part = max(map(judge, parts), key=_severity)
     why = f"{part.sentence()}: {format_share(part.share)}"
+    if not is_open(record) and part.share >= limit:
+        why += f"; an upper bound, {format_duration(part.rest_ns)} without"
+    if status == "bound":
+        why += ", and the throughput a lower one"
     return Finding(status, why, part.share, limit)
 
 
@@ -118,16 +130,32 @@ CLIENT_SHARE = Definition(
 )
 
 
-def _judged(part: ClientPart, is_open_loop: bool) -> tuple[Status, float, ClientPart]:
-    """The status of one percentile and the share that decided."""
-    warn = _limit(part, OPEN_WARN if is_open_loop else CLOSED_WARN)
-    fail = _limit(part, OPEN_FAIL)
-    if is_open_loop and part.share >= fail:
+Judged = tuple[Status, float, ClientPart]
+"""The status of one percentile and the share that decided."""
+
+
+def _judged_open(part: ClientPart) -> Judged:
+    warn, fail = _limit(part, OPEN_WARN), _limit(part, OPEN_FAIL)
+    if part.share >= fail:
         return "fail", fail, part
     return ("warn" if part.share >= warn else "pass"), warn, part
 
 
-def _severity(judged: tuple[Status, float, ClientPart]) -> tuple[int, float]:
+def _judged_closed(is_server_full: bool, part: ClientPart) -> Judged:
+    """Where most answers wait for the generator rather than for a server that is full, a quicker
+    generator would have asked more."""
+    limit = _limit(part, CLOSED_BOUND)
+    asked_less = part.percentile == "p50" and part.share >= limit and not is_server_full
+    return ("bound" if asked_less else "pass"), limit, part
+
+
+def _is_server_full(record: Record) -> bool:
+    """Whether it would not have gone much faster; a generator that was as full is co-limited."""
+    server = record.server.saturation if record.server else None
+    return server is not None and server >= SERVER_FULL
+
+
+def _severity(judged: Judged) -> tuple[int, float]:
     """Order percentiles by their status, then by how far they are beyond their limit."""
     status, limit, part = judged
     return SEVERITY[status], part.share / limit

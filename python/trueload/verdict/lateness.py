@@ -156,6 +156,6 @@ def _corrected(record: Record, name: str) -> str:
     """The percentile without our part, where the kernel said when answers came."""
     for part in client_parts(record):
         if part.percentile == name:
-            rest = format_duration(part.of_ns - part.ours_ns)
+            rest = format_duration(part.rest_ns)
             return f" ({rest} without, by the kernel's receive times)"
     return ""

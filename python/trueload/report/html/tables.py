@@ -58,8 +58,8 @@ def entries_table(section: LoadTable, drawn: Sequence[str]) -> Grid | None:
         "Rank: 1 + the rows that are better; rows of one rank cannot be told apart."
         if len(section.ranked) > 1
         else "",
-        "A figure after ≥ is a lower bound, as the generator was as full as the server: its rank is"
-        " the best that it may have."
+        "A figure after ≥ is a lower bound, as a quicker generator might have shown more: its rank"
+        " is the best that it may have."
         if any(e.lower_bound for e in shown)
         else "",
         "Ours: the part of a time that was spent in the generator." if ours else "",
