@@ -8,6 +8,7 @@ mod content;
 pub mod echo;
 pub mod exchange;
 pub mod http1;
+pub mod http2;
 mod queue;
 pub mod shootout;
 pub mod tls;

@@ -1,0 +1,63 @@
+//! The encoder with a dynamic table.
+
+use super::literal::{self, Indexing};
+use super::table::{Name, Table};
+use super::{fields, integer};
+
+/// Encodes blocks for one connection.
+#[derive(Debug)]
+pub struct Encoder {
+    table: Table,
+    /// The smallest size since the last block, if there was a change.
+    smallest: Option<usize>,
+}
+
+impl Encoder {
+    /// An encoder whose table may have so many bytes: not more than the peer announced.
+    #[must_use]
+    pub fn new(table_bytes: u32) -> Self {
+        Encoder { table: Table::new(table_bytes), smallest: None }
+    }
+
+    /// Changes the size of the table; the next block tells the peer.
+    pub fn resize(&mut self, table_bytes: u32) {
+        let size = table_bytes as usize;
+        if size != self.table.size_max() {
+            self.smallest = Some(self.smallest.unwrap_or(size).min(size));
+            self.table.resize(size);
+        }
+    }
+
+    /// Begins a block: says what became of the table (RFC 7541 §4.2).
+    pub fn begin_block(&mut self, out: &mut Vec<u8>) {
+        if let Some(smallest) = self.smallest.take() {
+            if smallest < self.table.size_max() {
+                integer::write(out, 0x20, 5, smallest);
+            }
+            integer::write(out, 0x20, 5, self.table.size_max());
+        }
+    }
+
+    /// Appends a field to the block that was begun.
+    pub fn field(&mut self, out: &mut Vec<u8>, name: &[u8], value: &[u8], indexing: Indexing) {
+        let dynamic = |place: usize| fields::FIELDS.len() + 1 + place;
+        if indexing != Indexing::Never {
+            let index =
+                fields::find(name, value).or_else(|| self.table.find(name, value).map(dynamic));
+            if let Some(index) = index {
+                integer::write(out, 0x80, 7, index);
+                return;
+            }
+        }
+        let (first, prefix) = indexing.prefix();
+        let index = fields::find_name(name).or_else(|| self.table.find_name(name).map(dynamic));
+        integer::write(out, first, prefix, index.unwrap_or(0));
+        if index.is_none() {
+            literal::string(out, name);
+        }
+        literal::string(out, value);
+        if indexing == Indexing::Insert {
+            self.table.insert(Name::Bytes(name), value);
+        }
+    }
+}

@@ -1,0 +1,9 @@
+//! HTTP/2 (RFC 9113): frames, header compression, and what the two ends of a connection have in common.
+
+pub mod block;
+pub mod frame;
+pub mod hpack;
+pub mod read;
+pub mod settings;
+pub mod violation;
+pub mod window;

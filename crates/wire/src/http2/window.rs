@@ -1,0 +1,130 @@
+//! Flow-control windows (RFC 9113 §5.2 and §6.9).
+
+use super::frame::ErrorCode;
+
+/// What every window has at first.
+pub const WINDOW_FIRST: u32 = 65_535;
+/// The largest window.
+pub const WINDOW_MOST: u32 = (1 << 31) - 1;
+
+/// What may be sent to a peer. SETTINGS can make it negative (RFC 9113 §6.9.2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SendWindow(i64);
+
+/// A window beyond 2^31 - 1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Overflow;
+
+impl Overflow {
+    /// What the peer is told.
+    pub const CODE: ErrorCode = ErrorCode::FlowControlError;
+}
+
+impl SendWindow {
+    /// A window of so many bytes.
+    #[must_use]
+    pub fn new(bytes: u32) -> Self {
+        SendWindow(i64::from(bytes))
+    }
+
+    /// How much may be sent.
+    #[inline]
+    #[must_use]
+    pub fn room(self) -> usize {
+        usize::try_from(self.0).unwrap_or(0)
+    }
+
+    /// So much is sent: not more than there is room for.
+    #[inline]
+    pub fn spend(&mut self, bytes: usize) {
+        debug_assert!(bytes <= self.room());
+        self.0 -= bytes as i64;
+    }
+
+    /// The peer has more room, or by SETTINGS less.
+    ///
+    /// # Errors
+    /// Where the window is too large then.
+    #[inline]
+    pub fn change(&mut self, by: i64) -> Result<(), Overflow> {
+        let changed = self.0 + by;
+        if changed > i64::from(WINDOW_MOST) {
+            return Err(Overflow);
+        }
+        self.0 = changed;
+        Ok(())
+    }
+}
+
+/// What a peer may send to us: it is told of more room when half of it is used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ReceiveWindow {
+    size: u32,
+    /// What the peer may still send.
+    left: u32,
+    /// What was taken since we told it last.
+    taken: u32,
+}
+
+impl ReceiveWindow {
+    /// A window that the peer knows of.
+    #[must_use]
+    pub fn new(size: u32) -> Self {
+        ReceiveWindow { size, left: size, taken: 0 }
+    }
+
+    /// The peer has sent so much.
+    ///
+    /// # Errors
+    /// Where it is more than it may.
+    #[inline]
+    pub fn receive(&mut self, bytes: u32) -> Result<(), Overflow> {
+        self.left = self.left.checked_sub(bytes).ok_or(Overflow)?;
+        Ok(())
+    }
+
+    /// So much of it has been taken, and is no longer in memory. What to tell the peer, if it is time.
+    #[inline]
+    #[must_use]
+    pub fn release(&mut self, bytes: u32) -> Option<u32> {
+        self.taken += bytes;
+        if self.taken <= self.size / 2 {
+            return None;
+        }
+        let by = std::mem::take(&mut self.taken);
+        self.left += by;
+        Some(by)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_window_to_send_into_may_be_negative_and_has_an_upper_bound() {
+        let mut window = SendWindow::new(WINDOW_FIRST);
+        window.spend(65_000);
+        assert_eq!(window.room(), 535);
+        assert_eq!((window.change(-65_535), window.room()), (Ok(()), 0), "SETTINGS say 0");
+        assert_eq!((window.change(65_000), window.room()), (Ok(()), 0), "it was -65,000");
+        assert_eq!((window.change(10), window.room()), (Ok(()), 10));
+        assert_eq!(window.change(i64::from(WINDOW_MOST) - 10), Ok(()));
+        assert_eq!((window.change(1), window.room()), (Err(Overflow), WINDOW_MOST as usize));
+    }
+
+    #[test]
+    fn a_peer_is_told_of_more_room_when_half_of_it_is_used() {
+        let mut window = ReceiveWindow::new(100);
+        assert_eq!(window.receive(50), Ok(()));
+        assert_eq!(window.release(50), None, "half is left");
+        assert_eq!(window.receive(51), Err(Overflow), "it was not told of more");
+        assert_eq!(window.receive(50), Ok(()));
+        assert_eq!(window.release(1), Some(51));
+        assert_eq!(window.receive(51), Ok(()));
+        assert_eq!(window.receive(1), Err(Overflow));
+        assert_eq!(window.receive(0), Ok(()));
+        let mut none = ReceiveWindow::new(0);
+        assert_eq!((none.receive(0), none.receive(1)), (Ok(()), Err(Overflow)));
+    }
+}
