@@ -4,6 +4,7 @@ pub mod block;
 pub mod frame;
 pub mod hpack;
 pub mod read;
+pub mod server;
 pub mod settings;
 pub mod violation;
 pub mod window;

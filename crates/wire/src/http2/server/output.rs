@@ -1,0 +1,129 @@
+//! What a server sends: answers, as far as the windows go.
+
+use super::core::Core;
+use super::streams::Phase;
+use crate::http2::frame::{ErrorCode, write_block, write_data, write_reset};
+
+impl<M: Copy> Core<M> {
+    /// See [`Server::answer`](super::Server::answer).
+    #[inline]
+    pub(super) fn answer(
+        &mut self,
+        stream: u32,
+        block: &[u8],
+        body: &[u8],
+        out: &mut Vec<u8>,
+    ) -> bool {
+        let most = self.peer.frame_bytes as usize;
+        let room = self.send.room().min(self.peer.window as usize).min(most);
+        let fits = body.len() <= room && block.len() <= most && !self.resized;
+        if fits && self.current.take_if(|current| current.0 == stream).is_some() {
+            // Answered at once and as a whole: the stream was never kept.
+            self.resets = self.resets.saturating_sub(1);
+            write_block(out, stream, block, body.is_empty(), self.peer.frame_bytes);
+            if !body.is_empty() {
+                write_data(out, stream, body, true);
+                self.send.spend(body.len());
+            }
+            return true;
+        }
+        self.answer_head(stream, block, body.is_empty(), out)
+            && (body.is_empty() || self.answer_body(stream, body, true, out))
+    }
+
+    pub(super) fn answer_head(
+        &mut self,
+        stream: u32,
+        block: &[u8],
+        ends: bool,
+        out: &mut Vec<u8>,
+    ) -> bool {
+        self.keep_current();
+        let Some(open) = self.streams.open.get_mut(&stream) else { return false };
+        if open.phase != Phase::Waiting {
+            return false;
+        }
+        open.phase = Phase::Answering;
+        self.resets = self.resets.saturating_sub(1);
+        self.waiting -= 1;
+        if std::mem::take(&mut self.resized) {
+            // The peer has made its table smaller: our encoder has none (RFC 7541 §4.2).
+            let block = [&[0x20], block].concat();
+            write_block(out, stream, &block, ends, self.peer.frame_bytes);
+        } else {
+            write_block(out, stream, block, ends, self.peer.frame_bytes);
+        }
+        if ends {
+            self.streams.open.remove(&stream);
+        }
+        true
+    }
+
+    pub(super) fn answer_body(
+        &mut self,
+        stream: u32,
+        part: &[u8],
+        last: bool,
+        out: &mut Vec<u8>,
+    ) -> bool {
+        let Some(open) = self.streams.open.get_mut(&stream) else { return false };
+        if open.phase != Phase::Answering || open.rest_ends {
+            return false;
+        }
+        open.rest.extend(part);
+        open.rest_ends = last;
+        while self.send_frame(stream, out) {}
+        true
+    }
+
+    /// Sends a frame of what waits on a stream. False: nothing waits, or there is no room.
+    fn send_frame(&mut self, stream: u32, out: &mut Vec<u8>) -> bool {
+        let Some(open) = self.streams.open.get_mut(&stream) else { return false };
+        let room = self.send.room().min(open.send.room()).min(self.peer.frame_bytes as usize);
+        let len = open.rest.len().min(room);
+        let ends = open.rest_ends && len == open.rest.len();
+        if len == 0 && !ends {
+            return false;
+        }
+        write_data(out, stream, &open.rest.make_contiguous()[..len], ends);
+        open.rest.drain(..len);
+        open.send.spend(len);
+        self.send.spend(len);
+        if ends {
+            self.streams.open.remove(&stream);
+        }
+        true
+    }
+
+    /// Windows have opened: a frame of each stream in turn, as long as there is room. Whether anything was sent.
+    pub(super) fn send_what_waits(&mut self, out: &mut Vec<u8>) -> bool {
+        let waits =
+            |open: &&u32| self.streams.open.get(*open).is_some_and(|open| !open.rest.is_empty());
+        let mut streams: Vec<u32> = self.streams.open.keys().filter(waits).copied().collect();
+        streams.sort_unstable();
+        let mut sent = false;
+        while !streams.is_empty() {
+            streams.retain(|stream| self.send_frame(*stream, out));
+            sent |= !streams.is_empty();
+        }
+        sent
+    }
+
+    /// More room on one stream.
+    pub(super) fn send_what_waits_on(&mut self, stream: u32, out: &mut Vec<u8>) -> bool {
+        let mut sent = false;
+        while self.send_frame(stream, out) {
+            sent = true;
+        }
+        sent
+    }
+
+    pub(super) fn reset(&mut self, stream: u32, code: ErrorCode, out: &mut Vec<u8>) -> bool {
+        self.keep_current();
+        let Some(open) = self.streams.open.remove(&stream) else { return false };
+        self.waiting -= usize::from(open.phase == Phase::Waiting);
+        self.streams.note_reset(stream);
+        write_reset(out, stream, code);
+        true
+    }
+}
