@@ -280,6 +280,12 @@ SLOTS = (
         (failed("starvation"), ended(4)),
     ),
     Attack(
+        "hangs",
+        "one of 64 connections is answered once and never again, the others every 200 ms",
+        Http("fixed=200ms hang=1", "-c 64 -d 4s --warmup 0"),
+        (suspect, crossed("starvation")),
+    ),
+    Attack(
         "slow-requests",
         "one request in 1,000 takes 1 s, on connections by chance: honest",
         Http("fixed=5ms chance=0.001:1s", "-c 64 -d 10s"),

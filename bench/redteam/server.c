@@ -11,6 +11,7 @@
  *   nth=500:4s              the 500th answer takes so long instead
  *   slow=6:900ms            on the first six connections answers always take so long
  *   starve=1                the first connection is never answered
+ *   hang=1                  the first connection is answered once, and never again
  *   freeze=300ms:3s         all stands still for the last 300 ms of every 3 s
  *   freeze=300ms:0:1s       all stands still once, from 1 s on
  *   speed=0:0.5:3:0.5:3:1   pairs of a second and a speed, with straight lines between
@@ -51,7 +52,7 @@ static struct {
     double service_ns, other_ns, other_chance, rare_chance, serves_per_s;
     ns work_ns, rare_ns, nth_ns, slow_ns, freeze_ns, freeze_every_ns, freeze_at_ns, predict_ns, idle_ns;
     char kind;
-    long long nth, changes, bare, blind, slow, starve;
+    long long nth, changes, bare, blind, slow, starve, hang;
     int points, idle_status;
     double point_s[POINTS_MOST], point_speed[POINTS_MOST];
 } how = {.kind = 'f', .changes = -1, .bare = -1, .blind = -1};
@@ -229,7 +230,8 @@ static void hear(int fd, bool found, ns at_ns) {
     }
     from->requests++;
     from->active_ns = at_ns;
-    if (from->number < how.starve || (how.predict_ns && from->requests > 1))
+    if (from->number < how.starve || (from->number < how.hang && from->requests > 1) ||
+        (how.predict_ns && from->requests > 1))
         return;
     ns due = due_ns(from, at_ns);
     from->last_due_ns = due > from->last_due_ns ? due : from->last_due_ns;
@@ -357,6 +359,8 @@ static bool set(const char *name, const char *at) {
         how.slow = number(&at), how.slow_ns = time_ns(&at);
     else if (strcmp(name, "starve") == 0)
         how.starve = number(&at);
+    else if (strcmp(name, "hang") == 0)
+        how.hang = number(&at);
     else if (strcmp(name, "freeze") == 0)
         how.freeze_ns = time_ns(&at), how.freeze_every_ns = time_ns(&at), how.freeze_at_ns = *at ? time_ns(&at) : 0;
     else if (strcmp(name, "speed") == 0)

@@ -35,23 +35,27 @@ def by_turns(rng: random.Random, slow: float, count: int) -> Slot:
     return count, sum(rng.random() < slow for _ in range(count))
 
 
-def judged(found: Sequence[Slot], wait_s: float = 1.2, lost: int = 0) -> Status:
-    """What the check says of slots that took these, with waits of this length; the first ``lost``
-    of them were waits on connections that were never answered."""
+def judged(found: Sequence[Slot], wait_s: float = 1.2, lost: int = 0, hung: bool = False) -> Status:
+    """What the check says of slots that took these, with waits of this length, in a window of one
+    second; the first ``lost`` of them were waits on connections that were never answered. If
+    ``hung``, no answer took as long."""
+    wait_ns = round(wait_s * NS_PER_S)
     waiting = [(ended, slow) for ended, slow in found if slow]
     unanswered = [number < lost for number in range(len(waiting))]
     levels = [wait_s >= 1 << level for level in range(6)]
     spread = slots(
         asked=len(found),
         answers_sum=sum(ended for ended, _ in found),
-        long_waits_ns=tuple(round(wait_s * NS_PER_S) for _ in waiting),
+        long_waits_ns=tuple(wait_ns for _ in waiting),
         long_waits=tuple(
             (ended, *(slow * level for level in levels), *(lost * level for level in levels))
             for (ended, slow), lost in zip(waiting, unanswered, strict=True)
         ),
     )
     more = connections(reconnects=sum(unanswered))
-    return check_starvation(good_record(slots=spread, connections=more)).status
+    service = distribution(histogram((NS_PER_S if hung else wait_ns, 1)))
+    record = good_record(slots=spread, connections=more, service_ns=service)
+    return check_starvation(record).status
 
 
 @pytest.mark.parametrize("slow", [0.0005, 0.001, 0.01, 0.2])
@@ -94,6 +98,34 @@ def test_slots_that_wait_while_others_are_served_are_starved(
     assert judged(found) == says, sentence
 
 
+@pytest.mark.parametrize(
+    ("sentence", "found", "says"),
+    [
+        ("answered once, and never again", [(2, 1)] + [SERVED] * 63, "warn"),
+        ("the same, while others had very many", [(2, 1)] + [(100_000, 0)] * 63, "fail"),
+        ("the same, of slots that had few answers, too", [(2, 1)] + [(20, 0)] * 63, "warn"),
+        ("a request of many that was never answered", [(800, 1)] + [SERVED] * 63, "warn"),
+        ("slow answers that fall by chance, not all of them in time", [(800, 1)] * 64, "warn"),
+    ],
+)
+def test_a_slot_that_waits_in_vain_to_the_end_of_the_window_is_told(
+    sentence: str, found: list[Slot], says: str
+) -> None:
+    assert judged(found, hung=True) == says, sentence
+    if says == "warn":
+        assert judged(found) == "pass", sentence
+
+
+def test_a_slot_that_hangs_is_told_however_slow_the_others_are() -> None:
+    slow = distribution(histogram((200_000_000, 1_000)))
+    spread = slots(asked=64, long_waits_ns=(5 * NS_PER_S,), long_waits=((2, 1, 1, 1, *(0,) * 9),))
+    changes = {"slots": spread, "latency_ns": slow, "service_ns": slow}
+    assert check_starvation(good_record(**changes)).status == "warn", "no 100 medians"
+    slower = distribution(histogram((700_000_000, 1_000)))
+    changes |= {"latency_ns": slower, "service_ns": slower}
+    assert check_starvation(good_record(**changes)).status == "pass", "it may be a queue"
+
+
 def test_connections_that_are_never_answered_are_starved_though_their_slots_are_served_later() -> (
     None
 ):
@@ -127,7 +159,8 @@ def test_slots_that_are_not_listed_are_taken_to_wait_like_the_others() -> None:
         long_waits_ns=(NS_PER_S,) * 10_000,
         long_waits=(waits,) * 10_000,
     )
-    assert check_starvation(good_record(slots=listed)).status == "pass"
+    service = distribution(histogram((NS_PER_S, 1)))
+    assert check_starvation(good_record(slots=listed, service_ns=service)).status == "pass"
 
 
 def test_only_waits_as_long_as_the_threshold_are_compared() -> None:

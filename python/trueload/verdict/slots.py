@@ -66,7 +66,7 @@ def long_waits_ns(slots: Slots, threshold_ns: int) -> list[int]:
     return [wait_ns for wait_ns in slots.long_waits_ns if wait_ns >= threshold_ns]
 
 
-def falls_by_chance(slots: Slots, threshold_ns: int) -> bool:
+def falls_by_chance(slots: Slots, threshold_ns: int, chance: float = CHANCE) -> bool:
     """Whether the long waits are spread over the slots as chance spreads slow answers: then they
     are the answers', not the slots'. Unknown in older records: not."""
     if len(slots.long_waits) != len(slots.long_waits_ns):
@@ -83,7 +83,16 @@ def falls_by_chance(slots: Slots, threshold_ns: int) -> bool:
         for (ended, count), wait_ns in zip(slow, slots.long_waits_ns, strict=True)
         if wait_ns >= threshold_ns
     ]
-    return log_evidence(pool, slots.asked, suspects) < -math.log(CHANCE)
+    return log_evidence(pool, slots.asked, suspects) < -math.log(chance)
+
+
+def hung_ns(record: Record) -> list[int]:
+    """How long slots waited in vain to the end of the window, most of which that was: such a wait
+    is longer than any answer took, and than turns explain."""
+    service, window_ns = record.service_ns, record.window.window_ns
+    longest_ns = max(window_ns // 2, service.max or 0, SLOW_MEDIANS * (service.known("p50") or 0))
+    waits = record.slots.long_waits_ns if record.slots is not None else ()
+    return [wait_ns for wait_ns in waits if wait_ns > longest_ns]
 
 
 def unanswered(slots: Slots, reconnects: int, threshold_ns: int) -> int:
@@ -117,10 +126,21 @@ def starved(slots: Slots, reconnects: int, threshold_ns: int) -> int:
 
 
 def check_starvation(record: Record) -> Finding:
-    """Slots that waited far longer than the others took, or were never answered."""
+    """Slots that waited far longer than the others took, or were never answered, or no more."""
     slots = record.slots
     if slots is None or slots.asked == 0:
         return not_applicable("no slot asked")
+    found, hung = _of_waits(record, slots), hung_ns(record)
+    if found.status != "pass" or not hung:
+        return found
+    served = f"for {format_duration(max(hung))} while others were served"
+    why = f"{len(hung)} of {times(slots.asked, 'slot')} got no answer any more, {served}"
+    by_chance = falls_by_chance(slots, min(hung), UNANSWERED_CHANCE)
+    return Finding("warn" if by_chance else "fail", why, len(hung) / slots.asked, 0)
+
+
+def _of_waits(record: Record, slots: Slots) -> Finding:
+    """Slots that waited beyond the threshold, or were never answered."""
     threshold_ns = starvation_ns(record.latency_ns)
     waits = long_waits_ns(slots, threshold_ns)
     share = len(waits) / slots.asked
